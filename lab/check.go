@@ -10,6 +10,6 @@ import (
 type Check interface {
 	// Name describes the measurement in a few words.
 	Name() string
-	// Run measures. It returns the lines it has even if an error ended the measurement early.
+	// Run measures. Lines that exist when an error ends the measurement early are returned with the error.
 	Run(ctx context.Context) ([]claim.Line, error)
 }

@@ -21,11 +21,11 @@ func TestPercentiles(t *testing.T) {
 	}{
 		{"median of a hundred", &hundred, 0.5, 50 * time.Millisecond},
 		{"p99 of a hundred", &hundred, 0.99, 99 * time.Millisecond},
-		{"just above it", &hundred, 0.991, 100 * time.Millisecond},
+		{"just above p99", &hundred, 0.991, 100 * time.Millisecond},
 		{"all", &hundred, 1, 100 * time.Millisecond},
-		{"none of them", &hundred, 0, time.Millisecond},
+		{"a share of none", &hundred, 0, time.Millisecond},
 		{"p99 of one", &one, 0.99, 7 * time.Second},
-		{"of nothing", &none, 0.5, 0},
+		{"without values", &none, 0.5, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -36,9 +36,20 @@ func TestPercentiles(t *testing.T) {
 	}
 	hundred.Add(time.Hour)
 	if hundred.Max() != time.Hour || hundred.Count() != 101 {
-		t.Errorf("after one more the longest of %d is %v, want that one of 101", hundred.Count(), hundred.Max())
+		t.Errorf("the maximum of %d values is %v, want 1 h of 101 values", hundred.Count(), hundred.Max())
 	}
 	if got := Milliseconds(1500 * time.Microsecond); got != 1.5 {
 		t.Errorf("1500 µs are %g ms", got)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, test := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 2, 9}, 3}} {
+		if got := Median(test.values); got != test.want {
+			t.Errorf("median of %v is %g, want %g", test.values, got, test.want)
+		}
 	}
 }

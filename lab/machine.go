@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// ErrProc says that the system has no readable /proc, as Linux has.
+// ErrProc is returned if the system has no /proc of Linux, or a malformed one.
 var ErrProc = errors.New("this system has no /proc as Linux has")
 
 // MachineTime is the time of all cores since the start, in the system's ticks. Stolen is the part that a hypervisor
-// gave to others, and counts as busy.
+// gave to other machines, and counts as busy.
 type MachineTime struct{ Busy, Stolen, All float64 }
 
 // ReadMachineTime reads /proc/stat.
@@ -30,7 +30,7 @@ func (t MachineTime) BusySince(before MachineTime) float64 {
 	return t.share(before, t.Busy-before.Busy)
 }
 
-// StolenSince returns the share of all cores' time that a hypervisor gave to others since before, 0 to 1.
+// StolenSince returns the share of all cores' time that a hypervisor gave to other machines since before, 0 to 1.
 func (t MachineTime) StolenSince(before MachineTime) float64 {
 	return t.share(before, t.Stolen-before.Stolen)
 }
@@ -42,9 +42,9 @@ func (t MachineTime) share(before MachineTime, ticks float64) float64 {
 	return ticks / (t.All - before.All)
 }
 
-// The columns of the first line of /proc/stat that count as idle, and that of stolen time. Guest time is part of user
-// time and would count twice. Programs with a niceness above 0 give way to all others, and the loops of package awake
-// do no work.
+// Columns of the first line of /proc/stat: those that count as idle, and the stolen time. Programs with a niceness
+// above 0 count as idle: other programs have priority over them, and the loops of package awake do no work. Guest time
+// is part of user time and would count twice.
 const (
 	columnNice  = 1
 	columnIdle  = 3

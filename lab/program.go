@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// ErrProgram says that a program of volsfu is missing, or did not do its task.
+// ErrProgram is returned if a program of volsfu is missing, fails, or does not become ready.
 var ErrProgram = errors.New("program")
 
 // FindProgram finds a program in the folder of the running one.
@@ -42,8 +42,8 @@ func FindProgramIn(folder, name string) (string, error) {
 // stopPatience bounds the time of a program to end after SIGTERM.
 const stopPatience = 10 * time.Second
 
-// Program is a running program. Its standard error is kept for error messages. It belongs to the goroutine that started
-// it.
+// Program is a running program. The end of its standard error is kept for error messages. A Program belongs to the
+// goroutine that started it.
 type Program struct {
 	name   string
 	cmd    *exec.Cmd
@@ -53,12 +53,13 @@ type Program struct {
 	output bytes.Buffer
 }
 
-// StartProgram starts a program under a name for errors; watch, if not nil, receives its standard error, too.
+// StartProgram starts a program. name stands for the program in errors. watch, if not nil, also receives the standard
+// error.
 func StartProgram(name, path string, watch io.Writer, arguments ...string) (*Program, error) {
 	return StartCommand(name, exec.Command(path, arguments...), watch)
 }
 
-// StartCommand starts a command as StartProgram does; the command may run the program elsewhere.
+// StartCommand is StartProgram for a command, which may run the program elsewhere, for instance in a namespace.
 func StartCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error) {
 	p := &Program{name: name, cmd: cmd, ended: make(chan struct{})}
 	p.cmd.Stdout = &p.output
@@ -92,8 +93,8 @@ func (p *Program) Wait(ctx context.Context) error {
 	}
 }
 
-// AwaitSign waits until a program that was just started gives a sign, at most for patience. The program goes on in
-// every case.
+// AwaitSign waits until a program that was just started sends a value on sign, for patience at most. AwaitSign does not
+// stop the program.
 func AwaitSign[T any](ctx context.Context, p *Program, sign <-chan T, patience time.Duration) (value T, err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -112,7 +113,7 @@ func AwaitSign[T any](ctx context.Context, p *Program, sign <-chan T, patience t
 // Ended is closed after the program has ended.
 func (p *Program) Ended() <-chan struct{} { return p.ended }
 
-// Stop asks the program to end, and kills it after stopPatience.
+// Stop sends SIGTERM, waits for the program to end, and kills the program after stopPatience.
 func (p *Program) Stop() error {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	timer := time.NewTimer(stopPatience)
@@ -139,19 +140,20 @@ func (p *Program) PID() int { return p.cmd.Process.Pid }
 // Output returns the program's standard output. Call it only after the program has ended, when the output is complete.
 func (p *Program) Output() []byte { return p.output.Bytes() }
 
-// Said returns the end of the program's standard error so far.
-func (p *Program) Said() string { return p.errors.Text() }
+// LastOutput returns the end of the program's standard error so far.
+func (p *Program) LastOutput() string { return p.errors.Text() }
 
 // failure returns the program's end as an error, nil for status 0.
 func (p *Program) failure() error {
 	if p.status == nil {
 		return nil
 	}
-	return fmt.Errorf("%w %s: %w; it said last: %s", ErrProgram, p.name, p.status, p.errors.Text())
+	return fmt.Errorf("%w %s: %w; last output: %s", ErrProgram, p.name, p.status, p.errors.Text())
 }
 
-// Tail keeps the end of the written text, or the beginning of a panic's message and trace: the end of a long trace does
-// not name the panic. It is safe for concurrent use. The zero Tail is empty.
+// Tail keeps the end of the written text. After a panic, Tail keeps the beginning of the panic's message and trace
+// instead, because the end of a long trace does not name the panic. Tail is safe for concurrent use. The zero Tail is
+// empty.
 type Tail struct {
 	mu   sync.Mutex
 	kept []byte
@@ -160,7 +162,7 @@ type Tail struct {
 // tailBytes is about ten lines.
 const tailBytes = 2000
 
-// panicked is the beginning of a panic's message from Go's runtime, on its own line. Logs contain the word within
+// panicked is the beginning of a panic's message from Go's runtime, on its own line. Logs contain the word only within
 // lines.
 var panicked = []byte("\npanic: ")
 
@@ -169,7 +171,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.kept) == 0 {
-		// The newline makes the first line begin as the others.
+		// The newline makes the first line begin like the following lines.
 		t.kept = append(t.kept, '\n')
 	}
 	t.kept = append(t.kept, data...)
@@ -193,7 +195,7 @@ func (t *Tail) Text() string {
 	return "nothing"
 }
 
-// Ready is the content of the log line with which a server announces that it is ready.
+// Ready is the content of the log line with which a server reports that it is ready.
 type Ready struct {
 	// Signalling is the address for clients, as ws://host:port/path.
 	Signalling string `json:"signalling"`
@@ -225,7 +227,7 @@ func StartServer(ctx context.Context, path string, more ...string) (*ServerProgr
 	return startListener(ctx, "volsfu serve", exec.Command(path, serverArguments(more)...))
 }
 
-// StartListener starts a program that logs that it is ready, as a server does, and waits for that line.
+// StartListener starts a program that logs readiness as a server does, and waits for that log line.
 func StartListener(ctx context.Context, name, path string, arguments ...string) (*ServerProgram, error) {
 	return startListener(ctx, name, exec.Command(path, arguments...))
 }
@@ -240,8 +242,8 @@ func StartServerUnprivileged(ctx context.Context, path string, more ...string) (
 	return startListener(ctx, "volsfu serve", cmd)
 }
 
-// StartServerCommand starts a server with a command, which may run it elsewhere, and waits until it is ready. The
-// server must log as JSON.
+// StartServerCommand starts a server with a command, which may run the server elsewhere, and waits until the server is
+// ready. The server must log as JSON.
 func StartServerCommand(ctx context.Context, cmd *exec.Cmd) (*ServerProgram, error) {
 	return startListener(ctx, "volsfu serve", cmd)
 }

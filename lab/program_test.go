@@ -16,7 +16,8 @@ func TestReady(t *testing.T) {
 	tests := []struct {
 		line, url, admin string
 	}{
-		{`{"level":"info","msg":"volsfu is ready","signalling":"ws://127.0.0.1:8080/v1/signal","media_port":7882,"admin":"127.0.0.1:9090"}`,
+		{`{"level":"info","msg":"volsfu is ready","signalling":"ws://127.0.0.1:8080/v1/signal",` +
+			`"media_port":7882,"admin":"127.0.0.1:9090"}`,
 			"ws://127.0.0.1:8080", "127.0.0.1:9090"},
 		{`{"level":"info","msg":"something else"}`, "", ""},
 		{`{"signalling":"nonsense"}`, "", ""},
@@ -56,7 +57,7 @@ func TestWaitAfterTheContext(t *testing.T) {
 	close(p.ended)
 	for range 100 {
 		if err := p.Wait(over); err != nil {
-			t.Fatalf("got %v of a program that has ended well", err)
+			t.Fatalf("got %v from a program that ended with status 0", err)
 		}
 	}
 }
@@ -66,43 +67,44 @@ func TestProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := good.Wait(context.Background()); err != nil || string(good.Output()) != "out\n" || good.Said() != "err" {
-		t.Errorf("got %v, %q, %q", err, good.Output(), good.Said())
+	err = good.Wait(context.Background())
+	if err != nil || string(good.Output()) != "out\n" || good.LastOutput() != "err" {
+		t.Errorf("got %v, %q, %q", err, good.Output(), good.LastOutput())
 	}
 	bad, err := StartProgram("false", "/bin/sh", nil, "-c", "echo why >&2; exit 3")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := bad.Wait(context.Background()); !errors.Is(err, ErrProgram) || !strings.Contains(err.Error(), "why") {
-		t.Errorf("got %v, want ErrProgram and what it said", err)
+		t.Errorf("got %v, want ErrProgram and the output of the program", err)
 	}
-	long,
-		err := StartProgram("sleep", "/bin/sh", nil, "-c",
+	long, err := StartProgram("sleep", "/bin/sh", nil, "-c",
 		"trap 'exit 0' TERM; echo ready >&2; while :; do sleep 0.05; done")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := testbed.Await(context.Background(), "the trap is set",
-		func() bool { return long.Said() == "ready" }); err != nil {
+		func() bool { return long.LastOutput() == "ready" }); err != nil {
 		t.Fatal(err)
 	}
 	if err := long.Stop(); err != nil {
-		t.Errorf("a program that ends when it is asked to: %v", err)
+		t.Errorf("a program that ends on SIGTERM: %v", err)
 	}
 }
 
-// TestServerAbsent: a program that is no server ends before it is ready.
+// TestServerAbsent: a program that is not a server ends before it is ready.
 func TestServerAbsent(t *testing.T) {
 	if _, err := StartServer(context.Background(), "/bin/true"); !errors.Is(err, ErrProgram) ||
 		!strings.Contains(err.Error(), "before it was ready") {
-		t.Errorf("got %v, want ErrProgram and what went wrong", err)
+		t.Errorf("got %v, want ErrProgram and the reason", err)
 	}
 	if _, err := StartServer(context.Background(), "/nowhere/volsfu"); !errors.Is(err, ErrProgram) {
 		t.Errorf("got %v, want ErrProgram", err)
 	}
 }
 
-// TestAwaitSign: a sign ends the wait, and the error names a program that ends before or gives no sign.
+// TestAwaitSign: a value on the channel ends the wait. The error names a program that ends first or sends no value in
+// time.
 func TestAwaitSign(t *testing.T) {
 	start := func(script string) *Program {
 		p, err := StartCommand("the program", exec.Command("/bin/sh", "-c", script), nil)
@@ -119,11 +121,11 @@ func TestAwaitSign(t *testing.T) {
 	}
 	if _, err := AwaitSign(t.Context(), start("echo no luck >&2; exit 3"), sign, wait.Patience); !errors.Is(err,
 		ErrProgram) || !strings.Contains(err.Error(), "no luck") {
-		t.Errorf("it ended before: %v", err)
+		t.Errorf("a program that ended first: %v", err)
 	}
 	if _, err := AwaitSign(t.Context(), start("exec sleep 60"), sign, time.Millisecond); !errors.Is(err, ErrProgram) ||
 		!strings.Contains(err.Error(), "the program was not ready") {
-		t.Errorf("it gave no sign: %v", err)
+		t.Errorf("a program without a sign: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -132,8 +134,8 @@ func TestAwaitSign(t *testing.T) {
 	}
 }
 
-// TestTailKeepsPanics: progress before a panic and the end of a long trace are left out. A log line that contains the
-// word panic changes nothing.
+// TestTailKeepsPanics: Tail drops the progress before a panic and the end of a long trace. A log line that contains the
+// word panic has no effect.
 func TestTailKeepsPanics(t *testing.T) {
 	for _, test := range []struct{ name, before, want string }{
 		{"after progress", strings.Repeat("progress\n", 1000), "panic: fire"},

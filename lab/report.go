@@ -20,15 +20,15 @@ type Report struct {
 	Name    string  `json:"check"`
 	Version string  `json:"version"`
 	Machine Machine `json:"machine"`
-	// Met counts the figures that reach their targets. Missed counts the figures that miss theirs, and the lines and
-	// checks that failed. Skipped counts the lines without a measurement. Information counts the lines whose figures
-	// have no target.
+	// Met counts the figures that reach their targets. Missed counts the figures that miss their targets, and the lines
+	// and checks that failed. Skipped counts the lines without a measurement. Information counts the lines whose
+	// figures have no target.
 	Met         int `json:"met"`
 	Missed      int `json:"missed"`
 	Skipped     int `json:"skipped"`
 	Information int `json:"information"`
-	// Incomplete says that a part was not measured: a report without missed targets proves the claims only if it is
-	// complete.
+	// Incomplete reports whether a part was not measured. A report without missed targets proves the claims only if the
+	// report is complete.
 	Incomplete bool      `json:"incomplete"`
 	Sections   []Section `json:"sections"`
 }
@@ -51,7 +51,7 @@ type Section struct {
 	// Seconds is the duration of the check.
 	Seconds float64 `json:"seconds"`
 	// LoadBefore is the system's load average over the last minute when the check began, -1 if unknown. Latencies mean
-	// little if it exceeds the number of cores.
+	// little if the load exceeds the number of cores.
 	LoadBefore float64 `json:"load_before"`
 }
 
@@ -112,8 +112,8 @@ func (r *Report) count(l claim.Line) {
 	}
 }
 
-// LoadAverage returns the system's load average over the last minute, the first number of /proc/loadavg; -1 if it is
-// unknown.
+// LoadAverage returns the system's load average over the last minute, the first number of /proc/loadavg; -1 if the load
+// is unknown.
 func LoadAverage() float64 {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

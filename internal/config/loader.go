@@ -22,8 +22,8 @@ type Loader struct {
 	file string
 }
 
-// NewLoader returns a loader for the struct that target points to, which has the defaults. It panics if the struct
-// cannot be a configuration or two keys have the same flag.
+// NewLoader returns a loader for the struct that target points to, which has the defaults. NewLoader panics if the
+// struct cannot be a configuration or two keys have the same flag.
 func NewLoader(target any) *Loader {
 	value := reflect.ValueOf(target)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {
@@ -77,7 +77,8 @@ func (l *Loader) Load(environment []string) error {
 }
 
 // UnknownVariables returns the variables of the environment with the prefix that belong to no key. They may be
-// misspelt, but container platforms also set such variables for a service named volsfu, so they are not errors.
+// misspelt, but container platforms also set such variables for a service named volsfu. The caller decides whether they
+// are errors.
 func (l *Loader) UnknownVariables(environment []string) []string {
 	known := map[string]bool{fileVariable: true}
 	for _, k := range l.root.all() {

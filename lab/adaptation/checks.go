@@ -39,16 +39,16 @@ func tilesOf(load testbed.Load) []volumetric.TileRef {
 	return tiles
 }
 
-// highestPatience is far longer than the some seconds that the estimate needs on a link that carries everything.
+// highestPatience is far longer than the some seconds that the estimate needs on a link that carries all tracks.
 const highestPatience = 30 * time.Second
 
-// awaitHighest waits until every tile of the load has arrived at its highest quality for a while: by then the estimate
+// awaitHighest waits until every tile of the load has arrived at its highest quality for a while. Then the estimate
 // covers the full rate.
 func awaitHighest(ctx context.Context, receiver *testbed.Peer, load testbed.Load) error {
 	ctx, cancel := context.WithTimeout(ctx, highestPatience)
 	defer cancel()
 	highest := volumetric.Quality(load.Qualities - 1)
-	return testbed.Await(ctx, "every tile comes at its highest quality", func() bool {
+	return testbed.Await(ctx, "every tile arrives at its highest quality", func() bool {
 		for _, tile := range tilesOf(load) {
 			if r := receiver.Tile(tile); r.Frames < 10 || r.Quality != highest {
 				return false

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Cost connects receivers of the SDK, which send reports, and measures, by a profile of the server's processor time,
-// the share of adapting to them.
+// Cost connects receivers of the SDK, which send reports, and measures the share of adaptation in a profile of the
+// server's processor time.
 type Cost struct {
 	Progress  lab.Progress
 	Load      testbed.Load
@@ -36,8 +36,8 @@ func NewCost(progress lab.Progress) *Cost {
 
 // Name implements lab.Check.
 func (c *Cost) Name() string {
-	return fmt.Sprintf("the cost of estimating, pacing and allocating in the server: %d reporting receivers of %d tracks",
-		c.Receivers, c.Load.Tiles*c.Load.Qualities)
+	return fmt.Sprintf("the cost of estimating, pacing and allocating in the server: %d reporting receivers of "+
+		"%d tracks", c.Receivers, c.Load.Tiles*c.Load.Qualities)
 }
 
 // Run implements lab.Check.
@@ -57,7 +57,7 @@ func (c *Cost) Run(ctx context.Context) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Progress.Say("taking a profile of %v", c.Window)
+	c.Progress.Say("recording a profile of %v", c.Window)
 	notWhole := int64(0)
 	for _, r := range receivers {
 		notWhole -= broken(r)
@@ -84,11 +84,11 @@ func (c *Cost) Run(ctx context.Context) ([]claim.Line, error) {
 			share(slices.Concat(adapting, reading), slices.Concat(driving, hearing)), "%"),
 		claim.Information("server CPU, share of a core", 100*total.Seconds()/c.Window.Seconds(), "%"),
 		claim.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
-		claim.Exactly("frames not whole", notWhole, "", 0),
+		claim.Exactly("incomplete frames", notWhole, "", 0),
 	}, nil
 }
 
-// attend joins the publisher and the receivers, and waits until all receive everything.
+// attend joins the publisher and the receivers, and waits until all receivers get all tiles.
 func (c *Cost) attend(ctx context.Context, conference *testbed.Conference) ([]*testbed.Peer, error) {
 	if _, err := conference.Join(ctx, testbed.Part{Room: "room", Identity: publisherName, Loads: []testbed.Load{c.Load},
 		MinUplink: testbed.Everything}); err != nil {
@@ -111,10 +111,10 @@ func (c *Cost) attend(ctx context.Context, conference *testbed.Conference) ([]*t
 	return receivers, lab.Pause(ctx, c.Settle)
 }
 
-// The cost of adapting consists of the deciding packages, with everything they call, and the functions of the hot path
-// that drive them: functions that consult an estimator and a pacer and keep the order in which receivers are due, which
-// would not exist without estimating and pacing. These functions are in separate files. The functions that they call to
-// number, write, encrypt and send a packet are in other files and would exist anyway.
+// The cost of adaptation has two parts: the packages that decide, with all functions that they call, and the functions
+// of the hot path that drive these packages. The driving functions consult an estimator and a pacer and keep the order
+// in which receivers are due; they would not exist without estimating and pacing. They are in separate files. The
+// functions that they call to number, write, encrypt and send a packet are in other files and would exist anyway.
 var (
 	adapting = []string{"/internal/congestion", "/internal/allocate"}
 	driving  = []string{"pacing.go", "probing.go", "path.go"}

@@ -14,8 +14,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestAttribution: of the hot path's time, the functions that drive estimator and pacer count, with their callees
-// outside of the hot path, and without the functions that they call within it to send.
+// TestAttribution: the functions of the hot path that drive estimator and pacer count, with their callees outside of
+// the hot path, and without the functions of the hot path that they call to send.
 func TestAttribution(t *testing.T) {
 	const forward = "github.com/volsfu/volsfu/internal/forward/egress"
 	own := func(name, file string) cpuprofile.Frame {
@@ -34,10 +34,10 @@ func TestAttribution(t *testing.T) {
 		counted bool
 	}{
 		{"in a driver", cpuprofile.Stack{offer, write}, true},
-		{"in what a driver calls elsewhere", cpuprofile.Stack{fix, offer}, true},
+		{"in a callee outside of the hot path", cpuprofile.Stack{fix, offer}, true},
 		{"in the pacer", cpuprofile.Stack{admit, offer}, true},
-		{"in what sends", cpuprofile.Stack{write, offer}, false},
-		{"in what that calls", cpuprofile.Stack{seal, write, offer}, false},
+		{"in sending", cpuprofile.Stack{write, offer}, false},
+		{"in a callee of sending", cpuprofile.Stack{seal, write, offer}, false},
 		{"in reading a report", cpuprofile.Stack{hear}, false},
 		{"elsewhere", cpuprofile.Stack{seal}, false},
 	} {
@@ -56,8 +56,8 @@ func TestDrivingFiles(t *testing.T) {
 	}
 }
 
-// TestAttending connects a small load to a running server.
-func TestAttending(t *testing.T) {
+// TestAttend connects a small load to a running server.
+func TestAttend(t *testing.T) {
 	there, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // Saving makes a receiver subscribe to one tile of a publication at its highest quality, and to the others at the
-// lowest or not at all, and measures the publisher's traffic under each policy.
+// lowest or not at all. Saving measures the publisher's traffic under each policy.
 type Saving struct {
 	Progress lab.Progress
 	Load     testbed.Load
@@ -23,7 +23,7 @@ type Saving struct {
 	Window, Settle time.Duration
 	// Hold is the time for which the policy neighbours keeps unused tracks.
 	Hold time.Duration
-	// Share is the largest traffic under the policy strict, relative to the policy warm, under which everything is
+	// Share is the largest traffic under the policy strict, relative to the policy warm, under which all tracks are
 	// sent. One of 15 tiles at four units and 14 at one are 17 % of 15 tiles at seven.
 	Share float64
 	Seed  uint64
@@ -45,7 +45,7 @@ func (s *Saving) Name() string {
 var others = []struct {
 	name    string
 	quality volumetric.Quality
-}{{"the others at the lowest", 0}, {"nothing else", volumetric.QualityOff}}
+}{{"the others at the lowest", 0}, {"no other tile", volumetric.QualityOff}}
 
 // Run implements lab.Check.
 func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
@@ -66,9 +66,10 @@ func (s *Saving) Run(ctx context.Context) ([]claim.Line, error) {
 			share := 100 * rate / everything[i]
 			switch policy {
 			case demand.Neighbours:
-				lines = append(lines, claim.Information(name+": share of sending everything", share, "%"))
+				lines = append(lines, claim.Information(name+": share of the traffic of all tracks", share, "%"))
 			case demand.Strict:
-				lines = append(lines, claim.AtMost(name+": share of sending everything", share, "%", 100*s.Share))
+				lines = append(lines, claim.AtMost(name+": share of the traffic of all tracks", share, "%",
+					100*s.Share))
 			}
 		}
 	}
@@ -85,7 +86,7 @@ func (s *Saving) measure(ctx context.Context, policy demand.Policy) ([]float64, 
 		return nil, err
 	}
 	defer conference.Close()
-	// Access links have room for everything; the traffic of the publisher's link is counted.
+	// Access links carry all tracks. The traffic of the publisher's link is counted.
 	access := netem.DefaultConfig()
 	_, host, err := conference.JoinOver(ctx, access, testbed.Part{Room: "room", Identity: publisherName,
 		Loads: []testbed.Load{s.Load}, Seed: s.Seed})
@@ -101,7 +102,7 @@ func (s *Saving) measure(ctx context.Context, policy demand.Policy) ([]float64, 
 	}
 	var rates []float64
 	for _, other := range others {
-		if err := s.takeOne(ctx, receiver, other.quality); err != nil {
+		if err := s.subscribeToOne(ctx, receiver, other.quality); err != nil {
 			return nil, err
 		}
 		sent := func() uint64 {
@@ -129,8 +130,8 @@ func (s *Saving) count(ctx context.Context, sent func() uint64) (float64, error)
 	return float64(8*(sent()-before)) / time.Since(begin).Seconds(), nil
 }
 
-// takeOne makes the receiver choose the first tile at the highest quality.
-func (s *Saving) takeOne(ctx context.Context, receiver *testbed.Peer, others volumetric.Quality) error {
+// subscribeToOne makes the receiver choose the first tile at the highest quality.
+func (s *Saving) subscribeToOne(ctx context.Context, receiver *testbed.Peer, others volumetric.Quality) error {
 	first, publication := 0, publicationOf(s.Load)
 	return receiver.Session.SetQuality(ctx,
 		signal.Choice{PublicationRef: publication, Quality: signal.Only(others)},

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestSmoke runs every check with parameters for a second, and checks properties that hold on a machine of any speed.
+// TestSmoke runs every check with parameters for about a second, and checks properties that hold on a machine of any
+// speed.
 func TestSmoke(t *testing.T) {
 	load := testbed.Load{Name: "body", Tiles: 5, Qualities: 3, FrameBytes: 3000, Step: 2, Rate: 20}
 	tests := []struct {
@@ -23,19 +24,19 @@ func TestSmoke(t *testing.T) {
 		{
 			"saving", &Saving{Load: load, Window: 500 * time.Millisecond, Settle: 500 * time.Millisecond,
 				Hold: 100 * time.Millisecond, Share: 0.6, Seed: 1},
-			[]string{"strict, the others at the lowest: share of sending everything",
-				"strict, nothing else: share of sending everything"},
+			[]string{"strict, the others at the lowest: share of the traffic of all tracks",
+				"strict, no other tile: share of the traffic of all tracks"},
 		},
 		{
 			"switching", &Switching{RTTs: []time.Duration{0, 40 * time.Millisecond}, Switches: 5,
 				Pace: 10 * time.Millisecond, Hold: 50 * time.Millisecond, Load: load, Seed: 1},
 			[]string{
-				"warm, to a quality that is sent: switches seen",
-				"neighbours, to a quality that is suppressed: switches seen",
-				"strict, to a quality that is suppressed: switches seen",
-				"warm, a publisher 40ms away, to a quality that is sent: switches seen",
-				"neighbours, a publisher 40ms away, to a quality that is suppressed: switches seen",
-				"strict, a publisher 40ms away, to a quality that is suppressed: switches seen",
+				"warm, to a sent quality: switches seen",
+				"neighbours, to a suppressed quality: switches seen",
+				"strict, to a suppressed quality: switches seen",
+				"warm, a publisher 40ms away, to a sent quality: switches seen",
+				"neighbours, a publisher 40ms away, to a suppressed quality: switches seen",
+				"strict, a publisher 40ms away, to a suppressed quality: switches seen",
 			},
 		},
 	}
@@ -67,7 +68,7 @@ func TestInterruption(t *testing.T) {
 	cancel()
 	for i, check := range Checks(lab.Progress{}) {
 		if _, err := check.Run(ctx); err == nil {
-			t.Errorf("check %d ran although it was interrupted before", i)
+			t.Errorf("check %d ran after the interruption", i)
 		}
 	}
 }

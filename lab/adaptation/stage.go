@@ -22,7 +22,7 @@ type stage struct {
 	rtt       time.Duration
 }
 
-// newStage starts a server whose publisher is a round trip away, 0 for the same host.
+// newStage starts a server. The publisher is a round trip of rtt away, or on the same host if rtt is 0.
 func newStage(c config.Config, rtt time.Duration, seed uint64) (*stage, error) {
 	s := &stage{rtt: rtt}
 	var err error

@@ -15,8 +15,9 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Switching makes a receiver switch single tiles at random between their qualities under each policy, and measures the
-// delay separately for qualities that the publisher already sends and for suppressed qualities, which it has to start.
+// Switching makes a receiver switch single tiles at random between their qualities under each policy. Switching
+// measures the delay separately for qualities that the publisher already sends and for suppressed qualities, which the
+// publisher has to start.
 type Switching struct {
 	Progress lab.Progress
 	Load     testbed.Load
@@ -37,9 +38,10 @@ type Switching struct {
 	Seed                       uint64
 }
 
-// NewSwitching returns the check of the claim. Frames are prepared, so encoding takes no time. The publisher is first
-// on the server's host, at a round trip far below a millisecond, and then as far away as the other end of a country.
-// With a hold time of a quarter of a second, neighbours suppresses tracks while tiles are switched twice per second.
+// NewSwitching returns the check of the claim. Frames are prepared and need no encoding time. The publisher is first on
+// the server's host, at a round trip far below a millisecond, and then as far away as the other end of a country. With
+// a hold time of a quarter of a second, the policy neighbours suppresses tracks while tiles are switched twice per
+// second.
 func NewSwitching(progress lab.Progress) *Switching {
 	return &Switching{
 		Progress: progress, Load: body, RTTs: []time.Duration{0, 40 * time.Millisecond}, Switches: 300,
@@ -121,8 +123,8 @@ type delays struct {
 	server, whole lab.Distribution
 }
 
-// switcher makes the choices of the receiver. A tile is switched again only after its last switch was seen, so each
-// switch has its own delay.
+// switcher makes the choices of the receiver. A tile is switched again only after its last switch was seen, so that
+// each switch has its own delay.
 type switcher struct {
 	check     *Switching
 	policy    demand.Policy
@@ -164,7 +166,8 @@ func (w *switcher) counted() *delays {
 // run makes the switches.
 func (w *switcher) run(ctx context.Context) error {
 	for w.counted().asked < w.check.Switches {
-		// Times between switches are exponential, so switches fall anywhere in the frame interval; long ones are cut.
+		// Times between switches are exponential, so that switches fall anywhere in the frame interval. Long times are
+		// cut.
 		pause := time.Duration(w.random.ExpFloat64() * float64(w.check.Pace))
 		if err := lab.Pause(ctx, min(pause, 10*w.check.Pace)); err != nil {
 			return err
@@ -207,7 +210,7 @@ func (w *switcher) ask(ctx context.Context) error {
 	return w.receiver.Session.SetQuality(ctx, choice)
 }
 
-// confirm removes the switches that have happened from the list, and those that have expired.
+// confirm removes the switches that have happened or expired from the list.
 func (w *switcher) confirm() {
 	if len(w.pending) == 0 {
 		return
@@ -239,9 +242,9 @@ func (w *switcher) happened(p pendingSwitch, sendings []client.Sending) bool {
 	return false
 }
 
-// lines returns the figures of one policy and publisher. The demand on a publisher behind a link is known here half a
-// round trip late. If anything is suppressed, a switch to a quality that seems to be sent may be to one that the server
-// has just suppressed, so such switches are not judged.
+// lines returns the figures of one policy and publisher. The check learns of the demand on a publisher behind a link
+// half a round trip late. If tracks are suppressed, a switch to a quality that seems to be sent may be a switch to a
+// quality that the server has just suppressed; such switches are not judged.
 func (s *Switching) lines(w *switcher) []claim.Line {
 	interval := time.Duration(float64(time.Second) / s.Load.Rate)
 	name := string(w.policy)
@@ -250,14 +253,14 @@ func (s *Switching) lines(w *switcher) []claim.Line {
 	}
 	var lines []claim.Line
 	if w.rtt == 0 || w.policy == demand.Warm {
-		lines = w.warm.lines(name+", to a quality that is sent", interval+s.WarmSlack)
+		lines = w.warm.lines(name+", to a sent quality", interval+s.WarmSlack)
 	}
-	lines = append(lines, w.suppressed.lines(name+", to a quality that is suppressed",
+	lines = append(lines, w.suppressed.lines(name+", to a suppressed quality",
 		interval+w.rtt+s.Encode+s.SuppressedSlack)...)
-	return append(lines, claim.Exactly(name+": frames that did not come whole", w.broken, "", 0))
+	return append(lines, claim.Exactly(name+": incomplete frames", w.broken, "", 0))
 }
 
-// lines returns the figures of one kind of switches; none if there were none.
+// lines returns the figures of one kind of switches, or none without such switches.
 func (d *delays) lines(kind string, bound time.Duration) []claim.Line {
 	if d.asked == 0 {
 		return nil
@@ -266,9 +269,11 @@ func (d *delays) lines(kind string, bound time.Duration) []claim.Line {
 	return []claim.Line{
 		claim.Exactly(kind+": switches seen", int64(d.server.Count()), "", int64(d.asked)),
 		claim.AtMost(kind+": request read → first packet sent, p99", ms(d.server.Percentile(0.99)), "ms", ms(bound)),
-		claim.Information(kind+": the same, p50", ms(d.server.Percentile(0.5)), "ms"),
-		claim.Information(kind+": the same, max", ms(d.server.Max()), "ms"),
-		claim.Information(kind+": asking → first whole frame at the receiver, p50", ms(d.whole.Percentile(0.5)), "ms"),
-		claim.Information(kind+": the same, p99", ms(d.whole.Percentile(0.99)), "ms"),
+		claim.Information(kind+": request read → first packet sent, p50", ms(d.server.Percentile(0.5)), "ms"),
+		claim.Information(kind+": request read → first packet sent, max", ms(d.server.Max()), "ms"),
+		claim.Information(kind+": request → first complete frame at the receiver, p50",
+			ms(d.whole.Percentile(0.5)), "ms"),
+		claim.Information(kind+": request → first complete frame at the receiver, p99",
+			ms(d.whole.Percentile(0.99)), "ms"),
 	}
 }

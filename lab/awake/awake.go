@@ -13,8 +13,8 @@ type watch struct {
 
 var machine = watch{start: start}
 
-// Hold keeps the processors awake until the returned function is called, which may be called more than once. Several
-// callers may hold at the same time. On a system without a way to do so, processors sleep as usual.
+// Hold keeps the processors awake until the returned function is called. The function may be called more than once.
+// Several callers may hold at the same time. If the system has no mechanism for this, processors sleep as usual.
 func Hold() (release func()) { return machine.hold() }
 
 func (w *watch) hold() (release func()) {

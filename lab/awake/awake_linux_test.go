@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestLatency: the request is written only on a system with a driver that heeds it and with processors that poll.
+// TestLatency: the request is written only if the system has a driver that heeds the request and processors that poll.
 func TestLatency(t *testing.T) {
 	for _, c := range []struct {
 		name, driver, state string
@@ -52,7 +52,7 @@ func TestLatency(t *testing.T) {
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
 	if _, err := demandLatency(missing, missing, missing); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v where the system has no such files", err)
+		t.Errorf("%v on a system without these files", err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestLatency(t *testing.T) {
 func TestKernel(t *testing.T) {
 	demand, err := demandLatency(latencyFile, driverFile, stateFile)
 	if err != nil {
-		t.Skipf("no processors here that can be kept awake by %s: %v", latencyFile, err)
+		t.Skipf("this machine's processors cannot be kept awake by %s: %v", latencyFile, err)
 	}
 	defer func() { _ = demand.Close() }()
 	file, err := os.Open(latencyFile)
@@ -74,7 +74,7 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// TestLoops: there is a loop for each processor, in its class, until they are stopped.
+// TestLoops: a loop runs for each processor, in its class, until the loops are stopped.
 func TestLoops(t *testing.T) {
 	if _, err := exec.LookPath("chrt"); err != nil {
 		t.Skip("no chrt here, which util-linux has")
@@ -85,7 +85,7 @@ func TestLoops(t *testing.T) {
 		t.Fatalf("%d programs for %d processors", len(programs), runtime.NumCPU())
 	}
 	for _, p := range programs {
-		wait.Until(t, "the loop is in the class of those that give way", func() bool {
+		wait.Until(t, "the loop has the idle scheduling class", func() bool {
 			attributes, err := unix.SchedGetAttr(p.Process.Pid, 0)
 			return err == nil && attributes.Policy == unix.SCHED_IDLE && attributes.Nice == 19
 		})

@@ -12,14 +12,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Transport is a way to carry frames.
+// Transport names a transport of frames.
 type Transport string
 
 // The transports.
 const (
-	// DirectTCP uses a connection for each stream, from the watching peer to the publishing one.
+	// DirectTCP uses one connection for each stream, from the watching peer to the publishing peer.
 	DirectTCP Transport = "direct-tcp"
-	// TCPSwitching is DirectTCP with VR2Gather's way of switching qualities: by closing a tile's connection and opening
+	// TCPSwitching is DirectTCP with VR2Gather's quality switch: the watching peer closes a tile's connection and opens
 	// another.
 	TCPSwitching Transport = "tcp-switching"
 	// Reflector is VR2Gather's TCP reflector: a server relays the data of a connection to all others.
@@ -40,10 +40,9 @@ const (
 
 // Notes of a report on figures of Pion and PionPatched.
 const (
-	PionDefect = "pion: known defect: its congestion control remembers the last 250 packets only, 50 ms at 50 Mbit/s, " +
-		"and does not count later acknowledgements; and its groups of arrivals may never end on a saturated link, " +
-		"so that the estimate stays as it is. " +
-		"pion-patched has both corrected."
+	PionDefect = "pion: known defect: its congestion control remembers only the last 250 packets, 50 ms at " +
+		"50 Mbit/s, and does not count later acknowledgements; its groups of arrivals may never end on a saturated " +
+		"link, so that the estimate does not change. pion-patched corrects both."
 	PionPatch = "pion-patched: Pion's congestion control with a history of 16,384 packets instead of 250, " +
 		"and groups of arrivals that end after 100 ms."
 )
@@ -78,9 +77,9 @@ type Config struct {
 	// Name is this peer's name on the server; Watched is the name of the watched peer.
 	Name, Watched string
 	// Listen and Connect are addresses host:port: the address on which this end listens, and the address of the other
-	// end. Transport and role determine which are required, see Needs.
+	// end. Transport and role determine the required addresses, see Needs.
 	Listen, Connect string
-	// Congestion names TCP's congestion control, such as cubic; empty selects the system's.
+	// Congestion is the name of TCP's congestion control, for instance cubic; empty selects the system's default.
 	Congestion string
 	// Publication describes the publication of this peer.
 	Publication volumetric.Publication
@@ -91,15 +90,15 @@ type Config struct {
 	Gap time.Duration
 	// Segment is the length of DASH's segments; 0 is one frame.
 	Segment time.Duration
-	// Min and Max bound Pion's estimate, which starts at Min. Adapt lets an estimate choose qualities: at the publisher
-	// with Pion, in the server for a watcher of volsfu's.
+	// Min and Max bound Pion's estimate, which starts at Min. If Adapt is set, an estimate selects qualities: at the
+	// publisher with Pion, in the server for a watcher of volsfu.
 	Min, Max volumetric.Bitrate
 	Adapt    bool
 	// Suppression is the policy of volsfu's server for the demand on publishers.
 	Suppression demand.Policy
 	// Secret signs the tokens for volsfu's server: 32 bytes or more, the same for all peers and the server.
 	Secret string
-	// Spread is the part of the frame interval over which a publisher of volsfu's sends a frame. Uplink is the
+	// Spread is the share of the frame interval over which a publisher of volsfu sends a frame. Uplink is the
 	// publisher's assumed rate to the server until the first report. 0 selects the SDK's default for either. Pacing is
 	// the server's pacing mode.
 	Spread float64
@@ -121,7 +120,7 @@ func DefaultConfig() Config {
 		Max:         90_000_000,
 		Suppression: demand.Neighbours,
 		Pacing:      pacing.Default,
-		Secret:      "the laboratory's own, known to everybody",
+		Secret:      "the laboratory's publicly known secret",
 		QueueFrames: 10,
 	}
 }
@@ -131,7 +130,7 @@ func (t Transport) Served() bool {
 	return slices.Contains([]Transport{Reflector, Websocket, DASH, Volsfu}, t)
 }
 
-// peerConnection reports whether the transport is a peer connection of Pion's.
+// peerConnection reports whether the transport is a peer connection of Pion.
 func (t Transport) peerConnection() bool { return t == Pion || t == PionPatched }
 
 // Needs reports which addresses an end requires. If the transport has a server, peers connect to the server. Otherwise
@@ -156,7 +155,7 @@ func (c *Config) Validate() error {
 	case !slices.Contains([]Role{RoleServer, RolePublish, RoleWatch, RoleBoth}, c.Role):
 		return fmt.Errorf("%w: role %.32q, expected server, publish, watch or both", ErrConfig, c.Role)
 	case c.Role == RoleServer && !c.Transport.Served():
-		return fmt.Errorf("%w: %s has no server", ErrConfig, c.Transport)
+		return fmt.Errorf("%w: the transport %s has no server", ErrConfig, c.Transport)
 	case c.Role == RoleBoth && c.Transport.peerConnection():
 		return fmt.Errorf("%w: a pion peer cannot both publish and watch, expected role publish or watch", ErrConfig)
 	case listen != (c.Listen != ""):
@@ -170,7 +169,8 @@ func (c *Config) Validate() error {
 	case c.Quality < volumetric.QualityOff || c.Quality >= volumetric.MaxQualities:
 		return fmt.Errorf("%w: quality %d, expected -1 to %d", ErrConfig, c.Quality, volumetric.MaxQualities-1)
 	case c.Transport == UDPChunks && (c.Tiles > 1 || c.Role.Publishes() && c.Publication.TrackCount() > 1):
-		return fmt.Errorf("%w: the packets of paper 002 name no tile and no quality, expected one of each", ErrConfig)
+		return fmt.Errorf("%w: the packets of paper 002 carry neither tile nor quality; expected one tile and one "+
+			"quality", ErrConfig)
 	case c.Gap < 0 || c.Segment < 0:
 		return fmt.Errorf("%w: gap %v, segment %v: expected 0 or more", ErrConfig, c.Gap, c.Segment)
 	case c.Min <= 0 || c.Max < c.Min:

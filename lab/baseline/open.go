@@ -23,7 +23,7 @@ func Open(ctx context.Context, c Config, listening func(string)) (carriage.End, 
 		return nil, err
 	}
 	if c.Role == RoleServer {
-		return nil, errors.Join(ErrConfig, errors.New("a server is no client"))
+		return nil, errors.Join(ErrConfig, errors.New("the role server has no client end"))
 	}
 	options := tcp.Options{Congestion: c.Congestion}
 	watched := 0
@@ -81,7 +81,7 @@ func asEnd[E carriage.End](end E, err error) (carriage.End, error) {
 	return end, nil
 }
 
-// Serve runs the server of a transport until the context ends. listening is called with its address.
+// Serve runs the server of a transport until the context ends. listening is called with the server's address.
 func Serve(ctx context.Context, c Config, listening func(string)) (*carriage.Relayed, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func Serve(ctx context.Context, c Config, listening func(string)) (*carriage.Rel
 	}
 }
 
-// openDirect opens the ends of Direct TCP: one that listens, one that watches, or both in one.
+// openDirect opens the ends of Direct TCP: an end that listens, an end that watches, or both in one.
 func openDirect(ctx context.Context, options tcp.Options, c Config, listening func(string)) (carriage.End, error) {
 	var publisher *direct.Publisher
 	if c.Role.Publishes() {

@@ -87,7 +87,7 @@ func Command(version string) *cobra.Command {
 	return cmd
 }
 
-// claimRows returns the table of the figures with a target. It leaves out that all runs were valid.
+// claimRows returns the table of the figures with a target. The table leaves out the line that all runs were valid.
 func claimRows(report *lab.Report) string {
 	var table strings.Builder
 	fmt.Fprintf(&table, "| claim (`vollab check %s`) | figure | target |\n|---|---|---|\n", report.Name)

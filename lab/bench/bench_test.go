@@ -33,14 +33,14 @@ func TestWriteTable(t *testing.T) {
 	write("before\n" + benchTable.begin + "\nold\n" + claims)
 	if err := writeTable(document, benchTable, "new\n"); !errors.Is(err, errMarkers) ||
 		!strings.Contains(err.Error(), benchTable.end) {
-		t.Errorf("a document without an end: got %v, want errMarkers with the line", err)
+		t.Errorf("a document without an end marker: got %v, want errMarkers with the line", err)
 	}
 	if err := writeTable(document+"x", benchTable, "new\n"); err == nil {
-		t.Error("a document that is not there was written")
+		t.Error("a missing document was written")
 	}
 }
 
-// TestDocumentedTables: the page that make bench writes has a place for both tables.
+// TestDocumentedTables: the page that make bench writes has the markers of both tables.
 func TestDocumentedTables(t *testing.T) {
 	text, err := os.ReadFile("../../docs/performance.md")
 	if err != nil {
@@ -71,11 +71,15 @@ func TestBenchRow(t *testing.T) {
 	}{
 		{
 			"medians", hotpath.Runs{run(1, 12, 0.12, true), run(3, 10, 0.3, true), run(2, 11, 0.2, true)},
-			"| ten | `vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 11.00 | 0.20 | - | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
+			"| ten | `vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 11.00 | 0.20 | " +
+				"- | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
 		},
 		{
-			"one that is not valid", hotpath.Runs{run(2, 10, 0.2, true), run(2, 10, 0.2, false), run(2, 10, 0.2, true)},
-			"| ten (1 of 3 runs not valid: losses, or a busy machine) | `vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 10.00 | 0.20 | - | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
+			"with a run that is not valid",
+			hotpath.Runs{run(2, 10, 0.2, true), run(2, 10, 0.2, false), run(2, 10, 0.2, true)},
+			"| ten (1 of 3 runs not valid: losses, or a busy machine) | " +
+				"`vollab forward --compare pion --receivers 10 --mbps 50 --pacing off` | 2.00 | 10.00 | 0.20 | " +
+				"- | 20.0 | 200 / 1000 / 2000 µs | 0.020 |\n",
 		},
 	} {
 		if got := benchRow("ten", o, test.runs); got != test.row {

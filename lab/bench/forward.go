@@ -18,9 +18,10 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/fanout"
 	"github.com/volsfu/volsfu/lab/hotpath"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 )
 
-// errComparison says that the server to compare with is unknown.
+// errComparison is returned for an unknown server in --compare.
 var errComparison = errors.New("--compare: expected pion")
 
 // ForwardCommand returns the command vollab forward.
@@ -66,7 +67,7 @@ func ForwardCommand() *cobra.Command {
 		"watched tracks")
 	flags.IntVar(&o.Load.Tracks, "tracks", o.Load.Tracks, "number of tracks of each publisher")
 	flags.IntVar(&o.Load.UnwatchedTracks, "unwatched-tracks", 0, "number of tracks of each publisher that no "+
-		"receiver takes")
+		"receiver subscribes to")
 	flags.Float64Var(&o.Load.Mbps, "mbps", o.Load.Mbps,
 		"total Mbit/s of all watched tracks; an unwatched track adds the rate of a watched one")
 	flags.Float64Var(&o.Load.FrameRate, "fps", o.Load.FrameRate, "frames per second")
@@ -79,16 +80,16 @@ func ForwardCommand() *cobra.Command {
 	flags.StringVar((*string)(&o.Pacing), "pacing", "",
 		"on: fail unless the server paces; off: start the server without pacing; the default is the configuration")
 	flags.BoolVar(&o.Sleep, "sleep", false,
-		"let idle processors sleep, so that waking them counts; by default they stay awake where Linux can do that, "+
-			"which takes root")
+		"let idle processors sleep, so that the time to wake them counts; by default they stay awake on Linux, "+
+			"which requires root")
 	flags.StringVar(&compare, "compare", "", "pion: measure a minimal fan-out server on Pion in turns with the server")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }
 
-// forward measures a load, with the machine's own limit where it can be measured.
+// forward measures a load and, if the machine allows it, the machine's own limit.
 func forward(ctx context.Context, o hotpath.Options) (*hotpath.Result, error) {
-	limit, err := hotpath.MeasureLimit(ctx)
+	limit, err := machinelimit.Measure(ctx)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func LimitCommand() *cobra.Command {
 		Short: "Measure the machine's own limit: the least time of one core to send and to receive a packet",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			limit, err := hotpath.MeasureLimit(cmd.Context())
+			limit, err := machinelimit.Measure(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -119,8 +120,8 @@ func LimitCommand() *cobra.Command {
 	return cmd
 }
 
-// FanoutCommand returns the command vollab fanout, the server that forward compares with. Forward starts this program
-// again for it.
+// FanoutCommand returns the command vollab fanout: the server with which forward compares volsfu. forward starts this
+// program again to run it.
 func FanoutCommand() *cobra.Command {
 	batched := false
 	cmd := &cobra.Command{
@@ -131,7 +132,7 @@ func FanoutCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
-			// The niceness is the default of the server that it is compared with.
+			// The niceness is the default of volsfu, with which the server is compared.
 			if err := process.RaisePriority(config.DefaultServer().Nice); err != nil {
 				cmd.PrintErrln(err)
 			}

@@ -37,16 +37,16 @@ func TestForwardRefuses(t *testing.T) {
 	}{
 		{"no server beside a test", nil, lab.ErrProgram},
 		{"another comparison", []string{"--compare", "other"}, errComparison},
-		{"pacing that is neither", []string{"--pacing", "maybe"}, hotpath.ErrPacing},
-		{"a load that is none", []string{"--tracks", "0"}, hotpath.ErrLoad},
+		{"pacing that is neither on nor off", []string{"--pacing", "maybe"}, hotpath.ErrPacing},
+		{"a load without tracks", []string{"--tracks", "0"}, hotpath.ErrLoad},
 		{"no time", []string{"--seconds", "0"}, hotpath.ErrLoad},
 		{"a server without its metrics", []string{"--server", "ws://127.0.0.1:1"}, hotpath.ErrLoad},
-		{"losses compared", []string{"--compare", "pion", "--loss", "0.02", "--rtt", "20ms"}, hotpath.ErrLoad},
+		{"losses with --compare", []string{"--compare", "pion", "--loss", "0.02", "--rtt", "20ms"}, hotpath.ErrLoad},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			if out, err := run(t, ForwardCommand(), test.arguments...); !errors.Is(err, test.err) || out != "" {
-				t.Errorf("got %v and %q, want %v and nothing", err, out, test.err)
+				t.Errorf("got %v and %q, want %v and no output", err, out, test.err)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// patience is far longer than any step of these tests takes.
+// patience is far longer than any step of these tests.
 const patience = time.Minute
 
 // script is a feed whose captures and encodings are released by the test.
@@ -66,7 +66,7 @@ func (s *script) Encode(c *Capture, number uint32, wanted func(Job) bool, done f
 
 func (s *script) Close() error { return nil }
 
-// shelf is an end that stores the frames sent, once released.
+// shelf is an end that stores the sent frames after it is opened.
 type shelf struct {
 	open     chan struct{} // closed when frames may leave
 	unwanted int           // a tile
@@ -109,8 +109,8 @@ func (s *shelf) Choose(_ context.Context, qualities []volumetric.Quality) error 
 func (s *shelf) Traffic() Traffic { return Traffic{} }
 func (s *shelf) Close() error     { return nil }
 
-// TestEncoderQueue: while a capture is being encoded, two wait. A third one drops the oldest waiting capture, not the
-// one being encoded.
+// TestEncoderQueue: while a capture is being encoded, two captures wait. A third capture drops the oldest waiting
+// capture, not the capture that is being encoded.
 func TestEncoderQueue(t *testing.T) {
 	feed, end := newScript(1), newShelf()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -127,7 +127,8 @@ func TestEncoderQueue(t *testing.T) {
 	if first := <-feed.taken; first != 1 {
 		t.Fatalf("capture %d is encoded first", first)
 	}
-	// When the last of them is being read, the three before it are in the queue, and one of them has displaced another.
+	// When the last capture is being read, the previous three are in the queue, and one of the three has displaced an
+	// earlier capture.
 	for range 4 {
 		feed.captured <- struct{}{}
 	}
@@ -142,7 +143,7 @@ func TestEncoderQueue(t *testing.T) {
 	}
 	if s.Captures != 5 || s.CapturesDropped+s.CapturesEncoded != 5 || s.CapturesDropped < 1 ||
 		s.FramesSent+s.FramesDropped != s.CapturesEncoded {
-		t.Errorf("got %+v, want five captures, at least one of them dropped before the encoder, "+
+		t.Errorf("got %+v, want five captures, at least one dropped before the encoder, "+
 			"and the others sent or dropped after it", s)
 	}
 }
@@ -171,11 +172,11 @@ func TestSendQueue(t *testing.T) {
 	close(feed.encode)
 	s := <-ended
 	if s.FramesUnwanted != s.CapturesEncoded || s.FramesDropped < 2 || s.FramesSent+s.FramesDropped != s.Frames {
-		t.Errorf("got %+v, want one tile unwanted, and at least two of the other's six frames dropped", s)
+		t.Errorf("got %+v, want one unwanted tile, and at least two of the six frames of the other tile dropped", s)
 	}
 	for _, f := range end.frames {
 		if f[0] != 0 {
-			t.Errorf("tile %d was sent, which nobody wants", f[0])
+			t.Errorf("the unwanted tile %d was sent", f[0])
 		}
 	}
 }
@@ -213,17 +214,17 @@ func TestWatcher(t *testing.T) {
 	none := volumetric.FourCC{}
 	for _, a := range []*Arrival{
 		sealed(0, 0, 1, none, nil, now), sealed(0, 0, 2, none, nil, now), sealed(0, 0, 4, none, nil, now),
-		// 3 is missing
-		sealed(0, 0, 2, none, nil, now),                  // late, and known
-		sealed(1, 0, 7, none, []byte("unknown"), now),    // of no codec
-		sealed(5, 0, 7, none, nil, now),                  // of no tile
+		// Frame 3 is missing.
+		sealed(0, 0, 2, none, nil, now),                  // late, and already received
+		sealed(1, 0, 7, none, []byte("unknown"), now),    // without codec
+		sealed(5, 0, 7, none, nil, now),                  // of a tile that is out of range
 		{Data: []byte("damaged"), First: now, Last: now}, // of an unknown tile
 	} {
 		w.Take(a)
 	}
 	damaged := sealed(1, 0, 9, none, []byte("hole"), now)
 	damaged.Data[EnvelopeSize] = 0
-	w.Take(damaged) // 8 and 9 are missing, 9 since it is damaged
+	w.Take(damaged) // 8 is missing, and 9 is damaged
 	got, err := w.Run(t.Context(), make(chan struct{}))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +234,8 @@ func TestWatcher(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got.Lost < 42.8 || got.Lost > 42.9 || got.Undecodable == "" {
-		t.Errorf("got %g %% lost and %q, want 3 of 7, and why a frame was refused", got.Lost, got.Undecodable)
+		t.Errorf("got %g %% lost and %q, want 3 of 7, and the reason for which a frame was rejected", got.Lost,
+			got.Undecodable)
 	}
 	if err := book.Close(); err != nil {
 		t.Fatal(err)
@@ -249,13 +251,13 @@ func TestWatcher(t *testing.T) {
 		}
 	}
 	if undecoded != 1 {
-		t.Errorf("%d frames are recorded as received and not decoded, want the late one:\n%s", undecoded, text)
+		t.Errorf("%d frames are recorded as received and not decoded, want the late frame:\n%s", undecoded, text)
 	}
 }
 
-// TestWatchingIsTooLateForNothing: arrived frames count, even if patience, the context and the other end have all ended
-// since. Frames taken long before the silence are still decoded.
-func TestWatchingIsTooLateForNothing(t *testing.T) {
+// TestArrivedFramesCount: frames that have arrived count even if the patience, the context and the other end have ended
+// since. Frames that arrived long before the silence are still decoded.
+func TestArrivedFramesCount(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	gone := make(chan struct{})
@@ -268,11 +270,11 @@ func TestWatchingIsTooLateForNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := w.Run(over, gone); !errors.Is(err, ErrNothing) {
-			t.Fatalf("nothing has come: got %v, want %v", err, ErrNothing)
+			t.Fatalf("without frames: got %v, want %v", err, ErrNothing)
 		}
 		w.Take(sealed(0, 0, 1, volumetric.FourCC{}, nil, time.Now()))
 		if _, err := w.Run(over, gone); err != nil {
-			t.Fatalf("a frame had come: got %v", err)
+			t.Fatalf("after a frame: got %v", err)
 		}
 		if w, err = NewWatcher(newShelf(), config, nil); err != nil {
 			t.Fatal(err)
@@ -284,8 +286,8 @@ func TestWatchingIsTooLateForNothing(t *testing.T) {
 	}
 }
 
-// TestSuperseded: of the waiting frames the newest is decoded. The others were bunched by the transport, or the decoder
-// was slow.
+// TestSuperseded: of the waiting frames of a tile, the newest is decoded. The transport bunched the frames, or the
+// decoder was slow.
 func TestSuperseded(t *testing.T) {
 	for name, test := range map[string]struct {
 		apart            time.Duration // arrivals; captures are 60 ms apart
@@ -356,7 +358,7 @@ func TestDecisionOutcomes(t *testing.T) {
 		ended <- got
 	}()
 	if asked := <-end.chosen; !slices.Equal(asked, []volumetric.Quality{1}) {
-		t.Errorf("asked for %v", asked)
+		t.Errorf("requested %v", asked)
 	}
 	w.Take(sealed(0, 1, 2, volumetric.FourCC{}, nil, begun)) // began to arrive before
 	now := time.Now()
@@ -372,7 +374,7 @@ func TestDecisionOutcomes(t *testing.T) {
 	}
 }
 
-// TestNothing: ends that end before any frame arrives are distinguished from those that deliver a frame.
+// TestNothing: ends that end before a frame arrives are distinguished from ends that deliver a frame.
 func TestNothing(t *testing.T) {
 	w, err := NewWatcher(newShelf(), DefaultWatch(), nil)
 	if err != nil {
@@ -385,7 +387,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestPrepared prepares frames with a codec, and plays them back, on a clock without waiting.
+// TestPrepared prepares frames with a codec, and plays them on a clock that does not wait.
 func TestPrepared(t *testing.T) {
 	p := DefaultPreparation()
 	p.Points, p.Tiles, p.Codec, p.Qualities, p.Count = 2000, 2, codec.Raw.Name(), "low,high", 3
@@ -395,13 +397,13 @@ func TestPrepared(t *testing.T) {
 		report.Qualities[0].BytesPerCapture >= report.Qualities[1].BytesPerCapture {
 		t.Fatalf("got %+v, %v", report, err)
 	}
-	clock := &headlong{now: time.Unix(1000, 0)}
+	clock := &instantClock{now: time.Unix(1000, 0)}
 	feed, err := openPrepared(clock, p.Output, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if q := feed.Publication().Qualities; q[0].Bitrate <= 0 || q[0].Bitrate >= q[1].Bitrate {
-		t.Errorf("got rates %v and %v, want the second one higher", q[0].Bitrate, q[1].Bitrate)
+		t.Errorf("got rates %v and %v, want a higher second rate", q[0].Bitrate, q[1].Bitrate)
 	}
 	var c Capture
 	var sizes []int
@@ -411,7 +413,7 @@ func TestPrepared(t *testing.T) {
 		}
 		if want := time.Unix(1000, 0).Add(time.Duration(number) * 100 * time.Millisecond); !c.At.Equal(want) ||
 			c.Missed != 0 {
-			t.Errorf("capture %d is of %v and %d were missed, want %v and none", number, c.At, c.Missed, want)
+			t.Errorf("capture %d has the time %v and %d were missed, want %v and none", number, c.At, c.Missed, want)
 		}
 		size := 0
 		err := feed.Encode(&c, number, func(j Job) bool { return j.Quality == 1 }, func(e *Encoded) {
@@ -426,7 +428,7 @@ func TestPrepared(t *testing.T) {
 		sizes = append(sizes, size)
 	}
 	if sizes[0] == 0 || sizes[3] != sizes[0] {
-		t.Errorf("got sizes %v, want the fourth capture to be the first one again", sizes)
+		t.Errorf("got sizes %v, want the first capture again as the fourth", sizes)
 	}
 	clock.now = clock.now.Add(time.Second)
 	if err := feed.Read(t.Context(), &c); err != nil || c.Missed != 9 {

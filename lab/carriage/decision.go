@@ -30,8 +30,9 @@ const (
 	maxDecisionLine = 4096
 )
 
-// ReadDecisions reads decisions: one line each, a time in seconds and a quality for each tile, separated by commas, in
-// the order of time, with the same number of tiles in every line. A first line that begins with t_s names the columns.
+// ReadDecisions reads decisions. Each line has a time in seconds and a quality for each tile, separated by commas.
+// Lines are in the order of time and have the same number of tiles. A first line that begins with t_s names the columns
+// and is skipped.
 func ReadDecisions(in io.Reader) ([]Decision, error) {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, maxDecisionLine), maxDecisionLine)
@@ -128,7 +129,7 @@ func (w *Watcher) decide(ctx context.Context, begun time.Time) {
 	}
 }
 
-// choose records a decision as sent now, and reports whether it changes any quality.
+// choose records a decision as sent now, and reports whether the decision changes any quality.
 func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Quality, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +145,7 @@ func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Qu
 		o := &outcome{tile: i, before: t.quality, quality: d.Qualities[i], at: now.Sub(begun), sent: now}
 		t.quality, t.open = d.Qualities[i], o
 		if o.quality == volumetric.QualityOff {
-			t.open = nil // no frame will show that the decision is in force
+			t.open = nil // no frame shows that the decision is in force
 			continue
 		}
 		w.outcomes = append(w.outcomes, o)
@@ -152,8 +153,9 @@ func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Qu
 	return w.qualities(), changed
 }
 
-// fulfil records a frame as the first of a decision's quality if its arrival began after the decision was sent.
-func (w *Watcher) fulfil(t *watchedTile, in *incoming, a *Arrival) {
+// recordFirst records a frame as the first frame of a decision's quality if the frame began to arrive after the
+// decision was sent.
+func (w *Watcher) recordFirst(t *watchedTile, in *incoming, a *Arrival) {
 	o := t.open
 	switch {
 	case o == nil || in.frame.Quality != o.quality || a.First.Before(o.sent):

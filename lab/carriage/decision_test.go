@@ -58,7 +58,7 @@ func FuzzReadDecisions(f *testing.F) {
 			t.Fatal(err)
 		}
 		if again, err := ReadDecisions(&file); err != nil || len(again) != len(list) {
-			t.Errorf("%q was read as %d decisions, and what they are written as %d, %v", text, len(list), len(again),
+			t.Errorf("%q was read as %d decisions, and their text as %d, %v", text, len(list), len(again),
 				err)
 		}
 	})
@@ -95,7 +95,7 @@ func TestNumbers(t *testing.T) {
 	n.add(1)
 	n.expect(4)
 	if n.missing() != 3 {
-		t.Errorf("got %d missing, want the one that was damaged, too", n.missing())
+		t.Errorf("got %d missing, want the damaged one as well", n.missing())
 	}
 }
 
@@ -109,6 +109,6 @@ func TestPercentiles(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	if p := (sample{}).percentiles(); p != (Percentiles{}) {
-		t.Errorf("got %+v of none", p)
+		t.Errorf("got %+v without values", p)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// oracle is an end with estimates, created long before the first capture.
+// oracle is an end with estimates that was created long before the first capture.
 type oracle struct {
 	*shelf
 	at time.Time
@@ -17,8 +17,8 @@ func (o *oracle) Estimates(since time.Time) []Estimate {
 	return []Estimate{{At: o.at.Sub(since).Seconds(), Mbps: 10}}
 }
 
-// TestEstimatesCountFromTheBeginning: the summary has the publisher's beginning, and its estimates count from then,
-// independently of the creation of their end.
+// TestEstimatesCountFromTheBeginning: the times of estimates are relative to the publisher's beginning, which the
+// summary contains, independently of the creation of the end.
 func TestEstimatesCountFromTheBeginning(t *testing.T) {
 	before := time.Now()
 	o := &oracle{newShelf(), before.Add(-time.Hour)}
@@ -29,10 +29,10 @@ func TestEstimatesCountFromTheBeginning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Begun.Before(before) || s.Begun.After(time.Now()) {
-		t.Errorf("it began at %v, expected between %v and now", s.Begun, before)
+		t.Errorf("the publisher began at %v, expected between %v and now", s.Begun, before)
 	}
 	if len(s.Estimates) != 1 || s.Estimates[0].At != o.at.Sub(s.Begun).Seconds() {
-		t.Errorf("got %+v, expected one an hour before the beginning at %v", s.Estimates, s.Begun)
+		t.Errorf("got %+v, expected an estimate one hour before the beginning at %v", s.Estimates, s.Begun)
 	}
 }
 

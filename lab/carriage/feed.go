@@ -40,7 +40,7 @@ type Feed interface {
 	// Encode makes the frames of a capture that wanted selects, and passes each to done immediately. Both functions
 	// are called from several goroutines.
 	Encode(c *Capture, number uint32, wanted func(Job) bool, done func(*Encoded)) error
-	// Close stops the feed. It is called once neither Read nor Encode is running.
+	// Close stops the feed. Read and Encode must not be running.
 	Close() error
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // EnvelopeSize is the size of the header of every frame on every transport, in bytes. The transports' own headers
-// differ; the envelope provides the same information with all of them, and distinguishes a complete frame from one with
-// holes.
+// differ. The envelope provides the same information with all transports, and distinguishes a complete frame from a
+// frame with holes.
 const EnvelopeSize = 32
 
 // MaxFrameBytes bounds a frame with its envelope: the default limit of the project's payload format.
@@ -34,7 +34,7 @@ var ErrFrame = errors.New("damaged frame")
 type Frame struct {
 	Tile    int
 	Quality volumetric.Quality
-	// Number counts the encoded captures: the same for all tiles and qualities of one capture.
+	// Number counts the encoded captures. All tiles and qualities of one capture have the same number.
 	Number  uint32
 	Codec   volumetric.FourCC
 	Capture time.Time
@@ -63,7 +63,7 @@ func (f *Frame) Open(data []byte) error {
 	*f = Frame{}
 	if len(data) < EnvelopeSize || binary.BigEndian.Uint32(data) != magic || data[7] != 0 ||
 		data[6] >= volumetric.MaxQualities {
-		return fmt.Errorf("%w: %d bytes, expected at least %d that begin with an envelope", ErrFrame, len(data),
+		return fmt.Errorf("%w: %d bytes, expected at least %d bytes that begin with an envelope", ErrFrame, len(data),
 			EnvelopeSize)
 	}
 	*f = Frame{

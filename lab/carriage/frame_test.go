@@ -23,15 +23,15 @@ func TestFrame(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":            func([]byte) []byte { return nil },
-		"short":            func(b []byte) []byte { return b[:EnvelopeSize-1] },
-		"no envelope":      func(b []byte) []byte { b[0] = 0; return b },
-		"another quality":  func(b []byte) []byte { b[6] = volumetric.MaxQualities; return b },
-		"a tile too many":  func(b []byte) []byte { b[4] = 1; return b },
-		"a hole":           func(b []byte) []byte { b[EnvelopeSize] = 0; return b },
-		"cut off":          func(b []byte) []byte { return b[:len(b)-1] },
-		"with something":   func(b []byte) []byte { return append(b, 0) },
-		"version unknown ": func(b []byte) []byte { b[7] = 1; return b },
+		"empty":                func([]byte) []byte { return nil },
+		"short":                func(b []byte) []byte { return b[:EnvelopeSize-1] },
+		"no envelope":          func(b []byte) []byte { b[0] = 0; return b },
+		"another quality":      func(b []byte) []byte { b[6] = volumetric.MaxQualities; return b },
+		"a tile out of range":  func(b []byte) []byte { b[4] = 1; return b },
+		"a hole":               func(b []byte) []byte { b[EnvelopeSize] = 0; return b },
+		"cut off":              func(b []byte) []byte { return b[:len(b)-1] },
+		"with a trailing byte": func(b []byte) []byte { return append(b, 0) },
+		"unknown version":      func(b []byte) []byte { b[7] = 1; return b },
 	} {
 		if err := got.Open(damage(bytes.Clone(sealed.Bytes))); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: got %v, want ErrFrame", name, err)
@@ -62,7 +62,7 @@ func FuzzFrame(f *testing.F) {
 		again := got
 		again.Seal(nil)
 		if !bytes.Equal(again.Bytes, data) {
-			t.Errorf("% x was read, and is written as % x", data, again.Bytes)
+			t.Errorf("% x was read and written as % x", data, again.Bytes)
 		}
 	})
 }

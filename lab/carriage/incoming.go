@@ -11,14 +11,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// watchedTile is the state of one tile. Its fields are guarded by the watcher's lock, except those of the decoder.
+// watchedTile is the state of one tile. The watcher's lock guards its fields, except the fields of the decoder.
 type watchedTile struct {
 	waiting *queue.Queue[*incoming]
 	numbers numbers
-	// taken is set once a frame was passed to the decoder; newest is the number of the latest such frame.
+	// taken is set when the first frame was passed to the decoder. newest is the number of the latest frame passed to
+	// the decoder.
 	taken  bool
 	newest uint32
-	// shown is the number of shown frames; first and last are when the first and the last of them were shown.
+	// shown is the number of shown frames. first and last are the times at which the first and the last of these frames
+	// were shown.
 	shown       int64
 	first, last time.Time
 	// quality is the requested quality; open is the decision that is not in force yet.
@@ -41,7 +43,7 @@ func (t *watchedTile) rate() float64 {
 type incoming struct {
 	frame  Frame
 	record frametimes.Record
-	// decision is the decision of whose quality this is the first frame, or nil.
+	// decision is the decision whose quality begins with this frame, nil for other frames.
 	decision *outcome
 }
 
@@ -57,15 +59,15 @@ func (w *Watcher) Take(a *Arrival) {
 	if err != nil {
 		w.counts.FramesDamaged++
 		if in.frame.Bytes != nil {
-			// The number is known, so a gap at the end of a run is counted as well.
+			// The number is known, so that a gap at the end of a run counts as well.
 			w.tiles[in.frame.Tile].numbers.expect(in.frame.Number)
 		}
 		return
 	}
-	w.came(in, a)
+	w.completed(in, a)
 	t := w.tiles[in.frame.Tile]
 	t.numbers.add(in.frame.Number)
-	w.fulfil(t, in, a)
+	w.recordFirst(t, in, a)
 	if t.taken && int32(in.frame.Number-t.newest) <= 0 {
 		w.counts.FramesLate++
 		w.records.Write(&in.record)
@@ -82,15 +84,15 @@ func (w *Watcher) Take(a *Arrival) {
 	}
 }
 
-// bunchedWith reports whether the transport delivered a frame much closer to an older one than they were captured, so
-// that no decoder could have been fast enough.
+// bunchedWith reports whether the transport delivered this frame much closer to an older frame than the two were
+// captured, so that no decoder could have been fast enough.
 func (in *incoming) bunchedWith(old *incoming) bool {
 	came := in.record.Time(frametimes.Reassembled).Sub(old.record.Time(frametimes.Reassembled))
 	return 2*came < in.frame.Capture.Sub(old.frame.Capture)
 }
 
-// came records a complete frame.
-func (w *Watcher) came(in *incoming, a *Arrival) {
+// completed records a complete frame.
+func (w *Watcher) completed(in *incoming, a *Arrival) {
 	if w.first.IsZero() {
 		w.first = a.Whole
 		close(w.arrived)

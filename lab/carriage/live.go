@@ -51,8 +51,8 @@ type encoding struct {
 	err     error
 }
 
-// OpenLive opens a material that is encoded as it is captured, fps times per second, by the given number of workers; 0
-// is one per processor. It reads one capture, so that a failing source or codec is an error here.
+// OpenLive opens a material that is encoded while it is captured, fps times per second, by the given number of workers;
+// 0 means one per processor. OpenLive reads one capture, so that a failing source or codec is reported here.
 func OpenLive(ctx context.Context, m Material, fps float64, workers int) (Feed, error) {
 	l, err := openLive(ctx, capture.SystemClock{}, m, fps, workers)
 	if err != nil {
@@ -76,7 +76,7 @@ func openLive(ctx context.Context, clock capture.Clock, m Material, fps float64,
 		return nil, fmt.Errorf("%w: %w", ErrMaterial, err)
 	}
 	l.tiles = make([]pointcloud.Cloud, l.tiler.Len())
-	// The highest quality of a tile takes longest and is encoded first.
+	// The highest quality of a tile is encoded first, because its encoding is the longest.
 	for q := len(r.levels) - 1; q >= 0; q-- {
 		for tile := range l.tiles {
 			l.jobs = append(l.jobs, Job{tile, volumetric.Quality(q)})
@@ -95,7 +95,7 @@ func openLive(ctx context.Context, clock capture.Clock, m Material, fps float64,
 			}
 		})
 	}
-	// The first capture yields the tiles, and shows that all of them can be encoded.
+	// The first capture yields the tiles, and shows whether all tiles can be encoded.
 	var first Capture
 	bytes := make([]atomic.Int64, len(r.levels))
 	if err = l.Read(ctx, &first); err == nil {
@@ -182,8 +182,8 @@ func (l *live) do(w *encoding, job Job) error {
 	return nil
 }
 
-// part returns the number of a tile's points at a quality. Points are in random order, so the first of them are an even
-// sample; a tile with points keeps at least one.
+// part returns the number of a tile's points at a quality. Points are in random order, so the first points are an even
+// sample. A tile with points keeps at least one point.
 func part(level ladder.Level, points, tile int) int {
 	if tile == 0 {
 		return 0

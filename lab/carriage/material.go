@@ -15,7 +15,7 @@ import (
 // ErrMaterial reports an invalid Material. The wrapping error names the invalid value.
 var ErrMaterial = errors.New("invalid material")
 
-// Material describes the captured source and its encoding. Its fields have the meaning of the flags of the same names
+// Material describes the captured source and its encoding. Its fields have the meaning of the flags with the same names
 // of volpeer publish.
 type Material struct {
 	Source    string
@@ -74,7 +74,7 @@ func (r *recipe) open(clock capture.Clock, fps float64) (capture.Source, error) 
 // publicationName is the name of every publication of the lab.
 const publicationName = "body"
 
-// describe describes a publication of tiles in a codec, without their qualities.
+// describe returns a publication of tiles in a codec, without their qualities.
 func describe(fourCC codec.FourCC, fps float64, tiles []volumetric.Tile) volumetric.Publication {
 	return volumetric.Publication{
 		Name: publicationName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,

@@ -2,8 +2,8 @@ package carriage
 
 import "math/bits"
 
-// maxSpan is the largest distance of a frame number from the first one of its tile: one bit each, 128 kB, covers ten
-// hours at 30 per second. Numbers beyond are ignored.
+// maxSpan is the largest distance of a frame number from the first number of its tile. With one bit each, 128 kB cover
+// ten hours at 30 frames per second. Numbers beyond are ignored.
 const maxSpan = 1 << 20
 
 // numbers records the received frame numbers of a tile.
@@ -16,7 +16,8 @@ type numbers struct {
 	count int64
 }
 
-// expect records that a number was sent, and returns its distance from the first, negative if the number is ignored.
+// expect records that a number was sent, and returns its distance from the first number. The distance is negative if
+// the number is ignored.
 func (n *numbers) expect(number uint32) int {
 	if !n.begun {
 		n.begun, n.first = true, number

@@ -15,7 +15,7 @@ import (
 // Preparation describes the frames to encode into a file.
 type Preparation struct {
 	Material
-	// Output is the file, which must not exist yet, Count the number of captures, FPS their rate per second.
+	// Output is the file, which must not exist yet. Count is the number of captures, FPS their rate per second.
 	Output string
 	Count  int
 	FPS    float64
@@ -28,7 +28,7 @@ func DefaultPreparation() Preparation {
 	return Preparation{Material: DefaultMaterial(), Count: 30, FPS: 15}
 }
 
-// maxPrepared bounds the number of prepared captures: they are played from memory.
+// maxPrepared bounds the number of prepared captures, which are played from memory.
 const maxPrepared = 10_000
 
 // randomCodec is the codec of random bytes, which has no decoder.
@@ -41,7 +41,7 @@ type PreparedQuality struct {
 	// without any headers.
 	BytesPerCapture float64 `json:"bytes_per_capture"`
 	Mbps            float64 `json:"mbps"`
-	// Encoding is the time to encode one tile, with as many in parallel as there are processors.
+	// Encoding is the time to encode one tile, while as many tiles are encoded in parallel as there are processors.
 	Encoding Percentiles `json:"encoding_ms"`
 }
 
@@ -58,14 +58,14 @@ type Prepared struct {
 	Qualities []PreparedQuality `json:"qualities"`
 }
 
-// headlong is a clock that advances at once instead of waiting.
-type headlong struct{ now time.Time }
+// instantClock is a clock that advances immediately instead of waiting.
+type instantClock struct{ now time.Time }
 
 // Now implements capture.Clock.
-func (c *headlong) Now() time.Time { return c.now }
+func (c *instantClock) Now() time.Time { return c.now }
 
 // Wait implements capture.Clock.
-func (c *headlong) Wait(ctx context.Context, until time.Time) error {
+func (c *instantClock) Wait(ctx context.Context, until time.Time) error {
 	if until.After(c.now) {
 		c.now = until
 	}
@@ -82,7 +82,7 @@ func Prepare(ctx context.Context, p Preparation) (*Prepared, error) {
 		return prepareRandom(ctx, p)
 	}
 	began := time.Now()
-	feed, err := openLive(ctx, &headlong{now: began}, p.Material, p.FPS, runtime.GOMAXPROCS(0))
+	feed, err := openLive(ctx, &instantClock{now: began}, p.Material, p.FPS, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return nil, err
 	}

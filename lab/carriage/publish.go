@@ -117,7 +117,7 @@ func newPublisher(feed Feed, end End, config PublishConfig, name string, records
 	p := &publisher{
 		feed: feed, end: end, config: config, records: records, name: name,
 		captures: queue.New[*Capture](config.EncoderQueue),
-		// One is being read, one is being encoded.
+		// One capture is being read, and one is being encoded.
 		free:    make(chan *Capture, config.EncoderQueue+2),
 		streams: make(map[Job]*outStream),
 	}
@@ -127,7 +127,7 @@ func newPublisher(feed Feed, end End, config PublishConfig, name string, records
 	description := feed.Publication()
 	for tile := range description.Tiles {
 		for q := range description.Qualities {
-			// One is being filled, one is being sent.
+			// One frame is being filled, and one is being sent.
 			s := &outStream{frames: queue.New[*outgoing](config.SendQueue),
 				free: make(chan *outgoing, config.SendQueue+2)}
 			for range cap(s.free) {
@@ -183,7 +183,7 @@ func (p *publisher) encode(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		err := p.feed.Encode(c, p.number, wanted, p.hand)
+		err := p.feed.Encode(c, p.number, wanted, p.enqueue)
 		p.free <- c
 		if err != nil {
 			return err
@@ -195,8 +195,8 @@ func (p *publisher) encode(ctx context.Context) error {
 	}
 }
 
-// hand puts an encoded frame into the queue of its stream.
-func (p *publisher) hand(e *Encoded) {
+// enqueue puts an encoded frame into the queue of its stream.
+func (p *publisher) enqueue(e *Encoded) {
 	s := p.streams[Job{e.Frame.Tile, e.Frame.Quality}]
 	o := <-s.free
 	o.frame, o.record = e.Frame, e.Record
@@ -285,8 +285,8 @@ func (p *publisher) summary(began time.Time) *Published {
 	return &s
 }
 
-// spanRate returns the rate of bytes in Mbit/s for captures whose first and last were sent at two instants. The last
-// capture's interval is included.
+// spanRate returns the rate of bytes in Mbit/s for captures of which the first and the last were sent at two times. The
+// interval of the last capture is included.
 func spanRate(bytes int64, first, last time.Time, captures int64) float64 {
 	span := last.Sub(first).Seconds()
 	if captures < 2 || span <= 0 {

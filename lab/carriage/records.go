@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// Records writes the times of frames. It is safe for concurrent use; a nil Records discards them.
+// Records writes the times of frames. It is safe for concurrent use. A nil Records discards the times.
 type Records struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -18,10 +18,10 @@ type Records struct {
 	err    error
 }
 
-// recordBuffer holds some hundred lines, so that there is a system call every few frames only.
+// recordBuffer has room for some hundred lines, so that only every few frames need a system call.
 const recordBuffer = 64 << 10
 
-// CreateRecords creates a file that must not exist yet; an empty path yields nil.
+// CreateRecords creates a file that must not exist yet. An empty path yields nil.
 func CreateRecords(path string) (*Records, error) {
 	if path == "" {
 		return nil, nil

@@ -7,8 +7,8 @@ type Summary struct {
 	Transport string `json:"transport"`
 	Role      string `json:"role"`
 	Name      string `json:"name,omitempty"`
-	// Congestion is the kernel's name of TCP's congestion control; empty if no TCP carries frames or the system has no
-	// name for it.
+	// Congestion is the kernel's name of TCP's congestion control; empty if frames are not sent over TCP or the system
+	// does not report a name.
 	Congestion string `json:"congestion,omitempty"`
 	// Seconds is the duration of the run; CPU is the processor time of the process since its start.
 	Seconds float64    `json:"seconds"`
@@ -38,14 +38,14 @@ type Published struct {
 	CapturesDropped int64 `json:"captures_dropped"`
 	CapturesEncoded int64 `json:"captures_encoded"`
 	Frames          int64 `json:"frames"`
-	// FramesUnwanted were not encoded because they had no receiver. FramesDropped were removed from the full queue
-	// before the transport. FramesFailed could not be sent.
+	// FramesUnwanted were not encoded because no receiver requested them. FramesDropped were removed from the full
+	// queue before the transport. FramesFailed could not be sent.
 	FramesUnwanted int64 `json:"frames_unwanted"`
 	FramesDropped  int64 `json:"frames_dropped"`
 	FramesFailed   int64 `json:"frames_failed"`
 	FramesSent     int64 `json:"frames_sent"`
 	// Bytes is the content of the sent frames. Mbps is the transport's mean rate between the first and the last frame,
-	// its headers included.
+	// including the transport's headers.
 	Bytes int64   `json:"bytes"`
 	Mbps  float64 `json:"mbps"`
 	// FPS is the number of captures encoded per second.
@@ -57,7 +57,8 @@ type Published struct {
 	Encoding  Percentiles `json:"encoding_ms"`
 	SendWait  Percentiles `json:"send_wait_ms"`
 	Sending   Percentiles `json:"sending_ms"`
-	// Estimates are the estimates of the transport's congestion control, if it reports them.
+	// Estimates are the estimates of the transport's congestion control. They are empty if the transport does not
+	// report estimates.
 	Estimates []Estimate `json:"estimates,omitempty"`
 }
 
@@ -66,8 +67,8 @@ func (p *Published) NotEncoded() int64 { return p.CapturesMissed + p.CapturesDro
 
 // Estimate is a bandwidth estimate.
 type Estimate struct {
-	// At is in seconds since Begun of the publisher or the receiver, below 0 before that: transports estimate once they
-	// are connected.
+	// At is in seconds since Begun of the publisher or the receiver. At is negative before Begun, because transports
+	// estimate once they are connected.
 	At   float64 `json:"t_s"`
 	Mbps float64 `json:"mbps"`
 }
@@ -77,14 +78,14 @@ type Received struct {
 	// Begun is the arrival of the first frame.
 	Begun time.Time `json:"begun,omitzero"`
 	// FramesReceived arrived completely. FramesDamaged arrived with holes. FramesMissing did not arrive although frames
-	// around them did. FramesLate arrived after a newer one of their tile.
+	// before and after them did. FramesLate arrived after a newer frame of the same tile.
 	FramesReceived int64 `json:"frames_received"`
 	FramesDamaged  int64 `json:"frames_damaged"`
 	FramesMissing  int64 `json:"frames_missing"`
 	FramesLate     int64 `json:"frames_late"`
 	// FramesSkipped were superseded while they waited for a slow decoder or display. FramesBunched were superseded
-	// because the transport delivered the newer frame within half of the time between their captures, like TCP after
-	// the repair of a loss. FramesUndecodable were refused by the decoder.
+	// because the transport delivered the newer frame within half of the time between the captures, as TCP does after
+	// the repair of a loss. FramesUndecodable were rejected by the decoder.
 	FramesSkipped     int64 `json:"frames_skipped"`
 	FramesBunched     int64 `json:"frames_bunched"`
 	FramesUndecodable int64 `json:"frames_undecodable"`
@@ -94,8 +95,8 @@ type Received struct {
 	FramesShown   int64  `json:"frames_shown"`
 	// Lost is the share of the expected frames that did not arrive completely, in percent.
 	Lost float64 `json:"lost_percent"`
-	// Bytes is the content of the received frames. Mbps is the transport's mean rate between the first and the last of
-	// them, its headers included.
+	// Bytes is the content of the received frames. Mbps is the transport's mean rate between the first and the last
+	// received frame, including the transport's headers.
 	Bytes int64   `json:"bytes"`
 	Mbps  float64 `json:"mbps"`
 	// FPS is the number of frames shown per second, the mean over tiles.
@@ -112,12 +113,13 @@ type Received struct {
 	DisplayWait Percentiles `json:"display_wait_ms"`
 	// Decisions are the outcomes of decisions on quality, one for each changed tile.
 	Decisions []DecisionOutcome `json:"decisions,omitempty"`
-	// DecisionLatency is from sending a decision to the first packet received of the quality; DecisionDecoded and
-	// DecisionShown are to the first frame of it.
+	// DecisionLatency is the time from sending a decision to the first packet received of the quality. DecisionDecoded
+	// and DecisionShown end with the first frame of the quality.
 	DecisionLatency Percentiles `json:"decision_first_packet_ms"`
 	DecisionDecoded Percentiles `json:"decision_decoded_ms"`
 	DecisionShown   Percentiles `json:"decision_shown_ms"`
-	// Estimates are the server's estimates of the path to this peer, if it reports them; each holds until the next.
+	// Estimates are the server's estimates of the path to this peer, empty if the server does not report estimates.
+	// Each estimate is in force until the next.
 	Estimates []Estimate `json:"estimates,omitempty"`
 }
 
@@ -129,12 +131,11 @@ type DecisionOutcome struct {
 	Tile    int     `json:"tile"`
 	Before  int     `json:"before"`
 	Quality int     `json:"quality"`
-	// FirstPacket, Decoded and Shown are those of the first frame of the quality whose arrival began after the
-	// decision.
+	// FirstPacket, Decoded and Shown belong to the first frame of the quality whose arrival began after the decision.
 	FirstPacket float64 `json:"first_packet_ms"`
 	Decoded     float64 `json:"decoded_ms"`
 	Shown       float64 `json:"shown_ms"`
-	// Superseded is set if another decision on the tile came before the frame was shown.
+	// Superseded is set if another decision on the tile was sent before the frame was shown.
 	Superseded bool `json:"superseded,omitempty"`
 }
 
@@ -142,8 +143,8 @@ type DecisionOutcome struct {
 type Relayed struct {
 	FramesReceived int64 `json:"frames_received"`
 	FramesSent     int64 `json:"frames_sent"`
-	// FramesDropped were not sent to a receiver, or not completely, because its queue was full or they had waited too
-	// long.
+	// FramesDropped were not sent to a receiver, or not completely, because the receiver's queue was full or the frames
+	// had waited too long.
 	FramesDropped int64 `json:"frames_dropped"`
 	BytesReceived int64 `json:"bytes_received"`
 	BytesSent     int64 `json:"bytes_sent"`

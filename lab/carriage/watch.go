@@ -18,12 +18,12 @@ type WatchConfig struct {
 	// Tiles is the number of watched tiles; Quality is their initial quality.
 	Tiles   int
 	Quality volumetric.Quality
-	// Decode enables decoding; otherwise frames count as decoded as soon as they are complete.
+	// Decode enables decoding. Without Decode, frames count as decoded as soon as they are complete.
 	Decode bool
 	// DecoderQueue is the number of frames of each tile that wait for the decoder. Workers is the number of tiles
 	// decoded in parallel; 0 is one per processor.
 	DecoderQueue, Workers int
-	// Display is the number of pictures per second for which decoded frames wait; 0 shows frames at once.
+	// Display is the number of pictures per second for which decoded frames wait; 0 shows frames immediately.
 	Display float64
 	// Duration is the time of watching from the first frame on, 0 until the context ends. Patience is the time limit
 	// for the first frame, and Idle the time limit between frames; 0 is no limit.
@@ -36,7 +36,7 @@ type WatchConfig struct {
 	Begun func()
 }
 
-// DefaultWatch decodes the newest frame of each tile, and shows it at once.
+// DefaultWatch decodes the newest frame of each tile, and shows the frame immediately.
 func DefaultWatch() WatchConfig {
 	return WatchConfig{Tiles: 1, Decode: true, DecoderQueue: 1, Patience: time.Minute}
 }
@@ -211,7 +211,7 @@ func (w *Watcher) summary() *Received {
 		captures = max(captures, t.numbers.count)
 		rates += t.rate()
 	}
-	// A damaged frame is one of those that did not arrive completely.
+	// A damaged frame counts as a frame that did not arrive completely.
 	if expected > 0 {
 		s.Lost = 100 * float64(s.FramesMissing) / float64(expected)
 	}

@@ -1,5 +1,5 @@
 // Package check runs the checks of a collection and prints one report (vollab check). Each check has its own process,
-// so that a server that crashes ends one check.
+// so that the crash of a server ends one check only.
 package check
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/volsfu/volsfu/lab/awake"
 )
 
-// ErrMissed says that a figure missed its target, or that a check failed. The report names the figure.
+// ErrMissed is returned if a figure missed its target or a check failed. The report names the figure.
 var ErrMissed = errors.New("not every target is met")
 
-// ErrIncomplete says that no figure missed its target, but a part was not measured.
+// ErrIncomplete is returned if no figure missed its target, but a part was not measured.
 var ErrIncomplete = errors.New("no target is missed, but not everything was measured")
 
 // Command returns the command vollab check. The version is for reports.
@@ -51,7 +51,7 @@ func newCollection(c collection, version string) *cobra.Command {
 			defer cancel()
 			progress := lab.NewProgress(cmd.ErrOrStderr())
 			if inside {
-				// The parent process holds the standard input open as long as it wants the report.
+				// The parent process closes the standard input when it no longer wants the report.
 				go func() {
 					_, _ = io.Copy(io.Discard, cmd.InOrStdin())
 					cancel()
@@ -60,7 +60,7 @@ func newCollection(c collection, version string) *cobra.Command {
 			measure := measureHere
 			if !inside {
 				var err error
-				if measure, err = measureApart(c.name, cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+				if measure, err = measureInSubprocess(c.name, cmd.Flags(), cmd.ErrOrStderr()); err != nil {
 					return err
 				}
 			}
@@ -94,7 +94,7 @@ func newCollection(c collection, version string) *cobra.Command {
 }
 
 // run runs the chosen checks one after the other and adds their results to the report. An interruption ends the running
-// check and leaves out the rest; the report is incomplete then.
+// check and skips the rest; then the report is incomplete.
 func (c collection) run(
 	ctx context.Context, report *lab.Report, checks []lab.Check, only []int, measure measurement, progress lab.Progress,
 ) error {

@@ -47,7 +47,7 @@ func TestCheckCommand(t *testing.T) {
 		{"one that is met", []string{"--only", "1"}, []string{"good"}, nil, ""},
 		{"one that is skipped", []string{"--only", "1,3"}, []string{"good", "absent"}, ErrIncomplete, ""},
 		{"both by number", []string{"--only", "2,1"}, []string{"good", "bad"}, ErrMissed, ""},
-		{"a number that is none", []string{"--only", "4"}, nil, nil, "--only 4: expected numbers from 1 to 3"},
+		{"a number out of range", []string{"--only", "4"}, nil, nil, "--only 4: expected numbers from 1 to 3"},
 		{"an argument", []string{"first"}, nil, nil, "unknown command"},
 	}
 	for _, test := range tests {

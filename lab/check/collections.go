@@ -42,7 +42,7 @@ func collections(version string) []collection {
 		{name: "hot-path", short: "The cost of forwarding, compared with Pion's own media path and the machine's limit",
 			bind: fixed(hotpath.Checks)},
 		{name: "congestion",
-			short: "Rates, queues and repair that suit the path: links, falls, losses, wireless traces, " +
+			short: "Rates, queues and repair that fit the path: links, falls, losses, wireless traces, " +
 				"competitors; uplinks", bind: fixed(congestion), punctual: true},
 		{name: "interop",
 			short: "Clients that others have made: VR2Gather's peer and connector, Unity, C; in a checkout with Go, " +
@@ -60,7 +60,7 @@ func collections(version string) []collection {
 			bind: hardened,
 		},
 		{name: "viewer",
-			short: "The pages for browsers, in Chromium: what arrives whole and how soon, memory, weight; in a " +
+			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
 				"checkout with Go and Node", bind: viewer},
 	}
 }

@@ -18,9 +18,9 @@ import (
 )
 
 // ErrFrames is returned if there are no frames with points.
-var ErrFrames = errors.New("there are no frames with points to measure")
+var ErrFrames = errors.New("no frames with points to measure")
 
-// Setting is one way to encode a cloud.
+// Setting is one combination of parameters for the encoding of a cloud.
 type Setting struct {
 	// Codec encodes on the number of threads in Threads. Name is the name of the single-threaded codec.
 	Codec   codec.Codec `json:"-"`
@@ -33,8 +33,8 @@ type Setting struct {
 	// Share is the share of the captured points that is encoded, in %.
 	Share  float64 `json:"points_percent"`
 	Colors bool    `json:"colors"`
-	// ColorQuality is the quality of codecs with lossy colours, 0 for others. ColorBits is the number of bits of each
-	// channel that are kept before other codecs encode it, 8 for all.
+	// ColorQuality is the quality of codecs with lossy colours, 0 for other codecs. ColorBits is the number of bits of
+	// each channel that remain before other codecs encode the colours, 8 for all.
 	ColorQuality int `json:"color_quality,omitempty"`
 	ColorBits    int `json:"color_bits,omitempty"`
 }
@@ -48,8 +48,8 @@ type Row struct {
 	BitsPerPoint float64 `json:"bits_per_point"`
 	Encode       Times   `json:"encode_ms"`
 	Decode       Times   `json:"decode_ms"`
-	// PointToPoint and PointToPlane are the PSNR of the geometry (D1, D2). Luma and Color are those of the colours (Y,
-	// and Y'CbCr weighted 6:1:1). All are in dB, and null if there is no error or no colour.
+	// PointToPoint and PointToPlane are the PSNR of the geometry (D1, D2). Luma and Color are the PSNR of the colours
+	// (Y, and Y'CbCr weighted 6:1:1). All are in dB, and null without an error or without colours.
 	PointToPoint *float64 `json:"d1_psnr_db"`
 	PointToPlane *float64 `json:"d2_psnr_db"`
 	Luma         *float64 `json:"y_psnr_db"`
@@ -202,8 +202,8 @@ func (f *frame) compare(decoded *pointcloud.Cloud) (fidelity.Measures, error) {
 	return m, err
 }
 
-// fingerprint returns a hash that does not depend on the order of the points: the sum of the hashes of all points
-// (FNV-1a with a final mix, because a sum preserves the structure that the hashes share).
+// fingerprint returns a hash that does not depend on the order of the points: the sum of the hashes of all points. The
+// hash of a point is FNV-1a with a final mix, because a sum would preserve a structure that the hashes share.
 func fingerprint(cloud *pointcloud.Cloud) uint64 {
 	total := uint64(cloud.Len())
 	for i, p := range cloud.Positions {
@@ -220,8 +220,8 @@ func fingerprint(cloud *pointcloud.Cloud) uint64 {
 	return total
 }
 
-// cut reduces colours to their upper bits, as small numbers. restore converts such numbers to colours in the middle of
-// the range that they represent.
+// cut reduces colours to their upper bits, as small numbers. restore converts these numbers to colours in the middle of
+// their range.
 func cut(colors [][3]uint8, bits int) {
 	for i := range colors {
 		for channel := range colors[i] {

@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// lossy is raw with colours that come back without their last bits, the more the lower the quality.
+// lossy is raw with lossy colours: the lower the quality, the more of the last bits are lost.
 type lossy struct{ codec.Codec }
 
 func (lossy) Name() string { return "lossy" }
@@ -42,7 +42,7 @@ func (e worsener) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	return e.Encoder.Encode(dst, worse, params)
 }
 
-// grey is a cloud whose points have room between them.
+// grey returns a cloud whose points have distances larger than the quantisation.
 func grey(points int) *pointcloud.Cloud { return codectest.Cloud(1, points) }
 
 func ladder() *Ladder {
@@ -53,7 +53,7 @@ func ladder() *Ladder {
 	}
 }
 
-// TestSettings: combinations without a difference are left out.
+// TestSettings: combinations without a difference are omitted.
 func TestSettings(t *testing.T) {
 	l := ladder()
 	got := make(map[string]int)
@@ -64,7 +64,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("got %+v", s)
 		}
 	}
-	// Two bits and two shares; raw has one speed and colours of 4 bits, of 8 and none, the other two speeds.
+	// Two bits and two shares. raw has one speed, and colours of 4 bits, of 8 bits and no colours. lossy has two
+	// speeds.
 	if got["raw"] != 4*3 || got["lossy"] != 4*3*2 {
 		t.Errorf("got %v", got)
 	}
@@ -91,14 +92,14 @@ func run(t *testing.T, l *Ladder, points int) []Row {
 	return rows
 }
 
-// TestRows holds what is measured against what is known of raw frames: 9 bytes per point at 11 bits, 6 at 8, and 32 of
-// header.
+// TestRows compares the results with the known size of raw frames: 9 bytes per point at 11 bits, 6 at 8, and a header
+// of 32.
 func TestRows(t *testing.T) {
 	rows := run(t, ladder(), 1000)
 	find := func(match func(r *Row) bool) *Row {
 		i := slices.IndexFunc(rows, func(r Row) bool { return match(&r) })
 		if i < 0 {
-			t.Fatal("no such row")
+			t.Fatal("missing row")
 		}
 		return &rows[i]
 	}
@@ -107,21 +108,21 @@ func TestRows(t *testing.T) {
 		exact.PointToPoint == nil {
 		t.Errorf("got %+v", exact)
 	}
-	// Half a step of 1.88 m / 2047 at most: the mean square is a quarter of the step's.
+	// The error is at most half a step of 1.88 m / 2047; the mean square is a quarter of the step's square.
 	step := float64(codectest.Box.Max[1]-codectest.Box.Min[1]) / 2047
 	if want := 10 * math.Log10(3*1.88*1.88/(step*step/4)); math.Abs(*exact.PointToPoint-want) > 0.5 {
 		t.Errorf("D1 is %.2f dB, want about %.2f", *exact.PointToPoint, want)
 	}
 	coarse := find(func(r *Row) bool { return r.Name == "raw" && r.Bits == 8 && r.Share == 100 && r.ColorBits == 8 })
 	if drop := *exact.PointToPoint - *coarse.PointToPoint; math.Abs(drop-18.1) > 0.7 || coarse.Bytes != 6032 {
-		t.Errorf("three bits less are %.2f dB and %d bytes, want 18.1 and 6032", drop, coarse.Bytes)
+		t.Errorf("three bits fewer: %.2f dB and %d bytes, want 18.1 and 6032", drop, coarse.Bytes)
 	}
 	half := find(func(r *Row) bool { return r.Name == "raw" && r.Bits == 11 && r.Share == 50 && r.ColorBits == 8 })
 	if half.Points != 500 || *half.PointToPoint > *exact.PointToPoint-20 {
-		t.Errorf("got %+v of half the points, want much larger errors of geometry", half)
+		t.Errorf("got %+v with half the points, want much larger errors of geometry", half)
 	}
 	cut := find(func(r *Row) bool { return r.Name == "raw" && r.Bits == 11 && r.Share == 100 && r.ColorBits == 4 })
-	// Steps of 16, put in their middle: a variance of 16²/12 in each channel.
+	// Colours in the middle of steps of 16 have a variance of 16²/12 in each channel.
 	if want := 10 * math.Log10(255*255/(16*16/12.)); cut.Luma == nil || *cut.Luma < want || *cut.Luma > want+4 {
 		t.Errorf("luma of 4 bits is %v dB, want a little above %.2f", cut.Luma, want)
 	}
@@ -132,7 +133,7 @@ func TestRows(t *testing.T) {
 	}
 	if plain := find(func(r *Row) bool { return !r.Colors }); plain.Color != nil || plain.Luma != nil ||
 		plain.Encode.Least < 0 || plain.Encode.Median < plain.Encode.Least {
-		t.Errorf("got %+v of a frame without colours", plain)
+		t.Errorf("got %+v for a frame without colours", plain)
 	}
 	if _, err := json.Marshal(rows); err != nil {
 		t.Error(err)
@@ -151,7 +152,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, line := range lines {
 		if strings.Count(line, "|") != strings.Count(lines[0], "|") || len([]rune(line)) != len([]rune(lines[0])) {
-			t.Errorf("got line %q", line)
+			t.Errorf("unexpected line %q", line)
 		}
 	}
 	for _, word := range []string{"exact", "4 bits", "quality 90", "none", "100 (100 %)", "50 (50 %)"} {
@@ -161,7 +162,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestPlots draws what there is: well-formed, and with every curve inside of its panel.
+// TestPlots draws the plots of all available rows: each plot is well-formed, with every curve inside of its panel.
 func TestPlots(t *testing.T) {
 	l := ladder()
 	l.Speeds = []int{0, 5, 9}
@@ -176,7 +177,7 @@ func TestPlots(t *testing.T) {
 		}
 		if !ok {
 			if out.Len() > 0 {
-				t.Errorf("%s: something was written of nothing", p.Name)
+				t.Errorf("%s: a plot without rows was written", p.Name)
 			}
 			continue
 		}
@@ -199,11 +200,11 @@ func TestPlots(t *testing.T) {
 		}
 	}
 	if drawn < 5 {
-		t.Errorf("%d plots were drawn, want all that this has", drawn)
+		t.Errorf("%d plots were drawn, want all plots of these rows", drawn)
 	}
 	for _, p := range Plots() {
 		if ok, err := p.Draw(io.Discard, nil); ok || err != nil {
-			t.Errorf("%s: drew nothing: %v, %v", p.Name, ok, err)
+			t.Errorf("%s: not drawn: %v, %v", p.Name, ok, err)
 		}
 	}
 }
@@ -231,7 +232,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestFingerprint is the same for the same points in any order.
+// TestFingerprint: the fingerprint does not depend on the order of points.
 func TestFingerprint(t *testing.T) {
 	a, b := grey(100), new(pointcloud.Cloud)
 	for i := range a.Positions {
@@ -239,10 +240,10 @@ func TestFingerprint(t *testing.T) {
 		b.Append(a.Positions[j], a.Colors[j])
 	}
 	if fingerprint(a) != fingerprint(b) {
-		t.Error("order makes a difference")
+		t.Error("the order of points changes the fingerprint")
 	}
 	b.Colors[5][1] ^= 1
 	if fingerprint(a) == fingerprint(b) {
-		t.Error("a colour makes no difference")
+		t.Error("a colour does not change the fingerprint")
 	}
 }

@@ -68,7 +68,7 @@ func Command() *cobra.Command {
 	f.IntVar(&m.repeats, "repeats", 5, "number of encodings of each frame; times are the minimum, and with --json "+
 		"also the median")
 	f.StringSliceVar(&m.codecs, "codecs", usual, "codecs to measure, of "+strings.Join(codec.Names(), ", "))
-	f.IntSliceVar(&m.speeds, "speeds", nil, "speeds from 0 (smallest) to 10 (fastest); the default is those that "+
+	f.IntSliceVar(&m.speeds, "speeds", nil, "speeds from 0 (smallest) to 10 (fastest); the default is all speeds that "+
 		"make a difference to the codec")
 	f.IntSliceVar(&m.levels, "levels", nil, "speeds as compression levels: 10 - speed")
 	f.IntSliceVar(&m.bits, "bits", []int{11}, "bits per coordinate")

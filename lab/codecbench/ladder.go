@@ -19,8 +19,8 @@ type Ladder struct {
 	Bits   []int
 	// Shares are in % of the points.
 	Shares []float64
-	// Colors lists whether colours are encoded. ColorQuality applies to codecs with lossy colours, ColorBits to the
-	// others.
+	// Colors lists whether colours are encoded. ColorQuality applies to codecs with lossy colours, ColorBits to other
+	// codecs.
 	Colors                  []bool
 	ColorQuality, ColorBits []int
 }

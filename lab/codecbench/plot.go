@@ -17,8 +17,8 @@ type Plot struct {
 	title  string
 	x      axis
 	panels []axis
-	// shows selects the rows of the plot. series names the line to which a row belongs. marks may be nil; it returns
-	// the label of a point, or "".
+	// shows selects the rows of the plot. series returns the name of a row's line. marks returns the label of a point,
+	// or ""; marks may be nil.
 	shows  func(r *Row) bool
 	series func(r *Row) string
 	marks  func(r *Row) string
@@ -28,7 +28,7 @@ type Plot struct {
 type axis struct {
 	label string
 	value func(r *Row) (float64, bool)
-	// zero makes the axis begin at 0; otherwise it begins with the smallest value.
+	// zero makes the axis begin at 0. Without zero, the axis begins with the smallest value.
 	zero bool
 }
 
@@ -150,7 +150,7 @@ func (p *Plot) complete(r *Row) bool {
 	return there
 }
 
-// of returns the figure of a row that has it.
+// of returns the figure of a row that has the figure.
 func (a *axis) of(r *Row) float64 {
 	v, _ := a.value(r)
 	return v

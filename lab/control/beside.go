@@ -11,14 +11,14 @@ import (
 
 var errEarly = errors.New("the run ended before the competitors could be measured")
 
-// besideOthers measures the receiver's share beside competitors and the effect on the competitors, ramps included.
+// besideOthers measures the receiver's share beside competitors and the effect on the competitors, including ramps.
 // Figures are means over rampRuns runs.
 func besideOthers(ctx context.Context, b *bench) ([]claim.Line, error) {
 	return b.beside(ctx, rampRuns)
 }
 
-// besideOthersOnce does the same with one run for each mean: in real time twelve means of eight runs of 22 s would take
-// 35 minutes.
+// besideOthersOnce is besideOthers with one run for each mean: in real time, twelve means of eight runs of 22 s would
+// take 35 minutes.
 func besideOthersOnce(ctx context.Context, b *bench) ([]claim.Line, error) {
 	return b.beside(ctx, 1)
 }
@@ -71,8 +71,8 @@ type shares struct {
 	worst float64
 }
 
-// shares makes several runs beside Cubic. The phase of Cubic's losses decides how many frames meet a full queue: a
-// single run has none, or a dozen.
+// shares makes several runs beside Cubic. The phase of Cubic's losses determines how many frames meet a full queue: in
+// a single run none, or a dozen.
 func (b *bench) shares(ctx context.Context, flows int, o Options, runs int) (s shares, err error) {
 	for seed := range uint64(runs) {
 		o.Seed = 1 + seed
@@ -99,7 +99,7 @@ const (
 	// rampRuns is the number of runs in which a receiver joins the competitors. Cubic's losses are seconds apart and
 	// not aligned with the join, so a single run is not representative.
 	rampRuns = 8
-	// rampTime is the length of such a run: the last receiver has been connected for 3 s at the end.
+	// rampTime is the length of a run with a ramp. At its end, the last receiver has been connected for 3 s.
 	rampTime = 22 * time.Second
 	// ofSlow is the factor by which the competitors' figures may be worse than beside a slow ramp.
 	ofSlow = 1.5
@@ -139,9 +139,9 @@ func (b *bench) ramps(ctx context.Context, flows int, o Options, runs int) (*ram
 	return &means, nil
 }
 
-// lines compares the competitors' figures beside a receiver with those beside a slow ramp. If each figure comes from a
-// single run, the line names say so: about 50,000 packets of 1,500 bytes pass in the measured 3 s at 200 Mbit/s, so
-// 0.01 % is five packets.
+// lines compares the competitors' figures beside a receiver with the figures beside a slow ramp. If each figure comes
+// from a single run, the names of the lines say so: about 50,000 packets of 1,500 bytes pass in the measured 3 s at 200
+// Mbit/s, so that 0.01 % is five packets.
 func (m *ramps) lines(name string) []claim.Line {
 	if m.runs == 1 {
 		name += "one run each, "

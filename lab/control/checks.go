@@ -25,7 +25,7 @@ func LiveChecks(progress lab.Progress) []lab.Check {
 	}))
 }
 
-// results adapts a function that returns a Record to one that returns the Result.
+// results adapts a function that returns a Record to a function that returns the Result.
 func results(run func(context.Context, string, Options) (*Record, error)) func(context.Context, string,
 	Options) (*Result, error) {
 	return func(ctx context.Context, text string, o Options) (*Result, error) {

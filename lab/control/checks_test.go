@@ -37,7 +37,7 @@ func traceFolderWith(t *testing.T) string {
 	return dir
 }
 
-// missed runs all checks on the results returned by run, and returns the numbers of the checks that miss a target.
+// missed runs all checks on the results returned by run, and returns the numbers of the checks with missed targets.
 func missed(t *testing.T, run func(text string, o Options) *Result) []int {
 	t.Helper()
 	b := bench{traces: traceFolderWith(t), run: func(_ context.Context, text string, o Options) (*Result,
@@ -218,7 +218,7 @@ func TestRampOverEarly(t *testing.T) {
 	}
 }
 
-// TestBrokenChecks: a run that fails ends its check with the error, and missing traces are reported as a skip.
+// TestBrokenChecks: a failed run ends its check with the error, and missing traces are reported as a skip.
 func TestBrokenChecks(t *testing.T) {
 	broken := errors.New("broken")
 	b := bench{traces: traceFolderWith(t), run: func(context.Context, string, Options) (*Result, error) {

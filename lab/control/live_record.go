@@ -69,7 +69,7 @@ func sentBy(flows []netem.CubicStats) (sum uint64) {
 	return sum
 }
 
-// book builds a receiver's ledger from the frames it has received and from its own statistics on the others.
+// book builds a receiver's ledger from the received frames and from the receiver's statistics on other frames.
 func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
 	b := newLedger()
 	b.samples = append(b.samples, l.samples...)

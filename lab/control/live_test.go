@@ -52,7 +52,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestLiveBesideCubic: a Cubic flow shares the queue, and the run ends at once when its context is cancelled.
+// TestLiveBesideCubic: a Cubic flow shares the queue. The run ends immediately when its context is cancelled.
 func TestLiveBesideCubic(t *testing.T) {
 	o := short(14)
 	o.Seed, o.LinkBPS = 8, 10e6 // The receiver joins after 10 s.

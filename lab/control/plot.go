@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/lab/plot"
 )
 
-// curve is one line of a panel. If steps is set, each value holds until the next.
+// curve is one line of a panel. If steps is set, each value is valid until the next.
 type curve struct {
 	name  string
 	steps bool

@@ -22,7 +22,7 @@ type repair struct {
 	sequence int64
 }
 
-// repeat answers a NACK for a packet, at once or when the pacer admits the retransmission.
+// repeat answers a NACK for a packet, immediately or when the pacer admits the retransmission.
 func (s *server) repeat(tile int, number uint16, now time.Duration) {
 	if s.noRTX {
 		return
@@ -73,7 +73,7 @@ func (s *server) resend(r repair, now time.Duration) {
 	s.transmit(sent.fragment, r.sequence, feedback.Retransmission, size, now)
 }
 
-// pad sends the padding that the probe under way requests in this tick. Padding consists of retransmissions, which a
+// pad sends the padding that the current probe requests in this tick. Padding consists of retransmissions, which a
 // receiver without RTX does not accept.
 func (s *server) pad(now time.Duration) {
 	s.Pad(func() bool {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// viewersWith writes a file of recorded viewers.
+// viewersWith writes a file of recorded viewers with the given rows and returns its name.
 func viewersWith(t *testing.T, rows ...string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "viewers.csv")

@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestRepairsUnpaced: without pacing, all retransmissions leave as soon as they are requested, as in the real server.
-// With pacing they wait: a frame of 200 packets takes 0.4 s at 2.5 times the first estimate.
+// TestRepairsUnpaced: without pacing, all retransmissions are sent as soon as they are requested, as in the real
+// server. With pacing they wait: a frame of 200 packets takes 0.4 s at 2.5 times the first estimate.
 func TestRepairsUnpaced(t *testing.T) {
 	for mode, everything := range map[pacing.Mode]bool{pacing.Off: true, pacing.Burst5ms: false} {
 		plan, err := mode.Plan()

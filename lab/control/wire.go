@@ -36,7 +36,7 @@ const headerSize = 34
 // repeats reports whether the packet belongs to the RTX stream of its tile.
 func (h *header) repeats() bool { return h.kind == feedback.Retransmission || h.kind == feedback.Probe }
 
-// ssrc returns the SSRC of the packet's RTP stream: each tile has one for media and one for RTX.
+// ssrc returns the SSRC of the packet's RTP stream. Each tile has an SSRC for media and an SSRC for RTX.
 func (h *header) ssrc() uint32 {
 	if h.repeats() {
 		return tiles + uint32(h.tile)

@@ -21,8 +21,8 @@ const (
 	FrameBytes = ColourBytes + DepthBytes + AudioBytes
 )
 
-// camera returns images of a person in front of a wall. The content determines the size of the mesh; making the images
-// takes no time during the measurement.
+// camera returns images of a person in front of a wall. The content determines the size of the mesh. The images are
+// made before the measurement.
 type camera struct {
 	colour []byte
 	// depth is in millimetres, row by row, 0 without a value.
@@ -87,7 +87,7 @@ type mesh struct {
 // an edge of the object.
 const largestStep = 50
 
-// extract takes the object out of a frame and makes its mesh, as the paper's receiver does. It returns false for
+// extract extracts the object from a frame and makes its mesh, as the paper's receiver does. extract returns false for
 // invalid frames.
 func (m *mesh) extract(frame []byte) bool {
 	if len(frame) != FrameBytes {
@@ -120,7 +120,7 @@ func (m *mesh) extract(frame []byte) bool {
 	return true
 }
 
-// triangle adds the triangle of three pixels if all are part of the object and near each other.
+// triangle adds the triangle of three pixels if all three are part of the object and near each other.
 func (m *mesh) triangle(a, b, c int) {
 	i, j, k := m.index[a], m.index[b], m.index[c]
 	if i == 0 || j == 0 || k == 0 {

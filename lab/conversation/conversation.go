@@ -19,7 +19,7 @@ const (
 	room, publication = "layers", "scene"
 	// connecting bounds the time for all to join and connect, and for the first frame to arrive.
 	connecting = 30 * time.Second
-	// gathering is the wait for the times of the last frames: sender and server report them every half second, and the
+	// gathering is the wait for the times of the last frames: sender and server report times every half second, and the
 	// client delivers them after two seconds.
 	gathering = 3 * time.Second
 	// warming is the time before the measurement in which estimates rise.
@@ -33,7 +33,7 @@ var ErrNothing = errors.New("no frame has arrived")
 
 // Plan describes the participants, and the spreading of frames.
 type Plan struct {
-	// Receivers is the number of receivers; the first one makes meshes of the frames.
+	// Receivers is the number of receivers. The first receiver makes meshes of the frames.
 	Receivers int
 	// Spread is the part of the frame interval over which the sender sends a frame, Down the part over which the server
 	// sends it.
@@ -51,20 +51,20 @@ func DefaultPlan() Plan { return Plan{Receivers: 2, Spread: 0.47, Down: 0.62, Se
 type Conversation struct {
 	// Records are the records of the frames of which the first receiver made a mesh, in their order.
 	Records []frametimes.Record
-	// Distributions are those of the frames that all receivers have, in the order of their numbers.
+	// Distributions are the distributions of the frames that all receivers have, in the order of frame numbers.
 	Distributions []Distribution
 	// Due is the number of captures that were due, Sent the number of frames written, during Took.
 	Due, Sent int
 	Took      time.Duration
 	Residence []exposition.Bucket
-	// Others are the numbers of written frames that arrived at each of the other receivers.
+	// Others are the numbers of written frames that arrived at each receiver except the first.
 	Others []int
 	// Busy is the share of the processors' time in use while frames were sent.
 	Busy float64
 }
 
-// Distribution is the time from the first packet of a frame that the server read to the last one it sent to any
-// receiver.
+// Distribution is the time from the first packet of a frame that the server read to the last packet of the frame that
+// the server sent to any receiver.
 type Distribution struct {
 	Frame int64
 	Time  time.Duration
@@ -169,7 +169,7 @@ func (p *parties) measure(ctx context.Context, server *lab.ServerProgram, length
 		return nil, err
 	}
 	c.Due, c.Sent, c.Took = s.due, s.written, time.Since(from)
-	// Joining, and waiting for the last frames' times, are not part of it: they need little processor time.
+	// Joining and the wait for the last frames' times are not included. They need little processor time.
 	if now, err := lab.ReadMachineTime(); err == nil {
 		c.Busy = now.BusySince(machine)
 	}

@@ -22,7 +22,7 @@ func TestMesh(t *testing.T) {
 	}
 	var m mesh
 	if !m.extract(frame) {
-		t.Fatal("the frame is none")
+		t.Fatal("the frame is invalid")
 	}
 	// The person is an ellipse with half axes of 85 and 250 pixels.
 	if area := math.Pi * 85 * 250; math.Abs(float64(len(m.vertices))-area) > 0.01*area ||
@@ -43,7 +43,7 @@ func TestMesh(t *testing.T) {
 		}
 	}
 	if m.extract(frame[1:]) {
-		t.Error("a shorter frame is one")
+		t.Error("a shorter frame is valid")
 	}
 	buffer := frame
 	if n := testing.AllocsPerRun(5, func() {
@@ -54,7 +54,7 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// TestCounted: frames of another receiver count if they were sent during the measurement and are whole.
+// TestCounted: frames of another receiver count if they were sent during the measurement and are complete.
 func TestCounted(t *testing.T) {
 	p := &parties{numbers: make([][]int64, 2)}
 	frames := make(chan client.Frame, 5)
@@ -69,7 +69,7 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestDistributed: a frame is distributed after its last packet has left to the last receiver. A frame that a receiver
+// TestDistributed: a frame is distributed when its last packet has left for the last receiver. A frame that a receiver
 // lacks has no time.
 func TestDistributed(t *testing.T) {
 	begin := time.Unix(1000, 0)

@@ -27,14 +27,14 @@ type parties struct {
 	stays map[int64]stay
 }
 
-// stay is the time from the first packet of a frame that the server read to the last one it sent, over the receivers
-// that reported it.
+// stay is the time from the first packet of a frame that the server read to the last packet that the server sent, over
+// the receivers that reported it.
 type stay struct {
 	firstIn, lastOut int64
 	receivers        int
 }
 
-// receive takes everything that a receiver gets until its session ends. The first receiver makes meshes.
+// receive reads all messages and frames of a receiver until its session ends. The first receiver makes meshes.
 func (p *parties) receive(session *client.Session) {
 	first := len(p.receivers) == 0
 	p.receivers = append(p.receivers, session)
@@ -55,7 +55,7 @@ func (p *parties) receive(session *client.Session) {
 	})
 }
 
-// note takes a record of a receiver.
+// note stores a record of a receiver.
 func (p *parties) note(r frametimes.Record, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,8 +76,8 @@ func (p *parties) note(r frametimes.Record, first bool) {
 	p.stays[r.Frame] = stay{min(s.firstIn, in), max(s.lastOut, out), s.receivers + 1}
 }
 
-// distributed returns the distributions of the frames from a number up to another one that arrived at all receivers.
-// For other frames, the time of the last packet is unknown.
+// distributed returns the distributions of the frames in a range of numbers that arrived at all receivers. For other
+// frames, the time of the last packet is unknown.
 func (p *parties) distributed(from, until uint32) (all []Distribution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +115,7 @@ func (p *parties) count(frames <-chan client.Frame, receiver int) {
 	}
 }
 
-// counted returns the number of frames from a number up to another one, at each of the other receivers.
+// counted returns the number of frames in a range of numbers, at each receiver except the first.
 func (p *parties) counted(from, until uint32) []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,7 @@ func (p *parties) counted(from, until uint32) []int {
 	return counts
 }
 
-// discard discards everything from a channel.
+// discard discards all values of a channel.
 func discard[T any](from <-chan T) {
 	for range from {
 		continue

@@ -19,7 +19,8 @@ const (
 // Carries reports whether nearly all due frames arrived at every receiver.
 func (c *Conversation) Carries() bool { return float64(c.Least()) >= carried*float64(c.Due) }
 
-// CarriedRate returns the highest of Rates at which nearly all frames arrive, otherwise the last one without a trial.
+// CarriedRate returns the highest of Rates at which nearly all frames arrive. If no other rate is carried, CarriedRate
+// returns the last rate without a trial.
 func (p Plan) CarriedRate(ctx context.Context, volsfu string) (float64, error) {
 	for _, rate := range Rates[:len(Rates)-1] {
 		c, err := p.Run(ctx, volsfu, rate, trial)

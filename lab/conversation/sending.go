@@ -16,7 +16,7 @@ type sending struct {
 	frame     []byte
 	number    uint32
 	next      time.Time
-	// due counts captures that were due, written those that were handed over.
+	// due counts captures that were due, written captures that were passed to the client.
 	due, written int
 }
 

@@ -1,5 +1,5 @@
-// Package cpuprofile takes profiles of a server's processor time and computes the shares of functions and files. It has
-// no state and no goroutines.
+// Package cpuprofile takes profiles of a server's processor time and computes the shares of functions and files.
+// Package cpuprofile has no state and no goroutines.
 package cpuprofile
 
 import (
@@ -28,7 +28,7 @@ type Frame struct{ Function, File string }
 // Stack is a stack of functions, the innermost first.
 type Stack []Frame
 
-// Take makes the server with this admin address take a profile for some time, in whole seconds.
+// Take requests a profile of the given duration, in whole seconds, from the server with this admin address.
 func Take(ctx context.Context, admin string, window time.Duration) (Profile, error) {
 	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", admin, max(1, int(window.Seconds())))
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -58,7 +58,7 @@ func read(p *profile.Profile) Profile {
 	for _, s := range p.Sample {
 		var stack Stack
 		for _, l := range s.Location {
-			// Of inlined functions, the innermost comes first, too.
+			// The innermost of inlined functions is first as well.
 			for _, line := range l.Line {
 				stack = append(stack, Frame{Function: line.Function.Name, File: line.Function.Filename})
 			}
@@ -90,7 +90,7 @@ func (s Stack) Through(names ...string) bool {
 	})
 }
 
-// ThroughFile reports whether the stack has one of these files, which are given by the ends of their paths.
+// ThroughFile reports whether the stack has a file whose path ends with one of the given texts.
 func (s Stack) ThroughFile(files ...string) bool {
 	return slices.ContainsFunc(s, func(f Frame) bool {
 		return slices.ContainsFunc(files, func(file string) bool { return strings.HasSuffix(f.File, file) })

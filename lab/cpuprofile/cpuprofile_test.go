@@ -13,8 +13,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// burn keeps a processor busy until the context ends, with arithmetic in Go: a call into the context makes the race
-// detector run code that is not Go's, whose samples have no stack that leads here.
+// burn keeps a processor busy until the context ends, with arithmetic in Go. burn rarely calls into the context: with
+// the race detector, such a call runs code outside of Go, whose samples have no stack that leads to burn.
 func burn(ctx context.Context) {
 	for sum := uint32(1); ctx.Err() == nil; {
 		for range 1 << 20 {
@@ -43,11 +43,11 @@ func TestProfile(t *testing.T) {
 	}
 	total, within := p.Total(), p.Of(func(s Stack) bool { return s.Through("/lab/cpuprofile.burn", "no such package") })
 	if total <= 0 || within < total/2 || within > total {
-		t.Errorf("%v in all, %v of it in burn", total, within)
+		t.Errorf("%v in total, %v in burn", total, within)
 	}
 }
 
-// TestStacks: an inlined function is on the stack like one that was called.
+// TestStacks: an inlined function is on the stack like a called function.
 func TestStacks(t *testing.T) {
 	functions := []*profile.Function{{Name: "some/heap.Fix", Filename: "some/heap/heap.go"},
 		{Name: "a/forward.offer", Filename: "/src/a/forward/pacing.go"},
@@ -77,7 +77,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// TestNoProfile: an answer that is no profile is an error.
+// TestNoProfile: a response that is not a profile is an error.
 func TestNoProfile(t *testing.T) {
 	for _, handler := range []http.HandlerFunc{
 		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
@@ -89,7 +89,7 @@ func TestNoProfile(t *testing.T) {
 		}
 		server.Close()
 		if _, err := Take(context.Background(), strings.TrimPrefix(server.URL, "http://"), time.Second); err == nil {
-			t.Error("expected an error of a server that is gone")
+			t.Error("expected an error from a stopped server")
 		}
 	}
 }

@@ -10,27 +10,27 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
-	"github.com/volsfu/volsfu/lab/likeness"
+	"github.com/volsfu/volsfu/lab/imagediff"
 )
 
-// compare runs vollab compare on the log of a run, with flags besides.
-func compare(t *testing.T, log string, more ...string) (likeness.Report, error) {
+// compare runs vollab compare on the log of a run, with additional flags.
+func compare(t *testing.T, log string, more ...string) (imagediff.Report, error) {
 	t.Helper()
-	cmd := likeness.Command()
+	cmd := imagediff.Command()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&bytes.Buffer{})
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	line := "--source synthetic --fps 30 --points 3000 --codec raw --bits 11 --every 3 --width 128 --height 72"
 	cmd.SetArgs(append(append(strings.Fields(line), "--log", log), more...))
-	var report likeness.Report
+	var report imagediff.Report
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		return report, err
 	}
 	return report, json.Unmarshal(out.Bytes(), &report)
 }
 
-// TestCompare: what was received of a figure can be made again from the log, and looks like it.
+// TestCompare: received frames are encoded again from the log, and their pictures resemble the captured ones.
 func TestCompare(t *testing.T) {
 	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive, rate: 4_000_000}
 	run := p.meetConsumer(t, &consuming{})
@@ -66,8 +66,8 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %d bytes and a line", name, info, err, want)
 		}
 	}
-	// Another seed is another person: the frames made again are not those that were received.
-	if _, err := compare(t, log, "--seed", "1"); !errors.Is(err, likeness.ErrOther) {
+	// With another seed the figure differs, so the encoded frames differ from the received frames.
+	if _, err := compare(t, log, "--seed", "1"); !errors.Is(err, imagediff.ErrOther) {
 		t.Errorf("with another source: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/render"
-	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/internal/peer/viewtrace"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 )
 
@@ -58,9 +58,9 @@ func (c *consuming) run(ctx context.Context, out, console io.Writer, log *slog.L
 	if err := c.check(); err != nil {
 		return err
 	}
-	var trace *sight.Trace
+	var trace *viewtrace.Trace
 	if c.viewpoint != "" {
-		if trace, err = sight.Open(c.viewpoint, c.person); err != nil {
+		if trace, err = viewtrace.Open(c.viewpoint, c.person); err != nil {
 			return fmt.Errorf("--viewpoint: %w", err)
 		}
 	}

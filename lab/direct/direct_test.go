@@ -18,21 +18,21 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/peer/lod"
 	"github.com/volsfu/volsfu/internal/peer/render"
-	"github.com/volsfu/volsfu/internal/peer/worth"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/pkg/capture"
 )
 
-// directRun is what came of a producer and a consumer that met.
+// directRun has the results of a producer and a consumer.
 type directRun struct {
 	produced, consumed Summary
-	// sent and received are the logs of both.
+	// sent and received are the logs of both sides.
 	sent, received []stages.Record
 }
 
-// direct lets a producer and a consumer meet on this host.
+// meetConsumer runs a producer and a consumer on this host and returns their results.
 func (p *producing) meetConsumer(t *testing.T, c *consuming) directRun {
 	t.Helper()
 	met, dir := make(chan string, 1), t.TempDir()
@@ -97,8 +97,8 @@ func records(t *testing.T, name string) (list []stages.Record) {
 	}
 }
 
-// check holds what does not depend on how busy the machine is: what came is what was sent, and every stage of it
-// follows the one before.
+// check checks properties that hold on a machine of any speed: received frames equal sent frames, and the times of a
+// frame's stages increase.
 func (r *directRun) check(t *testing.T) {
 	t.Helper()
 	for _, s := range []*Summary{&r.produced, &r.consumed} {
@@ -142,7 +142,7 @@ func (r *directRun) check(t *testing.T) {
 	}
 }
 
-// TestDirect: a producer and a consumer over each way, in each mode.
+// TestDirect runs a producer and a consumer over each transport, in each mode.
 func TestDirect(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for _, way := range []struct{ transport, mode, feedback string }{
@@ -154,20 +154,20 @@ func TestDirect(t *testing.T) {
 	} {
 		t.Run(way.transport+" "+way.mode+" "+way.feedback, func(t *testing.T) {
 			p := &producing{transport: way.transport, mode: way.mode, feedback: way.feedback,
-				seeing: worth.Flags{Regions: "1,0.5", Angle: 110}, gap: time.Microsecond}
+				seeing: lod.Flags{Regions: "1,0.5", Angle: 110}, gap: time.Microsecond}
 			r := p.meetConsumer(t, &consuming{})
 			r.check(t)
 			if r.consumed.Transport != way.transport || r.consumed.Mode != way.mode {
-				t.Errorf("the consumer was told of %s, %s", r.consumed.Transport, r.consumed.Mode)
+				t.Errorf("the consumer was configured for %s, %s", r.consumed.Transport, r.consumed.Mode)
 			}
 		})
 	}
 }
 
-// TestDirectSizes: frames have the size of a fixed rate, and no more points than the viewer's gaze is worth.
+// TestDirectSizes: frames have the size of a fixed rate, and no more points than the view of the viewer justifies.
 func TestDirectSizes(t *testing.T) {
 	p := &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive,
-		seeing: worth.Flags{Regions: "1,0.5", Angle: 110}, rate: 4_000_000}
+		seeing: lod.Flags{Regions: "1,0.5", Angle: 110}, rate: 4_000_000}
 	r := p.meetConsumer(t, &consuming{})
 	r.check(t)
 	// 4 Mbit/s are 16,667 bytes per frame: some 1,700 of 3,000 points at 9 bytes.
@@ -176,7 +176,7 @@ func TestDirectSizes(t *testing.T) {
 			s.Estimate)
 	}
 
-	// Somebody who looks away for good.
+	// A viewer that always looks away.
 	recording := filepath.Join(t.TempDir(), "away.csv")
 	if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n0,1,-2,0,180,0\n"),
 		0o600); err != nil {
@@ -184,11 +184,11 @@ func TestDirectSizes(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "pictures")
 	p = &producing{transport: rendezvous.TransportUDP, mode: rendezvous.ModeAdaptive,
-		seeing: worth.Flags{Regions: "1,0.5", Angle: 110, Outside: 0.1}}
+		seeing: lod.Flags{Regions: "1,0.5", Angle: 110, Outside: 0.1}}
 	r = p.meetConsumer(t, &consuming{viewpoint: recording, render: render.Flags{Dir: dir, Every: 10, From: "0,1,3"}})
 	r.check(t)
-	// The first frames leave before anything is known of where the consumer looks. If the machine is busy there may
-	// be fewer points still.
+	// The first frames are sent before the producer knows the consumer's view. On a busy machine, frames may have even
+	// fewer points.
 	last := r.sent[len(r.sent)-1]
 	if last.Points > 300 || last.Bound != "view" && last.Bound != "time" {
 		t.Errorf("the last frame has %d of 3,000 points, bound by %s, expected a tenth, which is out of view",
@@ -198,20 +198,20 @@ func TestDirectSizes(t *testing.T) {
 		t.Errorf("no pictures: %v", err)
 	}
 	if shown := r.consumed.Stages["capture_to_shown"]; shown.P50 == nil {
-		t.Error("nothing was shown")
+		t.Error("no frame was shown")
 	}
 }
 
-// TestDirectDetail: somebody far away is sent fewer points, and somebody who looks past the object those that are in
-// view.
+// TestDirectDetail: a distant viewer is sent fewer points, and a viewer that looks past the object is sent the points
+// in view.
 func TestDirectDetail(t *testing.T) {
 	for name, test := range map[string]struct {
 		from   string
-		seeing worth.Flags
+		seeing lod.Flags
 		most   int
 	}{
-		"from 12 m, all up to 4 m": {"0,1,12,0,0,0", worth.Flags{Detail: 4}, 500},
-		"over the shoulder":        {"0,1,-2,0,180,0", worth.Flags{Regions: "1", Angle: 110, Outside: 0.05}, 150},
+		"from 12 m, all up to 4 m": {"0,1,12,0,0,0", lod.Flags{Detail: 4}, 500},
+		"over the shoulder":        {"0,1,-2,0,180,0", lod.Flags{Regions: "1", Angle: 110, Outside: 0.05}, 150},
 	} {
 		recording := filepath.Join(t.TempDir(), "there.csv")
 		if err := os.WriteFile(recording, []byte("HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ\n"+test.from+"\n"),
@@ -230,7 +230,7 @@ func TestDirectDetail(t *testing.T) {
 	}
 }
 
-// TestDirectCommandLine: what is wrong with flags is said before anything is connected.
+// TestDirectCommandLine: invalid flags are reported before a connection is made.
 func TestDirectCommandLine(t *testing.T) {
 	tests := []struct{ line, want string }{
 		{"produce", "expected either --listen or --connect"},
@@ -276,7 +276,7 @@ func TestDirectCommandLine(t *testing.T) {
 	}
 }
 
-// consumeNothing consumes what a producer sends that ends at once.
+// consumeNothing runs a consumer with a producer that ends immediately.
 func consumeNothing(t *testing.T, log string) (string, error) {
 	t.Helper()
 	listener, err := rendezvous.Listen("127.0.0.1:0")
@@ -304,7 +304,7 @@ func consumeNothing(t *testing.T, log string) (string, error) {
 	return out.String(), err
 }
 
-// TestDirectNothing: that nothing was decoded is an error of its own, but not if something else went wrong as well.
+// TestDirectNothing: ErrNothing is returned if no frame was decoded, unless another error occurred as well.
 func TestDirectNothing(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	dir := t.TempDir()
@@ -326,8 +326,8 @@ func TestDirectNothing(t *testing.T) {
 	}
 }
 
-// TestDirectSameClock: with the flag the producer's clock is ours, however far away it seems to be; without, only where
-// it is on the loopback interface.
+// TestDirectSameClock: with the flag, the producer's clock counts as the consumer's clock, whatever its offset seems to
+// be. Without the flag, this holds only for a producer on the loopback interface.
 func TestDirectSameClock(t *testing.T) {
 	for _, test := range []struct {
 		line, producer string
@@ -339,7 +339,7 @@ func TestDirectSameClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		clock, now := c.clock(netip.MustParseAddr(test.producer)), time.Unix(1000, 0)
-		// An answer on whose way there a queue was: by it the producer is 50 ms ahead.
+		// The answer was delayed by a queue: according to the answer, the producer is 50 ms ahead.
 		clock.Answered(&rendezvous.Time{Asked: now.UnixMicro(), Received: now.Add(100 * time.Millisecond).UnixMicro(),
 			Answered: now.Add(100 * time.Millisecond).UnixMicro()}, now.Add(100*time.Millisecond))
 		if got := clock.Producer(now.Add(time.Second)).Equal(now.Add(time.Second)); got != test.same {

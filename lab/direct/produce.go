@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/cameras"
 	"github.com/volsfu/volsfu/internal/peer/codecs"
-	"github.com/volsfu/volsfu/internal/peer/worth"
+	"github.com/volsfu/volsfu/internal/peer/lod"
 	"github.com/volsfu/volsfu/lab/direct/individual"
 	"github.com/volsfu/volsfu/lab/direct/producer"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
@@ -52,7 +52,7 @@ type producing struct {
 	regionBy   string
 	gap        time.Duration
 	count      int
-	seeing     worth.Flags
+	seeing     lod.Flags
 }
 
 func newProduce() *cobra.Command {
@@ -93,7 +93,7 @@ func newProduce() *cobra.Command {
 		"mode adaptive: pacing of frames: spread:PART of the frame interval, spread:TIME, burst5ms or off")
 	f.StringVar(&p.feedback, "feedback", feedbackTransport,
 		"mode adaptive: reports of arrivals: transport, by transport-wide number; ccfb, by stream with ECN (RFC 8888)")
-	p.seeing.Add(f, worth.List(pointcloud.DefaultFieldOfView().Maxima))
+	p.seeing.Add(f, lod.List(pointcloud.DefaultFieldOfView().Maxima))
 	f.StringVar(&p.regionBy, "region-by", regionByObject,
 		"mode adaptive: unit that is assigned to a region of the view: object, by its centre, or point, by its "+
 			"position")
@@ -127,12 +127,12 @@ var (
 
 // settings has the checked flags, without the source.
 type settings struct {
-	codec  codec.Codec
-	params codec.Params
-	field  pointcloud.FieldOfView
-	worth  *worth.Sampler
-	sender stream.SenderConfig
-	limits congestion.Limits
+	codec   codec.Codec
+	params  codec.Params
+	field   pointcloud.FieldOfView
+	sampler *lod.Sampler
+	sender  stream.SenderConfig
+	limits  congestion.Limits
 }
 
 // check parses and checks the flags.
@@ -169,7 +169,7 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 	if err := d.params.Validate(); err != nil {
 		return d, fmt.Errorf("--bits, --speed: %w", err)
 	}
-	if d.field, d.worth, err = p.view(); err != nil {
+	if d.field, d.sampler, err = p.view(); err != nil {
 		return d, err
 	}
 	if d.limits, err = p.limits(); err != nil {
@@ -186,7 +186,7 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 
 // view parses the flags that weigh points by the view: the whole object by the region of its centre, or each point by
 // its own region, and each point by its distance. The sampler is nil if points are not weighed individually.
-func (p *producing) view() (field pointcloud.FieldOfView, sampler *worth.Sampler, err error) {
+func (p *producing) view() (field pointcloud.FieldOfView, sampler *lod.Sampler, err error) {
 	if by := cmp.Or(p.regionBy, regionByObject); by != regionByObject && by != regionByPoint {
 		return field, nil, fmt.Errorf("%w, got %.32q", errRegionBy, p.regionBy)
 	}
@@ -198,10 +198,10 @@ func (p *producing) view() (field pointcloud.FieldOfView, sampler *worth.Sampler
 		points, field = field, points
 	}
 	config, err := p.seeing.Config(points)
-	if err != nil || !config.Matters() {
+	if err != nil || !config.Reduces() {
 		return field, nil, err
 	}
-	sampler, err = worth.New(config)
+	sampler, err = lod.New(config)
 	return field, sampler, err
 }
 
@@ -275,7 +275,7 @@ func (p *producing) run(ctx context.Context, out, console io.Writer, log *slog.L
 	defer conn.Close()
 	s := &sender{
 		flags: p, settings: d, source: source, control: control, books: books, conn: conn, console: console, log: log,
-		gaze:        producer.NewGaze(d.field, d.worth, source.Info().Box),
+		gaze:        producer.NewGaze(d.field, d.sampler, source.Info().Box),
 		negotiation: make(chan rendezvous.Message, negotiationBacklog),
 	}
 	summary, err := s.run(ctx)

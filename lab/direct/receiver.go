@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/render"
-	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/internal/peer/viewtrace"
 	"github.com/volsfu/volsfu/lab/direct/carry"
 	"github.com/volsfu/volsfu/lab/direct/consumer"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
@@ -33,7 +33,7 @@ import (
 // receiver is the consumer's side of one rendezvous.
 type receiver struct {
 	flags   *consuming
-	trace   *sight.Trace // nil without recorded viewpoints
+	trace   *viewtrace.Trace // nil without recorded viewpoints
 	easel   *easel
 	books   *stages.Books
 	conn    *rendezvous.Conn
@@ -249,12 +249,12 @@ func (r *receiver) consume(ctx context.Context, way receivingWay) {
 		running.Go(func() { r.adaptive.Watch(ctx, way, r.clock) })
 	}
 	if r.trace != nil {
-		running.Go(func() { r.trace.Look(ctx, r) })
+		running.Go(func() { r.trace.Replay(ctx, r) })
 	}
 	running.Wait()
 }
 
-// SetViewpoint implements sight.Onlooker. It sends the viewpoint to the producer and moves the view of the pictures.
+// SetViewpoint implements viewtrace.Viewer. It sends the viewpoint to the producer and moves the view of the pictures.
 func (r *receiver) SetViewpoint(v client.Viewpoint) {
 	// If sending fails, the connection is broken, and its reader returns the error.
 	_ = r.conn.Send(rendezvous.Message{Type: rendezvous.TypeViewpoint, Viewpoint: &signal.Viewpoint{

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Collection is a set of experiments and the scenarios that they name.
+// Collection is a set of experiments and their scenarios.
 type Collection struct {
 	// Files has the experiments as *.yaml in its root.
 	Files fs.FS
@@ -76,7 +76,7 @@ func (l *Library) add(files fs.FS, name string) error {
 // Experiments returns all experiments, in the order of the collections, and by name within a collection.
 func (l *Library) Experiments() []*Experiment { return slices.Clone(l.experiments) }
 
-// Find returns an experiment by its name; the error wraps ErrName and lists the known names.
+// Find returns an experiment by its name. The error wraps ErrName and lists the known names.
 func (l *Library) Find(name string) (*Experiment, error) {
 	names := make([]string, len(l.experiments))
 	for i, e := range l.experiments {
@@ -85,7 +85,7 @@ func (l *Library) Find(name string) (*Experiment, error) {
 		}
 		names[i] = e.Name
 	}
-	return nil, fmt.Errorf("%w: %q; there are %s", ErrName, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%w: %q; expected one of %s", ErrName, name, strings.Join(names, ", "))
 }
 
 // Scenarios returns the names of all scenarios, sorted.

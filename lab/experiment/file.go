@@ -28,13 +28,13 @@ type Experiment struct {
 	// Name is the argument of vollab run.
 	Name  string `yaml:"name"`
 	Title string `yaml:"title"`
-	// Paper is the number of the repeated paper and Where the place in it; both are empty if there is none.
+	// Paper is the number of the repeated paper, Where the place in the paper; both are empty without a paper.
 	Paper string `yaml:"paper"`
 	Where string `yaml:"where"`
 	// About describes the experiment, for the report.
 	About    string `yaml:"about"`
 	Scenario string `yaml:"scenario"`
-	// Iterations and Seconds are the extent of full runs, Short that of short ones.
+	// Iterations and Seconds are the extent of full runs, Short the extent of short runs.
 	Iterations int     `yaml:"iterations"`
 	Seconds    float64 `yaml:"seconds"`
 	Short      Extent  `yaml:"short"`
@@ -44,8 +44,8 @@ type Experiment struct {
 	// Figures are the quantities of tables, in order; empty selects all quantities of the scenario.
 	Figures []string `yaml:"figures"`
 	Plots   []Plot   `yaml:"plots"`
-	// References are the paper's figures, Comparisons its relations between figures. Why explains in a sentence or two
-	// why our figures differ.
+	// References are the paper's figures, Comparisons its relations between figures. Why explains in one or two
+	// sentences why our figures differ.
 	References  []Reference  `yaml:"references"`
 	Comparisons []Comparison `yaml:"comparisons"`
 	Why         string       `yaml:"why"`
@@ -84,18 +84,18 @@ type Reference struct {
 	Why string `yaml:"why"`
 }
 
-// Comparison is a relation of one cell's figure to another's, in the forms that papers use: 4.63 times as long, 21 %
+// Comparison is a relation between the figures of two cells, in the forms that papers use: 4.63 times as long, 21 %
 // more.
 type Comparison struct {
 	// Name is the claim, in a few words.
 	Name   string `yaml:"name"`
 	Figure string `yaml:"figure"`
-	// Of is divided by To. Each must match one cell.
+	// The figure of Of is divided by the figure of To. Each must match one cell.
 	Of Parameters `yaml:"of"`
 	To Parameters `yaml:"to"`
 	// As is ratio (of / to), more (by how many per cent of exceeds to), or less (by how many per cent of is below to).
 	As string `yaml:"as"`
-	// Paper is the paper's figure, nil if it has none.
+	// Paper is the paper's figure, nil if the paper has none.
 	Paper *float64 `yaml:"paper"`
 	Why   string   `yaml:"why"`
 }
@@ -138,7 +138,7 @@ func (e *Experiment) Quantity(name string) (Quantity, bool) {
 	return Quantity{}, false
 }
 
-// Parse reads a file's text and checks all of it: every key, every cell against the scenario, every figure and
+// Parse reads a file's text and checks all of it: every key, every cell against the scenario, and every figure and
 // parameter that plots and references name. The error wraps ErrFile.
 func (l *Library) Parse(text []byte) (*Experiment, error) {
 	if len(text) > maxFileBytes {
@@ -171,9 +171,9 @@ func (e *Experiment) check(scenarios map[string]Scenario) error {
 	case !nameForm.MatchString(e.Name):
 		return fmt.Errorf("name: expected lower-case letters, digits and dashes, got %.70q", e.Name)
 	case e.Title == "":
-		return errors.New("title: expected a few words")
+		return errors.New("title: expected one or more words")
 	case scenarios[e.Scenario] == nil:
-		return fmt.Errorf("scenario: there is no %q", e.Scenario)
+		return fmt.Errorf("scenario: unknown name %q", e.Scenario)
 	case (len(e.References) > 0 || len(e.Comparisons) > 0) && strings.TrimSpace(e.Why) == "":
 		return errors.New("why: expected a sentence on why our figures differ from the paper's")
 	}
@@ -235,7 +235,7 @@ func (e *Experiment) checkViews() error {
 
 func (c *Comparison) check(e *Experiment) error {
 	if c.Name == "" {
-		return errors.New("name: expected a few words")
+		return errors.New("name: expected one or more words")
 	}
 	if !slices.Contains([]string{asRatio, asMore, asLess}, c.As) {
 		return fmt.Errorf("as: expected %s, %s or %s, got %q", asRatio, asMore, asLess, c.As)
@@ -245,7 +245,7 @@ func (c *Comparison) check(e *Experiment) error {
 	}
 	for _, side := range []Parameters{c.Of, c.To} {
 		if n := len(e.matching(side)); n != 1 {
-			return fmt.Errorf("expected %q to match one cell, it matches %d", side, n)
+			return fmt.Errorf("%q matches %d cells, expected one", side, n)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 // Cell is one combination of parameters.
 type Cell struct {
-	// Parameters are those of the whole experiment, followed by those that the matrix varies.
+	// Parameters are the parameters of the whole experiment, followed by the parameters that the matrix varies.
 	Parameters Parameters
 	// Short is set if short runs include the cell.
 	Short bool
@@ -83,8 +83,8 @@ func (b *Block) UnmarshalYAML(node *yaml.Node) error {
 	})
 }
 
-// cells returns the cells of the matrix; without blocks there is one cell. No cell may occur twice, and all blocks must
-// have the same parameters, in the same order.
+// cells returns the cells of the matrix; without blocks there is one cell. Each cell must be unique, and all blocks
+// must have the same parameters in the same order.
 func (m Matrix) cells(fixed Parameters) ([]Cell, error) {
 	if len(m) == 0 {
 		return []Cell{{Parameters: fixed, Short: true}}, nil
@@ -124,7 +124,7 @@ func (b *Block) names() []string {
 	return names
 }
 
-// product returns every combination, the last axis varying fastest. It stops soon after maxCells.
+// product returns every combination; the last axis varies fastest. product stops soon after maxCells.
 func (b *Block) product() []Parameters {
 	all := []Parameters{nil}
 	for _, axis := range b.Axes {
@@ -142,8 +142,8 @@ func (b *Block) product() []Parameters {
 	return all
 }
 
-// number returns a parameter as a number; a duration in milliseconds.
-func (c *Cell) number(name string) (float64, error) {
+// Number returns a parameter as a number; a duration in milliseconds.
+func (c *Cell) Number(name string) (float64, error) {
 	text, _ := c.Parameters.Value(name)
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v, nil

@@ -14,9 +14,10 @@ const (
 	Valid Validity = "valid"
 	// Invalid: the measurement was disturbed, and the figures mean little.
 	Invalid Validity = "invalid"
-	// CPUBound: the machine could not do the work in real time (see Pace), so the figures describe the machine.
+	// CPUBound means that the machine could not do the work in real time (see Pace), so the figures describe the
+	// machine.
 	CPUBound Validity = "cpu-bound"
-	// Skipped: nothing was measured because the machine lacks a requirement.
+	// Skipped means that nothing was measured because the machine lacks a requirement.
 	Skipped Validity = "skipped"
 	// Failed: an error was returned. Only the runner sets this validity.
 	Failed Validity = "failed"
@@ -25,19 +26,19 @@ const (
 // validities lists all validities, from best to worst.
 var validities = []Validity{Valid, CPUBound, Invalid, Failed, Skipped}
 
-// worse returns the worse of two validities.
-func worse(a, b Validity) Validity {
+// Worse returns the worse of two validities.
+func Worse(a, b Validity) Validity {
 	if slices.Index(validities, a) > slices.Index(validities, b) {
 		return a
 	}
 	return b
 }
 
-// Figure is one number of an iteration. Its unit is that of the quantity.
+// Figure is one number of an iteration, in the unit of its quantity.
 type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
-	// Samples are the single values, in the order of time, whose mean is Value; nil for one number of the whole
+	// Samples are the values in the order of time whose mean is Value; nil if Value is one number for the whole
 	// iteration.
 	Samples []float64 `json:"-"`
 }
@@ -112,7 +113,7 @@ func (o *Outcome) Note(format string, arguments ...any) {
 	}
 }
 
-// Invalidate marks the measurement as disturbed by something other than a busy machine. Invalid overrides cpu-bound.
+// Invalidate marks the measurement as disturbed by a cause other than a busy machine. Invalid overrides cpu-bound.
 func (o *Outcome) Invalidate(format string, arguments ...any) {
 	if o.Validity == Valid || o.Validity == CPUBound {
 		o.Validity, o.Reason = Invalid, fmt.Sprintf(format, arguments...)
@@ -121,29 +122,29 @@ func (o *Outcome) Invalidate(format string, arguments ...any) {
 
 // Pace describes how far an iteration kept up with real time.
 type Pace struct {
-	// Wanted is the number of captured frames; Done is the number of them that reached the end.
+	// Wanted is the number of captured frames. Done is the number of these frames that reached the end.
 	Wanted, Done int
-	// DroppedByCPU is the number of frames dropped on the way because a computing stage (encoding, decoding, rendering)
-	// had not reached them.
+	// DroppedByCPU is the number of frames dropped because a computing stage (encoding, decoding, rendering) had not
+	// reached them.
 	DroppedByCPU int
 	// Busy is the share of all processors' time that was used during the measurement, by any program, 0 to 1.
 	Busy float64
-	// Disturbed describes how the machine delayed all packets of the emulated network (router.Validity); empty if it
-	// did not.
+	// Disturbed describes how the machine delayed all packets of the emulated network (router.Validity); empty without
+	// such a delay.
 	Disturbed string
-	// Late describes the lateness of the emulated network, empty if it was in time or if there is none. Bursts of
-	// packets make the network late, so lateness is a result of the sender.
+	// Late describes the lateness of the emulated network; empty if the network was in time or if there is none. Bursts
+	// of packets make the network late, so lateness is a result of the sender.
 	Late string
 }
 
 // The bounds of real time.
 const (
-	// cpuDropped is the share of frames that computing may drop: at 15 frames per second, one in one and a half
-	// seconds. A larger share does not count as keeping up.
+	// cpuDropped is the largest share of frames that computing may drop: at 15 frames per second, one frame in one and
+	// a half seconds.
 	cpuDropped = 0.05
-	// stolenLeast is the least share of the processors' time given to other machines by a hypervisor that is reported:
-	// a thousandth of 14 s on two processors delays one program by 28 ms, more than the largest permitted lateness of
-	// an emulated network.
+	// stolenLeast is the smallest reported share of the processors' time that a hypervisor gave to other machines. A
+	// thousandth of 14 s on two processors delays one program by 28 ms, more than the largest permitted lateness of an
+	// emulated network.
 	stolenLeast = 0.001
 	// cpuBusy is the utilisation above which waiting for a processor becomes a part of every latency: with both of two
 	// cores busy 95 % of the time, a program that becomes ready usually waits.
@@ -151,8 +152,9 @@ const (
 )
 
 // Judge makes a valid outcome cpu-bound if computing dropped more than 5 % of the frames, or if the processors were
-// busy for more than 95 % of the time, and invalid if the machine kept up but was disturbed. Lateness of the network is
-// only noted: if late runs were discarded, a sender would be judged only by the runs in which its packets did no harm.
+// busy for more than 95 % of the time. Judge makes the outcome invalid if the machine kept up but was disturbed.
+// Lateness of the network is only noted: if late runs were discarded, a sender would be judged only by the runs in
+// which its packets did no harm.
 func (o *Outcome) Judge(p Pace) {
 	if o.Validity != Valid {
 		return
@@ -160,7 +162,7 @@ func (o *Outcome) Judge(p Pace) {
 	switch {
 	case p.Wanted > 0 && float64(p.DroppedByCPU) > cpuDropped*float64(p.Wanted):
 		o.Validity = CPUBound
-		o.Reason = fmt.Sprintf("encoding or decoding did not get to %d of %d frames; %d came out (bound: 5 %%)",
+		o.Reason = fmt.Sprintf("encoding or decoding dropped %d of %d frames; %d reached the end (bound: 5 %%)",
 			p.DroppedByCPU, p.Wanted, p.Done)
 	case p.Busy > cpuBusy:
 		o.Validity = CPUBound
@@ -193,7 +195,7 @@ func (o *Outcome) Remark() string {
 // other machines, if that may be the cause.
 func (o *Outcome) blame(stolen float64) {
 	if (o.Validity == Invalid || o.Validity == CPUBound) && stolen >= stolenLeast {
-		o.Reason += fmt.Sprintf("; meanwhile this machine's host gave %.1f %% of the processors' time to others",
+		o.Reason += fmt.Sprintf("; the host gave %.1f %% of the processors' time to other machines",
 			100*stolen)
 	}
 }

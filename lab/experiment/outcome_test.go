@@ -16,7 +16,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"in time": {Pace{Wanted: 100, Done: 95, DroppedByCPU: 5, Busy: 0.95}, Valid, nil},
 		"dropped": {Pace{Wanted: 100, Done: 94, DroppedByCPU: 6}, CPUBound,
-			[]string{"6 of 100 frames; 94 came out"}},
+			[]string{"6 of 100 frames; 94 reached the end"}},
 		"busy": {Pace{Wanted: 100, Done: 100, Busy: 0.96}, CPUBound, []string{"96 %"}},
 		"late": {Pace{Wanted: 100, Done: 100, Busy: 0.5, Late: late}, Valid, nil},
 		"late and dropped": {Pace{Wanted: 100, Done: 90, DroppedByCPU: 10, Late: late}, CPUBound,
@@ -44,9 +44,9 @@ func TestJudge(t *testing.T) {
 			}
 		}
 	}
-	skipped := Skip("no namespaces here")
+	skipped := Skip("no namespaces on this machine")
 	if skipped.Judge(Pace{Busy: 1, Late: late}); skipped.Validity != Skipped {
-		t.Errorf("expected what was skipped to stay so, got %s", skipped.Validity)
+		t.Errorf("expected a skipped outcome to stay skipped, got %s", skipped.Validity)
 	}
 }
 
@@ -57,8 +57,8 @@ func TestBlame(t *testing.T) {
 		stolen   float64
 		want     string
 	}{
-		{Invalid, 0.021, "late; meanwhile this machine's host gave 2.1 % of the processors' time to others"},
-		{CPUBound, 0.5, "late; meanwhile this machine's host gave 50.0 % of the processors' time to others"},
+		{Invalid, 0.021, "late; the host gave 2.1 % of the processors' time to other machines"},
+		{CPUBound, 0.5, "late; the host gave 50.0 % of the processors' time to other machines"},
 		{Invalid, 0.0009, "late"},
 		{Valid, 0.5, "late"},
 		{Failed, 0.5, "late"},

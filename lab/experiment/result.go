@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"time"
@@ -30,16 +31,17 @@ type Result struct {
 	// Data is the folder of the test data; empty if the synthetic figure was used.
 	Data string `json:"data,omitempty"`
 	// Interrupted is set if the run ended before all iterations had begun. The result does not contain the missing
-	// ones.
+	// iterations.
 	Interrupted bool               `json:"interrupted,omitempty"`
 	Parameters  Parameters         `json:"parameters"`
 	Quantities  []Quantity         `json:"quantities"`
 	Cells       []CellResult       `json:"cells"`
 	Comparisons []ComparisonResult `json:"comparisons,omitempty"`
-	// Notes are those of all iterations, each once.
+	// Notes are the notes of all iterations, each once.
 	Notes []string `json:"notes,omitempty"`
 
-	experiment *Experiment
+	// Experiment is the experiment that has run.
+	Experiment *Experiment `json:"-"`
 }
 
 // CellResult is the result of a cell.
@@ -51,7 +53,7 @@ type CellResult struct {
 	Worth   Validity  `json:"worth"`
 	Figures []Summary `json:"figures"`
 
-	cell Cell
+	Cell Cell `json:"-"`
 }
 
 // IterationResult is one iteration.
@@ -60,7 +62,7 @@ type IterationResult struct {
 	Seed      uint64 `json:"seed"`
 	// LoadBefore is the system's load average over the last minute at the beginning, -1 if unknown.
 	LoadBefore float64 `json:"load_before"`
-	// Seconds is the time of the iteration, with everything before and after measuring.
+	// Seconds is the duration of the iteration, including the time before and after measuring.
 	Seconds float64 `json:"seconds"`
 	*Outcome
 }
@@ -69,7 +71,7 @@ type IterationResult struct {
 type Summary struct {
 	Quantity
 	Statistics
-	// Paper is the paper's figure, nil if it has none.
+	// Paper is the paper's figure, nil if the paper has none.
 	Paper *PaperFigure `json:"paper,omitempty"`
 }
 
@@ -91,7 +93,7 @@ type ComparisonResult struct {
 	Unit   string `json:"unit"`
 	// Value is nil if one of the cells has no figure.
 	Value *float64 `json:"value"`
-	// Worth is the worse validity of the two cells, empty if one of them did not run.
+	// Worth is the worse validity of the two cells, empty if a cell did not run.
 	Worth    Validity  `json:"worth,omitempty"`
 	Interval *Interval `json:"interval,omitempty"`
 	Paper    *float64  `json:"paper,omitempty"`
@@ -137,7 +139,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Figure returns a summary of a cell by its name, nil if the cell has none.
+// Figure returns a summary of a cell by its name, nil if the cell has no such figure.
 func (c *CellResult) Figure(name string) *Summary {
 	for i := range c.Figures {
 		if c.Figures[i].Name == name {
@@ -147,8 +149,8 @@ func (c *CellResult) Figure(name string) *Summary {
 	return nil
 }
 
-// usable returns the iterations on which the figures are based.
-func (c *CellResult) usable() []IterationResult {
+// Usable returns the iterations on which the figures are based.
+func (c *CellResult) Usable() []IterationResult {
 	var all []IterationResult
 	for _, i := range c.Iterations {
 		if i.Validity == c.Worth {
@@ -158,17 +160,17 @@ func (c *CellResult) usable() []IterationResult {
 	return all
 }
 
-// summarise computes the figures of a cell from its iterations: from the valid ones; if there are none, from the
-// cpu-bound ones; then from the invalid ones. Worth records the choice.
+// summarise computes the figures of a cell from its valid iterations. Without valid iterations, the cpu-bound
+// iterations count; without those, the invalid iterations. Worth records the choice.
 func (c *CellResult) summarise(e *Experiment) {
 	c.Figures = []Summary{}
 	for _, c.Worth = range validities {
-		if len(c.usable()) > 0 {
+		if len(c.Usable()) > 0 {
 			break
 		}
 	}
 	for _, q := range e.scenario.Quantities() {
-		figures := c.figuresOf(q.Name)
+		figures := c.FiguresOf(q.Name)
 		if len(figures) == 0 {
 			continue
 		}
@@ -177,9 +179,10 @@ func (c *CellResult) summarise(e *Experiment) {
 	}
 }
 
-func (c *CellResult) figuresOf(name string) []Figure {
+// FiguresOf returns a quantity of the usable iterations.
+func (c *CellResult) FiguresOf(name string) []Figure {
 	var figures []Figure
-	for _, i := range c.usable() {
+	for _, i := range c.Usable() {
 		for _, f := range i.Figures {
 			if f.Name == name {
 				figures = append(figures, f)
@@ -194,42 +197,35 @@ func (e *Experiment) paperFigure(cell Parameters, name string) *PaperFigure {
 	var found *PaperFigure
 	for _, r := range e.References {
 		if r.Figure == name && cell.Match(r.Cell) {
-			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, orElse(r.Why, e.Why)}
+			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
 		}
 	}
 	return found
 }
 
-func orElse(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
-}
-
 // compare computes the comparisons. The interval is bootstrapped from the iterations of both cells; a single iteration
 // contributes its parts.
 func (r *Result) compare() {
-	for _, c := range r.experiment.Comparisons {
+	for _, c := range r.Experiment.Comparisons {
 		of, to := r.one(c.Of), r.one(c.To)
 		result := ComparisonResult{
 			Name: c.Name, Figure: c.Figure, Of: c.Of.String(), To: c.To.String(), As: c.As, Unit: c.unit(),
-			Paper: c.Paper, Why: orElse(c.Why, r.experiment.Why),
+			Paper: c.Paper, Why: cmp.Or(c.Why, r.Experiment.Why),
 		}
 		if of != nil && to != nil {
-			result.Worth = worse(of.Worth, to.Worth)
+			result.Worth = Worse(of.Worth, to.Worth)
 		}
 		if of != nil && to != nil && of.Figure(c.Figure) != nil && to.Figure(c.Figure) != nil &&
 			to.Figure(c.Figure).Mean != 0 {
 			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)
 			result.Value = &value
-			result.Interval = Bootstrap(parts(of.figuresOf(c.Figure)), parts(to.figuresOf(c.Figure)), c.relate)
+			result.Interval = Bootstrap(parts(of.FiguresOf(c.Figure)), parts(to.FiguresOf(c.Figure)), c.relate)
 		}
 		r.Comparisons = append(r.Comparisons, result)
 	}
 }
 
-// one returns the cell with some parameters, nil if it did not run.
+// one returns the cell with the given parameters, nil if the cell did not run.
 func (r *Result) one(some Parameters) *CellResult {
 	for i := range r.Cells {
 		if r.Cells[i].Parameters.Match(some) {
@@ -239,7 +235,8 @@ func (r *Result) one(some Parameters) *CellResult {
 	return nil
 }
 
-// parts returns independent values of a quantity: those of the iterations, or of the parts of the only one.
+// parts returns independent values of a quantity: the values of the iterations, or the values of the parts of the only
+// iteration.
 func parts(figures []Figure) []float64 {
 	if len(figures) == 1 {
 		return BatchMeans(figures[0].Samples, batches)
@@ -254,8 +251,8 @@ func parts(figures []Figure) []float64 {
 // PlotNames returns the names of the report's plots that show at least one of the selected cells, in order.
 func (r *Result) PlotNames() []string {
 	var names []string
-	for i := range r.experiment.Plots {
-		if p := &r.experiment.Plots[i]; r.one(p.Where) != nil {
+	for i := range r.Experiment.Plots {
+		if p := &r.Experiment.Plots[i]; r.one(p.Where) != nil {
 			names = append(names, p.Name)
 		}
 	}

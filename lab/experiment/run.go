@@ -28,7 +28,7 @@ type Options struct {
 	// Folder is the folder of all output: the report, and raw/CELL/ITERATION for each iteration. Shared may be common
 	// to several experiments.
 	Folder, Shared string
-	// NoRaw removes the files of iterations; otherwise the files are kept, large ones compressed.
+	// NoRaw removes the files of iterations. Otherwise the files are kept, and large files are compressed.
 	NoRaw bool
 	// Programs is the folder of the module's programs, empty for that of the running program.
 	Programs string
@@ -41,11 +41,11 @@ type Options struct {
 var ErrNoCells = errors.New("no cell of the experiment has these parameters")
 
 // setupTime is the time limit of an iteration in addition to measuring: for preparing frames, starting programs and
-// waiting until they are connected.
+// waiting for their connections.
 const setupTime = 4 * time.Minute
 
-// Run runs an experiment: all cells once, then all of them again, so that slow changes of the machine affect all cells
-// alike. An interruption ends the run with the results so far; the error is then nil, and Result.Interrupted is set.
+// Run runs an experiment: all cells once, then all cells again, so that slow changes of the machine affect all cells
+// alike. An interruption ends the run with the results so far; then the error is nil, and Result.Interrupted is set.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	extent := Extent{e.Iterations, e.Seconds}
 	if o.Short {
@@ -62,12 +62,12 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		Version: o.Version,
 		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations,
 		Short: o.Short, Seed: o.Seed, Data: o.Data,
-		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), experiment: e,
+		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), Experiment: e,
 	}
 	for _, c := range e.cells {
 		if (c.Short || !o.Short) && c.Parameters.Match(o.Only) {
 			r.Cells = append(r.Cells, CellResult{Name: c.Name(), Parameters: c.Parameters,
-				Iterations: []IterationResult{}, cell: c})
+				Iterations: []IterationResult{}, Cell: c})
 		}
 	}
 	if len(r.Cells) == 0 {
@@ -90,7 +90,7 @@ func (e *Experiment) iterate(ctx context.Context, r *Result, extent Extent, o Op
 			}
 			c := &r.Cells[i]
 			o.Progress.Say("%s: %s, iteration %d of %d", e.Name, c.Name, iteration+1, extent.Iterations)
-			result, err := e.once(ctx, c.cell, iteration, extent.Duration(), o)
+			result, err := e.once(ctx, c.Cell, iteration, extent.Duration(), o)
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (e *Experiment) iterate(ctx context.Context, r *Result, extent Extent, o Op
 	return nil
 }
 
-// once runs one iteration of a cell. The error is a failure of the runner, not of the scenario.
+// once runs one iteration of a cell. The error is a failure of the runner, not a failure of the scenario.
 func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration time.Duration,
 	o Options) (IterationResult, error) {
 	s := Settings{
@@ -139,7 +139,7 @@ func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration t
 // numbers.
 func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 	if err == nil && outcome == nil {
-		err = errors.New("the scenario returned nothing")
+		err = errors.New("the scenario returned no outcome")
 	}
 	if outcome == nil {
 		outcome = NewOutcome()
@@ -175,7 +175,7 @@ func (i *IterationResult) line() string {
 func (r *Result) complete() {
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		c.summarise(r.experiment)
+		c.summarise(r.Experiment)
 		for _, iteration := range c.Iterations {
 			for _, note := range iteration.Notes {
 				if !slices.Contains(r.Notes, note) {

@@ -17,9 +17,9 @@ import (
 type Scenario interface {
 	// Quantities are the figures that an outcome may have, in the order of tables.
 	Quantities() []Quantity
-	// Check reports invalid parameters of a cell, before anything runs.
+	// Check reports invalid parameters of a cell. It is called before anything runs.
 	Check(Parameters) error
-	// Run measures one iteration of a cell. An error makes the iteration a failed one. If the machine lacks a
+	// Run measures one iteration of a cell. After an error, the iteration counts as failed. If the machine lacks a
 	// requirement, Run returns an outcome of Skip instead.
 	Run(ctx context.Context, cell Cell, settings Settings) (*Outcome, error)
 }
@@ -28,7 +28,7 @@ type Scenario interface {
 type Quantity struct {
 	// Name is the name in files, in lower case with underscores, without unit: latency, latency_p95, encode.
 	Name string `json:"name"`
-	// Unit is the unit of all its figures, as printed: ms, Mbit/s, frames/s, %.
+	// Unit is the unit of the quantity's figures, as printed: ms, Mbit/s, frames/s, %.
 	Unit string `json:"unit"`
 	// Label describes the quantity in a few words, for tables and axes.
 	Label string `json:"label"`
@@ -36,17 +36,17 @@ type Quantity struct {
 
 // Settings are the inputs of a scenario in addition to the parameters of its cell.
 type Settings struct {
-	// Duration is the measured time; warming up comes before it.
+	// Duration is the measured time, without warming up.
 	Duration time.Duration
-	// Iteration counts from 0. Seed differs between iterations and is the same for all cells of one iteration, so they
-	// see the same content.
+	// Iteration counts from 0. Seed differs between iterations and is the same for all cells of one iteration, so that
+	// all cells have the same content.
 	Iteration int
 	Seed      uint64
 	// Data is the folder of the test data. If Data is empty, the scenario uses the synthetic figure, and Outcome.Note
 	// should say so.
 	Data string
-	// Folder is the folder for the output of the iteration. It exists and is empty. It is kept beside the report, large
-	// files compressed, unless the run has NoRaw.
+	// Folder is the folder for the output of the iteration, empty at the beginning. The folder is kept beside the
+	// report, with large files compressed, unless the run has NoRaw.
 	Folder string
 	// Shared is a folder common to all cells and iterations of a run, for frames that are prepared once.
 	Shared string
@@ -104,7 +104,7 @@ func (d *definition[P]) Run(ctx context.Context, cell Cell, settings Settings) (
 	return d.run(ctx, p, settings)
 }
 
-// decode reads parameters one after the other, so that an error names the invalid one.
+// decode reads parameters one by one, so that an error names the invalid parameter.
 func (d *definition[P]) decode(parameters Parameters) (P, error) {
 	p := d.defaults
 	for _, parameter := range parameters {

@@ -8,12 +8,14 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/volsfu/volsfu/lab"
 )
 
 // confidence is the confidence level of all intervals.
 const confidence = 0.95
 
-// Statistics summarise the measurements of several iterations, or of the parts of one.
+// Statistics summarise the measurements of several iterations, or of the parts of one iteration.
 type Statistics struct {
 	// Count is the number of iterations.
 	Count  int     `json:"count"`
@@ -67,16 +69,6 @@ func Quantile(values []float64, share float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Median returns the middle value, or the mean of the two in the middle; 0 for no values.
-func Median(values []float64) float64 {
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
 // Student returns the half width of the mean's interval for independent values: t(0.975, n-1)·s/√n. The result is false
 // for fewer than two values.
 func Student(values []float64) (float64, bool) {
@@ -101,14 +93,14 @@ func BatchMeans(samples []float64, parts int) []float64 {
 	return means
 }
 
-// Summarise summarises the figures of iterations. For several iterations, the interval is Student's t over them; for
-// one, over consecutive parts of its samples, if any.
+// Summarise summarises the figures of iterations. With several iterations, the interval is Student's t over the
+// iterations; with one iteration, over consecutive parts of its samples, if there are samples.
 func Summarise(figures []Figure) Statistics {
 	values := make([]float64, len(figures))
 	for i, f := range figures {
 		values[i] = f.Value
 	}
-	s := Statistics{Count: len(values), Mean: Mean(values), Median: Median(values)}
+	s := Statistics{Count: len(values), Mean: Mean(values), Median: lab.Median(values)}
 	if len(values) == 0 {
 		return s
 	}
@@ -129,9 +121,9 @@ func Summarise(figures []Figure) Statistics {
 // Tibshirani, An Introduction to the Bootstrap, section 13.3).
 const resamples = 2000
 
-// Bootstrap returns the percentile interval of a statistic of two independently measured sets of values. The result is
-// nil if either has fewer than two values, and if the statistic of the draws has no interval: a ratio to values some of
-// which are 0 is infinite or undefined in many draws. The same values yield the same interval.
+// Bootstrap returns the percentile interval of a statistic of two independently measured sets of values. The same
+// values yield the same interval. The result is nil if a set has fewer than two values, or if the statistic of the
+// draws has no interval: a ratio to values some of which are 0 is infinite or undefined in many draws.
 func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
 	if len(a) < 2 || len(b) < 2 {
 		return nil

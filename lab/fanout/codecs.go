@@ -8,14 +8,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The payload types of video/volumetric and of its retransmissions.
+// Payload types of video/volumetric and of its retransmissions.
 const (
 	payloadType = 96
 	payloadRTX  = 97
 )
 
-// RegisterCodecs registers volumetric video with retransmissions, the one codec of the server and of those who measure
-// it.
+// RegisterCodecs registers volumetric video with retransmissions, the only codec of the server and of the measuring
+// clients.
 func RegisterCodecs(engine *webrtc.MediaEngine) error {
 	media := webrtc.RTPCodecParameters{
 		RTPCodecCapability: webrtc.RTPCodecCapability{

@@ -1,7 +1,7 @@
-// Package fanout is a server to compare with: the least that forwards RTP from publishers to receivers on Pion's own
-// media path, with Pion's default interceptors, as most forwarding units on Pion begin. It has one room, and answers an
-// offer in one HTTP request.
+// Package fanout is a server for comparisons: the minimal code that forwards RTP from publishers to receivers on Pion's
+// own media path, with Pion's default interceptors, which is the usual beginning of an SFU on Pion. The server has one
+// room, and answers an offer in one HTTP request.
 //
-// A Server is safe for concurrent use. One goroutine per incoming track forwards it to all receivers; a track's
-// receivers are those that joined after the track began.
+// A Server is safe for concurrent use. One goroutine per incoming track forwards the track to all receivers. A track's
+// receivers are the receivers that joined after the track began.
 package fanout

@@ -49,9 +49,8 @@ func offer(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = pc.Close() }()
-	if _,
-		err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo,
-		webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}); err != nil {
+	receive := webrtc.RTPTransceiverInit{Direction: webrtc.RTPTransceiverDirectionRecvonly}
+	if _, err := pc.AddTransceiverFromKind(webrtc.RTPCodecTypeVideo, receive); err != nil {
 		t.Fatal(err)
 	}
 	description, err := pc.CreateOffer(nil)
@@ -132,6 +131,6 @@ func TestPortTaken(t *testing.T) {
 	}
 	var log bytes.Buffer
 	if s.run(func() { log.WriteString("x") }) || log.Len() > 0 {
-		t.Error("a closed server runs something")
+		t.Error("a closed server runs goroutines")
 	}
 }

@@ -25,10 +25,11 @@ import (
 
 // The addresses of the server's interface.
 const (
-	// PublishPath takes a Description that offers tracks, ReceivePath a Description that offers to receive them.
+	// PublishPath accepts a Description that offers tracks, ReceivePath a Description that offers to receive tracks.
 	PublishPath = "/publish"
 	ReceivePath = "/receive"
-	// MetricsPath has the server's counts in Prometheus's text format, with those of the process and of the Go runtime.
+	// MetricsPath has the server's counters in Prometheus's text format, and the counters of the process and of the Go
+	// runtime.
 	MetricsPath = "/metrics"
 )
 
@@ -38,12 +39,13 @@ const (
 	MetricPackets = "fanout_packets_total"
 	// MetricTracks is the number of tracks that have begun.
 	MetricTracks = "fanout_tracks"
-	// MetricResidence is a histogram of the time of packets in the server, in seconds: from Pion's track returning a
-	// packet, which is after it was read from the socket, decrypted and queued, to the write to the last receiver.
+	// MetricResidence is a histogram of the time of packets in the server, in seconds. The time begins when Pion's
+	// track returns a packet, after the packet was read from the socket, decrypted and queued, and ends with the write
+	// to the last receiver.
 	MetricResidence = "fanout_residence_seconds"
 )
 
-// Description is an offer or an answer, with all its candidates.
+// Description is an offer or an answer with all its candidates.
 type Description struct {
 	SDP string `json:"sdp"`
 }
@@ -51,8 +53,8 @@ type Description struct {
 // descriptionBytes bounds an offer: 1 kB per line, for more lines than a measurement has.
 const descriptionBytes = 2 << 20
 
-// bufferBytes is the requested size of the media socket's buffers: volsfu's default, so that neither server loses
-// packets that the other one holds.
+// bufferBytes is the requested size of the media socket's buffers. It is volsfu's default, so that neither server loses
+// packets that the other server would hold.
 const bufferBytes = 8 << 20
 
 // residenceBounds are 25 % apart, from 1 µs to 15 s; quantiles have the same resolution.
@@ -100,18 +102,18 @@ func (t *track) Unbind(c webrtc.TrackLocalContext) error {
 	return err
 }
 
-// Sockets selects the way of sending.
+// Sockets selects the method of sending.
 type Sockets int
 
 const (
-	// Single sends each packet with a system call of its own, as Pion does by default.
+	// Single sends each packet with one system call, as Pion does by default.
 	Single Sockets = iota
 	// Batched collects packets of all receivers and sends them with one call (sendmmsg): pion/transport's BatchConn,
-	// which LiveKit's forwarding unit uses with the values below.
+	// which LiveKit's SFU uses with the values below.
 	Batched
 )
 
-// LiveKit's defaults: a batch leaves when it has batchPackets packets, or after batchInterval.
+// LiveKit's defaults: a batch is sent when it has batchPackets packets, or after batchInterval.
 const (
 	batchPackets  = 128
 	batchInterval = 2 * time.Millisecond
@@ -195,7 +197,7 @@ func (s *Server) begun() []*track {
 	return append([]*track(nil), s.tracks...)
 }
 
-// negotiate answers an offer; prepare prepares the peer connection for it.
+// negotiate answers an offer. prepare prepares the peer connection for the offer.
 func (s *Server) negotiate(w http.ResponseWriter, r *http.Request, prepare func(*webrtc.PeerConnection) error) {
 	var offer Description
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, descriptionBytes)).Decode(&offer); err != nil {

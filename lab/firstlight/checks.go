@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// settings returns the configuration of a server whose links are not under measurement: the estimate starts at a rate
-// that carries everything, and publishers send everything.
+// settings returns the configuration of a server whose links are not measured. The estimate starts at a rate that
+// carries all tracks, and publishers send all tracks.
 func settings() config.Config {
 	c := testbed.ConferenceConfig()
 	c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything

@@ -15,13 +15,13 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// Churn lets participants join and leave a running room many times, and measures the resources they leave behind.
+// Churn makes participants join and leave a running room many times, and measures the resources that remain in use.
 type Churn struct {
 	Progress lab.Progress
 	// Rounds is the number of joins and leaves; Warmup rounds come before the first measurement.
 	Rounds, Warmup int
 	Load           testbed.Load
-	// HeapPerRound is the heap that each round may leave behind, in bytes.
+	// HeapPerRound is the largest heap that each round may leave allocated, in bytes.
 	HeapPerRound float64
 	// Calm is the wait before the first measurement; Settle bounds the wait before the last.
 	Calm, Settle time.Duration
@@ -29,8 +29,8 @@ type Churn struct {
 
 // NewChurn returns the check of the claim. A participant that stays in memory costs some 650 kB (peer connections,
 // slots, caches). 8 kB per round, 1.6 MB in total, are the noise of a heap with a running conference: caches of one
-// second, and the lab's own records of 200 rounds. Caches of ended tracks are empty after a second, so five seconds are
-// calm.
+// second, and the lab's own records of 200 rounds. Caches of ended tracks are empty after one second, so that five
+// seconds of settling are enough.
 func NewChurn(progress lab.Progress) *Churn {
 	return &Churn{
 		Progress: progress, Rounds: 200, Warmup: 10, HeapPerRound: 8192, Calm: 5 * time.Second,
@@ -108,7 +108,7 @@ func (c *Churn) round(ctx context.Context, conference *testbed.Conference, resid
 	return awaitFrames(ctx, resident, tilesOf("visitor", c.Load.Name, 1), seen+1)
 }
 
-// settled waits until the process holds no more than before, or until Settle has passed.
+// settled waits until the resources of the process have returned to the values of before, or until Settle has passed.
 func (c *Churn) settled(ctx context.Context, before inventory) (inventory, error) {
 	deadline := time.Now().Add(c.Settle)
 	for {
@@ -139,7 +139,7 @@ func takeInventory() inventory {
 	return inventory{goroutines: runtime.NumGoroutine(), descriptors: countDescriptors(), heap: memory.HeapAlloc}
 }
 
-// countDescriptors returns the number of open file descriptors, or -1 if the system does not report it.
+// countDescriptors returns the number of open file descriptors, or -1 if the system does not report the number.
 func countDescriptors() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -159,7 +159,7 @@ func (c *Churn) lines(before, at, after inventory, took time.Duration) []claim.L
 		claim.Information("heap before", float64(before.heap)/1e6, "MB"),
 		claim.Information("heap right after the last leave", float64(at.heap)/1e6, "MB"),
 		claim.Information("heap after", float64(after.heap)/1e6, "MB"),
-		claim.AtMost("heap left behind per join and leave", perRound, "bytes", c.HeapPerRound),
+		claim.AtMost("heap retained per join and leave", perRound, "bytes", c.HeapPerRound),
 		claim.Information("join, see, be seen, leave", lab.Milliseconds(took)/float64(c.Rounds), "ms"),
 	}
 }

@@ -45,7 +45,7 @@ func awaitFrames(ctx context.Context, p *testbed.Peer, tiles []tileRef, frames i
 	return nil
 }
 
-// awaitFlow is awaitFrames limited to connectPatience, for frames that arrive at once unless the server fails.
+// awaitFlow is awaitFrames limited to connectPatience, for frames that arrive immediately unless the server fails.
 func awaitFlow(ctx context.Context, p *testbed.Peer, tiles []tileRef, frames int) error {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()

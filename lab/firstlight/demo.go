@@ -30,7 +30,8 @@ const (
 	// frameShare is the part of the frames that must be decoded: 27 of 30.
 	frameShare = 0.9
 	// latencyIntervals bounds the median latency from capture to decoded, in frame intervals. Publisher and server
-	// spread a frame over 0.4 of an interval each, one after the other at worst; encoding and decoding may take 0.7.
+	// spread a frame over 0.4 of an interval each, in the worst case one after the other. Encoding and decoding may use
+	// 0.7.
 	latencyIntervals = 1.5
 )
 
@@ -55,15 +56,15 @@ func (d *Demo) Run(ctx context.Context) ([]claim.Line, error) {
 	return show.lines("", d.rate), show.ended
 }
 
-// show is the outcome of a scene whose watcher ended with status 0.
+// show is the result of a scene whose watcher ended with status 0.
 type show struct {
 	watch watchSummary
-	// ended is the error of the server and the publishers when they were stopped, nil if all had status 0.
+	// ended is the error of the server and the publishers when they were stopped, nil if all ended with status 0.
 	ended error
 }
 
-// watchSummary is the output of volpeer watch --json; only the fields used by the checks. Percentiles are null if
-// nothing was decoded.
+// watchSummary is the output of volpeer watch --json, with the fields that the checks use. Percentiles are null if no
+// frame was decoded.
 type watchSummary struct {
 	FramesExpected        int64       `json:"frames_expected"`
 	FramesDecoded         int64       `json:"frames_decoded"`
@@ -140,8 +141,9 @@ func (s scene) play(ctx context.Context, seconds int, save string) (*show, error
 	return outcome, nil
 }
 
-// saveSeconds is the time for which frames are saved: long enough for the 48 frames of a capture after startingSeconds,
-// in which the watcher's bandwidth is found and the shown quality is lower. Each second takes 36 MB for two publishers.
+// saveSeconds is the time for which frames are saved. The 48 frames of a capture after startingSeconds fit into this
+// time. During startingSeconds, the watcher's bandwidth is found and the shown quality is lower. Each second needs 36
+// MB for two publishers.
 const (
 	saveSeconds     = startingSeconds + 2
 	startingSeconds = 1
@@ -173,15 +175,15 @@ func (s *show) lines(prefix string, rate float64) []claim.Line {
 	}
 	lines := []claim.Line{
 		claim.AtLeast(prefix+"frames decoded per second and tile", w.FPS, "fps", frameShare*rate),
-		claim.Information(prefix+"the same, least of all tiles", least, "fps"),
+		claim.Information(prefix+"frames decoded per second, slowest tile", least, "fps"),
 		claim.Exactly(prefix+"tiles received", int64(len(w.Publications)), "", 8),
 		claim.Exactly(prefix+"frames undecodable", w.FramesUndecodable, "", 0),
 		claim.Information(prefix+"frames expected", float64(w.FramesExpected), ""),
-		claim.Exactly(prefix+"frames missing, without a word of the server", w.FramesMissing, "", 0),
+		claim.Exactly(prefix+"frames missing, not reported by the server", w.FramesMissing, "", 0),
 		claim.Information(prefix+"frames skipped, superseded before they were decoded", float64(w.FramesSkipped), ""),
 		claim.Information(prefix+"frames dropped by the server", float64(w.FramesDroppedByServer), ""),
 		claim.Information(prefix+"tiles held", float64(w.TilesHeld), ""),
-		claim.Information(prefix+"packets asked for", float64(w.NACKsSent), ""),
+		claim.Information(prefix+"packets requested (NACK)", float64(w.NACKsSent), ""),
 		claim.Information(prefix+"bit rate received", w.BitrateBPS/1e6, "Mbit/s"),
 	}
 	const latency = "latency from capture to decoded, "

@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// publishShare is the divisor of the lines on which the client sends: 30 of 300 are a participant of 15 tiles × 2
-// qualities who receives 270 tiles.
+// publishShare is the divisor of the number of lines on which the client sends: 30 of 300 lines belong to a participant
+// of 15 tiles × 2 qualities who receives 270 tiles.
 const publishShare = 10
 
 // measureDescription negotiates the given number of lines once between a server's and a client's peer connection, and
@@ -44,7 +44,7 @@ func measureDescription(lines int) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps.lap("the server makes the offer")
+	steps.lap("the server creates the offer")
 	if _, err := client.Offered(offer); err != nil {
 		return nil, err
 	}
@@ -53,16 +53,16 @@ func measureDescription(lines int) ([]claim.Line, error) {
 			return nil, err
 		}
 	}
-	steps.lap("the client takes the offer")
+	steps.lap("the client applies the offer")
 	answer, err := client.Answer()
 	if err != nil {
 		return nil, err
 	}
-	steps.lap("the client makes the answer")
+	steps.lap("the client creates the answer")
 	if _, err := server.Answered(answer); err != nil {
 		return nil, err
 	}
-	steps.lap("the server takes the answer")
+	steps.lap("the server applies the answer")
 	name := func(what string) string { return fmt.Sprintf("description of %d lines: %s", lines, what) }
 	found := []claim.Line{
 		claim.Information(name("offer"), float64(len(offer))/1000, "kB"),
@@ -71,10 +71,10 @@ func measureDescription(lines int) ([]claim.Line, error) {
 	for _, s := range steps.laps {
 		found = append(found, claim.Information(name(s.what), lab.Milliseconds(s.took), "ms"))
 	}
-	return append(found, claim.Information(name("all of it"), lab.Milliseconds(steps.total()), "ms")), nil
+	return append(found, claim.Information(name("all steps"), lab.Milliseconds(steps.total()), "ms")), nil
 }
 
-// addLines adds the lines to a server's peer connection and returns those on which the client sends.
+// addLines adds the lines to a server's peer connection and returns the lines on which the client sends.
 func addLines(server *transport.Peer, lines int) ([]*transport.Line, error) {
 	var publishing []*transport.Line
 	for i := range lines {

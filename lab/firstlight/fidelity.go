@@ -14,11 +14,11 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// original is a publisher's capture: every frame of a source, with the grid on which its positions are quantised.
+// original is a publisher's capture: every frame of a source, and the grid on which positions are quantised.
 type original struct {
 	frames []originalFrame
-	// step is the distance of neighbouring positions on the grid; bound is the largest distance of a decoded point from
-	// its original; both in metres.
+	// step is the distance of neighbouring positions on the grid. bound is the largest distance of a decoded point from
+	// its original. Both are in metres.
 	step, bound float32
 }
 
@@ -28,7 +28,7 @@ type originalFrame struct {
 }
 
 const (
-	// publishedPoints and publishedBits are those of the quality "high" of volpeer publish.
+	// publishedPoints and publishedBits have the values of the quality "high" of volpeer publish.
 	publishedPoints = 40_000
 	publishedBits   = 11
 	// maxOriginalFrames bounds the memory for a source that never repeats: 40,000 points of 15 bytes, and as much again
@@ -36,26 +36,26 @@ const (
 	maxOriginalFrames = 300
 )
 
-// leapClock is a clock that advances at once instead of waiting.
-type leapClock struct{ now time.Time }
+// instantClock is a clock that advances immediately instead of waiting.
+type instantClock struct{ now time.Time }
 
 // Now implements capture.Clock.
-func (c *leapClock) Now() time.Time { return c.now }
+func (c *instantClock) Now() time.Time { return c.now }
 
 // Wait implements capture.Clock.
-func (c *leapClock) Wait(ctx context.Context, until time.Time) error {
+func (c *instantClock) Wait(ctx context.Context, until time.Time) error {
 	if until.After(c.now) {
 		c.now = until
 	}
 	return ctx.Err()
 }
 
-// readOriginal reads the frames of a source like a publisher, until they repeat. The same options yield the same points
-// and the same box.
+// readOriginal reads the frames of a source like a publisher, until the frames repeat. The same options yield the same
+// points and the same box.
 func readOriginal(ctx context.Context, spec string) (o *original, err error) {
 	options := capture.DefaultOptions()
 	options.Points = publishedPoints
-	source, err := capture.OpenOn(&leapClock{now: time.Unix(0, 0)}, spec, options)
+	source, err := capture.OpenOn(&instantClock{now: time.Unix(0, 0)}, spec, options)
 	if err != nil {
 		return nil, err
 	}
@@ -98,15 +98,15 @@ func (o *original) add(cloud *pointcloud.Cloud) {
 // comparison sums the results of shown frames.
 type comparison struct {
 	frames, points int
-	// outside counts points without an original within the bound; farthest is the longest distance of all others.
-	// absent counts original points without a shown one.
+	// outside counts points without an original within the bound. farthest is the longest distance of all other points.
+	// absent counts original points without a shown point.
 	outside, absent int
 	farthest        float32
-	// sameColor counts points with the colour of an original within the bound, nearestColor those with the colour of
-	// the nearest.
+	// sameColor counts points with the colour of an original within the bound, nearestColor points with the colour of
+	// the nearest original.
 	sameColor, nearestColor int
-	// mixed counts frames with a tile of an earlier frame because the tile was late. partial counts frames that lack a
-	// tile because none of its frames had arrived.
+	// mixed counts frames with a tile of an earlier frame because the tile was late. partial counts frames without a
+	// tile of which no frame had arrived.
 	mixed, partial int
 	bound          float32
 	step           float32
@@ -143,8 +143,8 @@ func readPLY(name string, into *pointcloud.Cloud) error {
 }
 
 // compareFrame finds the captured frame of a shown frame, and compares their points in both directions. A late tile is
-// shown as in the previous frame. Points that do not belong to the best frame may therefore belong to one other frame,
-// and the shown frame then counts as mixed.
+// shown as in the previous frame. Points that do not belong to the best frame may therefore belong to one other frame;
+// then the shown frame counts as mixed.
 func (o *original) compareFrame(shown *pointcloud.Cloud, c *comparison) {
 	c.frames++
 	c.points += shown.Len()
@@ -177,7 +177,7 @@ func all(n int) []int {
 	return list
 }
 
-// sampled is the number of points that select the captured frame of a shown one.
+// sampled is the number of points that select the captured frame of a shown frame.
 const sampled = 500
 
 // best returns the index of the captured frame that explains most of the points.
@@ -197,9 +197,9 @@ func (o *original) best(shown *pointcloud.Cloud, points []int) int {
 	return best
 }
 
-// take counts the points that have an original of their colour within the bound, and returns the others. Several
-// originals may share a cell of the grid. Each decoded point then represents one of them, and which one is unknown, so
-// the colour of any of them is correct.
+// take counts the points that have an original of their colour within the bound, and returns the other points. Several
+// originals may share a cell of the grid. Each decoded point then represents one original, and which one is unknown, so
+// that the colour of any original in the cell is correct.
 func (c *comparison) take(shown *pointcloud.Cloud, points []int, frame *originalFrame) []int {
 	var rest, near []int
 	for _, i := range points {
@@ -245,16 +245,16 @@ func (c *comparison) lines(prefix string) []claim.Line {
 	share := func(n int) float64 { return 100 * float64(n) / float64(max(c.points, 1)) }
 	return []claim.Line{
 		claim.Information(prefix+"shown frames compared", float64(c.frames), ""),
-		claim.AtLeast(prefix+"frames shown whole, of one capture", float64(c.frames-c.mixed-c.partial), "", 1),
+		claim.AtLeast(prefix+"frames shown with all tiles of one capture", float64(c.frames-c.mixed-c.partial), "", 1),
 		claim.Information(prefix+"points compared", float64(c.points), ""),
 		claim.Information(prefix+"step of the quantisation", float64(c.step)*millimetre, "mm"),
 		claim.AtMost(prefix+"farthest point from its original", float64(c.farthest)*millimetre, "mm",
 			float64(c.bound)*millimetre),
-		claim.Exactly(prefix+"points without an original within that", int64(c.outside), "", 0),
-		claim.Exactly(prefix+"originals without a point within that", int64(c.absent), "", 0),
+		claim.Exactly(prefix+"points without an original within the bound", int64(c.outside), "", 0),
+		claim.Exactly(prefix+"originals without a point within the bound", int64(c.absent), "", 0),
 		claim.AtLeast(prefix+"points with the colour of an original in their cell", share(c.sameColor), "%", 100),
 		claim.Information(prefix+"points with the colour of the nearest original", share(c.nearestColor), "%"),
-		claim.Information(prefix+"frames that show a late tile as it was before", float64(c.mixed), ""),
-		claim.Information(prefix+"frames shown before every tile had come", float64(c.partial), ""),
+		claim.Information(prefix+"frames with a late tile of an earlier capture", float64(c.mixed), ""),
+		claim.Information(prefix+"frames shown before every tile had arrived", float64(c.partial), ""),
 	}
 }

@@ -30,7 +30,7 @@ func captured() (*original, [2]*pointcloud.Cloud) {
 	return o, clouds
 }
 
-// quantised returns a cloud as decoded by a codec: every coordinate on the grid.
+// quantised returns a cloud as a codec decodes it: every coordinate is on the grid.
 func quantised(c *pointcloud.Cloud, step float32) *pointcloud.Cloud {
 	out := &pointcloud.Cloud{Colors: slices.Clone(c.Colors)}
 	for _, p := range c.Positions {
@@ -70,7 +70,7 @@ func TestFidelity(t *testing.T) {
 			c.Positions, c.Colors = c.Positions[1:], c.Colors[1:]
 			return c
 		}, comparison{sameColor: 1999, partial: 1}},
-		{"one point twice, one not at all", func() *pointcloud.Cloud {
+		{"one point twice, one missing", func() *pointcloud.Cloud {
 			c := quantised(clouds[0], o.step)
 			c.Positions[0], c.Colors[0] = c.Positions[1], c.Colors[1]
 			return c
@@ -97,7 +97,7 @@ func TestFidelity(t *testing.T) {
 	}
 }
 
-// TestBound distinguishes a grid of the required resolution from one that is coarser by a bit.
+// TestBound distinguishes a grid of the required resolution from a grid that is one bit coarser.
 func TestBound(t *testing.T) {
 	o, clouds := captured()
 	if want := float32(1.0 / 255); o.step != want {
@@ -106,7 +106,7 @@ func TestBound(t *testing.T) {
 	coarse := o.newComparison()
 	o.compareFrame(quantised(clouds[0], 2*o.step), coarse)
 	if coarse.outside == 0 {
-		t.Error("a grid of twice the step passes")
+		t.Error("a grid with twice the step passes")
 	}
 }
 
@@ -131,11 +131,11 @@ func TestCompareFiles(t *testing.T) {
 		}
 	}
 	if _, err := o.compare(context.Background(), []string{name + ".absent"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a file that is not there: got %v", err)
+		t.Errorf("a missing file: got %v", err)
 	}
 }
 
-// TestReadOriginal reads a recording of two frames, which repeat.
+// TestReadOriginal reads a recording of two frames that repeat.
 func TestReadOriginal(t *testing.T) {
 	_, clouds := captured()
 	dir := t.TempDir()
@@ -153,7 +153,7 @@ func TestReadOriginal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(o.frames) != 2 || o.frames[0].cloud.Len() != 2000 {
-		t.Errorf("got %d frames, want the two of the recording with 2,000 points", len(o.frames))
+		t.Errorf("got %d frames, want the two frames of the recording with 2,000 points", len(o.frames))
 	}
 }
 
@@ -172,9 +172,9 @@ func TestAfterStart(t *testing.T) {
 		"saved/a.b/alice.body.00000010.ply", "saved/a.b/bob.body.00000001.ply",
 		"saved/a.b/bob.body.00000002.ply"}
 	if got, want := afterStart(names, 1), []string{names[1], names[2], names[4]}; !slices.Equal(got, want) {
-		t.Errorf("after the first frame of each are %v, want %v", got, want)
+		t.Errorf("after the first frame of each: %v, want %v", got, want)
 	}
 	if got := afterStart(names, 5); len(got) > 0 {
-		t.Errorf("after five frames of each are %v, want none", got)
+		t.Errorf("after five frames of each: %v, want none", got)
 	}
 }

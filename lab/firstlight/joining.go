@@ -20,7 +20,7 @@ type roomOutcome struct {
 	connectTimes         lab.Distribution
 	// seen is the time until the residents had seen every tile of the newcomer.
 	seen lab.Distribution
-	// offers is the largest number of offers of a join, those to the newcomer included.
+	// offers is the largest number of offers of a join, including the offers to the newcomer.
 	offers float64
 }
 
@@ -87,21 +87,22 @@ func (o *roomOutcome) timeJoin(room *fullRoom, newcomer *testbed.Peer, name stri
 func (o *roomOutcome) lines() []claim.Line {
 	ms := lab.Milliseconds
 	return []claim.Line{
-		claim.AtMost("websocket open → first frame of every tile of everybody, longest", ms(o.joinTimes.Max()), "ms",
-			ms(o.check.JoinTime)),
-		claim.Information("the same, median", ms(o.joinTimes.Percentile(0.5)), "ms"),
+		claim.AtMost("websocket open → first frame of every tile of every participant, longest",
+			ms(o.joinTimes.Max()), "ms", ms(o.check.JoinTime)),
+		claim.Information("websocket open → first frame of every tile of every participant, median",
+			ms(o.joinTimes.Percentile(0.5)), "ms"),
 		claim.Information("websocket open → connected, median", ms(o.connectTimes.Percentile(0.5)), "ms"),
-		claim.Information("websocket open → everybody sees every tile of the newcomer, median",
+		claim.Information("websocket open → every participant has a frame of every tile of the newcomer, median",
 			ms(o.seen.Percentile(0.5)), "ms"),
-		claim.Information("others: longest gap of a tile while nobody comes or goes", ms(o.quiet.gap), "ms"),
+		claim.Information("others: longest gap of a tile without joins and leaves", ms(o.quiet.gap), "ms"),
 		claim.AtMost("others: longest gap of a tile during joins", ms(o.joins.gap), "ms", ms(o.check.Gap)),
 		claim.AtMost("others: longest gap of a tile during leaves", ms(o.leaves.gap), "ms", ms(o.check.Gap)),
-		claim.AtMost("offers per join, the newcomer's included", o.offers, "", float64(o.check.Participants)),
+		claim.AtMost("offers per join, including those to the newcomer", o.offers, "", float64(o.check.Participants)),
 		claim.Information("others: frames expected during joins and leaves",
 			float64(o.joins.counts.Expected+o.leaves.counts.Expected), ""),
 		claim.Exactly("others: frames undecodable or missing during joins", lost(o.joins.counts), "", 0),
 		claim.Exactly("others: frames undecodable or missing during leaves", lost(o.leaves.counts), "", 0),
-		claim.Information("others: frames undecodable or missing while nobody comes or goes",
+		claim.Information("others: frames undecodable or missing without joins and leaves",
 			float64(lost(o.quiet.counts)), ""),
 	}
 }

@@ -70,9 +70,8 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]claim.Line, error) 
 		return nil, err
 	}
 	tile := tileOf("alice", "body", 0)
-	long,
-		cancel := context.WithTimeout(ctx,
-		connectPatience+3*time.Duration(float64(l.Frames)/c.Rate*float64(time.Second)))
+	sending := time.Duration(float64(l.Frames) / c.Rate * float64(time.Second))
+	long, cancel := context.WithTimeout(ctx, connectPatience+3*sending)
 	defer cancel()
 	// Missing frames show in the figures below.
 	waited := awaitFrames(long, receiver, []tileRef{tile}, l.Frames)
@@ -92,7 +91,7 @@ func (l *Large) measure(ctx context.Context, c LargeCase) ([]claim.Line, error) 
 		claim.Information(name("latency p50"), lab.Milliseconds(latency.Percentile(0.5)), "ms"),
 		claim.Information(name("latency max"), lab.Milliseconds(latency.Max()), "ms"),
 		claim.Information(name("packets received"), float64(stats.Packets), ""),
-		claim.Information(name("packets that did not come when they were due"), float64(stats.Lost), ""),
-		claim.Information(name("of these that came later"), float64(stats.Recovered), ""),
+		claim.Information(name("packets that had not arrived when due"), float64(stats.Lost), ""),
+		claim.Information(name("packets that arrived later"), float64(stats.Recovered), ""),
 	}, waited
 }

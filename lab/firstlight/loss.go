@@ -18,7 +18,7 @@ import (
 type Loss struct {
 	Progress lab.Progress
 	// Duration is the time over which frames are counted at each loss rate. Settle is the time for which frames are
-	// sent before, longer than the measurement of round-trip times takes.
+	// sent before; it is longer than the measurement of round-trip times.
 	Duration, Settle time.Duration
 
 	FrameBytes int
@@ -68,7 +68,7 @@ type lossOutcome struct {
 	// published is the number of frames sent; arrived holds the complete frames. The client delivers each frame once.
 	published int64
 	arrived   []testbed.Arrival
-	// client and server are their own counters.
+	// client and server have the counters of the client and the server.
 	client client.TileStats
 	server counters.Stats
 }
@@ -106,7 +106,7 @@ func (l *Loss) measure(ctx context.Context, c LossCase) (*lossOutcome, error) {
 	}
 	publisher.StopPublishing()
 	end := publisher.Published(load.Name)
-	// By then every frame is complete or given up.
+	// After this time every frame is complete or given up.
 	if err := lab.Pause(ctx, 2*l.Deadline+time.Second); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (o *lossOutcome) frameLines(c LossCase) []claim.Line {
 		claim.AtLeast("frames decodable", 100*float64(len(o.arrived))/float64(max(o.published, 1)), "%",
 			100*c.Decodable),
 		claim.Information("frames published", float64(o.published), ""),
-		claim.Information("frames that came whole", float64(len(o.arrived)), ""),
+		claim.Information("frames received complete", float64(len(o.arrived)), ""),
 		claim.Information("frames undecodable by the client's count", float64(o.client.Undecodable), ""),
 		claim.Information("frames missing by the client's count", float64(o.client.Missing), ""),
 		claim.Information("frames dropped by the server", float64(o.client.DroppedByServer), ""),
@@ -150,8 +150,8 @@ func (o *lossOutcome) frameLines(c LossCase) []claim.Line {
 	}
 }
 
-// repairLines returns the figures of packets. The receiver misses the packets lost on its own link and, until repaired,
-// those lost on the publisher's link.
+// repairLines returns the figures of packets. The receiver misses the packets lost on its own link and, until they are
+// repaired, the packets lost on the publisher's link.
 func (o *lossOutcome) repairLines() []claim.Line {
 	perMiss := func(requests, missed uint64) float64 { return float64(requests) / float64(max(missed, 1)) }
 	nacked := &o.server.NACKed
@@ -164,8 +164,8 @@ func (o *lossOutcome) repairLines() []claim.Line {
 		claim.Information("receiver: requests per packet missed", perMiss(o.client.Requests, o.client.Lost), ""),
 		claim.Information("receiver: packets given up", float64(o.client.Lost-o.client.Recovered-o.client.Spared), ""),
 		claim.Information("receiver's requests answered", float64(nacked.Answered), ""),
-		claim.Information("receiver's requests for what the publisher owed", float64(nacked.Owed), ""),
-		claim.Information("receiver's requests for what was on its way", float64(nacked.Suppressed), ""),
+		claim.Information("receiver's requests for packets missing at the server", float64(nacked.Owed), ""),
+		claim.Information("receiver's requests for packets already retransmitted", float64(nacked.Suppressed), ""),
 		claim.Information("receiver's requests that could not be answered",
 			float64(nacked.Unknown+nacked.Expired+nacked.Limited+nacked.Refused), ""),
 		claim.Information("retransmissions to the receiver", 100*perMiss(o.server.Sent.Retransmission.Packets,

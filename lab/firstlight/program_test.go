@@ -10,11 +10,11 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// TestProgramsAbsent: there is no volsfu in the folder of a test program.
+// TestProgramsAbsent: the folder of a test program does not contain volsfu.
 func TestProgramsAbsent(t *testing.T) {
 	if _, err := NewDemo(lab.Progress{}).Run(context.Background()); !errors.Is(err, lab.ErrProgram) ||
 		!strings.Contains(err.Error(), "make build") {
-		t.Errorf("got %v, want ErrProgram and what to do", err)
+		t.Errorf("got %v, want ErrProgram and the advice", err)
 	}
 }
 
@@ -27,7 +27,7 @@ func TestDataAbsent(t *testing.T) {
 	}
 	for _, l := range lines {
 		if l.Skipped == "" || !strings.Contains(l.Skipped, lab.TestDataVariable) {
-			t.Errorf("%v: want it skipped, and what to set", l)
+			t.Errorf("%v: want a skipped line and the variable to set", l)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestSummary(t *testing.T) {
 		name, text string
 		missed     []string
 	}{
-		{"all is well",
+		{"all targets met",
 			`{"fps":29.5,"frames_undecodable":0,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50},"publications":[` +
 				strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 8), ",") + `]}`, nil},
 		{"slow, and with broken frames",
@@ -46,8 +46,8 @@ func TestSummary(t *testing.T) {
 				`"p99":60,"max":70},"publications":[` +
 				strings.TrimSuffix(strings.Repeat(`{"fps":29},`, 7), ",") + `]}`,
 			[]string{"frames decoded per second and tile", "tiles received", "frames undecodable",
-				"frames missing, without a word of the server", "latency from capture to decoded, p50"}},
-		{"nothing came",
+				"frames missing, not reported by the server", "latency from capture to decoded, p50"}},
+		{"no frames",
 			`{"fps":0,"frames_undecodable":0,"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null},` +
 				`"publications":[]}`,
 			[]string{"frames decoded per second and tile", "tiles received", "latency from capture to decoded, p50"}},

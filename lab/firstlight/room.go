@@ -25,16 +25,16 @@ type Room struct {
 	Window time.Duration
 	// JoinTime is the time limit for a join, from opening the websocket to the first frame of the last tile.
 	JoinTime time.Duration
-	// Gap is the longest time without a frame of a tile that the residents may see.
+	// Gap is the longest permitted time without a frame of a tile for the residents.
 	Gap time.Duration
 	// Lines is the size of the measured session description.
 	Lines int
 }
 
-// NewRoom returns the check of the claim. A stream counts as uninterrupted if no tile misses a frame and none waits
-// longer than three frame intervals (100 ms): the interval itself, one for the jitter between two frames while no
-// participant joins or leaves, one for the join. Another 50 ms are for an effect of the lab: the clients' part of the
-// join runs on the server's cores as well.
+// NewRoom returns the check of the claim. A stream counts as uninterrupted if no tile misses a frame and the gap
+// between two frames is at most three frame intervals (100 ms): the interval itself, one interval for the jitter
+// between two frames while no participant joins or leaves, and one for the join. Another 50 ms are for an effect of the
+// lab: the clients' part of the join runs on the server's cores as well.
 func NewRoom(progress lab.Progress) *Room {
 	return &Room{
 		Progress:     progress,
@@ -78,7 +78,7 @@ func (r *Room) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(outcome.lines(), description...), room.failure()
 }
 
-// fill joins all participants except the last and waits until every participant receives everything.
+// fill joins all participants except the last and waits until every participant receives all tiles.
 func (r *Room) fill(ctx context.Context) (*fullRoom, error) {
 	conference, err := testbed.NewConference(settings(), nil, zap.NewNop())
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestSmoke runs every check that needs no other program with parameters for a second, and checks properties that hold
-// on a machine of any speed.
+// TestSmoke runs every check that requires no other program, with parameters for about a second, and checks properties
+// that hold on a machine of any speed.
 func TestSmoke(t *testing.T) {
 	load := testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes: 3000, Step: 2, Rate: 20}
 	tests := []struct {
@@ -38,8 +38,8 @@ func TestSmoke(t *testing.T) {
 		{
 			"room", &Room{Participants: 3, Load: load, Rounds: 1, Window: 200 * time.Millisecond, JoinTime: time.Minute,
 				Gap: time.Minute, Lines: 12},
-			[]string{"websocket open → first frame of every tile of everybody, longest",
-				"offers per join, the newcomer's included"},
+			[]string{"websocket open → first frame of every tile of every participant, longest",
+				"offers per join, including those to the newcomer"},
 		},
 		{
 			"churn", &Churn{Rounds: 3, Warmup: 2, Load: load, HeapPerRound: 10 << 20, Calm: 100 * time.Millisecond,
@@ -76,13 +76,13 @@ func TestInterruption(t *testing.T) {
 	for i, check := range []lab.Check{NewSwitching(lab.Progress{}), NewLarge(lab.Progress{}), NewLoss(lab.Progress{}),
 		NewChurn(lab.Progress{})} {
 		if _, err := check.Run(ctx); err == nil {
-			t.Errorf("check %d ran although it was interrupted before", i)
+			t.Errorf("check %d ran after the interruption", i)
 		}
 	}
 }
 
 func TestNumbers(t *testing.T) {
 	if n := len(Checks(lab.Progress{})); n != 7 {
-		t.Errorf("there are %d checks, want the seven of the claim", n)
+		t.Errorf("there are %d checks, want 7", n)
 	}
 }

@@ -72,7 +72,7 @@ func (s *Switching) Run(ctx context.Context) ([]claim.Line, error) {
 		quality: make(map[tileRef]volumetric.Quality)}
 	asking, stopAsking := context.WithCancel(ctx)
 	asks := make(chan []ask, 1)
-	go func() { asks <- observeAsking(asking, receiver) }()
+	go func() { asks <- observeNACKs(asking, receiver) }()
 	busy, err := s.observe(ctx, receiver, func() error { return w.run(ctx) })
 	stopAsking()
 	w.asks = <-asks
@@ -121,8 +121,8 @@ func sumOf(p *testbed.Peer) client.TileStats {
 	return sum
 }
 
-// switcher makes the receiver's choices. A tile is switched again only after its last switch was seen, so each switch
-// has its own delay.
+// switcher makes the receiver's choices. A tile is switched again only after its last switch was seen, so that each
+// switch has its own delay.
 type switcher struct {
 	check    *Switching
 	receiver *testbed.Peer
@@ -133,7 +133,7 @@ type switcher struct {
 	// server is the time from reading the request to the first packet sent; roundTrip is the time from the request to
 	// the first complete frame.
 	server, roundTrip lab.Distribution
-	// done holds all switches that were seen; asks holds the receiver's requests in that time.
+	// done has all switches that were seen. asks has the receiver's requests in that time.
 	done []switched
 	asks []ask
 	// expired counts the switches that were not seen within confirmTimeout.
@@ -159,7 +159,8 @@ func (w *switcher) run(ctx context.Context) error {
 		if n > 0 && n%250 == 0 {
 			w.check.Progress.Say("%d of %d switches", n, w.check.Switches)
 		}
-		// Times between switches are exponential, so switches fall anywhere in the frame interval; long ones are cut.
+		// Times between switches are exponential, so that switches fall anywhere in the frame interval. Long times are
+		// cut.
 		pause := time.Duration(w.random.ExpFloat64() * float64(w.check.Pace))
 		if err := lab.Pause(ctx, min(pause, 10*w.check.Pace)); err != nil {
 			return err
@@ -228,7 +229,7 @@ func (w *switcher) ask(ctx context.Context, tile tileRef) (pendingSwitch, error)
 	return asked, w.receiver.Session.SetQuality(ctx, choice)
 }
 
-// confirm removes the switches that have happened from the list, and those that have expired.
+// confirm removes the switches that have happened or expired from the list.
 func (w *switcher) confirm(pending []pendingSwitch) []pendingSwitch {
 	if len(pending) == 0 {
 		return pending
@@ -275,19 +276,20 @@ func (s *Switching) lines(quiet, busy client.TileStats, w *switcher) []claim.Lin
 		claim.Exactly("frames undecodable", busy.Undecodable, "", 0),
 		claim.Exactly("frames missing, dropped or not read", lost(busy.FrameCounts)-busy.Undecodable, "", 0),
 		claim.Information("frames expected", float64(busy.Expected), ""),
-		claim.Exactly("packets asked for (NACK) because of a switch", int64(causedBySwitches(w.asks, w.done)), "", 0),
-		claim.Information("packets asked for, for whatever reason", float64(busy.Requests), ""),
+		claim.Exactly("packets requested (NACK) because of a switch", int64(causedBySwitches(w.asks, w.done)), "", 0),
+		claim.Information("packets requested (NACK), all reasons", float64(busy.Requests), ""),
 		claim.Exactly("gaps in the receiver's sequence numbers", int64(busy.Gaps), "", 0),
 		claim.Exactly("repeats in the receiver's sequence numbers", int64(busy.Repeats), "", 0),
 		claim.AtMost("request read → first packet of the quality sent, p99", ms(w.server.Percentile(0.99)), "ms",
 			ms(interval+s.Slack)),
-		claim.Information("the same, p50", ms(w.server.Percentile(0.5)), "ms"),
-		claim.Information("the same, max", ms(w.server.Max()), "ms"),
-		claim.Information("asking → first whole frame of the quality at the receiver, p50",
+		claim.Information("request read → first packet of the quality sent, p50", ms(w.server.Percentile(0.5)), "ms"),
+		claim.Information("request read → first packet of the quality sent, max", ms(w.server.Max()), "ms"),
+		claim.Information("request → first complete frame of the quality at the receiver, p50",
 			ms(w.roundTrip.Percentile(0.5)), "ms"),
-		claim.Information("the same, p99", ms(w.roundTrip.Percentile(0.99)), "ms"),
-		claim.Information("without switches: frames not whole", float64(lost(quiet.FrameCounts)),
+		claim.Information("request → first complete frame of the quality at the receiver, p99",
+			ms(w.roundTrip.Percentile(0.99)), "ms"),
+		claim.Information("without switches: incomplete frames", float64(lost(quiet.FrameCounts)),
 			fmt.Sprintf("of %d", quiet.Expected)),
-		claim.Information("without switches: packets asked for", float64(quiet.Requests), ""),
+		claim.Information("without switches: packets requested (NACK)", float64(quiet.Requests), ""),
 	}
 }

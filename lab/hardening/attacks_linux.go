@@ -38,7 +38,7 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := append([]claim.Line{outside.lives("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
+	lines := append([]claim.Line{outside.survival("spoofed fragment: ")}, outside.whole("spoofed fragment: ")...)
 	inside, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) error {
 		i, p, err := s.reachData(ctx)
 		if err != nil {
@@ -54,7 +54,7 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return lines, err
 	}
-	lines = append(append(lines, inside.lives("fragment in session: ")), inside.whole("fragment in session: ")...)
+	lines = append(append(lines, inside.survival("fragment in session: ")), inside.whole("fragment in session: ")...)
 	var sent flooded
 	mutated, err := c.once(ctx, c.options.brief(), func(ctx context.Context, s *stage) (err error) {
 		sent, err = s.mutate(ctx)
@@ -63,7 +63,7 @@ func attackRecords(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return lines, err
 	}
-	lines = append(append(lines, mutated.lives("mutated records: ")), mutated.whole("mutated records: ")...)
+	lines = append(append(lines, mutated.survival("mutated records: ")), mutated.whole("mutated records: ")...)
 	return append(append(lines, mutated.bounded("mutated records: ")...), sent.lines("mutated records: ")...), nil
 }
 
@@ -84,7 +84,7 @@ func (c *check) once(
 			defer s.close()
 		}
 	}
-	return s.under(ctx, after, func(ctx context.Context) error { return attack(ctx, s) })
+	return s.measure(ctx, after, func(ctx context.Context) error { return attack(ctx, s) })
 }
 
 // lines returns the lines about the sent traffic.
@@ -116,8 +116,7 @@ func (s *stage) spoofEach(ctx context.Context, count uint16, record func(uint16)
 const (
 	// mutatedRate is in datagrams per second.
 	mutatedRate = 10_000
-	// mutatedTime is the time for which one connection gets mutated records: the server may have ended the connection
-	// by then.
+	// mutatedTime is the time for which one connection gets mutated records. The server may end the connection earlier.
 	mutatedTime = 500 * time.Millisecond
 )
 
@@ -182,7 +181,7 @@ const replayPorts = 100
 
 // flooding returns the lines of an attack by rate.
 func (o *outcome) flooding(prefix string, sent flooded) []claim.Line {
-	lines := append([]claim.Line{o.lives(prefix)}, o.bounded(prefix)...)
+	lines := append([]claim.Line{o.survival(prefix)}, o.bounded(prefix)...)
 	lines = append(lines, o.whole(prefix)...)
 	return append(lines, sent.lines(prefix)...)
 }
@@ -234,10 +233,10 @@ func attackMessages(ctx context.Context, c *check) ([]claim.Line, error) {
 }
 
 const (
-	// messageBytes is the length of each message: it fills an Ethernet datagram.
+	// messageBytes is the length of each message, which fills an Ethernet datagram.
 	messageBytes = 1300
 	// firstMessage is the number of the message that the server expects after a handshake: two hellos, certificate, key
-	// exchange, verification and the end came before.
+	// exchange, verification and the end had been sent before.
 	firstMessage = 6
 )
 
@@ -263,7 +262,7 @@ func (s *stage) messages(ctx context.Context, lasting time.Duration, rate int) (
 	}, p.UDPConn)
 }
 
-// attackSCTP floods SCTP in three ways at full speed, the first of them slowly as well.
+// attackSCTP floods SCTP with three kinds of packets at full speed, and with the first kind slowly as well.
 func attackSCTP(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -294,7 +293,8 @@ const (
 	// slowTime is the length of slow floods: without a bound, a server runs out of memory after five seconds of SCTP's,
 	// and stores 100 MB of DTLS's.
 	slowTime = 20 * time.Second
-	// ahead is the number of TSNs that may be sent without acknowledgement; beyond it the first of them is sent again.
+	// ahead is the number of TSNs that may be sent without acknowledgement. After that, the intruder sends the first
+	// TSN again.
 	ahead = 20_000
 )
 

@@ -20,9 +20,9 @@ type Options struct {
 	// Return is the time limit for the server's memory to return after an attack. Go collects garbage at least every
 	// two minutes (forcegcperiod in runtime/proc.go), and returns free memory within seconds after that.
 	Return time.Duration
-	// OneServer makes the variants of an attack share a server and its innocents, who are measured alone before the
-	// first variant only. This saves time if attacks are short. Memory left by one variant is not allocated again by
-	// the next.
+	// OneServer makes the variants of an attack share a server and its innocents. The innocents are then measured alone
+	// only before the first variant, which saves time if attacks are short. Memory that the server retains after one
+	// variant is not allocated again by the next.
 	OneServer bool
 	// Seed is the seed of the mutated records.
 	Seed uint64
@@ -36,7 +36,7 @@ func DefaultOptions() Options {
 // atMost limits a duration to Flood.
 func (o *Options) atMost(d time.Duration) time.Duration { return min(d, o.Flood) }
 
-// brief returns the time for which the participants are watched after an attack whose harm is immediate.
+// brief returns the time for which the participants are watched after an attack with immediate effects.
 func (o *Options) brief() time.Duration { return min(5*time.Second, o.After) }
 
 // attack is a kind of attack with its claims.
@@ -45,7 +45,7 @@ type attack struct {
 	run         func(context.Context, *check) ([]claim.Line, error)
 }
 
-// check is one attack, or several of one kind.
+// check is one attack, or several attacks of one kind.
 type check struct {
 	title    string
 	options  Options

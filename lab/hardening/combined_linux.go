@@ -19,7 +19,7 @@ import (
 // unharmed returns the lines of the claim that no session is disturbed.
 func (o *outcome) unharmed(prefix string) []claim.Line {
 	return append([]claim.Line{
-		o.lives(prefix),
+		o.survival(prefix),
 		claim.Exactly(prefix+"sessions resumed", int64(o.resumed), "", 0),
 		claim.Exactly(prefix+"offers to the innocents", o.offers, "", 0),
 	}, o.whole(prefix)...)
@@ -74,7 +74,7 @@ func attackHijack(ctx context.Context, c *check) ([]claim.Line, error) {
 		return nil, err
 	}
 	defer s.close()
-	o, err := s.under(ctx, c.options.atMost(hijackTime), func(ctx context.Context) error {
+	o, err := s.measure(ctx, c.options.atMost(hijackTime), func(ctx context.Context) error {
 		i, err := s.nameCandidates(ctx, s.addresses)
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func attackJoins(ctx context.Context, c *check) ([]claim.Line, error) {
 	}
 	seconds := c.options.atMost(joinTime).Seconds()
 	return append([]claim.Line{
-		o.lives(""),
+		o.survival(""),
 		claim.Stated("joins refused", float64(refused.Load())/seconds, "/s"),
 		claim.Stated("websockets opened", float64(opened.Load())/seconds, "/s"),
 		claim.AtMost("lines logged for one address", float64(logged.Load())/seconds, "/s", mostLines),

@@ -54,7 +54,7 @@ func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One attack uses up the rooms of the token. The others join a room that stays open.
+	// One attack uses up the rooms of the token. The participants of the other attacks join a room that stays open.
 	s.room = "attackers"
 	keeper, p, err := s.reachData(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 	parts := s.everything(bystander)
 	var joining []time.Duration
 	var failedJoins int64
-	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+	o, err := s.measure(ctx, c.options.After, func(ctx context.Context) error {
 		stop := s.launch(ctx, parts)
 		defer stop()
 		for n := range newcomers {
@@ -95,7 +95,7 @@ func attackEverything(ctx context.Context, c *check) ([]claim.Line, error) {
 		worst = max(worst, d)
 	}
 	lines := []claim.Line{
-		o.lives(""),
+		o.survival(""),
 		claim.Exactly("joins that failed", failedJoins, "", 0),
 		claim.Stated("joins meanwhile", float64(len(joining)), ""),
 		claim.AtMost("from websocket to media, slowest join", worst.Seconds(), "s", mostJoining),
@@ -180,14 +180,15 @@ func (s *stage) everything(bystander *namespace) []*part {
 
 const (
 	// tcpRate is the number of ICE-TCP connections opened per second, five times the server's limit for one address.
-	// tcpTurn is the time that one participant is used: the server accepts 64 connections for one participant.
+	// tcpTurn is the time for which the connections use one participant: the server accepts 64 connections for one
+	// participant.
 	tcpRate = 1000
 	tcpTurn = 2 * time.Second
 	// tcpKept is the number of connections that stay open, more than the server's limit for one address.
 	tcpKept = 300
 	// tcpChecks is the number of checks on one connection, twice the number that the server accepts at once.
 	tcpChecks = 512
-	// tcpPatience bounds the time for writing the checks of one connection.
+	// tcpPatience bounds the time to write the checks of one connection.
 	tcpPatience = 50 * time.Millisecond
 )
 
@@ -231,23 +232,24 @@ func (s *stage) connectTCP(ctx context.Context) (opened int64, err error) {
 }
 
 const (
-	// fillers is the number of concurrent joiners. fillSockets is the number of websockets that each keeps open: the
-	// server's limit for one address without those of the other attacks. Places of closed websockets are kept for a
-	// resume.
+	// fillers is the number of concurrent joiners. fillSockets is the number of websockets that each joiner keeps open:
+	// the server's limit for one address minus the websockets of the other attacks. The server keeps places of closed
+	// websockets for a resume.
 	fillers     = 4
 	fillSockets = 60
 	// fillRooms is the number of rooms over which the places are spread, more than one token may open.
 	fillRooms = 110
 )
 
-// fill takes places in as many rooms as one token may open, and in one of the rooms as many as the token may have.
+// fill takes places in as many rooms as one token may open, and in one of these rooms as many places as the token may
+// have.
 func (s *stage) fill(ctx context.Context) (int64, error) {
 	var taken, tried atomic.Int64
 	err := together(fillers, func() error { return s.fillRooms(ctx, &tried, &taken) })
 	return taken.Load(), err
 }
 
-// fillRooms joins for a turn. It closes the oldest of its websockets without a leave message.
+// fillRooms joins for a turn. The oldest websockets are closed without a leave message.
 func (s *stage) fillRooms(ctx context.Context, tried, taken *atomic.Int64) error {
 	var open []*intruder.Intruder
 	defer func() {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-func TestToll(t *testing.T) {
+func TestImpact(t *testing.T) {
 	began := time.Unix(1000, 0)
 	var arrivals []testbed.Arrival
 	arrive := func(number int64, complete, latency time.Duration) {
@@ -55,7 +55,7 @@ func TestLogMeter(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 	default:
-		t.Error("the line by which the server is ready was not found")
+		t.Error("the line that reports readiness was not found")
 	}
 	if m.lines.Load() != 4 || m.bytes.Load() != int64(len(text)) {
 		t.Errorf("%d lines and %d bytes, expected 4 and %d", m.lines.Load(), m.bytes.Load(), len(text))
@@ -133,18 +133,19 @@ func TestFloodReachesTheTap(t *testing.T) {
 func TestNamed(t *testing.T) {
 	o := DefaultOptions()
 	if Named("neighbours", o, lab.Progress{}) == nil || Named("none such", o, lab.Progress{}) != nil {
-		t.Error("expected a check of the name neighbours, and none of another")
+		t.Error("expected a check named neighbours, and none with an unknown name")
 	}
 	seen := map[string]bool{}
 	for _, c := range Checks(DefaultOptions(), lab.Progress{}) {
 		if c.Name() == "" || seen[c.Name()] {
-			t.Errorf("a check has the name %q, expected one of its own", c.Name())
+			t.Errorf("a check has the name %q, expected a unique name", c.Name())
 		}
 		seen[c.Name()] = true
 	}
 }
 
-// TestPagesWithoutSource: without a checkout, whose tests drive the browser, nothing is measured and no line is missed.
+// TestPagesWithoutSource: the tests that drive the browser are in a checkout. Without a checkout nothing is measured,
+// and no line is missed.
 func TestPagesWithoutSource(t *testing.T) {
 	lines, err := decodersOfPages(t.Context(), lab.Progress{}, t.TempDir())
 	if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Skipped, "run this command in one") {

@@ -15,8 +15,8 @@ var innocentLoad = testbed.Load{Name: "body", Tiles: 2, Qualities: 2, FrameBytes
 
 const (
 	innocentRoom = "lab"
-	// settling is the time limit for frames to arrive after a window has ended, longer than the server and the client
-	// take to repair a frame.
+	// settling is the time limit for frames to arrive after a window has ended. The limit is longer than the repair of
+	// a frame by the server and the client.
 	settling = 2 * time.Second
 )
 
@@ -26,8 +26,7 @@ type impact struct {
 	sent, lost int64
 	// worst and mean are frames per second and tile; worst is the worst second of any watcher.
 	worst, mean float64
-	// latency is the time from capture to the last packet. A lost frame counts with settling, the time for which it was
-	// awaited.
+	// latency is the time from capture to the last packet. A lost frame counts with settling, its time limit.
 	latency lab.Distribution
 	corrupt int
 	resumed int
@@ -155,11 +154,11 @@ func (o *outcome) whole(prefix string) []claim.Line {
 func (o *outcome) steady(prefix string) []claim.Line {
 	return []claim.Line{
 		claim.AtLeast(prefix+"frames per second and tile, worst second", o.worst, "fps", leastRate),
-		claim.Information(prefix+"the same before", o.alone.worst, "fps"),
+		claim.Information(prefix+"frames per second and tile before, worst second", o.alone.worst, "fps"),
 		claim.Information(prefix+"frames per second and tile, mean", o.mean, "fps"),
 		claim.Information(prefix+"latency p50", lab.Milliseconds(o.latency.Percentile(0.5)), "ms"),
 		claim.AtMost(prefix+"latency p99", lab.Milliseconds(o.latency.Percentile(0.99)), "ms", mostLatency),
-		claim.Information(prefix+"the same before", lab.Milliseconds(o.alone.latency.Percentile(0.99)), "ms"),
+		claim.Information(prefix+"latency p99 before", lab.Milliseconds(o.alone.latency.Percentile(0.99)), "ms"),
 		claim.Information(prefix+"latency, longest", lab.Milliseconds(o.latency.Max()), "ms"),
 		claim.Information(prefix+"innocents' frames lost", float64(o.lost), ""),
 		claim.Information(prefix+"innocents' frames sent", float64(o.sent), ""),

@@ -18,8 +18,8 @@ import (
 // ErrPrivileges reports that this process may not create network namespaces.
 var ErrPrivileges = errors.New("creating network namespaces requires root")
 
-// namespace is a network namespace. It exists as long as its thread or any of its processes or sockets. The thread runs
-// every function that opens a socket in the namespace or starts a process there.
+// namespace is a network namespace. A namespace exists as long as its thread or any of its processes or sockets. The
+// thread runs every function that opens a socket in the namespace or starts a process there.
 type namespace struct {
 	name    string
 	thread  int
@@ -32,8 +32,7 @@ func newNamespace(name string) (*namespace, error) {
 	n := &namespace{name: name, work: make(chan func())}
 	made := make(chan error)
 	go func() {
-		// The goroutine does not unlock its thread, so the thread ends with it and no other goroutine runs in the
-		// namespace.
+		// The goroutine does not unlock its thread, so the thread ends with the goroutine and runs no other goroutine.
 		runtime.LockOSThread()
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		n.thread = unix.Gettid()
@@ -55,8 +54,8 @@ func newNamespace(name string) (*namespace, error) {
 	return n, nil
 }
 
-// settings are the kernel settings of each namespace. Reverse path filters would drop spoofed sources before they reach
-// the server.
+// settings are the kernel settings of each namespace. Reverse path filters would drop packets with spoofed sources
+// before they reach the server.
 var settings = map[string]string{
 	"ipv6/conf/all/disable_ipv6":     "1",
 	"ipv6/conf/default/disable_ipv6": "1",

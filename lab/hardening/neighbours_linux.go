@@ -23,14 +23,14 @@ const (
 	candidatesPerAnswer = 64
 	// checkTime is the length of an attack by checks: 400 checks of a pair, 50 ms apart, take 20 s.
 	checkTime = 20 * time.Second
-	// spreadWatchers is the number of watchers if a socket's send buffer is attacked: the server has a socket for each
-	// of two cores, and all four watchers are on the other socket once in 16 times.
+	// spreadWatchers is the number of watchers if a socket's send buffer is attacked. The server has a socket for each
+	// of two cores. All four watchers are on the other socket in one of 16 runs.
 	spreadWatchers = 4
 	// candidatePort is the first port that candidates name.
 	candidatePort = 10_000
 )
 
-// attackNeighbours makes the server send checks to addresses without an ARP reply. The kernel queues such packets and
+// attackNeighbours makes the server send checks to addresses without an ARP reply. The kernel queues these packets and
 // charges them to the socket's send buffer.
 func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
@@ -38,7 +38,7 @@ func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 		return nil, err
 	}
 	defer s.close()
-	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+	o, err := s.measure(ctx, c.options.After, func(ctx context.Context) error {
 		for group := range websockets {
 			var candidates []netip.AddrPort
 			for n := range candidatesPerAnswer {
@@ -55,10 +55,10 @@ func attackNeighbours(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+	return append(append([]claim.Line{o.survival("")}, o.steady("")...), o.shares()...), nil
 }
 
-// nameCandidates joins an intruder who names candidates in one answer.
+// nameCandidates joins an intruder that names candidates in one answer.
 func (s *stage) nameCandidates(ctx context.Context, candidates []netip.AddrPort) (*intruder.Intruder, error) {
 	i, err := s.join(ctx)
 	if err != nil {
@@ -90,8 +90,8 @@ const (
 	vanishedTime = 30 * time.Second
 )
 
-// attackVanishing removes the addresses of receivers. It also deletes their link addresses on the server's host, which
-// the kernel would do by itself after some seconds.
+// attackVanishing removes the addresses of receivers. The attack also deletes their link addresses on the server's
+// host; the kernel would do this by itself after some seconds.
 func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{watchers: spreadWatchers})
 	if err != nil {
@@ -114,7 +114,7 @@ func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 		}
 		hosts = append(hosts, host)
 	}
-	o, err := s.under(ctx, c.options.After, func(ctx context.Context) error {
+	o, err := s.measure(ctx, c.options.After, func(ctx context.Context) error {
 		failed := make(chan error, receivers)
 		var vanishing sync.WaitGroup
 		for _, host := range hosts {
@@ -132,7 +132,7 @@ func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]claim.Line{o.lives("")}, o.steady("")...), o.shares()...), nil
+	return append(append([]claim.Line{o.survival("")}, o.steady("")...), o.shares()...), nil
 }
 
 const (
@@ -145,7 +145,7 @@ const (
 	answerPatience = 3 * time.Second
 )
 
-// attackBystander aims the server's checks at a host that takes no part.
+// attackBystander aims the server's checks at a host that is not a participant.
 func attackBystander(ctx context.Context, c *check) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, way := range []struct {
@@ -185,7 +185,7 @@ func (c *check) atBystander(
 		return nil, err
 	}
 	count := 0
-	o, err := s.under(ctx, c.options.atMost(checkTime), func(ctx context.Context) (err error) {
+	o, err := s.measure(ctx, c.options.atMost(checkTime), func(ctx context.Context) (err error) {
 		count, err = do(ctx, s, bystander)
 		return err
 	})
@@ -195,7 +195,7 @@ func (c *check) atBystander(
 	}
 	reached := t.datagrams.Load() + t.missed.Load()
 	lines := []claim.Line{
-		o.lives(name),
+		o.survival(name),
 		claim.Stated(name+unit+" that the server took", float64(count), ""),
 		claim.Information(name+"bytes that reached the bystander", float64(t.bytes.Load()), ""),
 	}
@@ -298,8 +298,7 @@ const (
 	silenceWatched = 40 * time.Second
 )
 
-// attackSilence makes a receiver's host lose everything it sends. The server's host still has the receiver's link
-// address.
+// attackSilence drops all packets that leave a receiver's host. The server's host keeps the receiver's link address.
 func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	s, err := newStage(ctx, c, stageOptions{})
 	if err != nil {
@@ -323,7 +322,7 @@ func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	}
 	var silent time.Time
 	var media, others, allowed int64
-	o, err := s.under(ctx, 0, func(ctx context.Context) error {
+	o, err := s.measure(ctx, 0, func(ctx context.Context) error {
 		if err := host.ip(fmt.Sprintf("route add blackhole %v/32", s.server.host.address)); err != nil {
 			return err
 		}
@@ -344,7 +343,7 @@ func attackSilence(ctx context.Context, c *check) ([]claim.Line, error) {
 	}
 	last := time.Unix(0, t.lastMedia.Load()).Sub(silent)
 	lines := []claim.Line{
-		o.lives(""),
+		o.survival(""),
 		claim.Exactly("datagrams of media toward the silent receiver after 6 s", media, "", 0),
 		claim.Information("datagrams of media toward it before that", float64(allowed), ""),
 		claim.Information("other datagrams toward it after 6 s", float64(others-media), ""),

@@ -60,7 +60,7 @@ func unused(group, number int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 8, byte(group), byte(number)})
 }
 
-// close ends all namespaces, and with them their interfaces.
+// close ends all namespaces and thereby their interfaces.
 func (n *network) close() {
 	for _, h := range n.hosts {
 		h.close()

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// relay relays websockets of a client in this process to the server through a host's namespace: it accepts TCP
-// connections on loopback and copies them to the server. It counts the offers that the server sends, which are neither
+// relay relays websockets of a client in this process to the server through a host's namespace. A relay accepts TCP
+// connections on loopback, copies the data to the server, and counts the offers in the server's data, which is neither
 // masked nor compressed.
 type relay struct {
 	listener net.Listener
@@ -64,7 +64,7 @@ var offerBegins = []byte(`{"type":"offer"`)
 // carry copies data from one connection to another until either ends, then closes both.
 func (r *relay) carry(from, to net.Conn, offers *atomic.Int64) {
 	defer func() { _, _ = from.Close(), to.Close() }()
-	// The end of the previous read stays at the front of the buffer, for an offer that begins in it.
+	// The end of the previous read stays at the front of the buffer, because an offer may begin there.
 	buffer := make([]byte, 64<<10)
 	kept := 0
 	for {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestRelayCountsOffers: a server writes offers in pieces of every length.
+// TestRelayCountsOffers: offers are counted whatever the size of the server's writes.
 func TestRelayCountsOffers(t *testing.T) {
 	const offers = 5
 	text := strings.Repeat(`x{"type":"offer","sdp":"v=0"}{"type":"offers"}`, offers)
@@ -49,7 +49,7 @@ func TestRelayCountsOffers(t *testing.T) {
 		}
 		_ = server.Close()
 		if all := <-got; all != text {
-			t.Errorf("in pieces of %d: %d bytes came through, expected all %d", piece, len(all), len(text))
+			t.Errorf("in pieces of %d: %d bytes arrived, expected all %d", piece, len(all), len(text))
 		}
 		if n := d.offers.Load(); n != offers {
 			t.Errorf("in pieces of %d: %d offers, expected %d", piece, n, offers)
@@ -59,7 +59,7 @@ func TestRelayCountsOffers(t *testing.T) {
 	}
 }
 
-// TestRelayToNowhere: there is no server behind the relay.
+// TestRelayToNowhere: without a server behind the relay, the client's connection ends.
 func TestRelayToNowhere(t *testing.T) {
 	refused := errors.New("refused")
 	d, err := newRelay(func(context.Context) (net.Conn, error) { return nil, refused })

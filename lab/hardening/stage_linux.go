@@ -23,8 +23,8 @@ type innocents struct {
 	conference *testbed.Conference
 	publisher  *testbed.Peer
 	watchers   []*testbed.Peer
-	// addresses are the media source addresses of the publisher, the watchers and later participants, in this order;
-	// relays are those of their websockets.
+	// addresses are the media source addresses of the publisher, the watchers and later participants, in this order.
+	// relays has the relays of their websockets.
 	addresses []netip.AddrPort
 	relays    []*relay
 }
@@ -125,8 +125,7 @@ func (s *stage) open(ctx context.Context, path string, o stageOptions) (err erro
 	return nil
 }
 
-// attend joins a participant that does no harm from a host. attend sets the room, the token and the sockets of its
-// part.
+// attend joins a harmless participant from a host. attend sets the room, the token and the sockets of part.
 func (s *stage) attend(ctx context.Context, from *namespace, part testbed.Part, delay time.Duration) (*testbed.Peer,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, joinPatience)
@@ -184,7 +183,7 @@ func (s *stage) close() {
 		s.meter.close()
 	}
 	if s.server != nil {
-		// A server that is asked to stop would keep rooms for its drain time.
+		// After SIGTERM the server would keep rooms for its drain time.
 		s.server.Kill()
 	}
 	for _, d := range s.relays {
@@ -198,8 +197,8 @@ func (s *stage) close() {
 	}
 }
 
-// quietTime is the time for which the innocents are measured alone before an attack: the server's own processor time,
-// and the machine's own effect on the innocents.
+// quietTime is the time for which the innocents are measured alone before an attack. The measurement yields the
+// server's own processor time, and the machine's own effect on the innocents.
 const quietTime = 5 * time.Second
 
 // outcome is the effect of an attack.
@@ -208,8 +207,9 @@ type outcome struct {
 	baseline
 	// attacked is the server's mean share of a core during the attack.
 	attacked float64
-	// before, peak and after are the server's memory in MiB: before the attack, the maximum, and when it had returned
-	// or Options.Return had passed. returned is the time from the end of the attack until then.
+	// before, peak and after are the server's memory in MiB: before the attack, the maximum, and at the end. The end is
+	// the time at which at most mostLeft of the growth remained, or Options.Return after the attack. returned is the
+	// time from the end of the attack until then.
 	before, peak, after float64
 	returned            time.Duration
 	dead                bool
@@ -222,8 +222,8 @@ type baseline struct {
 	alone impact
 }
 
-// rest measures the innocents alone.
-func (s *stage) rest(ctx context.Context) error {
+// measureBaseline measures the innocents alone.
+func (s *stage) measureBaseline(ctx context.Context) error {
 	begin, lasting := s.server.cpu(), s.check.options.atMost(quietTime)
 	w := s.watch()
 	if err := lab.Pause(ctx, lasting); err != nil {
@@ -233,11 +233,12 @@ func (s *stage) rest(ctx context.Context) error {
 	return nil
 }
 
-// under measures the innocents alone unless that is done, attacks, and watches until some time after the attack.
-func (s *stage) under(ctx context.Context, after time.Duration, attack func(context.Context) error) (outcome, error) {
+// measure runs an attack and watches the innocents until the given time after the attack. Before the first attack,
+// measure also measures the innocents alone.
+func (s *stage) measure(ctx context.Context, after time.Duration, attack func(context.Context) error) (outcome, error) {
 	var o outcome
 	if s.baseline == nil {
-		if err := s.rest(ctx); err != nil {
+		if err := s.measureBaseline(ctx); err != nil {
 			return o, err
 		}
 	}
@@ -262,7 +263,7 @@ func (s *stage) under(ctx context.Context, after time.Duration, attack func(cont
 	}
 	o.returned, o.dead = time.Since(ended), s.server.dead()
 	if o.dead {
-		s.check.progress.Say("  the server has ended: %.300s", s.server.Said())
+		s.check.progress.Say("  the server has ended: %.300s", s.server.LastOutput())
 		// Every attack on a dead server fails, so the error is meaningless.
 		attacked = nil
 	}
@@ -289,8 +290,8 @@ const (
 // beyondQuiet returns the additional processor time of the server under the attack, in percent of a core.
 func (o *outcome) beyondQuiet() float64 { return 100 * (o.attacked - o.quiet) }
 
-// lives returns the line on the survival of the server.
-func (o *outcome) lives(prefix string) claim.Line {
+// survival returns the line on the server's survival.
+func (o *outcome) survival(prefix string) claim.Line {
 	deaths := int64(0)
 	if o.dead {
 		deaths = 1

@@ -14,8 +14,8 @@ type tap struct {
 	fd      int
 	running sync.WaitGroup
 	stopped atomic.Bool
-	// datagrams counts all datagrams, media those in the RTP and RTCP range of RFC 7983, missed those that did not fit
-	// the tap's buffer.
+	// datagrams counts all datagrams, media the datagrams in the RTP and RTCP range of RFC 7983, missed the datagrams
+	// that did not fit the tap's buffer.
 	datagrams, media, bytes, missed atomic.Int64
 	// lastMedia is the arrival of the last media datagram, in nanoseconds since 1970.
 	lastMedia atomic.Int64
@@ -30,8 +30,7 @@ const (
 	ipHeader, udpHeader = 20, 8
 )
 
-// newTap opens a tap in a host's namespace. The socket is bound to IPv4, so it receives incoming packets and not
-// outgoing ones.
+// newTap opens a tap in a host's namespace. The socket is bound to IPv4 and therefore receives incoming packets only.
 func (n *namespace) newTap() (*tap, error) {
 	t := &tap{}
 	protocol := uint16(unix.ETH_P_IP<<8&0xff00 | unix.ETH_P_IP>>8)

@@ -37,7 +37,7 @@ func (b *Burst) Run(ctx context.Context) ([]claim.Line, error) {
 	}
 	lines := []claim.Line{
 		claim.Exactly("packets lost inside the server", int64(result.PacketsLost)-int64(result.ReceiverDrops), "", 0),
-		claim.Information("packets lost at the receiver's own socket", float64(result.ReceiverDrops), ""),
+		claim.Information("packets lost at the receiver's socket", float64(result.ReceiverDrops), ""),
 		claim.Information("packets forwarded", float64(result.PacketsForwarded), ""),
 		claim.Information("frames lost", float64(result.FramesLost), ""),
 		claim.Information("server CPU per forwarded packet", result.CPU, "µs"),
@@ -58,7 +58,7 @@ const warningPatience = 5 * time.Second
 // warning starts a server that may not exceed the system's limits of socket buffers, and checks the advice in the
 // server's warnings.
 func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
-	const name = "warnings with the sysctl line, where the buffers are limited"
+	const name = "warnings with the sysctl line if the buffers are limited"
 	path, err := b.copied()
 	if err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ func (b *Burst) warning(ctx context.Context) ([]claim.Line, error) {
 	waiting, cancel := context.WithTimeout(ctx, warningPatience)
 	defer cancel()
 	found := 0
-	_ = testbed.Await(waiting, "the server warns", func() bool { // a missing warning shows in the line below
-		found = advised(server.Said())
+	_ = testbed.Await(waiting, "the server warns", func() bool { // the line below reports a missing warning
+		found = advised(server.LastOutput())
 		return found == len(limited)
 	})
 	if err := server.Stop(); err != nil {

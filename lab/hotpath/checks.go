@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Checks returns the checks of the hot path, in the order of their numbers. They measure the server program in the
-// folder of this program.
+// Checks returns the checks of the hot path, in the order of their numbers. The checks measure the server program in
+// the folder of this program.
 func Checks(progress lab.Progress) []lab.Check {
 	command, err := FanoutCommand()
-	b := bench{progress: progress, compare: command, broken: err, forward: Forward, limit: MeasureLimit}
+	b := bench{progress: progress, compare: command, broken: err, forward: Forward, limit: machinelimit.Measure}
 	return []lab.Check{
 		&Comparison{bench: b, Runs: 3, Cases: []ComparisonCase{
 			{Name: "10 receivers", Load: DefaultLoad(), Pacing: PacingOff, Ratio: 1. / 4, OfCeiling: 1.8},
@@ -54,14 +55,14 @@ type bench struct {
 	// compare is the command of the server to compare with. If there is none, broken is the reason.
 	compare []string
 	broken  error
-	// arguments are additional flags of the server. serverBin is the server's program; empty selects the one in the
+	// arguments are additional flags of the server. serverBin is the server's program; empty selects volsfu in the
 	// folder of this program.
 	arguments []string
 	serverBin string
 	// duration replaces the duration of runs if not 0.
 	duration time.Duration
 	forward  func(context.Context, Options) (*Result, error)
-	limit    func(context.Context) (*Limit, error)
+	limit    func(context.Context) (*machinelimit.Limit, error)
 }
 
 // runTime is the measured time of a server in one run.
@@ -71,7 +72,7 @@ const runTime = 4 * time.Second
 const attempts = 3
 
 // run measures once, and repeats the run if the machine was busy. Packets lost by the server do not cause a repetition.
-// The last attempt counts. The machine's limit is measured beside each run.
+// The last attempt counts. The machine's limit is measured in the same run.
 func (b *bench) run(ctx context.Context, o Options) (*Result, error) {
 	o.Progress, o.ServerBin = b.progress, b.serverBin
 	o.Arguments = append(o.Arguments, b.arguments...)

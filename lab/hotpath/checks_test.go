@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -21,7 +22,7 @@ type scripted struct {
 
 func (s *scripted) forward(_ context.Context, o Options) (*Result, error) {
 	if o.Pacing == PacingOn {
-		return nil, fmt.Errorf("%w: none here", ErrPacing)
+		return nil, fmt.Errorf("%w: no server", ErrPacing)
 	}
 	s.asked = append(s.asked, o)
 	if len(s.results) == 0 {
@@ -36,9 +37,10 @@ func (s *scripted) forward(_ context.Context, o Options) (*Result, error) {
 
 // bench returns a bench that follows the script. The machine's limit is 1.1 µs for 10 receivers.
 func (s *scripted) bench() bench {
-	return bench{compare: []string{"pion"}, forward: s.forward, limit: func(context.Context) (*Limit, error) {
-		return &Limit{SealSegmented: 1, Receive: 1, Coalesced: 0.5}, nil
-	}}
+	limit := func(context.Context) (*machinelimit.Limit, error) {
+		return &machinelimit.Limit{SealSegmented: 1, Receive: 1, Coalesced: 0.5}, nil
+	}
+	return bench{compare: []string{"pion"}, forward: s.forward, limit: limit}
 }
 
 // compared returns a result with CPU times of both servers.
@@ -57,9 +59,9 @@ func line(t *testing.T, lines []claim.Line, name string) claim.Line {
 	return lines[i]
 }
 
-// TestLossesAreNotMeasuredAgain: a run in which the server lost a packet is judged as it is. A run disturbed by other
-// work is repeated and counted.
-func TestLossesAreNotMeasuredAgain(t *testing.T) {
+// TestLossesAreNotRepeated: a run in which the server lost a packet counts. A run disturbed by other work is repeated,
+// and the repetition is counted.
+func TestLossesAreNotRepeated(t *testing.T) {
 	lossy := &Result{Figures: Figures{PacketsLost: 1, MachineBusy: 0.5}}
 	script := &scripted{results: []*Result{{Figures: Figures{MachineBusy: 0.9}}, lossy,
 		{Figures: Figures{MachineBusy: 0.5}}}}
@@ -69,11 +71,11 @@ func TestLossesAreNotMeasuredAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result != lossy || result.Valid || result.Repeated != 1 {
-		t.Errorf("got %+v, expected the run with the loss, not valid, after one that was repeated", result)
+		t.Errorf("got %+v, expected the invalid run with the loss, after one repetition", result)
 	}
 	found := validity("", result)
 	if line(t, found, "valid runs").Met || line(t, found, "runs discarded because the machine was busy").Figure != 1 {
-		t.Errorf("got %v, expected no valid run and one that was discarded", found)
+		t.Errorf("got %v, expected no valid run and one discarded run", found)
 	}
 }
 
@@ -98,22 +100,22 @@ func TestComparison(t *testing.T) {
 		figure float64
 		met    bool
 	}{
-		{"ten: CPU per forwarded packet, of the other server's", 0.25, true},
+		{"ten: CPU per forwarded packet, relative to the other server", 0.25, true},
 		{"ten: CPU per forwarded packet", 1.6, true},
-		{"ten: the same of the other server", 6, true},
+		{"ten: CPU per forwarded packet, other server", 6, true},
 		{"ten: CPU per forwarded packet, times the machine's limit", 1.6 / 1.1, true},
 		{"ten: valid runs", 3, true},
-		{"busy: CPU per forwarded packet, of the other server's", 0.25, true},
+		{"busy: CPU per forwarded packet, relative to the other server", 0.25, true},
 		{"busy: valid runs", 2, false},
 		{"busy: machine busy, at most", 99, true},
-		{"batched: CPU per forwarded packet, of the other server's", 0.5, true},
+		{"batched: CPU per forwarded packet, relative to the other server", 0.5, true},
 	} {
 		if got := line(t, lines, want.name); got.Figure != want.figure || got.Met != want.met {
 			t.Errorf("%v: want %g, met %v", got, want.figure, want.met)
 		}
 	}
 	if l := line(t, lines, "paced: CPU per forwarded packet"); l.Skipped == "" {
-		t.Errorf("%v: want it skipped", l)
+		t.Errorf("%v: want a skipped line", l)
 	}
 	batched := 0
 	for _, o := range script.asked {
@@ -123,7 +125,7 @@ func TestComparison(t *testing.T) {
 			t.Errorf("compared with %v", o.Compare)
 		}
 		if o.Duration != runTime {
-			t.Errorf("asked for %+v", o)
+			t.Errorf("measured with %+v", o)
 		}
 	}
 	if batched != 3 {
@@ -157,9 +159,9 @@ func TestResidence(t *testing.T) {
 		share, busy float64
 		mbps        float64
 	}{
-		{"the server takes half of what it may", 0.25, 0.3, 100},
+		{"the server uses half of its share", 0.25, 0.3, 100},
 		{"the machine would be too busy", 0.25, 0.5, 75},
-		{"the server takes too much", 1, 0.5, 25},
+		{"the server uses too much", 1, 0.5, 25},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -192,7 +194,7 @@ func TestResidence(t *testing.T) {
 				}
 			}
 			if l := line(t, lines, "paced: residence time and hold"); l.Skipped == "" {
-				t.Errorf("%v: want it skipped", l)
+				t.Errorf("%v: want a skipped line", l)
 			}
 		})
 	}
@@ -206,9 +208,9 @@ func TestRepair(t *testing.T) {
 		missed, recovered, sent        uint64
 		recoveredEnough, sentNotTooOft bool
 	}{
-		{"as it should", 10_000, 9_995, 10_900, true, true},
-		{"too few", 10_000, 9_989, 10_900, false, true},
-		{"too often", 10_000, 10_000, 11_001, true, false},
+		{"all within the bounds", 10_000, 9_995, 10_900, true, true},
+		{"too few recovered", 10_000, 9_989, 10_900, false, true},
+		{"too many retransmissions", 10_000, 10_000, 11_001, true, false},
 		{"nothing was lost", 0, 0, 0, false, true},
 	}
 	for _, test := range tests {
@@ -248,7 +250,7 @@ func TestUnwatched(t *testing.T) {
 func TestChecksAreNumbered(t *testing.T) {
 	checks := Checks(lab.Progress{})
 	if len(checks) != 8 {
-		t.Fatalf("there are %d checks, want the eight of the claim", len(checks))
+		t.Fatalf("there are %d checks, want 8", len(checks))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -257,7 +259,7 @@ func TestChecksAreNumbered(t *testing.T) {
 			t.Errorf("check %d has no name", i+1)
 		}
 		if _, err := c.Run(ctx); err == nil {
-			t.Errorf("check %d ran although it was interrupted before", i+1)
+			t.Errorf("check %d ran after the interruption", i+1)
 		}
 	}
 }

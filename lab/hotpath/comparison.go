@@ -19,7 +19,7 @@ type Comparison struct {
 }
 
 // ComparisonCase is one load with its bounds. Ratio bounds the CPU time relative to the other server, OfCeiling
-// relative to the machine's limit; 0 sets no bound.
+// relative to the machine's limit. A bound of 0 means none.
 type ComparisonCase struct {
 	Name             string
 	Load             Load
@@ -70,7 +70,7 @@ func (c *Comparison) measure(ctx context.Context, one ComparisonCase) ([]claim.L
 // lines returns the figures of one case.
 func (one *ComparisonCase) lines(runs Runs) []claim.Line {
 	prefix := one.Name + ": "
-	of := prefix + "CPU per forwarded packet, of the other server's"
+	of := prefix + "CPU per forwarded packet, relative to the other server"
 	share := claim.Stated(of, runs.Median(func(r *Result) float64 { return *r.CPURatio }), "")
 	if one.Ratio > 0 {
 		share = claim.AtMost(of, share.Figure, "", one.Ratio)
@@ -79,7 +79,7 @@ func (one *ComparisonCase) lines(runs Runs) []claim.Line {
 		share,
 		claim.Information(prefix+"CPU per forwarded packet", runs.Median(func(r *Result) float64 { return r.CPU }),
 			"µs"),
-		claim.Information(prefix+"the same of the other server",
+		claim.Information(prefix+"CPU per forwarded packet, other server",
 			runs.Median(func(r *Result) float64 { return r.Compare.CPU }), "µs"),
 	}
 	if ceiling := runs.Figure(func(r *Result) *float64 { return r.Ceiling }); ceiling != nil {

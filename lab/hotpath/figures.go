@@ -32,27 +32,27 @@ type Figures struct {
 	// ReceiverDrops is the number of packets dropped by full sockets of the receivers: the lab's fault, not the
 	// server's.
 	ReceiverDrops int `json:"receiver_drops"`
-	// Residence is the time from reading a packet to having written it, without PacerHold, the time in the pacer; null
-	// if the server does not report it. For the server to compare with it is package fanout's MetricResidence, which
-	// begins later and ends with the last receiver.
+	// Residence is the time from reading a packet to having written the packet, without PacerHold, the time in the
+	// pacer; null if the server does not report the time. For the other server, Residence is package fanout's
+	// MetricResidence, which begins later and ends with the last receiver.
 	Residence *Quantiles `json:"residence_us"`
 	PacerHold *Quantiles `json:"pacer_hold_us"`
 	// Latency is the time from sending a packet to its arrival at a receiver's socket; null if receivers are whole
-	// clients, which report frames only. FrameLatency is the time from sending the first packet of a frame to the
-	// arrival of the last, complete frames only; null if there were none.
+	// clients, which report frames only. FrameLatency is the time from sending the first packet of a complete frame to
+	// the arrival of its last packet; null without complete frames.
 	Latency      *Quantiles `json:"latency_us"`
 	FrameLatency *Quantiles `json:"frame_latency_us"`
-	// SegmentsPerSend is the mean number of packets in one send; null if the server does not report it.
+	// SegmentsPerSend is the mean number of packets in one send; null if the server does not report sends.
 	SegmentsPerSend *float64 `json:"segments_per_send"`
 	RSS             uint64   `json:"rss_bytes"`
 	Goroutines      int      `json:"goroutines"`
 	Allocations     float64  `json:"allocs_per_packet"`
 	CacheBytes      uint64   `json:"cache_bytes,omitempty"`
-	// MachineBusy is the share of all cores' time that was not idle while this server was measured, for everything on
-	// the machine.
+	// MachineBusy is the share of all cores' time that was not idle while this server was measured. All programs of the
+	// machine count.
 	MachineBusy float64 `json:"machine_busy"`
-	// PacketsMissed counts packets that did not arrive when due, PacketsRecovered those among them that arrived later,
-	// Retransmissions the packets retransmitted by the server. Set only if the path loses packets.
+	// PacketsMissed counts packets that did not arrive when due, PacketsRecovered the missed packets that arrived
+	// later, Retransmissions the packets retransmitted by the server. All are set only if the path loses packets.
 	PacketsMissed    uint64 `json:"packets_missed,omitempty"`
 	PacketsRecovered uint64 `json:"packets_recovered,omitempty"`
 	Retransmissions  uint64 `json:"retransmissions,omitempty"`
@@ -124,7 +124,7 @@ func (w *window) quantiles(name string) *Quantiles {
 	if !slices.ContainsFunc(buckets, func(b exposition.Bucket) bool { return b.Count > 0 }) {
 		return nil
 	}
-	at := func(share float64) float64 { return microseconds(exposition.Quantile(buckets, share)) }
+	at := func(share float64) float64 { return lab.Microseconds(exposition.Quantile(buckets, share)) }
 	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 
@@ -133,11 +133,9 @@ func quantilesOf(d *lab.Distribution) *Quantiles {
 	if d.Count() == 0 {
 		return nil
 	}
-	at := func(share float64) float64 { return microseconds(d.Percentile(share)) }
+	at := func(share float64) float64 { return lab.Microseconds(d.Percentile(share)) }
 	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
-
-func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // ratio returns a/b, or 0 if b is 0.
 func ratio(a, b float64) float64 {

@@ -11,12 +11,13 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/awake"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 )
 
 // Options select the load and the server of a measurement.
 type Options struct {
 	Load Load
-	// ServerBin is the server's program; empty selects the one in the folder of this program. Config is the server's
+	// ServerBin is the server's program; empty selects volsfu in the folder of this program. Config is the server's
 	// configuration file; empty selects the default. Arguments are additional flags of the server.
 	ServerBin, Config string
 	Arguments         []string
@@ -28,8 +29,8 @@ type Options struct {
 	Compare []string
 	// Duration is the measured time of each server.
 	Duration time.Duration
-	// Sleep allows idle processors to sleep. The server then pays for waking them, on a virtual machine through the
-	// hypervisor: a third of the cost of forwarding to ten receivers at 50 Mbit/s.
+	// Sleep allows idle processors to sleep. The server then pays for waking the processors, on a virtual machine
+	// through the hypervisor: a third of the cost of forwarding to ten receivers at 50 Mbit/s.
 	Sleep    bool
 	Progress lab.Progress
 }
@@ -52,20 +53,20 @@ type Result struct {
 	Server string `json:"server"`
 	Load   Load   `json:"load"`
 	Figures
-	// Valid reports that our server lost nothing and that the machine had time, so the figures may be judged.
+	// Valid reports whether our server lost nothing and the machine had time, so that the figures may be judged.
 	Valid bool `json:"valid"`
 	// Repeated is the number of runs before this one that were discarded because the machine was busy.
 	Repeated int `json:"repeated,omitempty"`
 	// ProcessorsAwake reports that idle processors did not sleep.
 	ProcessorsAwake bool `json:"processors_awake"`
-	// Compare holds the figures of the server to compare with. CPURatio is our CPU time per forwarded packet relative
-	// to that server's.
+	// Compare holds the figures of the other server. CPURatio is our CPU time per forwarded packet relative to the
+	// other server.
 	Compare  *Figures `json:"compare,omitempty"`
 	CPURatio *float64 `json:"cpu_ratio,omitempty"`
 	// Limit is the machine's own limit. Ceiling is the least cost of a packet of this load under that limit. Both are
 	// absent if not measured.
-	Limit   *Limit   `json:"limit,omitempty"`
-	Ceiling *float64 `json:"ceiling_us_per_packet,omitempty"`
+	Limit   *machinelimit.Limit `json:"limit,omitempty"`
+	Ceiling *float64            `json:"ceiling_us_per_packet,omitempty"`
 }
 
 // disturbed reports whether the machine had too little time for one of the servers.
@@ -73,8 +74,8 @@ func (r *Result) disturbed() bool {
 	return r.Figures.disturbed() || r.Compare != nil && r.Compare.disturbed()
 }
 
-// slice is the time for which one server is measured before the other server's turn, so other work on the machine
-// affects both.
+// slice is the time for which one server is measured before the turn of the other server. Short turns make other work
+// on the machine affect both servers.
 const slice = 2 * time.Second
 
 // Forward measures a server under a load and, if requested, a second server in alternating slices.
@@ -101,7 +102,7 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	defer func() { err = errors.Join(err, ours.close()) }()
 	subjects := []subject{ours}
 	if o.Compare != nil {
-		theirs, err := startFanned(ctx, o.Compare)
+		theirs, err := startFanout(ctx, o.Compare)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +131,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("%w: a duration of %v, expected more than 0", ErrLoad, o.Duration)
 	case o.Compare != nil && (o.Load.impaired() || o.Load.UnwatchedTracks > 0 || o.Load.Qualities > 1 ||
 		o.Load.Receivers == 0):
-		return fmt.Errorf("%w: the server to compare with supports neither losses nor "+
+		return fmt.Errorf("%w: the other server supports neither losses nor "+
 			"tracks that are not forwarded to every receiver", ErrLoad)
 	case (o.URL == "") != (o.Metrics == ""):
 		return fmt.Errorf("%w: a server that runs already needs both its address and the address of its metrics",
@@ -141,7 +142,7 @@ func (o *Options) validate() error {
 	return o.Load.Validate()
 }
 
-// start starts the server, or returns the running one.
+// start starts the server, or returns the server that already runs.
 func (o *Options) start(ctx context.Context) (*volsfu, error) {
 	if o.URL != "" {
 		if o.Pacing != PacingConfigured {
@@ -198,7 +199,7 @@ func measureInTurns(ctx context.Context, subjects []subject, o Options) (figures
 }
 
 // Beside adds the machine's limit to the figures; nil changes nothing.
-func (r *Result) Beside(limit *Limit) {
+func (r *Result) Beside(limit *machinelimit.Limit) {
 	if limit == nil || r.Load.Receivers == 0 {
 		return
 	}

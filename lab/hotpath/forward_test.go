@@ -15,15 +15,16 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 )
 
-// smallLoad is a load that a machine carries under the race detector, with many others.
+// smallLoad is a load that a busy machine carries under the race detector.
 func smallLoad() Load {
 	return Load{Publishers: 1, Receivers: 2, Tracks: 2, Qualities: 1, Mbps: 1, FrameRate: 20, Spread: defaultSpread}
 }
 
-// packets returns the packets that the server received and sent while the rig measured, warming up included, so no
-// packet is in flight at either end.
+// packets returns the packets that the server received and sent while the rig measured, including warming up, so that
+// no packet is in flight at either end.
 func (r *rig) packets() (in, out float64) {
 	count := func(direction string) float64 {
 		name, label := r.subject.figures().packets, `direction="`+direction+`"`
@@ -39,8 +40,8 @@ func needProc(t *testing.T) {
 	}
 }
 
-// TestFanout makes the server to compare with forward some frames of one publisher to two receivers. Each receiver gets
-// every packet, complete frames, and their times.
+// TestFanout forwards some frames of one publisher to two receivers through the other server. Each receiver gets every
+// packet, complete frames, and their times.
 func TestFanout(t *testing.T) {
 	needProc(t)
 	for _, flags := range [][]string{nil, {BatchedFlag}} {
@@ -51,7 +52,7 @@ func TestFanout(t *testing.T) {
 func fanOut(t *testing.T, flags []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	server, err := startFanned(ctx, append(fanoutCommand(t), flags...))
+	server, err := startFanout(ctx, append(fanoutCommand(t), flags...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func fanOut(t *testing.T, flags []string) {
 		t.Errorf("%g packets in, %g out, %d and %d frames lost; want twice as many out, none lost", in, out,
 			f.PacketsLost, f.FramesLost)
 	}
-	// The kernel counts the machine's time in ticks of 10 ms: a load this small may use none.
+	// The kernel counts the machine's time in ticks of 10 ms. A load this small may use none.
 	if f.CPU <= 0 || f.Latency == nil || f.Latency.P50 <= 0 || f.FrameLatency == nil ||
 		f.FrameLatency.P99 < f.FrameLatency.P50 || f.RSS == 0 || f.Goroutines == 0 || f.MachineBusy < 0 ||
 		f.MachineBusy > 1 {
@@ -126,7 +127,7 @@ func TestForward(t *testing.T) {
 			*result.CPURatio <= 0 {
 			t.Errorf("figures are missing: %+v", result)
 		}
-		result.Beside(&Limit{SealSegmented: 1, Receive: 1})
+		result.Beside(&machinelimit.Limit{SealSegmented: 1, Receive: 1})
 		object := checkKeys(t, result, "pacer_hold_us")
 		compare, _ := object["compare"].(map[string]any)
 		checkFigures(t, "compare", compare, "pacer_hold_us")
@@ -159,12 +160,12 @@ func TestForward(t *testing.T) {
 		}
 		// Whole clients report the times of frames, not of packets.
 		if object := checkKeys(t, result, "pacer_hold_us", "latency_us"); object["latency_us"] != nil {
-			t.Errorf("a packet latency of %v, which nobody took", object["latency_us"])
+			t.Errorf("a packet latency of %v, which was not measured", object["latency_us"])
 		}
 		var text bytes.Buffer
 		if err := result.WriteText(&text); err != nil ||
 			!regexp.MustCompile(`packet latency[^\n]* {2}-\n`).MatchString(text.String()) {
-			t.Errorf("%v: no dash for the packet latency in\n%s", err, text.String())
+			t.Errorf("%v: expected a dash for the packet latency in\n%s", err, text.String())
 		}
 	})
 	t.Run("paced", func(t *testing.T) {
@@ -203,20 +204,20 @@ func unwatchedTracks(ctx context.Context, t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	if in, out := r.packets(); in == 0 || out != in {
-		t.Errorf("%g packets in and %g out, want as many", in, out)
+		t.Errorf("%g packets in and %g out, want equal numbers", in, out)
 	}
 }
 
 // checkBuilt runs the checks that do more than Forward on a built server.
 func checkBuilt(ctx context.Context, t *testing.T, path string) {
-	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: MeasureLimit}
+	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: machinelimit.Measure}
 	burst := smallLoad()
 	burst.Spread = 0
 	lines, err := (&Burst{bench: b, Load: burst}).Run(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := line(t, lines, "warnings with the sysctl line, where the buffers are limited"); !l.Met {
+	if l := line(t, lines, "warnings with the sysctl line if the buffers are limited"); !l.Met {
 		t.Error(l)
 	}
 	_ = line(t, lines, "valid runs")
@@ -290,12 +291,12 @@ func TestForwardRefuses(t *testing.T) {
 		err     error
 	}{
 		{"no time", change(func(o *Options) { o.Duration = 0 }), ErrLoad},
-		{"a load that is none", change(func(o *Options) { o.Load.Tracks = 0 }), ErrLoad},
-		{"losses compared", change(func(o *Options) { o.Compare, o.Load.Loss = []string{"x"}, 0.1 }), ErrLoad},
-		{"unwatched tracks compared", change(func(o *Options) { o.Compare, o.Load.UnwatchedTracks = []string{"x"}, 1 }),
-			ErrLoad},
+		{"a load without tracks", change(func(o *Options) { o.Load.Tracks = 0 }), ErrLoad},
+		{"losses with a comparison", change(func(o *Options) { o.Compare, o.Load.Loss = []string{"x"}, 0.1 }), ErrLoad},
+		{"unwatched tracks with a comparison",
+			change(func(o *Options) { o.Compare, o.Load.UnwatchedTracks = []string{"x"}, 1 }), ErrLoad},
 		{"half of an address", change(func(o *Options) { o.URL = "ws://127.0.0.1:1" }), ErrLoad},
-		{"pacing of a server that runs", change(func(o *Options) {
+		{"pacing of a running server", change(func(o *Options) {
 			o.URL, o.Metrics, o.Pacing = "ws://127.0.0.1:1", "http://127.0.0.1:1/metrics", PacingOff
 		}), ErrPacing},
 		{"half pacing", change(func(o *Options) { o.Pacing = "half" }), ErrPacing},

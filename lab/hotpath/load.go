@@ -18,11 +18,12 @@ var ErrLoad = errors.New("invalid load")
 type Load struct {
 	Publishers int `json:"publishers"`
 	Receivers  int `json:"receivers"`
-	// Together makes the first publishers receivers as well, in the same peer connection; Receivers counts them.
+	// Together makes the first publishers receivers as well, in the same peer connection. Receivers includes these
+	// receivers.
 	Together bool `json:"together,omitempty"`
-	// Tracks is the number of tracks per publisher that every receiver subscribes to; UnwatchedTracks is the number
-	// without subscribers. With more than one of Qualities, each of Tracks stands for that number of tracks, of which
-	// receivers get the highest quality.
+	// Tracks is the number of tracks per publisher that every receiver subscribes to. UnwatchedTracks is the number
+	// without subscribers. With more than one of Qualities, each of Tracks stands for that number of tracks, and
+	// receivers get the track of the highest quality.
 	Tracks          int `json:"tracks"`
 	Qualities       int `json:"qualities"`
 	UnwatchedTracks int `json:"unwatched_tracks"`
@@ -100,7 +101,7 @@ func (l Load) frameBytes() int {
 // packetsPerFrame returns the number of packets of each frame.
 func (l Load) packetsPerFrame() int { return payload.SourceFragments(l.frameBytes()) }
 
-// streams returns the number of streams for the receiver with this number: those of all publishers except itself.
+// streams returns the number of streams for the receiver with this number: the streams of all publishers except itself.
 func (l Load) streams(receiver int) int {
 	if l.Together && receiver < l.Publishers {
 		return (l.Publishers - 1) * l.Tracks
@@ -116,12 +117,12 @@ func (l Load) watchers() int {
 	return l.Receivers
 }
 
-// watches reports whether a receiver gets a publisher's tracks, both by index: a publisher in a common room does not
+// watches reports whether a receiver gets a publisher's tracks, both by index. A publisher in a common room does not
 // receive its own tracks.
 func (l Load) watches(receiver, publisher int) bool { return !l.Together || receiver != publisher }
 
-// timesTaken bounds the packets per second that are decrypted to read their times: they use about 5 % of a core with
-// Pion's receiving path.
+// timesTaken bounds the packets per second that are decrypted to read their times. Decryption of this rate uses about 5
+// % of a core with Pion's receiving path.
 const timesTaken = 10_000
 
 // every returns the interval, in packets, between packets of one receiver whose times are measured.
@@ -130,7 +131,7 @@ func (l Load) every() int {
 	return max(1, int(math.Ceil(perSecond/timesTaken)))
 }
 
-// stampBytes is the size of the stamp at the beginning of every fragment's data: the sending time of the fragment and
+// stampBytes is the size of the stamp at the beginning of every fragment's data: the sending times of the fragment and
 // of the first fragment of its frame, in nanoseconds since 1970.
 const stampBytes = 16
 

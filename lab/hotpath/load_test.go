@@ -16,17 +16,17 @@ func TestLoadIsValid(t *testing.T) {
 	}{
 		{"the default", func(*Load) {}, true},
 		{"all at once", func(l *Load) { l.Spread = 0 }, true},
-		{"nobody receives", func(l *Load) { l.Receivers = 0 }, true},
-		{"nobody publishes", func(l *Load) { l.Publishers = 0 }, false},
+		{"no receivers", func(l *Load) { l.Receivers = 0 }, true},
+		{"no publishers", func(l *Load) { l.Publishers = 0 }, false},
 		{"no tracks", func(l *Load) { l.Tracks = 0 }, false},
 		{"more tracks than a publication has", func(l *Load) { l.UnwatchedTracks = 257 }, false},
 		{"no quality", func(l *Load) { l.Qualities = 0 }, false},
 		{"no frames", func(l *Load) { l.FrameRate = 0 }, false},
-		{"nothing in them", func(l *Load) { l.Mbps = 0 }, false},
+		{"empty frames", func(l *Load) { l.Mbps = 0 }, false},
 		{"frames that are too large", func(l *Load) { l.Mbps = 20000 }, false},
 		{"a spread beyond the interval", func(l *Load) { l.Spread = 1.1 }, false},
 		{"everything lost", func(l *Load) { l.Loss = 1 }, false},
-		{"back before it was sent", func(l *Load) { l.RTT = -time.Second }, false},
+		{"negative round-trip time", func(l *Load) { l.RTT = -time.Second }, false},
 		{"more publishers than participants", func(l *Load) { l.Together, l.Publishers = true, 11 }, false},
 	}
 	for _, test := range tests {
@@ -47,7 +47,7 @@ func TestLoadInPackets(t *testing.T) {
 		t.Errorf("%d bytes in %d packets, every %d; want 52,083 in 46, every one", l.frameBytes(), l.packetsPerFrame(),
 			l.every())
 	}
-	// At any rate the last fragment has room for a stamp.
+	// The last fragment has room for a stamp at every bit rate.
 	for mbps := 0.1; mbps < 20; mbps += 0.0137 {
 		l.Mbps = mbps
 		if last := l.frameBytes() - (l.packetsPerFrame()-1)*payload.FragmentSize; last < stampBytes {
@@ -56,7 +56,8 @@ func TestLoadInPackets(t *testing.T) {
 	}
 	l.Mbps = 500
 	if l.every() != 6 {
-		t.Errorf("at 500 Mbit/s the times of one in %d are taken, want one in 6 of 54,720 per second", l.every())
+		t.Errorf("at 500 Mbit/s the times of one in %d packets are measured, want one in 6 of 54,720 per second",
+			l.every())
 	}
 	l.Publishers, l.Receivers, l.Together = 3, 5, true
 	for receiver, want := range []int{8, 8, 8, 12, 12} {
@@ -65,13 +66,12 @@ func TestLoadInPackets(t *testing.T) {
 		}
 	}
 	if l.watchers() != 4 {
-		t.Errorf("%d watch each publisher, want the 4 others", l.watchers())
+		t.Errorf("%d receivers watch each publisher, want 4", l.watchers())
 	}
 }
 
-// TestWhoWatchesWhom checks watches against the number of streams per receiver and the number of receivers per
-// publisher.
-func TestWhoWatchesWhom(t *testing.T) {
+// TestWatchers checks watches against the number of streams per receiver and the number of receivers per publisher.
+func TestWatchers(t *testing.T) {
 	for _, l := range []Load{
 		{Publishers: 10, Receivers: 15, Tracks: 45, Together: true},
 		{Publishers: 10, Receivers: 10, Tracks: 45, Together: true},

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// processTime returns the CPU time of a process, user and system. If the system counts nanoseconds per thread, those
+// processTime returns the CPU time of a process, user and system. If the system counts nanoseconds per thread, these
 // counters are used: /proc/PID/stat and the process metrics count hundredths of a second.
 func processTime(pid int, counts exposition.Series) time.Duration {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -50,9 +50,9 @@ type snapshot struct {
 	at      time.Time
 }
 
-// lookBefore takes the snapshot that begins a window. The server's counters are read first, so the cost of reading
-// falls outside the window.
-func lookBefore(ctx context.Context, s subject) (snapshot, error) {
+// snapshotBefore takes the snapshot that begins a window. The server's counters are read first, so that the cost of
+// reading them is outside the window.
+func snapshotBefore(ctx context.Context, s subject) (snapshot, error) {
 	counts, err := s.counts(ctx)
 	if err != nil {
 		return snapshot{}, err
@@ -60,8 +60,8 @@ func lookBefore(ctx context.Context, s subject) (snapshot, error) {
 	return timed(s, counts)
 }
 
-// lookAfter takes the snapshot that ends a window. The times are read first, for the same reason.
-func lookAfter(ctx context.Context, s subject) (snapshot, error) {
+// snapshotAfter takes the snapshot that ends a window. The times are read first, for the same reason.
+func snapshotAfter(ctx context.Context, s subject) (snapshot, error) {
 	var now snapshot
 	var err error
 	if s.pid() != 0 {

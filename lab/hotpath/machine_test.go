@@ -14,7 +14,7 @@ func TestProcessTime(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	if parseSchedule(nil) != 0 || parseSchedule([]byte("x 1 2")) != 0 {
-		t.Error("what is no number counts")
+		t.Error("text that is not a number counts")
 	}
 	// The time of an unknown process comes from its own metrics.
 	if got := processTime(0, exposition.Series{"process_cpu_seconds_total": 1.25}); got != 1250*time.Millisecond {
@@ -61,7 +61,7 @@ func TestFiguresOfAWindow(t *testing.T) {
 	}
 	var nothing window
 	if f := nothing.figures(names); math.IsNaN(f.CPU) || f.Residence != nil || f.SegmentsPerSend != nil {
-		t.Errorf("of no window: %+v", f)
+		t.Errorf("figures of an empty window: %+v", f)
 	}
 }
 

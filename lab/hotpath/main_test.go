@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/lab/fanout"
 )
 
-// fanoutArgument makes this test program run the server to compare with, as vollab does in its own measurements.
+// fanoutArgument makes this test program run the other server, as vollab does in its own measurements.
 const fanoutArgument = "fanout"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fanoutCommand returns the command of the server to compare with.
+// fanoutCommand returns the command of the other server.
 func fanoutCommand(t *testing.T) []string {
 	t.Helper()
 	command, err := FanoutCommand()

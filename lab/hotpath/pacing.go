@@ -29,7 +29,7 @@ const (
 	pacingOff  = "off"
 )
 
-// arguments returns the additional arguments that select the pacing of a server started with others.
+// arguments returns the additional arguments that select the pacing of a server started with the arguments others.
 func (p Pacing) arguments(ctx context.Context, path string, others []string) ([]string, error) {
 	if p == PacingConfigured {
 		return nil, nil
@@ -43,15 +43,16 @@ func (p Pacing) arguments(ctx context.Context, path string, others []string) ([]
 	case p == PacingOn && !known:
 		return nil, fmt.Errorf("%w: this server has no pacing: its configuration has no %s", ErrPacing, pacingFlag)
 	case p == PacingOn && configured == pacingOff:
-		return nil, fmt.Errorf("%w: this server is configured not to pace: %s is %s", ErrPacing, pacingFlag, pacingOff)
+		return nil, fmt.Errorf("%w: this server is configured without pacing: %s is %s", ErrPacing, pacingFlag,
+			pacingOff)
 	case p == PacingOff && known:
 		return []string{pacingFlag + "=" + pacingOff}, nil
 	}
 	return nil, nil
 }
 
-// configuredPacing finds the pacing mode in the printed configuration of a server: each key is below a comment that
-// names its flag.
+// configuredPacing finds the pacing mode in the printed configuration of a server: each key is below a comment with the
+// name of its flag.
 func configuredPacing(printed string) (string, bool) {
 	_, rest, known := strings.Cut(printed, "# "+pacingFlag+",")
 	if !known {

@@ -50,13 +50,13 @@ func TestPacingArguments(t *testing.T) {
 		want   []string
 		fails  bool
 	}{
-		{"as it is", PacingConfigured, broken, nil, false},
+		{"as configured", PacingConfigured, broken, nil, false},
 		{"on, by default", PacingOn, paced, nil, false},
 		{"on, though configured off", PacingOn, unpaced, nil, true},
-		{"on, before there was any", PacingOn, old, nil, true},
+		{"on, without support", PacingOn, old, nil, true},
 		{"off", PacingOff, paced, []string{"--forward-pacing=off"}, false},
-		{"off, before there was any", PacingOff, old, nil, false},
-		{"off, of what is no server", PacingOff, broken, nil, true},
+		{"off, without support", PacingOff, old, nil, false},
+		{"off, of a program that is not a server", PacingOff, broken, nil, true},
 	}
 	for _, test := range tests {
 		got, err := test.pacing.arguments(context.Background(), test.server, nil)

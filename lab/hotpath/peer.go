@@ -16,29 +16,30 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/lab/fanout"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // errConnection reports that a peer connection was not established.
 var errConnection = errors.New("peer connection failed")
 
-// peer is a client's peer connection with its own socket: two connections between the same two sockets would be
-// confused.
+// peer is a client's peer connection with a socket of its own: a receiver cannot tell apart two connections between the
+// same two sockets.
 type peer struct {
 	api       *webrtc.API
 	pc        *webrtc.PeerConnection
-	socket    *socket
+	socket    *mediasocket.Socket
 	mux       ice.UDPMux
 	reception *reception
 	connected chan struct{}
 	failed    chan struct{}
 }
 
-// newPeer creates a peer. The times of one in every packets are measured; 0 measures none.
+// newPeer creates a peer. The times of one packet in every are measured; 0 measures none.
 func newPeer(every int) (*peer, error) {
 	p := &peer{reception: newReception(every), connected: make(chan struct{}), failed: make(chan struct{})}
 	var err error
-	if p.socket, err = openSocket(p.reception.observe); err != nil {
+	if p.socket, err = mediasocket.Open(p.reception.observe); err != nil {
 		return nil, err
 	}
 	logs := logging.NewDefaultLoggerFactory()

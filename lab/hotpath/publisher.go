@@ -24,7 +24,8 @@ type publisher struct {
 	tracks  []outlet
 	quality []uint8
 	flush   func() error
-	// phase is the offset of its frames after those of the first publisher, as a share of the frame interval.
+	// phase is the offset of this publisher's frames from the frames of the first publisher, as a share of the frame
+	// interval.
 	phase float64
 
 	number    uint32
@@ -88,7 +89,7 @@ func (p *publisher) run(ctx context.Context) {
 	}
 }
 
-// frame sends one frame of an instant on every track, spread over a time.
+// frame sends one frame with the given capture time on every track, spread over a time.
 func (p *publisher) frame(capture time.Time, spread time.Duration) error {
 	count := p.load.packetsPerFrame()
 	begun := time.Now()

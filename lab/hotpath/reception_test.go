@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
@@ -27,8 +28,8 @@ func TestStreamCounts(t *testing.T) {
 		{"a gap within a frame", []one{{1, true}, {2, false}, {4, false}, {5, true}, {6, true}}, 2, 1, true},
 		{"the end of a frame is missing", []one{{1, false}, {2, false}, {4, false}, {5, true}}, 0, 1, false},
 		{"a whole frame is missing", []one{{1, true}, {4, false}, {5, true}, {6, false}, {7, true}}, 2, 2, true},
-		{"late after all", []one{{1, false}, {3, true}, {2, false}, {4, true}}, 1, 0, true},
-		{"not ended yet", []one{{1, true}, {2, false}}, 1, 0, false},
+		{"out of order", []one{{1, false}, {3, true}, {2, false}, {4, true}}, 1, 0, true},
+		{"a frame that has not ended", []one{{1, true}, {2, false}}, 1, 0, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,18 +50,18 @@ func TestStreamCounts(t *testing.T) {
 
 // rtpPacket returns an RTP packet of payload type 96 with a stamp.
 func rtpPacket(ssrc uint32, number uint16, marker bool, sent, begun time.Time) []byte {
-	packet := make([]byte, rtpHeader+payload.DescriptorSize+stampBytes)
+	packet := make([]byte, mediasocket.RTPHeader+payload.DescriptorSize+stampBytes)
 	packet[0], packet[1] = 2<<6, 96
 	if marker {
 		packet[1] |= 0x80
 	}
 	binary.BigEndian.PutUint16(packet[2:], number)
 	binary.BigEndian.PutUint32(packet[8:], ssrc)
-	writeStamp(packet[rtpHeader:], sent, begun)
+	writeStamp(packet[mediasocket.RTPHeader:], sent, begun)
 	return packet
 }
 
-func TestReceptionTakesTimes(t *testing.T) {
+func TestReceptionMeasuresTimes(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
 	r := newReception(2)
@@ -97,11 +98,11 @@ func TestReceptionTakesTimes(t *testing.T) {
 	r.observe(rtpPacket(7, 4, true, at(0), at(0)), at(1))
 	r.decrypted(rtpPacket(7, 4, true, at(0), at(0)))
 	if packet, _ := r.times(); packet.Count() != 4 {
-		t.Errorf("%d times were taken, want no more while that is off", packet.Count())
+		t.Errorf("%d times were measured, want none while timing is off", packet.Count())
 	}
 }
 
-func TestObservingAllocatesNothing(t *testing.T) {
+func TestObserveAllocations(t *testing.T) {
 	r := newReception(1)
 	r.expect(96)
 	packet, now := rtpPacket(7, 0, true, time.Time{}, time.Time{}), time.Now()
@@ -121,7 +122,7 @@ func FuzzReception(f *testing.F) {
 		r := newReception(1)
 		r.expect(96)
 		r.time(true)
-		if isMedia(packet) && r.observe(packet, time.Now()) {
+		if mediasocket.IsMedia(packet) && r.observe(packet, time.Now()) {
 			r.decrypted(packet)
 			if got := r.sum(); got.packets != 1 || got.streams != 1 {
 				t.Errorf("one packet counts as %+v", got)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/test/exposition"
 	"github.com/volsfu/volsfu/test/testbed"
 )
@@ -19,9 +20,9 @@ type rig struct {
 	load       Load
 	publishers []*publisher
 	receivers  []receiver
-	// seen is set for each receiver that observes frames; the others count packets only.
+	// seen is set for each receiver that observes frames. Other receivers count packets only.
 	seen    []bool
-	sockets []*socket
+	sockets []*mediasocket.Socket
 	members []*member
 
 	window window
@@ -116,7 +117,7 @@ func awaitError(ctx context.Context, what string, condition func() (bool, error)
 	return errors.Join(failed, err)
 }
 
-// publish starts all publishers. stop ends them and waits until their current frames are sent.
+// publish starts all publishers. stop ends the publishers and waits until their current frames are sent.
 func (r *rig) publish(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -158,7 +159,7 @@ func (r *rig) prime(ctx context.Context) error {
 	return err
 }
 
-// countOnly makes all receivers except the first count and drop media in the kernel: one receiver that observes frames
+// countOnly makes all receivers except the first count and drop media in the kernel. One receiver that observes frames
 // is enough.
 func (r *rig) countOnly() {
 	i := 0
@@ -171,11 +172,11 @@ func (r *rig) countOnly() {
 		}
 		i++
 	}
-	r.sockets = slices.DeleteFunc(r.sockets, func(s *socket) bool { return s.counting.Load() })
+	r.sockets = slices.DeleteFunc(r.sockets, func(s *mediasocket.Socket) bool { return s.Counting() })
 }
 
-// settleTime is the time for which frames are sent on impaired paths before anything counts, longer than the
-// measurement of round-trip times takes.
+// settleTime is the time for which frames are sent on impaired paths before anything counts. The time is longer than
+// the measurement of round-trip times.
 const settleTime = 3 * time.Second
 
 // Draining ends when nothing has arrived for quietTime, or after drainTime.
@@ -224,13 +225,13 @@ func (r *rig) sent() []uint64 {
 func (r *rig) drops() int {
 	sum := 0
 	for _, s := range r.sockets {
-		sum += dropped(s.UDPConn)
+		sum += mediasocket.Dropped(s.UDPConn)
 	}
 	return sum
 }
 
-// warmTime is the time for which frames are sent before each window. It exceeds the second for which a server keeps
-// packets by default, so the caches no longer grow.
+// warmTime is the time for which frames are sent before each window. A server keeps packets for one second by default.
+// warmTime is longer, so that the caches no longer grow.
 const warmTime = 1200 * time.Millisecond
 
 // measure publishes for warmTime and duration, and measures the latter.
@@ -240,7 +241,7 @@ func (r *rig) measure(ctx context.Context, duration time.Duration) error {
 	if err := lab.Pause(ctx, warmTime); err != nil {
 		return err
 	}
-	before, err := lookBefore(ctx, r.subject)
+	before, err := snapshotBefore(ctx, r.subject)
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (r *rig) measure(ctx context.Context, duration time.Duration) error {
 		return err
 	}
 	r.time(false)
-	after, err := lookAfter(ctx, r.subject)
+	after, err := snapshotAfter(ctx, r.subject)
 	if err != nil {
 		return err
 	}

@@ -23,16 +23,16 @@ func TestRuns(t *testing.T) {
 		*got != (Quantiles{2, 20, 200}) {
 		t.Errorf("got %v, want the median of each quantile", got)
 	}
-	// The machine's limit is 1.1 µs in all of them. Packets per send are reported in none, and hold only in some.
+	// Every run has the machine's limit of 1.1 µs. No run reports packets per send, and some runs report hold.
 	if got := runs.Figure(func(r *Result) *float64 { return r.Ceiling }); got == nil || *got != 1.1 {
 		t.Errorf("got %v, want 1.1", got)
 	}
 	if got := runs.Figure(func(r *Result) *float64 { return r.SegmentsPerSend }); got != nil {
-		t.Errorf("got %g, which no run tells", *got)
+		t.Errorf("got %g, which no run reports", *got)
 	}
 	runs[2].PacerHold = nil
 	if got := runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }); got != nil {
-		t.Errorf("got %v, which one run does not tell", got)
+		t.Errorf("got %v, which one run does not report", got)
 	}
 	if _, err := b.repeat(context.Background(), "paced", 3, Options{Load: DefaultLoad(),
 		Pacing: PacingOn}); !errors.Is(err, ErrPacing) {

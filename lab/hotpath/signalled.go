@@ -16,21 +16,21 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The names of the publications: the one that receivers subscribe to, and the one that they switch off.
+// Names of the publications: receivers subscribe to the first and switch the second off.
 const (
 	room          = "hot-path"
 	watchedName   = "watched"
 	unwatchedName = "unwatched"
 )
 
-// session is a participant that answers the server's offers and acknowledges its assignments, and requests nothing
-// else. Its run goroutine owns it.
+// session is a participant that answers the server's offers and acknowledges the server's assignments, and requests
+// nothing else. Its run goroutine owns it.
 type session struct {
 	*peer
 	part    part
 	conn    *websocket.Conn
 	running sync.WaitGroup
-	// tracks are the tracks to publish, by the line of the offer that named them; attached is closed when all are
+	// tracks are the tracks to publish, by the line of the offer that named the track. attached is closed when all are
 	// attached.
 	tracks   map[volumetric.TrackRef]*webrtc.TrackLocalStaticRTP
 	attached chan struct{}
@@ -86,7 +86,7 @@ func (s *session) greet() error {
 	return s.send(off)
 }
 
-// settle waits until the client is connected and has a line for each of its tracks.
+// settle waits until the client is connected and each of its tracks has a line.
 func (s *session) settle(ctx context.Context) error {
 	if s.part.publish {
 		select {
@@ -121,7 +121,7 @@ func (l Load) publications() []volumetric.Publication {
 	return list
 }
 
-// run reads messages until the websocket ends, and handles them.
+// run reads and processes messages until the websocket ends.
 func (s *session) run() {
 	for {
 		_, data, err := s.conn.ReadMessage()
@@ -144,7 +144,7 @@ func (s *session) run() {
 	}
 }
 
-// take handles one message.
+// take processes one message.
 func (s *session) take(m signal.Message) error {
 	switch m := m.(type) {
 	case *signal.Offer:
@@ -278,9 +278,9 @@ func (s *session) failure() error {
 	return s.err
 }
 
-// leavePatience bounds the wait for the server to close the websocket. Closing earlier could discard the leave message:
-// TCP resets a connection that is closed with messages unread, and the server would then keep the participant for a
-// resume.
+// leavePatience bounds the wait for the server to close the websocket. Closing the websocket earlier could discard the
+// leave message: TCP resets a connection that is closed with messages unread, and the server would then keep the
+// participant for a resume.
 const leavePatience = 5 * time.Second
 
 // close leaves the room and closes the connections.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -20,7 +21,7 @@ type Allocations struct {
 	// PerPacket is the bound: zero apart from other differences between two runs.
 	PerPacket float64
 	// Time is the duration of each run. Connectivity checks happen every two seconds and allocate much at once, so runs
-	// differ by one of them.
+	// differ by one check.
 	Time time.Duration
 }
 
@@ -48,9 +49,9 @@ func (a *Allocations) Run(ctx context.Context) ([]claim.Line, error) {
 	moreAllocations, morePackets := perSecond(full)
 	fewerAllocations, fewerPackets := perSecond(less)
 	lines := []claim.Line{
-		claim.AtMost("allocations per further packet", ratio(moreAllocations-fewerAllocations,
+		claim.AtMost("allocations per additional packet", ratio(moreAllocations-fewerAllocations,
 			morePackets-fewerPackets), "", a.PerPacket),
-		claim.Information("allocations per packet, those by the second included", full.Allocations, ""),
+		claim.Information("allocations per packet, including those per second", full.Allocations, ""),
 		claim.Information("allocations per second", moreAllocations, "1/s"),
 		claim.Information("packets forwarded per second", morePackets, "1/s"),
 	}
@@ -60,8 +61,8 @@ func (a *Allocations) Run(ctx context.Context) ([]claim.Line, error) {
 // Residence measures the time that packets stay in a server that uses half a core.
 type Residence struct {
 	bench
-	// Load is the initial load; its bit rate is changed until the server uses Share of a core. Runs runs are made at
-	// that rate; medians count.
+	// Load is the initial load. Its bit rate is changed until the server uses Share of a core. Runs is the number of
+	// runs at that rate; the medians count.
 	Load           Load
 	Runs           int
 	Share          float64
@@ -70,7 +71,7 @@ type Residence struct {
 
 // Name implements lab.Check.
 func (r *Residence) Name() string {
-	return fmt.Sprintf("residence time of packets in a server that takes %.0f %% of a core", 100*r.Share)
+	return fmt.Sprintf("residence time of packets in a server that uses %.0f %% of a core", 100*r.Share)
 }
 
 // busyTarget is the intended share of the machine's time if the lab's own work would exceed maxBusy before the server
@@ -109,7 +110,7 @@ func (r *Residence) measure(ctx context.Context, prefix string, pacing Pacing, b
 	if residence := runs.Quantiles(func(r *Result) *Quantiles { return r.Residence }); residence != nil {
 		lines = append(lines, r.quantiles(prefix, *residence, bounded)...)
 	} else {
-		lines = append(lines, claim.Skip(prefix+"residence time", "the server's metrics have none"))
+		lines = append(lines, claim.Skip(prefix+"residence time", "the server's metrics do not have it"))
 	}
 	lines = append(lines,
 		two(prefix+"hold by the pacer", runs.Quantiles(func(r *Result) *Quantiles { return r.PacerHold }), "µs", 1)...)
@@ -137,7 +138,7 @@ func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []claim.
 	}{{"p50", q.P50, r.P50}, {"p99", q.P99, r.P99}, {"p99.9", q.P999, r.P999}} {
 		name := prefix + "residence time, " + one.name
 		if bounded {
-			lines = append(lines, claim.AtMost(name, one.figure, "µs", microseconds(one.bound)))
+			lines = append(lines, claim.AtMost(name, one.figure, "µs", lab.Microseconds(one.bound)))
 		} else {
 			lines = append(lines, claim.Information(name, one.figure, "µs"))
 		}
@@ -170,7 +171,7 @@ func (u *Unwatched) Run(ctx context.Context) ([]claim.Line, error) {
 	limit, err := u.limit(ctx)
 	if err == nil {
 		lines = append(lines, claim.Information("the machine's limit: receive and decrypt", limit.Receive, "µs"),
-			claim.Information("the same in runs", limit.Coalesced, "µs"))
+			claim.Information("the machine's limit: receive and decrypt in runs", limit.Coalesced, "µs"))
 	}
 	return append(lines, validity("", result)...), nil
 }

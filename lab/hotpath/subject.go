@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
@@ -14,7 +15,7 @@ type subject interface {
 	name() string
 	// attach adds a client and returns when the client is connected.
 	attach(ctx context.Context, part part) (*member, error)
-	// begun reports whether receivers can be attached to the server, after the given number of tracks began to be sent.
+	// begun reports whether receivers can be attached to the server, given the number of tracks that are being sent.
 	begun(ctx context.Context, tracks int) (bool, error)
 	// counts reads the server's counters.
 	counts(ctx context.Context) (exposition.Series, error)
@@ -25,7 +26,7 @@ type subject interface {
 	close() error
 }
 
-// part describes a client. If publish is set, number is the number of its publisher.
+// part describes a client. If publish is set, number is the number of the publisher.
 type part struct {
 	load             Load
 	number           int
@@ -50,7 +51,7 @@ type member struct {
 	publisher *publisher
 	receiver  receiver
 	// socket is nil on impaired paths.
-	socket *socket
+	socket *mediasocket.Socket
 	// trace starts or stops requesting the times of the frames sent to the client; nil if the client cannot.
 	trace func(wanted bool) error
 	end   func() error
@@ -64,7 +65,7 @@ type receiver interface {
 	times() (packet, frame lab.Distribution)
 }
 
-// metricNames are a server's names of the measured metrics; empty if the server does not count them.
+// metricNames has a server's names of the measured metrics; a name is empty if the server does not count the metric.
 type metricNames struct {
 	packets, residence, hold, datagrams, sends, retransmissions, cache string
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Tracing measures, by profiles of the server's processor time, the share of frame times: first of the times of all
-// frames for the metrics, which can be left on, then with every receiver requesting its own times, whose cost grows
-// with frames and receivers. A comparison with a server without frame times would not work: the cost of a packet varies
-// by a tenth from one second to the next.
+// Tracing measures the share of frame times in profiles of the server's processor time. The first profile has the times
+// of all frames for the metrics, which operators can leave on. In the second, every receiver also requests its own
+// times, whose cost grows with frames and receivers. A comparison with a server without frame times would not work: the
+// cost of a packet varies by a tenth from one second to the next.
 type Tracing struct {
 	bench
 	Load Load
@@ -54,7 +54,7 @@ func (t *Tracing) Run(ctx context.Context) (lines []claim.Line, err error) {
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, asked := range []bool{false, true} {
-		t.progress.Say("taking a profile of %v, frame times requested by receivers: %t", t.Window, asked)
+		t.progress.Say("recording a profile of %v, frame times requested by receivers: %t", t.Window, asked)
 		if err := r.trace(asked); err != nil {
 			return lines, err
 		}
@@ -67,7 +67,7 @@ func (t *Tracing) Run(ctx context.Context) (lines []claim.Line, err error) {
 	return lines, nil
 }
 
-// profile takes a profile while frames are forwarded.
+// profile records a profile while frames are forwarded.
 func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpuprofile.Profile, err error) {
 	var taking sync.WaitGroup
 	taking.Go(func() {
@@ -81,8 +81,8 @@ func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpup
 	return taken, errors.Join(err, measured)
 }
 
-// The code that measures, reports and relays frame times. While receivers request them, nearly all websocket traffic
-// consists of them.
+// Functions and files that measure, report and relay frame times. While receivers request frame times, nearly all
+// websocket traffic consists of them.
 var (
 	tracingFiles = []string{
 		"/internal/forward/trace/frames.go", "/internal/forward/egress/tracing.go", "/internal/sfu/trace.go",

@@ -50,10 +50,10 @@ func TestNoTracingProfile(t *testing.T) {
 	lines := NewTracing(lab.Progress{}).lines(true, cpuprofile.Profile{}, Figures{PacketsLost: 1})
 	const name = "times of all frames, with reports and the kernel's stamps for every receiver: "
 	if l := line(t, lines, name+"processor time in the profile"); !l.Missed() {
-		t.Errorf("%v: expected it to be missed", l)
+		t.Errorf("%v: expected a missed target", l)
 	}
 	if l := line(t, lines, name+"packets lost"); !l.Missed() {
-		t.Errorf("%v: expected it to be missed", l)
+		t.Errorf("%v: expected a missed target", l)
 	}
 }
 

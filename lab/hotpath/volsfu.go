@@ -50,7 +50,7 @@ func (v *volsfu) counts(ctx context.Context) (exposition.Series, error) {
 	return exposition.Scrape(ctx, v.metrics)
 }
 
-// begun returns true: the server assigns announced tracks before any packet of them is sent.
+// begun returns true: the server assigns announced tracks before their first packet is sent.
 func (v *volsfu) begun(context.Context, int) (bool, error) { return true, nil }
 
 func (v *volsfu) close() error {
@@ -94,6 +94,6 @@ func (s *session) publisher() *publisher {
 			}
 		}
 	}
-	return newPublisher(s.part.load, outlets, qualities, s.socket.flush,
+	return newPublisher(s.part.load, outlets, qualities, s.socket.Flush,
 		float64(s.part.number)/float64(s.part.load.Publishers))
 }

@@ -13,7 +13,7 @@ import (
 func TestChecks(t *testing.T) {
 	checks := Checks(lab.Progress{})
 	if len(checks) != 5 {
-		t.Fatalf("there are %d checks, expected the five of the claim", len(checks))
+		t.Fatalf("there are %d checks, expected 5", len(checks))
 	}
 	for _, c := range checks {
 		for _, part := range c.(*suite.Tests).Parts {

@@ -31,7 +31,7 @@ const (
 	apart = 50 * time.Millisecond
 	// mostUncertain is the largest uncertainty of an estimated clock on a symmetric link of linkDelay.
 	mostUncertain = 100 * time.Microsecond
-	// overlap is the time that the sender runs longer than the receiver: joining takes some of it.
+	// overlap is the time for which the sender runs longer than the receiver, including the time to join.
 	overlap = 6 * time.Second
 )
 
@@ -73,8 +73,8 @@ func (a *Adding) Run(ctx context.Context) ([]claim.Line, error) {
 }
 
 // lines returns the lines of the claims about a comparison. The claim is about frames. On a busy machine, a scheduler
-// may delay a message of the clock, and with it all frames, so the 99th percentile counts and the largest value is for
-// information.
+// may delay a message of the clock and thereby all frames. Therefore the 99th percentile counts, and the largest value
+// is for information.
 func (c *comparison) lines(where string) []claim.Line {
 	if c.complete == 0 {
 		return []claim.Line{claim.AtLeast(where+": frames with every stage", 0, "", 1)}
@@ -84,27 +84,27 @@ func (c *comparison) lines(where string) []claim.Line {
 	percent := func(share float64) float64 {
 		return 100 * shares[min(int(share*float64(len(shares))), len(shares)-1)]
 	}
+	deviation := where + ": deviation of the sum of the layers from the latency, "
 	return []claim.Line{
 		claim.AtLeast(where+": frames with every stage", 100*float64(c.complete)/float64(c.frames), "%", 95),
 		claim.Information(where+": latency, median", lab.Milliseconds(c.real.Percentile(0.5)), "ms"),
-		claim.AtMost(where+": sum of the layers off the latency, 99 % of frames", percent(0.99), "%", 100*tolerance),
-		claim.Information(where+": sum of the layers off the latency, largest", percent(1), "%"),
-		claim.Information(where+": sum of the layers off the latency, 99 % of frames", micro(c.misses.Percentile(0.99)),
+		claim.AtMost(deviation+"99 % of frames", percent(0.99), "%", 100*tolerance),
+		claim.Information(deviation+"largest", percent(1), "%"),
+		claim.Information(deviation+"99 % of frames", micro(c.misses.Percentile(0.99)), "µs"),
+		claim.Information(where+": reported bound of the latency, median", micro(c.bounds.Percentile(0.5)),
 			"µs"),
-		claim.Information(where+": bound that is reported with the latency, median", micro(c.bounds.Percentile(0.5)),
-			"µs"),
-		claim.Information(where+": uncertainty that is reported with the latency, median",
+		claim.Information(where+": reported uncertainty of the latency, median",
 			micro(c.uncertainties.Percentile(0.5)), "µs"),
-		claim.Information(where+": frames whose number stands for two captures, left out", float64(c.others), ""),
-		claim.Exactly(where+": frames further off than the bound reported with them", int64(c.outside), "", 0),
-		claim.Information(where+": frames further off than the uncertainty reported with them", float64(c.uncertain),
+		claim.Information(where+": frames whose number has two captures, ignored", float64(c.others), ""),
+		claim.Exactly(where+": frames with a deviation above the reported bound", int64(c.outside), "", 0),
+		claim.Information(where+": frames with a deviation above the reported uncertainty", float64(c.uncertain),
 			""),
 	}
 }
 
-// clockLines returns the lines of the claims about the clocks on symmetric links: the uncertainty of each is small. A
-// bound cannot be small, because it covers asymmetric paths, too. The median over frames counts, because a delayed
-// thread makes single messages late.
+// clockLines returns the lines of the claims about the clocks on symmetric links: the uncertainty of each clock is
+// small. A bound cannot be small, because a bound also covers asymmetric paths. The median over frames counts, because
+// a delayed thread delays single messages.
 func (c *comparison) clockLines(where string) (lines []claim.Line) {
 	if c.complete == 0 {
 		return nil
@@ -135,7 +135,8 @@ func findPrograms() (p programs, err error) {
 // peer starts volpeer on a host.
 type peer func(host string, arguments ...string) *exec.Cmd
 
-// onOneMachine makes the peers estimate their clocks although all are the same, so that there is an estimate to check.
+// onOneMachine makes the peers estimate their clocks although all peers have the same clock, so that there is an
+// estimate to check.
 func (a *Adding) onOneMachine(ctx context.Context, p programs) (c *comparison, err error) {
 	server, err := lab.StartServer(ctx, p.volsfu)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 type Residence struct {
 	Progress lab.Progress
 	Plan     conversation.Plan
-	// Rates are tried from the highest on, in frames per second, until one is carried, each for Length.
+	// Rates are tried in the order from the highest, in frames per second, until one rate is carried. Each is tried for
+	// Length.
 	Rates  []float64
 	Length time.Duration
 }
@@ -45,8 +46,8 @@ func (r *Residence) Run(ctx context.Context) ([]claim.Line, error) {
 			return lines, fmt.Errorf("%g frames per second: %w", rate, err)
 		}
 		carried := err == nil && c.Carries()
-		lines = append(lines, claim.Information(fmt.Sprintf("%g frames per second: frames that came to all receivers",
-			rate), share(c), "%"))
+		lines = append(lines, claim.Information(
+			fmt.Sprintf("%g frames per second: frames that arrived at all receivers", rate), share(c), "%"))
 		if carried {
 			return append(append(lines, r.highest(rate)), stayed(c, rate)...), nil
 		}
@@ -54,14 +55,14 @@ func (r *Residence) Run(ctx context.Context) ([]claim.Line, error) {
 	return append(lines, r.highest(0)), nil
 }
 
-// highest returns the line of the highest rate that is carried, 0 without one. In that case the server or the machine
-// does not reach the state of the other lines.
+// highest returns the line of the highest rate that the server carries, 0 if it carries none. Then the server or the
+// machine does not reach the state of the other lines.
 func (r *Residence) highest(rate float64) claim.Line {
-	return claim.AtLeast("highest rate that is carried, of the paper's 30", rate, "frames/s", slices.Min(r.Rates))
+	return claim.AtLeast("highest carried rate, of the paper's 30", rate, "frames/s", slices.Min(r.Rates))
 }
 
-// The bounds of a packet's residence. At 30 frames per second, the packets of a frame arrive within 0.47 of its
-// interval, 16 ms: half of them may stay for a thirtieth of that, and one in a hundred for a half.
+// The bounds of a packet's residence. At 30 frames per second, the packets of a frame arrive within 0.47 of the frame
+// interval, 16 ms. Half of the packets may stay for a thirtieth of that time, and one in a hundred for half of it.
 const (
 	residenceP50 = 500 * time.Microsecond
 	residenceP99 = 8 * time.Millisecond
@@ -101,9 +102,9 @@ func stayed(c *conversation.Conversation, rate float64) []claim.Line {
 	lines := []claim.Line{
 		claim.Information(fmt.Sprintf("content to the server at that rate (paper: %d), and to each receiver",
 			paperMegabits), megabits(rate), "Mbit/s"),
-		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p50",
+		claim.AtMost("residence of a packet in the server without the pacer's hold, p50",
 			ms(exposition.Quantile(c.Residence, 0.5)), "ms", ms(residenceP50)),
-		claim.AtMost("residence of a packet in the server, less what the pacer holds it, p99",
+		claim.AtMost("residence of a packet in the server without the pacer's hold, p99",
 			ms(exposition.Quantile(c.Residence, 0.99)), "ms", ms(residenceP99)),
 	}
 	for _, d := range []struct {
@@ -117,5 +118,5 @@ func stayed(c *conversation.Conversation, rate float64) []claim.Line {
 		lines = append(lines, claim.Information(d.name+", p50", ms(d.of.Percentile(0.5)), "ms"),
 			claim.Information(d.name+", p99", ms(d.of.Percentile(0.99)), "ms"))
 	}
-	return append(lines, claim.Information("the processors were busy", 100*c.Busy, "%"))
+	return append(lines, claim.Information("machine busy", 100*c.Busy, "%"))
 }

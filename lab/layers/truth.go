@@ -11,17 +11,17 @@ import (
 // known offsets. The times of capture and display are known exactly from the records of sender and receiver by their
 // own clocks.
 type comparison struct {
-	// frames counts the receiver's records with an end, complete those of them with every stage, and unknown those
+	// frames counts the receiver's records with an end. complete counts those with every stage, and unknown those
 	// without a record of the sender.
 	frames, complete, unknown int
 	// others counts frames whose number the sender also used for another capture. Their stamps differ by the sender's
-	// own clock, so that they cannot be compared.
+	// own clock and cannot be compared.
 	others int
-	// outside counts frames whose layers are further off than the reported bound, and uncertain those further off than
-	// the uncertainty.
+	// outside counts frames whose layers deviate by more than the reported bound, and uncertain frames whose layers
+	// deviate by more than the uncertainty.
 	outside, uncertain int
-	// shares are the shares of the latency by which the layers are off, and misses the times. bounds and uncertainties
-	// are those of the latencies, clocks the uncertainties of hosts' clocks.
+	// shares has the deviations of the layers as shares of the latency, misses as times. bounds and uncertainties
+	// belong to the latencies, clocks has the uncertainties of the hosts' clocks.
 	shares                              []float64
 	misses, bounds, uncertainties, real lab.Distribution
 	clocks                              map[frametimes.Host]*lab.Distribution
@@ -74,7 +74,7 @@ func compare(records []frametimes.Record, captures map[frametimes.Key]frametimes
 		for host, d := range c.clocks {
 			d.Add(r.Clocks[host].Uncertainty)
 		}
-		// Stamps are sent in microseconds with nanoseconds after them.
+		// Stamps are sent in microseconds, followed by nanoseconds.
 		if miss > bound+rounding {
 			c.outside++
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// told returns a frame's records of receiver and sender: every stage takes a millisecond. The sender's clock is ahead,
-// and its estimate is off by miss.
+// told returns a frame's records of receiver and sender. Every stage takes one millisecond. The sender's clock is
+// ahead, and its estimate deviates by miss.
 func told(frame int64, ahead, miss, bound time.Duration) (received, sent frametimes.Record) {
 	captured := time.Unix(1_800_000_000, 0).Add(time.Duration(frame) * 33 * time.Millisecond)
 	for _, r := range []*frametimes.Record{&received, &sent} {
@@ -61,24 +61,25 @@ func TestCompare(t *testing.T) {
 		t.Errorf("the latency is %v, expected %v", got, latency)
 	}
 	if got := c.misses.Max(); got != 400*time.Microsecond {
-		t.Errorf("the layers are off by %v, expected 400 µs", got)
+		t.Errorf("the layers deviate by %v, expected 400 µs", got)
 	}
 	lines := c.lines("here")
 	for name, met := range map[string]bool{
-		"here: frames with every stage": false, "here: sum of the layers off the latency, 99 % of frames": false,
-		"here: frames further off than the bound reported with them": false,
+		"here: frames with every stage":                                             false,
+		"here: deviation of the sum of the layers from the latency, 99 % of frames": false,
+		"here: frames with a deviation above the reported bound":                    false,
 	} {
 		i := slices.IndexFunc(lines, func(l claim.Line) bool { return l.Name == name && l.Target != "" })
 		if i < 0 || lines[i].Met != met {
-			t.Errorf("%s: lines are %v, expected one that is met: %v", name, lines, met)
+			t.Errorf("%s: lines are %v, expected one line that is met: %v", name, lines, met)
 		}
 	}
 	if none := (&comparison{}).lines("here"); len(none) != 1 || none[0].Met {
-		t.Errorf("nothing compared gives %v, expected a target that is missed", none)
+		t.Errorf("an empty comparison has %v, expected a missed target", none)
 	}
 }
 
-// TestUncertainty: the uncertainty of each clock is judged separately, and frames that are further off are counted.
+// TestUncertainty: the uncertainty of each clock is judged separately, and frames with a larger deviation are counted.
 func TestUncertainty(t *testing.T) {
 	var records []frametimes.Record
 	captures := make(map[frametimes.Key]frametimes.Record)
@@ -92,8 +93,8 @@ func TestUncertainty(t *testing.T) {
 	records[2].Clocks[frametimes.Receiver].Uncertainty = 70 * time.Microsecond
 	c := compare(records, captures, 50*time.Millisecond, 0)
 	if c.uncertain != 1 || c.outside != 0 {
-		t.Errorf("%d frames off by more than the uncertainty and %d than the bound, expected 1 and none", c.uncertain,
-			c.outside)
+		t.Errorf("%d frames deviate by more than the uncertainty and %d by more than the bound, expected 1 and none",
+			c.uncertain, c.outside)
 	}
 	if lines := c.clockLines("here"); len(lines) != 4 || lines[0].Figure != 40 || lines[2].Figure != 70 ||
 		lines[0].Missed() || lines[2].Missed() {
@@ -101,10 +102,10 @@ func TestUncertainty(t *testing.T) {
 	}
 	c.clocks[frametimes.Receiver].Add(time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond)
 	if lines := c.clockLines("here"); lines[0].Missed() || !lines[2].Missed() {
-		t.Errorf("lines are %v, expected that of the receiver's clock to miss its target", lines)
+		t.Errorf("lines are %v, expected that the line of the receiver's clock misses its target", lines)
 	}
 	if lines := (&comparison{}).clockLines("here"); len(lines) != 0 {
-		t.Errorf("nothing compared gives %v", lines)
+		t.Errorf("an empty comparison has %v", lines)
 	}
 }
 
@@ -118,7 +119,7 @@ func TestCompareExactly(t *testing.T) {
 		}
 	}
 	if c.misses.Max() != 0 {
-		t.Errorf("off by %v", c.misses.Max())
+		t.Errorf("deviation of %v", c.misses.Max())
 	}
 }
 
@@ -130,13 +131,13 @@ func TestSettled(t *testing.T) {
 	}
 	kept := settled(records)
 	if len(kept) == 0 || kept[0].Frame != 31 || kept[len(kept)-1].Frame != 68 {
-		t.Errorf("%d records are left, expected those but of the first and last second", len(kept))
+		t.Errorf("%d records are left, expected all but those of the first and last second", len(kept))
 	}
 }
 
-// TestStayed: residence is the server's histogram, hold and Frame(L) are the first receiver's, and the distribution is
-// to all receivers.
-func TestStayed(t *testing.T) {
+// TestStayedLines: residence is the server's histogram. hold and Frame(L) belong to the first receiver, and the
+// distribution covers all receivers.
+func TestStayedLines(t *testing.T) {
 	c := &conversation.Conversation{
 		Due: 4, Sent: 4, Others: []int{3}, Busy: 0.5, Residence: []exposition.Bucket{{Bound: 2 * time.Millisecond,
 			Count: 10}},
@@ -148,21 +149,21 @@ func TestStayed(t *testing.T) {
 		c.Records = append(c.Records, r)
 	}
 	if got := share(c); got != 87.5 {
-		t.Errorf("%g %% came, expected 7 of 8", got)
+		t.Errorf("%g %% arrived, expected 7 of 8", got)
 	}
 	if share(nil) != 0 || share(&conversation.Conversation{}) != 0 {
-		t.Error("nothing sent arrives")
+		t.Error("a share is reported without sent frames")
 	}
 	lines := stayed(c, 30)
 	for name, want := range map[string]float64{
-		"content to the server": 932.736, "less what the pacer holds it, p50": 1,
+		"content to the server": 932.736, "without the pacer's hold, p50": 1,
 		"first packet out, p50": float64(frametimes.ServerFirstOut - frametimes.ServerFirstIn),
 		"last receiver, p50":    20, "last receiver, p99": 25,
 		"Frame(L) to the first receiver, p99": float64(frametimes.LastReceived - frametimes.FirstSent),
 	} {
 		i := slices.IndexFunc(lines, func(l claim.Line) bool { return strings.Contains(l.Name, name) })
 		if i < 0 || math.Abs(lines[i].Figure-want) > 1e-6 {
-			t.Errorf("%s: lines are %v, expected one of %g", name, lines, want)
+			t.Errorf("%s: lines are %v, expected one line of %g", name, lines, want)
 		}
 	}
 }

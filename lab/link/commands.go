@@ -159,7 +159,7 @@ A trace and a schedule of the link end.`,
 }
 
 func newRestart() *cobra.Command {
-	return newOrder("restart", "Begin the traces, schedules and statistics of a network again",
+	return newOrder("restart", "Restart the traces, schedules and statistics of a network",
 		(*service.Client).Restart)
 }
 
@@ -167,7 +167,7 @@ func newDown() *cobra.Command {
 	return newOrder("down", "End a network, and the commands on its hosts", (*service.Client).End)
 }
 
-// newOrder returns a command that gives a network an order.
+// newOrder returns a command that sends an order to a network.
 func newOrder(use, short string, order func(*service.Client) error) *cobra.Command {
 	var name string
 	cmd := &cobra.Command{

@@ -1,5 +1,6 @@
-// Package link implements vollab link: it starts emulated networks, runs commands on their hosts, and changes running
-// networks. A network belongs to the process that started it. Other processes reach it through package service.
+// Package link implements vollab link: the command starts emulated networks, runs commands on their hosts, and changes
+// running networks. A network belongs to the process that started it. Other processes reach the network through package
+// service.
 package link
 
 import (
@@ -21,10 +22,11 @@ import (
 	"github.com/volsfu/volsfu/lab/topology/service"
 )
 
-// errLate says that a network was too late for valid measurements.
+// errLate is returned if a network was too late for valid measurements.
 var errLate = errors.New("the run is not valid")
 
-// ExitStatus is the exit status of a command that was run for the user. It is passed on without a message.
+// ExitStatus is the exit status of a command that was run for the user. vollab exits with the same status, without a
+// message.
 type ExitStatus int
 
 // Error implements error.
@@ -104,7 +106,7 @@ func up(ctx context.Context, out io.Writer, file, name string, seed uint64) (err
 	if err != nil {
 		return errors.Join(err, n.Close())
 	}
-	// A waiting client gets the end after everything is removed.
+	// A waiting client is answered after everything is removed.
 	defer func() { err = errors.Join(err, n.Close(), s.Close()) }()
 	d, err := service.Find(name)
 	if err != nil {
@@ -119,7 +121,7 @@ func up(ctx context.Context, out io.Writer, file, name string, seed uint64) (err
 	return nil
 }
 
-// readyLine is the line of up that says that the network is ready.
+// readyLine is the line with which up reports that the network is ready.
 const readyLine = "network %s is up"
 
 // detachUp starts another process with the network, and returns once the network is ready.
@@ -170,8 +172,8 @@ func newRun() *cobra.Command {
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "run FILE -- COMMAND [ARGUMENT...]",
-		Short: "Start the network of a file for as long as a command takes",
-		Long: `Start the network of a file for as long as a command takes, and report at its end the
+		Short: "Start the network of a file while a command runs",
+		Long: `Start the network of a file, run a command, and report at the end of the command the
 statistics of packets and whether the network was in time.
 
 The command runs on a host of the network, or on this machine, where it may run other commands on the hosts with vollab
@@ -232,8 +234,8 @@ func writeStatistics(console io.Writer, n *topology.Network, file string) (err e
 	return summary.WriteJSON(out)
 }
 
-// foreground runs a command that has the terminal, until it ends. It kills the command if ended is closed before. The
-// command's status becomes an ExitStatus.
+// foreground runs a command that has the terminal, until the command ends. If ended is closed earlier, foreground kills
+// the command. The command's status becomes an ExitStatus.
 func foreground(cmd *cobra.Command, command *exec.Cmd, ended <-chan struct{}) error {
 	command.Stdin, command.Stdout, command.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	// An interruption from the terminal reaches the command, too; the command's reaction counts.

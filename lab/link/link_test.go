@@ -35,12 +35,13 @@ func run(t *testing.T, arguments ...string) (string, error) {
 	return out.String(), err
 }
 
-// linkFile writes a topology of two hosts in the test's own folder, which also has the sockets.
+// linkFile writes a topology of two hosts into the test's folder. The network's sockets are in the same folder.
 func linkFile(t *testing.T) string {
 	t.Helper()
 	t.Setenv(service.FolderVariable, t.TempDir())
 	name := filepath.Join(t.TempDir(), "net.yaml")
-	text := "hosts: {a: {clock_offset: 5ms}, b: }\nlinks: {wire: {both: {delay: 1ms}}}\npaths: [{from: a, to: b, through: [wire]}]\n"
+	text := "hosts: {a: {clock_offset: 5ms}, b: }\nlinks: {wire: {both: {delay: 1ms}}}\n" +
+		"paths: [{from: a, to: b, through: [wire]}]\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestLinkExamples(t *testing.T) {
 	examples := regexp.MustCompile("(?ms)^(?:```yaml|cat >net.yaml <<'END')\n(.*?)^(?:```|END)$").FindAllSubmatch(page,
 		-1)
 	if len(examples) != 2 {
-		t.Fatalf("%d examples, expected 2: does the test still see them?", len(examples))
+		t.Fatalf("%d examples, expected 2", len(examples))
 	}
 	for i, example := range examples {
 		name := filepath.Join(folder, fmt.Sprint(i, ".yaml"))

@@ -1,6 +1,6 @@
-// Package movement has the positions of people in an experiment and derives the quality of tiles from them: as in
-// VR2Gather, the tile closest to the viewer has the highest quality, and all others the lowest. Paths come from files,
-// and decisions are made before a run. All functions are pure except for reading and writing.
+// Package movement has the positions of people in an experiment and derives the quality of tiles from the positions: as
+// in VR2Gather, the tile closest to the viewer has the highest quality, and all others have the lowest. Paths are read
+// from files, and decisions are made before a run. All functions are pure except for reading and writing.
 package movement
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ErrPath is the error of invalid paths; its message has the reason.
+// ErrPath is returned for invalid paths. The wrapping error has the reason.
 var ErrPath = errors.New("invalid path")
 
 // Stand is the position of a person at a time.
@@ -120,13 +120,13 @@ func (p Path) At(t time.Duration) Stand {
 	return Stand{t, mix(a.X, b.X), mix(a.Y, b.Y), mix(a.Z, b.Z), a.Yaw + part*math.Remainder(b.Yaw-a.Yaw, 2*math.Pi)}
 }
 
-// Circle returns the path of a person who walks round the origin, one turn per period, and looks at the middle. Phase
-// is the start, in turns; two people half a turn apart circle each other.
+// Circle returns the path of a person who walks round the origin, one turn per period, and looks at the origin. Phase
+// is the start, in turns. Two people half a turn apart circle each other.
 func Circle(radius, turn, phase float64, length, step time.Duration) Path {
 	var path Path
 	for at := time.Duration(0); at <= length; at += step {
 		angle := 2 * math.Pi * (phase + at.Seconds()/turn)
-		// The front of a figure is towards +z: it looks at the middle if it has turned by half a turn more than its
+		// The front of a figure is towards +z. The figure looks at the origin if its turn is half a turn more than its
 		// position.
 		path = append(path, Stand{At: at, X: radius * math.Sin(angle), Z: radius * math.Cos(angle),
 			Yaw: math.Remainder(angle+math.Pi, 2*math.Pi)})
@@ -155,8 +155,9 @@ func Closest(viewer, object Stand, tiles []volumetric.Tile) int {
 	return best
 }
 
-// Decisions returns the decisions of a viewer of an object: at first, and whenever another tile has become the closest,
-// checked after each step. The closest tile has the highest quality and all others the lowest.
+// Decisions returns the decisions of a viewer of an object: the first at the beginning, and one whenever another tile
+// has become the closest, checked after each step. The closest tile has the highest quality and all others have the
+// lowest.
 func Decisions(viewer, object Path, tiles []volumetric.Tile, qualities int, length,
 	step time.Duration) []carriage.Decision {
 	var list []carriage.Decision

@@ -95,7 +95,7 @@ func TestClosest(t *testing.T) {
 		{"behind", Stand{Z: -3}, Stand{}, 2},
 		{"to the left", Stand{X: -3}, Stand{}, 3},
 		{"the object has moved", Stand{}, Stand{Z: -3}, 0},
-		// The object is turned to the left, and its front is towards +x.
+		// The object is turned to the left: its front is towards +x.
 		{"the object has turned to the viewer", Stand{X: 3}, Stand{Yaw: quarter}, 0},
 		{"the object has turned away", Stand{Z: 3}, Stand{Yaw: math.Pi}, 2},
 	} {
@@ -105,8 +105,8 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-// TestDecisions makes a viewer walk once around a standing object: each tile is the closest once, and the first one
-// again.
+// TestDecisions makes a viewer walk once around a standing object. Each tile is the closest once, and the first tile
+// again at the end.
 func TestDecisions(t *testing.T) {
 	viewer := Circle(3, 8, 0, 8*time.Second, 50*time.Millisecond)
 	var got []int

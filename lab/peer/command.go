@@ -51,10 +51,10 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "peer",
 		Short: "Run one end of a transport: its server, or a client that publishes, watches, or both",
-		Long: "Run one end of a transport as a process of its own, so that its processor time can be measured and " +
-			"it can run in a network namespace.\n" +
-			"It writes its address and the arrival of the first frame in lines of JSON to standard error. It prints " +
-			"its results at the end of its time, or on SIGINT and SIGTERM.",
+		Long: "Run one end of a transport as a separate process, so that its processor time can be measured and " +
+			"the process can run in a network namespace.\n" +
+			"The peer reports its address and the arrival of the first frame as lines of JSON on standard error. At " +
+			"the end of its time, or on SIGINT and SIGTERM, the peer prints its results.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -67,36 +67,37 @@ func Command() *cobra.Command {
 	p.sourceFlags(f)
 	p.watchFlags(f)
 	f.Float64Var(&p.seconds, "seconds", 0,
-		"end after so many seconds, counted from the connection to the other end; 0 goes on until interrupted")
+		"seconds after the connection to the other end at which the peer ends; 0 means at an interruption")
 	f.StringVar(&p.Records, "records", "",
-		"file for a record of every frame with the times of its stages, as JSON lines; it must not exist yet")
-	f.StringVar(&p.summary, "summary", "", "file for what was measured, as one JSON object; without, standard output")
+		"new file for the times of the stages of every frame, as JSON lines")
+	f.StringVar(&p.summary, "summary", "", "file for the results, as one JSON object; empty means standard output")
 	return cmd
 }
 
 // endFlags select the end and the transport.
 func (p *flags) endFlags(f *pflag.FlagSet) {
-	f.StringVar((*string)(&p.End.Transport), "transport", "", "how frames travel: "+baseline.Names())
+	f.StringVar((*string)(&p.End.Transport), "transport", "", "transport of frames: "+baseline.Names())
 	f.StringVar((*string)(&p.End.Role), "role", string(p.End.Role),
 		"server, publish, watch, or both: publish and watch at the same time")
 	f.StringVar(&p.End.Name, "name", p.End.Name, "this peer's name")
-	f.StringVar(&p.End.Watched, "watched", p.End.Watched, "name of the peer that is watched")
+	f.StringVar(&p.End.Watched, "watched", p.End.Watched, "name of the watched peer")
 	f.StringVar(&p.End.Listen, "listen", "",
-		"HOST:PORT to listen on, for servers, and without a server for the publisher (udp-chunks: the watcher)")
+		"HOST:PORT on which a server listens; without a server, the publisher listens (udp-chunks: the watcher)")
 	f.StringVar(&p.End.Connect, "connect", "",
-		"HOST:PORT of the server, or without a server of the other peer; the peer waits for it")
-	f.StringVar(&p.End.Congestion, "congestion", "", "TCP's congestion control, such as cubic; without, the system's")
+		"HOST:PORT of the server or, without a server, of the other peer; the peer waits until it can connect")
+	f.StringVar(&p.End.Congestion, "congestion", "", "TCP's congestion control, for instance cubic; empty means the "+
+		"system's default")
 	f.DurationVar(&p.End.Gap, "gap", p.End.Gap, "udp-chunks: time between two packets, 0 for none")
 	f.DurationVar(&p.End.Segment, "segment", 0, "dash: length of segments; 0 is one frame")
-	f.Var(rate{&p.End.Min}, "min-bitrate", "pion: what is estimated at least, and at first")
-	f.Var(rate{&p.End.Max}, "max-bitrate", "pion: what is estimated at most")
+	f.Var(rate{&p.End.Min}, "min-bitrate", "pion: smallest estimate, which is also the initial one")
+	f.Var(rate{&p.End.Max}, "max-bitrate", "pion: largest estimate")
 	f.BoolVar(&p.End.Adapt, "adapt", false,
 		"estimates select qualities: with pion at the publisher, for all tiles; with volsfu in the server, for this "+
 			"watcher; otherwise --quality and --decisions select them")
 	f.StringVar((*string)(&p.End.Suppression), "suppression", string(p.End.Suppression),
-		"volsfu's server: requests to publishers, warm, neighbours or strict")
+		"volsfu's server: policy for requests to publishers: warm, neighbours or strict")
 	f.StringVar((*string)(&p.End.Pacing), "pacing", string(p.End.Pacing),
-		"volsfu's server: how frames are spread to receivers, spread:PART of the frame interval, spread:DURATION, "+
+		"volsfu's server: pacing of frames to receivers: spread:PART of the frame interval, spread:DURATION, "+
 			"burst5ms or off")
 	f.Float64Var(&p.End.Spread, "spread", 0,
 		"volsfu's publisher: part of the frame interval over which a frame is sent; 0 is the SDK's default")
@@ -105,54 +106,56 @@ func (p *flags) endFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.End.Secret, "secret", p.End.Secret,
 		"volsfu: key of the tokens with which peers join, 32 bytes or more, the same for all peers")
 	f.IntVar(&p.End.QueueFrames, "receiver-queue", p.End.QueueFrames,
-		"servers of reflector and websocket: frames that wait for each receiver; more are dropped")
+		"servers of reflector and websocket: number of frames queued for each receiver; further frames are dropped")
 }
 
 // sourceFlags select the published content.
 func (p *flags) sourceFlags(f *pflag.FlagSet) {
 	f.StringVar(&p.Frames, "frames", "",
-		"publish frames of a file that vollab prepare, or volpeer record --content encoded, has made; empty encodes "+
-			"live as the flags below say")
+		"file of frames to publish, from vollab prepare or volpeer record --content encoded; empty means live "+
+			"encoding of --source")
 	materialFlags(f, &p.Material)
 	f.Float64Var(&p.Publish.FPS, "fps", p.Publish.FPS, "captures per second")
 	f.IntVar(&p.Publish.EncoderQueue, "encoder-queue", p.Publish.EncoderQueue,
-		"captures that wait for the encoder; of one more the oldest is dropped")
+		"number of captures that wait for the encoder; beyond that, the oldest is dropped")
 	f.IntVar(&p.Publish.SendQueue, "send-queue", p.Publish.SendQueue,
-		"frames of each tile and quality that wait for the transport; of one more the oldest is dropped")
-	f.IntVar(&p.Workers, "workers", 0, "tiles encoded, and tiles decoded, at the same time; 0 is one per processor")
+		"number of frames of each tile and quality that wait for the transport; beyond that, the oldest is dropped")
+	f.IntVar(&p.Workers, "workers", 0, "number of tiles encoded or decoded at the same time; 0 means one per "+
+		"processor")
 }
 
 // materialFlags select the captured content and its encoding.
 func materialFlags(f *pflag.FlagSet, m *carriage.Material) {
 	f.StringVar(&m.Source, "source", m.Source,
-		"where clouds come from, as for volpeer publish: synthetic, ply:DIR, glb:FILE, rgbd:DIR, replay:FILE, …")
-	f.IntVar(&m.Points, "points", m.Points, "points of each cloud at most, sampled evenly; 0 takes all")
-	f.IntVar(&m.Seed, "seed", 0, "what is random about the source")
+		"source of the clouds, as for volpeer publish: synthetic, ply:DIR, glb:FILE, rgbd:DIR, replay:FILE, …")
+	f.IntVar(&m.Points, "points", m.Points, "largest number of points per cloud, sampled evenly; 0 means no limit")
+	f.IntVar(&m.Seed, "seed", 0, "seed of the source")
 	f.StringVar(&m.Tiling, "tiling", m.Tiling,
-		"how clouds are cut into tiles, as for volpeer publish: direction, cameras, octants, kmeans")
+		"partition of clouds into tiles, as for volpeer publish: direction, cameras, octants, kmeans")
 	f.IntVar(&m.Tiles, "tiles", m.Tiles, "number of tiles; 1, 2, 4, 9 or 15 by direction")
 	f.StringVar(&m.Qualities, "qualities", m.Qualities,
 		"qualities as for volpeer publish: NAME=SIZE[:BITS[:SPEED]],… with SIZE as points (40000) or a share (25%)")
 	f.StringVar(&m.Codec, "codec", m.Codec,
-		"draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K codes in K parts on as many threads")
-	f.BoolVar(&m.NoColors, "no-colors", false, "leave colours out")
+		"draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K encodes K parts on K threads")
+	f.BoolVar(&m.NoColors, "no-colors", false, "encode without colours")
 }
 
 // watchFlags configure the handling of received frames.
 func (p *flags) watchFlags(f *pflag.FlagSet) {
-	f.IntVar(&p.End.Tiles, "watched-tiles", p.End.Tiles, "number of tiles of what is watched")
+	f.IntVar(&p.End.Tiles, "watched-tiles", p.End.Tiles, "number of watched tiles")
 	f.IntVar((*int)(&p.End.Quality), "quality", int(p.End.Quality),
-		"index of the quality that all tiles are watched at first")
+		"index of the initial quality of all watched tiles")
 	f.BoolVar(&p.Watch.Decode, "decode", p.Watch.Decode,
 		"decode frames; --decode=false counts complete frames as shown")
 	f.Float64Var(&p.Watch.Display, "display", 0,
-		"pictures per second of the display that decoded frames wait for; 0 shows them at once")
+		"pictures per second of the display; decoded frames wait for the next picture; 0 means no wait")
 	f.IntVar(&p.Watch.DecoderQueue, "decoder-queue", p.Watch.DecoderQueue,
-		"frames of each tile that wait for the decoder; of one more the oldest is skipped")
+		"number of frames of each tile that wait for the decoder; beyond that, the oldest is skipped")
 	f.StringVar(&p.Decisions, "decisions", "",
 		"file with decisions on quality, CSV t_s,q0,q1,… with the time since the first frame and a quality for each "+
 			"tile")
-	f.Float64Var(&p.idle, "idle", 0, "end when nothing has come for so many seconds, once something came; 0 never does")
+	f.Float64Var(&p.idle, "idle", 0,
+		"seconds without a frame, after the first one, at which the peer ends; 0 means no limit")
 }
 
 // run runs the peer and writes its summary.

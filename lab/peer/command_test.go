@@ -26,7 +26,7 @@ func command(t *testing.T, cmd *cobra.Command, arguments ...string) ([]byte, err
 	return out.Bytes(), err
 }
 
-// TestPrepareAndPeer prepares frames, and sends them to an absent consumer of paper 002.
+// TestPrepareAndPeer prepares frames, and sends them to a missing consumer of paper 002.
 func TestPrepareAndPeer(t *testing.T) {
 	frames := filepath.Join(t.TempDir(), "frames")
 	text, err := command(t, PrepareCommand(), "--sizes", "3000", "--count", "2", "--fps", "100", "--output", frames)
@@ -66,6 +66,6 @@ func TestPeerRefuses(t *testing.T) {
 		}
 	}
 	if _, err := command(t, Command(), "--min-bitrate", "fast"); err == nil {
-		t.Errorf("expected an error as of %v", volumetric.ErrBitrate)
+		t.Errorf("expected an error that wraps %v", volumetric.ErrBitrate)
 	}
 }

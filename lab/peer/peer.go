@@ -1,7 +1,7 @@
-// Package peer runs one end of a transport with the client of package carriage around it. It implements vollab peer,
-// and experiments start it once for each host.
+// Package peer runs one end of a transport with the client of package carriage. It implements vollab peer, which
+// experiments start once for each host.
 //
-// Run owns the end that it opens; its goroutines have ended when it returns.
+// Run owns the end that it opens. Its goroutines have ended when Run returns.
 package peer
 
 import (
@@ -21,14 +21,15 @@ type Config struct {
 	End     baseline.Config
 	Publish carriage.PublishConfig
 	Watch   carriage.WatchConfig
-	// Frames is a file of prepared frames; "" encodes Material live with Workers threads, which decode, too.
+	// Frames is a file of prepared frames. Without it, Material is encoded live with Workers threads, which also
+	// decode.
 	Frames   string
 	Material carriage.Material
 	Workers  int
 	// Duration is the time of publishing and watching after the connection to the other end, or the time a server runs;
 	// 0 means until the context ends.
 	Duration time.Duration
-	// Records is a file for the times of frames, Decisions one with decisions on quality; "" means none.
+	// Records is a file for the times of frames, Decisions a file with decisions on quality; "" means none.
 	Records, Decisions string
 	// Listening, if not nil, receives the address of the listening end.
 	Listening func(address string)
@@ -40,7 +41,8 @@ func DefaultConfig() Config {
 		Material: carriage.DefaultMaterial()}
 }
 
-// Run runs until its time is over, the other end has ended, or the context ends, which is no error.
+// Run runs until its time is over, the other end has ended, or the context ends. The end of the context is not an
+// error.
 func Run(ctx context.Context, c Config) (summary *carriage.Summary, err error) {
 	listening := c.Listening
 	if listening == nil {
@@ -119,16 +121,16 @@ func (c *Config) decisions() error {
 	return nil
 }
 
-// nobody takes the frames of an end that only publishes.
-type nobody struct{}
+// sink discards the frames of an end that only publishes.
+type sink struct{}
 
 // Take implements carriage.Taker.
-func (nobody) Take(*carriage.Arrival) {}
+func (sink) Take(*carriage.Arrival) {}
 
 // run publishes and watches until both are over.
 func (c *Config) run(ctx context.Context, feed carriage.Feed, end carriage.End, records *carriage.Records,
 	summary *carriage.Summary) error {
-	var taker carriage.Taker = nobody{}
+	var taker carriage.Taker = sink{}
 	var watcher *carriage.Watcher
 	if c.End.Role.Watches() {
 		w := c.Watch
@@ -160,7 +162,7 @@ func (c *Config) run(ctx context.Context, feed carriage.Feed, end carriage.End, 
 		working.Go(func() {
 			p := c.Publish
 			if watcher == nil {
-				p.Duration = c.Duration // the default is the time of watching
+				p.Duration = c.Duration // by default the duration of the whole run
 			}
 			summary.Sent, publishErr = carriage.Publish(publishing, feed, end, p, c.End.Name, records)
 		})

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is much longer than any of these runs.
 const patience = time.Minute
 
-// prepare makes a file of frames: three captures of a few points, more of them at higher qualities. At 30 per second
-// they take 200 kbit/s, and no estimate is lower.
+// prepare makes a file of frames: three captures of a few points, with more points at higher qualities. At 30 per
+// second the frames need 200 kbit/s, and no estimate is lower.
 func prepare(t *testing.T, tiles, qualities int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "frames")
@@ -85,7 +85,7 @@ func newTrial(t *testing.T, transport baseline.Transport, frames string, tiles i
 	r := &trial{t: t, publisher: common(baseline.RolePublish, "a"), watcher: common(baseline.RoleWatch, "b")}
 	r.publisher.Frames, r.publisher.Publish.FPS = frames, 30
 	if transport == baseline.DirectTCP || transport == baseline.TCPSwitching {
-		// The publisher waits for the watcher, which ends with it.
+		// The publisher waits for the watcher, which ends together with the publisher.
 		r.publisher.Duration = 500 * time.Millisecond
 	} else {
 		r.watcher.Duration = 500 * time.Millisecond
@@ -98,7 +98,7 @@ func newTrial(t *testing.T, transport baseline.Transport, frames string, tiles i
 	return r
 }
 
-// run runs all until publisher and watcher have ended, and then ends the server.
+// run runs all peers until publisher and watcher have ended, and then ends the server.
 func (r *trial) run() {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
@@ -120,13 +120,13 @@ func (r *trial) run() {
 	default:
 		second.End.Listen, second.Listening = "127.0.0.1:0", told
 	}
-	// A publisher without an end of its own publishes as long as the watcher watches.
+	// A publisher without a duration publishes until the watcher ends.
 	publishing, watched := context.WithCancel(ctx)
 	defer watched()
 	publish := func() {
 		r.running.Go(func() {
 			if r.published, publishErr = Run(publishing, r.publisher); publishErr != nil {
-				cancel() // nobody needs to wait for it
+				cancel() // no other goroutine waits for it
 			}
 		})
 	}
@@ -164,13 +164,13 @@ func (r *trial) await(ctx context.Context, address chan string) string {
 	case a := <-address:
 		return a
 	case <-ctx.Done():
-		r.t.Fatal("nobody listens")
+		r.t.Fatal("no peer listens")
 		return ""
 	}
 }
 
-// TestTransports sends frames over every transport, decodes and shows them. Arriving frames are whole, and streams lose
-// no frame.
+// TestTransports sends frames over every transport, decodes and shows them. Arriving frames are complete, and streams
+// lose no frame.
 func TestTransports(t *testing.T) {
 	four, one := prepare(t, 4, 1), prepare(t, 1, 1)
 	for _, transport := range baseline.Transports {
@@ -197,11 +197,11 @@ func TestTransports(t *testing.T) {
 					t.Errorf("the server has received nothing: %+v", r.relayed.Server)
 				}
 			}
-			// Datagrams may be lost, and a client that is too far behind skips segments; streams deliver everything.
+			// Datagrams may be lost, and a client that is too far behind skips segments. Streams deliver every frame.
 			streams := []baseline.Transport{baseline.DirectTCP, baseline.TCPSwitching, baseline.Reflector,
 				baseline.Websocket}
 			if slices.Contains(streams, transport) && got.FramesMissing > dropped {
-				t.Errorf("%d frames are missing, only %d were dropped on the way", got.FramesMissing, dropped)
+				t.Errorf("%d frames are missing, but only %d were dropped", got.FramesMissing, dropped)
 			}
 			checkRecords(t, r, tiles)
 		})
@@ -242,7 +242,7 @@ func checkRecords(t *testing.T, r *trial, tiles int) {
 			frametimes.DecodingBegan, frametimes.Decoded, frametimes.Shown} {
 			at := got.Time(stamp)
 			if at.Before(before) || at.IsZero() {
-				t.Errorf("tile %d of frame %d: %v at %v, want it after %v", got.Track.Tile, got.Frame, stamp, at,
+				t.Errorf("tile %d of frame %d: %v at %v, want a time after %v", got.Track.Tile, got.Frame, stamp, at,
 					before)
 			}
 			before = at
@@ -253,7 +253,7 @@ func checkRecords(t *testing.T, r *trial, tiles int) {
 	}
 }
 
-// TestDecisions: two tiles change their qualities, by the means of each transport.
+// TestDecisions: two tiles change their qualities, by the mechanism of each transport.
 func TestDecisions(t *testing.T) {
 	frames := prepare(t, 2, 2)
 	decisions := filepath.Join(t.TempDir(), "decisions.csv")
@@ -266,7 +266,7 @@ func TestDecisions(t *testing.T) {
 		t.Run(string(transport), func(t *testing.T) {
 			t.Parallel()
 			r := newTrial(t, transport, frames, 2)
-			// The last decision is at 0.4 s; the remaining time is for busy machines.
+			// The last decision is at 0.4 s. The remaining time is for busy machines.
 			r.publisher.Duration, r.watcher.Duration = 0, 2500*time.Millisecond
 			r.watcher.Decisions = decisions
 			r.run()
@@ -277,11 +277,11 @@ func TestDecisions(t *testing.T) {
 				}
 			}
 			if len(r.watched.Got.Decisions) != 4 || len(list) == 0 {
-				t.Fatalf("got decisions %+v, want four, not all of them superseded", r.watched.Got.Decisions)
+				t.Fatalf("got decisions %+v, want four, with at least one not superseded", r.watched.Got.Decisions)
 			}
 			for _, d := range list {
 				if d.FirstPacket < 0 || d.Decoded < d.FirstPacket || d.Shown < d.Decoded || d.Before == d.Quality {
-					t.Errorf("got %+v, want it in force and shown", d)
+					t.Errorf("got %+v, want a decision in force and shown", d)
 				}
 			}
 		})
@@ -350,7 +350,7 @@ func (r *trial) runBoth() {
 	}
 }
 
-// TestLive encodes during capture, more frames than may wait.
+// TestLive encodes during capture, with more frames than the queue holds.
 func TestLive(t *testing.T) {
 	r := newTrial(t, baseline.DirectTCP, "", 2)
 	r.publisher.Material = carriage.Material{Source: "synthetic", Points: 2000, Tiling: "direction", Tiles: 2,
@@ -404,29 +404,29 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNothing: a watcher without frames reports that.
+// TestNothing: a watcher without frames returns ErrNothing.
 func TestNothing(t *testing.T) {
 	c := DefaultConfig()
 	c.End.Transport, c.End.Role, c.End.Listen = baseline.UDPChunks, baseline.RoleWatch, "127.0.0.1:0"
 	c.Watch.Patience = time.Millisecond
 	if _, err := Run(t.Context(), c); !errors.Is(err, carriage.ErrNothing) || !strings.Contains(err.Error(), "1ms") {
-		t.Errorf("got %v, want ErrNothing and how long was waited", err)
+		t.Errorf("got %v, want ErrNothing and the duration of the wait", err)
 	}
 }
 
-// TestAdapt selects among qualities by an estimate.
+// TestAdapt selects qualities by an estimate.
 func TestAdapt(t *testing.T) {
 	r := newTrial(t, baseline.Pion, prepare(t, 2, 2), 2)
 	r.publisher.End.Adapt = true
 	r.run()
 	if e := r.published.Sent.Estimates; len(e) == 0 || e[0].Mbps < 12 {
-		t.Errorf("got estimates %v, want some from 12.5 Mbit/s on", e)
+		t.Errorf("got estimates %v, want estimates of at least 12.5 Mbit/s", e)
 	}
 }
 
-// TestTold: the server reports the estimates of the path to a watcher, which are in the watcher's summary. The
-// publisher's estimates would be those of another path.
-func TestTold(t *testing.T) {
+// TestServerEstimates: the server reports its estimates of the path to a watcher, and the watcher's summary contains
+// them. The publisher's estimates describe another path.
+func TestServerEstimates(t *testing.T) {
 	r := newTrial(t, baseline.Volsfu, prepare(t, 2, 2), 2)
 	r.watcher.End.Adapt, r.watcher.Duration = true, 2500*time.Millisecond
 	r.run()

@@ -41,10 +41,10 @@ func Checks(options Options, progress lab.Progress) []lab.Check {
 	}
 	data := lab.TestData()
 	return []lab.Check{
-		&check{"Draco from Go: what calling it costs, copies, allocations", []part{
+		&check{"Draco from Go: the cost of calls, copies, allocations", []part{
 			coding("^TestOverhead$"),
 			holding("pkg/codec/draco", "^(TestSteadyStateDoesNotAllocate|TestAgainstReference)$",
-				"tests that hold: no allocations, the same bytes as Draco", true),
+				"tests passed: no allocations, the same bytes as Draco", true),
 		}},
 		&check{"100,000 points in 4 tiles on 2 processors; one publisher of 60,000, 30,000 and 15,000 points at 30 fps",
 			[]part{
@@ -54,26 +54,26 @@ func Checks(options Options, progress lab.Progress) []lab.Check {
 		&check{"depth and colours of a seated person at 30 fps: to a cloud, and to decoded at a watcher", []part{
 			(&path{progress: progress, data: data, seconds: sceneSeconds}).run,
 		}},
-		&check{"colours as JPEG beside exact ones that are cut to so many bits, at equal loss", []part{
+		&check{"colours as JPEG compared with quantised colours, at equal loss", []part{
 			(&colors{progress: progress, data: data, repeats: 3}).run,
 		}},
 		&check{"descriptions of 60, 25 and 15 %", []part{
 			coding("^TestDescriptions$"),
 			holding("cmd/volpeer", "^TestDescriptionsMerge$",
-				"tests that hold: watchers of some and of all descriptions", true),
+				"tests passed: watchers of some and of all descriptions", true),
 		}},
-		&check{"RealSense: the library with cameras in software and recordings; no library, others", []part{
-			holding("pkg/capture/realsense", ".", "tests that hold: cameras and recordings", false),
-			holding("pkg/capture/realsense/rs2", ".", "tests that hold: the library, none, and of other versions",
+		&check{"RealSense: the library with software cameras and recordings; a missing or other library", []part{
+			holding("pkg/capture/realsense", ".", "tests passed: cameras and recordings", false),
+			holding("pkg/capture/realsense/rs2", ".", "tests passed: the library, none, and other versions",
 				false),
-			holding("cmd/volpeer", "^TestRealSense", "tests that hold: a recording's points at a watcher, and flags",
+			holding("cmd/volpeer", "^TestRealSense", "tests passed: a recording's points at a watcher, and flags",
 				true),
 		}},
 		newEndurance(options.Endurance, progress),
 	}
 }
 
-// part measures one thing. It returns the lines it has even if an error ended the measurement early.
+// part measures one thing. Lines that exist when an error ends the measurement early are returned with the error.
 type part func(ctx context.Context) ([]claim.Line, error)
 
 // check measures parts one after the other, also after a part that fails.

@@ -17,7 +17,7 @@ import (
 func TestNumbers(t *testing.T) {
 	checks := Checks(DefaultOptions(), lab.Progress{})
 	if len(checks) != 7 {
-		t.Fatalf("there are %d checks, want the seven of the claim", len(checks))
+		t.Fatalf("there are %d checks, want 7", len(checks))
 	}
 	for i, c := range checks {
 		if c.Name() == "" {
@@ -47,7 +47,7 @@ func TestParts(t *testing.T) {
 	}}
 	lines, err := c.Run(ctx)
 	if !errors.Is(err, broken) || !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want both reasons", err)
+		t.Errorf("got %v, want the reasons of both parts", err)
 	}
 	var names []string
 	for _, l := range lines {
@@ -83,7 +83,7 @@ func TestSources(t *testing.T) {
 		"TestOverhead", "TestTiles", "TestDescriptions",
 	} {
 		if !strings.Contains(text.String(), "func "+name+"(t ") {
-			t.Errorf("there is no %s", name)
+			t.Errorf("%s is missing", name)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestWithoutSource(t *testing.T) {
 	lines, err := s.run(t.Context())
 	if err != nil || len(lines) != 1 || lines[0].Name != "tests" || !strings.Contains(lines[0].Skipped,
 		"run this command in one") {
-		t.Errorf("got %v, %v, want a line that says why not", lines, err)
+		t.Errorf("got %v, %v, want a line with the reason", lines, err)
 	}
 }
 
@@ -103,16 +103,16 @@ func TestWithoutDraco(t *testing.T) {
 	s := &sourced{name: "tests", draco: true, tests: suite.Part{Package: codingPath, Pattern: "."}}
 	lines, err := s.run(t.Context())
 	if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Skipped, "g++ is not installed") {
-		t.Errorf("got %v, %v, want a line that says what is missing", lines, err)
+		t.Errorf("got %v, %v, want a line with the missing tool", lines, err)
 	}
 }
 
-// TestProgramsAbsent: there is no volpeer beside a test program.
+// TestProgramsAbsent: the folder of a test program does not contain volpeer.
 func TestProgramsAbsent(t *testing.T) {
 	for name, p := range map[string]part{"one publisher": newSustained(lab.Progress{}).run,
 		"memory": newEndurance(1, lab.Progress{}).Run} {
 		if _, err := p(t.Context()); !errors.Is(err, lab.ErrProgram) || !strings.Contains(err.Error(), "make build") {
-			t.Errorf("%s: got %v, want ErrProgram and what to do", name, err)
+			t.Errorf("%s: got %v, want ErrProgram and the advice", name, err)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func TestDataAbsent(t *testing.T) {
 	for name, p := range map[string]part{"path": (&path{data: nowhere}).run, "colours": (&colors{data: nowhere}).run} {
 		lines, err := p(t.Context())
 		if err != nil || len(lines) != 1 || !strings.Contains(lines[0].Skipped, lab.TestDataVariable) {
-			t.Errorf("%s: got %v, %v, want it skipped, and what to set", name, lines, err)
+			t.Errorf("%s: got %v, %v, want a skipped line and the variable to set", name, lines, err)
 		}
 	}
 }

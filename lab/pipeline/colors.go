@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// minSaved is the per cent by which frames with colours as JPEG must be smaller than exact ones with the same loss, at
-// the speed of volpeer's publishers.
+// minSaved is the percentage by which frames with colours as JPEG must be smaller than frames with exact colours and
+// the same loss, at the speed of volpeer's publishers.
 const minSaved = 30
 
 // Draco's fastest and smallest speeds.
@@ -70,8 +70,8 @@ func (c *colors) run(ctx context.Context) ([]claim.Line, error) {
 	return colorLines(report.Rows), nil
 }
 
-// colorLines returns the savings of JPEG at each of its qualities, against Draco's colours with the same loss, and
-// against exact ones.
+// colorLines returns the savings of JPEG at each of its qualities, compared with Draco's colours at the same loss, and
+// with exact colours.
 func colorLines(rows []row) (lines []claim.Line) {
 	for _, speed := range []int{fastest, smallest} {
 		curve, exact := curveOf(rows, speed)
@@ -80,7 +80,7 @@ func colorLines(rows []row) (lines []claim.Line) {
 				continue
 			}
 			name := fmt.Sprintf("speed %d, JPEG of quality %d: ", speed, r.ColorQuality)
-			theirs := nothing
+			theirs := notMeasured
 			if r.Color != nil {
 				theirs = curve.at(*r.Color)
 				lines = append(lines, claim.Information(name+"colours", *r.Color, "dB"))
@@ -91,7 +91,7 @@ func colorLines(rows []row) (lines []claim.Line) {
 					minSaved))
 			} else if math.IsNaN(saved) {
 				lines = append(lines, claim.Fail(name+"fewer bytes than Draco's colours at equal loss",
-					"Draco's colours were not coded with as much loss, or as little"))
+					"Draco's colours were not coded with this loss"))
 			} else {
 				lines = append(lines, claim.Information(name+"fewer bytes than Draco's colours at equal loss", saved,
 					"%"))
@@ -105,9 +105,9 @@ func colorLines(rows []row) (lines []claim.Line) {
 // curve has sizes by loss, the highest loss first.
 type curve []struct{ decibels, bytes float64 }
 
-// curveOf returns Draco's frames at a speed, and the size of the lossless one.
+// curveOf returns Draco's frames at a speed, and the size of the lossless frame.
 func curveOf(rows []row, speed int) (c curve, exact float64) {
-	exact = nothing
+	exact = notMeasured
 	for _, r := range rows {
 		switch {
 		case r.Codec != "draco" || r.Speed != speed:
@@ -121,8 +121,8 @@ func curveOf(rows []row, speed int) (c curve, exact float64) {
 	return c, exact
 }
 
-// at returns the size at a loss between two measured ones: decibels are nearly linear in the logarithm of bytes.
-// Outside, it is NaN.
+// at returns the size at a loss between two measured losses, because decibels are nearly linear in the logarithm of
+// bytes. Outside of the measured range, at returns NaN.
 func (c curve) at(decibels float64) float64 {
 	for i := 1; i < len(c); i++ {
 		a, b := c[i-1], c[i]
@@ -132,5 +132,5 @@ func (c curve) at(decibels float64) float64 {
 		part := (decibels - a.decibels) / (b.decibels - a.decibels)
 		return a.bytes * math.Pow(b.bytes/a.bytes, part)
 	}
-	return nothing
+	return notMeasured
 }

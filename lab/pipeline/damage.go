@@ -42,15 +42,15 @@ func damage(frame []byte, random *rand.Rand) []byte {
 	return frame
 }
 
-// vandal is a participant that receives a tile of another participant's object, and publishes every frame damaged, as
-// its own.
+// vandal is a participant that receives a tile of another participant's object and publishes a damaged copy of every
+// frame.
 type vandal struct {
 	session *client.Session
 	from    volumetric.PublicationRef
 	random  *rand.Rand
 	running sync.WaitGroup
 
-	// sent counts damaged frames. It is read after the vandal has left.
+	// sent counts damaged frames. Read sent after the vandal has left.
 	sent int64
 	err  error
 }
@@ -61,7 +61,8 @@ func (v *vandal) join(ctx context.Context, url, identity string) error {
 		Publications: []volumetric.Publication{{
 			Name: objectName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
 			Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
-			FrameRate: rate, Tiles: make([]volumetric.Tile, 1), Qualities: []volumetric.QualityLevel{{Bitrate: 2_000_000}},
+			FrameRate: rate, Tiles: make([]volumetric.Tile, 1),
+			Qualities: []volumetric.QualityLevel{{Bitrate: 2_000_000}},
 		}}})
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (v *vandal) join(ctx context.Context, url, identity string) error {
 	return nil
 }
 
-// run takes frames and events until the session ends.
+// run reads frames and events until the session ends.
 func (v *vandal) run() {
 	frames, events, packets := v.session.Frames(), v.session.Events(), v.session.Packets()
 	for frames != nil || events != nil {
@@ -96,7 +97,7 @@ func (v *vandal) run() {
 	}
 }
 
-// take publishes a frame in a damaged form.
+// take publishes a damaged copy of a frame.
 func (v *vandal) take(f client.Frame) {
 	if f.Track.PublicationRef != v.from || f.Track.Tile != 0 || v.err != nil {
 		return
@@ -111,7 +112,7 @@ func (v *vandal) take(f client.Frame) {
 	}
 }
 
-// note requests the lowest quality of one tile as soon as there is one, and nothing else.
+// note requests the lowest quality of one tile as soon as a tile exists, and no other tile.
 func (v *vandal) note(e client.Event) {
 	joined, ok := e.(client.Published)
 	var tiles int

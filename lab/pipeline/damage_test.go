@@ -22,7 +22,7 @@ func TestDamage(t *testing.T) {
 	for range 1000 {
 		got := damage(slices.Clone(original), random)
 		if bytes.Equal(got, original) {
-			t.Fatal("a frame is as it was")
+			t.Fatal("a frame is unchanged")
 		}
 		if len(got) < len(original) {
 			shorter++
@@ -32,11 +32,11 @@ func TestDamage(t *testing.T) {
 		t.Errorf("%d of 1000 frames end too soon, want about a quarter", shorter)
 	}
 	if got := damage(nil, random); len(got) != 1 {
-		t.Errorf("an empty frame becomes %v, want something", got)
+		t.Errorf("an empty frame becomes %v, want bytes", got)
 	}
 }
 
-// TestVandal: a watcher gets whole frames of the publisher, and only damaged ones of the vandal.
+// TestVandal: a watcher gets complete frames of the publisher, and only damaged frames of the vandal.
 func TestVandal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -62,7 +62,7 @@ func TestVandal(t *testing.T) {
 	damaged := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: vandalName,
 		Publication: objectName}}
 	intact := volumetric.TileRef{PublicationRef: v.from}
-	err = testbed.Await(ctx, "damaged frames come, and others", func() bool {
+	err = testbed.Await(ctx, "damaged and undamaged frames arrive", func() bool {
 		return watcher.Tile(damaged).Corrupt >= 5 && watcher.Tile(intact).Frames >= 5
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func TestVandal(t *testing.T) {
 		t.Error(err)
 	}
 	if v.sent < 5 || watcher.Tile(intact).Corrupt > 0 || watcher.Tile(damaged).Frames > 0 {
-		t.Errorf("%d damaged frames were sent; got %+v of them, and %+v of others", v.sent, watcher.Tile(damaged),
-			watcher.Tile(intact))
+		t.Errorf("%d damaged frames were sent; got %+v of the damaged tile, and %+v of the other", v.sent,
+			watcher.Tile(damaged), watcher.Tile(intact))
 	}
 }

@@ -21,10 +21,10 @@ const (
 	// cent.
 	maxResident = 5
 	// maxHeap is the largest growth of the live Go heap in that time, in megabytes of 2^20 bytes. Garbage collections
-	// report it in whole megabytes, and one at a moment with little work may report one less.
+	// report the heap in whole megabytes, and a collection at a moment with little work may report one megabyte less.
 	maxHeap = 2
-	// sampleInterval is the interval of reading resident memory, and scrapeInterval that of asking the server for its
-	// heap, which takes some of its memory.
+	// sampleInterval is the interval of reading resident memory. scrapeInterval is the interval of reading the server's
+	// heap, which itself allocates memory in the server.
 	sampleInterval, scrapeInterval = time.Second, 5 * time.Second
 	// collectionInterval is the longest time between two garbage collections of the Go runtime. The memory of programs
 	// with little garbage rises and falls with this period.
@@ -60,7 +60,7 @@ func (e *endurance) Run(ctx context.Context) ([]claim.Line, error) {
 	}
 	env, err := exec.LookPath("env")
 	if err != nil {
-		return skipped(name, "there is no env to run programs with, so that they tell of garbage collections"), nil
+		return skipped(name, "the program env is missing, which sets GODEBUG to report garbage collections"), nil
 	}
 	s := &stage{env: env, begun: time.Now(), programs: p}
 	err = s.open(ctx, e.publish)
@@ -84,7 +84,7 @@ func (e *endurance) Run(ctx context.Context) ([]claim.Line, error) {
 // The identities of the participants.
 const publisherName, watcherName, vandalName = "alice", "carol", "mallory"
 
-// enduranceLines returns the figures of a watcher's tiles: the publisher's, and the damaged ones.
+// enduranceLines returns the figures of a watcher's tiles: undamaged tiles of the publisher, and damaged tiles.
 func enduranceLines(tiles []tile, damaged int64) []claim.Line {
 	var fps float64
 	var whole, undecodable, refused, decoded int64
@@ -101,10 +101,10 @@ func enduranceLines(tiles []tile, damaged int64) []claim.Line {
 	}
 	return []claim.Line{
 		claim.AtLeast("frames decoded per second and tile", fps/max(1, float64(whole)), "fps", decodedShare*rate),
-		claim.Exactly("frames undecodable that were not damaged", undecodable, "", 0),
+		claim.Exactly("undamaged frames undecodable", undecodable, "", 0),
 		claim.Information("frames damaged and sent", float64(damaged), ""),
-		claim.AtLeast("frames refused, damaged all", float64(refused), "", 1),
-		claim.Information("frames decoded although damaged", float64(decoded), ""),
+		claim.AtLeast("damaged frames rejected", float64(refused), "", 1),
+		claim.Information("damaged frames decoded", float64(decoded), ""),
 	}
 }
 
@@ -122,9 +122,9 @@ func (a *actor) lines(whole time.Duration) (lines []claim.Line) {
 	name := a.name + ": growth of resident memory"
 	switch first, last := quarters(a.resident, whole); {
 	case len(first) == 0 || len(last) == 0:
-		lines = append(lines, claim.Skip(name, "it cannot be read on this system"))
+		lines = append(lines, claim.Skip(name, "not available on this system"))
 	case quarter(whole) < collectionInterval:
-		lines = append(lines, claim.Information(name+", in too short a time to tell",
+		lines = append(lines, claim.Information(name+", in a time too short for a target",
 			100*(slices.Max(last)/slices.Max(first)-1), "%"))
 	default:
 		lines = append(lines, claim.AtMost(name, 100*(slices.Max(last)/slices.Max(first)-1), "%", maxResident))
@@ -133,11 +133,11 @@ func (a *actor) lines(whole time.Duration) (lines []claim.Line) {
 		lines = append(lines, claim.Information(a.name+": resident memory at the end",
 			a.resident[len(a.resident)-1].bytes/megabyte, "MiB"))
 	}
-	// The smallest live heap is the memory that is kept: other memory in use at a moment is temporary.
+	// The smallest live heap is the memory in permanent use. Other memory in use at a moment is temporary.
 	name = a.name + ": growth of the Go heap"
 	if first, last := quarters(a.heap(), whole); len(first) == 0 || len(last) == 0 {
 		lines = append(lines,
-			claim.Skip(name, "too few garbage collections in this time, which come every two minutes at least"))
+			claim.Skip(name, "too few garbage collections; the runtime collects at least every two minutes"))
 	} else {
 		before, after := slices.Min(first), slices.Min(last)
 		lines = append(lines, claim.AtMost(name, (after-before)/megabyte, "MiB", maxHeap),
@@ -155,8 +155,8 @@ type stage struct {
 	serving   *lab.ServerProgram
 	admin     string
 	scraped   time.Duration // time of the last scrape since the start
-	collected float64       // time of the server's last garbage collection, by its clock
-	heap      []sample      // a sample after each of them
+	collected float64       // time of the server's last garbage collection, by the server's clock
+	heap      []sample      // a sample after each collection
 	server    *actor
 	publisher *actor
 	watcher   *actor
@@ -183,7 +183,7 @@ func (s *stage) open(ctx context.Context, publish []string) error {
 func (s *stage) enter(name, identity string, command []string) (*actor, error) {
 	told := &collections{begun: s.begun}
 	arguments := append(entering(command[0], s.serving, identity), command[1:]...)
-	// The process becomes volpeer, so that its number is that of env.
+	// env executes volpeer in the same process, so that the number of the process stays the same.
 	p, err := lab.StartProgram("volpeer "+command[0], s.env, told, append([]string{"GODEBUG=gctrace=1", s.volpeer},
 		arguments...)...)
 	if err != nil {
@@ -209,7 +209,7 @@ func (s *stage) watch(ctx context.Context, duration time.Duration, progress lab.
 			return err
 		case <-ticker.C:
 			if err := s.look(ctx); err != nil {
-				// The watcher may have ended meanwhile; another failure to read memory ends it.
+				// The watcher may have ended meanwhile. Any other failure to read memory ends the watcher.
 				return errors.Join(err, s.watcher.Stop(), <-ended)
 			}
 			if time.Since(told) > time.Minute {
@@ -220,7 +220,7 @@ func (s *stage) watch(ctx context.Context, duration time.Duration, progress lab.
 	}
 }
 
-// look takes a sample of every program. On systems without resident memory to read, no program has samples.
+// look takes a sample of every program. On systems that do not report resident memory, no program has samples.
 func (s *stage) look(ctx context.Context) error {
 	at := time.Since(s.begun)
 	for _, a := range []*actor{s.server, s.publisher, s.watcher} {
@@ -239,8 +239,8 @@ func (s *stage) look(ctx context.Context) error {
 	return s.collect(at, series)
 }
 
-// collect takes a sample of the server's heap after a garbage collection. By default (GOGC=100), the next one is due
-// when the heap is twice the size that this one left.
+// collect takes a sample of the server's heap after a garbage collection. By default (GOGC=100), the next collection is
+// due when the heap is twice the size after this collection.
 func (s *stage) collect(at time.Duration, series exposition.Series) error {
 	collected, err := series.Value("go_memstats_last_gc_time_seconds")
 	next, missing := series.Value("go_memstats_next_gc_bytes")
@@ -252,7 +252,7 @@ func (s *stage) collect(at time.Duration, series exposition.Series) error {
 	return nil
 }
 
-// close ends all programs, the last one first.
+// close ends all programs in reverse order.
 func (s *stage) close() error {
 	err := s.vandal.leave()
 	if s.publisher != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// missed returns the names of lines that miss their targets, and found the figure of a line by its name.
+// missed returns the names of lines that miss their targets.
 func missed(lines []claim.Line) (names []string) {
 	for _, l := range lines {
 		if l.Missed() {
@@ -36,14 +36,16 @@ func TestPublished(t *testing.T) {
 		rate       float64
 		missed     []string
 	}{
-		{"all is well",
-			`{"frames_captured":610,"frames_published":600,"frames_dropped":0,"frames_idle":10,"encode_ms":{"p50":12.5,"p95":20,"p99":21,"max":30}}`, 30, nil},
+		{"all targets met",
+			`{"frames_captured":610,"frames_published":600,"frames_dropped":0,"frames_idle":10,
+			"encode_ms":{"p50":12.5,"p95":20,"p99":21,"max":30}}`, 30, nil},
 		{"too slow",
-			`{"frames_captured":600,"frames_published":450,"frames_dropped":150,"frames_dropped_for":{"superseded":100,"too_late":30,"source_behind":15,"capture_failed":5}}`,
-			22.5, []string{"frames encoded, of 30 per second that are wanted"}},
-		{"nobody took anything",
+			`{"frames_captured":600,"frames_published":450,"frames_dropped":150,
+			"frames_dropped_for":{"superseded":100,"too_late":30,"source_behind":15,"capture_failed":5}}`,
+			22.5, []string{"frames encoded, of 30 requested per second"}},
+		{"no subscribers",
 			`{"frames_captured":600,"frames_idle":600,"encode_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, 0,
-			[]string{"frames encoded, of 30 per second that are wanted"}},
+			[]string{"frames encoded, of 30 requested per second"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var p published
@@ -54,11 +56,11 @@ func TestPublished(t *testing.T) {
 			if got := missed(lines); !slices.Equal(got, test.missed) {
 				t.Errorf("missed %q, want %q", got, test.missed)
 			}
-			if l := found(t, lines, "frames encoded, of 30 per second that are wanted"); l.Figure != test.rate {
+			if l := found(t, lines, "frames encoded, of 30 requested per second"); l.Figure != test.rate {
 				t.Errorf("got %v, want %g", l, test.rate)
 			}
-			if behind := found(t, lines, "of these, since the source was behind or failed").Figure; test.rate == 22.5 &&
-				behind != 20 {
+			behind := found(t, lines, "frames dropped because the source was behind or failed").Figure
+			if test.rate == 22.5 && behind != 20 {
 				t.Errorf("the source was behind %g times, want 20", behind)
 			}
 		})
@@ -72,11 +74,11 @@ func TestWatched(t *testing.T) {
 		median     float64
 		missed     []string
 	}{
-		{"all is well", `{"fps":29.5,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20, nil},
+		{"all targets met", `{"fps":29.5,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20, nil},
 		{"slow, and with broken frames",
 			`{"fps":26.9,"frames_undecodable":2,"latency_ms":{"p50":20,"p95":30,"p99":35,"max":50}}`, 20,
 			[]string{"frames decoded per second and tile", "frames undecodable"}},
-		{"nothing came", `{"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, nothing,
+		{"no frames", `{"latency_ms":{"p50":null,"p95":null,"p99":null,"max":null}}`, notMeasured,
 			[]string{"frames decoded per second and tile"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -97,7 +99,7 @@ func TestWatched(t *testing.T) {
 	}
 }
 
-// TestColors: JPEG frames of 37 dB are half way between two of Draco's, in the logarithm.
+// TestColors: JPEG frames of 37 dB are halfway between two of Draco's frames, in the logarithm.
 func TestColors(t *testing.T) {
 	var report struct {
 		Rows []row `json:"rows"`
@@ -130,11 +132,11 @@ func TestColors(t *testing.T) {
 		t.Errorf("missed %q", got)
 	}
 	if l := found(t, lines, unmeasured); l.Failed == "" {
-		t.Errorf("got %v where nothing of Draco's has that loss", l)
+		t.Errorf("got %v without Draco's colours at that loss", l)
 	}
 }
 
-// TestEnduranceLines: damaged frames must be refused, and the others must not suffer.
+// TestEnduranceLines: damaged frames must be rejected, and undamaged frames must be decoded.
 func TestEnduranceLines(t *testing.T) {
 	good := []tile{{publisherName, 300, 0, 30}, {publisherName, 290, 0, 29}, {vandalName, 20, 200, 3}}
 	bad := []tile{{publisherName, 300, 1, 20}, {vandalName, 220, 0, 30}}
@@ -144,8 +146,8 @@ func TestEnduranceLines(t *testing.T) {
 	}{
 		{good, ""},
 		{bad,
-			"frames decoded per second and tile|frames undecodable that were not damaged|frames refused, damaged all"},
-		{nil, "frames decoded per second and tile|frames refused, damaged all"},
+			"frames decoded per second and tile|undamaged frames undecodable|damaged frames rejected"},
+		{nil, "frames decoded per second and tile|damaged frames rejected"},
 	} {
 		if got := strings.Join(missed(enduranceLines(test.tiles, 220)), "|"); got != test.missed {
 			t.Errorf("%v: missed %q, want %q", test.tiles, got, test.missed)

@@ -37,8 +37,8 @@ func quarters(samples []sample, whole time.Duration) (first, last []float64) {
 	return first, last
 }
 
-// collections reads the Go runtime's lines about garbage collections under GODEBUG=gctrace=1: the live heap after each.
-// It is safe for concurrent use.
+// collections reads the Go runtime's lines about garbage collections under GODEBUG=gctrace=1, and keeps the live heap
+// after each collection. It is safe for concurrent use.
 type collections struct {
 	begun time.Time
 

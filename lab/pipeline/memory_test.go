@@ -10,12 +10,14 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// TestCollections reads the Go runtime's lines within a program's output, in pieces of any size.
+// TestCollections reads the Go runtime's lines within a program's output, written in pieces of any size.
 func TestCollections(t *testing.T) {
 	const said = `time=2026 level=INFO msg=joined
-gc 1 @0.012s 2%: 0.026+0.39+0.10 ms clock, 0.21+0.88/0.52/0+0.83 ms cpu, 4->5->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 8 P
+` + `gc 1 @0.012s 2%: 0.026+0.39+0.10 ms clock, 0.21+0.88/0.52/0+0.83 ms cpu, ` +
+		`4->5->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 8 P
 alice/body  30.0 fps 10->20->30 MB
-gc 2 @120.1s 0%: 0.03+0.4+0.1 ms clock, 0.2+0.9/0.5/0+0.8 ms cpu, 30->31->17 MB, 34 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)
+` + `gc 2 @120.1s 0%: 0.03+0.4+0.1 ms clock, 0.2+0.9/0.5/0+0.8 ms cpu, ` +
+		`30->31->17 MB, 34 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)
 gc 3 @`
 	for _, length := range []int{1, 7, 100, len(said)} {
 		c := &collections{begun: time.Now()}
@@ -54,8 +56,8 @@ func FuzzCollections(f *testing.F) {
 }
 
 func TestResident(t *testing.T) {
-	if got,
-		err := parseResident([]byte("Name:\tvolpeer\nVmHWM:\t   20 kB\nVmRSS:\t   1234 kB\nRssAnon:\t 1 kB\n")); err != nil || got != 1234*1024 {
+	status := []byte("Name:\tvolpeer\nVmHWM:\t   20 kB\nVmRSS:\t   1234 kB\nRssAnon:\t 1 kB\n")
+	if got, err := parseResident(status); err != nil || got != 1234*1024 {
 		t.Errorf("got %g, %v", got, err)
 	}
 	for _, text := range []string{"", "Name:\tvolpeer\n", "\nVmRSS:\t12\n", "\nVmRSS:\tmuch kB\n"} {
@@ -82,7 +84,7 @@ func TestQuarters(t *testing.T) {
 		t.Errorf("got %v and %v", first, last)
 	}
 	if first, last = quarters(samples, time.Hour); len(first) != 50 || first[0] != 60 || len(last) != 0 {
-		t.Errorf("got %v and %v of an hour, want what came after a minute", first, last)
+		t.Errorf("got %v and %v of an hour, want the samples after the first minute", first, last)
 	}
 }
 
@@ -122,7 +124,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestServerHeap: there is one sample for each garbage collection, however often the server is asked.
+// TestServerHeap: there is one sample for each garbage collection, independently of the number of scrapes.
 func TestServerHeap(t *testing.T) {
 	s := new(stage)
 	for i, scraped := range []string{
@@ -142,6 +144,6 @@ func TestServerHeap(t *testing.T) {
 		t.Errorf("got %v, want %v", s.heap, want)
 	}
 	if err := s.collect(0, exposition.Series{}); err == nil {
-		t.Error("a server that tells nothing of its memory is taken for one")
+		t.Error("metrics without memory are accepted")
 	}
 }

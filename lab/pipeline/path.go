@@ -31,7 +31,7 @@ type path struct {
 	seconds  int
 }
 
-// recordingOf finds a recording of the test data, or returns the reason of its absence.
+// recordingOf returns the folder of a recording of the test data, or the reason of its absence.
 func recordingOf(data string, folders ...string) (dir, why string, err error) {
 	if dir, err = filepath.Abs(filepath.Join(append([]string{data}, folders...)...)); err != nil {
 		return "", "", err
@@ -124,8 +124,8 @@ func project(ctx context.Context, images []depth.Image, camera depth.Camera,
 	return made, nil
 }
 
-// play sends the recording to a watcher. Clouds of recordings are made in advance, so that the time of making one is
-// added to the latency.
+// play sends the recording to a watcher. Clouds of recordings are made in advance, so the time to make a cloud is added
+// to the latency.
 func (p *path) play(ctx context.Context, dir string, making time.Duration) ([]claim.Line, error) {
 	const name = "the whole path"
 	programs, err := findPrograms()

@@ -26,11 +26,11 @@ func findPrograms() (p programs, err error) {
 	return p, err
 }
 
-// notBuiltIn is the beginning of a program's message that it was built without Draco.
+// notBuiltIn is the beginning of a program's message if the program was built without Draco.
 const notBuiltIn = "draco is not built in"
 
-// lacksDraco returns the reason why the programs do not code with Draco, empty if they do: vollab codes a few points.
-// volpeer and vollab are built in the same way.
+// lacksDraco returns the reason for which the programs cannot code with Draco, empty if they can: vollab codes a few
+// points. volpeer and vollab are built in the same way.
 func (p programs) lacksDraco(ctx context.Context) (string, error) {
 	program, err := lab.StartProgram("vollab codec", p.vollab, nil, "codec", "--codecs", "draco", "--points", "100",
 		"--repeats", "1", "--speeds", "10")
@@ -38,7 +38,7 @@ func (p programs) lacksDraco(ctx context.Context) (string, error) {
 		return "", err
 	}
 	err = finish(ctx, program)
-	if said := program.Said(); err != nil && strings.Contains(said, notBuiltIn) {
+	if said := program.LastOutput(); err != nil && strings.Contains(said, notBuiltIn) {
 		_, why, _ := strings.Cut(said, notBuiltIn)
 		return "vollab: " + notBuiltIn + why, nil
 	}
@@ -59,7 +59,7 @@ const room = "lab"
 
 // scene is a server, a publisher and a watcher.
 type scene struct {
-	// publish are the publisher's flags besides those for the room.
+	// publish are the publisher's flags in addition to the flags of the room.
 	publish []string
 	seconds int
 	// server are the server's flags.
@@ -174,10 +174,10 @@ func (p percentiles) lines(name string) (lines []claim.Line) {
 	return lines
 }
 
-// median returns the 50th percentile, NaN without measurements: it meets no target then.
+// median returns the 50th percentile, or NaN without measurements, which meets no target.
 func (p percentiles) median() float64 {
 	if p.P50 == nil {
-		return nothing
+		return notMeasured
 	}
 	return *p.P50
 }

@@ -15,9 +15,9 @@ type sourced struct {
 	progress lab.Progress
 	// folder is the start of the search for the source tree, from there upwards; empty is the working directory.
 	folder string
-	// name is the name of the line with the reason why nothing was measured.
+	// name is the name of the line with the reason for a missing measurement.
 	name string
-	// draco says that the tests do not build without Draco.
+	// draco reports whether the tests require Draco to build.
 	draco bool
 	tests suite.Part
 }
@@ -36,12 +36,12 @@ func (s *sourced) run(ctx context.Context) ([]claim.Line, error) {
 	return lines, err
 }
 
-// missingDraco returns what is missing for a build with Draco, empty for nothing. The repository's Makefile has the
-// same test.
+// missingDraco returns the missing tool for a build with Draco, empty if no tool is missing. The repository's Makefile
+// has the same test.
 func missingDraco(ctx context.Context) string {
 	for _, tool := range []string{"g++", "pkg-config"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return tool + " is not installed, which building with Draco takes; make deps installs it"
+			return tool + " is not installed, which building with Draco requires; make deps installs it"
 		}
 	}
 	if exec.CommandContext(ctx, "pkg-config", "--exists", "draco").Run() != nil {

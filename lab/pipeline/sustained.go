@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// nothing is the figure of a missing measurement.
-var nothing = math.NaN()
+// notMeasured is the figure of a missing measurement.
+var notMeasured = math.NaN()
 
 const (
 	rate = 30
@@ -49,10 +49,10 @@ func (s *sustained) run(ctx context.Context) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(outcome.published.lines(name+": "), outcome.watched.lines("a watcher of it: ")...), nil
+	return append(outcome.published.lines(name+": "), outcome.watched.lines("watcher: ")...), nil
 }
 
-// skipped returns a line for a reason, none for an empty one.
+// skipped returns a line with the reason, or no line for an empty reason.
 func skipped(name, why string) []claim.Line {
 	if why == "" {
 		return nil
@@ -70,17 +70,18 @@ func share(came, lost int64) float64 {
 
 func (p *published) lines(prefix string) []claim.Line {
 	lines := []claim.Line{
-		claim.AtLeast(prefix+"frames encoded, of 30 per second that are wanted",
+		claim.AtLeast(prefix+"frames encoded, of 30 requested per second",
 			rate*share(p.FramesPublished, p.FramesDropped), "fps", sustainedShare*rate),
 		claim.Information(prefix+"frames encoded", float64(p.FramesPublished), ""),
 		claim.Information(prefix+"frames dropped", float64(p.FramesDropped), ""),
-		claim.Information(prefix+"of these, since a newer one came", float64(p.DroppedFor.Superseded), ""),
-		claim.Information(prefix+"of these, since they would have been late", float64(p.DroppedFor.TooLate), ""),
-		claim.Information(prefix+"of these, since the source was behind or failed",
+		claim.Information(prefix+"frames dropped because a newer frame was ready",
+			float64(p.DroppedFor.Superseded), ""),
+		claim.Information(prefix+"frames dropped because they would have been late", float64(p.DroppedFor.TooLate), ""),
+		claim.Information(prefix+"frames dropped because the source was behind or failed",
 			float64(p.DroppedFor.SourceBehind+p.DroppedFor.CaptureFailed), ""),
-		claim.Information(prefix+"tiles at one quality not encoded since they would have been late",
+		claim.Information(prefix+"tiles at one quality not encoded because they would have been late",
 			float64(p.TileFramesLate), ""),
-		claim.Information(prefix+"tiles at one quality not sent since the uplink was busy",
+		claim.Information(prefix+"tiles at one quality not sent because the uplink was busy",
 			float64(p.TileFramesDropped), ""),
 		claim.Information(prefix+"points encoded per frame, of all qualities", p.Points, ""),
 	}

@@ -19,7 +19,7 @@ func (d *Diagram) content(p *plot.Plot, panel *Panel) error {
 	if err := d.bars(p, panel, looks); err != nil {
 		return err
 	}
-	// References are drawn last, above the values with which they are compared.
+	// References are drawn last, above the values to which they belong.
 	for _, last := range []bool{false, true} {
 		for i := range panel.Curves {
 			c := &panel.Curves[i]
@@ -85,7 +85,7 @@ const (
 	referencePlace = 0.75
 )
 
-// span returns the lower and the upper end of a bar. A stacked bar begins at the end of the previous one; heights has
+// span returns the lower and the upper end of a bar. A stacked bar begins at the end of the previous one. heights has
 // the ends of all groups.
 func (p *Panel) span(point Point, heights map[float64]float64) (low, high float64) {
 	switch {

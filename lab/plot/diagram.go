@@ -6,7 +6,7 @@ import "errors"
 type Diagram struct {
 	Title string
 	X     Axis
-	// Groups has the names of the positions 0, 1, … of the horizontal axis, for bars. It is nil if the axis has
+	// Groups has the names of the positions 0, 1, … of the horizontal axis, for bars. Groups is nil if the axis has
 	// numbers. A name may have several lines.
 	Groups []string
 	// Reference is the name of the bars' References in the legend.
@@ -18,8 +18,8 @@ type Diagram struct {
 type Axis struct {
 	// Label has the quantity and the unit, as in "latency, ms".
 	Label string
-	// FromZero makes the axis begin at 0; otherwise it begins with the smallest value. With bars, the axis always
-	// begins at 0.
+	// FromZero makes the axis begin at 0. Without FromZero, the axis begins with the smallest value. With bars, the
+	// axis always begins at 0.
 	FromZero bool
 	// Whole restricts ticks to whole numbers, for counts.
 	Whole bool

@@ -134,7 +134,7 @@ func (d *Diagram) styleAxes(p *plot.Plot, i int) {
 	}
 }
 
-// fit sets the ranges of the axes: the drawn values, rounded to the next tick, so that nothing touches the frame.
+// fit sets the ranges of the axes to the drawn values, rounded to the next tick, so that nothing touches the frame.
 func (d *Diagram) fit(p *plot.Plot, panel *Panel) {
 	for _, l := range panel.Limits {
 		if panel.Y.drawable(l.Value) {

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// marks draws the labels of points, below and to the right of them. A label that would overlap another one of its curve
-// is omitted.
+// marks draws the labels of points, to the lower right of each point. A label that would overlap another label of its
+// curve is omitted.
 type marks []Point
 
 // Plot implements plot.Plotter.

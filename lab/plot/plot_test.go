@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// full is a diagram with everything.
+// full returns a diagram with every feature.
 func full() *Diagram {
 	return &Diagram{
 		Title: "Latency < 50 ms & more", X: Axis{Label: "delay, ms"},
@@ -71,14 +71,15 @@ func TestDiagram(t *testing.T) {
 func TestBars(t *testing.T) {
 	d := &Diagram{Title: "Bars", Groups: []string{"a\nb", "c"}, Reference: "the paper",
 		Panels: []Panel{{Y: Axis{Label: "ms"}, Bars: []Bars{
-			{Name: "one", Points: []Point{{X: 0, Y: 3, Low: 2, High: 4}, {X: 1, Y: 5}}, References: []Point{{X: 0, Y: 4}}},
+			{Name: "one", Points: []Point{{X: 0, Y: 3, Low: 2, High: 4}, {X: 1, Y: 5}},
+				References: []Point{{X: 0, Y: 4}}},
 			{Name: "two", Points: []Point{{X: 1, Y: 2}}},
 		}}}}
 	beside, _ := svg(t, d)
 	d.Panels[0].Stacked = true
 	stacked, _ := svg(t, d)
 	if beside == stacked {
-		t.Error("expected stacked bars to look different")
+		t.Error("expected a different drawing of stacked bars")
 	}
 	for _, word := range []string{">a<", ">b<", ">c<", ">one<", ">two<", ">the paper<"} {
 		if !strings.Contains(beside, word) {
@@ -92,7 +93,7 @@ func TestSpanOfStackedBars(t *testing.T) {
 	heights := map[float64]float64{}
 	p.span(Point{X: 1, Y: 3}, heights)
 	if low, high := p.span(Point{X: 1, Y: 2}, heights); low != 3 || high != 5 {
-		t.Errorf("expected the second from 3 to 5, got %g to %g", low, high)
+		t.Errorf("expected the second bar from 3 to 5, got %g to %g", low, high)
 	}
 	if low, high := p.span(Point{X: 0, Y: 2}, heights); low != 0 || high != 2 {
 		t.Errorf("expected another group from 0 to 2, got %g to %g", low, high)
@@ -118,7 +119,7 @@ func TestNothingToDraw(t *testing.T) {
 	}
 }
 
-// TestZeros: an axis of what is never below zero does not begin there when all values are zero.
+// TestZeros: if all values are zero, the range of the axis is not empty.
 func TestZeros(t *testing.T) {
 	text, _ := svg(t, &Diagram{Title: "Drops", Groups: []string{"a"},
 		Panels: []Panel{{Y: Axis{Label: "packets"}, Bars: []Bars{{Name: "ours", Points: []Point{{X: 0, Y: 0}}}}}}})
@@ -127,11 +128,11 @@ func TestZeros(t *testing.T) {
 	}
 }
 
-// What measurements may bring must not end the report.
+// TestStrangeValues: unusual values of measurements do not make the report fail.
 func TestStrangeValues(t *testing.T) {
 	for name, points := range map[string][]Point{
 		"one":       {{X: 1, Y: 1}},
-		"all alike": {{X: 1, Y: 5}, {X: 1, Y: 5}},
+		"all equal": {{X: 1, Y: 5}, {X: 1, Y: 5}},
 		"zero":      {{X: 0, Y: 0}},
 		"tiny":      {{X: 1e-12, Y: 1e-12}, {X: 2e-12, Y: 3e-12}},
 		"huge":      {{X: 1, Y: 1e15}, {X: 2, Y: -1e15}},

@@ -96,7 +96,7 @@ func (diamond) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
 }
 
 // face returns the font of all texts. Its metrics are those of the font in the gonum module. A page without a font of
-// this name uses a similar one.
+// this name uses a similar font.
 func face(size float64) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
 }

@@ -17,11 +17,11 @@ import (
 func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
-		Short: "Measure the way of single packets below programs, by stamps of kernels and network cards",
+		Short: "Measure the path of single packets below programs with timestamps of kernels and network cards",
 		Long: "Measure the path of single packets below programs: vollab probe receive on one host, vollab probe " +
 			"send on another. Each prints a JSON object for every packet. Times are " +
-			"nanoseconds since 1970 by each host's clock, 0 if the system has none: network cards without clocks of " +
-			"their own have no hardware stamps.",
+			"nanoseconds since 1970 by each host's clock, 0 without a timestamp: network cards without clocks of " +
+			"their own have no hardware timestamps.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -39,7 +39,7 @@ func newSend() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if plan.To, err = netip.ParseAddrPort(to); err != nil {
-				return fmt.Errorf("--to: expected HOST:PORT in numbers: %w", err)
+				return fmt.Errorf("--to: expected a numeric HOST:PORT: %w", err)
 			}
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
@@ -62,12 +62,12 @@ func newReceive() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receive",
 		Short: "Receive packets",
-		Long:  "Receive packets. Where it listens stands in a line of JSON on standard error.",
+		Long:  "Receive packets. The command reports its address in a line of JSON on standard error.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			address, err := netip.ParseAddrPort(at)
 			if err != nil {
-				return fmt.Errorf("--listen: expected HOST:PORT in numbers: %w", err)
+				return fmt.Errorf("--listen: expected a numeric HOST:PORT: %w", err)
 			}
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
@@ -75,9 +75,9 @@ func newReceive() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&at, "listen", "127.0.0.1:0", "HOST:PORT to receive at, an IPv4 address")
-	f.IntVar(&count, "count", 300, "end after so many packets")
-	f.DurationVar(&idle, "idle", 2*time.Second, "end when no packet has come for so long, once one came")
+	f.StringVar(&at, "listen", "127.0.0.1:0", "HOST:PORT on which to receive, an IPv4 address")
+	f.IntVar(&count, "count", 300, "number of packets after which to end")
+	f.DurationVar(&idle, "idle", 2*time.Second, "time without a packet, after the first one, at which to end")
 	return cmd
 }
 

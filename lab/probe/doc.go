@@ -1,4 +1,5 @@
-// Package probe measures the path of single packets below programs. A sender and a receiver of UDP note the times of
-// handing over and of receiving a packet, and the kernel (SO_TIMESTAMPING) notes the times of giving the packet to the
-// network device and of taking it from there. Network cards with clocks report the times of sending and receiving.
+// Package probe measures the path of single packets below programs. A sender and a receiver of UDP record the times of
+// sending and of receiving a packet. The kernel (SO_TIMESTAMPING) records the times at which it passes the packet to
+// the network device and receives it from the device. Network cards with clocks report the times of transmission and
+// reception.
 package probe

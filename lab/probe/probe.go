@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Errors of probing, wrapped with what was expected.
+// Errors of probing, wrapped with the expected values.
 var (
 	ErrProbe       = errors.New("invalid probe")
-	ErrUnsupported = fmt.Errorf("%w: stamps of the kernel need Linux", errors.ErrUnsupported)
+	ErrUnsupported = fmt.Errorf("%w: timestamps of the kernel require Linux", errors.ErrUnsupported)
 )
 
-// Departure has the times of a sent packet, in nanoseconds since 1970, 0 for unknown ones.
+// Departure has the times of a sent packet, in nanoseconds since 1970; 0 if unknown.
 type Departure struct {
 	Sequence uint32 `json:"sequence"`
 	// Size is the size of the IP packet.
 	Size int `json:"size"`
-	// Sent is the time at which the program handed the packet over, Software that of the kernel giving it to the
-	// network device, Hardware that of the network card sending it.
+	// Sent is the time at which the program passed the packet to the kernel, Software the time at which the kernel
+	// passed it to the network device, Hardware the time of transmission by the network card.
 	Sent     int64 `json:"sent_ns"`
 	Software int64 `json:"tx_sw_ns"`
 	Hardware int64 `json:"tx_hw_ns"`
@@ -30,8 +30,8 @@ type Departure struct {
 type Arrival struct {
 	Sequence uint32 `json:"sequence"`
 	Size     int    `json:"size"`
-	// Hardware is the time at which the network card received the packet, Software that of the kernel taking it from
-	// there, Received that of the program.
+	// Hardware is the time at which the network card received the packet, Software the time at which the kernel
+	// received it from the card, Received the time at which the program received it.
 	Hardware int64 `json:"rx_hw_ns"`
 	Software int64 `json:"rx_sw_ns"`
 	Received int64 `json:"received_ns"`
@@ -40,7 +40,7 @@ type Arrival struct {
 const (
 	// headers are the sizes of the headers of IPv4 and UDP.
 	headers = 20 + 8
-	// MinSize and MaxSize bound IP packets: there is room for the number, and nothing is fragmented on Ethernet.
+	// MinSize and MaxSize bound IP packets: there is room for the number, and Ethernet needs no fragments.
 	MinSize, MaxSize = headers + 4, 1500
 	maxPackets       = 1_000_000
 )
@@ -48,7 +48,7 @@ const (
 // Plan describes the packets to send.
 type Plan struct {
 	To netip.AddrPort
-	// Size is the size of the IP packets, Count their number, Interval the time between two.
+	// Size is the size of the IP packets, Count their number, Interval the time between two packets.
 	Size, Count int
 	Interval    time.Duration
 }
@@ -57,8 +57,8 @@ type Plan struct {
 func (p *Plan) Validate() error {
 	switch {
 	case !p.To.IsValid() || !p.To.Addr().Unmap().Is4():
-		return fmt.Errorf("%w: to %v, expected an IPv4 address and a port: sizes are those of IPv4 packets", ErrProbe,
-			p.To)
+		return fmt.Errorf("%w: to %v, expected an IPv4 address and a port, because sizes include the IPv4 header",
+			ErrProbe, p.To)
 	case p.Size < MinSize || p.Size > MaxSize:
 		return fmt.Errorf("%w: %d bytes, expected %d to %d", ErrProbe, p.Size, MinSize, MaxSize)
 	case p.Count < 1 || p.Count > maxPackets || p.Interval < 0:
@@ -77,7 +77,7 @@ type Passage struct {
 	Wire, Total int64
 }
 
-// Match joins departures and arrivals of one sender. Lost packets are left out.
+// Match joins departures and arrivals of one sender. Lost packets are omitted.
 func Match(departures []Departure, arrivals []Arrival) (passages []Passage) {
 	came := make(map[uint32]*Arrival, len(arrivals))
 	for i := range arrivals {
@@ -97,7 +97,7 @@ func Match(departures []Departure, arrivals []Arrival) (passages []Passage) {
 	return passages
 }
 
-// since returns the time between two stamps, -1 if one is missing.
+// since returns the time between two stamps, -1 if a stamp is missing.
 func since(from, until int64) int64 {
 	if from == 0 || until == 0 {
 		return -1
@@ -105,14 +105,14 @@ func since(from, until int64) int64 {
 	return until - from
 }
 
-// payload returns a packet's content, which is only its number.
+// payload returns a packet's content, which is only the packet's number.
 func payload(into []byte, sequence uint32, size int) []byte {
 	into = into[:size-headers]
 	binary.BigEndian.PutUint32(into, sequence)
 	return into
 }
 
-// parsePayload reads a packet. It returns false for a packet that is no probe.
+// parsePayload reads a packet. It returns false for a packet that is not a probe.
 func parsePayload(data []byte) (sequence uint32, size int, ok bool) {
 	if len(data) < MinSize-headers {
 		return 0, 0, false

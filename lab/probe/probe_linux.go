@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamps requests all stamps; those of sent packets come without the packet, numbered.
+// stamps requests all timestamps. Timestamps of sent packets are reported with a packet number instead of the packet.
 const stamps = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_TX_HARDWARE |
 	unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_RX_HARDWARE |
-	unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE | unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
+	unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RAW_HARDWARE |
+	unix.SOF_TIMESTAMPING_OPT_ID | unix.SOF_TIMESTAMPING_OPT_TSONLY
 
-// patience bounds the wait for a stamp of a sent packet. A receiver checks at this interval whether it must end.
+// patience bounds the wait for a timestamp of a sent packet. A receiver checks at this interval whether it must end.
 const patience = 20 * time.Millisecond
 
 // openSocket opens a socket whose packets the kernel stamps.
@@ -46,8 +47,8 @@ func stampedSocket() (int, error) {
 // maxStampDelay bounds the wait of awaitStamps. A kernel that has not begun by then counts as not stamping.
 const maxStampDelay = 5 * time.Second
 
-// awaitStamps waits until the kernel stamps received packets. The caller has a socket that asks for stamps. When the
-// first such socket of the machine opens, Linux switches the stamps of received packets on in a work queue
+// awaitStamps waits until the kernel stamps received packets. The caller has a socket that requests timestamps. When
+// the first such socket of the machine opens, Linux enables the timestamps of received packets in a work queue
 // (net_enable_timestamp in net/core/dev.c), which may take longer than a whole measurement on a busy machine.
 func awaitStamps() (err error) {
 	fd, err := stampedSocket()
@@ -116,8 +117,7 @@ func Send(ctx context.Context, p Plan) (departures []Departure, err error) {
 	return departures, nil
 }
 
-// collect reads the stamps of the last sent packet: that of the kernel, and that of the network card if it comes in
-// time.
+// collect reads the timestamps of the last sent packet: the kernel's, and the network card's if it arrives in time.
 func collect(fd int, d *Departure) error {
 	oob := make([]byte, 512)
 	for deadline := time.Now().Add(patience); d.Software == 0 || d.Hardware == 0; {
@@ -158,7 +158,7 @@ func collect(fd int, d *Departure) error {
 	return nil
 }
 
-// parseStamps reads the stamps in control messages, and the number of their packet, 0 if they have none.
+// parseStamps reads the timestamps in control messages, and the number of their packet, 0 without a number.
 func parseStamps(oob []byte) (software, hardware int64, id uint32, err error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -194,8 +194,8 @@ func word(data []byte) int64 {
 	return int64(binary.NativeEndian.Uint64(data))
 }
 
-// Receive takes packets until the expected number has arrived, none has arrived for idle after the first, or the
-// context ends, which is no error. Listening receives the address.
+// Receive receives packets until the expected number has arrived, no packet has arrived for idle after the first, or
+// the context ends, which is not an error. listening is called with the address.
 func Receive(ctx context.Context, at netip.AddrPort, expected int, idle time.Duration,
 	listening func(netip.AddrPort)) (arrivals []Arrival, err error) {
 	if !at.Addr().Unmap().Is4() || expected < 1 || expected > maxPackets || idle <= 0 {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Send sends nothing: the error is ErrUnsupported.
+// Send returns ErrUnsupported.
 func Send(context.Context, Plan) ([]Departure, error) { return nil, ErrUnsupported }
 
-// Receive receives nothing: the error is ErrUnsupported.
+// Receive returns ErrUnsupported.
 func Receive(context.Context, netip.AddrPort, int, time.Duration, func(netip.AddrPort)) ([]Arrival, error) {
 	return nil, ErrUnsupported
 }

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMatch: parts of the path are computed from their stamps, and missing ones are marked.
+// TestMatch: parts of the path are computed from their timestamps, and missing timestamps are marked.
 func TestMatch(t *testing.T) {
 	departures := []Departure{
 		{Sequence: 0, Size: 128, Sent: 1000, Software: 1100, Hardware: 1150},
@@ -42,8 +42,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestLoopback: on this host every packet arrives, the stamps of the kernel are between those of the programs, and
-// there are none of a network card.
+// TestLoopback: on this host every packet arrives, the timestamps of the kernel are between those of the programs, and
+// there are no timestamps of a network card.
 func TestLoopback(t *testing.T) {
 	const count = 20
 	listening, received := make(chan netip.AddrPort, 1), make(chan []Arrival, 1)
@@ -66,13 +66,13 @@ func TestLoopback(t *testing.T) {
 	}
 	arrivals := <-received
 	if len(departures) != count || len(arrivals) != count {
-		t.Fatalf("%d sent, %d came, want %d", len(departures), len(arrivals), count)
+		t.Fatalf("%d sent, %d received, want %d", len(departures), len(arrivals), count)
 	}
 	stamped := 0
 	for i, d := range departures {
 		a := arrivals[i]
 		if d.Sequence != uint32(i) || a.Sequence != uint32(i) || a.Size != 512 {
-			t.Errorf("packet %d: sent %+v, came %+v", i, d, a)
+			t.Errorf("packet %d: sent %+v, received %+v", i, d, a)
 		}
 		if d.Hardware != 0 || a.Hardware != 0 {
 			t.Errorf("packet %d has stamps of a network card", i)
@@ -80,7 +80,7 @@ func TestLoopback(t *testing.T) {
 		if d.Software != 0 && a.Software != 0 {
 			stamped++
 			if d.Sent > d.Software || a.Software > a.Received {
-				t.Errorf("packet %d: sent %+v, came %+v", i, d, a)
+				t.Errorf("packet %d: sent %+v, received %+v", i, d, a)
 			}
 		}
 	}

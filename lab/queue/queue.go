@@ -36,7 +36,7 @@ func (q *Queue[T]) Push(item T) (oldest T, dropped bool) {
 	return oldest, dropped
 }
 
-// Pop waits for an item. It returns false if the context ends first.
+// Pop waits for an item. Pop returns false if the context ends first.
 func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 	for {
 		if item, ok = q.take(); ok {

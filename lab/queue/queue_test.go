@@ -10,7 +10,7 @@ func TestQueue(t *testing.T) {
 	for i := range 5 {
 		oldest, dropped := q.Push(i)
 		if dropped != (i >= 3) || dropped && oldest != i-3 {
-			t.Errorf("item %d drove out %d, %v", i, oldest, dropped)
+			t.Errorf("item %d dropped %d, %v", i, oldest, dropped)
 		}
 	}
 	for want := 2; want < 5; want++ {
@@ -21,11 +21,11 @@ func TestQueue(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, ok := q.Pop(ctx); ok {
-		t.Error("got something out of an empty queue")
+		t.Error("popped an item from an empty queue")
 	}
 }
 
-// TestHandover: what one goroutine puts in another takes out, in order, and nothing is lost but what was dropped.
+// TestHandover: one goroutine pushes and another pops. Items arrive in order, and only dropped items are missing.
 func TestHandover(t *testing.T) {
 	q := New[int](1)
 	dropped, taken := 0, 0
@@ -49,7 +49,7 @@ func TestHandover(t *testing.T) {
 	}
 	<-ended
 	if dropped+taken != 1000 {
-		t.Errorf("%d dropped and %d taken of 1000", dropped, taken)
+		t.Errorf("%d dropped and %d popped of 1000", dropped, taken)
 	}
 }
 

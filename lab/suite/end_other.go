@@ -4,5 +4,5 @@ package suite
 
 import "os/exec"
 
-// endWhole does nothing on systems without groups of processes: programs started by a command end by themselves.
+// endWhole does nothing on systems without process groups: programs started by a command end by themselves.
 func endWhole(*exec.Cmd) {}

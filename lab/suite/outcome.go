@@ -14,10 +14,10 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// ErrTests says that tests failed, or did not run.
+// ErrTests is returned if tests failed or did not run.
 var ErrTests = errors.New("tests")
 
-// event is a line of what go test -json prints (cmd/internal/test2json).
+// event is a line of the output of go test -json (cmd/internal/test2json).
 type event struct {
 	Action, Package, Test, Output string
 }
@@ -25,11 +25,11 @@ type event struct {
 // outcome is the result of a run of tests so far.
 type outcome struct {
 	figures []claim.Line
-	// passed, failed and absent count top-level tests; the absent ones were skipped. skipped are all tests that did not
-	// run completely, with their reasons.
+	// passed, failed and absent count top-level tests; absent tests were skipped. skipped has all tests that did not
+	// run completely, with the reasons.
 	passed, failed, absent int
 	skipped                []claim.Line
-	// said is the end of the output of each running test, and under the empty name that of the build.
+	// said has the last lines of output of each running test. The empty name stands for the build.
 	said map[string][]string
 	// complaints are the output of failed tests.
 	complaints []string
@@ -40,11 +40,11 @@ func newOutcome() *outcome { return &outcome{said: make(map[string][]string)} }
 // keptOutput is the number of lines of each test that are kept for a failure.
 const keptOutput = 40
 
-// maxEvent bounds one line of the Go command; the longest have about a kilobyte, into which it cuts the output of
-// tests.
+// maxEvent bounds one line of the Go command. The longest lines have about a kilobyte, because the Go command splits
+// the output of tests into pieces of that size.
 const maxEvent = 1 << 20
 
-// read takes the output of the Go command until it ends. It reports figures as they come.
+// read reads the output of the Go command until the output ends. read passes each figure to tell immediately.
 func (o *outcome) read(r io.Reader, tell func(claim.Line)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxEvent)
@@ -61,7 +61,7 @@ func (o *outcome) read(r io.Reader, tell func(claim.Line)) error {
 	return lines.Err()
 }
 
-// take handles an event, and returns its figure.
+// take processes an event and returns its figure.
 func (o *outcome) take(e event) (figure claim.Line, ok bool) {
 	if slices.Contains([]string{"pass", "fail", "skip"}, e.Action) && e.Test != "" {
 		defer delete(o.said, e.Test)
@@ -90,7 +90,7 @@ func (o *outcome) take(e event) (figure claim.Line, ok bool) {
 	return figure, ok
 }
 
-// topLevel is 1 for a test that is not part of another one, and 0 for that and for whole packages.
+// topLevel returns 1 for a top-level test, and 0 for a subtest or a whole package.
 func topLevel(test string) int {
 	if test == "" || strings.Contains(test, "/") {
 		return 0
@@ -98,21 +98,21 @@ func topLevel(test string) int {
 	return 1
 }
 
-// where is the prefix of a logged line by the testing package: the file and the number of its line.
-var where = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
+// logPrefix is the prefix of a logged line by the testing package: the file and the number of its line.
+var logPrefix = regexp.MustCompile(`^\s*\S+\.go:\d+: `)
 
 // reason returns the reason of a skipped test: the last line that it logged.
 func reason(said []string) string {
 	for _, text := range slices.Backward(said) {
-		if place := where.FindString(text); place != "" {
+		if place := logPrefix.FindString(text); place != "" {
 			return strings.TrimPrefix(text[len(place):], "skipped: ")
 		}
 	}
-	return "it does not say why"
+	return "no reason was logged"
 }
 
-// lines returns the figures, and a line for each skipped test. If the number of passed tests is a figure, it comes
-// first: its target is all tests, including the skipped ones. If none ran, nothing was measured.
+// lines returns the figures, and a line for each skipped test. If the number of passed tests is a figure, this figure
+// is first; its target is the number of all tests, including the skipped ones. If no test ran, nothing was measured.
 func (o *outcome) lines(counted string) (lines []claim.Line) {
 	if ran := o.passed + o.failed; counted != "" && ran > 0 {
 		lines = append(lines, claim.Exactly(counted, int64(o.passed), "", int64(ran+o.absent)))
@@ -123,7 +123,7 @@ func (o *outcome) lines(counted string) (lines []claim.Line) {
 // The reasons why a run of tests has failed.
 var (
 	errFailed = errors.New("failed")
-	errNone   = errors.New("none of them ran")
+	errNone   = errors.New("no test ran")
 )
 
 // failure returns the failures, nil for none. status is the status of the Go command, complaints its standard error.

@@ -13,9 +13,11 @@ import (
 const transcript = `{"Action":"start","Package":"p"}
 {"Action":"run","Package":"p","Test":"TestGood"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"=== RUN   TestGood\n"}
-{"Action":"output","Package":"p","Test":"TestGood","Output":"    a_test.go:5: figure: {\"name\":\"lost\",\"figure\":0,\"target\":\"= 0\",\"met\":true}\n"}
+` + `{"Action":"output","Package":"p","Test":"TestGood",` +
+	`"Output":"    a_test.go:5: figure: {\"name\":\"lost\",\"figure\":0,\"target\":\"= 0\",\"met\":true}\n"}
 {"Action":"pass","Package":"p","Test":"TestGood","Elapsed":0.1}
-{"Action":"output","Package":"p","Test":"TestBad/part","Output":"    a_test.go:9: figure: {\"name\":\"slow\",\"figure\":3,\"unit\":\"ms\",\"target\":\"≤ 2\",\"met\":false}\n"}
+` + `{"Action":"output","Package":"p","Test":"TestBad/part","Output":"    a_test.go:9: figure: ` +
+	`{\"name\":\"slow\",\"figure\":3,\"unit\":\"ms\",\"target\":\"≤ 2\",\"met\":false}\n"}
 {"Action":"output","Package":"p","Test":"TestBad/part","Output":"    a_test.go:9: slow: 3 ms\n"}
 {"Action":"fail","Package":"p","Test":"TestBad/part","Elapsed":0.1}
 {"Action":"output","Package":"p","Test":"TestBad","Output":"--- FAIL: TestBad (0.10s)\n"}
@@ -52,7 +54,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestOutcomeWithoutTests covers packages that do not compile, that are missing, and that have no tests.
+// TestOutcomeWithoutTests covers packages that do not compile, missing packages, and packages without tests.
 func TestOutcomeWithoutTests(t *testing.T) {
 	failed := errors.New("exit status 1")
 	tests := map[string]struct {
@@ -61,13 +63,15 @@ func TestOutcomeWithoutTests(t *testing.T) {
 		want   string
 	}{
 		"does not compile": {
-			`{"ImportPath":"p","Action":"build-output","Output":"./x_test.go:3:1: syntax error\n"}` + "\n" + `{"ImportPath":"p","Action":"build-fail"}` + "\n" +
+			`{"ImportPath":"p","Action":"build-output","Output":"./x_test.go:3:1: syntax error\n"}` + "\n" +
+				`{"ImportPath":"p","Action":"build-fail"}` + "\n" +
 				`{"Action":"fail","Package":"p","Elapsed":0,"FailedBuild":"p"}`, failed,
 			"./x_test.go:3:1: syntax error"},
-		"is not there": {"stat /nowhere: directory not found", failed, "stat /nowhere: directory not found"},
+		"is missing":   {"stat /nowhere: directory not found", failed, "stat /nowhere: directory not found"},
 		"has no tests": {`{"Action":"pass","Package":"p","Elapsed":0}`, nil, errNone.Error()},
 		"ended by a panic": {
-			`{"Action":"output","Package":"p","Test":"TestGood","Output":"fine\n"}` + "\n" + `{"Action":"output","Package":"p","Test":"TestHeld","Output":"panic: fire\n"}` + "\n" +
+			`{"Action":"output","Package":"p","Test":"TestGood","Output":"fine\n"}` + "\n" +
+				`{"Action":"output","Package":"p","Test":"TestHeld","Output":"panic: fire\n"}` + "\n" +
 				`{"Action":"fail","Package":"p","Elapsed":0}`, failed, "panic: fire"},
 		"has failed": {`{"Action":"fail","Package":"p","Elapsed":0}`, failed, "exit status 1"},
 	}
@@ -91,13 +95,13 @@ func TestSkipsAreNoFailure(t *testing.T) {
 	o := newOutcome()
 	o.take(event{Action: "skip", Test: "TestRoot"})
 	lines := o.lines("tests that hold")
-	if err := o.failure(nil, ""); err != nil || len(lines) != 1 || lines[0].Skipped != "it does not say why" ||
+	if err := o.failure(nil, ""); err != nil || len(lines) != 1 || lines[0].Skipped != "no reason was logged" ||
 		lines[0].Target != "" {
 		t.Errorf("got %+v, %v", lines, err)
 	}
 }
 
-// TestKeptOutput makes a test print more than is kept.
+// TestKeptOutput: output beyond keptOutput lines is dropped.
 func TestKeptOutput(t *testing.T) {
 	o := newOutcome()
 	for range 10 * keptOutput {
@@ -108,7 +112,7 @@ func TestKeptOutput(t *testing.T) {
 	}
 }
 
-// FuzzOutcome takes any output.
+// FuzzOutcome reads any output.
 func FuzzOutcome(f *testing.F) {
 	f.Add([]byte(transcript))
 	f.Add([]byte("{}\n{\"Action\":\"output\"}\nFAIL p [build failed]\n"))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrSource says that the tests cannot run: there is no source tree, or no Go command.
+// ErrSource is returned if the tests cannot run: there is no source tree, or no Go command.
 var ErrSource = errors.New("tests of the source tree")
 
 const module = "github.com/volsfu/volsfu"
@@ -42,7 +42,7 @@ func isSourceTree(dir, pkg string) bool {
 func goCommand() (string, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
-		return "", fmt.Errorf("%w: they are run by the Go command, which is not installed: %w", ErrSource, err)
+		return "", fmt.Errorf("%w: the Go command, which runs the tests, is not installed: %w", ErrSource, err)
 	}
 	return path, nil
 }

@@ -26,8 +26,8 @@ type Tests struct {
 
 // Part is a run of tests of one package.
 type Part struct {
-	// Package is a path in the source tree; Pattern selects its tests, as for go test -run. Arguments are for the
-	// tests' own flags.
+	// Package is a path in the source tree. Pattern selects the tests of the package, as for go test -run. Arguments
+	// are for the flags of the tests.
 	Package, Pattern string
 	Arguments        []string
 	// Limit bounds the time of the tests.

@@ -13,7 +13,7 @@ import (
 
 const testsPath = "test/some"
 
-// plant makes a source tree with a test of its own.
+// plant makes a source tree with one file of tests.
 func plant(t *testing.T, test string) string {
 	t.Helper()
 	tree := t.TempDir()
@@ -43,11 +43,11 @@ var full = flag.Bool("full", false, "")
 func TestFigures(t *testing.T) {
 	t.Log("figure: {\"name\":\"lost\",\"figure\":0,\"target\":\"= 0\",\"met\":true}")
 	if !*full {
-		t.Error("the flag did not come")
+		t.Error("the flag is not set")
 	}
 }
 
-func TestMissing(t *testing.T) { t.Skip("skipped: there is nothing") }
+func TestMissing(t *testing.T) { t.Skip("skipped: no data") }
 
 func TestFailing(t *testing.T) { t.Error("it is broken") }
 `
@@ -74,7 +74,7 @@ func TestTests(t *testing.T) {
 		err   string
 	}{
 		{"figures and skips", check("Figures|Missing"), []string{"hold: 1 (target = 2: MISSED)",
-			"lost: 0 (target = 0: met)", "TestMissing: skipped: there is nothing"}, ""},
+			"lost: 0 (target = 0: met)", "TestMissing: skipped: no data"}, ""},
 		{"two parts", check("Failing", "Figures"), []string{"hold: 0 (target = 1: MISSED)", "hold: 1 (target = 1: met)",
 			"lost: 0 (target = 0: met)"}, "it is broken"},
 		{"nothing", check("Nowhere"), nil, errNone.Error()},
@@ -109,7 +109,7 @@ func TestWithoutSource(t *testing.T) {
 	}
 }
 
-// TestInterruption interrupts tests that would take longer, and all their programs.
+// TestInterruption: an interruption ends endless tests and all their programs.
 func TestInterruption(t *testing.T) {
 	tree := plant(t, `package some
 

@@ -20,7 +20,7 @@ const networkVariable = "VOLLAB_NETWORK"
 // endPatience is the time limit for commands to end after SIGTERM.
 const endPatience = 2 * time.Second
 
-// endPoll is the interval at which their end is checked.
+// endPoll is the interval at which the end of killed processes is checked.
 const endPoll = 10 * time.Millisecond
 
 // networks counts the networks started by this process.
@@ -31,7 +31,7 @@ func newID() string {
 	return fmt.Sprintf("%d.%s.%d", os.Getpid(), startOf(os.Getpid()), networks.Add(1))
 }
 
-// startOf returns the start of a process, in ticks since the system's start; empty if there is no such process. A
+// startOf returns the start of a process, in ticks since the system's start; empty if the process does not exist. A
 // process number that is used again has a different start.
 func startOf(pid int) string {
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
@@ -64,8 +64,8 @@ func processes(look func(pid int)) {
 	}
 }
 
-// endStrays kills commands left running by networks whose process has ended. Such commands have no connectivity and
-// only keep their namespaces from being removed.
+// endStrays kills commands left running by networks whose process has ended. These commands have no connectivity and
+// prevent the removal of their namespaces.
 func endStrays() {
 	endMarked(func(id string) bool {
 		owner, rest, _ := strings.Cut(id, ".")
@@ -75,8 +75,8 @@ func endStrays() {
 	})
 }
 
-// EndCommandsOf kills the commands of the network with this ID and all their descendants, after the network's process
-// was killed before it could do so.
+// EndCommandsOf kills the commands of the network with this ID and all their descendants. It is for networks whose
+// process was killed before it could end the commands.
 func EndCommandsOf(id string) {
 	endMarked(func(other string) bool { return other == id })
 }

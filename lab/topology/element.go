@@ -78,7 +78,7 @@ func (e element) entries(read func(name string, e element) error) error {
 	return nil
 }
 
-// mapping reads a mapping whose keys are known. A key with a nil field is read elsewhere.
+// mapping reads a mapping with known keys. A key with a nil field is read elsewhere.
 func (e element) mapping(fields map[string]field) error {
 	return e.entries(func(name string, e element) error {
 		read, known := fields[name]
@@ -125,7 +125,7 @@ func (e element) list(read func(element) error) error {
 // text returns a scalar as written in the file.
 func (e element) text() (string, error) {
 	if e.node.Kind != yaml.ScalarNode || e.isNull() {
-		return "", e.wrong("has no value, expected one")
+		return "", e.wrong("has no value, expected a value")
 	}
 	return e.node.Value, nil
 }

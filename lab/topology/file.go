@@ -126,7 +126,7 @@ func (e element) link(t *Topology, name string) error {
 		},
 	})
 	if err == nil && both && one {
-		err = e.wrong("has both and one of forth and back, expected either")
+		err = e.wrong("has both together with forth or back, expected either both, or forth and back")
 	}
 	t.Links[name] = link
 	return err
@@ -202,7 +202,7 @@ func (e element) steps(d *Direction) error {
 	})
 }
 
-// trace reads a rate from a file: its name, or a mapping with file and repeat.
+// trace reads a rate from a file. The value is the file's name, or a mapping with file and repeat.
 func (e element) trace(d *Direction) error {
 	var name string
 	repeat := false
@@ -231,7 +231,7 @@ func (e element) trace(d *Direction) error {
 	return nil
 }
 
-// schedule reads the changes of a direction. Parameters that an entry does not name keep their value.
+// schedule reads the changes of a direction. Parameters that are missing in an entry keep their value.
 func (e element) schedule(d *Direction) error {
 	list, ok := e.child("schedule")
 	if !ok {
@@ -245,7 +245,7 @@ func (e element) schedule(d *Direction) error {
 		for _, key := range netem.ProfileKeys() {
 			fields[key] = func(e element) error {
 				if key == "rate" && d.Trace != nil {
-					return e.wrong("expected no rate here, because steps or trace set the rate")
+					return e.wrong("expected no rate, because steps or trace set the rate")
 				}
 				return e.parameter(&current, key)
 			}

@@ -115,17 +115,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseAliases shares a part of a file by an anchor.
+// TestParseAliases uses an anchor for a part of a file that occurs twice.
 func TestParseAliases(t *testing.T) {
-	got,
-		err := topology.Parse([]byte("hosts: {a: , b: }\nlinks:\n  l: {forth: &slow {delay: 9ms}, back: *slow}\n"+
+	got, err := topology.Parse([]byte("hosts: {a: , b: }\nlinks:\n  l: {forth: &slow {delay: 9ms}, back: *slow}\n"+
 		"paths: [{from: a, to: b, through: [l]}]\n"), files)
 	if err != nil || got.Links["l"].Back.Config.Delay != 9*time.Millisecond {
 		t.Errorf("%v, %+v", err, got)
 	}
 }
 
-// TestParseRefuses: the error for every mistake names the place and the fault.
+// TestParseRefuses: the error for every mistake has the place and the reason.
 func TestParseRefuses(t *testing.T) {
 	const hosts = "hosts: {a: , b: }\n"
 	for _, test := range []struct{ text, says string }{
@@ -146,7 +145,7 @@ func TestParseRefuses(t *testing.T) {
 		{hosts + "links: {l: {both: {dely: 1ms}}}\n", "links.l.both.dely is unknown, expected one of burst, delay"},
 		{hosts + "links: {l: {both: {delay: 1}}}\n", `links.l.both.delay: invalid link profile: delay is "1"`},
 		{hosts + "links: {l: {both: {delay: }}}\n", "links.l.both.delay has no value"},
-		{hosts + "links: {l: {both: {delay: 1ms}, back: {}}}\n", "links.l has both and one of forth and back"},
+		{hosts + "links: {l: {both: {delay: 1ms}, back: {}}}\n", "links.l has both together with forth or back"},
 		{hosts + "links: {l: {both: {loss: 200%}}}\n", "links.l.forth: invalid link: loss is 2"},
 		{hosts + "links: {'-': {}}\n", "links.-: expected a name"},
 		{hosts + "links: {l: {both: {rate: 1Mbit, trace: wifi.csv}}}\n", "has rate and trace, expected one of them"},
@@ -166,7 +165,7 @@ func TestParseRefuses(t *testing.T) {
 			"links.l.forth.schedule[0]: invalid link: loss is 5"},
 		{hosts + "links: {l: {both: {schedule: [{at: 5s}], repeat: 4s}}}\n", "links.l.forth.repeat is 4s"},
 		{hosts + "links: {l: {both: {trace: wifi.csv, schedule: [{at: 1s, rate: 1Mbit}]}}}\n",
-			"links.l.both.schedule[0].rate expected no rate here"},
+			"links.l.both.schedule[0].rate expected no rate"},
 		{hosts + "links: {l: {both: {trace: wifi.csv, schedule: [{at: 1s, queue: 0s}]}}}\n",
 			"links.l.forth.schedule[0]: queue has no limit"},
 		{hosts + "paths: [{from: a, to: c}]\n", `paths[0].to is "c", expected one of the hosts: a, b`},
@@ -204,7 +203,7 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := topology.ReadFile(name); !errors.Is(err, topology.ErrTopology) {
-		t.Errorf("%v, expected ErrTopology for a file that is too large", err)
+		t.Errorf("%v, expected ErrTopology for a file above the limit", err)
 	}
 }
 

@@ -18,7 +18,8 @@ type layout struct {
 	plan      router.Plan
 }
 
-// The networks of RFC 2544, reserved for measurements: one /24 for each number of parallel paths.
+// firstNetwork is the first of the networks of RFC 2544, which are reserved for measurements: one /24 for each number
+// of parallel paths.
 var firstNetwork = netip.AddrFrom4([4]byte{198, 18, 0, 0})
 
 // addressOf returns the address of the host with the given index on its parallel paths of the given number.
@@ -90,7 +91,7 @@ func (l *layout) addPath(p *Path, parallels map[[2]int]int) {
 	l.plan.Routes = append(l.plan.Routes, forth, back)
 }
 
-// address returns the address of a host on its parallel paths of a number, invalid if there is none.
+// address returns the address of a host on its parallel paths of a number. The address is invalid if it does not exist.
 func (l *layout) address(host string, parallel int) netip.Addr {
 	i, ok := l.hosts[host]
 	if !ok || parallel < 0 || parallel >= l.parallels[i] {

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// helper runs a network with a command that ends only when killed. The command prints its own process number and that
-// of a process it has started.
+// helper runs a network with a command that ends only when killed. The command prints its own process number and the
+// number of a process that it has started.
 func helper() {
 	n, err := topology.Start(context.Background(), topology.Pair("a", "b", topology.Link{}))
 	if err != nil {

@@ -64,7 +64,7 @@ func Start(ctx context.Context, t *Topology) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the network: %w", err)
 	}
-	// If nothing else happens, a packet would find the router's processor asleep.
+	// Idle processors stay awake, so that the router's processor is not asleep when a packet arrives.
 	return &Network{topology: t, layout: l, router: r, id: newID(), sleep: awake.Hold()}, nil
 }
 
@@ -74,12 +74,13 @@ func (n *Network) Hosts() []string { return sortedKeys(n.topology.Hosts) }
 // Links returns the names of the links, sorted.
 func (n *Network) Links() []string { return sortedKeys(n.topology.Links) }
 
-// Address returns the main address of a host, the destination of the first path to it. It is invalid if there is no
-// such host.
+// Address returns the main address of a host, the destination of the first path to the host. The address is invalid if
+// the host does not exist.
 func (n *Network) Address(host string) netip.Addr { return n.AddressOn(host, 0) }
 
-// AddressOn returns the address of a host on its parallel paths of the given number: 0 is the main address, 1 that of
-// the second path between the same two hosts, and so on. It is invalid if there is no such host or no such path.
+// AddressOn returns the address of a host on its parallel paths of the given number: 0 is the main address, 1 the
+// address of the second path between the same two hosts, and so on. The address is invalid if the host or the path does
+// not exist.
 func (n *Network) AddressOn(host string, parallel int) netip.Addr {
 	return n.layout.address(host, parallel)
 }
@@ -87,10 +88,10 @@ func (n *Network) AddressOn(host string, parallel int) netip.Addr {
 // ClockOffset returns how far a host's clock is ahead of the machine's for programs that honour ClockOffsetVariable.
 func (n *Network) ClockOffset(host string) time.Duration { return n.topology.Hosts[host].ClockOffset }
 
-// Command returns a command that will run in the namespace of a host, in this process's folder and with its
+// Command returns a command that will run in the namespace of a host. The command has this process's folder and its
 // environment, HostVariable, and ClockOffsetVariable if the host's clock has an offset. The command is killed when the
-// context ends, like a command of exec.CommandContext, and when this process dies; Close ends it. Starting the command
-// fails with ErrHost if there is no such host. A program that does not exist ends with the status 127.
+// context ends, as with exec.CommandContext, and when this process dies; Close ends it. Starting the command fails with
+// ErrHost if the host does not exist. A missing program ends with status 127.
 func (n *Network) Command(ctx context.Context, host, name string, args ...string) *exec.Cmd {
 	namespace, err := n.Namespace(host)
 	if err != nil {
@@ -128,7 +129,7 @@ func (n *Network) Environment(host string) []string {
 }
 
 // Inside calls f on a thread in a host's namespace, and returns the result of f. Sockets that f opens belong to the
-// host while they are open. The error wraps ErrHost, or is that of f.
+// host while they are open. The error wraps ErrHost or is the error of f.
 func (n *Network) Inside(host string, f func() error) error {
 	if _, err := n.Namespace(host); err != nil {
 		return err
@@ -149,8 +150,8 @@ func (n *Network) Configure(link string, way Way, c netem.Config) error {
 	return nil
 }
 
-// ID returns the network's ID, unique over all networks on this machine, past ones included. The ID is in the
-// environment of its commands.
+// ID returns the network's ID, unique over all networks on this machine, including past ones. The ID is in the
+// environment of the network's commands.
 func (n *Network) ID() string { return n.id }
 
 // Restart restarts every trace, schedule and statistic and the time over which Validity judges, at the beginning of a

@@ -19,7 +19,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is far longer than any step of these tests takes.
+// patience is far longer than any step of these tests.
 const patience = 20 * time.Second
 
 // start starts a network, or skips the test without root.
@@ -154,7 +154,7 @@ func TestParallelPaths(t *testing.T) {
 		}
 	}
 	if n.AddressOn("desk", 1).IsValid() || n.Address("nobody").IsValid() || n.AddressOn("phone", -1).IsValid() {
-		t.Error("an address where there is none")
+		t.Error("an address of a missing path")
 	}
 }
 
@@ -203,11 +203,11 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%v, expected ErrHost", err)
 	}
 	if err := n.Inside("early", func() error { return os.ErrExist }); !errors.Is(err, os.ErrExist) {
-		t.Errorf("%v, expected the function's own error", err)
+		t.Errorf("%v, expected the function's error", err)
 	}
 }
 
-// TestCloseEndsCommands leaves commands running: one ignores SIGTERM, and some have started others.
+// TestCloseEndsCommands leaves commands running. One ignores SIGTERM, and some have started other commands.
 func TestCloseEndsCommands(t *testing.T) {
 	n := start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
 	cmd := n.Command(t.Context(), "a", "sh", "-c", `trap "" TERM; sleep 1000 & echo $!; wait; sleep 1000`)
@@ -233,7 +233,7 @@ func TestCloseEndsCommands(t *testing.T) {
 		t.Errorf("%v, expected ErrLink", err)
 	}
 	if s := n.Statistics(); s.Duration != 0 {
-		t.Errorf("%+v of a network that is closed", s)
+		t.Errorf("%+v of a closed network", s)
 	}
 }
 
@@ -246,8 +246,8 @@ func awaitGone(t *testing.T, pid int) {
 	})
 }
 
-// TestKilled kills a process with a network by SIGKILL. Its command dies with it; the descendants of the command are
-// ended by the next network.
+// TestKilled kills a process with a network by SIGKILL. Its command dies with the process; the next network ends the
+// descendants of the command.
 func TestKilled(t *testing.T) {
 	start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}}) // skips without root
 	cmd := exec.Command(os.Args[0])
@@ -264,14 +264,14 @@ func TestKilled(t *testing.T) {
 	if _, scanned := fmt.Sscan(line, &command, &child); err != nil || scanned != nil {
 		t.Fatalf("%q, %v", line, err)
 	}
-	// The descendant would live on: the command is killed with the process and ends nothing.
+	// The descendant survives, because the command is killed with the process and cannot end it.
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
 	awaitGone(t, command)
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d", child)); err != nil {
-		t.Errorf("the command's own process is gone already: %v; the test shows nothing", err)
+		t.Errorf("the command's process has already ended: %v; the test is not valid", err)
 	}
 	start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
 	awaitGone(t, child)

@@ -24,8 +24,8 @@ type Topology struct {
 	Hosts map[string]Host
 	// Links are the parts of paths, by name.
 	Links map[string]Link
-	// Paths connect pairs of hosts, in both directions. The first path between two hosts connects their main addresses;
-	// each further path is parallel to it and connects separate addresses and interfaces.
+	// Paths connect pairs of hosts, in both directions. The first path between two hosts connects their main addresses.
+	// Each further path is parallel to the first and connects separate addresses and interfaces.
 	Paths []Path
 	// Seed determines random decisions, together with the name of the link and the direction.
 	Seed uint64
@@ -47,7 +47,7 @@ type Link struct{ Forth, Back Direction }
 type Direction struct {
 	// Config holds the parameters at the beginning. Its zero value is a perfect link.
 	Config netem.Config
-	// Trace is the rate over time in place of Config.RateBPS; nil keeps Config.RateBPS.
+	// Trace is the rate over time, which replaces Config.RateBPS; nil keeps Config.RateBPS.
 	Trace *netem.RateTrace
 	// Schedule lists changes of the parameters, in the order of their times.
 	Schedule []Change
@@ -59,8 +59,8 @@ type Direction struct {
 type Change struct {
 	// At counts from the start of the network and from every Restart.
 	At time.Duration
-	// Config holds all parameters from then on, not only those that differ. If the direction has a Trace, the trace
-	// continues and the rate here has no effect.
+	// Config has all parameters from this time on, including unchanged ones. If the direction has a Trace, the trace
+	// continues and the rate in Config has no effect.
 	Config netem.Config
 }
 
@@ -83,7 +83,7 @@ func Duplex(c netem.Config) Link {
 	return Link{Forth: Direction{Config: c}, Back: Direction{Config: c}}
 }
 
-// Pair returns two hosts with one link, named "link", between them: Forth is from the first to the second.
+// Pair returns two hosts with one link, named "link". Forth is the direction from the first host to the second.
 func Pair(from, to string, link Link) *Topology {
 	return &Topology{
 		Hosts: map[string]Host{from: {}, to: {}},
@@ -92,8 +92,8 @@ func Pair(from, to string, link Link) *Topology {
 	}
 }
 
-// Star returns a server and clients with an access link each, which has the client's name: Forth is from the client to
-// the server. Clients reach each other over both of their links.
+// Star returns a server and clients. Each client has an access link with the client's name. Forth is the direction from
+// the client to the server. Clients reach each other over both of their links.
 func Star(server string, access map[string]Link) *Topology {
 	t := &Topology{Hosts: map[string]Host{server: {}}, Links: make(map[string]Link)}
 	clients := sortedKeys(access)

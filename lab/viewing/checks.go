@@ -1,5 +1,5 @@
-// Package viewing measures the claims about the pages for browsers. The tests of the source tree drive Chromium. No
-// program may import them, so each check runs such tests with the Go command and reads the figures that they log. A
+// Package viewing measures the claims about the pages for browsers. The tests of the source tree drive Chromium. A
+// program cannot import tests, so each check runs tests with the Go command and reads the figures that the tests log. A
 // check measures on the goroutine that calls Run.
 package viewing
 
@@ -13,7 +13,7 @@ import (
 
 // Options are the durations of measurements.
 type Options struct {
-	// Endurance is the time during which two people are watched, and the tab's memory with them.
+	// Endurance is the time for which two people and the tab's memory are watched.
 	Endurance time.Duration
 }
 
@@ -35,16 +35,17 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 	}
 	seconds := strconv.Itoa(int(o.Endurance.Seconds()))
 	return []lab.Check{
-		check("viewer and console against a real server: joining, walking, choosing, showing oneself, tokens, a "+
+		check("viewer and console against a real server: joining, walking, choosing, publishing, tokens, a "+
 			"lost network; nothing inline, no other host",
-			"^Test(Viewer|Keyboard|Console|Tokens|NetworkLoss|Joins|Channels|Codecs|Immersion|Publishing|DepthCamera|Voice|Addresses|Units)$",
-			10*time.Minute, "tests of the pages that hold", "-measure"),
+			"^Test(Viewer|Keyboard|Console|Tokens|NetworkLoss|Joins|Channels|Codecs|Immersion|Publishing|DepthCamera|"+
+				"Voice|Addresses|Units)$",
+			10*time.Minute, "tests of the pages passed", "-measure"),
 		check("two people of 30,000 points at 30 frames per second", "^TestMeasureWatching$", o.Endurance, "",
 			"-measure", "-seconds", seconds),
-		check("prepared frames that nobody decodes, on media lines and over data channels", "^TestMeasureCarrying$",
+		check("prepared frames that are not decoded, on media lines and over data channels", "^TestMeasureCarrying$",
 			4*time.Minute, "", "-measure"),
 		check("looking at one of two people, then at the other", "^TestMeasureTurning$", 2*time.Minute, "", "-measure"),
 		check("a cold load of the lobby, and a click", "^TestMeasureLoading$", time.Minute, "", "-measure"),
-		check("what pages ask for, and of whom", "^TestMeasureAsking$", 2*time.Minute, "", "-measure"),
+		check("hosts and resources that pages request", "^TestMeasureAsking$", 2*time.Minute, "", "-measure"),
 	}
 }

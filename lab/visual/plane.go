@@ -16,7 +16,7 @@ type Plane struct {
 	Pixels        []uint8
 }
 
-// Luma sets the plane to a picture's luma. It reuses the memory if it is large enough.
+// Luma sets the plane to a picture's luma. The plane's memory is reused if it is large enough.
 func (p *Plane) Luma(picture *image.RGBA) {
 	p.Width, p.Height = picture.Rect.Dx(), picture.Rect.Dy()
 	if size := p.Width * p.Height; cap(p.Pixels) < size {
@@ -108,7 +108,7 @@ func similarity(a, b *Plane, left, top int) float64 {
 	}
 	const n = window * window
 	meanA, meanB := float64(sumA)/n, float64(sumB)/n
-	// Variances and covariance are those of a sample, with n-1.
+	// Variances and covariance are sample statistics, with n-1.
 	variances := (float64(squares) - n*(meanA*meanA+meanB*meanB)) / (n - 1)
 	covariance := (float64(product) - n*meanA*meanB) / (n - 1)
 	return (2*meanA*meanB + c1) * (2*covariance + c2) / ((meanA*meanA + meanB*meanB + c1) * (variances + c2))

@@ -14,12 +14,12 @@ import (
 	"testing"
 )
 
-// flat is a plane of one brightness.
+// flat returns a plane of one brightness.
 func flat(width, height int, value uint8) *Plane {
 	return &Plane{width, height, bytes.Repeat([]byte{value}, width*height)}
 }
 
-// noise is a plane at random.
+// noise returns a plane of random values.
 func noise(width, height int, seed uint64) *Plane {
 	random := rand.New(rand.NewPCG(seed, 0))
 	p := flat(width, height, 0)
@@ -36,7 +36,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// TestPSNR: the values are those of the definition, worked out by hand.
+// TestPSNR: the values follow from the definition, computed by hand.
 func TestPSNR(t *testing.T) {
 	half := flat(16, 16, 100)
 	for i := range half.Pixels[:128] {
@@ -48,11 +48,11 @@ func TestPSNR(t *testing.T) {
 		want             float64
 	}{
 		{"the same", flat(16, 16, 100), flat(16, 16, 100), BestPSNR},
-		{"one step", flat(16, 16, 100), flat(16, 16, 101), 48.130804},          // 20·lg 255
-		{"ten steps", flat(16, 16, 100), flat(16, 16, 110), 28.130804},         // 20·lg 25.5
-		{"ten steps in one half", flat(16, 16, 100), half, 31.141104},          // 10·lg(255²/50)
-		{"black and white", flat(16, 16, 0), flat(16, 16, 255), 0},             // 20·lg 1
-		{"the other way round", flat(16, 16, 110), flat(16, 16, 100), 28.1308}, //
+		{"one step", flat(16, 16, 100), flat(16, 16, 101), 48.130804},                 // 20·lg 255
+		{"ten steps", flat(16, 16, 100), flat(16, 16, 110), 28.130804},                // 20·lg 25.5
+		{"ten steps in one half", flat(16, 16, 100), half, 31.141104},                 // 10·lg(255²/50)
+		{"black and white", flat(16, 16, 0), flat(16, 16, 255), 0},                    // 20·lg 1
+		{"darker instead of brighter", flat(16, 16, 110), flat(16, 16, 100), 28.1308}, //
 	}
 	for _, test := range tests {
 		got, err := PSNR(test.reference, test.shown)
@@ -63,8 +63,8 @@ func TestPSNR(t *testing.T) {
 	}
 }
 
-// TestSSIM: flat pictures have no structure, so that only the term of brightness counts; of noise the definition is
-// worked out another way.
+// TestSSIM: flat pictures have no structure, so that only the term of brightness counts. For noise, the expected value
+// is computed by another implementation of the definition.
 func TestSSIM(t *testing.T) {
 	tests := []struct {
 		name             string
@@ -84,11 +84,11 @@ func TestSSIM(t *testing.T) {
 		near(t, test.name, got, test.want, 1e-9)
 	}
 	if got, _ := SSIM(noise(64, 64, 1), noise(64, 64, 2)); math.Abs(got) > 0.1 {
-		t.Errorf("two noises are alike: %g", got)
+		t.Errorf("two different noises have an SSIM of %g", got)
 	}
 }
 
-// TestAsFFmpeg: the filters ssim and psnr of FFmpeg 9.0 give Y:0.899305 and psnr_y:19.765030 for these two pictures.
+// TestAsFFmpeg: the filters ssim and psnr of FFmpeg 9.0 report Y:0.899305 and psnr_y:19.765030 for these two pictures.
 func TestAsFFmpeg(t *testing.T) {
 	pattern := func(shift int) *Plane {
 		picture := image.NewRGBA(image.Rect(0, 0, 64, 48))
@@ -114,7 +114,7 @@ func TestAsFFmpeg(t *testing.T) {
 	near(t, "PSNR", psnr, 19.765030, 1e-6)
 }
 
-// slowSSIM is the definition with deviations from means, in two passes.
+// slowSSIM computes the definition with deviations from means, in two passes.
 func slowSSIM(a, b *Plane) float64 {
 	sum, count := 0.0, 0.0
 	for y := 0; y+8 <= a.Height; y += 4 {
@@ -149,7 +149,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// swatch is a picture of one colour.
+// swatch returns a picture of one colour.
 func swatch(c color.RGBA) *image.RGBA {
 	picture := image.NewRGBA(image.Rect(0, 0, 16, 16))
 	for i := range 256 {
@@ -213,12 +213,13 @@ func TestSequence(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := SequenceOf(nil); got != (Sequence{}) {
-		t.Errorf("of nothing: %+v", got)
+		t.Errorf("without scores: %+v", got)
 	}
 }
 
 func TestParseScores(t *testing.T) {
-	got, err := parseScores([]byte(`{"version":"3.0.0","frames":[{"frameNum":0,"metrics":{"integer_motion":0.0,"vmaf":93.5}},{"frameNum":1,"metrics":{"vmaf":0}}]}`))
+	got, err := parseScores([]byte(`{"version":"3.0.0","frames":[
+		{"frameNum":0,"metrics":{"integer_motion":0.0,"vmaf":93.5}},{"frameNum":1,"metrics":{"vmaf":0}}]}`))
 	if err != nil || fmt.Sprint(got) != "[93.5 0]" {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -241,7 +242,8 @@ func FuzzParseScores(f *testing.F) {
 	})
 }
 
-// TestVMAF asks a program where there is one: a picture is as good as itself, and noise is not.
+// TestVMAF runs a VMAF program if one is installed: a picture compared with itself has the best score, and noise does
+// not.
 func TestVMAF(t *testing.T) {
 	v, err := FindVMAF(t.Context(), "../../.tools/bin")
 	if errors.Is(err, ErrNoVMAF) {
@@ -278,7 +280,7 @@ func TestVMAF(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(same) != 3 || len(worse) != 3 || same[0] < 90 || worse[0] > same[0]-10 {
-		t.Errorf("a film against itself %v, against a coarse one %v", same, worse)
+		t.Errorf("a film compared with itself: %v, compared with a coarse film: %v", same, worse)
 	}
 	if _, err := v.Scores(t.Context(), whole, whole+".missing"); err == nil || !strings.Contains(err.Error(), v.Path) {
 		t.Errorf("a missing film: %v", err)

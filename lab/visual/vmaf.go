@@ -62,7 +62,8 @@ func (v *VMAF) works(ctx context.Context) bool {
 // maxScores bounds the size of the program's output: 64 MiB are about 100,000 frames.
 const maxScores = 64 << 20
 
-// Scores compares two films picture by picture. It returns a score of 0 to 100 for each, by the model vmaf_v0.6.1.
+// Scores compares two films picture by picture. Scores returns a score of 0 to 100 for each picture, by the model
+// vmaf_v0.6.1.
 func (v *VMAF) Scores(ctx context.Context, reference, shown string) ([]float64, error) {
 	folder, err := os.MkdirTemp("", "vmaf")
 	if err != nil {

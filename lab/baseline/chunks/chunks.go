@@ -1,7 +1,7 @@
 // Package chunks implements the wire format of the streaming tool of paper 002. A frame is cut into chunks of 1,400
-// bytes. A chunk has the number of the frame and the index of the chunk, and nothing else, so a receiver knows neither
-// the length nor the capture time of a frame. A frame ends when the first chunk of the next frame arrives; chunks that
-// are missing then are holes.
+// bytes. A chunk has the number of the frame and the index of the chunk, and nothing else, so that a receiver knows
+// neither the length nor the capture time of a frame. A frame ends when the first chunk of the next frame arrives;
+// chunks that are missing then are holes.
 //
 // An Assembler is pure and belongs to the goroutine that calls it. Transmit is the second thread of the paper: it sends
 // the chunks of one frame on the goroutine that calls it.
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// The sizes of the wire format, in bytes. A packet with its IPv4 and UDP headers is 1,436 bytes.
+// Sizes of the wire format, in bytes. A packet with its IPv4 and UDP headers is 1,436 bytes.
 const (
 	// HeaderSize is the size of the frame number and the chunk index, four bytes each, little-endian as written by the
 	// machines of the paper.
@@ -54,8 +54,8 @@ type Frame struct {
 	First, Last, Closed time.Time
 }
 
-// restartAfter is the number of consecutive chunks of earlier frames after which the stream counts as restarted. Late
-// chunks of one frame are fewer; a restarted sender sends more.
+// restartAfter is the number of consecutive chunks of earlier frames after which the stream counts as restarted. A
+// frame has fewer late chunks; a restarted sender sends more.
 const restartAfter = 512
 
 // Assembler reassembles the frames of one stream. Its memory is bounded by the size of the largest frame.
@@ -73,7 +73,7 @@ type Assembler struct {
 
 // Stats counts the packets of an Assembler.
 type Stats struct {
-	// Packets counts all packets, Late those of closed frames, Duplicates repeated packets.
+	// Packets counts all packets, Late the packets of closed frames, Duplicates repeated packets.
 	Packets, Late, Duplicates uint64
 	// Malformed counts packets that are too short, too long or of a frame that is too large, Restarts the restarts of
 	// the stream.
@@ -114,7 +114,8 @@ func (a *Assembler) Push(packet []byte, now time.Time) (closed Frame, ok bool, e
 // parse reads the header of a packet and checks the limits.
 func (a *Assembler) parse(packet []byte) (number uint32, index int, data []byte, err error) {
 	if len(packet) < HeaderSize || len(packet) > MaxPacketSize {
-		return 0, 0, nil, fmt.Errorf("%w: %d bytes, expected %d to %d", ErrPacket, len(packet), HeaderSize, MaxPacketSize)
+		return 0, 0, nil, fmt.Errorf("%w: %d bytes, expected %d to %d", ErrPacket, len(packet), HeaderSize,
+			MaxPacketSize)
 	}
 	number = binary.LittleEndian.Uint32(packet)
 	place := binary.LittleEndian.Uint32(packet[4:])

@@ -11,7 +11,7 @@ import (
 
 var begin = time.Unix(0, 0)
 
-// frameOf is a frame of so many bytes that no other frame has.
+// frameOf returns a frame of the given length with unique content.
 func frameOf(number uint32, length int) []byte {
 	data := make([]byte, length)
 	for i := range data {
@@ -20,19 +20,24 @@ func frameOf(number uint32, length int) []byte {
 	return data
 }
 
-// transcript: each line of input is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond;
-// each line of output what was closed.
+// TestTranscripts: each word of the input is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per
+// millisecond. Each line of the output is a closed frame.
 func TestTranscripts(t *testing.T) {
 	tests := []struct{ name, input, output string }{
-		{"in order", "1.0 1.1 1.2 2.0 2.1 2.2 3.0", "at 3: 1 of 3000 bytes, 3 chunks, 0 holes, last at 2\nat 6: 2 of 3000 bytes, 3 chunks, 0 holes, last at 5\n"},
+		{"in order", "1.0 1.1 1.2 2.0 2.1 2.2 3.0",
+			"at 3: 1 of 3000 bytes, 3 chunks, 0 holes, last at 2\n" +
+				"at 6: 2 of 3000 bytes, 3 chunks, 0 holes, last at 5\n"},
 		{"within a frame in any order", "1.2 1.0 1.1 2.0", "at 3: 1 of 3000 bytes, 3 chunks, 0 holes, last at 2\n"},
 		{"a chunk lost", "1.0 1.2 2.0", "at 2: 1 of 3000 bytes, 2 chunks, 1 holes, last at 1\n"},
-		{"the end lost, which nobody knows", "1.0 1.1 2.0", "at 2: 1 of 2800 bytes, 2 chunks, 0 holes, last at 1\n"},
+		{"the end lost, which is not detected", "1.0 1.1 2.0", "at 2: 1 of 2800 bytes, 2 chunks, 0 holes, last at 1\n"},
 		{"the beginning lost", "1.1 1.2 2.0", "at 2: 1 of 3000 bytes, 2 chunks, 1 holes, last at 1\n"},
-		{"a chunk after its frame was closed", "1.0 1.1 2.0 1.2 2.1 2.2 3.0", "at 2: 1 of 2800 bytes, 2 chunks, 0 holes, last at 1\nat 6: 2 of 3000 bytes, 3 chunks, 0 holes, last at 5\n"},
+		{"a chunk after its frame was closed", "1.0 1.1 2.0 1.2 2.1 2.2 3.0",
+			"at 2: 1 of 2800 bytes, 2 chunks, 0 holes, last at 1\n" +
+				"at 6: 2 of 3000 bytes, 3 chunks, 0 holes, last at 5\n"},
 		{"twice", "1.0 1.0 1.1 1.2 2.0", "at 4: 1 of 3000 bytes, 3 chunks, 0 holes, last at 3\n"},
 		{"frames lost", "1.0 1.1 1.2 9.0 9.1", "at 3: 1 of 3000 bytes, 3 chunks, 0 holes, last at 2\n"},
-		{"the number wraps", "4294967295.0 4294967295.1 4294967295.2 0.0", "at 3: 4294967295 of 3000 bytes, 3 chunks, 0 holes, last at 2\n"},
+		{"the number wraps", "4294967295.0 4294967295.1 4294967295.2 0.0",
+			"at 3: 4294967295 of 3000 bytes, 3 chunks, 0 holes, last at 2\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,7 +58,8 @@ func TestTranscripts(t *testing.T) {
 					continue
 				}
 				fmt.Fprintf(&got, "at %d: %d of %d bytes, %d chunks, %d holes, last at %d\n",
-					f.Closed.Sub(begin).Milliseconds(), f.Number, len(f.Data), f.Chunks, f.Holes, f.Last.Sub(begin).Milliseconds())
+					f.Closed.Sub(begin).Milliseconds(), f.Number, len(f.Data), f.Chunks, f.Holes,
+					f.Last.Sub(begin).Milliseconds())
 				want := frameOf(f.Number, 3000)[:len(f.Data)]
 				for i := range f.Data {
 					if f.Data[i] != want[i] && f.Data[i] != 0 {
@@ -61,7 +67,7 @@ func TestTranscripts(t *testing.T) {
 					}
 				}
 				if f.Holes == 0 && !bytes.Equal(f.Data, want) {
-					t.Errorf("frame %d differs from what was sent", f.Number)
+					t.Errorf("frame %d differs from the sent frame", f.Number)
 				}
 			}
 			if got.String() != test.output {
@@ -93,16 +99,17 @@ func TestSizes(t *testing.T) {
 	if s := a.Stats(); s.Malformed != 4 || s.Packets != 4 {
 		t.Errorf("got %+v", s)
 	}
-	// A frame without data is seen, too.
+	// A frame without data counts as well.
 	if _, _, err := a.Push(Append(nil, 1, nil, 0), begin); err != nil {
 		t.Fatal(err)
 	}
-	if f, ok, err := a.Push(Append(nil, 2, nil, 0), begin); err != nil || !ok || len(f.Data) != 0 || f.Chunks != 1 || f.Holes != 0 {
+	f, ok, err := a.Push(Append(nil, 2, nil, 0), begin)
+	if err != nil || !ok || len(f.Data) != 0 || f.Chunks != 1 || f.Holes != 0 {
 		t.Errorf("got %+v, %v, %v", f, ok, err)
 	}
 }
 
-// TestRestart: a sender that begins anew is taken for one after some chunks.
+// TestRestart: after restartAfter chunks with lower numbers, the assembler accepts that the sender has restarted.
 func TestRestart(t *testing.T) {
 	a := NewAssembler(1 << 20)
 	a.Push(Append(nil, 1000, frameOf(0, 3000), 0), begin)
@@ -115,7 +122,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestAllocations: a stream of frames takes no memory once the largest has come.
+// TestAllocations: a stream of frames allocates no memory once its largest frame has arrived.
 func TestAllocations(t *testing.T) {
 	a := NewAssembler(1 << 20)
 	frame := frameOf(0, 100000)
@@ -138,8 +145,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// FuzzAssembler: whatever comes, memory stays within the limit, and what was closed adds up. Input is cut into packets
-// by their first byte.
+// FuzzAssembler: for any input, memory stays within the limit, and the counts of closed frames add up. Input is cut
+// into packets by their first byte.
 func FuzzAssembler(f *testing.F) {
 	var stream []byte
 	for i := range 3 {
@@ -159,11 +166,12 @@ func FuzzAssembler(f *testing.F) {
 			if ok && err != nil {
 				t.Fatal("a frame and an error")
 			}
-			if ok && (len(frame.Data) > limit || frame.Chunks < 1 || frame.Holes < 0 || frame.Chunks+frame.Holes < Count(len(frame.Data))) {
+			if ok && (len(frame.Data) > limit || frame.Chunks < 1 || frame.Holes < 0 ||
+				frame.Chunks+frame.Holes < Count(len(frame.Data))) {
 				t.Fatalf("closed %d bytes of %d chunks with %d holes", len(frame.Data), frame.Chunks, frame.Holes)
 			}
 			if cap(a.data) > 4*limit || len(a.seen) > limit/ChunkSize/64+1 {
-				t.Fatalf("holds %d bytes, expected at most about %d", cap(a.data), limit)
+				t.Fatalf("%d bytes of memory, expected at most about %d", cap(a.data), limit)
 			}
 		}
 	})

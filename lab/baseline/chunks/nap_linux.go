@@ -6,18 +6,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wakeTime is what waking takes at least: what is left of a gap is waited for awake.
+// wakeTime is the shortest time in which the kernel wakes a thread. The thread spins for the last wakeTime of a gap.
 const wakeTime = 10 * time.Microsecond
 
-// prepareNaps has the thread that calls, to which its goroutine must be locked, sleep for as long as it wants to: the
-// kernel's usual 50 µs of slack are as long as a gap.
+// prepareNaps sets the timer slack of the calling thread to 1 ns. The goroutine must be locked to the thread. The
+// kernel's default slack of 50 µs is as long as a gap.
 func prepareNaps() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
 
-// nap sleeps through a time, but for its end.
+// nap sleeps for d minus wakeTime.
 func nap(d time.Duration) {
 	if d -= wakeTime; d > 0 {
 		t := unix.NsecToTimespec(int64(d))
-		// What interrupts the nap shortens it: the rest is waited for awake.
+		// A signal may end the sleep early. Transmit spins for the rest.
 		_ = unix.Nanosleep(&t, nil)
 	}
 }

@@ -4,7 +4,7 @@ package chunks
 
 import "time"
 
-// Sleeping takes longer elsewhere than a gap does, which is waited for awake.
+// On other systems, sleeping takes longer than a gap. Transmit spins for the whole gap.
 func prepareNaps() {}
 
 func nap(time.Duration) {}

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// Outlet sends one datagram, which is valid until it returns.
+// Outlet sends one datagram. The datagram is valid until SendOne returns.
 type Outlet interface {
 	SendOne(datagram []byte)
 }
 
-// Transmit sends the chunks of a frame one after the other, with a gap between each two, 0 for none. It uses packet,
-// which has room for MaxPacketSize bytes, and returns when the first and the last chunk began to leave, and how many
-// there were.
-func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.Duration) (first, last time.Time, count int) {
+// Transmit sends the chunks of a frame one after the other, with a gap between consecutive chunks, 0 for none. packet
+// is a buffer with room for MaxPacketSize bytes. Transmit returns the times at which the first and the last chunk were
+// passed to way, and the number of chunks.
+func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.Duration) (first, last time.Time,
+	count int) {
 	count = Count(len(frame))
 	first = time.Now()
 	last = first
@@ -34,5 +35,5 @@ func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.D
 	return first, last, count
 }
 
-// Finish sends a chunk without data that begins a frame after the last one, so that the receiver closes that.
+// Finish sends a chunk without data of the frame after the last one, so that the receiver closes the last frame.
 func Finish(way Outlet, packet []byte, last uint32) { way.SendOne(Append(packet[:0], last+1, nil, 0)) }

@@ -25,8 +25,8 @@ type Config struct {
 	Tiles   int
 	Quality volumetric.Quality
 	Adapt   bool
-	// Spread and Uplink are those of client.Config: the part of the frame interval over which frames leave, and the
-	// assumed rate to the server.
+	// Spread and Uplink are fields of client.Config: the share of the frame interval over which frames are sent, and
+	// the assumed rate to the server.
 	Spread float64
 	Uplink volumetric.Bitrate
 }
@@ -42,11 +42,11 @@ type Client struct {
 	asking sync.Mutex
 
 	mu sync.Mutex
-	// wanted are the qualities of tiles, none if the server chooses; asked are those requested so far. known is set
-	// once the publication exists.
+	// wanted has the qualities of tiles, none if the server chooses. asked has the qualities requested so far. known is
+	// set when the publication exists.
 	asked, wanted []volumetric.Quality
 	known         bool
-	// told are the server's estimates of the path to this client, with their arrival times.
+	// told has the server's estimates of the path to this client, with their arrival times.
 	told []estimate
 }
 
@@ -191,9 +191,9 @@ func (c *Client) watching(participants []signal.Participant) bool {
 	return false
 }
 
-// ask requests the wanted qualities from the server, for each tile whose quality differs from the last request.
+// ask requests wanted qualities from the server, for each tile whose quality differs from the last request.
 func (c *Client) ask(ctx context.Context) {
-	// Requests leave in the order of their decisions.
+	// Requests are sent in the order of the decisions.
 	c.asking.Lock()
 	defer c.asking.Unlock()
 	c.mu.Lock()
@@ -214,7 +214,7 @@ func (c *Client) ask(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	if len(choices) > 0 {
-		// A session that cannot be asked ends, and Run reports the error.
+		// If the request fails, the session ends and Run reports the error.
 		_ = c.session.SetQuality(ctx, choices...)
 	}
 }
@@ -236,8 +236,8 @@ func (c *Client) Wanted(tile int, quality volumetric.Quality) bool {
 	return c.publisher != nil && c.publisher.Wanted(tile, quality)
 }
 
-// Send implements carriage.End. The frame leaves over a part of its interval, after Send returns; a frame without
-// receivers does not leave.
+// Send implements carriage.End. The frame is sent over a share of its interval, after Send returns. A frame without
+// receivers is not sent.
 func (c *Client) Send(_ context.Context, f *carriage.Frame) (carriage.Departure, error) {
 	taken, err := c.publisher.WriteFrame(f.Tile, f.Quality, client.OutgoingFrame{Number: f.Number, Capture: f.Capture,
 		Codec: f.Codec, Data: f.Bytes})

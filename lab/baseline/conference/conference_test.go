@@ -16,13 +16,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nobody discards arrivals.
-type nobody struct{}
+// sink discards arrivals.
+type sink struct{}
 
-func (nobody) Take(*carriage.Arrival) {}
+func (sink) Take(*carriage.Arrival) {}
 
-// TestSendBooksWhatIsTaken: a frame without receivers has no copies, and its bytes are not counted.
-func TestSendBooksWhatIsTaken(t *testing.T) {
+// TestSendWithoutReceivers: a frame without receivers has no copies, and its bytes are not counted.
+func TestSendWithoutReceivers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	listening, served := make(chan string, 1), make(chan error, 1)
@@ -51,15 +51,15 @@ func TestSendBooksWhatIsTaken(t *testing.T) {
 	}
 	running, leave := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(running, nobody{}) }()
+	go func() { ended <- c.Run(running, sink{}) }()
 	if err := c.Ready(ctx); err != nil {
 		t.Fatal(err)
 	}
 	frame := &carriage.Frame{Capture: time.Now(), Bytes: make([]byte, 5000)}
-	wait.Until(t, "the server says that nobody takes the track", func() bool { return !c.Wanted(0, 0) })
+	wait.Until(t, "the server reports no subscriber of the track", func() bool { return !c.Wanted(0, 0) })
 	before := c.Traffic().Sent
 	if d, err := c.Send(ctx, frame); err != nil || d.Copies != 0 || c.Traffic().Sent != before {
-		t.Errorf("got %+v, %v, %d bytes booked; want nothing of a frame that nobody takes", d, err,
+		t.Errorf("got %+v, %v, %d bytes counted; want none of a frame without receivers", d, err,
 			c.Traffic().Sent-before)
 	}
 	leave()

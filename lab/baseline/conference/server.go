@@ -1,6 +1,6 @@
-// Package conference is volsfu itself as a transport: its server, and clients built on its SDK (package client). A
-// session's goroutines are the SDK's; this package adds one that reads the session's frames and one that reads its
-// events.
+// Package conference is volsfu itself as a transport: its server, and clients built on its SDK (package client). The
+// SDK starts a session's goroutines. Package conference adds one goroutine that reads the session's frames and one that
+// reads its events.
 package conference
 
 import (
@@ -41,7 +41,7 @@ type Settings struct {
 	Pacing pacing.Mode
 }
 
-// Serve runs a server until the context ends. listening is called with its address.
+// Serve runs a server until the context ends. listening is called with the server's address.
 func Serve(ctx context.Context, s Settings, listening func(string)) (*carriage.Relayed, error) {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {

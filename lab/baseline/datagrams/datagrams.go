@@ -1,6 +1,6 @@
 // Package datagrams carries frames by the UDP protocol of paper 002 (package chunks): in packets of 1,400 bytes, paced
-// or not. The producer is configured with its consumer's address; the consumer recognises the end of a frame when the
-// next one begins. There is neither repair nor an estimate.
+// or not. The producer is configured with its consumer's address. The consumer recognises the end of a frame when the
+// next frame begins. The protocol has neither repair nor an estimate.
 package datagrams
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// socketBuffer is requested for each direction, in bytes: a frame of 1.1 MB, the paper's largest, is 800 packets, which
-// cost the kernel 2,300 bytes each, 1.8 MB; two of them.
+// socketBuffer is the requested buffer for each direction, in bytes. A frame of 1.1 MB, the paper's largest, is 800
+// packets. Each costs the kernel 2,300 bytes, together 1.8 MB. The buffer has room for two frames.
 const socketBuffer = 4 << 20
 
 // errUnasked reports that the protocol has no channel for choices.
-var errUnasked = errors.New("the protocol of paper 002 chooses nothing")
+var errUnasked = errors.New("the protocol of paper 002 has no choice of qualities")
 
-// End is a producer's or a consumer's end, or both in one, each with a socket.
+// End is a producer's end, a consumer's end, or both in one. Each has a socket.
 type End struct {
 	gap  time.Duration
 	out  *net.UDPConn // nil if the end does not publish
@@ -39,8 +39,8 @@ type End struct {
 	last    uint32
 }
 
-// Open opens an end that listens at an address, or sends to one with a gap between packets, or both; an empty address
-// means neither.
+// Open opens an end that listens at an address, or sends to an address with a gap between packets, or both. An empty
+// address disables the direction.
 func Open(listen, connect string, gap time.Duration) (*End, error) {
 	e := &End{gap: gap, packet: make([]byte, 0, chunks.MaxPacketSize)}
 	if listen != "" {
@@ -111,7 +111,7 @@ func (e *End) Wanted(int, volumetric.Quality) bool { return true }
 func (e *End) SendOne(datagram []byte) {
 	n, err := e.out.Write(datagram)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		// The error belongs to an earlier datagram, and this one has not been sent.
+		// The error belongs to an earlier datagram, and this datagram has not been sent.
 		n, _ = e.out.Write(datagram)
 	}
 	e.sent.Add(int64(n))
@@ -134,7 +134,7 @@ func (e *End) Traffic() carriage.Traffic {
 	return carriage.Traffic{Sent: e.sent.Load(), Received: e.got.Load()}
 }
 
-// Close implements carriage.End. It makes the consumer close the last frame.
+// Close implements carriage.End. Close also makes the consumer close the last frame.
 func (e *End) Close() error {
 	var errs []error
 	if e.out != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Publisher is the publishing end: it listens, and has a goroutine for each connection.
+// Publisher is the publishing end. A Publisher listens, and has a goroutine for each connection.
 type Publisher struct {
 	listener net.Listener
 	counts   tcp.Counts
@@ -31,7 +31,7 @@ type Publisher struct {
 type viewer struct {
 	conn   net.Conn
 	stream carriage.Job
-	// sending serialises the frames of one stream; header is its memory.
+	// sending serialises the frames of one stream. header is the buffer of its header.
 	sending sync.Mutex
 	buffers net.Buffers
 	header  []byte
@@ -111,7 +111,7 @@ func (p *Publisher) serve(v *viewer) {
 		close(p.ready)
 	}
 	p.mu.Unlock()
-	// A viewer sends nothing after the request.
+	// A viewer sends no data after the request.
 	_, _ = io.Copy(io.Discard, v.conn)
 }
 
@@ -171,8 +171,8 @@ func (v *viewer) send(ctx context.Context, f *carriage.Frame) error {
 	return err
 }
 
-// errPublisher reports that a publishing end has nothing to choose.
-var errPublisher = errors.New("this end watches nothing")
+// errPublisher is returned for a choice at a publishing end.
+var errPublisher = errors.New("this end does not watch")
 
 // Choose implements carriage.End.
 func (p *Publisher) Choose(context.Context, []volumetric.Quality) error { return errPublisher }

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Watcher is the watching end. A goroutine for each tile opens its connections and reads them.
+// Watcher is the watching end. One goroutine per tile opens and reads the tile's connections.
 type Watcher struct {
 	options tcp.Options
 	address string
@@ -20,11 +20,11 @@ type Watcher struct {
 
 	mu        sync.Mutex
 	connected int
-	ready     chan struct{} // closed once every tile was connected
+	ready     chan struct{} // closed when every tile was connected
 	named     string
 }
 
-// tile is the stream of one tile. Its fields are guarded by the watcher's lock.
+// tile is the stream of one tile. The watcher's lock guards its fields.
 type tile struct {
 	index   int
 	quality volumetric.Quality
@@ -47,7 +47,7 @@ func NewWatcher(options tcp.Options, address string, tiles int, quality volumetr
 func (w *Watcher) Run(ctx context.Context, to carriage.Taker) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(ctx, w.hangUp)
+	stop := context.AfterFunc(ctx, w.closeConnection)
 	defer stop()
 	failures := make([]error, len(w.tiles))
 	var reading sync.WaitGroup
@@ -61,8 +61,8 @@ func (w *Watcher) Run(ctx context.Context, to carriage.Taker) error {
 	return errors.Join(failures...)
 }
 
-// hangUp closes all connections.
-func (w *Watcher) hangUp() {
+// closeConnection closes all connections.
+func (w *Watcher) closeConnection() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range w.tiles {
@@ -72,7 +72,7 @@ func (w *Watcher) hangUp() {
 	}
 }
 
-// follow watches a tile at the requested quality, until the other end closes its connection.
+// follow watches a tile at the requested quality until the other end closes the connection.
 func (w *Watcher) follow(ctx context.Context, t *tile, to carriage.Taker) error {
 	for {
 		w.mu.Lock()
@@ -171,8 +171,8 @@ func (w *Watcher) Send(context.Context, *carriage.Frame) (carriage.Departure, er
 	return carriage.Departure{}, nil
 }
 
-// Choose implements carriage.End: it closes the connections of tiles whose quality changes, and follow then opens
-// others.
+// Choose implements carriage.End. Choose closes the connections of tiles whose quality changes; follow then opens new
+// connections.
 func (w *Watcher) Choose(_ context.Context, qualities []volumetric.Quality) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,6 +206,6 @@ func (w *Watcher) Congestion() string {
 
 // Close implements carriage.End.
 func (w *Watcher) Close() error {
-	w.hangUp()
+	w.closeConnection()
 	return nil
 }

@@ -1,9 +1,9 @@
 // Package direct is VR2Gather's Direct TCP: the watching peer opens a connection for each tile to the publishing peer,
-// and receives the frames of one quality of the tile, each preceded by VR2Gather's header of 16 bytes. To switch the
-// quality, the watching peer closes the connection and opens one for the other quality.
+// and receives the frames of one quality of the tile. VR2Gather's header of 16 bytes precedes each frame. To switch the
+// quality, the watching peer closes the connection and opens a connection for the other quality.
 //
-// In VR2Gather each stream has its own port. Here a request of eight bytes names the stream: it leaves with the
-// acknowledgement that completes the handshake, so it takes no additional time, and all streams share a port.
+// In VR2Gather each stream has its own port. Here a request of eight bytes names the stream, so that all streams share
+// a port. The request is sent with the acknowledgement that completes the handshake and causes no additional delay.
 package direct
 
 import (
@@ -57,7 +57,7 @@ func AppendHeader(dst []byte, length int, capture time.Time) []byte {
 	return vr2gather.NewFrameHeader(codecName, length, capture).Append(dst)
 }
 
-// ReadFrame reads a header and its frame into new memory. Errors wrap ErrFrame, or are the reader's.
+// ReadFrame reads a header and its frame into new memory. Errors wrap ErrFrame or are errors of the reader.
 func ReadFrame(r io.Reader) ([]byte, error) {
 	var begin [vr2gather.FrameHeaderSize]byte
 	if _, err := io.ReadFull(r, begin[:]); err != nil {

@@ -52,8 +52,8 @@ func (a arrivals) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// clientBuffer is the buffer for masking: a message up to that size leaves as one websocket frame, like those of
-// browsers and Unity.
+// clientBuffer is the buffer for masking. A message of up to this size is sent as one websocket frame, as browsers and
+// Unity do.
 const clientBuffer = 1 << 20
 
 // Join opens a websocket to a relay and performs the handshake.
@@ -95,7 +95,7 @@ func (c *Client) greet() error {
 	return c.conn.WriteMessage(websocket.TextMessage, Packet{Kind: Connect, ID: -1}.Append(nil))
 }
 
-// Run implements carriage.End: every event is read; those of the selection are passed to the taker.
+// Run implements carriage.End. Run reads every event and passes the selected events to the taker.
 func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	defer stop()
@@ -126,7 +126,7 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 // Ready implements carriage.End: the connection exists. The relay does not report its watchers.
 func (c *Client) Ready(context.Context) error { return nil }
 
-// Wanted implements carriage.End: everything is sent to every client.
+// Wanted implements carriage.End. The relay sends all tiles to every client.
 func (c *Client) Wanted(int, volumetric.Quality) bool { return true }
 
 // Send implements carriage.End.
@@ -146,7 +146,8 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	return d, err
 }
 
-// Choose implements carriage.End: the relay does not know qualities; the client ignores those it did not choose.
+// Choose implements carriage.End. The relay does not know qualities, so the client ignores the qualities that it did
+// not choose.
 func (c *Client) Choose(_ context.Context, qualities []volumetric.Quality) error {
 	c.selection.Choose(qualities)
 	return nil

@@ -60,7 +60,7 @@ const (
 	BinaryEvent Kind = '5'
 )
 
-// maxAttachments bounds the binary messages that a packet may announce: an event of the relay has one.
+// maxAttachments bounds the binary messages that a packet may announce. An event of the relay has one.
 const maxAttachments = 16
 
 // Packet is a socket.io packet: kind, number of attachments and a dash (binary kinds), namespace and a comma (except
@@ -125,7 +125,7 @@ func ParsePacket(data []byte) (Packet, error) {
 	return p, nil
 }
 
-// The events of the relay: from a client, and to the others.
+// Events of the relay: from a client to the relay, and from the relay to other clients.
 const (
 	EventSend    = "SendData"
 	EventReceive = "DataReceived"

@@ -87,7 +87,7 @@ func FuzzParsePacket(f *testing.F) {
 		_, _, _ = p.ParseEvent()
 		if again, err := ParsePacket(p.Append(nil)[1:]); p.Kind <= BinaryEvent &&
 			(err != nil || again.Kind != p.Kind || again.ID != p.ID) {
-			t.Errorf("%q was read as %+v, and that again as %+v, %v", text, p, again, err)
+			t.Errorf("%q was read as %+v, and its text as %+v, %v", text, p, again, err)
 		}
 	})
 }

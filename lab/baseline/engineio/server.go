@@ -29,8 +29,8 @@ const (
 // headerTimeout is the time limit for a request's header.
 const headerTimeout = 10 * time.Second
 
-// Serve runs a relay until the context ends, with queues of the given number of frames. listening is called with its
-// address.
+// Serve runs a relay until the context ends, with queues of the given number of frames. listening is called with the
+// relay's address.
 func Serve(ctx context.Context, options tcp.Options, address string, queue int,
 	listening func(string)) (*carriage.Relayed, error) {
 	listener, err := options.Listen(ctx, address)
@@ -69,7 +69,7 @@ type server struct {
 	closed  bool
 }
 
-// relayed is an event on its way: the text that announces it, and its attachment.
+// relayed is a relayed event: the text that announces the attachment, and the attachment.
 type relayed struct{ text, data []byte }
 
 func (r relayed) size() int { return len(r.text) + len(r.data) }
@@ -104,7 +104,7 @@ func (s *server) leave(conn *websocket.Conn) {
 	s.serving.Done()
 }
 
-// buffers is the size of a websocket's buffers; larger messages bypass them.
+// buffers is the size of a websocket's buffers. Larger messages bypass the buffers.
 const buffers = 4096
 
 // serve handles one client's request.

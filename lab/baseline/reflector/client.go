@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Selection is the set of a relay's streams that a client accepts: those of one peer, each tile at one quality. It is
-// safe for concurrent use.
+// Selection is the set of a relay's streams that a client accepts: the streams of one peer, each tile at one quality. A
+// Selection is safe for concurrent use.
 type Selection struct {
 	peer string
 
@@ -65,7 +65,7 @@ func Join(ctx context.Context, options tcp.Options, address, name string, select
 	return &Client{conn: conn, name: name, selection: selection}, nil
 }
 
-// Run implements carriage.End: every packet is read; those of the selection are passed to the taker.
+// Run implements carriage.End. Run reads every packet and passes the selected packets to the taker.
 func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() })
 	defer stop()
@@ -92,7 +92,7 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 // Ready implements carriage.End: the connection exists. The reflector does not report its watchers.
 func (c *Client) Ready(context.Context) error { return nil }
 
-// Wanted implements carriage.End: everything is sent to every client.
+// Wanted implements carriage.End. The reflector sends all tiles to every client.
 func (c *Client) Wanted(int, volumetric.Quality) bool { return true }
 
 // Send implements carriage.End.
@@ -116,7 +116,8 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	return d, err
 }
 
-// Choose implements carriage.End: the reflector does not know qualities; the client ignores those it did not choose.
+// Choose implements carriage.End. The reflector does not know qualities, so the client ignores the qualities that it
+// did not choose.
 func (c *Client) Choose(_ context.Context, qualities []volumetric.Quality) error {
 	c.selection.Choose(qualities)
 	return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// Fanout relays each client's packets to all others, through a bounded queue each: a client that does not read its
-// packets loses those that do not fit. It is safe for concurrent use.
+// Fanout relays each client's packets to all other clients, through a bounded queue for each client. If a client's
+// queue is full, further packets for the client are dropped. A Fanout is safe for concurrent use.
 type Fanout[T any] struct {
 	size int
 
@@ -16,7 +16,7 @@ type Fanout[T any] struct {
 	counts carriage.Relayed
 }
 
-// Outbox is the queue of one client. Its owner reads Packets until it leaves.
+// Outbox is the queue of one client. Its owner reads Packets until it calls Leave.
 type Outbox[T any] struct{ packets chan T }
 
 // NewFanout returns a fan-out with queues of size packets.

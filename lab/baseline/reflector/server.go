@@ -10,7 +10,7 @@ import (
 )
 
 // Serve runs a reflector until the context ends, with queues of the given number of packets. listening is called with
-// its address. Two goroutines serve each client.
+// the reflector's address. Two goroutines serve each client.
 func Serve(ctx context.Context, options tcp.Options, address string, queue int,
 	listening func(string)) (*carriage.Relayed, error) {
 	listener, err := options.Listen(ctx, address)

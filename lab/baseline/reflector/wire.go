@@ -1,6 +1,6 @@
 // Package reflector is VR2Gather's TCP reflector: one connection for each client, and a server that relays a client's
-// packets to all others, each through a queue of ten packets; packets that do not fit are dropped. A packet is a line
-// of 128 bytes that names its stream, and the data.
+// packets to all other clients. Each client has a queue of ten packets; packets that do not fit are dropped. A packet
+// is a line of 128 bytes with the name of the stream, followed by the data.
 package reflector
 
 import (
@@ -24,7 +24,7 @@ const version = "2"
 // ErrHeader reports an invalid header. The wrapping error has the header.
 var ErrHeader = errors.New("malformed header")
 
-// Header describes the data after it: version,stream,timestamp,length,000…
+// Header describes the data that follows: version,stream,timestamp,length,000…
 type Header struct {
 	Stream string
 	// Timestamp is in milliseconds since 1970.

@@ -25,7 +25,7 @@ func TestHeader(t *testing.T) {
 	}
 	for _, stream := range []string{"a,b", "a\nb", strings.Repeat("a", HeaderSize)} {
 		if dst, err := (Header{Stream: stream}).Append([]byte("x")); !errors.Is(err, ErrHeader) || string(dst) != "x" {
-			t.Errorf("%.20q: got %q, %v, want ErrHeader and what was there", stream, dst, err)
+			t.Errorf("%.20q: got %q, %v, want ErrHeader and the previous content", stream, dst, err)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if again, err := h.Append(nil); err == nil {
 			if got, err := Parse(again); err != nil || got != h {
-				t.Errorf("%q was read as %+v, and that again as %+v, %v", data, h, got, err)
+				t.Errorf("%q was read as %+v, and its text as %+v, %v", data, h, got, err)
 			}
 		}
 		// The data after a header is read as far as available.
@@ -85,7 +85,8 @@ func TestStreamName(t *testing.T) {
 	}
 }
 
-// TestFanout: every client except the sender gets a packet, and a client that does not read loses packets beyond ten.
+// TestFanout: every client except the sender gets a packet, and a client that does not read gets the first ten packets
+// only.
 func TestFanout(t *testing.T) {
 	f := NewFanout[int](10)
 	one, two, slow := f.Join(), f.Join(), f.Join()
@@ -96,8 +97,8 @@ func TestFanout(t *testing.T) {
 		}
 	}
 	if len(one.Packets()) != 0 || len(slow.Packets()) != 10 {
-		t.Errorf("%d wait for the sender and %d for who does not read, want 0 and 10", len(one.Packets()),
-			len(slow.Packets()))
+		t.Errorf("%d packets wait for the sender and %d for the client that does not read, want 0 and 10",
+			len(one.Packets()), len(slow.Packets()))
 	}
 	if c := f.Counts(); c.FramesReceived != 12 || c.FramesDropped != 2 || c.BytesReceived != 1200 {
 		t.Errorf("got %+v", c)
@@ -106,11 +107,11 @@ func TestFanout(t *testing.T) {
 	f.Leave(slow)
 	for i := range 10 {
 		if got, open := <-slow.Packets(); !open || got != i {
-			t.Errorf("got %d, %v, want what waits, oldest first", got, open)
+			t.Errorf("got %d, %v, want the waiting packets, oldest first", got, open)
 		}
 	}
 	if _, open := <-slow.Packets(); open {
-		t.Error("expected no more packets for who has left")
+		t.Error("expected no more packets for a client that has left")
 	}
 	f.Spread(one, 1, 1)
 }

@@ -10,7 +10,7 @@ import (
 // trip and Pion's 100 ms between requests later: at 30 frames per second four or five frames.
 const openFrames = 8
 
-// Assembler assembles the frames of one track. It is pure; its memory is that of openFrames frames.
+// Assembler assembles the frames of one track. An Assembler is pure. Its memory is bounded by openFrames frames.
 type Assembler struct {
 	open []*partial
 	// closed is the highest number of a frame that was completed or given up to make room, valid once begun.
@@ -29,7 +29,7 @@ type partial struct {
 	first, last time.Time
 }
 
-// Push adds a payload and returns the frame that it completes, nil for none. Errors wrap ErrPayload.
+// Push adds a payload and returns the frame that the payload completes, nil for none. Errors wrap ErrPayload.
 func (a *Assembler) Push(payload []byte, now time.Time) (*carriage.Arrival, error) {
 	h, chunk, err := Parse(payload)
 	if err != nil {
@@ -54,14 +54,14 @@ func (a *Assembler) Push(payload []byte, now time.Time) (*carriage.Arrival, erro
 	return &carriage.Arrival{Data: f.data, First: f.first, Last: now, Whole: now}, nil
 }
 
-// frame finds the frame of a payload, or begins it. The result is nil if the frame was closed before.
+// frame returns the frame of a payload, or begins it. The result is nil if the frame was closed before.
 func (a *Assembler) frame(h Header, now time.Time) *partial {
 	for _, f := range a.open {
 		if f.number == h.Frame {
 			return f
 		}
 	}
-	// Frames that were overtaken may still complete. Frames older than every closed one may not begin.
+	// Frames that were overtaken may still complete. A frame may not begin if it is older than every closed frame.
 	if a.begun && int32(h.Frame-a.closed) <= 0 {
 		return nil
 	}

@@ -23,9 +23,9 @@ const (
 	retries         = 1
 	// reportInterval is the interval of a receiver's reports.
 	reportInterval = 10 * time.Millisecond
-	// replayWindow is the largest distance of an accepted packet from the newest. Pion's 64 would refuse every
-	// retransmission at such rates: at 46 Mbit/s 500 packets pass before a retransmission arrives. The window is as
-	// long as the buffer here, so that repair works as described in the papers.
+	// replayWindow is the largest distance of an accepted packet from the newest packet. Pion's default of 64 would
+	// reject every retransmission at these rates: at 46 Mbit/s, 500 packets arrive before a retransmission. The window
+	// is as long as the buffer here, so that repair works as described in the papers.
 	replayWindow = bufferedPackets
 )
 

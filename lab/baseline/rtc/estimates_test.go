@@ -12,7 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestEstimatesSince: estimates have their time since the given instant, not since the publisher listened.
+// TestEstimatesSince: the times of estimates are relative to the given instant, not to the time at which the publisher
+// listened.
 func TestEstimatesSince(t *testing.T) {
 	listened := time.Unix(1000, 0)
 	p := &Publisher{begun: listened, estimates: []estimate{{listened.Add(5 * time.Second), 12.5},
@@ -23,13 +24,13 @@ func TestEstimatesSince(t *testing.T) {
 	}
 }
 
-// nobody discards arrivals.
-type nobody struct{}
+// sink discards arrivals.
+type sink struct{}
 
-func (nobody) Take(*carriage.Arrival) {}
+func (sink) Take(*carriage.Arrival) {}
 
-// TestEstimateMoves: the watcher's reports reach Pion's congestion control. Its estimate of a path that carries
-// everything does not stay at its initial value.
+// TestEstimateMoves: the watcher's reports reach Pion's congestion control. On a path that carries all packets, the
+// estimate does not stay at its initial value.
 func TestEstimateMoves(t *testing.T) {
 	for name, estimator := range map[string]Estimator{"pion": PionEstimator, "pion-patched": PatchedEstimator} {
 		t.Run(name, func(t *testing.T) { estimateMoves(t, estimator) })
@@ -52,7 +53,7 @@ func estimateMoves(t *testing.T, estimator Estimator) {
 	var running sync.WaitGroup
 	for _, end := range []carriage.End{p, w} {
 		running.Go(func() {
-			if err := end.Run(ctx, nobody{}); err != nil && ctx.Err() == nil && !errors.Is(err, carriage.ErrEnded) {
+			if err := end.Run(ctx, sink{}); err != nil && ctx.Err() == nil && !errors.Is(err, carriage.ErrEnded) {
 				t.Error(err)
 			}
 		})
@@ -74,7 +75,7 @@ func estimateMoves(t *testing.T, estimator Estimator) {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			t.Fatalf("%d frames have left, and the estimate is still what it was at first", number)
+			t.Fatalf("%d frames were sent, and the estimate still has its initial value", number)
 		}
 		if _, err := p.Send(ctx, &carriage.Frame{Number: number, Capture: time.Now(),
 			Bytes: make([]byte, 5000)}); err != nil {

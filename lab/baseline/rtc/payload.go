@@ -1,7 +1,7 @@
-// Package rtc carries frames over a peer connection of Pion's with Pion's own congestion control (its GCC with its
-// pacer) and repair, like the systems of papers 000 and 001: an estimate between 12.5 and 90 Mbit/s, one request for
-// each lost packet, and a buffer of 1,024 packets for retransmission. The payload is that of the one-to-many system of
-// the same group.
+// Package rtc carries frames over a peer connection of Pion with Pion's own congestion control (GCC with its pacer) and
+// repair, as the systems of papers 000 and 001 do: an estimate between 12.5 and 90 Mbit/s, one request for each lost
+// packet, and a buffer of 1,024 packets for retransmission. The payload is that of the one-to-many system of the same
+// group.
 package rtc
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// The sizes of payloads, in bytes: a packet has 1,196, and 1,252 with the headers of RTP, its extension, the tag of
+// Sizes of payloads, in bytes. A packet has 1,196 bytes, and 1,252 with the headers of RTP, its extension, the tag of
 // SRTP, UDP and IPv4.
 const (
 	HeaderSize = 16
@@ -24,8 +24,8 @@ var ErrPayload = errors.New("malformed payload")
 
 // Header begins every payload: four numbers of 32 bits, little-endian.
 type Header struct {
-	// Frame is the frame number, Length the size of the frame, Offset the position of the payload's bytes, Size their
-	// number.
+	// Frame is the frame number, Length the size of the frame, Offset the position of the payload's bytes, Size the
+	// number of these bytes.
 	Frame, Length, Offset, Size uint32
 }
 
@@ -38,7 +38,7 @@ func AppendPayload(dst []byte, number uint32, frame []byte, offset int) []byte {
 	return append(dst, chunk...)
 }
 
-// Parse parses a payload; its bytes are a part of data. Errors wrap ErrPayload.
+// Parse parses a payload. chunk is a part of data. Errors wrap ErrPayload.
 func Parse(data []byte) (h Header, chunk []byte, err error) {
 	if len(data) < HeaderSize {
 		return h, nil, fmt.Errorf("%w: %d bytes, expected at least %d", ErrPayload, len(data), HeaderSize)

@@ -46,7 +46,7 @@ func TestPayload(t *testing.T) {
 	}
 }
 
-// TestTranscripts: each word is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond; the
+// TestTranscripts: each word is FRAME.CHUNK of a frame with 3 chunks, in order of arrival, one per millisecond. The
 // output has the time at which each frame was complete.
 func TestTranscripts(t *testing.T) {
 	many := ""
@@ -61,9 +61,9 @@ func TestTranscripts(t *testing.T) {
 		{"in any order", "1.2 1.0 1.1", "1 at 2", 0, 0},
 		{"twice", "1.0 1.0 1.1 1.1 1.2", "1 at 4", 0, 0},
 		{"repaired after the next", "1.0 1.2 2.0 2.1 2.2 1.1", "2 at 4, 1 at 5", 0, 0},
-		{"of a frame that was completed", "1.0 1.1 1.2 1.1", "1 at 2", 0, 1},
-		{"nothing of it came in time", "2.0 2.1 2.2 1.0 1.1 1.2", "2 at 2", 0, 3},
-		{"the oldest gives way", "1.0" + many + " 1.1", "", 1, 1},
+		{"of a completed frame", "1.0 1.1 1.2 1.1", "1 at 2", 0, 1},
+		{"older than every closed frame", "2.0 2.1 2.2 1.0 1.1 1.2", "2 at 2", 0, 3},
+		{"the oldest is given up", "1.0" + many + " 1.1", "", 1, 1},
 		{"across zero", "4294967295.0 4294967295.1 0.0 4294967295.2 0.1 0.2", "4294967295 at 3, 0 at 5", 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestTranscripts(t *testing.T) {
 				}
 				if arrival != nil {
 					if !bytes.Equal(arrival.Data, frame) {
-						t.Errorf("frame %d has other bytes", number)
+						t.Errorf("frame %d differs from the sent frame", number)
 					}
 					got = append(got, fmt.Sprintf("%d at %d", number, arrival.Whole.Sub(begin).Milliseconds()))
 				}

@@ -74,7 +74,7 @@ type track struct {
 }
 
 // Listen opens the end of a publication whose estimate is bounded by least and most. If adapt is set, the estimate
-// chooses the quality of all tiles; otherwise the watcher does.
+// selects the quality of all tiles; otherwise the watcher selects.
 func Listen(
 	address string, publication volumetric.Publication, estimate Estimator, least, most volumetric.Bitrate, adapt bool,
 ) (*Publisher, error) {
@@ -103,7 +103,7 @@ func Listen(
 			_ = p.pc.Close()
 			return nil, err
 		}
-		p.reading.Go(func() { hear(sender) })
+		p.reading.Go(func() { readReports(sender) })
 		p.tracks = append(p.tracks, &track{local: local})
 	}
 	p.pc.OnConnectionStateChange(p.stateChanged(sync.OnceFunc(func() { close(p.connected) }),
@@ -115,9 +115,9 @@ func Listen(
 	return p, nil
 }
 
-// hear reads a watcher's reports on a track until the track ends. Pion's estimate and repair run in the course of
-// reading, and do not run without it.
-func hear(sender *webrtc.RTPSender) {
+// readReports reads a watcher's reports on a track until the track ends. Pion's estimate and repair run only while
+// reports are read.
+func readReports(sender *webrtc.RTPSender) {
 	report := make([]byte, maxReport)
 	for {
 		if _, _, err := sender.Read(report); err != nil {
@@ -177,7 +177,8 @@ func (p *Publisher) note(ctx context.Context) {
 	}
 }
 
-// follow chooses the highest quality that an estimate can carry for all tiles, or the lowest if it can carry none.
+// follow selects the highest quality that an estimate can carry for all tiles, or the lowest quality if the estimate
+// can carry none.
 func (p *Publisher) follow(estimate volumetric.Bitrate) {
 	best := Affordable(p.publication, max(estimate, p.least))
 	for i := range p.qualities {
@@ -186,7 +187,7 @@ func (p *Publisher) follow(estimate volumetric.Bitrate) {
 }
 
 // Affordable returns the highest quality that an estimate can carry for all tiles of a publication, by its nominal
-// rates and the packets' overhead; the lowest if it can carry none.
+// rates and the packets' overhead. If the estimate can carry no quality, Affordable returns the lowest.
 func Affordable(publication volumetric.Publication, estimate volumetric.Bitrate) volumetric.Quality {
 	// The nominal rates cover payloads only, and the headers use the same path.
 	const added = float64(ChunkSize+HeaderSize+rtpOverhead) / ChunkSize
@@ -219,7 +220,7 @@ func (p *Publisher) offered(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, p.pc.LocalDescription().SDP)
 }
 
-// describeLocally sets a local description and waits until it has all candidates.
+// describeLocally sets a local description and waits until the description has all candidates.
 func describeLocally(ctx context.Context, pc *webrtc.PeerConnection, description webrtc.SessionDescription) error {
 	gathered := webrtc.GatheringCompletePromise(pc)
 	if err := pc.SetLocalDescription(description); err != nil {
@@ -293,8 +294,8 @@ func (p *Publisher) Send(_ context.Context, f *carriage.Frame) (carriage.Departu
 	return d, nil
 }
 
-// errPublisher reports that a publishing end has nothing to choose.
-var errPublisher = errors.New("this end watches nothing")
+// errPublisher is returned for a choice at a publishing end.
+var errPublisher = errors.New("this end does not watch")
 
 // Choose implements carriage.End.
 func (p *Publisher) Choose(context.Context, []volumetric.Quality) error { return errPublisher }

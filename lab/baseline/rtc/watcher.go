@@ -30,13 +30,13 @@ type Watcher struct {
 
 	connected chan struct{}
 	failed    chan struct{}
-	// reading counts the goroutines that read tracks. None starts once closed is set.
+	// reading counts the goroutines that read tracks. No goroutine starts after closed is set.
 	reading sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
 	taker  carriage.Taker // nil before Run
-	given  chan struct{}  // closed once there is a taker
+	given  chan struct{}  // closed when taker is set
 }
 
 // Connect returns an end that watches the given number of tiles of a publisher at a quality. No packet is sent before
@@ -73,7 +73,7 @@ func Connect(address string, tiles int, quality volumetric.Quality) (*Watcher, e
 	return w, nil
 }
 
-// begin starts a goroutine, unless the end is closed: Pion reports tracks on its own goroutines, possibly late.
+// begin starts a goroutine unless the end is closed. Pion reports tracks on its own goroutines, possibly late.
 func (w *Watcher) begin(read func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +168,7 @@ func (w *Watcher) negotiate(ctx context.Context) error {
 }
 
 // errRefused reports a publisher's refusal. The wrapping error has the answer.
-var errRefused = errors.New("the publisher refuses")
+var errRefused = errors.New("the publisher rejected the request")
 
 // post sends a request and returns the answer.
 func (w *Watcher) post(ctx context.Context, path string, body io.Reader) (string, error) {
@@ -226,7 +226,7 @@ func (w *Watcher) Close() error {
 	select {
 	case <-w.given:
 	default:
-		close(w.given) // tracks without a taker end as well
+		close(w.given) // also ends tracks that wait for a taker
 	}
 	err := w.pc.GracefulClose()
 	w.mu.Lock()

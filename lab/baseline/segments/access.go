@@ -19,11 +19,11 @@ var ErrAnswer = errors.New("unexpected answer")
 // maxAnswer bounds a text.
 const maxAnswer = 4096
 
-// maxIdle keeps a connection for every stream: 15 tiles at several qualities.
+// maxIdle is enough to keep a connection open for every stream: 15 tiles at several qualities.
 const maxIdle = 256
 
-// access is a client's access to an origin: connections that are kept, and counted together. Its methods are safe for
-// concurrent use.
+// access is a client's access to an origin over persistent connections, which are counted together. Its methods are
+// safe for concurrent use.
 type access struct {
 	address string
 	http    *http.Client

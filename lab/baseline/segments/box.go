@@ -1,4 +1,4 @@
-// Package segments is in the manner of low-latency DASH: each tile at each quality is a sequence of segments. The
+// Package segments is a transport like low-latency DASH: each tile at each quality is a sequence of segments. The
 // publisher uploads a segment over HTTP, with chunked transfer, while its frames are produced. The watching peer
 // downloads the segments at the same time, one after the other. Another quality begins with the next segment. The
 // server keeps the latest segments.
@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// BoxHeaderSize is the size of a box's header, in bytes: the size of the box with its header, and its type, as in ISO
-// base media files (ISO/IEC 14496-12 section 4.2).
+// BoxHeaderSize is the size of a box's header, in bytes. The header has the size of the box including the header, and
+// the type of the box, as in ISO base media files (ISO/IEC 14496-12 section 4.2).
 const BoxHeaderSize = 8
 
 // boxType is the type of a box with a frame.
@@ -41,7 +41,7 @@ func ParseBoxHeader(data []byte) (length int, err error) {
 	return int(size) - BoxHeaderSize, nil
 }
 
-// ReadBox reads a box with a frame into new memory. The error is io.EOF if the segment ends before it.
+// ReadBox reads a box with a frame into new memory. The error is io.EOF if the segment ends before the box.
 func ReadBox(r io.Reader) ([]byte, error) {
 	var header [BoxHeaderSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -18,18 +18,18 @@ import (
 // Config describes the publication and the watched tiles of a client.
 type Config struct {
 	Address string
-	// Name is the name of this client's publication, Watched that of the watched peer, whose first Tiles tiles are
-	// watched at Quality; 0 watches none.
+	// Name is the name of this client's publication, Watched the name of the watched peer. The first Tiles tiles of
+	// Watched are watched at Quality; 0 tiles means none.
 	Name, Watched string
 	Tiles         int
 	Quality       volumetric.Quality
-	// Publishes is set if the client publishes, at FPS, in segments of Segment; 0 is one frame.
+	// Publishes is set if the client publishes, at FPS frames per second, in segments of Segment; 0 means one frame.
 	Publishes bool
 	FPS       float64
 	Segment   time.Duration
 }
 
-// Client is the end of a client. A goroutine for each tile downloads its segments; one for each upload sends a segment.
+// Client is the end of a client. One goroutine per tile downloads its segments, and one per upload sends a segment.
 type Client struct {
 	config  Config
 	access  *access

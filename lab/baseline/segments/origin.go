@@ -17,13 +17,14 @@ var (
 )
 
 const (
-	// keptSegments is the number of segments kept per track: a client that is further behind continues with the latest.
+	// keptSegments is the number of segments kept per track. A client that is further behind continues with the latest
+	// segment.
 	keptSegments = 8
 	// maxSegmentBytes bounds one segment: some seconds of the lab's largest frames.
 	maxSegmentBytes = 256 << 20
 )
 
-// track holds the segments of one tile at one quality of one peer. It is guarded by the origin's lock.
+// track holds the segments of one tile at one quality of one peer. The origin's lock guards it.
 type track struct {
 	segments map[int64]*segment
 	latest   int64
@@ -33,7 +34,7 @@ type track struct {
 type segment struct {
 	data  []byte
 	whole bool
-	// changed is closed and replaced when anything changes.
+	// changed is closed and replaced after each change.
 	changed chan struct{}
 }
 
@@ -74,7 +75,7 @@ func (s *segment) tell() {
 	s.changed = make(chan struct{})
 }
 
-// begin begins a segment of a track. Segments beyond the kept ones are deleted.
+// begin begins a segment of a track. The oldest segments beyond keptSegments are deleted.
 func (o *origin) begin(name string, job carriage.Job, number int64) *segment {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,11 +96,11 @@ func (o *origin) begin(name string, job carriage.Job, number int64) *segment {
 	return s
 }
 
-// readBuffers are for concurrent uploads, up to one for each tile and quality.
+// readBuffers has buffers for concurrent uploads, up to one for each tile and quality.
 var readBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// take reads a segment as it arrives.
-func (o *origin) take(s *segment, body io.Reader) error {
+// receive reads a segment as its data arrives.
+func (o *origin) receive(s *segment, body io.Reader) error {
 	pooled := readBuffers.Get().(*[]byte)
 	defer readBuffers.Put(pooled)
 	buffer := *pooled
@@ -125,7 +126,7 @@ func (o *origin) take(s *segment, body io.Reader) error {
 	}
 }
 
-// end records that a peer publishes nothing more.
+// end records that a peer publishes no more segments.
 func (o *origin) end(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +135,7 @@ func (o *origin) end(name string) {
 	p.tell()
 }
 
-// find waits until a segment begins. The error is errGone if newer ones have replaced it, errEnded if the peer has
+// find waits until a segment begins. The error is errGone if newer segments have replaced it, errEnded if the peer has
 // ended without it.
 func (o *origin) find(ctx context.Context, name string, job carriage.Job, number int64) (*segment, error) {
 	for {
@@ -192,13 +193,13 @@ func (o *origin) latest(ctx context.Context, name string, tile int) (int64, erro
 	}
 }
 
-// give writes a segment as it arrives. flush is called when all received data is written.
-func (o *origin) give(ctx context.Context, s *segment, w io.Writer, flush func()) error {
+// send writes a segment as its data arrives. flush is called when all received data is written.
+func (o *origin) send(ctx context.Context, s *segment, w io.Writer, flush func()) error {
 	for at := 0; ; {
 		o.mu.Lock()
 		data, whole, changed := s.data[at:], s.whole, s.changed
 		o.mu.Unlock()
-		// Appending does not move earlier data: the slice keeps its memory.
+		// Appending does not move earlier data, so the slice stays valid.
 		if len(data) > 0 {
 			if _, err := w.Write(data); err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// patience is far longer than any step of these tests takes.
+// patience is far longer than any step of these tests.
 const patience = time.Minute
 
 func boxed(frames ...string) []byte {
@@ -74,8 +74,8 @@ func FuzzParsePath(f *testing.F) {
 	})
 }
 
-// TestOrigin reads a segment while it is uploaded, and requests segments that are gone, that are to come, and that will
-// not come.
+// TestOrigin reads a segment while it is uploaded, and requests segments that are gone, that begin later, and that
+// never begin.
 func TestOrigin(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -90,7 +90,7 @@ func TestOrigin(t *testing.T) {
 	}()
 	upload, body := io.Pipe()
 	taken := make(chan error, 1)
-	go func() { taken <- o.take(o.begin("a", job, 5), upload) }()
+	go func() { taken <- o.receive(o.begin("a", job, 5), upload) }()
 	if number := <-begun; number != 5 {
 		t.Errorf("the latest segment is %d, want 5", number)
 	}
@@ -101,7 +101,7 @@ func TestOrigin(t *testing.T) {
 	download, sink := io.Pipe()
 	given := make(chan error, 1)
 	go func() {
-		err := o.give(ctx, s, sink, func() {})
+		err := o.send(ctx, s, sink, func() {})
 		_ = sink.Close()
 		given <- err
 	}()
@@ -134,6 +134,6 @@ func TestOrigin(t *testing.T) {
 	}
 	cancel()
 	if _, err := o.latest(ctx, "b", 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v of a peer that is not there, want to wait until cancelled", err)
+		t.Errorf("got %v from a missing peer, want to wait until cancelled", err)
 	}
 }

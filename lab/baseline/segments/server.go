@@ -87,7 +87,7 @@ func (o *origin) put(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if err := o.take(o.begin(r.PathValue("peer"), job, number), r.Body); err != nil {
+	if err := o.receive(o.begin(r.PathValue("peer"), job, number), r.Body); err != nil {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 	}
 }
@@ -105,7 +105,7 @@ func (o *origin) get(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	// Without a length the response is sent in chunks.
-	_ = o.give(r.Context(), s, w, func() { _ = http.NewResponseController(w).Flush() })
+	_ = o.send(r.Context(), s, w, func() { _ = http.NewResponseController(w).Flush() })
 }
 
 // refuse answers with the reason why there is no segment.

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 )
 
-// uploads are the outgoing segments of all streams. A goroutine for each current segment sends it.
+// uploads has the outgoing segments of all streams. One goroutine per current segment sends the segment.
 type uploads struct {
 	access *access
 	// name is the peer's name, frames the number of frames of a segment.
@@ -53,7 +53,7 @@ func (u *uploads) stream(job carriage.Job) *upload {
 	return s
 }
 
-// send adds a frame to its segment.
+// send adds a frame to the segment of the frame.
 func (u *uploads) send(ctx context.Context, f *carriage.Frame) (carriage.Departure, error) {
 	job := carriage.Job{Tile: f.Tile, Quality: f.Quality}
 	s := u.stream(job)
@@ -66,7 +66,7 @@ func (u *uploads) send(ctx context.Context, f *carriage.Frame) (carriage.Departu
 	stop := context.AfterFunc(ctx, func() { _ = body.CloseWithError(context.Cause(ctx)) })
 	defer stop()
 	d := carriage.Departure{First: time.Now(), Copies: 1}
-	// One write, which the HTTP client sends at once, in chunks of at most 32 kB.
+	// One write, which the HTTP client sends immediately, in chunks of at most 32 kB.
 	s.box = append(AppendBoxHeader(s.box[:0], len(f.Bytes)), f.Bytes...)
 	_, err := s.body.Write(s.box)
 	d.Last = time.Now()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ErrCongestion reports a congestion control that this system does not have. The wrapping error has its name.
+// ErrCongestion is returned for a congestion control that this system does not have. The wrapping error has its name.
 var ErrCongestion = errors.New("congestion control is not available")
 
 // Options are options of sockets.

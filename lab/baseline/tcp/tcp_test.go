@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// patience is far longer than any step of these tests takes.
+// patience is far longer than any step of these tests.
 const patience = time.Minute
 
 // TestCongestion requests Reno, which every kernel has, on both ends.
@@ -40,7 +40,7 @@ func TestCongestion(t *testing.T) {
 		t.Errorf("got %q and %q, want reno", a, b)
 	}
 	if name := Congestion(bytes.NewBuffer(nil)); name != "" {
-		t.Errorf("got %q of what is no socket", name)
+		t.Errorf("got %q for a value that is not a socket", name)
 	}
 	for _, open := range []func(Options) error{
 		func(o Options) error { _, err := o.Listen(ctx, "127.0.0.1:0"); return err },
@@ -72,7 +72,7 @@ func TestDialWaits(t *testing.T) {
 	}()
 	second, err := Options{}.Listen(ctx, address)
 	if err != nil {
-		t.Skipf("skipped: somebody else has taken the port: %v", err)
+		t.Skipf("skipped: another process uses the port: %v", err)
 	}
 	defer func() { _ = second.Close() }()
 	if err := <-dialled; err != nil {
@@ -81,11 +81,11 @@ func TestDialWaits(t *testing.T) {
 	ended, stop := context.WithCancel(ctx)
 	stop()
 	if _, err := (Options{}).Dial(ended, address); err == nil {
-		t.Error("expected an error of an ended context")
+		t.Error("expected an error after the end of the context")
 	}
 }
 
-// TestReader: the recorded times are those of a frame's bytes, not of the next frame's.
+// TestReader: the recorded times are the times of a frame's bytes, not of the next frame's bytes.
 func TestReader(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer func() { _ = ours.Close() }()

@@ -1,6 +1,6 @@
 package main
 
-// These packages register the codecs of publishing and receiving; Draco is registered if it was built in.
+// These packages register the codecs for publishing and receiving. Draco is registered if it was built in.
 import (
 	_ "github.com/volsfu/volsfu/pkg/codec/draco"
 	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg"

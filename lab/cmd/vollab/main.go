@@ -1,4 +1,4 @@
-// Command vollab is the laboratory: it measures the claims about volsfu.
+// Command vollab is the laboratory: it measures the claims of volsfu. Package lab lists the parts.
 package main
 
 import (
@@ -55,7 +55,7 @@ func exitCode(err error) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vollab",
-		Short:         "Measure what volsfu claims",
+		Short:         "Measure the claims of volsfu",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

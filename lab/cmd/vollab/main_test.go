@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/lab/link"
 )
 
-// run runs vollab and returns what it prints.
+// run runs vollab and returns its output.
 func run(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	root := newRoot()
@@ -29,7 +29,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestFanoutIsHidden: the server to compare with is for forward alone.
+// TestFanoutIsHidden: the server for comparisons is started by vollab forward only, and is not in the help.
 func TestFanoutIsHidden(t *testing.T) {
 	out, err := run(t, "--help")
 	if err != nil || strings.Contains(out, "fanout") || !strings.Contains(out, "forward") ||
@@ -52,7 +52,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestMeasuringCommands: the commands of other packages are registered, and end in order at a signal.
+// TestMeasuringCommands: the commands of other packages are registered, and end cleanly at a signal.
 func TestMeasuringCommands(t *testing.T) {
 	for _, line := range [][]string{{"direct", "produce"}, {"direct", "consume"}, {"compare"}, {"codec"}} {
 		cmd, rest, err := newRoot().Find(line)

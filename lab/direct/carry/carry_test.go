@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// taker keeps what comes.
+// taker records arriving datagrams.
 type taker struct {
 	transport.NoOpSink
 	mu        sync.Mutex
@@ -48,14 +48,14 @@ func (k *taker) RTCP(packet []byte, now time.Time) {
 }
 func (k *taker) Expect(stream.Wire) {}
 
-// expect waits for so many datagrams.
+// expect waits for n datagrams.
 func (k *taker) expect(t *testing.T, n int) [][]byte {
 	t.Helper()
 	for range n {
 		select {
 		case <-k.come:
 		case <-time.After(30 * time.Second):
-			t.Fatal("waited in vain for a datagram")
+			t.Fatal("no datagram arrived")
 		}
 	}
 	k.mu.Lock()
@@ -63,7 +63,7 @@ func (k *taker) expect(t *testing.T, n int) [][]byte {
 	return k.datagrams
 }
 
-// packets are some of a stream, with payloads of these lengths.
+// packets returns packets of a stream with payloads of the given lengths.
 func packets(wire stream.Wire, lengths ...int) (list []stream.Packet) {
 	for i, length := range lengths {
 		list = append(list, stream.Packet{
@@ -87,19 +87,19 @@ func check(t *testing.T, got [][]byte, sent []stream.Packet) {
 	}
 }
 
-// checkCodepoints checks that packets came with the codepoints with which they left.
+// checkCodepoints checks that packets arrived with the codepoints with which they left.
 func (k *taker) checkCodepoints(t *testing.T, sent []stream.Packet) {
 	t.Helper()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i := range sent {
 		if k.codepoints[i] != sent[i].ECN {
-			t.Errorf("packet %d came as %v, expected %v", i, k.codepoints[i], sent[i].ECN)
+			t.Errorf("packet %d arrived as %v, expected %v", i, k.codepoints[i], sent[i].ECN)
 		}
 	}
 }
 
-// TestUDP: packets of any lengths arrive as they were sent, also where they leave as a run.
+// TestUDP: packets of any lengths arrive unchanged, including packets sent as a run.
 func TestUDP(t *testing.T) {
 	loopback := netip.MustParseAddr("127.0.0.1")
 	a, err := OpenUDP(loopback)
@@ -120,7 +120,7 @@ func TestUDP(t *testing.T) {
 	a.Send(packets(stream.Wire{}, 10)) // nowhere
 	a.SendOne([]byte("nowhere"))
 	if a.Aimed() {
-		t.Error("nothing was said of where to send")
+		t.Error("expected that the destination is unknown")
 	}
 	a.Aim(netip.AddrPortFrom(loopback, b.Port()))
 	sent := packets(stream.Wire{SSRC: 7, PayloadType: 96}, 1100, 1100, 1100, 300, 1100, 1100, 200, 1160, 1160)
@@ -130,7 +130,7 @@ func TestUDP(t *testing.T) {
 	taker.checkCodepoints(t, sent)
 	taker.mu.Lock()
 	if taker.from.Port() != a.Port() {
-		t.Errorf("they came from %v", taker.from)
+		t.Errorf("the datagrams came from %v", taker.from)
 	}
 	taker.mu.Unlock()
 	a.SendOne([]byte("report"))
@@ -139,14 +139,14 @@ func TestUDP(t *testing.T) {
 	}
 	_ = b.Close()
 	running.Wait()
-	// Nobody reads any more, and nobody else allocates.
+	// The reader has ended, so no other goroutine allocates.
 	if n := testing.AllocsPerRun(20, func() { a.Send(sent) }); n > 1 {
 		t.Errorf("%g allocations per run of packets", n)
 	}
 	_ = a.Close()
 }
 
-// TestWebRTC: the two sides agree on streams, and packets pass in both directions.
+// TestWebRTC: the two sides negotiate streams, and packets pass in both directions.
 func TestWebRTC(t *testing.T) {
 	l, err := rendezvous.Listen("127.0.0.1:0")
 	if err != nil {
@@ -189,7 +189,7 @@ func TestWebRTC(t *testing.T) {
 	own, other := producer.Wire(), consumer.Wire()
 	if own.SSRC == 0 || own.SSRC != other.SSRC || own.RetransmissionSSRC != other.RetransmissionSSRC ||
 		own.Extension == 0 || own.Extension != other.Extension {
-		t.Errorf("they agreed on %+v and %+v", own, other)
+		t.Errorf("the sides negotiated %+v and %+v", own, other)
 	}
 	sent := packets(own, 1160, 1160, 1160, 40)
 	producer.Send(sent)
@@ -203,27 +203,27 @@ func TestWebRTC(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := producer.Watch(ctx, ours, nil); err != nil {
-		t.Errorf("the end of watching is no error, got %v", err)
+		t.Errorf("expected no error at the end of Watch, got %v", err)
 	}
 }
 
-// TestMisunderstandings: what comes instead of an offer, and an answer that is none.
-func TestMisunderstandings(t *testing.T) {
+// TestUnexpectedMessages: a message other than an offer, and an invalid answer, are errors.
+func TestUnexpectedMessages(t *testing.T) {
 	messages := make(chan rendezvous.Message, 1)
 	messages <- rendezvous.Message{Type: rendezvous.TypeAnswer, SDP: "v=0"}
 	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")},
 		newTaker()); err == nil {
-		t.Error("expected an error of an answer without an offer")
+		t.Error("expected an error for an answer without an offer")
 	}
 	messages <- rendezvous.Message{Type: rendezvous.TypeOffer, SDP: "nonsense"}
 	if _, err := Answer(t.Context(), nil, messages, Route{Remote: netip.MustParseAddr("127.0.0.1")},
 		newTaker()); err == nil {
-		t.Error("expected an error of an offer that is none")
+		t.Error("expected an error for an invalid offer")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Answer(ctx, nil, make(chan rendezvous.Message), Route{Remote: netip.MustParseAddr("127.0.0.1")},
 		newTaker()); err == nil {
-		t.Error("expected an error where nobody offers")
+		t.Error("expected an error without an offer")
 	}
 }

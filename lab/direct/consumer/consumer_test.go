@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ledger keeps what is told of frames received.
+// ledger records the reports of received frames.
 type ledger struct {
 	mu   sync.Mutex
 	list []stages.Received
@@ -42,20 +42,20 @@ func (l *ledger) Received(r *stages.Received) {
 	l.told <- struct{}{}
 }
 
-// here is a clock that is the producer's.
+// here is a clock without offset to the producer's clock.
 type here struct{}
 
 func (here) Producer(t time.Time) time.Time { return t }
 func (here) RTT() time.Duration             { return time.Millisecond }
 
-// stage counts what is drawn.
+// stage counts the drawn points.
 type stage struct{ points int }
 
 func (s *stage) Draw(cloud *pointcloud.Cloud) { s.points += cloud.Len() }
 
 var unit = volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}
 
-// encoded is a frame of so many points.
+// encoded returns a frame with the given number of points.
 func encoded(t *testing.T, points int) []byte {
 	t.Helper()
 	var cloud pointcloud.Cloud
@@ -69,7 +69,7 @@ func encoded(t *testing.T, points int) []byte {
 	return data
 }
 
-// run runs a consumer until the function returned is called.
+// run runs a consumer until stop is called.
 func run(t *testing.T, c *Consumer) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -83,7 +83,7 @@ func run(t *testing.T, c *Consumer) (stop func()) {
 	}
 }
 
-// TestDecoding: what came is decoded, drawn and told of; what cannot be is told of, too.
+// TestDecoding: frames are decoded, drawn and reported. Frames that cannot be decoded are reported as well.
 func TestDecoding(t *testing.T) {
 	l, s := newLedger(), &stage{}
 	c := New(1, l, here{}, s, slog.New(slog.DiscardHandler))
@@ -117,7 +117,7 @@ func TestDecoding(t *testing.T) {
 	}
 }
 
-// TestSuperseded: nobody decodes, and one frame may wait.
+// TestSuperseded: without decoding, one frame may wait.
 func TestSuperseded(t *testing.T) {
 	l := newLedger()
 	c := New(1, l, here{}, nil, slog.New(slog.DiscardHandler))
@@ -134,7 +134,7 @@ var (
 	stranger = netip.MustParseAddrPort("127.0.0.1:5001")
 )
 
-// TestAdaptiveInlet: packets of the producer make frames, those of strangers do not, and reports leave.
+// TestAdaptiveInlet: packets of the producer make frames, packets from other addresses do not, and reports are sent.
 func TestAdaptiveInlet(t *testing.T) {
 	l := newLedger()
 	c := New(1, l, here{}, nil, slog.New(slog.DiscardHandler))
@@ -162,7 +162,7 @@ func TestAdaptiveInlet(t *testing.T) {
 		}
 		datagrams = append(datagrams, append(datagram, p.Payload...))
 	}
-	a.Datagram(datagrams[0], producer, ecn.NotECT, now) // before anything is expected
+	a.Datagram(datagrams[0], producer, ecn.NotECT, now) // before the stream is known
 	a.Expect(wire)
 	half := len(datagrams) / 2
 	for _, d := range datagrams[:half] {
@@ -194,7 +194,7 @@ func TestAdaptiveInlet(t *testing.T) {
 	<-ended
 }
 
-// way tells when something is sent.
+// way reports each sent packet.
 type way struct{ sent chan struct{} }
 
 func (w *way) SendOne([]byte) {
@@ -204,7 +204,8 @@ func (w *way) SendOne([]byte) {
 	}
 }
 
-// TestPaper002Inlet: a frame comes when the next one begins, in memory of its own, with its holes.
+// TestPaper002Inlet: a frame is complete when the next frame begins. The frame has its own memory, and its holes are
+// counted.
 func TestPaper002Inlet(t *testing.T) {
 	l := newLedger()
 	c := New(10, l, here{}, nil, slog.New(slog.DiscardHandler))

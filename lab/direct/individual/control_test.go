@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// settings are those of payload v1 over SRTP at 30 frames per second.
+// settings returns the configuration of payload v1 over SRTP at 30 frames per second.
 func settings() Config {
 	return Config{FrameRate: 30, Min: 12_500_000, Max: 90_000_000, Share: 1, FragmentBytes: 1144, PacketBytes: 80,
 		FrameBytes: 12, BusyShare: 0.9}
@@ -26,8 +26,8 @@ func control(t *testing.T, config Config) *Control {
 	return c
 }
 
-// TestWithinTarget: whatever the codec is like, frames come to within 5 % of what was to be, from the third after a
-// jump of the rate on, though they vary and grow.
+// TestWithinTarget: for any codec, frames are within 5 % of their target from the third frame after a jump of the rate,
+// although frames vary and grow.
 func TestWithinTarget(t *testing.T) {
 	codecs := []struct {
 		name string
@@ -69,7 +69,7 @@ func TestWithinTarget(t *testing.T) {
 	}
 }
 
-// TestBounds: the least of what the way carries, what the view is worth, what time allows, and what there is.
+// TestBounds: the number of points is the minimum of four limits: bandwidth, view, encoding time and source.
 func TestBounds(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -80,28 +80,28 @@ func TestBounds(t *testing.T) {
 		points2  int
 		bound    Bound
 	}{
-		// 20 bits per point: 10,000 points of 25,000 bytes, in 22 packets, take 26,772 bytes.
-		{"the way", 26_772 * 8 * 30, 125_000, 1, 50, 10_000, BoundRate},
+		// At 20 bits per point, 10,000 points are 25,000 bytes. In 22 packets these are 26,772 bytes.
+		{"the path", 26_772 * 8 * 30, 125_000, 1, 50, 10_000, BoundRate},
 		{"the view", 80_000_000, 100_000, 0.25, 50, 25_000, BoundView},
 		{"time", 90_000_000, 125_000, 1, 1000, 30_000, BoundTime},
 		{"the source", 90_000_000, 5_000, 1, 50, 5_000, BoundSource},
-		{"nothing is worth anything", 90_000_000, 5_000, 0, 50, 0, BoundView},
-		{"next to nothing is", 90_000_000, 5_000, 1e-9, 50, 1, BoundView},
+		{"no points in view", 90_000_000, 5_000, 0, 50, 0, BoundView},
+		{"hardly any points in view", 90_000_000, 5_000, 1e-9, 50, 1, BoundView},
 		{"an empty cloud", 90_000_000, 0, 1, 50, 0, BoundSource},
-		{"less than the least", 1, 125_000, 1, 50, 0, BoundRate},
+		{"less than one point", 1, 125_000, 1, 50, 0, BoundRate},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			config := settings()
 			config.Min = 2_000_000
 			c := control(t, config)
-			// Points far apart teach that each takes 20 bits, however many they are.
+			// The model learns from distant numbers of points that each point needs 20 bits.
 			for range 20 {
 				c.Observe(2_000, 5_000, 2_000*test.perPoint)
 				c.Observe(100_000, 250_000, 100_000*test.perPoint)
 			}
 			got := c.Choose(test.estimate, test.points, test.view)
-			if test.name == "less than the least" {
+			if test.name == "less than one point" {
 				if want := 2_000_000 / 8 / 30; got.Target != want || got.Bound != BoundRate {
 					t.Errorf("got %+v, expected a target of %d", got, want)
 				}
@@ -114,7 +114,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestUnknown: before anything was seen, points are those of the usual codec.
+// TestUnknown: without observations, the default size of a point is used.
 func TestUnknown(t *testing.T) {
 	c := control(t, settings())
 	got := c.Choose(30_000_000, 125_000, 1)
@@ -124,26 +124,27 @@ func TestUnknown(t *testing.T) {
 	c.Observe(0, 100, time.Second)
 	c.Observe(100, 0, time.Second)
 	if again := c.Choose(30_000_000, 125_000, 1); again != got {
-		t.Errorf("nothing was learnt of nothing, but got %+v after %+v", again, got)
+		t.Errorf("expected the same choice without observations, got %+v after %+v", again, got)
 	}
 }
 
-// TestMisses: a frame is off its target only where the rate decided on its size.
+// TestMisses: a frame misses its target only if the rate determined its size.
 func TestMisses(t *testing.T) {
 	c := control(t, settings())
 	choice := Choice{Target: 11_000, Bound: BoundRate}
-	// 10,012 bytes in nine packets take 10,732 on the wire, 9,012 in eight 9,652.
+	// 10,012 bytes are 10,732 on the wire in nine packets; 9,012 bytes are 9,652 in eight packets.
 	for bytes, want := range map[int]bool{10_000: false, 9_000: true, 12_000: true} {
 		if got := c.Misses(choice, bytes); got != want {
 			t.Errorf("%d bytes on the wire for %d: missed %v", c.wire(bytes), choice.Target, got)
 		}
 	}
 	if choice.Bound = BoundTime; c.Misses(choice, 1000) {
-		t.Error("time decided, and the target was missed")
+		t.Error("a frame bound by time missed its target")
 	}
 }
 
-// TestSlowMachine: one slow frame says nothing, three do; and however slow it was, it comes back.
+// TestSlowMachine: one slow frame has no effect, and three have. The number of points recovers afterwards, however slow
+// the machine was.
 func TestSlowMachine(t *testing.T) {
 	c := control(t, settings())
 	encode := func(points int, perPoint time.Duration) { c.Observe(points, points, time.Duration(points)*perPoint) }
@@ -160,34 +161,34 @@ func TestSlowMachine(t *testing.T) {
 		encode(max(leastPoints, c.Choose(1e9, 150_000, 1).Points), time.Millisecond)
 	}
 	if got := c.Choose(1e9, 150_000, 1); got.Bound != BoundTime || got.Points != leastPoints {
-		t.Errorf("a frame of 1,000 points takes a second, and got %+v", got)
+		t.Errorf("a frame of 1,000 points takes a second: got %+v", got)
 	}
 	for range 3 {
 		encode(leastPoints, 100)
 	}
 	if got := c.Choose(1e9, 150_000, 1); got.Points != 150_000 {
-		t.Errorf("once the machine is free again got %+v", got)
+		t.Errorf("when the machine is idle again: got %+v", got)
 	}
 	if got := c.Choose(1e9, 200, 1); got.Points != 200 {
 		t.Errorf("a small cloud: %+v", got)
 	}
 }
 
-// TestWanted: what would be sent is what view and time allow, within the limits.
+// TestWanted: the wanted rate follows from view and time, within the limits.
 func TestWanted(t *testing.T) {
 	c := control(t, settings())
 	for range 20 {
 		c.Observe(2_000, 5_000, 2_000*50)
 		c.Observe(100_000, 250_000, 100_000*50)
 	}
-	// 100,000 points are 250,000 bytes and, in 219 packets, 267,532 on the wire.
+	// 100,000 points are 250,000 bytes and, in 219 packets, 267,532 bytes on the wire.
 	for view, want := range map[float64]float64{1: 64.2e6, 0.5: 32.1e6, 0.01: 12.5e6} {
 		if got := float64(c.Wanted(100_000, view)); math.Abs(got/want-1) > 0.03 {
-			t.Errorf("%g of the points want %g bit/s, expected %g", view, got, want)
+			t.Errorf("%g of the points need %g bit/s, expected %g", view, got, want)
 		}
 	}
 	if got := c.Wanted(10_000_000, 1); got != 90_000_000 {
-		t.Errorf("more than there may be wants %v", got)
+		t.Errorf("above the limit: wanted %v", got)
 	}
 }
 
@@ -205,7 +206,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// FuzzChoose: whatever was observed, a choice is within its bounds.
+// FuzzChoose: for any observations, a choice is within its bounds.
 func FuzzChoose(f *testing.F) {
 	f.Add(10, 100, int64(5), int64(50_000_000), 1000, 0.5)
 	f.Add(1<<30, 1, int64(-5), int64(-1), 1<<30, math.NaN())
@@ -216,7 +217,7 @@ func FuzzChoose(f *testing.F) {
 		got := c.Choose(volumetric.Bitrate(estimate), available, view)
 		if available <= 0 && got.Points != 0 || available > 0 && view > 0 && (got.Points < 1 ||
 			got.Points > available) || got.Target < 0 || got.Expected < 0 {
-			t.Fatalf("of %d points got %+v", available, got)
+			t.Fatalf("with %d points got %+v", available, got)
 		}
 	})
 }

@@ -3,7 +3,7 @@ package producer
 import (
 	"sync"
 
-	"github.com/volsfu/volsfu/internal/peer/worth"
+	"github.com/volsfu/volsfu/internal/peer/lod"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -13,7 +13,7 @@ import (
 // concurrent use, except for Thin, which is called by the encoder.
 type Gaze struct {
 	field   pointcloud.FieldOfView
-	sampler *worth.Sampler
+	sampler *lod.Sampler
 	box     volumetric.BoundingBox
 
 	mu    sync.Mutex
@@ -24,7 +24,7 @@ type Gaze struct {
 // NewGaze returns a Gaze without a viewpoint, for an object within a box. field weighs the whole object by the region
 // of its centre; a field without regions gives the object full weight. sampler weighs each point; it is nil if points
 // are not weighed individually.
-func NewGaze(field pointcloud.FieldOfView, sampler *worth.Sampler, box volumetric.BoundingBox) *Gaze {
+func NewGaze(field pointcloud.FieldOfView, sampler *lod.Sampler, box volumetric.BoundingBox) *Gaze {
 	return &Gaze{field: field, sampler: sampler, box: box}
 }
 

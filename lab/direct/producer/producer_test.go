@@ -29,15 +29,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var unit = volumetric.BoundingBox{Max: [3]float32{1, 1, 1}}
 
-// source hands out so many frames of 1,000 points at once, and then ends with an error.
+// source returns the given number of frames of 1,000 points without waiting, and then an error.
 type source struct {
 	frames int
 	read   int
 }
 
-var errOver = errors.New("the film is over")
+var errOver = errors.New("the source has ended")
 
-// skipped is how many frames fall due between two that are read.
+// skipped is the number of frames that fall due between two frames that are read.
 const skipped = 2
 
 func (s *source) Info() capture.Info { return capture.Info{FrameRate: 30, Box: unit, Points: 1000} }
@@ -59,7 +59,7 @@ func (s *source) Read(ctx context.Context, f *capture.Frame) error {
 	return nil
 }
 
-// outlet keeps what is sent.
+// outlet records the sent frames.
 type outlet struct {
 	mu       sync.Mutex
 	frames   []stages.Sent
@@ -72,7 +72,7 @@ func (o *outlet) Send(f *Frame) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(f.Data) != payload.PrefixSize+f.Sent.Bytes || stages.Hash(f.Data[payload.PrefixSize:]) != f.Sent.Hash {
-		return errors.New("the frame is not what is said of it")
+		return errors.New("the frame differs from its record")
 	}
 	o.frames = append(o.frames, f.Sent)
 	return o.err
@@ -81,7 +81,7 @@ func (o *outlet) Send(f *Frame) error {
 func (o *outlet) Estimate() volumetric.Bitrate { return o.estimate }
 func (o *outlet) Want(rate volumetric.Bitrate) { o.wanted = rate }
 
-// config is that of a producer of so many frames.
+// config returns the configuration of a producer of the given number of frames.
 func config(o *outlet, frames int) Config {
 	return Config{
 		Source: &source{frames: frames}, Codec: codec.Raw, Params: codec.Params{PositionBits: 11, Box: unit},
@@ -99,7 +99,7 @@ func TestSequential(t *testing.T) {
 	if err := p.Run(t.Context()); !errors.Is(err, errOver) {
 		t.Errorf("got %v", err)
 	}
-	// What fell due before the first frame was fetched nobody has missed.
+	// Frames due before the first frame was fetched do not count as missed.
 	if counts := p.Counts(); counts != (Counts{Captured: 20, Missed: 19 * skipped}) || len(o.frames) != 20 {
 		t.Errorf("%+v, %d sent of 20", counts, len(o.frames))
 	}
@@ -111,7 +111,7 @@ func TestSequential(t *testing.T) {
 	}
 }
 
-// TestLimit: after so many frames there are no more, which is no error.
+// TestLimit: the producer ends after the limit of frames, without an error.
 func TestLimit(t *testing.T) {
 	for _, sequential := range []bool{false, true} {
 		o := &outlet{}
@@ -123,7 +123,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestOverlap: capturing does not wait for encoding, and the newest frame wins.
+// TestOverlap: capturing does not wait for encoding, and the newest frame is encoded.
 func TestOverlap(t *testing.T) {
 	o := &outlet{estimate: 2_000_000}
 	c := config(o, 200)
@@ -141,23 +141,23 @@ func TestOverlap(t *testing.T) {
 	}
 	counts := p.Counts()
 	captured, superseded := counts.Captured, counts.Superseded
-	// One frame was for finding out about sizes; one may have waited when the film was over.
+	// One frame was encoded to learn the sizes. One frame may have waited when the source ended.
 	if sent := int64(len(o.frames)); captured != 199 || sent == 0 || sent+superseded < captured-1 ||
 		sent+superseded > captured {
 		t.Errorf("%d captured, %d superseded, %d sent", captured, superseded, sent)
 	}
 	for _, f := range o.frames {
-		// 2 Mbit/s are 8,333 bytes per frame; points take 9.
+		// 2 Mbit/s are 8,333 bytes per frame, with 9 bytes per point.
 		if f.Bound != "rate" || f.Target != 8333 || math.Abs(float64(f.Points)-840) > 30 {
 			t.Errorf("%d points, bound by %s, for %d bytes", f.Points, f.Bound, f.Target)
 		}
 	}
 	if o.wanted < 2_100_000 {
-		t.Errorf("all points want %v, expected more than is estimated", o.wanted)
+		t.Errorf("all points need %v, expected more than the estimate", o.wanted)
 	}
 }
 
-// swelling is a codec whose frames become twice as large from one frame on.
+// swelling is a codec whose frames have twice the size from one frame on.
 type swelling struct {
 	codec.Codec
 	frames, from int
@@ -179,7 +179,7 @@ func (e *swellingEncoder) Encode(dst []byte, cloud *pointcloud.Cloud, params cod
 	return dst, err
 }
 
-// TestSecondAttempt: a frame that is far off its target is encoded once more.
+// TestSecondAttempt: a frame that misses its target is encoded once more.
 func TestSecondAttempt(t *testing.T) {
 	o := &outlet{estimate: 2_000_000}
 	c := config(o, 8)
@@ -194,12 +194,12 @@ func TestSecondAttempt(t *testing.T) {
 	if err := New(c).Run(t.Context()); !errors.Is(err, errOver) {
 		t.Errorf("got %v", err)
 	}
-	// Two frames were for finding out about sizes, and the fifth after them is twice as large as it was to be.
+	// Two frames were encoded to learn the sizes. The fifth frame after them has twice its target.
 	if got := c.Codec.(*swelling).frames; len(o.frames) != 7 || got < 2+7+1 {
-		t.Errorf("%d frames were encoded for %d sent", got, len(o.frames))
+		t.Errorf("%d frames were encoded, and %d sent", got, len(o.frames))
 	}
 	if first, swollen := o.frames[3].Points, o.frames[4].Points; swollen >= first {
-		t.Errorf("%d points after %d, though they have become twice as large", swollen, first)
+		t.Errorf("%d points after %d, although points need twice as many bytes", swollen, first)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := New(config(&outlet{}, 5)).Run(ctx); err != nil {
-		t.Errorf("the end of the context is no error, got %v", err)
+		t.Errorf("expected no error at the end of the context, got %v", err)
 	}
 	broken := errors.New("broken")
 	for _, sequential := range []bool{false, true} {
@@ -217,7 +217,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	// A codec that refuses every frame.
+	// A codec that rejects every frame.
 	c := config(&outlet{}, 5)
 	c.Sequential, c.Params.PositionBits = true, 0
 	p := New(c)
@@ -225,22 +225,22 @@ func TestEnds(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if counts := p.Counts(); counts.Failed != 5 {
-		t.Errorf("%+v, expected 5 frames refused", counts)
+		t.Errorf("%+v, expected 5 rejected frames", counts)
 	}
 }
 
-// TestGaze: what is worth sending follows where the consumer looks.
+// TestGaze: the limit of the points follows the consumer's view.
 func TestGaze(t *testing.T) {
 	box := volumetric.BoundingBox{Min: [3]float32{-0.5, 0, -0.5}, Max: [3]float32{0.5, 2, 0.5}}
 	g := NewGaze(pointcloud.FieldOfView{Angle: math.Pi / 2, Maxima: []float64{1, 0.5, 0.25}, Outside: 0.05}, nil, box)
 	if g.Limit() != 1 {
-		t.Error("everything is worth sending to somebody of whom nothing is known")
+		t.Error("expected all points for an unknown viewpoint")
 	}
 	look := func(yaw float64) *signal.Viewpoint {
 		sin, cos := math.Sincos(yaw * math.Pi / 360)
 		return &signal.Viewpoint{Position: signal.Vector{0, 1, 3}, Orientation: signal.Rotation{0, sin, 0, cos}}
 	}
-	// The view is 45 degrees to each side, in three regions of 15.
+	// The view has 45 degrees to each side, in three regions of 15 degrees.
 	for yaw, want := range map[float64]float64{0: 1, 10: 1, -20: 0.5, 40: 0.25, 60: 0.05, 180: 0.05} {
 		g.Look(look(yaw))
 		if got := g.Limit(); got != want {
@@ -254,11 +254,11 @@ func TestGaze(t *testing.T) {
 		t.Errorf("looking 45 degrees up: %g of the points", got)
 	}
 	if none := NewGaze(pointcloud.FieldOfView{}, nil, box); none.Limit() != 1 {
-		t.Error("without regions the view does not matter")
+		t.Error("expected all points without regions")
 	}
 }
 
-// ledger keeps what is told of frames sent.
+// ledger records the reports of sent frames.
 type ledger struct {
 	mu   sync.Mutex
 	list []stages.Sent
@@ -272,7 +272,7 @@ func (l *ledger) Sent(s *stages.Sent) {
 	l.told <- struct{}{}
 }
 
-// way keeps what is put on the wire.
+// way records the sent packets.
 type way struct {
 	mu        sync.Mutex
 	datagrams [][]byte
@@ -291,7 +291,7 @@ func (w *way) Send(packets []stream.Packet) {
 	w.packets += len(packets)
 }
 
-// frame is one of so many bytes.
+// frame returns a frame of the given size.
 func frame(number uint32, size int) *Frame {
 	data := payload.Prefix{Capture: time.Now()}.AppendTo(nil)
 	for i := range size {
@@ -301,8 +301,8 @@ func frame(number uint32, size int) *Frame {
 		Capture: time.Now(), Data: data}
 }
 
-// TestPaper002: ten frames wait, the oldest is dropped for an eleventh; the rest leaves in order, and the last is
-// closed by an empty one.
+// TestPaper002: ten frames wait, and an eleventh drops the oldest. The others are sent in order, and an empty frame
+// closes the last.
 func TestPaper002(t *testing.T) {
 	w, l := &way{}, &ledger{told: make(chan struct{}, 100)}
 	o := NewPaper002(time.Microsecond, w, l)
@@ -315,7 +315,7 @@ func TestPaper002(t *testing.T) {
 		t.Errorf("expected the first three frames to be dropped, got %+v", l.list)
 	}
 	if !o.Waiting() || o.Estimate() != 0 {
-		t.Error("ten frames wait")
+		t.Error("expected that ten frames wait")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -329,7 +329,7 @@ func TestPaper002(t *testing.T) {
 	cancel()
 	<-ended
 	if o.Waiting() {
-		t.Error("everything has left")
+		t.Error("expected that no frame waits")
 	}
 	a := chunks.NewAssembler(1 << 20)
 	next := uint32(4)
@@ -348,11 +348,11 @@ func TestPaper002(t *testing.T) {
 	}
 	if s := l.list[12]; next != 14 || s.Packets != 3 || s.Wire != 3000+3*36 || s.Dropped || s.LastSent < s.FirstSent ||
 		s.FirstSent == 0 {
-		t.Errorf("%d frames came; of the last is said %+v", next-4, s)
+		t.Errorf("%d frames arrived; the record of the last is %+v", next-4, s)
 	}
 }
 
-// TestAdaptive: frames leave packet by packet, and are told of once the last has left.
+// TestAdaptive: frames are sent packet by packet, and reported when the last packet has left.
 func TestAdaptive(t *testing.T) {
 	settings := stream.SenderConfig{
 		Wire: stream.Wire{SSRC: 1, PayloadType: 96, Extension: 1}, Congestion: congestion.DefaultConfig(),
@@ -393,10 +393,10 @@ func TestAdaptive(t *testing.T) {
 		}
 	}
 	if err := o.Send(&Frame{Data: []byte{1}}); err == nil {
-		t.Error("expected an error of a frame without prefix")
+		t.Error("expected an error for a frame without prefix")
 	}
 	settings.Pacing = "slowly"
 	if _, err := NewAdaptive(settings, 0, w, l); err == nil {
-		t.Error("expected an error of the pacing mode")
+		t.Error("expected an error for the pacing mode")
 	}
 }

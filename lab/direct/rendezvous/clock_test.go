@@ -10,7 +10,7 @@ func TestClock(t *testing.T) {
 	c, same := NewClock(false), NewClock(true)
 	begin := time.Unix(1000, 0)
 	if c.Producer(begin) != begin || c.RTT() != 0 {
-		t.Error("nothing is known before the first answer")
+		t.Error("expected no offset before the first answer")
 	}
 	for i := range 20 {
 		asked := begin.Add(time.Duration(i) * time.Second)
@@ -26,12 +26,12 @@ func TestClock(t *testing.T) {
 	if got := c.RTT(); got != 20*time.Millisecond {
 		t.Errorf("the round trip takes %v, expected 20 ms", got)
 	}
-	// An answer before the question.
+	// An answer before the request.
 	c.Answered(&Time{Asked: now.UnixMicro(), Received: 5, Answered: 1}, now.Add(-time.Second))
 	if got := c.RTT(); got != 20*time.Millisecond {
-		t.Errorf("an answer that contradicts itself told %v", got)
+		t.Errorf("an inconsistent answer changed the offset to %v", got)
 	}
 	if same.Producer(now) != now {
-		t.Error("on one host there is one clock")
+		t.Error("expected no offset on the same host")
 	}
 }

@@ -22,7 +22,7 @@ func producer() Hello {
 		FrameRate: 30}
 }
 
-// meet brings two together.
+// meet connects a listener and a dialler.
 func meet(t *testing.T) (listening, dialling *Conn) {
 	t.Helper()
 	l, err := Listen("127.0.0.1:0")
@@ -45,14 +45,14 @@ func meet(t *testing.T) (listening, dialling *Conn) {
 	t.Cleanup(dialling.Close)
 	t.Cleanup(listening.Close)
 	if _, err := Dial(t.Context(), "ws://"+l.Address()); !errors.Is(err, ErrBusy) {
-		t.Errorf("a second one: got %v", err)
+		t.Errorf("a second connection: got %v", err)
 	}
 	return listening, dialling
 }
 
-// TestStoppedListening: requests that are read when the listener has been closed are refused, and Close has not to wait
-// for them.
-func TestStoppedListening(t *testing.T) {
+// TestClosedListener: requests that are read after the listener was closed are refused, and Close does not wait for
+// them.
+func TestClosedListener(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestMeeting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !listening.Remote().IsLoopback() || !dialling.Remote().IsLoopback() {
-		t.Errorf("they are at %v and %v", listening.Remote(), dialling.Remote())
+		t.Errorf("the sides are at %v and %v", listening.Remote(), dialling.Remote())
 	}
 	record := Received{Number: 12, Received: stages.Received{Decoded: 5}}
 	for _, m := range []Message{
@@ -113,7 +113,7 @@ func TestMeeting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := listening.Next(t.Context(), TypeAnswer); !errors.Is(err, ErrMessage) {
-		t.Errorf("expected an error of the wrong type, got %v", err)
+		t.Errorf("expected an error for the wrong type, got %v", err)
 	}
 	dialling.Close()
 	if _, err := listening.Next(t.Context(), TypeAnswer); !errors.Is(err, ErrEnded) {
@@ -136,8 +136,8 @@ func TestTwoProducers(t *testing.T) {
 	}
 }
 
-// TestNonsense: what cannot be read ends the rendezvous.
-func TestNonsense(t *testing.T) {
+// TestMalformed: a malformed message ends the rendezvous.
+func TestMalformed(t *testing.T) {
 	listening, dialling := meet(t)
 	if err := dialling.Send(Message{Type: "gossip"}); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-func TestNobody(t *testing.T) {
+func TestNoListener(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -158,14 +158,14 @@ func TestNobody(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Listen(l.Address()); err == nil {
-		t.Error("expected an error of an address that is taken")
+		t.Error("expected an error for an address in use")
 	}
 	l.Close()
 	if _, err := Dial(t.Context(), l.Address()); err == nil {
-		t.Error("expected an error where nobody listens")
+		t.Error("expected an error without a listener")
 	}
 	if _, err := Dial(t.Context(), "ws://\x01"); err == nil {
-		t.Error("expected an error of an address that is none")
+		t.Error("expected an error for an invalid address")
 	}
 }
 
@@ -209,9 +209,10 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever comes is a message that can be said again, or an error.
+// FuzzParse: any input is an error or a message that can be encoded again.
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"type":"hello","hello":{"version":1,"role":"producer","transport":"udp","mode":"paper002","port":1,"codec":"drco","frame_rate":30}}`))
+	f.Add([]byte(`{"type":"hello","hello":{"version":1,"role":"producer","transport":"udp","mode":"paper002",` +
+		`"port":1,"codec":"drco","frame_rate":30}}`))
 	f.Add([]byte(`{"type":"received","received":[{"frame":3,"decoded_us":5,"received_hash":"77"}]}`))
 	f.Add([]byte(`{"type":"viewpoint","viewpoint":{"position":[0,0,0],"orientation":[0,0,0,1],"fov":60,"aspect":1}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -221,10 +222,10 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := json.Marshal(m)
 		if err != nil {
-			t.Fatalf("%s cannot be said again: %v", data, err)
+			t.Fatalf("%s cannot be encoded again: %v", data, err)
 		}
 		if _, err := Parse(again); err != nil {
-			t.Fatalf("%s was said as %s: %v", data, again, err)
+			t.Fatalf("%s was encoded as %s: %v", data, again, err)
 		}
 	})
 }

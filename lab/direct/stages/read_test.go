@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReadWhatWasWritten: a log is read as it was written.
-func TestReadWhatWasWritten(t *testing.T) {
+// TestReadWrittenLog: a log is read as it was written.
+func TestReadWrittenLog(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "frames.jsonl")
 	log, err := Create(name)
 	if err != nil {

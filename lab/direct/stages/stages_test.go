@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// frame is a frame whose stages take 1 ms each, captured so many milliseconds after the beginning.
+// frame returns the records of a frame that was captured ms milliseconds after the beginning. Each stage takes 1 ms.
 func frame(number uint32, ms int64) (Sent, Received) {
 	at := func(stage int64) Instant { return Instant((ms + stage) * 1000) }
 	return Sent{
@@ -34,7 +34,7 @@ func TestLedger(t *testing.T) {
 	for number := range uint32(7) {
 		s, r := frame(number, int64(number)*33)
 		switch number {
-		case 1: // the consumer speaks first
+		case 1: // the consumer reports first
 			take(l.Received(&r))
 			take(l.Received(&r))
 			take(l.Sent(&s))
@@ -44,12 +44,12 @@ func TestLedger(t *testing.T) {
 			take(l.Sent(&s))
 			take(l.Received(&r))
 		case 3:
-			take(l.Sent(&s)) // and nothing of it came
+			take(l.Sent(&s)) // and the frame never arrived
 		case 4:
 			s.Dropped = true
 			take(l.Sent(&s))
 		case 5:
-			take(l.Received(&r)) // and nothing of it was said
+			take(l.Received(&r)) // and the producer did not report it
 		case 6:
 			r.Superseded, r.DecodeBegun, r.Decoded, r.Shown = true, 0, 0, 0
 			s.Wire = 600
@@ -66,12 +66,12 @@ func TestLedger(t *testing.T) {
 	s, _ := frame(7, 7*33)
 	take(l.Sent(&s))
 	if !l.Waiting() {
-		t.Error("frame 3 and frame 7 have not come")
+		t.Error("expected that frames 3 and 7 may still arrive")
 	}
-	// Of these frame 7 is on its way.
+	// Frame 7 is still in flight.
 	take(l.End(Instant(700 * 1000)))
 	if l.Waiting() {
-		t.Error("nothing comes after the end")
+		t.Error("expected that no frame arrives after the end")
 	}
 	outcomes := make(map[uint32]Outcome)
 	for i := range all {
@@ -105,11 +105,11 @@ func TestLedger(t *testing.T) {
 		}
 	}
 	if off := r.OffTarget; off.P50 == nil || *off.P50 < 1.9 || *off.P50 > 2 || *off.Max < 17 || *off.Max > 18 {
-		t.Errorf("off target by %v and at most %v per cent, expected 2 and 17.6", *off.P50, *off.Max)
+		t.Errorf("deviations from the target of %v and at most %v per cent, expected 2 and 17.6", *off.P50, *off.Max)
 	}
 }
 
-// TestOpenFrames: what nobody speaks of any more is closed in the end, and memory is bounded.
+// TestOpenFrames: entries without further records are closed at last, and memory is bounded.
 func TestOpenFrames(t *testing.T) {
 	l := NewLedger()
 	done := 0
@@ -128,7 +128,7 @@ func TestOpenFrames(t *testing.T) {
 		t.Errorf("%d records, %+v", done, r.Totals)
 	}
 	if r := NewLedger().Report(); r.Reliability != nil {
-		t.Errorf("nothing was sent, and %v of it came", *r.Reliability)
+		t.Errorf("reliability %v without sent frames", *r.Reliability)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Create("/dev/null/frames.csv"); err == nil {
-		t.Error("expected an error of a file that cannot be made")
+		t.Error("expected an error for a file that cannot be created")
 	}
 }
 
@@ -191,11 +191,11 @@ func TestInstants(t *testing.T) {
 		t.Errorf("got %v, %v", took, known)
 	}
 	if _, known := At(now).Since(0); known {
-		t.Error("nothing is known of an instant that is not")
+		t.Error("expected no duration from an unknown instant")
 	}
 }
 
-// TestHash holds it against the reference of XXH64, so that logs of other programs can be compared.
+// TestHash compares the hash with the reference of XXH64, so that logs of other programs can be compared.
 func TestHash(t *testing.T) {
 	for text, want := range map[string]uint64{"": 0xef46db3751d8e999, "abc": 0x44bc2cf5ad770999} {
 		if got := Hash([]byte(text)); got != want {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestFramesLeadWhereLittleIsUsed sends little and much of the largest estimate, which is also the first one: whether
-// frames leave before their schedule says so follows from that alone.
-func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
+// TestFramesLead: frames are sent ahead of their schedule if little of the estimate is used. The test sends little and
+// much of the largest estimate, which is also the initial estimate.
+func TestFramesLead(t *testing.T) {
 	const most, interval = 40e6, time.Second / 30
 	config := estimating(most)
 	config.Congestion.Max = most
@@ -18,18 +18,18 @@ func TestFramesLeadWhereLittleIsUsed(t *testing.T) {
 			l.pass(interval)
 		}
 	}
-	// Frames of 8 Mbit/s take 6.7 ms at the estimate, and 13.3 ms by their schedule but for the last tick.
+	// Frames of 8 Mbit/s take 6.7 ms at the estimate, and 13.3 ms by their schedule without the last tick.
 	expect := func(what string, leads bool) {
 		t.Helper()
 		send(8e6, interval)
 		d := l.left[l.number]
 		if took := d.Last.Sub(d.First); (took < 9*time.Millisecond) != leads || l.sender.Estimate() != most {
-			t.Errorf("%s: a frame left within %v with an estimate of %v, expected it to lead: %v", what, took,
+			t.Errorf("%s: a frame left within %v with an estimate of %v, expected that it leads: %v", what, took,
 				l.sender.Estimate(), leads)
 		}
 	}
 	send(8e6, 200*time.Millisecond)
-	expect("nothing is known of the use yet", false)
+	expect("before the use is known", false)
 	send(8e6, 2*time.Second)
 	expect("8 of 40 Mbit/s", true)
 	send(36e6, time.Second)

@@ -15,14 +15,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// noise is what frames are cut out of.
+// noise has the random content of frames.
 var noise = func() []byte {
 	noise := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
 	return noise
 }()
 
-// wire is what both ends have agreed on.
+// wire has the parameters on which both ends have agreed.
 var wire = Wire{SSRC: 1, RetransmissionSSRC: 2, PayloadType: 96, RetransmissionPayloadType: 97, Extension: 3}
 
 // loop is a sender and a receiver at the ends of an emulated link, in virtual time.
@@ -49,7 +49,8 @@ type compound struct {
 	data []byte
 }
 
-// newLoop lays a link, such as "rate=20Mbit,delay=10ms,loss=1%", with the same delay back.
+// newLoop creates a link from a profile such as "rate=20Mbit,delay=10ms,loss=1%", with the given delay in the other
+// direction.
 func newLoop(t *testing.T, profile string, delay time.Duration, config SenderConfig) *loop {
 	t.Helper()
 	cfg, err := netem.ParseProfile(profile)
@@ -73,7 +74,7 @@ func newLoop(t *testing.T, profile string, delay time.Duration, config SenderCon
 	}
 }
 
-// frame sends a frame of so many bytes.
+// frame sends a frame of the given size.
 func (l *loop) frame(size int) {
 	l.t.Helper()
 	l.number++
@@ -86,7 +87,7 @@ func (l *loop) frame(size int) {
 	l.sent[l.number] = data
 }
 
-// pass lets time pass in steps of a millisecond.
+// pass advances the time by d in steps of a millisecond.
 func (l *loop) pass(d time.Duration) {
 	l.t.Helper()
 	for end := l.now.Add(d); l.now.Before(end); l.now = l.now.Add(time.Millisecond) {
@@ -122,14 +123,14 @@ func (l *loop) pass(d time.Duration) {
 	}
 }
 
-// estimating are the settings of a sender that estimates.
+// estimating returns the settings of a sender that estimates the rate.
 func estimating(start volumetric.Bitrate) SenderConfig {
 	cfg := congestion.DefaultConfig()
 	cfg.Start = start
 	return SenderConfig{Wire: wire, Congestion: cfg, Estimate: true, Pacing: pacing.Default, Budget: time.Second / 30}
 }
 
-// adapt sends frames of what is estimated for so long.
+// adapt sends frames at the estimated rate for the given time.
 func (l *loop) adapt(d time.Duration) {
 	for end := l.now.Add(d); l.now.Before(end); {
 		l.frame(int(float64(l.sender.Estimate()) * 0.95 / 8 / 30))
@@ -137,8 +138,8 @@ func (l *loop) adapt(d time.Duration) {
 	}
 }
 
-// TestWhole: on a link that loses nothing every frame comes as it was sent, spread over 0.4 of its interval.
-func TestWhole(t *testing.T) {
+// TestComplete: on a link without losses, every frame arrives unchanged, spread over 0.4 of its interval.
+func TestComplete(t *testing.T) {
 	config := estimating(0)
 	config.Estimate = false
 	l := newLoop(t, "rate=200Mbit,delay=5ms", 5*time.Millisecond, config)
@@ -148,14 +149,14 @@ func TestWhole(t *testing.T) {
 	}
 	l.pass(100 * time.Millisecond)
 	if len(l.got) != 60 {
-		t.Fatalf("%d of 60 frames came", len(l.got))
+		t.Fatalf("%d of 60 frames arrived", len(l.got))
 	}
 	for i, f := range l.got {
 		if f.Number != uint32(i+1) || !bytes.Equal(f.Data, l.sent[f.Number][payload.PrefixSize:]) {
-			t.Errorf("frame %d differs from what was sent", f.Number)
+			t.Errorf("frame %d differs from the sent frame", f.Number)
 		}
 		d := l.left[f.Number]
-		// Timers of 1 ms let packets leave up to 1 ms late, and those due within 2 ms leave together.
+		// With timers of 1 ms, packets are sent up to 1 ms late, and packets due within 2 ms are sent together.
 		if spread := d.Last.Sub(d.First); i > 10 && (spread < 9*time.Millisecond || spread > 15*time.Millisecond) {
 			t.Errorf("frame %d left within %v, expected 0.4 of its interval", f.Number, spread)
 		}
@@ -165,7 +166,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestRepairs: what the link loses is repaired.
+// TestRepairs: packets lost by the link are retransmitted.
 func TestRepairs(t *testing.T) {
 	config := estimating(0)
 	config.Estimate = false
@@ -176,20 +177,20 @@ func TestRepairs(t *testing.T) {
 	}
 	l.pass(300 * time.Millisecond)
 	if len(l.got) < 148 {
-		t.Errorf("%d of 150 frames came, though lost packets were asked for", len(l.got))
+		t.Errorf("%d of 150 frames arrived, although lost packets were requested", len(l.got))
 	}
 	for _, f := range l.got {
 		if !bytes.Equal(f.Data, l.sent[f.Number][payload.PrefixSize:]) {
-			t.Errorf("frame %d differs from what was sent", f.Number)
+			t.Errorf("frame %d differs from the sent frame", f.Number)
 		}
 	}
 	if s := l.receiver.Stats(); s.NACKs.Recovered < 100 {
-		t.Errorf("of some 160 lost packets %d were recovered", s.NACKs.Recovered)
+		t.Errorf("%d of some 160 lost packets were recovered", s.NACKs.Recovered)
 	}
 }
 
-// TestFindsCapacity: with either form of reports the estimate comes from 2 Mbit/s near to what the link carries, and
-// stays there without a queue; then the link becomes worse.
+// TestFindsCapacity: with either form of reports, the estimate rises from 2 Mbit/s to about the capacity of the link and
+// stays there without a queue. Then the capacity falls.
 func TestFindsCapacity(t *testing.T) {
 	t.Run("by number", func(t *testing.T) { findsCapacity(t, estimating(2_000_000)) })
 	config := estimating(2_000_000)
@@ -218,17 +219,17 @@ func findsCapacity(t *testing.T, config SenderConfig) {
 	}
 	l.adapt(4 * time.Second)
 	if e := l.sender.Estimate(); e < 3_000_000 || e > 7_000_000 {
-		t.Errorf("4 s after the fall the estimate is %v, expected about 6 Mbit/s", e)
+		t.Errorf("4 s after the fall of the capacity the estimate is %v, expected about 6 Mbit/s", e)
 	}
 	if s := l.sender.Stats(); s.Probes == 0 || s.Overuses == 0 {
 		t.Errorf("got %+v", s)
 	}
 	if len(l.got) < 330 {
-		t.Errorf("%d of 390 frames came", len(l.got))
+		t.Errorf("%d of 390 frames arrived", len(l.got))
 	}
 }
 
-// TestTooLarge: frames that the limit holds up are left out whole, and those that come are whole.
+// TestTooLarge: frames delayed by the limit are dropped completely, and arriving frames are complete.
 func TestTooLarge(t *testing.T) {
 	config := estimating(2_000_000)
 	config.Congestion.Max = 2_000_000
@@ -245,36 +246,36 @@ func TestTooLarge(t *testing.T) {
 		}
 	}
 	if dropped < 50 || len(l.got)+dropped > 90 || len(l.got) < 10 {
-		t.Errorf("%d frames came, %d were left out, of 90 of five times the limit", len(l.got), dropped)
+		t.Errorf("%d frames arrived and %d were dropped, of 90 frames of five times the limit", len(l.got), dropped)
 	}
 	for _, f := range l.got {
 		if !bytes.Equal(f.Data, l.sent[f.Number][payload.PrefixSize:]) {
-			t.Errorf("frame %d differs from what was sent", f.Number)
+			t.Errorf("frame %d differs from the sent frame", f.Number)
 		}
 	}
 	if s := l.receiver.Stats(); s.NACKs.Asked != 0 {
-		t.Errorf("%d packets were missed, though only whole frames were left out", s.NACKs.Asked)
+		t.Errorf("%d packets were requested, although only complete frames were dropped", s.NACKs.Asked)
 	}
 }
 
-// TestSteps: the sender sleeps while nothing is to be done.
+// TestSteps: the sender has no next step while it has no work.
 func TestSteps(t *testing.T) {
 	config := estimating(0)
 	config.Estimate = false
 	l := newLoop(t, "rate=50Mbit,delay=10ms", 10*time.Millisecond, config)
 	if next := l.sender.Next(); !next.IsZero() {
-		t.Errorf("nothing is to be sent, and the next step is due at %v", next)
+		t.Errorf("without frames the next step is due at %v", next)
 	}
 	l.frame(50_000)
 	if next := l.sender.Next(); next.IsZero() || next.After(l.now) {
-		t.Errorf("the first packet is to leave at once, not at %v", next)
+		t.Errorf("expected the first packet immediately, not at %v", next)
 	}
 	l.pass(20 * time.Millisecond)
 	if next := l.sender.Next(); !next.IsZero() {
-		t.Errorf("all has left, and the next step is due at %v", next)
+		t.Errorf("after all packets the next step is due at %v", next)
 	}
 	if l.sender.Estimate() != 0 || l.sender.Stats() != (congestion.Stats{}) {
-		t.Error("nothing was to be estimated")
+		t.Error("expected no estimate")
 	}
 }
 
@@ -282,23 +283,23 @@ func TestSettings(t *testing.T) {
 	bad := estimating(0)
 	bad.Pacing = "slowly"
 	if _, err := NewSender(bad, time.Now()); err == nil {
-		t.Error("expected an error of the pacing mode")
+		t.Error("expected an error for the pacing mode")
 	}
 	bad = estimating(0)
 	bad.Congestion.Loss.Bias = -5
 	if _, err := NewSender(bad, time.Now()); err == nil {
-		t.Error("expected an error of the estimator's settings")
+		t.Error("expected an error for the estimator's settings")
 	}
 	s, err := NewSender(estimating(0), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Send(Frame{Data: []byte{1}}, time.Now()); err == nil {
-		t.Error("expected an error of a frame without prefix")
+		t.Error("expected an error for a frame without prefix")
 	}
 }
 
-// FuzzSender: whatever a receiver reports and asks for, the sender goes on.
+// FuzzSender: for any reports and requests of a receiver, the sender continues.
 func FuzzSender(f *testing.F) {
 	f.Add([]byte{0x81, 205, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0xff, 0xff})
 	f.Add([]byte{0x8f, 205, 0, 5, 0, 0, 0, 9, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 0, 0x20, 2, 4, 4})
@@ -328,7 +329,8 @@ func FuzzSender(f *testing.F) {
 	})
 }
 
-// FuzzReceiver: whatever comes, memory is bounded and nothing breaks. Input is cut into packets by their first byte.
+// FuzzReceiver: for any packets, memory is bounded and the receiver continues. Input is cut into packets by their first
+// byte.
 func FuzzReceiver(f *testing.F) {
 	now := time.Unix(0, 0)
 	config := estimating(0)
@@ -371,7 +373,7 @@ func FuzzReceiver(f *testing.F) {
 	})
 }
 
-// deafen sends frames of so many bytes for so long, of which no report comes back.
+// deafen sends frames of the given size for the given time; no reports arrive.
 func (l *loop) deafen(d time.Duration, size int) {
 	for end := l.now.Add(d); l.now.Before(end); {
 		l.frame(size)
@@ -382,12 +384,12 @@ func (l *loop) deafen(d time.Duration, size int) {
 	}
 }
 
-// TestReportsThatNeverCome: the sender steps before its first frame, as it does in Run. The first probe follows the
-// first packets all the same, and after sender.UsualGrace nothing limits.
-func TestReportsThatNeverCome(t *testing.T) {
+// TestWithoutReports: the sender steps before its first frame, as in Run. The first probe follows the first packets
+// nevertheless. After sender.UsualGrace, the estimate does not limit the rate.
+func TestWithoutReports(t *testing.T) {
 	l := newLoop(t, "rate=200Mbit,delay=5ms", 5*time.Millisecond, estimating(2e6))
 	l.pass(300 * time.Millisecond)
-	// 60 kB at 30 per second are 15 Mbit/s.
+	// 60 kB at 30 frames per second are 15 Mbit/s.
 	l.deafen(200*time.Millisecond, 60_000)
 	if probes := l.sender.Stats().Probes; probes == 0 {
 		t.Error("no probe has begun after 200 ms of frames")
@@ -402,8 +404,8 @@ func TestReportsThatNeverCome(t *testing.T) {
 	}
 }
 
-// TestReportsThatStop: the rate falls when a receiver that has reported says nothing any more.
-func TestReportsThatStop(t *testing.T) {
+// TestReportsStop: the rate falls when a receiver stops reporting.
+func TestReportsStop(t *testing.T) {
 	l := newLoop(t, "rate=20Mbit,delay=5ms", 5*time.Millisecond, estimating(2e6))
 	l.pass(300 * time.Millisecond)
 	l.adapt(3 * time.Second)

@@ -38,8 +38,8 @@ func Open(ctx context.Context, settings *experiment.Settings, t *topology.Topolo
 	return c, err
 }
 
-// Lacking reports whether an error means that this machine cannot have emulated networks, so an iteration is skipped
-// and not failed.
+// Lacking reports whether an error means that this machine does not support emulated networks, so that an iteration is
+// skipped and not failed.
 func Lacking(err error) bool {
 	return errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN)
 }
@@ -55,7 +55,8 @@ func (c *Cast) Listen(host string) string {
 	return net.JoinHostPort(c.network.Address(host).String(), "0")
 }
 
-// On returns an address of a host with a port, for processes that must know the others' addresses in advance.
+// On returns an address of a host with a port, for processes that must know the addresses of other processes in
+// advance.
 func (c *Cast) On(host, port string) string {
 	if c.network == nil {
 		return net.JoinHostPort("127.0.0.1", port)
@@ -86,7 +87,7 @@ func (c *Cast) Peer(ctx context.Context, host, name string, flags ...string) (*P
 	if !slices.Contains(flags, "server") {
 		arguments = append(arguments, "--records", p.records)
 	}
-	// The process is ended by Stop, so that it prints its summary; a context must not kill it before.
+	// Stop ends the process, so that the process prints its summary. A context must not kill the process before.
 	command := exec.Command(path, arguments...)
 	if c.network != nil {
 		command = c.network.Command(context.WithoutCancel(ctx), host, path, arguments...)
@@ -112,8 +113,8 @@ func (c *Cast) Close() error {
 	return err
 }
 
-// patience is the time limit for a process to listen, and for frames to arrive. Before, the process samples a figure of
-// 200,000 points sixty times, which takes seconds on a busy machine.
+// patience is the time limit for a process to listen, and for frames to arrive. Before it listens, the process samples
+// a figure of 200,000 points sixty times, which takes seconds on a busy machine.
 const patience = 90 * time.Second
 
 // Ready waits until the player listens, and returns the address.
@@ -153,16 +154,16 @@ func (p *Player) await(ctx context.Context, sign <-chan struct{}, what string) e
 	if err == nil {
 		err = errors.New("the process has ended")
 	}
-	return fmt.Errorf("waiting until %s %s: %w; its last output: %s", p.name, what, err, p.Said())
+	return fmt.Errorf("waiting until %s %s: %w; its last output: %s", p.name, what, err, p.LastOutput())
 }
 
-// Stop asks the player to end, and waits for it.
+// Stop sends SIGTERM to the player and waits for its end.
 func (p *Player) Stop() error {
 	p.stopped = true
 	return p.Program.Stop()
 }
 
-// Summary returns the player's summary, once the player has ended.
+// Summary returns the player's summary. The player must have ended.
 func (p *Player) Summary() (*carriage.Summary, error) {
 	text, err := os.ReadFile(p.summary)
 	if err != nil {
@@ -175,7 +176,7 @@ func (p *Player) Summary() (*carriage.Summary, error) {
 	return &s, nil
 }
 
-// Records returns the times of the player's frames, once the player has ended.
+// Records returns the times of the player's frames. The player must have ended.
 func (p *Player) Records() ([]frametimes.Record, error) {
 	file, err := os.Open(p.records)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// actor is a program with the interface of vollab peer: it reports that it listens and receives, and writes a summary
-// and a record when asked to end.
+// actor is a program with the interface of vollab peer: it reports that it listens and receives, and on SIGTERM it
+// writes a summary and a record.
 const actor = `#!/bin/sh
 while [ $# -gt 0 ]; do
 	case "$1" in
@@ -30,7 +30,8 @@ done
 finish() {
 	echo '{"transport":"trial","name":"'$name'","seconds":3}' > "$summary"
 	if [ -n "$records" ]; then
-		echo '{"participant":"a","publication":"body","tile":1,"quality":0,"frame":7,"bytes":9,"stamps_ns":{"captured":1000000}}' > "$records"
+		record='{"participant":"a","publication":"body","tile":1,"quality":0,"frame":7,"bytes":9,'
+		echo "$record"'"stamps_ns":{"captured":1000000}}' > "$records"
 	fi
 	exit 0
 }
@@ -51,8 +52,8 @@ func settings(t *testing.T) *experiment.Settings {
 	return &experiment.Settings{Duration: 10 * time.Millisecond, Folder: t.TempDir(), Programs: programs}
 }
 
-// TestLastWord: a sign counts even if the player has ended since.
-func TestLastWord(t *testing.T) {
+// TestSignBeforeTheEnd: a sign counts even if the player has ended since.
+func TestSignBeforeTheEnd(t *testing.T) {
 	said := newSigns()
 	if _, err := said.Write([]byte(`{"receiving":"left"}` + "\n")); err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestLastWord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := p.Ready(t.Context()); err == nil {
-			t.Fatal("it has ended and never said that it listens")
+			t.Fatal("the player has ended without the report that it listens")
 		}
 	}
 }
@@ -106,7 +107,7 @@ func TestCast(t *testing.T) {
 	}
 }
 
-func TestServersKeepNoRecords(t *testing.T) {
+func TestServersWithoutRecords(t *testing.T) {
 	c, err := Open(t.Context(), settings(t), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +138,7 @@ func TestPlayersThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "no such figure") {
-		t.Errorf("expected what it said last, got %v", err)
+		t.Errorf("expected the last output, got %v", err)
 	}
 }
 
@@ -146,7 +147,7 @@ func TestSigns(t *testing.T) {
 	for _, part := range []string{"2026 log\n{\"rea", "dy\":\"a:1\"}\n{\"ready\":\"b:2\"}\n",
 		strings.Repeat("x", 3*maxLine), "\n{\"receiving\":\"p\"}\n"} {
 		if n, err := s.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatalf("expected all of it to be taken, got %d, %v", n, err)
+			t.Fatalf("expected that all bytes are written, got %d, %v", n, err)
 		}
 	}
 	<-s.ready
@@ -200,7 +201,7 @@ func TestWindowJudges(t *testing.T) {
 		t.Errorf("expected a valid outcome, got %s", o.Validity)
 	}
 	if w.Judge(o, 100, 90, 10); o.Validity != experiment.CPUBound {
-		t.Errorf("expected frames that were not got to to count, got %s", o.Validity)
+		t.Errorf("expected that frames dropped by computing count, got %s", o.Validity)
 	}
 	o, w.Late = experiment.NewOutcome(), "by an hour"
 	if w.Judge(o, 100, 99, 1); o.Validity != experiment.Valid || o.Late != "by an hour" {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// signs parses a peer's standard error: lines of JSON report its address, and that it receives.
+// signs parses a peer's standard error. Lines of JSON report the peer's address, and that the peer receives.
 type signs struct {
 	ready, receiving chan struct{}
 
@@ -56,7 +56,7 @@ func (s *signs) read(line []byte) {
 	}
 }
 
-// address returns the peer's address, once ready is closed.
+// address returns the peer's address. ready must be closed.
 func (s *signs) address() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

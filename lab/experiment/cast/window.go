@@ -22,7 +22,7 @@ type Window struct {
 	From, To time.Time
 	// Busy is the used share of all processors' time, 0 to 1.
 	Busy float64
-	// Disturbed and Late are those of experiment.Pace.
+	// Disturbed and Late have the meaning of the fields of experiment.Pace.
 	Disturbed, Late string
 }
 
@@ -66,8 +66,8 @@ func (w *Window) Contains(r *frametimes.Record) bool {
 // Seconds returns the length of the window.
 func (w *Window) Seconds() float64 { return w.To.Sub(w.From).Seconds() }
 
-// Judge judges an outcome by the counts of its frames, by the machine's utilisation and by disturbances, see
-// experiment.Outcome.Judge.
+// Judge judges an outcome by the numbers of frames, the machine's utilisation and disturbances, as
+// experiment.Outcome.Judge does.
 func (w *Window) Judge(o *experiment.Outcome, wanted, done, dropped int) {
 	o.Judge(experiment.Pace{Wanted: wanted, Done: done, DroppedByCPU: dropped, Busy: w.Busy, Disturbed: w.Disturbed,
 		Late: w.Late})

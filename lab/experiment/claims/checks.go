@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/report"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -65,12 +66,12 @@ func (c *everything) Run(ctx context.Context) (lines []claim.Line, err error) {
 		if err := ctx.Err(); err != nil {
 			return lines, err
 		}
-		unwritten = errors.Join(unwritten, r.WriteReport(filepath.Join(folder, e.Name)))
+		unwritten = errors.Join(unwritten, report.Write(r, filepath.Join(folder, e.Name)))
 		results = append(results, r)
 		lines = append(lines, reported(r, filepath.Join(folder, e.Name))...)
 	}
-	unwritten = errors.Join(unwritten, experiment.WriteIndex(folder, results))
-	return append(lines, claim.AtMost("all of it", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
+	unwritten = errors.Join(unwritten, report.WriteIndex(folder, results))
+	return append(lines, claim.AtMost("all experiments", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
 }
 
 // options completes the options of a run.

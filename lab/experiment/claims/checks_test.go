@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// trial holds the parameters of both experiments of the check; its figures are known.
+// trial holds the parameters of both experiments of the check, whose figures are known.
 type trial struct {
 	Level     int           `yaml:"level"`
 	Transport string        `yaml:"transport"`
@@ -26,7 +26,7 @@ type trial struct {
 	Delay     time.Duration `yaml:"delay"`
 }
 
-var errTrial = errors.New("nobody came")
+var errTrial = errors.New("no participant")
 
 // undelayed returns the latencies of transports without delay. The latency of volsfu without pacing is a parameter of
 // the test; spreading frames adds 27 ms.
@@ -36,7 +36,7 @@ func undelayed(ours float64) map[string]float64 {
 }
 
 // reflectorLost is the share of the reflector's frames that are not shown under loss, by level: few at the lower level,
-// more than a percentile allows at the higher.
+// and more than a percentile allows at the higher level.
 var reflectorLost = map[int]float64{7: 4, 9: 48}
 
 // late reports whether the emulated network disturbs a cell's next iteration.
@@ -56,7 +56,7 @@ func library(t *testing.T, ours, decision float64, disturbed ...late) *experimen
 		case p.Transport == "broken":
 			return nil, errTrial
 		case p.Transport == "absent":
-			return experiment.Skip("no namespaces here"), nil
+			return experiment.Skip("no namespaces on this machine"), nil
 		case p.System != "":
 			for _, name := range []string{"decoded", "shown", "first_packet_p95_15", "first_packet_p95_30",
 				"decoded_p95_15", "decoded_p95_30", "shown_p95_15", "shown_p95_30"} {
@@ -64,7 +64,7 @@ func library(t *testing.T, ours, decision float64, disturbed ...late) *experimen
 			}
 			o.Set("bound_15", 90)
 			o.Set("bound_30", 60)
-			// The number of decisions without a packet equals the other transports' figure at 15 ms.
+			// The number of decisions without a packet equals the figure of the other transports at 15 ms.
 			o.Set("decisions", 100)
 			o.Set("unanswered", math.Floor(decision/15))
 		default:
@@ -93,9 +93,12 @@ title: Delay
 scenario: trial
 short: {iterations: 1, seconds: 0.1}
 matrix:
-  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced], tiles: 1, fps: 15, loss: 0, delay: 0ms, short: true}
-  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced], tiles: 1, fps: 15, loss: 0, delay: 50ms}
-  - {level: [7, 9], transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced], tiles: 1, fps: 15, loss: 0.1, delay: 50ms}
+  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced],
+     tiles: 1, fps: 15, loss: 0, delay: 0ms, short: true}
+  - {level: 7, transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced],
+     tiles: 1, fps: 15, loss: 0, delay: 50ms}
+  - {level: [7, 9], transport: [direct-tcp, reflector, websocket, volsfu, volsfu-unpaced],
+     tiles: 1, fps: 15, loss: 0.1, delay: 50ms}
 plots:
   - {name: latency, title: Latency, kind: bars, x: [transport], figures: [latency]}
   - {name: full, title: Of full runs, kind: bars, x: [transport], where: {level: 9}, figures: [latency]}
@@ -149,10 +152,10 @@ func TestEverything(t *testing.T) {
 	found := lines(t, all[0])
 	for name, met := range map[string]bool{
 		"sfu-fig4: failed": true, "sfu-fig4: plots": true, "sfu-fig5-6: failed": true, "sfu-fig5-6: plots": true,
-		"troubles: failed": false, "troubles: plots": false, "all of it": true,
+		"troubles: failed": false, "troubles: plots": false, "all experiments": true,
 	} {
 		if l, ok := found[name]; !ok || l.Met != met {
-			t.Errorf("%s: expected a line that is met: %v, got %+v", name, met, l)
+			t.Errorf("%s: expected a line with met %v, got %+v", name, met, l)
 		}
 	}
 	if l, ok := found["long: failed"]; ok {
@@ -175,31 +178,31 @@ func TestLatencies(t *testing.T) {
 			"10ms: volsfu-neighbours: decisions without any packet of the quality",
 		} {
 			if l, ok := found[name]; !ok || l.Met != test.met || l.Target == "" {
-				t.Errorf("%s: expected a line with a target that is met: %v, got %+v", name, test.met, l)
+				t.Errorf("%s: expected a line with a target and met %v, got %+v", name, test.met, l)
 			}
 		}
 		for network, lost := range map[string]float64{"level 7, 50 ms, 0.1 % loss": reflectorLost[7],
 			"level 9, 50 ms, 0.1 % loss": reflectorLost[9]} {
 			if l := found[network+": volsfu-unpaced faster than the reflector, which does not pace either"]; !l.Met ||
 				l.Figure != 100*(1-(test.ours+100)/200) || !strings.Contains(l.Name,
-				fmt.Sprintf("100.0 %% and of the reflector's %.1f %%", 100-lost)) {
-				t.Errorf("%s: expected volsfu to be much faster than the reflector, beside the shares shown, got %+v",
-					network, l)
+				fmt.Sprintf("100.0 %%, reflector: %.1f %%", 100-lost)) {
+				t.Errorf("%s: expected volsfu to be much faster than the reflector, with the shares of shown frames, "+
+					"got %+v", network, l)
 			}
 			if l := found[network+": frames not shown, reflector"]; l.Figure != lost || l.Target != "" {
-				t.Errorf("%s: expected what the reflector has lost, got %+v", network, l)
+				t.Errorf("%s: expected the frames that the reflector lost, got %+v", network, l)
 			}
 			l := found[network+": latency above the path's own 100 ms, volsfu-unpaced"]
 			if math.Abs(l.Figure-test.ours) > 1e-9 || l.Target != "" {
-				t.Errorf("%s: expected what is above the path's delay for information, got %+v", network, l)
+				t.Errorf("%s: expected the latency above the path's delay for information, got %+v", network, l)
 			}
 		}
 		checkTails(t, found, test.ours)
 		for network, delay := range map[string]float64{"0 ms": 0, "level 7, 50 ms, no loss": 100,
 			"level 7, 50 ms, 0.1 % loss": 100} {
-			name := network + ": latency of volsfu as delivered, which spreads frames over 0.4 of their interval"
+			name := network + ": latency of volsfu by default, with frames spread over 0.4 of their interval"
 			if l := found[name]; !l.Met || l.Target != "" || l.Figure != test.ours+27+delay {
-				t.Errorf("expected volsfu as delivered for information, got %+v", l)
+				t.Errorf("expected the default of volsfu for information, got %+v", l)
 			}
 		}
 		for _, stage := range []string{"decoded", "shown"} {
@@ -213,7 +216,7 @@ func TestLatencies(t *testing.T) {
 		}
 		if l, ok := found["5ms: direct-tcp: decisions without any packet of the quality"]; !ok || !l.Met ||
 			l.Target != "" {
-			t.Errorf("expected what Direct TCP leaves unanswered for information, got %+v", l)
+			t.Errorf("expected Direct TCP's unanswered decisions for information, got %+v", l)
 		}
 	}
 }
@@ -223,26 +226,26 @@ func TestLatencies(t *testing.T) {
 func checkTails(t *testing.T, found map[string]claim.Line, ours float64) {
 	t.Helper()
 	const tail, shown = ": volsfu-unpaced faster than the reflector in the 95th percentile",
-		": frames shown, volsfu-unpaced, beside the reflector's"
+		": frames shown, volsfu-unpaced, compared with the reflector"
 	if l := found["level 7, 50 ms, 0.1 % loss"+tail]; !l.Met || l.Figure != 100*(1-(ours+110)/300) || l.Target == "" {
 		t.Errorf("expected volsfu to be judged by the 95th percentile, got %+v", l)
 	}
 	if l, ok := found["level 7, 50 ms, 0.1 % loss"+shown]; ok {
-		t.Errorf("expected no line of frames shown where TCP repairs all, got %+v", l)
+		t.Errorf("expected no line of shown frames if TCP repairs all, got %+v", l)
 	}
 	if l, ok := found["level 9, 50 ms, 0.1 % loss"+tail]; ok {
 		t.Errorf("expected no percentile of half the frames, got %+v", l)
 	}
 	if l := found["level 9, 50 ms, 0.1 % loss"+shown]; !l.Met || l.Figure != 100 || l.Target != "≥ 52" {
-		t.Errorf("expected volsfu to have to show as much as the reflector, got %+v", l)
+		t.Errorf("expected that volsfu must show as many frames as the reflector, got %+v", l)
 	}
-	l := found["level 7, 50 ms, no loss: the reflector above volsfu-unpaced, where the paper has 21 %"]
+	l := found["level 7, 50 ms, no loss: the reflector above volsfu-unpaced, paper: 21 %"]
 	if math.Abs(l.Figure-100*(124/(ours+100)-1)) > 1e-9 || l.Target != "" {
 		t.Errorf("expected the paper's condition for information, got %+v", l)
 	}
 }
 
-// TestShownLess: a transport that shows less than the reflector misses, however fast.
+// TestShownLess: a transport that shows fewer frames than the reflector misses its target, whatever its latency.
 func TestShownLess(t *testing.T) {
 	cell := func(transport string, latency, lost float64) experiment.CellResult {
 		figures := []experiment.Summary{
@@ -255,11 +258,11 @@ func TestShownLess(t *testing.T) {
 	lines := besideReflector(&experiment.Result{Cells: []experiment.CellResult{cell("volsfu-unpaced", 100, 60),
 		cell("reflector", 900, 50)}}, "far")
 	if len(lines) != 2 || !lines[0].Met || !lines[1].Missed() {
-		t.Errorf("expected a mean that is met, no percentile, and too few frames shown, got %+v", lines)
+		t.Errorf("expected a met mean, no percentile, and too few shown frames, got %+v", lines)
 	}
 }
 
-// TestDisturbed: a disturbed cell is measured again, at most twice, and is not judged if still disturbed.
+// TestDisturbed: a disturbed cell is measured again, at most twice. If the cell is still disturbed, it is not judged.
 func TestDisturbed(t *testing.T) {
 	for _, test := range []struct {
 		disturbed int // number of consecutive disturbed iterations
@@ -277,7 +280,7 @@ func TestDisturbed(t *testing.T) {
 		l := found["level 7, 50 ms, 0.1 % loss: volsfu-unpaced faster than the reflector, which does not pace either"]
 		if l.Met != test.measured || l.Missed() || (l.Skipped == "") != test.measured ||
 			strings.Contains(l.Name, "invalid") {
-			t.Errorf("%d iterations disturbed: got %+v, expected it to be measured: %v", test.disturbed, l,
+			t.Errorf("%d iterations disturbed: got %+v, expected measured %v", test.disturbed, l,
 				test.measured)
 		}
 		if !test.measured && !strings.Contains(l.Skipped, "not measured: the machine was disturbed") {
@@ -287,16 +290,16 @@ func TestDisturbed(t *testing.T) {
 			t.Errorf("%d iterations disturbed: %d were run", test.disturbed, count)
 		}
 		if l := found["level 7, 50 ms, 0.1 % loss: latency of volsfu-unpaced"]; l.Skipped != "" {
-			t.Errorf("expected the others to be told of, got %+v", l)
+			t.Errorf("expected the lines of the other transports, got %+v", l)
 		}
 	}
 }
 
-func TestWhatIsNotThereIsSkipped(t *testing.T) {
-	absent := figure{remark: "no namespaces here"}
+func TestAbsentFiguresAreSkipped(t *testing.T) {
+	absent := figure{remark: "no namespaces on this machine"}
 	there := figure{value: 3, unit: "ms", there: true, remark: "cpu-bound"}
 	line := func(a, b float64, name string) claim.Line { return claim.AtMost(name, a-b, "ms", 1) }
-	if l := both(there, absent, "a", line); l.Skipped != "no namespaces here" {
+	if l := both(there, absent, "a", line); l.Skipped != "no namespaces on this machine" {
 		t.Errorf("expected a skipped line, got %+v", l)
 	}
 	if l := absent.information("a"); l.Skipped == "" {
@@ -310,6 +313,6 @@ func TestWhatIsNotThereIsSkipped(t *testing.T) {
 		}
 	}
 	if l := both(there, there, "a", line); !l.Met || l.Name != "a (cpu-bound)" {
-		t.Errorf("expected a line that says what its figures are worth, got %+v", l)
+		t.Errorf("expected a line with the validity of its figures, got %+v", l)
 	}
 }

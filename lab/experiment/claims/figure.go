@@ -11,16 +11,15 @@ type figure struct {
 	unit   string
 	there  bool
 	remark string
-	// failed is the reason of a failed iteration of the cell, empty if none failed. A transport that failed misses its
-	// targets, independently of the other iterations.
+	// failed is the reason of a failed iteration of the cell, empty if no iteration failed. A transport with a failed
+	// iteration misses its targets, independently of the other iterations.
 	failed string
 }
 
 // notMeasured is the remark of an absent figure.
 const notMeasured = "not measured"
 
-// figureOf returns a cell's figure. The figure is absent if the measurement of all iterations was disturbed, or if one
-// of them failed.
+// figureOf returns a cell's figure. The figure is absent if all iterations were disturbed, or if an iteration failed.
 func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figure {
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -78,7 +77,7 @@ func (f figure) information(name string) claim.Line {
 	return claim.Information(f.named(name), f.value, f.unit)
 }
 
-// both returns a line of two figures, or the line of an absent one.
+// both returns a line of two figures, or a skipped or failed line if a figure is absent.
 func both(a, b figure, name string, line func(a, b float64, name string) claim.Line) claim.Line {
 	switch {
 	case a.failed != "" || b.failed == "" && !a.there:

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// interactive checks paper 001's claims on latency, by the cells of its experiments.
+// interactive checks paper 001's claims on latency, with the cells of its experiments.
 type interactive struct {
 	Options
 	progress lab.Progress
@@ -24,8 +24,8 @@ const (
 	// besideTCP is the time in ms that volsfu may be above a TCP baseline without delay (the paper's section 5.1: all
 	// are within 5 ms).
 	besideTCP = 5.0
-	// underReflector is the per cent by which volsfu is faster than the reflector at 50 ms with losses. Without losses,
-	// the paper has the reflector 21 % above its SFU.
+	// underReflector is the percentage by which volsfu is faster than the reflector at 50 ms with losses. Without
+	// losses, the paper's reflector is 21 % above its SFU.
 	underReflector = 20.0
 	// unansweredShare is the per cent of the decisions that may have no packet, and of the frames that may not be
 	// shown. With more, there is no 95th percentile.
@@ -41,7 +41,7 @@ const pathDelay = 2 * 50.0
 
 // Name implements lab.Check.
 func (c *interactive) Name() string {
-	return "paper 001: latency beside TCP's, and from a decision to the new quality"
+	return "paper 001: latency compared with TCP, and from a decision to the new quality"
 }
 
 // Run implements lab.Check.
@@ -61,11 +61,11 @@ func (c *interactive) Run(ctx context.Context) ([]claim.Line, error) {
 			return lines, err
 		}
 	}
-	repeated := claim.Information("cells measured again because measuring was disturbed", float64(c.repeated), "")
+	repeated := claim.Information("cells measured again because they were disturbed", float64(c.repeated), "")
 	return append(lines, repeated), nil
 }
 
-// cells runs some cells of an experiment. A cell whose iterations were all disturbed is measured again.
+// cells runs the selected cells of an experiment. A cell whose iterations were all disturbed is measured again.
 func (c *interactive) cells(ctx context.Context, folder, name string, only experiment.Parameters) (*experiment.Result,
 	error) {
 	e, err := c.Library.Find(name)
@@ -87,11 +87,11 @@ func (c *interactive) cells(ctx context.Context, folder, name string, only exper
 				continue
 			}
 			c.progress.Say("%s: %s was disturbed and is measured again", name, r.Cells[i].Name)
-			anew, err := measure(r.Cells[i].Parameters)
+			repeated, err := measure(r.Cells[i].Parameters)
 			if err != nil {
 				return nil, err
 			}
-			r.Cells[i] = anew.Cells[0]
+			r.Cells[i] = repeated.Cells[0]
 			c.repeated++
 		}
 	}
@@ -103,8 +103,8 @@ func parameter(name string, value any) experiment.Parameter {
 }
 
 // compared is volsfu without pacing, because the TCP baselines do not pace either. With its default pacing, volsfu
-// spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, so a bound of 5 ms would be meaningless; the
-// figures of delivered are for information.
+// spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, so that a bound of 5 ms would be
+// meaningless. The figures of delivered are for information.
 const (
 	compared  = "volsfu-unpaced"
 	delivered = "volsfu"
@@ -144,7 +144,7 @@ func (c *interactive) distant(ctx context.Context, folder string) ([]claim.Line,
 	for _, transport := range []string{compared, delivered} {
 		ours := figureOf(r, "latency", parameter("transport", transport))
 		lines = append(lines,
-			both(ours, theirs, network+": the reflector above "+transport+", where the paper has 21 %",
+			both(ours, theirs, network+": the reflector above "+transport+", paper: 21 %",
 				func(a, b float64, name string) claim.Line {
 					return claim.Information(name, 100*(b/a-1), "%")
 				}))
@@ -152,8 +152,8 @@ func (c *interactive) distant(ctx context.Context, folder string) ([]claim.Line,
 	return append(lines, abovePath(r, network)...), nil
 }
 
-// lossy compares on a long link with losses: at the level of paper 001's figure 4, and at the higher level, whose rate
-// exceeds TCP's window there.
+// lossy compares transports on a long link with losses: at the level of paper 001's figure 4, and at a higher level
+// whose rate exceeds TCP's window on this link.
 func (c *interactive) lossy(ctx context.Context, folder string) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, level := range []int{7, 9} {
@@ -176,10 +176,10 @@ func (c *interactive) lossy(ctx context.Context, folder string) ([]claim.Line, e
 	return lines, nil
 }
 
-// besideReflector compares volsfu with the reflector on a link with losses. Latencies are of shown frames, so a
-// transport that shows half of the frames may appear fast. Therefore the shares of shown frames are printed beside the
-// mean, there is no 95th percentile if more than 5 % were not shown, and in that case volsfu must also show at least as
-// many frames as the reflector.
+// besideReflector compares volsfu with the reflector on a link with losses. Latencies are of shown frames, so that a
+// transport which shows half of the frames may appear fast. Therefore the shares of shown frames are printed with the
+// mean. If more than 5 % of the frames were not shown, there is no 95th percentile, and volsfu must also show at least
+// as many frames as the reflector.
 func besideReflector(r *experiment.Result, network string) []claim.Line {
 	of := func(name string) (ours, theirs figure) {
 		return figureOf(r, name, parameter("transport", compared)), figureOf(r, name,
@@ -191,7 +191,7 @@ func besideReflector(r *experiment.Result, network string) []claim.Line {
 	ourLost, theirLost := of("lost")
 	shares := ""
 	if ourLost.there && theirLost.there {
-		shares = fmt.Sprintf(" (of the frames shown, %.1f %% and of the reflector's %.1f %%)", 100-ourLost.value,
+		shares = fmt.Sprintf(" (shown frames: %.1f %%, reflector: %.1f %%)", 100-ourLost.value,
 			100-theirLost.value)
 	}
 	ours, theirs := of("latency")
@@ -199,7 +199,8 @@ func besideReflector(r *experiment.Result, network string) []claim.Line {
 		network+": "+compared+" faster than the reflector, which does not pace either"+shares, faster)}
 	name := network + ": " + compared + " faster than the reflector in the 95th percentile" + shares
 	if max(ourLost.value, theirLost.value) > unansweredShare {
-		lines = append(lines, both(ourLost, theirLost, network+": frames shown, "+compared+", beside the reflector's",
+		name = network + ": frames shown, " + compared + ", compared with the reflector"
+		lines = append(lines, both(ourLost, theirLost, name,
 			func(a, b float64, name string) claim.Line { return claim.AtLeast(name, 100-a, "%", 100-b) }))
 		return lines
 	}
@@ -235,7 +236,7 @@ func ownLatencies(r *experiment.Result, network string) (figure, []claim.Line) {
 		figureOf(r, "latency",
 			parameter("transport",
 				delivered)).information(network + ": latency of " + delivered +
-			" as delivered, which spreads frames over 0.4 of their interval"),
+			" by default, with frames spread over 0.4 of their interval"),
 	}
 }
 

@@ -20,10 +20,10 @@ type Source struct {
 
 // The scenes of experiments.
 const (
-	// Figure is a moving person with the requested number of points: the animated figure of the test data, or else the
-	// synthetic one.
+	// Figure is a moving person with the requested number of points: the animated figure of the test data, or the
+	// synthetic figure without test data.
 	Figure = "figure"
-	// Desk is the one frame of a man at his desk.
+	// Desk is a single frame of a man at his desk.
 	Desk = "desk-human"
 )
 
@@ -37,10 +37,10 @@ func SourceOf(scene string, points int, data string) Source {
 		points = deskPoints
 		if folder := filepath.Join(data, "desk-human"); data != "" && exists(folder) {
 			return Source{"ply:" + folder, points,
-				"desk-human is one frame of " + strconv.Itoa(points) + " points, shown again and again."}
+				"desk-human is one frame of " + strconv.Itoa(points) + " points, shown repeatedly."}
 		}
 		return Source{"synthetic", points,
-			"Without the test data the synthetic figure of as many points stands in for desk-human."}
+			"Without the test data the synthetic figure with the same number of points replaces desk-human."}
 	}
 	if file := filepath.Join(data, "cesium-man", "CesiumMan.glb"); data != "" && exists(file) {
 		return Source{"glb:" + file, points,
@@ -48,7 +48,7 @@ func SourceOf(scene string, points int, data string) Source {
 				" points, in random order."}
 	}
 	return Source{"synthetic", points,
-		"Without the test data the synthetic figure stands in for the animated one, with " + strconv.Itoa(points) +
+		"Without the test data the synthetic figure replaces the animated one, with " + strconv.Itoa(points) +
 			" points."}
 }
 

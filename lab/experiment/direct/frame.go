@@ -59,7 +59,7 @@ type Frame struct {
 // Stamp selects one of a frame's times.
 type Stamp func(*Frame) Instant
 
-// The times of a frame, by their names in the log.
+// Times of a frame, by their names in the log.
 var (
 	Capture      Stamp = func(f *Frame) Instant { return f.Capture }
 	Captured     Stamp = func(f *Frame) Instant { return f.Captured }
@@ -78,7 +78,7 @@ var (
 // Sent reports whether the frame left the producer.
 func (f *Frame) Sent() bool { return f.FirstSent != 0 && f.Outcome != Unsent }
 
-// Bounds of a log: lines have some 700 bytes, and an hour 108,000 of them.
+// Bounds of a log. Lines have some 700 bytes, and an hour has 108,000 lines.
 const (
 	maxLine   = 16 << 10
 	maxFrames = 1 << 20

@@ -14,7 +14,8 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-const log = `{"frame":1,"capture_us":1000000,"first_sent_us":1010000,"last_received_us":1035500,"points":40000,"bytes":120000,"bound":"rate","outcome":"intact"}
+const log = `{"frame":1,"capture_us":1000000,"first_sent_us":1010000,"last_received_us":1035500,` +
+	`"points":40000,"bytes":120000,"bound":"rate","outcome":"intact"}
 {"frame":2,"capture_us":1033333,"first_sent_us":1040000,"last_received_us":0,"outcome":"lost"}
 {"frame":3,"capture_us":1066666,"first_sent_us":0,"dropped":true,"outcome":"unsent"}
 `
@@ -32,13 +33,13 @@ func TestParseFrames(t *testing.T) {
 		t.Error("two frames were sent, and the last one was not")
 	}
 	if got := Span(frames, FirstSent, LastReceived); fmt.Sprint(got) != "[25.5]" {
-		t.Errorf("transport took %v, want 25.5 ms of the one that came", got)
+		t.Errorf("transport took %v, want 25.5 ms of the frame that arrived", got)
 	}
 	if some := Between(frames, 30*time.Millisecond, 60*time.Millisecond); len(some) != 1 || some[0].Number != 2 {
 		t.Errorf("between 30 and 60 ms there is %+v", some)
 	}
 	if some := Between(frames, 0, 0); len(some) != 3 {
-		t.Errorf("of all there are %d", len(some))
+		t.Errorf("all frames: got %d", len(some))
 	}
 	for text, want := range map[string]string{"{}\nx": "line 2", `{"frame":"a"}`: "line 1",
 		strings.Repeat(" ", maxLine+1): "too long"} {
@@ -52,13 +53,13 @@ func TestParseFrames(t *testing.T) {
 	}
 }
 
-// TestPace: frames that fell due and were never captured count as much as frames dropped later.
+// TestPace: frames that were due and never captured count as much as frames dropped later.
 func TestPace(t *testing.T) {
 	s := Summary{Captured: 10, Missed: 50, Skipped: 3}
 	frames := []Frame{{Outcome: Intact, Decoded: 1}, {Outcome: Intact, Decoded: 2}, {Outcome: Intact, Superseded: true},
 		{Outcome: "lost"}}
 	if got := s.Pace(frames); got != (experiment.Pace{Wanted: 60, Done: 2, DroppedByCPU: 54}) {
-		t.Errorf("got %+v, expected 60 wanted, 2 done and 54 that computing did not get to", got)
+		t.Errorf("got %+v, expected 60 wanted, 2 done and 54 dropped by computing", got)
 	}
 	o := experiment.NewOutcome()
 	if o.Judge(s.Pace(frames)); o.Validity != experiment.CPUBound {
@@ -71,11 +72,11 @@ func TestDeviation(t *testing.T) {
 		t.Errorf("got %g, want 2", got)
 	}
 	if got := Deviation(nil); got != 0 || math.IsNaN(got) {
-		t.Errorf("of nothing: %g", got)
+		t.Errorf("without frames: %g", got)
 	}
 }
 
-// TestSources: without test data the synthetic figure is used, and the report says so.
+// TestSources: without test data the synthetic figure is used, and the report contains a note.
 func TestSources(t *testing.T) {
 	data := t.TempDir()
 	for _, dir := range []string{"desk-human", "cesium-man"} {
@@ -91,10 +92,10 @@ func TestSources(t *testing.T) {
 		points            int
 		says              string
 	}{
-		{Figure, "", "synthetic", 1000, "synthetic"}, {Desk, "", "synthetic", deskPoints, "stands in"},
+		{Figure, "", "synthetic", 1000, "synthetic"}, {Desk, "", "synthetic", deskPoints, "replaces"},
 		{Figure, data, "glb:" + filepath.Join(data, "cesium-man", "CesiumMan.glb"), 1000, "cesium-man"},
 		{Desk, data, "ply:" + filepath.Join(data, "desk-human"), deskPoints, "one frame"},
-		{Desk, t.TempDir(), "synthetic", deskPoints, "stands in"},
+		{Desk, t.TempDir(), "synthetic", deskPoints, "replaces"},
 	}
 	for _, test := range tests {
 		got := SourceOf(test.scene, 1000, test.data)

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// Metered measures a network and the machine it runs on.
+// Metered measures a network and the machine of the network.
 type Metered struct {
 	Network *topology.Network
 	// Began is the beginning of the current measurement.
@@ -88,8 +88,8 @@ func (m *Metered) Busy() float64 {
 	return m.ended.busy
 }
 
-// Judge judges an outcome, see experiment.Outcome.Judge. It adds the machine's utilisation between Begin and End, and
-// the network's lateness, to the pace.
+// Judge judges an outcome, see experiment.Outcome.Judge. Judge adds the machine's utilisation between Begin and End,
+// and the network's lateness, to the pace.
 func (m *Metered) Judge(outcome *experiment.Outcome, pace experiment.Pace) {
 	pace.Busy = m.Busy()
 	pace.Disturbed, pace.Late = m.ended.network.Disturbance, m.ended.network.Reason

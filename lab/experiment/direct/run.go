@@ -31,9 +31,9 @@ type Config struct {
 	Network *topology.Network
 	// Producer and Consumer are hosts of the network.
 	Producer, Consumer string
-	// Produce and Consume are the flags of both, without those for addresses, duration and logs.
+	// Produce and Consume are the flags of both programs, without the flags for addresses, duration and logs.
 	Produce, Consume []string
-	// Length is the time for which the producer sends once both are connected.
+	// Length is the time for which the producer sends after the programs are connected.
 	Length time.Duration
 }
 
@@ -106,19 +106,19 @@ func listen(from io.Reader, found chan<- string) {
 
 // Summary is the part of the printed summaries that experiments use.
 type Summary struct {
-	// Captured, Missed, Skipped and Refused are the producer's counts: frames captured, frames that fell due and were
-	// not captured, captured frames that a newer one replaced before they were encoded, and frames that the codec
-	// refused.
+	// Captured, Missed, Skipped and Refused are the producer's counts: captured frames, frames that were due and not
+	// captured, captured frames that a newer frame replaced before they were encoded, and frames that the codec
+	// rejected.
 	Captured int `json:"frames_captured"`
 	Missed   int `json:"frames_missed"`
 	Skipped  int `json:"frames_superseded_before_encoding"`
 	Refused  int `json:"frames_refused"`
 }
 
-// Ended returns a channel that is closed once the consumer has ended, which happens when the producer has ended.
+// Ended returns a channel that is closed when the consumer has ended. The consumer ends after the producer.
 func (r *Run) Ended() <-chan struct{} { return r.consumer.Ended() }
 
-// Pace returns the machine's pace: of the frames that fell due, the decoded ones, and those that the producer or the
+// Pace returns the machine's pace: the number of due frames, of decoded frames, and of frames that the producer or the
 // consumer's decoder did not process.
 func (s *Summary) Pace(frames []Frame) experiment.Pace {
 	p := experiment.Pace{Wanted: s.Captured + s.Missed, DroppedByCPU: s.Missed + s.Skipped}
@@ -157,8 +157,8 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 // statusNothing is the exit status of vollab if the only failure is that no frame was decoded.
 const statusNothing = 3
 
-// foundNothing reports whether the consumer ended normally without a decoded frame, as its status shows. For an
-// experiment this is a finding. If no packet arrived at all, it is not.
+// foundNothing reports whether the consumer ended normally without a decoded frame, which its exit status shows. This
+// is a result of an experiment, unless no packet arrived at all.
 func foundNothing(ended error, output []byte) bool {
 	var exit *exec.ExitError
 	if !errors.As(ended, &exit) || exit.ExitCode() != statusNothing {
@@ -170,5 +170,5 @@ func foundNothing(ended error, output []byte) bool {
 	return json.Unmarshal(output, &summary) == nil && summary.Packets > 0
 }
 
-// Stop ends both. It may be called after Wait.
+// Stop ends both programs. Stop may be called after Wait.
 func (r *Run) Stop() error { return errors.Join(r.consumer.Stop(), r.producer.Stop()) }

@@ -28,7 +28,8 @@ func vollab(t *testing.T) string {
 	return folder
 }
 
-// begin connects a producer and a consumer over a link whose forward direction has the profile, and sends for a second.
+// begin connects a producer and a consumer over a link whose forward direction has the given profile, and sends for a
+// second.
 func begin(t *testing.T, profile string, points int, produce ...string) (*Metered, []Frame, Summary) {
 	t.Helper()
 	forth, err := netem.ParseProfile(profile)
@@ -82,10 +83,11 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if intact < 5 || summary.Captured < intact {
-		t.Errorf("%d of %d frames came, %d were captured", intact, len(frames), summary.Captured)
+		t.Errorf("%d of %d frames arrived, %d were captured", intact, len(frames), summary.Captured)
 	}
 	for _, ms := range Span(frames, FirstSent, LastReceived) {
-		// The clocks of the two namespaces are the same, and are treated as such. Instants are in whole microseconds.
+		// The two namespaces share one clock, and the programs treat their clocks as equal. Instants are in whole
+		// microseconds.
 		if ms < 19.999 {
 			t.Errorf("a frame took %g ms over 20 ms of link", ms)
 		}
@@ -97,7 +99,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestFoundNothing: a consumer that printed that nothing was decoded and then failed for another reason is a failure.
+// TestFoundNothing: a consumer that printed that no frame was decoded and then failed for another reason counts as a
+// failure.
 func TestFoundNothing(t *testing.T) {
 	const nothing = `{"frames_decoded":0,"packets_received":12}`
 	for _, test := range []struct {
@@ -105,9 +108,9 @@ func TestFoundNothing(t *testing.T) {
 		want         bool
 	}{
 		{"nothing decoded", "echo '" + nothing + "'; exit 3", true},
-		{"another failure beside", "echo '" + nothing + "'; exit 1", false},
-		{"killed after it had printed", "echo '" + nothing + "'; kill -KILL $$", false},
-		{"no packet came", `echo '{"frames_decoded":0,"packets_received":0}'; exit 3`, false},
+		{"another failure", "echo '" + nothing + "'; exit 1", false},
+		{"killed after its summary", "echo '" + nothing + "'; kill -KILL $$", false},
+		{"no packet", `echo '{"frames_decoded":0,"packets_received":0}'; exit 3`, false},
 		{"no summary", "exit 3", false},
 		{"all well", `echo '{"frames_decoded":9,"packets_received":12}'`, false},
 	} {
@@ -117,21 +120,21 @@ func TestFoundNothing(t *testing.T) {
 		}
 		ended := consumer.Wait(t.Context())
 		if got := foundNothing(ended, consumer.Output()); got != test.want {
-			t.Errorf("%s, which ended with %v: a finding is %v, want %v", test.name, ended, got, test.want)
+			t.Errorf("%s, ended with %v: result %v, want %v", test.name, ended, got, test.want)
 		}
 	}
 }
 
-// TestNothingComesWhole: every frame of 90 kB that leaves at once loses packets in a queue of 10 kB, without repair.
-// This is a finding, not a failure.
-func TestNothingComesWhole(t *testing.T) {
+// TestNoCompleteFrames: every frame of 90 kB that is sent at once loses packets in a queue of 10 kB, without repair.
+// This is a result, not a failure.
+func TestNoCompleteFrames(t *testing.T) {
 	_, frames, summary := begin(t, "rate=20Mbit,delay=20ms,queue=10kB", 6000, "--mode", "paper002", "--gap", "0s")
 	if len(frames) == 0 || summary.Captured == 0 {
 		t.Fatalf("%d frames in the log, %d captured", len(frames), summary.Captured)
 	}
 	for i := range frames {
 		if frames[i].Outcome == Intact {
-			t.Errorf("frame %d came whole", frames[i].Number)
+			t.Errorf("frame %d arrived complete", frames[i].Number)
 		}
 	}
 }

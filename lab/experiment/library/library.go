@@ -1,4 +1,4 @@
-// Package library has the experiments of all papers and of the project, and runs those that are asked for.
+// Package library has the experiments of all papers and of the project, and implements vollab run.
 package library
 
 import (
@@ -24,6 +24,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/paper001"
 	"github.com/volsfu/volsfu/lab/experiment/paper002"
 	"github.com/volsfu/volsfu/lab/experiment/paper004"
+	"github.com/volsfu/volsfu/lab/experiment/report"
 	"github.com/volsfu/volsfu/lab/experiment/scale"
 )
 
@@ -77,8 +78,9 @@ YAML and a scenario in Go; --file runs your own file.`,
 	f.IntVar(&r.options.Iterations, "iterations", 0, "iterations of each cell; 0 selects the experiment's number")
 	f.Float64Var(&r.seconds, "seconds", 0, "measured time of an iteration in seconds; 0 selects the experiment's time")
 	f.StringSliceVar(&r.only, "only", nil, "run only cells with these parameters, as in tiles=4,fps=15")
-	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; the next has the next number")
-	f.StringVar(&r.options.Programs, "programs", "", "folder of volsfu and volpeer; by default that of this program")
+	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; each further iteration adds 1")
+	f.StringVar(&r.options.Programs, "programs", "",
+		"folder of volsfu and volpeer; by default the folder of this program")
 	f.BoolVar(&r.options.NoRaw, "no-raw", false,
 		"remove the files of each iteration, including the times of every frame, once it has been evaluated")
 	f.BoolVar(&r.json, "json", false, "print results as JSON instead of text, an object per experiment")
@@ -177,7 +179,7 @@ func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, o
 		if err != nil {
 			return errors.Join(unwritten, err)
 		}
-		unwritten = errors.Join(unwritten, result.WriteReport(o.Folder))
+		unwritten = errors.Join(unwritten, report.Write(result, o.Folder))
 		if err := r.print(result, out); err != nil {
 			unwritten = errors.Join(unwritten, fmt.Errorf("print %s: %w", e.Name, err))
 		}
@@ -185,7 +187,7 @@ func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, o
 		failed += result.Counts()[experiment.Failed]
 	}
 	if len(chosen) > 1 {
-		unwritten = errors.Join(unwritten, experiment.WriteIndex(r.out, results))
+		unwritten = errors.Join(unwritten, report.WriteIndex(r.out, results))
 	}
 	if failed > 0 {
 		return errors.Join(unwritten, fmt.Errorf("%w: %d", errFailed, failed))
@@ -197,17 +199,17 @@ func (r *running) print(result *experiment.Result, out io.Writer) error {
 	if r.json {
 		return result.WriteJSON(out)
 	}
-	if err := result.WriteText(out); err != nil {
+	if err := report.WriteText(result, out); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n  %s\n\n", filepath.Join(r.out, result.Name, experiment.PageFile))
+	_, err := fmt.Fprintf(out, "\n  %s\n\n", filepath.Join(r.out, result.Name, report.PageFile))
 	return err
 }
 
 // list prints the experiments.
 func list(l *experiment.Library, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "experiment\tpaper\tcells (short)\titerations × seconds (short)\twhat")
+	_, _ = fmt.Fprintln(table, "experiment\tpaper\tcells (short)\titerations × seconds (short)\ttitle")
 	for _, e := range l.Experiments() {
 		short := 0
 		for _, c := range e.Cells() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/report"
 )
 
 // TestLibrary reads every experiment of this program.
@@ -86,7 +87,7 @@ func TestRunErrors(t *testing.T) {
 		arguments []string
 		want      string
 	}{
-		{"nothing", nil, "expected the name of an experiment"},
+		{"no name", nil, "expected the name of an experiment"},
 		{"unknown", []string{"sfu-table9"}, "sfu-table1"},
 		{"both", []string{"scale", "--file", broken}, "not both"},
 		{"broken file", []string{"--file", broken}, "colour"},
@@ -105,7 +106,7 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// TestRunWithoutPrograms: an experiment without its programs fails, and its report says so.
+// TestRunWithoutPrograms: an experiment without its programs fails, and the report has the reason.
 func TestRunWithoutPrograms(t *testing.T) {
 	folder := t.TempDir()
 	text, err := runCommand("scale", "--short", "--only", "participants=2", "--seconds", "1", "--programs", folder,
@@ -113,8 +114,8 @@ func TestRunWithoutPrograms(t *testing.T) {
 	if !errors.Is(err, errFailed) || !strings.Contains(text, "1 failed") {
 		t.Errorf("expected a failed iteration, got %v:\n%s", err, text)
 	}
-	page, err := os.ReadFile(filepath.Join(folder, "scale", experiment.PageFile))
+	page, err := os.ReadFile(filepath.Join(folder, "scale", report.PageFile))
 	if err != nil || !strings.Contains(string(page), "make build") {
-		t.Errorf("expected a report that says what is missing, got %v", err)
+		t.Errorf("expected a report that names the missing program, got %v", err)
 	}
 }

@@ -56,11 +56,11 @@ func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*
 	for _, note := range p.notes {
 		outcome.Note("%s", note)
 	}
-	outcome.Note("The camera is not measured: there is none here. The paper's takes 104 ms.")
+	outcome.Note("The camera is not measured: this machine has none. The paper's camera takes 104 ms.")
 	stages := p.stagesOfLog(n)
 	if s.pionSends() {
 		stages = p.stagesOfRecords(n)
-		outcome.Note("Of %s rendering is not measured: its client shows frames when they are decoded.", s.Sender)
+		outcome.Note("%s: rendering is not measured, because the client shows frames when they are decoded.", s.Sender)
 	}
 	stages.set(outcome)
 	seconds := perSecond(p.list, p.length)

@@ -22,7 +22,7 @@ const competitor = "iperf3"
 // competitors are TCP flows of the kernel, from one host to another.
 type competitors struct{ server, client *lab.Program }
 
-// startCompetitors starts the given number of flows with Cubic for a time.
+// startCompetitors starts the given number of TCP flows with Cubic for a time.
 func startCompetitors(ctx context.Context, n *topology.Network, from, to string, flows int,
 	length time.Duration) (*competitors, error) {
 	c := &competitors{}
@@ -48,7 +48,7 @@ func startCompetitors(ctx context.Context, n *topology.Network, from, to string,
 	return c, nil
 }
 
-// listening is signalled when iperf3 reports that it listens: an earlier client would be refused.
+// listening is signalled when iperf3 reports that it listens. An earlier client would be refused.
 type listening chan struct{}
 
 // Write implements io.Writer. iperf3 writes the line in one call.
@@ -65,7 +65,7 @@ func (l listening) Write(data []byte) (int, error) {
 // readyTime is the time limit for the server to listen.
 const readyTime = 10 * time.Second
 
-// endingTime is the time limit for iperf3 beyond its duration: it waits until all data has arrived.
+// endingTime is the time limit for iperf3 beyond its duration: iperf3 waits until all data has arrived.
 const endingTime = 10 * time.Second
 
 // wait waits for the end, and returns the rate of all flows together, second by second.
@@ -80,7 +80,7 @@ func (c *competitors) wait(ctx context.Context) ([]rate, error) {
 	return parseCompetitors(c.client.Output())
 }
 
-// stop ends both. Their exit status after the request to end is not a failure.
+// stop ends server and client. Their exit status after SIGTERM is not a failure.
 func (c *competitors) stop() {
 	_ = c.client.Stop()
 	_ = c.server.Stop()
@@ -121,7 +121,7 @@ func parseCompetitors(text []byte) ([]rate, error) {
 		rates = append(rates, rate{i.Sum.Start, i.Sum.End, i.Sum.BPS})
 	}
 	if len(rates) == 0 {
-		return nil, fmt.Errorf("%w: it reports no interval", errCompetitors)
+		return nil, fmt.Errorf("%w: iperf3 reported no interval", errCompetitors)
 	}
 	return rates, nil
 }

@@ -25,21 +25,21 @@ func Collection() experiment.Collection {
 	}}
 }
 
-// congestionQuantities describe the stable state unless noted otherwise. Received rates are of the frames captured in
-// each second. Undecodable frames were published and did not arrive completely, including frames dropped by a server;
-// superseded frames arrived completely and were not decoded, mostly because a newer one had arrived before. Transport
-// latency is from encoded to the last packet received. Latency is from capture to decoded, for the ladder to complete
-// arrival. The queue is that of all flows.
+// congestionQuantities describe the stable state unless noted otherwise. Received rates belong to the frames captured
+// in each second. Undecodable frames were published and did not arrive completely, including frames dropped by a
+// server. Superseded frames arrived completely and were not decoded, mostly because a newer frame had arrived before.
+// Transport latency is the time from encoded to the last packet received. Latency is the time from capture to decoded,
+// and for the ladder to complete arrival. The queue contains the packets of all flows.
 var congestionQuantities = []experiment.Quantity{
 	{Name: "throughput", Unit: "Mbit/s", Label: "received, stable state"},
 	{Name: "throughput_max", Unit: "Mbit/s", Label: "received, best second"},
 	{Name: "throughput_startup", Unit: "Mbit/s", Label: "received, start-up"},
 	{Name: "convergence", Unit: "s", Label: "until the rate is stable, since competitors began"},
 	{Name: "estimate", Unit: "Mbit/s", Label: "estimate in the stable state"},
-	{Name: "estimate_90", Unit: "s", Label: "until 90 Mbit/s are estimated"},
+	{Name: "estimate_90", Unit: "s", Label: "until an estimate of 90 Mbit/s"},
 	{Name: "undecodable", Unit: "%", Label: "undecodable frames"},
 	{Name: "superseded", Unit: "%", Label: "superseded frames"},
-	{Name: "server_dropped", Unit: "frames", Label: "dropped by the server, all run"},
+	{Name: "server_dropped", Unit: "frames", Label: "dropped by the server, whole run"},
 	{Name: "unsent", Unit: "%", Label: "frames not sent"},
 	{Name: "transport", Unit: "ms", Label: "transport latency"},
 	{Name: "transport_p95", Unit: "ms", Label: "transport latency, 95th percentile"},
@@ -188,7 +188,7 @@ func (s *stage) open(ctx context.Context, settings *experiment.Settings) (*netwo
 	return &network{metered, c, s, settings}, nil, nil
 }
 
-// begin starts the sender and the viewer; watch holds additional flags for a viewer of the ladder.
+// begin starts the sender and the viewer. watch has additional flags for a viewer of the ladder.
 func (n *network) begin(ctx context.Context, watch ...string) (session, error) {
 	if n.stage.Sender == senderVolsfu {
 		return n.startIndividual(ctx)
@@ -196,7 +196,7 @@ func (n *network) begin(ctx context.Context, watch ...string) (session, error) {
 	return n.startLadder(ctx, watch...)
 }
 
-// maxBound is the largest share of frames whose size may be decided by the encoding time in place of the rate.
+// maxBound is the largest share of frames whose size may be determined by the encoding time instead of the rate.
 const maxBound = 0.05
 
 // judge sets the validity of the run.

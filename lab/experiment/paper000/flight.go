@@ -6,17 +6,18 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// flight is the result of one frame of any sender.
+// flight is the result of one frame, independently of the sender.
 type flight struct {
 	// At is the capture time, in seconds since the run began.
 	At float64
 	// Bytes is the encoded size.
 	Bytes int
-	// Sent is set if the frame left, Whole if it arrived as sent, Shown if it was decoded.
+	// Sent is set if the frame was sent, Whole if it arrived unchanged, Shown if it was decoded.
 	Sent, Whole, Shown bool
-	// Transport is from encoded, when the frame was passed to the sender, to its last packet received, Latency from
-	// capture to decoded, in ms; NaN if unknown. The departure of packets would not be comparable: Pion's pacer does
-	// not report it, so the time in the pacer would be included for one sender and not for the other.
+	// Transport is the time from encoded, when the frame was passed to the sender, to its last packet received. Latency
+	// is the time from capture to decoded. Both are in ms, and NaN if unknown. The departure of packets would not be
+	// comparable: Pion's pacer does not report it, so that the time in the pacer would be included for one sender and
+	// not for the other.
 	Transport, Latency float64
 	// Estimate is the estimate of the path's rate at the time of encoding, in bit/s; 0 if unknown.
 	Estimate float64
@@ -32,7 +33,7 @@ func part(flights []flight, from, until float64) (some []flight) {
 	return some
 }
 
-// collect returns a number of each flight that has one.
+// collect returns the values of number for all flights that have a value.
 func collect(flights []flight, number func(*flight) float64) (values []float64) {
 	for i := range flights {
 		if v := number(&flights[i]); !math.IsNaN(v) {
@@ -73,9 +74,10 @@ const (
 	steadyShare   = 0.1
 )
 
-// convergence returns the seconds from begin until a rate has reached its mean from stable on: from then on the mean of
-// five seconds is within 10 % of it, from below or from above. begin is when competitors begin, because before the rate
-// is that of an otherwise idle link. The result is false if the rate never converges, or if nothing was received.
+// convergence returns the time in seconds from begin until a rate has reached its mean from stable on: from then on,
+// the mean of five seconds is within 10 % of that mean, from below or from above. begin is the time at which
+// competitors begin, because the earlier rate belongs to an otherwise idle link. The result is false if the rate never
+// converges, or if nothing was received.
 func convergence(rates []float64, begin float64, stable int) (float64, bool) {
 	if stable >= len(rates) {
 		return 0, false
@@ -89,7 +91,7 @@ func convergence(rates []float64, begin float64, stable int) (float64, bool) {
 	return 0, false
 }
 
-// firstAbove returns when points first reach a value, false if they never do.
+// firstAbove returns the time at which points first reach a value, false if they never do.
 func firstAbove(points [][2]float64, value float64) (float64, bool) {
 	for _, p := range points {
 		if p[1] >= value {

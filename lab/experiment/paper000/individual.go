@@ -19,13 +19,13 @@ type individual struct {
 	source  direct.Source
 }
 
-// produce returns the producer's flags; those of codec and source are also flags of vollab compare.
+// produce returns the producer's flags. The flags of codec and source are also flags of vollab compare.
 func (s *stage) produce(source *direct.Source, settings *experiment.Settings) []string {
 	return append(source.Flags(s.FPS, settings), "--codec", "draco", "--bits", strconv.Itoa(s.Bits), "--speed",
 		strconv.Itoa(s.Speed))
 }
 
-// startIndividual starts vollab direct; consume holds additional flags of the consumer.
+// startIndividual starts vollab direct. consume has additional flags of the consumer.
 func (n *network) startIndividual(ctx context.Context, consume ...string) (*individual, error) {
 	i := &individual{network: n, length: n.settings.Duration, source: direct.SourceOf(direct.Figure, n.stage.Points,
 		n.settings.Data)}
@@ -49,7 +49,7 @@ func (i *individual) wait(ctx context.Context) (*flights, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The network's time begins when both programs have been started; frames arrive once the programs are connected.
+	// The network's time begins when both programs have been started. Frames arrive once the programs are connected.
 	began := i.network.Began
 	f := &flights{list: flightsOf(frames, began), frames: frames, source: i.source,
 		since: -direct.Begin(frames).Since(began), notes: []string{i.source.Says}}
@@ -79,7 +79,7 @@ func flightsOf(frames []direct.Frame, began time.Time) (list []flight) {
 	return list
 }
 
-// span returns the milliseconds between two instants, NaN if one is unknown.
+// span returns the milliseconds between two instants, NaN if an instant is unknown.
 func span(from, until direct.Instant) float64 {
 	if from == 0 || until == 0 {
 		return math.NaN()
@@ -87,8 +87,8 @@ func span(from, until direct.Instant) float64 {
 	return float64(until-from) / 1e3
 }
 
-// boundByTime returns the share of the frames from a time on whose number of points was bounded by the encoding time,
-// not by the rate.
+// boundByTime returns the share of the frames captured from a time on whose number of points was limited by the
+// encoding time, not by the rate.
 func boundByTime(frames []direct.Frame, began time.Time, from float64) float64 {
 	bound, all := 0, 0
 	for i := range frames {

@@ -22,8 +22,8 @@ import (
 // errLadder reports that the qualities could not be prepared.
 var errLadder = errors.New("ladder of qualities")
 
-// shares are the shares of the points, in %, of the ladder's qualities: from some 12.5 Mbit/s to some 75 Mbit/s, like
-// the paper's sequence, each a third more than the one below.
+// shares are the shares of the points, in %, of the ladder's qualities: from some 12.5 Mbit/s to some 75 Mbit/s, as in
+// the paper's sequence. Each quality is a third above the previous one.
 var shares = []int{9, 12, 16, 22, 30, 41, 56, 76}
 
 // prepared are the frames of the ladder in a file.
@@ -111,14 +111,14 @@ func (n *network) startLadder(ctx context.Context, watch ...string) (*ladder, er
 	return l, l.start(ctx, watch, "--frames", p.Path, "--fps", strconv.FormatFloat(n.stage.FPS, 'g', -1, 64))
 }
 
-// startLive does the same with clouds that are encoded as they are captured.
+// startLive is startLadder for clouds that are encoded while they are captured.
 func (n *network) startLive(ctx context.Context) (*ladder, error) {
 	l := &ladder{network: n, source: direct.SourceOf(direct.Figure, n.stage.Points, n.settings.Data)}
 	return l, l.start(ctx, nil, append(l.source.Flags(n.stage.FPS, n.settings), "--qualities", n.stage.levels(),
 		"--codec", "draco")...)
 }
 
-// start starts all peers. The server, if any, is on the publisher's host: the bottleneck is behind it.
+// start starts all peers. A server is on the publisher's host, so that the bottleneck is behind the server.
 func (l *ladder) start(ctx context.Context, watching []string, material ...string) (err error) {
 	n := l.network
 	highest := strconv.Itoa(len(shares) - 1)
@@ -169,8 +169,8 @@ const drain = time.Second
 // ended implements session.
 func (l *ladder) ended() <-chan struct{} { return l.watcher.Ended() }
 
-// wait implements session. The publisher continues while the last frames that count are in flight: when it ends, its
-// pacer drops its queue.
+// wait implements session. The publisher continues while the last frames that count are in flight, because its pacer
+// drops its queue when the publisher ends.
 func (l *ladder) wait(ctx context.Context) (*flights, error) {
 	if err := l.network.Until(ctx, l.network.settings.Duration+drain, l.watcher.Ended()); err != nil {
 		return nil, errors.Join(err, l.stop())
@@ -227,16 +227,16 @@ func (l *ladder) read() (*flights, error) {
 	if p := l.prepared; p != nil && len(p.Rates) > 0 {
 		f.notes = append(f.notes,
 			fmt.Sprintf("The ladder of %s, %s and %s has %d qualities, from %.1f to %.1f Mbit/s. It is "+
-				"prepared before the measurement, so that encoding takes no time during it.",
+				"prepared before the measurement, which therefore includes no encoding.",
 				senderPion, senderPatched, senderServer, len(p.Rates), p.Rates[0], p.Rates[len(p.Rates)-1]))
 	}
 	if published.Sent == nil || watched.Got == nil {
-		return nil, fmt.Errorf("%w: the peers published and watched nothing", errLadder)
+		return nil, fmt.Errorf("%w: the peers published and received no frames", errLadder)
 	}
 	if f.estimates = estimatesFrom(published.Sent.Begun, published.Sent.Estimates, l.network.Began,
 		l.network.settings.Duration); l.server != nil {
-		// The server's estimates are of the path behind the bottleneck; the publisher's, if any, are of the path within
-		// its host.
+		// The server's estimates describe the path behind the bottleneck. Estimates of the publisher describe the path
+		// within its host.
 		f.estimates = held(watched.Got.Begun, watched.Got.Estimates, l.network.Began, l.network.settings.Duration)
 	}
 	f.pace = experiment.Pace{

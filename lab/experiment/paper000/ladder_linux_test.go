@@ -24,7 +24,8 @@ while [ $# -gt 0 ]; do
 done
 finish() {
 	echo '{"published":{"begun":"2026-01-01T00:00:00Z","captures":1},"received":{}}' >"$summary"
-	echo '{"participant":"publisher","publication":"body","tile":0,"quality":0,"frame":1,"bytes":9,"stamps_ns":{"captured":'$(date +%s%N)'}}' >"$records"
+	record='{"participant":"publisher","publication":"body","tile":0,"quality":0,"frame":1,"bytes":9,'
+	echo "$record"'"stamps_ns":{"captured":'$(date +%s%N)'}}' >"$records"
 	exit 0
 }
 trap finish TERM
@@ -33,8 +34,8 @@ echo '{"receiving":"publisher"}' >&2
 while :; do sleep 0.01; done
 `
 
-// TestLadderGoesOn: the publisher continues after the run, until the last frames that count have arrived.
-func TestLadderGoesOn(t *testing.T) {
+// TestLadderPublishesUntilTheEnd: the publisher continues after the run, until the last frames that count have arrived.
+func TestLadderPublishesUntilTheEnd(t *testing.T) {
 	programs := t.TempDir()
 	if err := os.WriteFile(filepath.Join(programs, "vollab"), []byte(actor), 0o755); err != nil {
 		t.Fatal(err)

@@ -60,11 +60,11 @@ func TestParameters(t *testing.T) {
 	q := defaultQuality()
 	q.Width = 15
 	if err := q.Validate(); err == nil {
-		t.Error("a width of 15 is taken")
+		t.Error("a width of 15 is accepted")
 	}
 }
 
-// TestPhases: a run that is too short for the paper's phases has proportionally shorter ones.
+// TestPhases: a run that is too short for the paper's phases has proportionally shorter phases.
 func TestPhases(t *testing.T) {
 	s := defaultStage()
 	for length, want := range map[time.Duration][2]time.Duration{
@@ -72,13 +72,14 @@ func TestPhases(t *testing.T) {
 		10 * time.Second: {2500 * time.Millisecond, 5 * time.Second},
 	} {
 		if competing, stable := s.phases(length); [2]time.Duration{competing, stable} != want {
-			t.Errorf("of %v competitors begin after %v and the stable state after %v, want %v", length, competing,
+			t.Errorf("in %v, competitors begin after %v and the stable state after %v, want %v", length, competing,
 				stable, want)
 		}
 	}
 }
 
-const iperf = `{"start":{"version":"iperf 3.12"},"intervals":[{"streams":[{"bits_per_second":1}],"sum":{"start":0,"end":1,"bits_per_second":100e6}},
+const iperf = `{"start":{"version":"iperf 3.12"},"intervals":[
+{"streams":[{"bits_per_second":1}],"sum":{"start":0,"end":1,"bits_per_second":100e6}},
 {"sum":{"start":1,"end":2,"bits_per_second":150e6}},{"sum":{"start":2,"end":2.5,"bits_per_second":50e6}}],"end":{}}`
 
 func TestParseCompetitors(t *testing.T) {
@@ -137,7 +138,7 @@ func TestMeasure(t *testing.T) {
 	o := experiment.NewOutcome()
 	p.measure(o)
 	for figure, want := range map[string]float64{
-		// Of each two seconds one frame is lost.
+		// Every two seconds one frame is lost.
 		"throughput": (27 + 30 + 27 + 30 + 27) / 5.0, "throughput_max": 30,
 		"throughput_startup": (10 + 9 + 30 + 27 + 30) / 5.0, "convergence": 0, "estimate": 90, "estimate_90": 2,
 		"undecodable": 6, "unsent": 0, "transport": 20, "transport_max": 20, "latency": 50, "cubic": 120,
@@ -166,7 +167,7 @@ func TestMeasure(t *testing.T) {
 }
 
 func TestConvergence(t *testing.T) {
-	// Alone on the link the rate is 72; competitors begin after 4.5 s, and the rate reaches 30 from above, or from
+	// Alone on the link the rate is 72. Competitors begin after 4.5 s, and the rate reaches 30 from above, or from
 	// below.
 	fell := []float64{72, 72, 72, 72, 72, 60, 50, 40, 32, 30, 29, 31, 30, 28, 32, 30, 30, 30}
 	rose := []float64{72, 72, 72, 72, 72, 12, 12, 15, 20, 22, 27, 29, 31, 30, 28, 32, 30, 30}
@@ -179,7 +180,7 @@ func TestConvergence(t *testing.T) {
 		"as before":  {[]float64{30, 30, 30, 30, 30, 10, 10, 10, 10, 10, 30, 30, 30, 30, 30, 30}, 5, 10, 5},
 		"from above": {fell, 4.5, 12, 7 - 4.5}, "from below": {rose, 4.5, 12, 9 - 4.5}, "alone": {rose[8:], 0, 4, 1},
 		"never":                  {[]float64{10, 10, 10, 10, 10, 10, 90, 90}, 0, 6, -1},
-		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without anything received": {make([]float64, 9), 0, 1,
+		"without a stable state": {[]float64{1, 2}, 0, 2, -1}, "without arrivals": {make([]float64, 9), 0, 1,
 			-1}, "too short": {[]float64{1, 1, 1, 1}, 0, 1, -1},
 	} {
 		got, ok := convergence(test.rates, test.begin, test.stable)
@@ -207,7 +208,7 @@ func TestFlightsOfLog(t *testing.T) {
 		t.Errorf("got %+v", list)
 	}
 	if got := boundByTime(frames, began, 0.5); got != 1 {
-		t.Errorf("from half a second on %g are bound by time, want all", got)
+		t.Errorf("from half a second on, the share bound by time is %g, want 1", got)
 	}
 }
 
@@ -221,8 +222,8 @@ func record(frame int64, quality int, begin time.Time, stamps map[frametimes.Sta
 	return r
 }
 
-// TestLadderFlights: frames of both peers are joined; frames before the run and further qualities of one capture are
-// left out.
+// TestLadderFlights: frames of both peers are joined. Frames before the run and further qualities of one capture are
+// ignored.
 func TestLadderFlights(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	sent := []frametimes.Record{
@@ -235,7 +236,7 @@ func TestLadderFlights(t *testing.T) {
 	received := []frametimes.Record{
 		record(0, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 0, frametimes.Decoded: 5}),
 		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 118}),
-		// whole, and shown from what came again
+		// complete, and shown from the second arrival
 		record(1, 1, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 122, frametimes.Decoded: 130}),
 		record(1, 0, begin, map[frametimes.Stamp]int{frametimes.LastReceived: 150}), // late, and shown before
 	}
@@ -249,22 +250,21 @@ func TestLadderFlights(t *testing.T) {
 	}
 	shown := shownFrames(sent, received, 30)
 	if fmt.Sprint(shown) != "[{0 0} {4 1}]" {
-		t.Errorf("shown were %v", shown)
+		t.Errorf("shown frames: %v", shown)
 	}
 	name := filepath.Join(t.TempDir(), "shown.jsonl")
 	if err := writeShown(name, sent, received, 30); err != nil {
 		t.Fatal(err)
 	}
-	if text,
-		_ := os.ReadFile(name); !bytes.Equal(text,
-		[]byte("{\"number\":0,\"quality\":0}\n{\"number\":4,\"quality\":1}\n")) {
-		t.Errorf("the list is %s", text)
+	text, _ := os.ReadFile(name)
+	if !bytes.Equal(text, []byte("{\"number\":0,\"quality\":0}\n{\"number\":4,\"quality\":1}\n")) {
+		t.Errorf("the list: %s", text)
 	}
 }
 
 func TestPictures(t *testing.T) {
-	p,
-		err := parsePictures([]byte(`{"repeated":1,"frames":[{"number":0,"psnr_db":30,"ssim":0.9},{"number":1,"shown":0,"psnr_db":20,"ssim":0.7}]}`))
+	p, err := parsePictures([]byte(`{"repeated":1,"frames":[{"number":0,"psnr_db":30,"ssim":0.9},
+		{"number":1,"shown":0,"psnr_db":20,"ssim":0.7}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,13 +35,13 @@ func defaultQuality() quality {
 // Validate implements the optional interface of experiment.Define.
 func (q quality) Validate() error {
 	if q.Width < 16 || q.Height < 16 || q.Width%2 != 0 || q.Height%2 != 0 || q.Every < 1 {
-		return errors.New("width, height, every: expected even numbers from 16 on, and 1 or more")
+		return errors.New("width, height, every: expected even numbers of at least 16, and 1 or more")
 	}
 	return q.stage.Validate()
 }
 
-// qualityQuantities are those of tables 1 and 2, for each measure: its mean, its standard deviation within the
-// sequence, its least and its largest. PSNR and SSIM are those of the luma.
+// qualityQuantities are the figures of tables 1 and 2, for each measure: mean, standard deviation within the sequence,
+// smallest and largest value. PSNR and SSIM are computed from the luma.
 var qualityQuantities = []experiment.Quantity{
 	{Name: "vmaf", Unit: "", Label: "VMAF"},
 	{Name: "vmaf_within", Unit: "", Label: "VMAF, within the sequence"},
@@ -118,20 +118,20 @@ func (q *quality) look(ctx context.Context, o *experiment.Outcome, p *performanc
 	}
 	pictures.set(o)
 	if missing != nil {
-		o.Note("VMAF is not measured: %v. PSNR and SSIM of the luma stand in.", missing)
+		o.Note("VMAF is not measured: %v. PSNR and SSIM of the luma replace it.", missing)
 		return nil
 	}
 	scores, err := vmaf.Scores(ctx, filepath.Join(films, "captured.y4m"), filepath.Join(films, "shown.y4m"))
 	if err != nil {
 		return err
 	}
-	o.Note("VMAF is that of %s with libvmaf and its usual model.", vmaf.Name)
+	o.Note("VMAF is computed by %s with libvmaf and its default model.", vmaf.Name)
 	setSequence(o, "vmaf", scores)
 	o.Series("VMAF", "frame", "VMAF", overFrames(scores))
 	return nil
 }
 
-// tools returns folders for programs in addition to the path: that of vollab, and the one filled by make deps.
+// tools returns folders for programs in addition to the path: the folder of vollab, and the folder filled by make deps.
 func tools(program string) []string {
 	folder := filepath.Dir(program)
 	return []string{folder, filepath.Join(folder, "..", ".tools", "bin")}
@@ -159,10 +159,10 @@ func (q *quality) compare(p *performance, settings *experiment.Settings) ([]stri
 	return append(flags, "--frames", p.prepared.Path, "--shown", list), nil
 }
 
-// compared returns the beginning and the end of the stable state, by the time since the source's first frame. It ends
-// with the run, not with the last frame that arrived, so missing frames at the end count as well. For vollab direct it
-// ends with the last frame that the producer reported, because nothing is known of frames that were not encoded at the
-// end.
+// compared returns the beginning and the end of the stable state, by the time since the source's first frame. The
+// stable state ends with the run, not with the last frame that arrived, so that missing frames at the end count as
+// well. For vollab direct, the stable state ends with the last frame that the producer reported, because the log does
+// not contain frames that were not encoded at the end.
 func (p *performance) compared(fps float64) (from, until time.Duration) {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	if p.prepared != nil {
@@ -174,7 +174,7 @@ func (p *performance) compared(fps float64) (from, until time.Duration) {
 			last = max(last, f.SourceFrame)
 		}
 	}
-	// Half a frame after the last one, and half a frame before the next.
+	// The times are half a frame interval after the last frame and before the next one.
 	return seconds(p.stable + p.since), seconds(min(p.length+p.since, (float64(last)+0.5)/fps))
 }
 
@@ -197,7 +197,7 @@ func parsePictures(text []byte) (*pictures, error) {
 		return nil, fmt.Errorf("%w: %w", errPictures, err)
 	}
 	if len(p.Frames) == 0 || p.Repeated < 0 || p.Repeated > len(p.Frames) {
-		return nil, fmt.Errorf("%w: %d of %d repeated, expected one or more, and no more repeated than there are",
+		return nil, fmt.Errorf("%w: %d of %d repeated, expected one or more frames, and at most as many repeated ones",
 			errPictures, p.Repeated, len(p.Frames))
 	}
 	return &p, nil
@@ -215,8 +215,8 @@ func (p *pictures) set(o *experiment.Outcome) {
 	o.Series("SSIM", "frame", "SSIM", overFrames(ssim))
 }
 
-// setSequence sets the figures of tables 1 and 2 of one measure: its mean, the deviation within the sequence, the least
-// and the largest.
+// setSequence sets the figures of tables 1 and 2 of one measure: mean, deviation within the sequence, smallest and
+// largest value.
 func setSequence(o *experiment.Outcome, measure string, scores []float64) {
 	s := visual.SequenceOf(scores)
 	o.Sample(measure, scores)
@@ -238,7 +238,8 @@ type shownFrame struct {
 	Quality int   `json:"quality"`
 }
 
-// shownFrames returns the captured frames that were decoded. The publisher's first frame shows the first prepared one.
+// shownFrames returns the captured frames that were decoded. The publisher's first frame shows the first prepared
+// frame.
 func shownFrames(sent, received []frametimes.Record, fps float64) (list []shownFrame) {
 	first := int64(math.MaxInt64)
 	for i := range sent {

@@ -14,7 +14,7 @@ import (
 func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []flight) {
 	arrived := make(map[int64]*frametimes.Record, len(received))
 	for i := range received {
-		// A late second arrival is not the shown one.
+		// A second arrival that was late is not the shown frame.
 		if arrived[received[i].Frame] == nil || received[i].Has(frametimes.Decoded) {
 			arrived[received[i].Frame] = &received[i]
 		}
@@ -30,7 +30,7 @@ func ladderFlights(sent, received []frametimes.Record, began time.Time) (list []
 			continue
 		}
 		f := flight{At: at.Sub(began).Seconds(), Bytes: s.Bytes, Sent: true, Transport: math.NaN(), Latency: math.NaN()}
-		// A server may have sent another quality of the frame than the publisher's first one.
+		// A server may have sent another quality of the frame than the publisher's first quality.
 		if r := arrived[s.Frame]; r != nil {
 			f.Whole, f.Shown, f.Bytes = r.Has(frametimes.LastReceived), r.Has(frametimes.Decoded), r.Bytes
 			f.Transport = between(s, r, frametimes.Encoded, frametimes.LastReceived)
@@ -55,13 +55,13 @@ func before(sent []frametimes.Record, began time.Time) float64 {
 	return longest
 }
 
-// alreadyCounted reports whether the last flight is of the same capture: a publisher sends several qualities of a
-// capture if the server requests them.
+// alreadyCounted reports whether the last flight has the same capture. A publisher sends several qualities of a capture
+// if the server requests them.
 func alreadyCounted(list []flight, at float64) bool {
 	return len(list) > 0 && list[len(list)-1].At == at
 }
 
-// between returns the milliseconds from a stamp of the sender's to one of the receiver's, NaN if one is missing.
+// between returns the milliseconds from a stamp of the sender to a stamp of the receiver, NaN if a stamp is missing.
 func between(s, r *frametimes.Record, from, until frametimes.Stamp) float64 {
 	if !s.Has(from) || !r.Has(until) {
 		return math.NaN()
@@ -69,8 +69,8 @@ func between(s, r *frametimes.Record, from, until frametimes.Stamp) float64 {
 	return float64(r.Times[until]-s.Times[from]) / 1e6
 }
 
-// estimatesFrom returns the estimates within the run, in Mbit/s over seconds, for estimates that count from an instant.
-// Earlier ones are left out: a publisher has estimates as soon as it is connected.
+// estimatesFrom returns the estimates within the run, in Mbit/s over seconds. The times of list are relative to since.
+// Earlier estimates are ignored: a publisher has estimates as soon as it is connected.
 func estimatesFrom(since time.Time, list []carriage.Estimate, began time.Time,
 	length time.Duration) (points [][2]float64) {
 	for _, e := range list {
@@ -81,12 +81,12 @@ func estimatesFrom(since time.Time, list []carriage.Estimate, began time.Time,
 	return points
 }
 
-// heldInterval is the sampling interval of an estimate that is reported when it changes, the same as the interval of a
+// heldInterval is the sampling interval of an estimate that is reported when it changes. It equals the interval of a
 // publisher's records.
 const heldInterval = 100 * time.Millisecond
 
-// held returns the values within the run of estimates that count from an instant and each hold until the next. The mean
-// of the reported values would be a mean over changes, not over time.
+// held returns samples of estimates within the run. The times of told are relative to since, and each estimate is in
+// force until the next. The mean of the reported values would be a mean over changes, not over time.
 func held(since time.Time, told []carriage.Estimate, began time.Time, length time.Duration) (points [][2]float64) {
 	next := 0
 	for at := time.Duration(0); at < length; at += heldInterval {

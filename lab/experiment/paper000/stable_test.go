@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
-// TestCompetitorMissing: without iperf3 a cell with competitors is skipped before any process starts, and the reason
+// TestCompetitorMissing: without iperf3, a cell with competitors is skipped before any process starts, and the reason
 // names the installer.
 func TestCompetitorMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
@@ -27,7 +27,7 @@ func TestCompetitorMissing(t *testing.T) {
 	}
 	if skipped == nil || skipped.Validity != experiment.Skipped || !strings.Contains(skipped.Reason,
 		"iperf3 is missing") || !strings.Contains(skipped.Reason, "make deps") {
-		t.Errorf("got %+v, expected to be skipped for want of iperf3", skipped)
+		t.Errorf("got %+v, expected a skip because of missing iperf3", skipped)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestQueueing(t *testing.T) {
 }
 
 // TestEstimatesFrom: estimates count from the beginning of the measurement, independently of the publisher's beginning,
-// and end with the run.
+// until the end of the run.
 func TestEstimatesFrom(t *testing.T) {
 	began := time.Unix(1000, 0)
 	list := []carriage.Estimate{{At: -1, Mbps: 12}, {At: 1.5, Mbps: 13}, {At: 2, Mbps: 20}, {At: 11.5, Mbps: 90},
@@ -62,8 +62,7 @@ func TestEstimatesFrom(t *testing.T) {
 	}
 }
 
-// TestHeld: an estimate that is reported when it changes holds until the next, independently of the previous one's
-// arrival.
+// TestHeld: an estimate that is reported when it changes is in force until the next estimate.
 func TestHeld(t *testing.T) {
 	began := time.Unix(1000, 0)
 	told := []carriage.Estimate{{At: 0.5, Mbps: 2}, {At: 1, Mbps: 40}, {At: 4.05, Mbps: 20}}
@@ -74,16 +73,16 @@ func TestHeld(t *testing.T) {
 	}
 	if points := held(began.Add(time.Second), told, began, 3*time.Second); len(points) != 15 ||
 		points[0] != [2]float64{1.5, 2} {
-		t.Errorf("got %v, expected nothing before the first was told of", points)
+		t.Errorf("got %v, expected no value before the first report", points)
 	}
 	if points := held(began, nil, began, time.Second); len(points) > 0 {
-		t.Errorf("got %v of nothing", points)
+		t.Errorf("got %v without estimates", points)
 	}
 }
 
-// TestOneInstant: frames of vollab direct count from the beginning of the network's time, like the competitors and the
-// queue, although they arrived later.
-func TestOneInstant(t *testing.T) {
+// TestFramesCountFromTheNetworksBeginning: frames of vollab direct count from the beginning of the network's time, as
+// competitors and queue do, although the frames arrived later.
+func TestFramesCountFromTheNetworksBeginning(t *testing.T) {
 	began := time.Unix(1000, 0)
 	at := func(ms int) direct.Instant {
 		return direct.Instant(began.Add(time.Duration(ms) * time.Millisecond).UnixMicro())
@@ -101,19 +100,19 @@ func TestOneInstant(t *testing.T) {
 func TestCompared(t *testing.T) {
 	ladder := &performance{flights: &flights{prepared: &prepared{}, since: 1.5}, stable: 5, length: 10}
 	if from, until := ladder.compared(30); from != 6500*time.Millisecond || until != 11500*time.Millisecond {
-		t.Errorf("of prepared frames from %v to %v, expected 6.5 to 11.5 s", from, until)
+		t.Errorf("prepared frames: from %v to %v, expected 6.5 to 11.5 s", from, until)
 	}
 	frames := []direct.Frame{{Capture: 1, SourceFrame: 3, Outcome: direct.Intact},
 		{Capture: 2, SourceFrame: 297, Outcome: "lost"}, {SourceFrame: 900}}
 	log := &performance{flights: &flights{frames: frames}, stable: 5, length: 10}
 	from, until := log.compared(30)
 	if last, next := 297*time.Second/30, 298*time.Second/30; from != 5*time.Second || until <= last || until >= next {
-		t.Errorf("of a log from %v to %v, expected 5 s to the last frame that was sent, though it was lost", from,
+		t.Errorf("log: from %v to %v, expected 5 s to the last frame that was sent, though it was lost", from,
 			until)
 	}
 	log.since = -0.5
 	if from, _ := log.compared(30); from != 4500*time.Millisecond {
-		t.Errorf("from %v of what began half a second late, expected 4.5 s", from)
+		t.Errorf("from %v for frames that began half a second late, expected 4.5 s", from)
 	}
 	log.length, log.since = 8, 0
 	if _, until := log.compared(30); until != 8*time.Second {
@@ -149,6 +148,6 @@ func TestEndingEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := m.Until(ctx, time.Hour, nil); err == nil {
-		t.Error("the context has ended, and nobody says so")
+		t.Error("no error after the end of the context")
 	}
 }

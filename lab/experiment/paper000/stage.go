@@ -18,13 +18,13 @@ import (
 
 // The senders.
 const (
-	// senderVolsfu is vollab direct: each frame is encoded for its one viewer at the rate of the estimate, like the
-	// paper's sender.
+	// senderVolsfu is vollab direct. As the paper's sender does, it encodes each frame for one viewer at the estimated
+	// rate.
 	senderVolsfu = "volsfu"
 	// senderServer is volsfu's server between a publisher of a ladder of qualities and a watcher; the bottleneck is
 	// behind the server.
 	senderServer = "volsfu-server"
-	// senderPion is Pion with its own GCC, as in the paper; the estimate chooses a quality of the same ladder.
+	// senderPion is Pion with its own GCC, as in the paper. The estimate selects a quality of the same ladder.
 	senderPion = "pion"
 	// senderPatched is Pion with two defects of its GCC corrected (package baseline/rtc/gcc).
 	senderPatched = "pion-patched"
@@ -57,9 +57,8 @@ type stage struct {
 	Startup   time.Duration `yaml:"startup"`
 }
 
-// defaultStage is the setup of section 4.2. The paper does not give the depth of the queue: 25 ms at its rate is a
-// little more than one round trip, the same as Linux' fair queue holds for four flows at its default of 100 packets
-// each.
+// defaultStage is the setup of section 4.2. The paper does not contain the depth of the queue: 25 ms at its rate is a
+// little more than one round trip. Linux' fair queue holds the same for four flows at its default of 100 packets each.
 func defaultStage() stage {
 	return stage{
 		Sender: senderVolsfu, Queue: "paper000:25ms", Rate: "200Mbit", Delay: "10ms", Points: 125_000, FPS: 30,
@@ -87,7 +86,7 @@ func (s stage) Validate() error {
 	return err
 }
 
-// links returns both directions of the bottleneck; only the one towards the viewer has a rate.
+// links returns both directions of the bottleneck. Only the direction towards the viewer has a rate.
 func (s *stage) links() (forth, back netem.Config, err error) {
 	if forth, err = netem.ParseProfile(fmt.Sprintf("rate=%s,delay=%s,queue=%s", s.Rate, s.Delay, s.Queue)); err != nil {
 		return forth, back, fmt.Errorf("rate, delay, queue: %w", err)
@@ -99,7 +98,7 @@ func (s *stage) links() (forth, back netem.Config, err error) {
 // leastStable is the least length of a stable state.
 const leastStable = 5 * time.Second
 
-// phases returns when the competitors begin and when the stable state begins, in a run of the given length.
+// phases returns the times at which competitors and the stable state begin, in a run of the given length.
 func (s *stage) phases(length time.Duration) (competing, stable time.Duration) {
 	if stable = s.Startup; length < stable+leastStable {
 		stable = length / 2
@@ -131,7 +130,7 @@ func (s *stage) layout(seed uint64) (*topology.Topology, error) {
 
 // session is a running sender and viewer.
 type session interface {
-	// ended is closed once the viewer has ended, which is early if there was a failure.
+	// ended is closed when the viewer has ended, which happens early after a failure.
 	ended() <-chan struct{}
 	// wait waits until both have ended, and returns the results of the frames.
 	wait(ctx context.Context) (*flights, error)
@@ -142,16 +141,17 @@ type session interface {
 // flights are the frames of a run.
 type flights struct {
 	list []flight
-	// estimates are those of the sender through the bottleneck, in Mbit/s over time in seconds.
+	// estimates are the sender's estimates through the bottleneck, in Mbit/s over time in seconds.
 	estimates [][2]float64
-	// pace is the machine's pace. bound is the share of frames in the stable state whose size was decided by the
+	// pace is the machine's pace. bound is the share of frames in the stable state whose size was limited by the
 	// encoding time.
 	pace   experiment.Pace
 	bound  float64
 	notes  []string
 	source direct.Source
-	// prepared are the frames of the ladder, nil if clouds were encoded as they were captured. since is how long before
-	// the run's beginning the first frame was captured, in seconds, below 0 if it was captured after.
+	// prepared are the frames of the ladder, nil if clouds were encoded while they were captured. since is the time in
+	// seconds from the capture of the first frame to the beginning of the run, negative if the frame was captured
+	// later.
 	prepared *prepared
 	since    float64
 	// frames is the log of vollab direct; sent and received are the records of other senders.
@@ -166,7 +166,7 @@ type performance struct {
 	*flights
 	// stable is the beginning of the stable state, in seconds.
 	stable, length float64
-	// rates are those of all competitors; began is their beginning, in seconds.
+	// rates are the rates of all competitors together. began is their beginning, in seconds.
 	rates []rate
 	began float64
 	// queue describes the bottleneck's queue in the stable state, with the packets of all flows.

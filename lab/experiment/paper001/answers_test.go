@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/cast"
 )
 
-// decisions returns decisions that were answered after 20 ms, and decisions that the next one overtook before.
+// decisions returns decisions that were answered after 20 ms, and decisions that were overtaken by the next decision
+// before an answer.
 func decisions(answered, overtaken int) (list []carriage.DecisionOutcome) {
 	for range answered {
 		list = append(list, carriage.DecisionOutcome{At: 3, FirstPacket: 20, Decoded: 30, Shown: 35})
@@ -22,7 +23,7 @@ func decisions(answered, overtaken int) (list []carriage.DecisionOutcome) {
 	return list
 }
 
-// TestP95: decisions without an answer are among those of which 95 % must be answered.
+// TestP95: decisions without an answer count among the decisions of which 95 % must be answered.
 func TestP95(t *testing.T) {
 	for _, test := range []struct {
 		answered, overtaken int
@@ -43,7 +44,7 @@ func TestP95(t *testing.T) {
 	}
 }
 
-// TestAnswered: if there is no percentile, the figure is set to a value that misses its bound.
+// TestAnswered: without a percentile, the figure is set to a value that misses its bound.
 func TestAnswered(t *testing.T) {
 	p := dance{System: "volsfu-warm", Delay: 5 * time.Millisecond}
 	w := cast.Window{From: time.Unix(100, 0), To: time.Unix(110, 0)}
@@ -61,19 +62,19 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// TestOutcomes: decisions in the window count, overtaken ones included; decisions before it and at the end, when the
-// senders have stopped, do not.
+// TestOutcomes: decisions in the window count, including overtaken ones. Decisions before the window, and decisions at
+// the end after the senders have stopped, do not count.
 func TestOutcomes(t *testing.T) {
 	list := append(decisions(1, 1), carriage.DecisionOutcome{At: 1.9},
 		carriage.DecisionOutcome{At: 12, FirstPacket: -1})
 	d := dancer{summary: &carriage.Summary{Got: &carriage.Received{Decisions: list}}}
 	if got := d.outcomes(cast.Window{From: time.Unix(100, 0), To: time.Unix(110, 0)}); len(got) != 2 ||
 		got[1].FirstPacket != -1 {
-		t.Errorf("got %+v, expected the answered and the overtaken one", got)
+		t.Errorf("got %+v, expected the answered and the overtaken decision", got)
 	}
 }
 
-// TestCounts: missed captures are among the captures, and are not counted twice.
+// TestCounts: missed captures are part of the captures, and are not counted twice.
 func TestCounts(t *testing.T) {
 	var c counts
 	for range 2 {

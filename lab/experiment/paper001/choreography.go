@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ownLeft and ownRight are the paths of two people who circle each other, once in about nine seconds and 1.1 to 1.7 m
+// ownLeft and ownRight are the paths of two people who circle each other once in about nine seconds, 1.1 to 1.7 m
 // apart, each with individual turns and knee bends. The paper's recording of two dancers is not public.
 var (
 	//go:embed left.csv
@@ -37,7 +37,8 @@ func (p *dance) choreograph(m material, s *experiment.Settings, o *experiment.Ou
 		return err
 	}
 	if p.Left == "" || p.Right == "" {
-		o.Note("Movement: two people who circle each other, made up; the paper's recording of dancers is not public.")
+		o.Note("Movement: a synthetic path of two people who circle each other; the paper's recording of dancers is " +
+			"not public.")
 	}
 	tiles, err := m.tiles(s.Seed)
 	if err != nil {
@@ -112,8 +113,8 @@ func writeDecisions(path string, list []carriage.Decision) error {
 	return file.Close()
 }
 
-// tiles returns the tiles of the object. They follow from the bounding box of the whole sequence, which a source knows
-// for any number of points.
+// tiles returns the tiles of the object. The tiles follow from the bounding box of the whole sequence, which a source
+// knows for any number of points.
 func (m material) tiles(seed uint64) ([]volumetric.Tile, error) {
 	options := capture.DefaultOptions()
 	options.Points, options.Seed = 1000, int(seed%(1<<31))

@@ -14,18 +14,18 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// dance is a session of two peers who publish and watch at the same time, and choose the qualities of each other's
-// tiles as they move.
+// dance is a session of two peers that publish and watch at the same time, and choose the qualities of each other's
+// tiles while they move.
 type dance struct {
-	// System is direct-tcp, dash, or volsfu with the policy of its server's demand: volsfu-warm (everything, as in the
-	// paper), volsfu-neighbours (its default) or volsfu-strict; volsfu-unpaced is volsfu-warm without pacing.
+	// System is direct-tcp, dash, or volsfu with a policy of its server's demand: volsfu-warm (everything, as in the
+	// paper), volsfu-neighbours (the default) or volsfu-strict. volsfu-unpaced is volsfu-warm without pacing.
 	System string        `yaml:"system"`
 	Delay  time.Duration `yaml:"delay"`
 	// Segment is the length of DASH's segments; 0 is one frame.
 	Segment time.Duration `yaml:"segment"`
 	Content string        `yaml:"content"`
 	// Left and Right are files with the paths of both heads over time (see package movement), empty for the embedded
-	// ones.
+	// paths.
 	Left  string `yaml:"left"`
 	Right string `yaml:"right"`
 }
@@ -58,7 +58,8 @@ const (
 	leftRate, rightRate = 15.0, 30.0
 	// looking is the interval at which the closest tile is determined, the same as the tracking interval of the files.
 	looking = 100 * time.Millisecond
-	// directPort is the listen port of each peer without a server, free because each has its own namespace.
+	// directPort is the listen port of each peer without a server. The port is free because each peer has its own
+	// namespace.
 	directPort = "7001"
 	// decisionMargin is the permitted time of a decision in addition to a frame interval and a round trip, for
 	// schedulers and queues of one machine.
@@ -76,7 +77,7 @@ func runDance(ctx context.Context, p dance, s experiment.Settings) (*experiment.
 	t.Seed = s.Seed
 	c, err := cast.Open(ctx, &s, t)
 	if cast.Lacking(err) {
-		return experiment.Skip("no emulated network here: %v", err), nil
+		return experiment.Skip("no emulated network on this machine: %v", err), nil
 	}
 	if err != nil {
 		return nil, err
@@ -108,8 +109,8 @@ func runDance(ctx context.Context, p dance, s experiment.Settings) (*experiment.
 	carrier := bothWays[p.System]
 	carrier.note(o)
 	carrier.noteSegment(o, p.Segment)
-	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of a " +
-		"tile and opens another one; dash asks for another quality with the next segment.")
+	o.Note("Decisions go to volsfu's server over its websocket, as in the paper; Direct TCP closes the connection of " +
+		"a tile and opens another one; dash requests another quality with the next segment.")
 	return o, p.evaluate(o, &all, w)
 }
 
@@ -145,7 +146,7 @@ func (p *dance) begin(ctx context.Context, c *cast.Cast, material []string, s *e
 	return all, all.right.Receiving(ctx)
 }
 
-// peer starts one of the two.
+// peer starts one of the two peers.
 func (p *dance) peer(ctx context.Context, c *cast.Cast, s *experiment.Settings, flags, material []string,
 	left bool) (*cast.Player, error) {
 	host, of, rate := hostLeft, hostRight, leftRate

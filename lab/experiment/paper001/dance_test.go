@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestOwnMovement: both look at each other's tiles from many sides and heights, for the requested time.
+// TestOwnMovement: both peers look at each other's tiles from many sides and heights, for the requested time.
 func TestOwnMovement(t *testing.T) {
 	tiling, err := pointcloud.NewTiling(danceTiles, volumetric.BoundingBox{Min: [3]float32{-0.4, 0, -0.4},
 		Max: [3]float32{0.4, 1.7, 0.4}})
@@ -31,7 +31,7 @@ func TestOwnMovement(t *testing.T) {
 	for name, both := range map[string][2]movement.Path{"left": {left, right}, "right": {right, left}} {
 		list := movement.Decisions(both[0], grounded(both[1]), tiling.Tiles(), danceQualities, length, looking)
 		if len(list) < 75 {
-			t.Errorf("%s: expected a decision every two seconds or so, got %d in 150 s", name, len(list))
+			t.Errorf("%s: expected a decision about every two seconds, got %d in 150 s", name, len(list))
 		}
 		layers := make(map[int]int)
 		for _, d := range list {
@@ -62,16 +62,16 @@ func TestLooped(t *testing.T) {
 		}
 	}
 	if last := long[len(long)-1]; last.At < time.Second || last.X != 2 {
-		t.Errorf("expected whole rounds for a second, the last is %+v", last)
+		t.Errorf("expected complete rounds for a second, the last is %+v", last)
 	}
 }
 
 func TestValidate(t *testing.T) {
 	if err := defaultDance().Validate(); err != nil {
-		t.Errorf("expected the default dance to be one, got %v", err)
+		t.Errorf("expected the default dance to be valid, got %v", err)
 	}
 	if err := defaultSession().Validate(); err != nil {
-		t.Errorf("expected the default session to be one, got %v", err)
+		t.Errorf("expected the default session to be valid, got %v", err)
 	}
 	for name, change := range map[string]func(*session){
 		"transport": func(s *session) { s.Transport = "pigeon" },

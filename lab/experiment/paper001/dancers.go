@@ -23,7 +23,7 @@ func (p *dance) evaluate(o *experiment.Outcome, all *dancers, w cast.Window) err
 	if err != nil {
 		return err
 	}
-	// The left peer watches the right one's 30 frames per second, and vice versa.
+	// The left peer watches the right peer's 30 frames per second, and vice versa.
 	left.watched(o, p, &right, rightRate, w)
 	right.watched(o, p, &left, leftRate, w)
 	both := slices.Concat(left.outcomes(w), right.outcomes(w))
@@ -75,7 +75,7 @@ func readDancer(p *cast.Player) (d dancer, err error) {
 	return d, err
 }
 
-// watched sets the figures of this peer's reception of the other one, who captures at a rate.
+// watched sets the figures of this peer's reception of the other peer, which captures at the given rate.
 func (d *dancer) watched(o *experiment.Outcome, p *dance, other *dancer, rate float64, w cast.Window) {
 	var frames []frametimes.Record
 	for _, r := range cast.In(cast.Join(other.records, d.records), w) {
@@ -102,7 +102,7 @@ func (d *dancer) watched(o *experiment.Outcome, p *dance, other *dancer, rate fl
 // answer is an effect of a decision.
 type answer struct {
 	name string
-	// said is its name in notes.
+	// said is the name of the answer in notes.
 	said string
 	// after returns the time from the decision to the effect, in milliseconds; less than 0 if there was none.
 	after func(*carriage.DecisionOutcome) float64
@@ -127,8 +127,8 @@ func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutc
 		if math.IsInf(p95, 1) {
 			// A missing figure would be left out of means over iterations, and figures must be finite.
 			p95 = w.Seconds() * 1000
-			o.Note("%s, %v, %g frames/s: more than 5 %% of the decisions had no %s, so that there is no 95th "+
-				"percentile; the report has the whole measured time in its place.", p.named(), p.Delay, rate, a.said)
+			o.Note("%s, %v, %g frames/s: more than 5 %% of the decisions had no %s; there is no 95th "+
+				"percentile, and the report has the whole measured time instead.", p.named(), p.Delay, rate, a.said)
 		}
 		o.Set(a.name+"_p95"+suffix, p95)
 	}
@@ -136,7 +136,7 @@ func (p *dance) answered(o *experiment.Outcome, outcomes []carriage.DecisionOutc
 	o.Set("bound"+suffix, lab.Milliseconds(bound))
 }
 
-// named returns the system with the length of its segments, if any.
+// named returns the system, with the length of its segments if it has segments.
 func (p *dance) named() string {
 	if p.Segment == 0 {
 		return p.System
@@ -144,8 +144,8 @@ func (p *dance) named() string {
 	return fmt.Sprintf("%s in segments of %v", p.System, p.Segment)
 }
 
-// p95 returns the 95th percentile of the time from all decisions to the answer, in milliseconds: infinite if more than
-// 5 % have no answer, including decisions that the next one overtook.
+// p95 returns the 95th percentile of the time from all decisions to the answer, in milliseconds. The result is infinite
+// if more than 5 % of the decisions have no answer. Decisions that were overtaken by the next decision count.
 func (a *answer) p95(outcomes []carriage.DecisionOutcome) float64 {
 	all := make([]float64, 0, len(outcomes))
 	for i := range outcomes {
@@ -158,8 +158,8 @@ func (a *answer) p95(outcomes []carriage.DecisionOutcome) float64 {
 	return experiment.Quantile(all, 0.95)
 }
 
-// outcomes returns the decisions after warming up, for as many seconds as are measured: the last ones, when the
-// processes are being stopped, may have no answer.
+// outcomes returns the decisions after warming up, for as many seconds as are measured. The last decisions are
+// excluded: while the processes are being stopped, decisions may have no answer.
 func (d *dancer) outcomes(w cast.Window) []carriage.DecisionOutcome {
 	return slices.DeleteFunc(slices.Clone(d.summary.Got.Decisions), func(x carriage.DecisionOutcome) bool {
 		since := x.At - cast.Warming.Seconds()

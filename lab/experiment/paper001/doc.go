@@ -2,5 +2,5 @@
 // and Benchmarking": transports, tiles, qualities, frame rates and delays of a one-way session, and the latency of
 // decisions on quality between two peers that move around each other.
 //
-// It has no state.
+// Package paper001 has no state.
 package paper001

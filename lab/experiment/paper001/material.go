@@ -11,7 +11,7 @@ import (
 // framePoints is the number of points of a frame, as in the paper (section 4.2).
 const framePoints = 200_000
 
-// The contents. contentFigure replaces the others if there is no test data.
+// Names of the contents. contentFigure replaces the others if there is no test data.
 const (
 	contentMan    = "cesium-man"
 	contentDesk   = "desk-human"
@@ -19,7 +19,7 @@ const (
 )
 
 // occupied is the number of occupied cells of an octree of each depth, over a cube around the object, for the points of
-// a frame. A codec that keeps one point per cell, like the paper's MPEG anchor codec, keeps this number of points.
+// a frame. A codec that keeps one point per cell, such as the paper's MPEG anchor codec, keeps this number of points.
 var occupied = map[string]map[int]int{
 	contentMan:    {5: 944, 7: 14_606, 9: 127_564},
 	contentDesk:   {5: 500, 7: 6_594, 9: 82_331},
@@ -32,18 +32,18 @@ type material struct {
 	source  string
 }
 
-// materialFor returns the content, or its replacement, and notes it.
+// materialFor returns the content, or its replacement with a note.
 func materialFor(content string, s *experiment.Settings, o *experiment.Outcome) material {
 	kind, file := "glb:", filepath.Join(s.Data, "cesium-man", "CesiumMan.glb")
 	if content == contentDesk {
 		kind, file = "ply:", filepath.Join(s.Data, "desk-human")
 	}
 	if _, err := os.Stat(file); s.Data == "" || err != nil {
-		o.Note("The synthetic figure stands in for %s: %d points per frame.", content, framePoints)
+		o.Note("The synthetic figure replaces %s: %d points per frame.", content, framePoints)
 		return material{contentFigure, "synthetic"}
 	}
 	if content == contentDesk {
-		o.Note("desk-human is one captured frame of %d points, shown again and again.", framePoints)
+		o.Note("desk-human is one captured frame of %d points, shown repeatedly.", framePoints)
 	} else {
 		o.Note("cesium-man is a walking figure in a loop of 2 s, its surface sampled at %d points in random order.",
 			framePoints)
@@ -51,8 +51,8 @@ func materialFor(content string, s *experiment.Settings, o *experiment.Outcome) 
 	return material{content, kind + file}
 }
 
-// rung returns the quality of a level: the number of points of its octree, with as many bits per coordinate as the
-// octree is deep.
+// rung returns the quality of a level: the number of points of the level's octree, with as many bits per coordinate as
+// the octree is deep.
 func (m material) rung(level int, o *experiment.Outcome) string {
 	points := occupied[m.content][level]
 	o.Note("Octree level %d is the rung octree%d: %d points of %s, positions at %d bits, Draco at speed 10.", level,

@@ -18,18 +18,18 @@ var sessionQuantities = []experiment.Quantity{
 	{Name: "cpu_watcher", Unit: "% of a core", Label: "CPU of the watcher"},
 	{Name: "cpu_server", Unit: "% of a core", Label: "CPU of the server"},
 	{Name: "lost", Unit: "%", Label: "frames sent and not shown"},
-	{Name: "encoder_dropped", Unit: "%", Label: "captures that the encoder did not get to"},
+	{Name: "encoder_dropped", Unit: "%", Label: "captures dropped before the encoder"},
 	{Name: "capture", Unit: "ms", Label: "capture and tiling"},
 	{Name: "encoder_wait", Unit: "ms", Label: "encoder queue"},
 	{Name: "encode", Unit: "ms", Label: "encoding"},
 	{Name: "encoder", Unit: "ms", Label: "encoder queue and encoding"},
-	{Name: "transport", Unit: "ms", Label: "transport, encoded to whole"},
+	{Name: "transport", Unit: "ms", Label: "transport, encoded to complete"},
 	{Name: "decoder_wait", Unit: "ms", Label: "decoder queue"},
 	{Name: "decode", Unit: "ms", Label: "decoding"},
 	{Name: "display", Unit: "ms", Label: "wait for the display"},
 }
 
-// danceQuantities are the figures of a dance. Those with 15 or 30 are of the peer that watches that rate.
+// danceQuantities are the figures of a dance. Figures with 15 or 30 belong to the peer that watches that rate.
 var danceQuantities = []experiment.Quantity{
 	{Name: "first_packet", Unit: "ms", Label: "decision to first packet"},
 	{Name: "decoded", Unit: "ms", Label: "decision to first frame decoded"},
@@ -43,9 +43,9 @@ var danceQuantities = []experiment.Quantity{
 	{Name: "shown_p95_15", Unit: "ms", Label: "decision to first frame shown, 95th percentile, at 15 frames/s"},
 	{Name: "shown_p95_30", Unit: "ms", Label: "decision to first frame shown, 95th percentile, at 30 frames/s"},
 	{Name: "decisions", Unit: "tiles", Label: "tiles that changed quality"},
-	{Name: "unanswered", Unit: "tiles", Label: "of them without any packet of the quality, overtaken ones included"},
-	{Name: "latency_15", Unit: "ms", Label: "latency of what is captured at 15 frames/s"},
-	{Name: "latency_30", Unit: "ms", Label: "latency of what is captured at 30 frames/s"},
+	{Name: "unanswered", Unit: "tiles", Label: "tiles without a packet of the quality, including overtaken decisions"},
+	{Name: "latency_15", Unit: "ms", Label: "latency of frames captured at 15 frames/s"},
+	{Name: "latency_30", Unit: "ms", Label: "latency of frames captured at 30 frames/s"},
 	{Name: "fps_15", Unit: "frames/s", Label: "shown of 15 frames/s"},
 	{Name: "fps_30", Unit: "frames/s", Label: "shown of 30 frames/s"},
 	{Name: "uplink", Unit: "Mbit/s", Label: "sent by both peers"},
@@ -77,7 +77,7 @@ func stages(o *experiment.Outcome, frames []frametimes.Record) {
 	} {
 		o.Sample(s.name, cast.Layer(frames, s.layers...))
 	}
-	// Not every transport reports the departure of packets; the times of passing a frame to the transport and of its
+	// Not every transport reports the departure of packets. The times of passing a frame to the transport and of its
 	// complete arrival are always known.
 	o.Sample("transport", cast.Between(frames, frametimes.Encoded, frametimes.Reassembled))
 	points := make([][2]float64, 0, len(frames))

@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// session is a one-way session: a publisher, a watcher and, if the transport has one, a server.
+// session is a one-way session of a publisher and a watcher, with a server if the transport has one.
 type session struct {
 	// Transport is a one-way transport of package baseline, or volsfu-unpaced.
 	Transport string `yaml:"transport"`
@@ -27,7 +27,7 @@ type session struct {
 	Level int     `yaml:"level"`
 	FPS   float64 `yaml:"fps"`
 	// Emulated places the processes in namespaces, on links with Delay one way and Loss per cent of packets, in both
-	// directions; otherwise they share the loopback interface.
+	// directions. Without Emulated, the processes share the loopback interface.
 	Emulated bool          `yaml:"emulated"`
 	Delay    time.Duration `yaml:"delay"`
 	Loss     float64       `yaml:"loss"`
@@ -35,10 +35,10 @@ type session struct {
 	Congestion string `yaml:"congestion"`
 	// Segment is the length of DASH's segments; 0 is one frame.
 	Segment time.Duration `yaml:"segment"`
-	// DecoderQueue is the number of frames of a tile that may wait for the decoder. With 1 the newest frame replaces
-	// older ones; of the frames that TCP holds back until a loss is repaired and then delivers at once, all others,
-	// which are the latest, would be left out of the latency. With 10, 300 ms at 30 frames per second, each frame
-	// counts; VR2Gather renders every frame.
+	// DecoderQueue is the number of frames of a tile that may wait for the decoder. With 1, the newest frame replaces
+	// older frames. TCP holds frames back until a loss is repaired, and then delivers them at once; with 1, all of
+	// these frames except the newest, which are the latest, would be missing from the latency. With 10, 300 ms at 30
+	// frames per second, each frame counts; VR2Gather renders every frame.
 	DecoderQueue int `yaml:"decoder_queue"`
 }
 
@@ -51,7 +51,7 @@ func defaultSession() session {
 func (p session) Validate() error {
 	switch {
 	case oneWay[p.Transport].transport == "":
-		return fmt.Errorf("transport: %q does not take tiles one way; expected direct-tcp, reflector, websocket, "+
+		return fmt.Errorf("transport: %q does not support one-way tiles; expected direct-tcp, reflector, websocket, "+
 			"dash, pion, volsfu or volsfu-unpaced", p.Transport)
 	case p.Content != contentMan && p.Content != contentDesk:
 		return fmt.Errorf("content: expected %s or %s, got %q", contentMan, contentDesk, p.Content)
@@ -68,7 +68,7 @@ func (p session) Validate() error {
 	case wrongSegment(oneWay[p.Transport], p.Segment):
 		return errSegment(p.Segment)
 	case !p.Emulated && (p.Delay > 0 || p.Loss > 0):
-		return fmt.Errorf("delay, loss: expected emulated: true with them")
+		return fmt.Errorf("delay, loss: expected emulated: true with these parameters")
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ const (
 	hostWatcher   = "watcher"
 )
 
-// topology returns the paper's topology: two clients with a link each to the server (figure 2). Its links of 1 Gbit/s
+// topology returns the paper's topology: two clients, each with a link to the server (figure 2). The links of 1 Gbit/s
 // carry at most 50 Mbit/s here and are not a bottleneck.
 func (p *session) topology(seed uint64) *topology.Topology {
 	if !p.Emulated {
@@ -100,7 +100,7 @@ func runSession(ctx context.Context, p session, s experiment.Settings) (*experim
 	outcome := experiment.NewOutcome()
 	c, err := cast.Open(ctx, &s, p.topology(s.Seed))
 	if cast.Lacking(err) {
-		return experiment.Skip("no emulated network here: %v", err), nil
+		return experiment.Skip("no emulated network on this machine: %v", err), nil
 	}
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (p *session) begin(ctx context.Context, c *cast.Cast, material []string) (a
 	return all, all.watcher.Receiving(ctx)
 }
 
-// end stops all processes, first those that would otherwise wait for the others.
+// end stops all processes, beginning with the processes for which others do not wait.
 func (all *players) end() error {
 	for _, p := range []*cast.Player{all.publisher, all.watcher, all.server} {
 		if p == nil {

@@ -9,29 +9,29 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// volsfuUnpaced names volsfu sending frames at once, like the TCP transports and the paper's server, which has neither
-// pacing nor estimation. By default volsfu spreads a frame over 0.4 of its interval, 27 ms at 15 frames per second, to
-// avoid losses in short queues.
+// volsfuUnpaced is the name of volsfu if it sends frames at once, like the TCP transports and the paper's server, which
+// has neither pacing nor estimation. By default volsfu spreads a frame over 0.4 of its interval, 27 ms at 15 frames per
+// second, to avoid losses in short queues.
 const volsfuUnpaced = "volsfu-unpaced"
 
-// unpacedSpread is the part of a frame's interval over which a publisher sends it if volsfu is not paced, because 0
-// selects the default: 1.3 ms at 15 frames per second. A smaller value would lose packets: a frame of level 9 is 200
-// packets, and the receiver's socket has the system's buffer, which holds about 90 of them (212,992 bytes, of which
-// Linux charges some 2,300 for each), so the receiver must read during the arrival.
+// unpacedSpread is the share of a frame's interval over which a publisher sends the frame if volsfu is not paced: 1.3
+// ms at 15 frames per second. 0 would select the default. A smaller value would lose packets: a frame of level 9 is 200
+// packets, and the receiver's socket has the system's buffer, which holds about 90 packets (212,992 bytes, of which
+// Linux charges some 2,300 for each). The receiver must therefore read during the arrival.
 const unpacedSpread = "0.02"
 
-// unpacedUplink is the initial estimate of these publishers, which they keep while they send far less. On another host
-// they would start at 2 Mbit/s, and 2.5 times the estimate would still spread a frame of level 7 over 7 ms. 2.5 times
-// 100 Mbit/s take 0.7 ms for the frame, less than the spread.
+// unpacedUplink is the initial estimate of publishers without pacing, which they keep while they send far less. On
+// another host they would start at 2 Mbit/s, and 2.5 times the estimate would still spread a frame of level 7 over 7
+// ms. At 2.5 times 100 Mbit/s the frame takes 0.7 ms, less than the spread.
 const unpacedUplink = "100Mbit"
 
-// system is a transport with the flags of vollab peer that configure it.
+// system is a transport with the flags of vollab peer that configure the transport.
 type system struct {
 	transport     baseline.Transport
 	server, sends []string // flags of the server, and of publishers
 }
 
-// unpaced returns volsfu without pacing; more holds additional flags of its server.
+// unpaced returns volsfu without pacing. more has additional flags of the server.
 func unpaced(more ...string) system {
 	return system{transport: baseline.Volsfu, server: append([]string{"--pacing", "off"}, more...),
 		sends: []string{"--spread", unpacedSpread, "--uplink", unpacedUplink}}
@@ -46,7 +46,7 @@ func (s *system) note(o *experiment.Outcome) {
 			"%s of its interval and assume %s/s on the path to the server until they have an estimate. The TCP "+
 			"baselines do not pace either, nor does the paper's server.", unpacedSpread, unpacedUplink)
 	default:
-		o.Note("By default, volsfu spreads a frame over 0.4 of its interval, so that bursts lose nothing in short " +
+		o.Note("By default, volsfu spreads a frame over 0.4 of its interval, so that bursts cause no losses in short " +
 			"queues: its last packet leaves 27 ms after the first at 15 frames per second and 13 ms at 30, until the " +
 			"estimates allow less.")
 	}
@@ -66,7 +66,7 @@ func wrongSegment(s system, length time.Duration) bool {
 }
 
 func errSegment(length time.Duration) error {
-	return fmt.Errorf("segment: expected 0 or more, and more only of dash, got %v", length)
+	return fmt.Errorf("segment: expected 0, or more for dash, got %v", length)
 }
 
 // noteSegment adds a note on the length of segments, which determines when another quality begins.
@@ -77,8 +77,8 @@ func (s *system) noteSegment(o *experiment.Outcome, length time.Duration) {
 		o.Note("dash with a segment of 0 has segments of one frame each. Segments of every length are sent and " +
 			"received while they are produced.")
 	default:
-		o.Note("dash with a segment of %v sends and receives it while it is produced; another quality begins with "+
-			"the next segment.", length)
+		o.Note("dash with a segment of %v sends and receives the segment while it is produced; another quality begins "+
+			"with the next segment.", length)
 	}
 }
 
@@ -93,8 +93,8 @@ var oneWay = map[string]system{
 	volsfuUnpaced:              unpaced(),
 }
 
-// bothWays are the systems of a dance: TCP that switches, DASH, and volsfu with a policy of its server's demand; warm
-// requests everything, as in the paper.
+// bothWays are the systems of a dance: TCP that switches, DASH, and volsfu with a policy of its server's demand. The
+// policy warm requests everything, as in the paper.
 var bothWays = map[string]system{
 	"direct-tcp":        {transport: baseline.TCPSwitching},
 	"dash":              {transport: baseline.DASH},

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// TestSystems: every system is that of a cell, and only volsfu's systems have a note on pacing.
+// TestSystems: every system occurs in a cell, and only volsfu's systems have a note on pacing.
 func TestSystems(t *testing.T) {
 	for name, s := range oneWay {
 		p := defaultSession()
@@ -30,7 +30,7 @@ func TestSystems(t *testing.T) {
 		}
 		checkNote(t, name, s)
 		if asked := slices.Contains(s.server, "--suppression"); asked != (s.transport == baseline.Volsfu) {
-			t.Errorf("%s: expected volsfu's servers, and only them, to be told what to ask for, got %q", name, s.server)
+			t.Errorf("%s: expected a demand policy for volsfu's servers only, got %q", name, s.server)
 		}
 	}
 }
@@ -44,19 +44,19 @@ func checkNote(t *testing.T, name string, s system) {
 	switch {
 	case s.transport != baseline.Volsfu:
 		if len(o.Notes) > 0 || off || len(s.sends) > 0 {
-			t.Errorf("%s: expected nothing of pacing, got %q %q %q", name, o.Notes, s.server, s.sends)
+			t.Errorf("%s: expected no flags and notes of pacing, got %q %q %q", name, o.Notes, s.server, s.sends)
 		}
 	case name == volsfuUnpaced:
 		if !off || !slices.Equal(s.sends, []string{"--spread", unpacedSpread, "--uplink", unpacedUplink}) ||
 			len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "baselines do not pace either") {
-			t.Errorf("%s: expected no pacing and a note of it, got %q %q %q", name, o.Notes, s.server, s.sends)
+			t.Errorf("%s: expected no pacing and a note, got %q %q %q", name, o.Notes, s.server, s.sends)
 		}
 	case off || len(s.sends) > 0 || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "By default"):
-		t.Errorf("%s: expected volsfu as delivered and a note of it, got %q %q %q", name, o.Notes, s.server, s.sends)
+		t.Errorf("%s: expected the default of volsfu and a note, got %q %q %q", name, o.Notes, s.server, s.sends)
 	}
 }
 
-// TestSegments: only DASH accepts a segment length, and passes it to its publishers and to the report.
+// TestSegments: only DASH accepts a segment length. The length reaches the flags of its publishers and the report.
 func TestSegments(t *testing.T) {
 	for _, length := range []time.Duration{0, 100 * time.Millisecond} {
 		p, d := defaultSession(), defaultDance()
@@ -83,7 +83,7 @@ func TestUnpacedSpread(t *testing.T) {
 	}
 }
 
-// TestMaterial: contents of the test data are used; otherwise the synthetic figure is used.
+// TestMaterial: contents of the test data are used if present, otherwise the synthetic figure.
 func TestMaterial(t *testing.T) {
 	data := t.TempDir()
 	if err := os.Mkdir(filepath.Join(data, "desk-human"), 0o700); err != nil {

@@ -5,12 +5,13 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/direct"
 )
 
-// quantities are the paper's metrics (section 3.5). The producer's processing is from the captured cloud to the encoded
-// frame in the sender's buffer, its transmission from the first packet to the last. The consumer's processing is
-// decompression and rendering at 1280×720, its transmission from one complete frame to the next. The wait for the next
-// frame is from a frame's last packet to the next one's first, by which the consumer recognises the end of the frame.
-// End to end is from capture to rendered. Reliability is the share of the sent frames that arrived unchanged, by their
-// hashes. Bitrates include all headers.
+// quantities are the paper's metrics (section 3.5). The producer's processing is the time from the captured cloud to
+// the encoded frame in the sender's buffer; the producer's transmission is the time from the first packet to the last.
+// The consumer's processing is decompression and rendering at 1280×720; the consumer's transmission is the time from
+// one complete frame to the next. The wait for the next frame is the time from a frame's last packet to the first
+// packet of the next frame, by which the consumer recognises the end of the frame. End to end is the time from capture
+// to rendered. Reliability is the share of the sent frames that arrived unchanged, by their hashes. Bitrates include
+// all headers.
 var quantities = []experiment.Quantity{
 	{Name: "producer_processing", Unit: "ms", Label: "producer processing"},
 	{Name: "compression", Unit: "ms", Label: "compression"},
@@ -23,7 +24,7 @@ var quantities = []experiment.Quantity{
 	{Name: "consumer_transmission", Unit: "ms", Label: "consumer transmission"},
 	{Name: "next_frame", Unit: "ms", Label: "wait for the next frame"},
 	{Name: "end_to_end", Unit: "ms", Label: "end to end"},
-	{Name: "end_to_end_min", Unit: "ms", Label: "end to end, least"},
+	{Name: "end_to_end_min", Unit: "ms", Label: "end to end, smallest"},
 	{Name: "end_to_end_p95", Unit: "ms", Label: "end to end, 95th percentile"},
 	{Name: "end_to_end_deviation", Unit: "ms", Label: "end to end, deviation"},
 	{Name: "reliability", Unit: "%", Label: "reliability"},
@@ -39,7 +40,7 @@ func (s *streaming) measure(o *experiment.Outcome, frames []direct.Frame) {
 	if s.Clouds > 0 {
 		frames = frames[:min(len(frames), s.Clouds)]
 		if len(frames) < s.Clouds {
-			o.Note("Of %s %d of %d clouds came within the time.", s.cell(), len(frames), s.Clouds)
+			o.Note("%s: %d of %d clouds arrived within the time.", s.cell(), len(frames), s.Clouds)
 		}
 	}
 	var sent, intact []direct.Frame
@@ -67,7 +68,7 @@ func (s *streaming) measure(o *experiment.Outcome, frames []direct.Frame) {
 	o.Set("reliability", 100*float64(len(intact))/float64(len(sent)))
 	latencies := direct.Span(intact, direct.Capture, direct.Shown)
 	if len(latencies) == 0 {
-		o.Note("Of %s no frame came whole.", s.cell())
+		o.Note("%s: no frame arrived complete.", s.cell())
 		return
 	}
 	o.Sample("end_to_end", latencies)
@@ -90,7 +91,8 @@ func (s *streaming) measureSizes(o *experiment.Outcome, sent []direct.Frame) {
 	o.Sample("pc_size", sizes)
 	o.Sample("bitrate30", at30)
 	o.Sample("bits_per_point", perPoint)
-	// From the first packet of the first frame to that of the last frame there are all frames except one.
+	// The interval from the first packet of the first frame to the first packet of the last frame contains all frames
+	// except one.
 	took := float64(sent[len(sent)-1].FirstSent-sent[0].FirstSent) / 1e6
 	if took > 0 {
 		all := float64(len(sent))
@@ -120,7 +122,7 @@ func gaps(frames []direct.Frame) (ms []float64) {
 	return ms
 }
 
-// overClouds returns the latency of each frame over its number, counted from the first.
+// overClouds returns the latency of each frame over the frame's number, counted from the first frame.
 func overClouds(frames []direct.Frame) (points [][2]float64) {
 	for _, f := range frames {
 		if f.Shown != 0 {

@@ -71,8 +71,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// frames returns ten frames, 100 ms apart, of which every second one arrives; each takes 50 ms to encode, 20 to send,
-// 30 to decode and 10 to draw.
+// frames returns ten frames, 100 ms apart. Every second frame arrives. Each frame takes 50 ms to encode, 20 to send, 30
+// to decode and 10 to draw.
 func frames() (list []direct.Frame) {
 	for i := range 10 {
 		at := direct.Instant(1_000_000 + 100_000*i)
@@ -112,16 +112,16 @@ func TestMeasure(t *testing.T) {
 	s.Clouds = 4
 	o = experiment.NewOutcome()
 	if s.measure(o, frames()); len(o.Lines[0].Points) != 2 || len(o.Notes) != 0 {
-		t.Errorf("of four clouds two come, got %+v, notes %q", o.Lines, o.Notes)
+		t.Errorf("want two of four clouds, got %+v, notes %q", o.Lines, o.Notes)
 	}
 	s.Clouds = 11
 	o = experiment.NewOutcome()
 	if s.measure(o, frames()); len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "10 of 11 clouds") {
-		t.Errorf("that one cloud is missing is not said: %q", o.Notes)
+		t.Errorf("no note of the missing cloud: %q", o.Notes)
 	}
 	o = experiment.NewOutcome()
 	if s.measure(o, frames()[:1]); o.Validity != experiment.Invalid {
-		t.Errorf("of one frame: %s", o.Validity)
+		t.Errorf("with one frame: %s", o.Validity)
 	}
 	lost := frames()
 	for i := range lost {
@@ -130,7 +130,7 @@ func TestMeasure(t *testing.T) {
 	o = experiment.NewOutcome()
 	s.measure(o, lost)
 	if got, _ := o.Figure("reliability"); got != 0 || len(o.Notes) == 0 {
-		t.Errorf("where nothing comes: %g %%, notes %v", got, o.Notes)
+		t.Errorf("without arrivals: %g %%, notes %v", got, o.Notes)
 	}
 }
 
@@ -141,11 +141,11 @@ func TestHeldRate(t *testing.T) {
 		want float64
 	}{
 		{load{produce: 20, consume: 25, interval: 33.3, busy: 0.4}, 30},
-		// 1.3 times 26 ms is 33.8 ms, which is more than the 33.33 of the camera.
+		// 1.3 times 26 ms is 33.8 ms, more than the 33.33 ms of the camera.
 		{load{produce: 26, consume: 10, interval: 33.3, busy: 0.4}, 15},
 		{load{produce: 50, consume: 95, interval: 100, busy: 0.5}, 7.5},
-		// Both processors of two are full while a frame takes 100 ms: at 75 % it takes 133 ms, which is the fourth
-		// frame.
+		// Both processors are busy while a frame takes 100 ms. At 75 % the frame takes 133 ms, the interval of every
+		// fourth frame.
 		{load{produce: 95, consume: 80, interval: 100, busy: 1}, 7.5},
 		{load{produce: 5000}, 30.0 / 195},
 	} {
@@ -158,6 +158,6 @@ func TestHeldRate(t *testing.T) {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	if _, err := loadOf(frames()[:1], 0.9); !errors.Is(err, errTrial) {
-		t.Errorf("of one frame: %v", err)
+		t.Errorf("with one frame: %v", err)
 	}
 }

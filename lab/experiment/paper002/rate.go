@@ -17,11 +17,11 @@ import (
 
 // camera is the frame rate of the paper's camera.
 //
-// The paper's producer takes the next frame of its camera when it is done with the previous one (section 3.3), which
-// yields 7 to 13 of 30 per second. There, producer, consumer and network have separate machines. If they share one, a
-// producer that uses all free processor time slows down the consumer, the link and itself, and the figures describe
-// this contention. Therefore every n-th frame is captured, with the least n that this machine can sustain. A trial run
-// without a limit determines n.
+// The paper's producer takes the next frame of its camera when the previous frame is done (section 3.3), which yields 7
+// to 13 of 30 frames per second. In the paper, producer, consumer and network have separate machines. If all share one
+// machine, a producer that uses all free processor time slows down the consumer, the link and itself, and the figures
+// describe this contention. Therefore every n-th frame is captured, with the smallest n that this machine can sustain.
+// A trial run without a limit determines n.
 
 // camera is how many frames per second the paper's camera has.
 const camera = 30
@@ -32,7 +32,7 @@ const (
 	// headroom is the factor over the mean time of a frame before the next frame has to wait: single frames deviate by
 	// a quarter if both ends are busy at once.
 	headroom = 1.3
-	// share is the part of all processors' time that a cell may use. At 85 % one frame in fifteen was too late for its
+	// share is the part of all processors' time that a cell may use. At 85 %, one frame in fifteen was too late for its
 	// encoder.
 	share = 0.75
 )

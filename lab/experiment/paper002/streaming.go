@@ -25,7 +25,7 @@ func Collection() experiment.Collection {
 	}}
 }
 
-// streaming is a producer and a consumer of the paper, with everything that its experiments vary.
+// streaming is a producer and a consumer of the paper, with all parameters that the experiments vary.
 type streaming struct {
 	Scene string `yaml:"scene"`
 	// Points is the size of a cloud of the scene figure: 848×480 are 407,040.
@@ -36,7 +36,7 @@ type streaming struct {
 	Level  int  `yaml:"level"`
 	Bits   int  `yaml:"bits"`
 	Colors bool `yaml:"colors"`
-	// Share is the part of the points that is kept, in %.
+	// Share is the share of the points that is kept, in %.
 	Share   int `yaml:"share"`
 	Threads int `yaml:"threads"`
 	// Gap is the time between two packets, 0 for none.
@@ -44,7 +44,7 @@ type streaming struct {
 	// Link is the path from the producer to the consumer, Back that of the other direction.
 	Link string `yaml:"link"`
 	Back string `yaml:"back"`
-	// Clouds is the number of clouds to measure, if they arrive within the time; 0 measures all of the time.
+	// Clouds is the number of clouds to measure if they arrive within the time; 0 measures for all of the time.
 	Clouds int `yaml:"clouds"`
 }
 
@@ -71,7 +71,8 @@ func (s streaming) Validate() error {
 	case s.Threads < 1 || s.Threads > 64:
 		return fmt.Errorf("threads: expected 1 to 64, got %d", s.Threads)
 	case s.Points < 1 || !(s.FPS >= 0) || s.Gap < 0 || s.Clouds < 0:
-		return errors.New("points, fps, gap, clouds: expected a number of points above 0, and 0 or more of the others")
+		return errors.New("points, fps, gap, clouds: expected a number of points above 0, and values of 0 or more " +
+			"for the others")
 	}
 	_, _, err := s.links()
 	return err
@@ -133,14 +134,14 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 	source := direct.SourceOf(s.Scene, s.Points, settings.Data)
 	outcome := experiment.NewOutcome()
 	outcome.Note("%s", source.Says)
-	outcome.Note("The link from producer to consumer is %s; of the other direction %s.", s.Link, s.Back)
+	outcome.Note("The link from producer to consumer is %s; the other direction is %s.", s.Link, s.Back)
 	if s.FPS == 0 {
 		if s.FPS, err = s.heldRate(ctx, network, &source, &settings); err != nil {
 			return nil, err
 		}
 		outcome.Note("Every n-th of the camera's %d frames per second is captured, with the smallest n of each cell "+
 			"that this machine sustains. A trial of %v before the measurement, in which the producer takes the next "+
-			"frame as soon as it is done, as the paper's does, measures the time that producer and consumer need for "+
+			"frame as soon as it is done, as in the paper, measures the time that producer and consumer need for "+
 			"a frame, and the use of all processors. The number of frames is under frames sent.", camera, trial)
 	}
 	frames, summary, err := s.stream(ctx, network, &source, warmUp+settings.Duration, &settings)

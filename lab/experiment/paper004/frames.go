@@ -33,9 +33,9 @@ type frames struct {
 	FPS float64 `yaml:"fps"`
 	// Count is the largest number of measured frames.
 	Count int `yaml:"count"`
-	// Receivers is the number of receivers; the first one makes meshes of the frames.
+	// Receivers is the number of receivers. The first receiver makes meshes of the frames.
 	Receivers int `yaml:"receivers"`
-	// Spread is the part of the frame interval over which the sender sends a frame, Down that of the server.
+	// Spread is the share of the frame interval over which the sender sends a frame, Down the share for the server.
 	Spread float64 `yaml:"spread"`
 	Down   float64 `yaml:"down"`
 }
@@ -64,8 +64,9 @@ func (f frames) Validate() error {
 	return nil
 }
 
-// frameQuantities are the paper's, by the definitions of package frametimes. The server's hold is residence and pacing
-// of the first packet; its distribution is to all receivers, from the first packet in to the last one out.
+// frameQuantities are the paper's figures, by the definitions of package frametimes. The server's hold is residence and
+// pacing of the first packet. The server's distribution covers all receivers, from the first packet in to the last
+// packet out.
 var frameQuantities = []experiment.Quantity{
 	{Name: "service", Unit: "ms", Label: "Service(L)"},
 	{Name: "service_p99", Unit: "ms", Label: "Service(L), 99th percentile"},
@@ -134,7 +135,8 @@ func runFrames(ctx context.Context, f frames, settings experiment.Settings) (*ex
 		conversation.ColourBytes, conversation.DepthBytes, conversation.AudioBytes,
 		(conversation.FrameBytes+frametimes.SegmentBytes-1)/frametimes.SegmentBytes)
 	outcome.Note("Sender, server and receivers share this machine and its loopback interface; the first receiver " +
-		"makes meshes, the others only receive. Nothing is displayed: a frame counts as shown when its mesh is made.")
+		"makes meshes, the others only receive. Frames are not displayed: a frame counts as shown when its mesh is " +
+		"made.")
 	measureFrames(outcome, c)
 	judge(outcome, c)
 	return outcome, nil
@@ -203,7 +205,7 @@ func values(points [][2]float64) []float64 {
 	return list
 }
 
-// layerOf returns the milliseconds of a layer for all frames that have it.
+// layerOf returns the milliseconds of a layer for all frames that have the layer.
 func layerOf(records []frametimes.Record, layer frametimes.Layer) []float64 {
 	return values(overFrames(records, layer))
 }

@@ -40,7 +40,7 @@ func TestParameters(t *testing.T) {
 	for _, f := range []frames{{FPS: -1, Count: 300, Receivers: 2, Spread: 0.4, Down: 0.6},
 		{Count: 300, Spread: 0.4, Down: 0.6}, {Count: 300, Receivers: 2, Spread: 2, Down: 0.6}} {
 		if f.Validate() == nil {
-			t.Errorf("%+v is taken", f)
+			t.Errorf("%+v is accepted", f)
 		}
 	}
 	for name, change := range map[string]func(*probes){
@@ -102,7 +102,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestReceivers: the carried rate and the validity are judged by all receivers, not by the first one alone.
+// TestReceivers: the carried rate and the validity depend on all receivers, not only on the first.
 func TestReceivers(t *testing.T) {
 	whole := make([]frametimes.Record, 100)
 	for _, test := range []struct {
@@ -118,8 +118,8 @@ func TestReceivers(t *testing.T) {
 		c := &conversation.Conversation{Records: whole, Others: test.others, Due: 100, Sent: 100, Busy: test.busy}
 		o := experiment.NewOutcome()
 		if judge(o, c); c.Carries() != test.carries || o.Validity != test.worth {
-			t.Errorf("100 frames came to the first and %v to others, %.0f %% busy: carried %v, %s; want %v, %s",
-				test.others, 100*test.busy, c.Carries(), o.Validity, test.carries, test.worth)
+			t.Errorf("100 frames arrived at the first receiver and %v at others, %.0f %% busy: carried %v, %s; "+
+				"want %v, %s", test.others, 100*test.busy, c.Carries(), o.Validity, test.carries, test.worth)
 		}
 	}
 }
@@ -138,11 +138,11 @@ func TestMeasureProbes(t *testing.T) {
 		}
 	}
 	if _, ok := o.Figure("tx_hw"); ok || len(o.Notes) != 2 || !strings.Contains(o.Notes[0], "TX_HW is absent") {
-		t.Errorf("stamps of a card that is not there: notes %q", o.Notes)
+		t.Errorf("stamps of a missing card: notes %q", o.Notes)
 	}
 	o = experiment.NewOutcome()
 	if measureProbes(o, departures, nil); o.Validity != experiment.Invalid {
-		t.Errorf("where nothing comes: %s", o.Validity)
+		t.Errorf("without arrivals: %s", o.Validity)
 	}
 }
 
@@ -167,7 +167,7 @@ func FuzzParseLines(f *testing.F) {
 	})
 }
 
-// TestSign: the receiver's line is found among others.
+// TestSign: the receiver's line is found among other lines.
 func TestSign(t *testing.T) {
 	s := make(sign, 1)
 	for _, text := range []string{"something else\n", "{\"ready\":\"198.18.0.2:4711\"}\n", "{\"ready\":\"again\"}\n"} {

@@ -21,8 +21,8 @@ import (
 
 // The segments of the path.
 const (
-	// segmentA is from the sender to the server, segmentB from the server to a receiver, over the emulated network;
-	// segmentLoopback is the kernel alone, on one host.
+	// segmentA is the path from the sender to the server, segmentB the path from the server to a receiver, both over
+	// the emulated network. segmentLoopback is the kernel on one host.
 	segmentA        = "A"
 	segmentB        = "B"
 	segmentLoopback = "loopback"
@@ -39,7 +39,7 @@ type probes struct {
 	Down string `yaml:"down"`
 }
 
-// defaultProbes has the paper's 300 packets; segment B has its kilometre of fibre, 5 µs, and two switches of 5 µs each.
+// defaultProbes has the paper's 300 packets. Segment B has a kilometre of fibre, 5 µs, and two switches of 5 µs each.
 func defaultProbes() probes {
 	return probes{Segment: segmentA, Size: 128, Count: 300, Interval: 10 * time.Millisecond, Up: "delay=5us",
 		Down: "delay=15us"}
@@ -216,8 +216,8 @@ func parseLines[T any](text []byte) (list []T, err error) {
 	}
 }
 
-// measureProbes computes the figures of stamps. Stamps that the system does not provide have no figure, and a note says
-// so.
+// measureProbes computes the figures of stamps. For stamps that the system does not provide there is a note instead of
+// a figure.
 func measureProbes(o *experiment.Outcome, departures []probe.Departure, arrivals []probe.Arrival) {
 	passages := probe.Match(departures, arrivals)
 	o.Set("lost", float64(len(departures)-len(passages)))

@@ -1,2 +1,3 @@
-// Package scale measures one growing room: every participant publishes and watches all others. It has no state.
+// Package scale measures one growing room: every participant publishes and watches all others. Package scale has no
+// state.
 package scale

@@ -25,7 +25,7 @@ func Collection() experiment.Collection {
 	}}
 }
 
-// room describes the participants. All of them are in this process; the server is a separate process.
+// room describes the participants. All participants are in this process; the server is a separate process.
 type room struct {
 	Participants int `yaml:"participants"`
 	Tiles        int `yaml:"tiles"`
@@ -58,9 +58,9 @@ var quantities = []experiment.Quantity{
 	{Name: "server_in", Unit: "Mbit/s", Label: "into the server"},
 	{Name: "server_out", Unit: "Mbit/s", Label: "out of the server"},
 	{Name: "packets", Unit: "packets/s", Label: "packets forwarded"},
-	{Name: "whole", Unit: "%", Label: "frames that arrived whole"},
+	{Name: "whole", Unit: "%", Label: "complete frames"},
 	{Name: "fps", Unit: "frames/s", Label: "frame rate of a tile, mean"},
-	{Name: "latency", Unit: "ms", Label: "latency, capture to whole"},
+	{Name: "latency", Unit: "ms", Label: "latency, capture to complete frame"},
 	{Name: "latency_p95", Unit: "ms", Label: "latency, 95th percentile"},
 	{Name: "cpu_server", Unit: "% of a core", Label: "CPU of the server"},
 	{Name: "cpu_packet", Unit: "µs", Label: "CPU of the server per forwarded packet"},
@@ -248,7 +248,7 @@ func (p *room) evaluate(o *experiment.Outcome, peers []*testbed.Peer, m measured
 }
 
 // whole returns the share of the frames published in the window that arrived at the other participants, in per cent;
-// false if none were published.
+// false if no frames were published.
 func (m *measured) whole(arrivals []testbed.Arrival, participants, tiles int) (float64, bool) {
 	came, due := 0, int64(0)
 	for _, a := range arrivals {

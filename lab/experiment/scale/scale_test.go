@@ -35,9 +35,9 @@ func TestRoomErrors(t *testing.T) {
 	}
 }
 
-// TestWhole: three participants publish two frames each in the window, in one tile, and each frame arrives twice.
+// TestWholeShare: three participants publish two frames each in the window, in one tile, and each frame arrives twice.
 // Frames from before and after do not count.
-func TestWhole(t *testing.T) {
+func TestWholeShare(t *testing.T) {
 	m := measured{frames: map[string]numbers{"a": {10, 12}, "b": {0, 2}, "c": {5, 7}}}
 	arrival := func(participant string, number int64) testbed.Arrival {
 		var a testbed.Arrival
@@ -53,6 +53,6 @@ func TestWhole(t *testing.T) {
 		t.Errorf("%g %%, %v; expected 9 of 12 frames", whole, known)
 	}
 	if _, known := new(measured).whole(nil, 3, 1); known {
-		t.Error("a part of no frames is known")
+		t.Error("a share of no frames is reported")
 	}
 }

@@ -1,4 +1,4 @@
-// Package hardening runs the attacks of the lab's package of that name for some seconds each.
+// Package hardening runs the attacks of package lab/hardening for some seconds each.
 package hardening
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/volsfu/volsfu/test/long"
 )
 
-// TestNobodyStopsTheOthersOnANetwork attacks the server's program on a network of namespaces, for a few seconds per
-// attack. It does not check that every frame is in time, which also depends on the machine: vollab check hardening
-// does. The limits of processor time, memory and log are at least twice what the server needs, and below what it takes
-// without its defences.
-func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
+// TestAttacksOnANetwork attacks the server's program on a network of namespaces, for a few seconds per attack. The test
+// does not check that every frame is in time, which also depends on the machine: vollab check hardening does. The
+// limits of processor time, memory and log are at least twice the normal use of the server, and below its use without
+// its defences.
+func TestAttacksOnANetwork(t *testing.T) {
 	long.Test(t)
 	if os.Geteuid() != 0 {
-		t.Skip("skipped: network namespaces take root")
+		t.Skip("skipped: network namespaces require root")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skipf("skipped: a bridge between network namespaces takes ip, of Debian's package iproute2: %v", err)
+		t.Skipf("skipped: a bridge between network namespaces requires ip, of Debian's package iproute2: %v", err)
 	}
 	server := filepath.Join(t.TempDir(), "volsfu")
 	build := exec.Command("go", "build", "-o", server, "./cmd/volsfu")
@@ -50,7 +50,7 @@ func TestNobodyStopsTheOthersOnANetwork(t *testing.T) {
 		memory    = "server's memory, grown at most"
 		processor = "server's processor time beyond the quiet server's"
 		lost      = "innocents' frames lost"
-		// latency is the median, in milliseconds. It is 4 to 6 ms without an attack.
+		// latency is the median, in milliseconds. Without an attack the median is 4 to 6 ms.
 		latency = "latency p50"
 	)
 	for _, test := range []struct {

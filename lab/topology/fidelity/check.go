@@ -18,7 +18,7 @@ const (
 	// sustainedMbps is the rate that must pass for a longer time in packets of 1,200 bytes, on a link with a higher
 	// rate.
 	sustainedMbps = 400
-	// sustainedLink is the rate of that link: sustained traffic uses 80 % of it, like the sweeps.
+	// sustainedLink is the rate of the link of sustained traffic, which uses 80 % of the rate, as the sweeps do.
 	sustainedLink = 500
 	// attempts is the largest number of measurements: a measurement is repeated only if the machine was disturbed or
 	// the sender was delayed.
@@ -68,13 +68,13 @@ type check struct {
 }
 
 // New returns the check of the emulated network: pings and sweeps of UDP through links of 1, 10 and 50 ms and 10, 100
-// and 300 Mbit/s, 400 Mbit/s for some seconds, losses, and marks. The seed determines the lost packets, the same ones
-// in every run; 0 draws a seed from the time, and a line reports it.
+// and 300 Mbit/s, 400 Mbit/s for some seconds, losses, and marks. The seed determines the lost packets, so that every
+// run with the same seed loses the same packets. 0 draws a seed from the time, and a line reports the seed.
 func New(progress lab.Progress, seed uint64) lab.Check { return check{progress, seed} }
 
 // Name implements lab.Check.
 func (check) Name() string {
-	return "The emulated network: delays, rates, losses and marks against a model"
+	return "The emulated network: delays, rates, losses and marks compared with a model"
 }
 
 // Run implements lab.Check. If all measurements of a line were disturbed, the line is skipped with the reason. Repeated
@@ -114,9 +114,9 @@ func (c check) Run(ctx context.Context) ([]claim.Line, error) {
 		}
 	}
 	lines = append(lines, claim.Information("seed of the losses", float64(seed), ""),
-		claim.Information("measurements discarded because the machine was disturbed, or the sender held up",
+		claim.Information("measurements discarded because the machine was disturbed or the sender was delayed",
 			float64(again), ""))
-	return append(lines, claim.Exactly("measurements that were disturbed each time", late, "", 0)), nil
+	return append(lines, claim.Exactly("measurements that were disturbed in every attempt", late, "", 0)), nil
 }
 
 // measurement is one measurement with the name of its skipped line.
@@ -135,7 +135,8 @@ func measurements(seed uint64) (list []measurement) {
 	all := sustained{delay: 10 * time.Millisecond, mbps: sustainedMbps, link: sustainedLink, lasts: sustainedTime}
 	list = append(list, measurement{all.String(), all.measure})
 	for i, share := range losses {
-		// Each has its own seed: with the same seed, the packets lost at a small share are also lost at a larger one.
+		// Each measurement has its own seed. With the same seed, the packets lost at a small share are also lost at a
+		// larger share.
 		seed := seed + uint64(i)
 		list = append(list, measurement{fmt.Sprintf("loss of %g %%", 100*share),
 			func(ctx context.Context) ([]claim.Line, error) { return loss(ctx, share, seed) }})

@@ -43,7 +43,7 @@ func openTrial(ctx context.Context, c netem.Config, kind, protocol int) (*trial,
 	return openRandomTrial(ctx, c, kind, protocol, 1)
 }
 
-// openRandomTrial is openTrial with a given seed.
+// openRandomTrial is openTrial with the given seed.
 func openRandomTrial(ctx context.Context, c netem.Config, kind, protocol int, seed uint64) (*trial, error) {
 	layout := topology.Pair(near, far, topology.Duplex(c))
 	layout.Seed = seed
@@ -140,7 +140,7 @@ func (c cell) ping(ctx context.Context) (lines []claim.Line, err error) {
 		errs = append(errs, deviation(a.at, d.before+int64(expected), d.after+int64(expected)))
 	}
 	if len(errs) < pings {
-		return []claim.Line{claim.Exactly(c.String()+": echoes that came back", int64(len(errs)), "", pings)}, nil
+		return []claim.Line{claim.Exactly(c.String()+": echo replies", int64(len(errs)), "", pings)}, nil
 	}
 	return []claim.Line{claim.AtMost(c.String()+": error of a ping's round trip, p95",
 		milliseconds(quantile(errs, 0.95)), "ms", delayErrorP95)}, nil
@@ -163,7 +163,7 @@ func (c cell) sweep(ctx context.Context) (lines []claim.Line, err error) {
 		return nil, err
 	}
 	if len(arrivals) != count {
-		return []claim.Line{claim.Exactly(c.String()+": UDP packets that arrive", int64(len(arrivals)), "packets",
+		return []claim.Line{claim.Exactly(c.String()+": UDP packets received", int64(len(arrivals)), "packets",
 			int64(count))}, nil
 	}
 	errs, err := c.deviations(departures, arrivals)
@@ -207,11 +207,11 @@ func (c cell) overload(ctx context.Context) (lines []claim.Line, err error) {
 	first, last := departures[0], departures[len(departures)-1]
 	offered := float64(len(departures)*packetBytes*8) / float64(last.after-first.before) * 1e3
 	if offered < 1.1*float64(c.mbps) {
-		return nil, invalidError(fmt.Sprintf("the sender came to %.0f Mbit/s only", offered))
+		return nil, invalidError(fmt.Sprintf("the sender reached only %.0f Mbit/s", offered))
 	}
 	begin := slices.IndexFunc(arrivals, func(a arrival) bool { return a.at > first.after+int64(settling) })
 	if begin < 0 || begin > len(arrivals)-100 {
-		return nil, invalidError("too little arrived")
+		return nil, invalidError("too few packets arrived")
 	}
 	measured := arrivals[begin:]
 	mbps := float64((len(measured)-1)*packetBytes*8) / float64(measured[len(measured)-1].at-measured[0].at) * 1e3
@@ -243,8 +243,8 @@ func loss(ctx context.Context, share float64, seed uint64) (lines []claim.Line, 
 	}, nil
 }
 
-// marks overloads a marking queue, and compares the marks that arrive with those of the network. Packets reach a socket
-// only with the right checksum.
+// marks overloads a marking queue, and compares the number of received marks with the network's count. Packets with a
+// wrong checksum do not reach a socket.
 func marks(ctx context.Context) (lines []claim.Line, err error) {
 	for _, kind := range []struct {
 		ecn    netem.ECN
@@ -286,9 +286,9 @@ func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (line
 	statistics := t.network.Statistics()
 	wire := statistics.Wire("link", topology.Forth)
 	lines = []claim.Line{
-		claim.Exactly(name+": packets that arrive or are dropped", int64(len(arrivals))+int64(wire.DroppedQueue),
+		claim.Exactly(name+": packets received or dropped", int64(len(arrivals))+int64(wire.DroppedQueue),
 			"packets", int64(len(departures))),
-		claim.Exactly(name+": marks that arrive, of those that are made", int64(came), "packets", int64(wire.Marked)),
+		claim.Exactly(name+": marks received, of the marks set", int64(came), "packets", int64(wire.Marked)),
 	}
 	if marked {
 		return append(lines, claim.AtLeast(name+": packets marked", float64(came), "packets", 1)), nil
@@ -298,7 +298,8 @@ func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (line
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// quantile sorts durations, at least one, and returns the one that the given share does not exceed.
+// quantile sorts durations, of which there must be at least one, and returns the duration that the given share does not
+// exceed.
 func quantile(list []time.Duration, share float64) time.Duration {
 	slices.Sort(list)
 	return list[max(int(math.Ceil(share*float64(len(list))))-1, 0)]

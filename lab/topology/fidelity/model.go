@@ -14,8 +14,8 @@ type model struct {
 	early, late int64 // when the transmitter is idle again, at the earliest and at the latest
 }
 
-// arrival returns when a packet of size bytes, headers included, arrives if it was sent between two times and after the
-// packets of earlier calls.
+// arrival returns the interval in which a packet of size bytes, headers included, arrives if it was sent between two
+// times and after the packets of earlier calls.
 func (m *model) arrival(size int, before, after int64) (early, late int64) {
 	lasts := int64(size) * 8 * int64(time.Second) / int64(m.rate)
 	m.early = max(m.early, before) + lasts
@@ -35,8 +35,9 @@ func deviation(at, early, late int64) time.Duration {
 	}
 }
 
-// binomialInterval returns the interval of the number of successes in n trials of probability p with 99 %: at most half
-// a percent lies below and above each. With three shares of losses, one run in 33 is outside by chance.
+// binomialInterval returns the 99 % interval of the number of successes in n trials of probability p: at most half a
+// percent of the distribution lies below the interval, and at most half a percent above. With three shares of losses,
+// one run in 33 is outside by chance.
 func binomialInterval(n int, p float64) (low, high int) {
 	const tail = 0.005
 	// log P(k) = log P(k-1) + log((n-k+1)/k · p/(1-p)); P(0) = (1-p)^n may be too small for a float, but its logarithm

@@ -25,7 +25,7 @@ const (
 // probe is a socket of a host.
 type probe struct{ fd int }
 
-// openProbe opens a socket on a host; kind and protocol are those of socket(2).
+// openProbe opens a socket on a host. kind and protocol are the arguments of socket(2).
 func openProbe(n *topology.Network, host string, kind, protocol int) (*probe, error) {
 	p := &probe{}
 	err := n.Inside(host, func() (err error) {
@@ -72,7 +72,8 @@ type arrival struct {
 	ecn    netem.ECN
 }
 
-// receive receives packets until none has arrived for quiet. Their number is in the payload after skip bytes.
+// receive receives packets until no packet has arrived for quiet. The number of each packet is in the payload after
+// skip bytes.
 func (p *probe) receive(expected, skip int) ([]arrival, error) {
 	arrivals := make([]arrival, 0, expected)
 	buffer, control := make([]byte, 2048), make([]byte, 256)
@@ -173,7 +174,7 @@ func (p *probe) send(to unix.Sockaddr, payload []byte, skip, count int, interval
 func clockNow(clock int32) int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
-		panic(fmt.Sprintf("fidelity: a clock that every Linux has cannot be read: %v", err))
+		panic(fmt.Sprintf("fidelity: a clock of every Linux system cannot be read: %v", err))
 	}
 	return t.Nano()
 }

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestSmoke runs short measurements. Figures depend on the machine and are judged by the check; counts do not, and are
-// correct whenever the network was in time.
+// TestSmoke runs short measurements. The figures depend on the machine and are judged by the check. The counts do not,
+// and are correct whenever the network was in time.
 func TestSmoke(t *testing.T) {
 	small := cell{10 * time.Millisecond, 10}
 	for name, measure := range map[string]func(context.Context) ([]claim.Line, error){
@@ -46,7 +46,7 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
-// TestLossFollowsTheSeed: another seed loses other packets, the same seed the same ones.
+// TestLossFollowsTheSeed: another seed loses other packets, and the same seed the same packets.
 func TestLossFollowsTheSeed(t *testing.T) {
 	var lost []float64
 	for _, seed := range []uint64{1, 2, 1} {
@@ -61,6 +61,6 @@ func TestLossFollowsTheSeed(t *testing.T) {
 		lost = append(lost, lines[0].Figure)
 	}
 	if lost[0] == lost[1] || lost[0] != lost[2] {
-		t.Errorf("lost %v packets, expected other ones with the second seed only", lost)
+		t.Errorf("lost %v packets, expected other packets with the second seed only", lost)
 	}
 }

@@ -15,7 +15,7 @@ const (
 )
 
 // keepStamping makes the kernel stamp packets on arrival while the returned socket is open. The kernel starts stamping
-// only a while after the first socket has requested it, and until then reports when a packet was read.
+// some time after the first socket has requested it. Until then the kernel reports the time at which a packet was read.
 func keepStamping(ctx context.Context) (fd int, err error) {
 	if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
@@ -53,5 +53,5 @@ func keepStamping(ctx context.Context) (fd int, err error) {
 			return fd, nil
 		}
 	}
-	return -1, fmt.Errorf("%w: expected one from when it came, got one from when it was read", errStamp)
+	return -1, fmt.Errorf("%w: expected the time of arrival, got the time of reading", errStamp)
 }

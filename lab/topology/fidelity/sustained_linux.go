@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// measure counts the arrivals of the traffic, and compares its rate with the sent rate, and its arrivals with the
-// model. Packets have 1,200 bytes with their headers from IP on.
+// measure counts the arrivals of the traffic, compares the received rate with the sent rate, and compares the arrival
+// times with the model. Packets have 1,200 bytes, including the IP header.
 func (s sustained) measure(ctx context.Context) (lines []claim.Line, err error) {
 	c := cell{s.delay, s.link}
 	t, err := openTrial(ctx, c.config(), unix.SOCK_DGRAM, 0)
@@ -40,9 +40,9 @@ func (s sustained) judge(departures []departure, arrivals []arrival) ([]claim.Li
 		return nil, err
 	}
 	if offered := rateOf(len(departures), last.before-first.before); offered < float64(s.mbps)*(1-rateError/100) {
-		return nil, invalidError(fmt.Sprintf("the sender came to %.0f Mbit/s only", offered))
+		return nil, invalidError(fmt.Sprintf("the sender reached only %.0f Mbit/s", offered))
 	}
-	lines := []claim.Line{claim.Exactly(s.String()+": packets that arrive", int64(len(arrivals)), "packets",
+	lines := []claim.Line{claim.Exactly(s.String()+": packets received", int64(len(arrivals)), "packets",
 		int64(len(departures)))}
 	if len(arrivals) != len(departures) {
 		return lines, nil
@@ -58,12 +58,12 @@ func (s sustained) judge(departures []departure, arrivals []arrival) ([]claim.Li
 			delayErrorP95)), nil
 }
 
-// evenly returns an invalidError if the sender was delayed for longer than longestPause: packets that are then sent at
-// once may overflow the queue of 100 ms.
+// evenly returns an invalidError if the sender was delayed for longer than longestPause. The sender then sends the
+// delayed packets at once, which may overflow the queue of 100 ms.
 func evenly(departures []departure) error {
 	for i, d := range departures[1:] {
 		if pause := time.Duration(d.before - departures[i].before); pause > longestPause {
-			return invalidError(fmt.Sprintf("the sender was held up for %v", pause))
+			return invalidError(fmt.Sprintf("the sender was delayed for %v", pause))
 		}
 	}
 	return nil

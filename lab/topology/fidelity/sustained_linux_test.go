@@ -15,12 +15,12 @@ func TestSustainedIsMeasured(t *testing.T) {
 		return strings.Contains(m.name, "400 Mbit/s of UDP for 5s through 500 Mbit/s")
 	})
 	if !found || packetBytes != 1200 {
-		t.Errorf("there is no such measurement, with packets of %d bytes", packetBytes)
+		t.Errorf("the measurement is missing, with packets of %d bytes", packetBytes)
 	}
 }
 
-// TestSustainedJudge: packets that are missing, late, or slower than sent miss their targets; runs of a slow or delayed
-// sender are not judged.
+// TestSustainedJudge: missing or late packets, and a rate below the sent rate, miss their targets. Runs of a slow or
+// delayed sender are not judged.
 func TestSustainedJudge(t *testing.T) {
 	s := sustained{delay: 10 * time.Millisecond, mbps: 400, link: 500, lasts: time.Second}
 	const interval, lasts = 24_000, 19_200 // ns between packets at 400 Mbit/s, and of each on the link
@@ -49,7 +49,7 @@ func TestSustainedJudge(t *testing.T) {
 			}
 			return d, a
 		}, nil},
-		"held up": {func(d []departure, a []arrival) ([]departure, []arrival) {
+		"delayed": {func(d []departure, a []arrival) ([]departure, []arrival) {
 			for i := range d[:100] {
 				d[i].before -= int64(60 * time.Millisecond)
 			}
@@ -71,7 +71,7 @@ func TestSustainedJudge(t *testing.T) {
 		}
 		for i, l := range lines {
 			if l.Met != test.met[i] {
-				t.Errorf("%s: %v, expected to be met: %v", name, l, test.met[i])
+				t.Errorf("%s: %v, expected met %v", name, l, test.met[i])
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func Connect(name string) (*Client, error) {
 	conn, err := net.Dial("unix", path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %s; vollab link up FILE starts one", ErrNetwork, name)
+		return nil, fmt.Errorf("%w: %s; vollab link up FILE starts a network", ErrNetwork, name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("%w: %s; its process was killed", ErrNetwork, name)
 	case err != nil:
@@ -78,7 +78,7 @@ func (c *Client) ask(q request) (answer, error) {
 func (c *Client) Describe() (*Description, error) {
 	a, err := c.ask(request{Do: doDescribe})
 	if err == nil && a.Description == nil {
-		err = fmt.Errorf("%w: %s: an answer without description", ErrRefused, c.name)
+		err = fmt.Errorf("%w: %s: the answer has no description", ErrRefused, c.name)
 	}
 	return a.Description, err
 }
@@ -87,7 +87,7 @@ func (c *Client) Describe() (*Description, error) {
 func (c *Client) Statistics() (*topology.Summary, error) {
 	a, err := c.ask(request{Do: doStatistics})
 	if err == nil && a.Summary == nil {
-		err = fmt.Errorf("%w: %s: an answer without statistics", ErrRefused, c.name)
+		err = fmt.Errorf("%w: %s: the answer has no statistics", ErrRefused, c.name)
 	}
 	return a.Summary, err
 }
@@ -108,7 +108,7 @@ func (c *Client) Configure(link string, set netem.Config, ways ...topology.Way) 
 	return err
 }
 
-// End asks the network to end, and waits until it has.
+// End requests the end of the network, and waits until the network has ended.
 func (c *Client) End() error {
 	if _, err := c.ask(request{Do: doEnd}); err != nil {
 		return err
@@ -139,8 +139,8 @@ func Find(name string) (*Description, error) {
 	return c.Describe()
 }
 
-// removeStale removes the socket of a killed process. It holds the folder's lock, because another process may be about
-// to listen on the socket.
+// removeStale removes the socket of a killed process. removeStale holds the folder's lock, because another process may
+// be about to listen on the socket.
 func removeStale(name string) {
 	unlock, err := lock(Folder())
 	if err != nil {

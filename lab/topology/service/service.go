@@ -23,7 +23,7 @@ var (
 	// ErrNetwork reports that no network of a name is running.
 	ErrNetwork = errors.New("no such network")
 	// ErrRefused reports an error returned by the process of a network.
-	ErrRefused = errors.New("the network refuses")
+	ErrRefused = errors.New("the network refused the request")
 )
 
 const (
@@ -97,10 +97,10 @@ type Description struct {
 // Host is a host of a network.
 type Host struct {
 	Name string `json:"name"`
-	// Addresses are its addresses, the main one first.
+	// Addresses are the host's addresses, the main address first.
 	Addresses []string `json:"addresses"`
-	// Namespace is the path of its network namespace while the network is running. Environment lists the variables for
-	// its commands.
+	// Namespace is the path of the host's network namespace while the network is running. Environment lists the
+	// variables for the host's commands.
 	Namespace   string   `json:"namespace"`
 	Environment []string `json:"environment"`
 }
@@ -133,7 +133,7 @@ func Serve(n *topology.Network, name, file string) (*Service, error) {
 	}
 	defer unlock()
 	if d, err := Find(name); err == nil {
-		return nil, fmt.Errorf("%w: %s is up already, in process %d", ErrName, name, d.PID)
+		return nil, fmt.Errorf("%w: the network %s is already up, in process %d", ErrName, name, d.PID)
 	}
 	removeStaleLocked(name)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

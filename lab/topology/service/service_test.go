@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve starts a network and serves it under a name, in the test's own folder.
+// serve starts a network and serves it under a name. The socket is in the test's folder.
 func serve(t *testing.T, name string) (*topology.Network, *service.Service) {
 	t.Helper()
 	n, err := topology.Start(t.Context(), topology.Pair("a", "b", topology.Link{}))
@@ -86,7 +86,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("%+v, %v", summary, err)
 	}
 	if _, err := service.Serve(n, "first", ""); !errors.Is(err, service.ErrName) {
-		t.Errorf("%v, expected ErrName for a name that is taken", err)
+		t.Errorf("%v, expected ErrName for a name in use", err)
 	}
 	waiting := connect(t, "first").Ended()
 	done := make(chan error)
@@ -105,7 +105,7 @@ func TestClient(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "not yet there")
+	folder := filepath.Join(t.TempDir(), "missing")
 	t.Setenv(service.FolderVariable, folder)
 	if list, err := service.List(); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
@@ -126,7 +126,7 @@ func TestList(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "c.sock")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v, expected the socket of a killed process to be removed", err)
+		t.Errorf("%v, expected that the socket of a killed process is removed", err)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMalformed sends requests that no client sends.
+// TestMalformed sends requests that Client never sends.
 func TestMalformed(t *testing.T) {
 	t.Setenv(service.FolderVariable, t.TempDir())
 	serve(t, "net")

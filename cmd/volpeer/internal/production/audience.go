@@ -7,31 +7,31 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsfu/volsfu/internal/peer/worth"
+	"github.com/volsfu/volsfu/internal/peer/lod"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// audience is the common position of all viewers of an object that is sent once for all of them.
+// audience is the common position of all viewers of an object that is sent once for all viewers.
 type audience struct {
-	worth worth.Config
-	place [3]float32
+	detail lod.Config
+	place  [3]float32
 }
 
-// errAudience is returned if --audience is given without a flag that uses it, or the reverse.
+// errAudience is returned if --audience is given without a flag that uses the audience, or the reverse.
 var errAudience = errors.New("expected --audience together with --regions, --detail-distance or both")
 
-// onlookers parses the flags of the audience. It returns nil if all points have the same weight.
+// onlookers parses the flags of the audience. onlookers returns nil if all points have the same weight.
 func (o *Options) onlookers() (*audience, error) {
-	field, err := o.Worth.Field()
+	field, err := o.Detail.Field()
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.Worth.Config(field)
+	config, err := o.Detail.Config(field)
 	switch {
 	case err != nil:
 		return nil, err
-	case config.Matters() != (o.Audience != ""):
+	case config.Reduces() != (o.Audience != ""):
 		return nil, errAudience
 	case o.Audience == "":
 		return nil, nil
@@ -43,10 +43,10 @@ func (o *Options) onlookers() (*audience, error) {
 	return &audience{config, place}, nil
 }
 
-// before wraps a source, so that it has only the points that are worth sending to the audience. If that fails, the
+// before wraps a source, so that each cloud has only the points that lod keeps for the audience. If that fails, the
 // source is closed.
 func (a *audience) before(source capture.Source) (capture.Source, error) {
-	thinned, err := worth.NewSource(source, a.worth, a.place)
+	thinned, err := lod.NewSource(source, a.detail, a.place)
 	if err != nil {
 		return nil, errors.Join(err, source.Close())
 	}

@@ -1,5 +1,5 @@
 // Package production has the flags that publishing and recording share: the source, the tiles, the qualities, the codec
-// and the audience. Its types are plain data; package produce does the work.
+// and the audience. The types are plain data; package produce does the work.
 package production
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/cameras"
 	"github.com/volsfu/volsfu/internal/peer/codecs"
-	"github.com/volsfu/volsfu/internal/peer/worth"
+	"github.com/volsfu/volsfu/internal/peer/lod"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -27,8 +27,8 @@ import (
 
 // Options has the values of the flags.
 type Options struct {
-	// Source selects the source of clouds, Capture its options. Background and Cameras are flags that Settings copies
-	// into Capture.
+	// Source selects the source of clouds, Capture has the options of the source. Background and Cameras are flags that
+	// Settings copies into Capture.
 	Source     string
 	Capture    capture.Options
 	Background []string
@@ -46,9 +46,9 @@ type Options struct {
 	Within time.Duration
 	// VR2Gather requests frames in the format of VR2Gather's clients.
 	VR2Gather bool
-	// Audience is the position of the viewers. Worth has the flags that weigh the points for them.
+	// Audience is the position of the viewers. Detail has the flags that reduce the points for them.
 	Audience string
-	Worth    worth.Flags
+	Detail   lod.Flags
 	// Name and Mode are those of the publication.
 	Name, Mode string
 }
@@ -102,7 +102,7 @@ func (o *Options) PublishFlags(f *pflag.FlagSet) {
 		"publish in a format that VR2Gather's clients can read: frames with its header and the codec cwi0")
 	f.StringVar(&o.Audience, "audience", "", "position of the viewers, X,Y,Z in metres in the object's own "+
 		"coordinates: points are reduced by --regions and --detail-distance")
-	o.Worth.Add(f, "")
+	o.Detail.Add(f, "")
 }
 
 // Errors of flags.
@@ -173,7 +173,7 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 	}, nil
 }
 
-// Open opens the source, reduced to the points that are worth sending to the audience.
+// Open opens the source, reduced to the points that the audience needs.
 func (o *Options) Open(settings Settings) (capture.Source, error) {
 	source, err := capture.Open(o.Source, o.Capture)
 	if err != nil {
@@ -204,8 +204,8 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	return producer, description, nil
 }
 
-// describe describes a publication. Every frame names its codec. The format in the description names it before the
-// first frame arrives.
+// describe describes a publication. Every frame names the codec. The format in the description names the codec before
+// the first frame arrives.
 func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile,
 	qualities []volumetric.QualityLevel) volumetric.Publication {
 	return volumetric.Publication{

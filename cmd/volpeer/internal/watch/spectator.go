@@ -3,18 +3,18 @@ package watch
 import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
 	"github.com/volsfu/volsfu/internal/peer/render"
-	"github.com/volsfu/volsfu/internal/peer/sight"
+	"github.com/volsfu/volsfu/internal/peer/viewtrace"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // spectator sends the viewpoint to the server and to the screen.
 type spectator struct {
-	session sight.Onlooker
+	session viewtrace.Viewer
 	screen  *render.Screen // nil if nothing is rendered
 }
 
-// SetViewpoint implements sight.Onlooker.
+// SetViewpoint implements viewtrace.Viewer.
 func (s spectator) SetViewpoint(v client.Viewpoint) {
 	s.session.SetViewpoint(v)
 	if s.screen != nil {

@@ -9,7 +9,7 @@ import (
 
 type arrivalGroup struct {
 	departure time.Time
-	// began is the arrival of the first packet, arrival that of the last one.
+	// began is the arrival of the first packet, arrival the arrival of the last packet.
 	began   time.Time
 	arrival time.Time
 }

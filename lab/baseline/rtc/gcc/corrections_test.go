@@ -33,7 +33,7 @@ func TestGroupsEnd(t *testing.T) {
 	}
 }
 
-// TestHistory acknowledges a packet that 16,000 others have followed; Pion has forgotten it after 250.
+// TestHistory acknowledges a packet after 16,000 later packets. Pion forgets the packet after 250.
 func TestHistory(t *testing.T) {
 	const extension, packets = 5, 16_000
 	f := NewFeedbackAdapter()

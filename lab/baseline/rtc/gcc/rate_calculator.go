@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Matches libwebrtc's RobustThroughputEstimatorSettings::max_window_packets.
-// https://webrtc.googlesource.com/src/+/refs/heads/main/modules/congestion_controller/goog_cc/acknowledged_bitrate_estimator_interface.h
+// Matches libwebrtc's RobustThroughputEstimatorSettings::max_window_packets
+// (modules/congestion_controller/goog_cc/acknowledged_bitrate_estimator_interface.h).
 const maxRateHistoryPackets = 500
 
 // Matches libwebrtc's RobustThroughputEstimator::kMaxReorderingTime.
