@@ -126,7 +126,7 @@ func TestReportsToPublishersByStream(t *testing.T) {
 	// The goroutine of the ingress is stepped when it is due, and when it is woken.
 	var results []feedback.PacketResult
 	var marked, reported time.Time
-	reports := 0
+	reports, marks := 0, 0
 	step := func() time.Time {
 		t.Helper()
 		compounds, next := i.arrivalReports(r.now)
@@ -139,7 +139,10 @@ func TestReportsToPublishersByStream(t *testing.T) {
 			before := len(results)
 			results = history.Feedback(raw, r.now, results)
 			for _, result := range results[before:] {
-				if result.ECN == feedback.CongestionExperienced && reported.IsZero() {
+				if result.ECN != feedback.CongestionExperienced {
+					continue
+				}
+				if marks++; reported.IsZero() {
 					reported = r.now
 				}
 			}
@@ -203,6 +206,21 @@ func TestReportsToPublishersByStream(t *testing.T) {
 	}
 	if stats := r.stats(); stats.TransportReportsSent != uint64(reports) || reports < 10 {
 		t.Errorf("%d reports were counted, expected %d, and at least 10", stats.TransportReportsSent, reports)
+	}
+	// Marks soon after a report are reported within 5 ms as well.
+	for burst := range 5 {
+		p.Next()
+		before := marks
+		for _, packet := range p.Packets(20 * 1144) {
+			receive(p.SSRC, sent(packet), ecn.CE)
+		}
+		for range 5 {
+			r.now = r.now.Add(time.Millisecond)
+			step()
+		}
+		if marks != before+20 {
+			t.Errorf("burst %d: of 20 marks %d are reported within 5 ms", burst, marks-before)
+		}
 	}
 	// Another answer agrees on numbers, which these packets do not have, and later on reports by stream again.
 	before := reports
