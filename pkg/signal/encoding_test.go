@@ -237,7 +237,7 @@ func TestPreparedTimesAreTheSame(t *testing.T) {
 		t.Errorf("prepared it is %s, %v, expected %s", first, err, want)
 	}
 	if second, _ := Encode(m); &second[0] != &first[0] {
-		t.Error("a prepared message was encoded anew")
+		t.Error("a prepared message was encoded again")
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 //	at DURATION                                   sets the time
 //	select NAME|off
 //	parity SHARE
-//	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet of payload v1; INDEX may be a range as in 0-2; timestamp 3000 × FRAME
+//	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet of payload v1; INDEX may be a range as in 0-2;
+//	                                              timestamp 3000 × FRAME
 //	NAME #SEQUENCE FRAME.INDEX/SOURCE+PARITY      the same, if some of the frame's packets are parity
 //	NAME #SEQUENCE tTIMESTAMP [key] [marker] [last] a foreign packet; opens if its timestamp is the newest
 //	  … [capture=DURATION] [opens|late]           for both; opens or does not open, whatever its age

@@ -30,7 +30,11 @@ func TestALibraryThatDoesNotBearAFile(t *testing.T) {
 			"crashed",
 		},
 		{"exit", "void *" + open + "(void *c, const char *f, void **e) { exit(0); }", "crashed"},
-		{"hang", "void *" + open + "(void *c, const char *f, void **e) { for (;;) pause(); }", "did not finish reading"},
+		{
+			"hang",
+			"void *" + open + "(void *c, const char *f, void **e) { for (;;) pause(); }",
+			"did not finish reading",
+		},
 		{
 			"noise",
 			"void *" + open + "(void *c, const char *f, void **e) { write(1, \"HHHH\\377\\377\", 6); exit(0); }",

@@ -3,8 +3,8 @@
 // of the codec or the capacity of the uplink change. The package is pure: a model predicts frames (see package model),
 // and a Tuner is stepped with now. A Tuner belongs to one goroutine.
 //
-// A Level describes one quality as a user writes it: by points, by a share, by voxels or by a bit rate. ParseLevels reads
-// levels.
+// A Level describes one quality as written by a user: by points, by a share, by voxels or by a bit rate. ParseLevels
+// reads levels.
 package ladder
 
 import (

@@ -115,8 +115,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestForeignPublications has points of other codecs carried where they are transcoded, and Opus, and nothing else
-// beside.
+// TestForeignPublications checks that with transcoding, points of other codecs and Opus are admitted, and nothing else.
 func TestForeignPublications(t *testing.T) {
 	points := cloud("body", 1, 1)
 	points.VR2Gather, points.Codec.MIMEType = false, volumetric.MIMEVolumetric

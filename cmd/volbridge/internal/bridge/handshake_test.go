@@ -68,7 +68,7 @@ func TestSilentConnectorIsToldAgain(t *testing.T) {
 	}
 }
 
-// TestConnectorIsAskedBeforeItIsSilent has a connector that sends nothing of its own and answers what it is asked.
+// TestConnectorIsAskedBeforeItIsSilent uses a connector that only answers ready datagrams.
 func TestConnectorIsAskedBeforeItIsSilent(t *testing.T) {
 	h := NewHandshake(home)
 	h.Heard(other, start)
@@ -81,7 +81,7 @@ func TestConnectorIsAskedBeforeItIsSilent(t *testing.T) {
 			if to != other {
 				t.Fatalf("%v is asked, expected %v", to, other)
 			}
-			// Two of three questions are lost.
+			// Two of three ready datagrams are lost.
 			if asked++; asked%3 == 0 {
 				h.Heard(other, now)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// datagrams are those of a frame as a connector sends it.
+// datagrams returns the datagrams of a frame as a connector sends them.
 func datagrams(t testing.TB, frame vr2gather.Packet, data []byte) [][]byte {
 	t.Helper()
 	var list [][]byte
@@ -34,7 +34,7 @@ func TestInletReadsFramesAndChoices(t *testing.T) {
 		if a := i.Receive(home, datagram, start); a.Frame != nil {
 			frames = append(frames, a.Frame)
 		}
-		clear(datagram) // it is used for the next one
+		clear(datagram) // the memory is reused for the next datagram
 	}
 	if len(frames) != 2 || !bytes.Equal(frames[0].Data, tile) || !bytes.Equal(frames[1].Data, voice) {
 		t.Fatalf("%d frames, expected a tile and sound as they were sent", len(frames))
@@ -101,7 +101,7 @@ func TestInletDropsWhatIsNotTheConnectors(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropNotTaken: 1, DropSource: 1})
 }
 
-// FuzzInlet sends whatever there is, in two datagrams, to an inlet that is in the middle of a frame.
+// FuzzInlet sends arbitrary data, in two datagrams, to an inlet with an incomplete frame.
 func FuzzInlet(f *testing.F) {
 	frame := vr2gather.Packet{Kind: volumetric.KindVideo, Frame: 1, Tile: 1, Quality: 1}
 	list := datagrams(f, frame, someFrame(3000, 1))

@@ -13,7 +13,7 @@ func TestInstants(t *testing.T) {
 		track  int
 		stamp  uint64
 		number uint32
-		after  time.Duration // of capture
+		after  time.Duration // time from capture to arrival
 	}{
 		{"first", 0, ms(0), 0, 0},
 		{"other track of the same capture", 1, ms(0), 0, 0},
@@ -35,7 +35,7 @@ func TestInstants(t *testing.T) {
 	}
 }
 
-// TestInstantsForgetsOldOnes has a track that stood still for longer than is remembered go on.
+// TestInstantsForgetsOldOnes continues a track after a pause that is longer than instants are kept.
 func TestInstantsForgetsOldOnes(t *testing.T) {
 	n := NewInstants(2)
 	now := start

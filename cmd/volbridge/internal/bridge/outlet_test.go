@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// read puts together the frame that datagrams carry, as strictly as a connector.
+// read reassembles the frame in datagrams, as strictly as a connector.
 func read(t *testing.T, list []byte) (first vr2gather.Packet, frame []byte) {
 	t.Helper()
 	for ; len(list) > 0; list = list[vr2gather.DatagramSize:] {
@@ -59,13 +59,13 @@ func TestOutletNumbersForTheConnector(t *testing.T) {
 		want++
 	}
 	expectDropped(t, tally, map[Drop]int64{DropOrder: 2})
-	// A publication that begins anew may have a number that is late by the old count.
+	// A restarted publication may have a number that would be late for the earlier one.
 	o.Anew(3)
 	again := &Received{Kind: volumetric.KindVideo, Client: 3, Tile: 2, Data: someFrame(100, 1)}
 	if p, frame := read(t, o.Cut(nil, again, start)); p.Frame != want || len(frame) != 100 {
 		t.Errorf("the first frame of a new publication has number %d, expected %d", p.Frame, want)
 	}
-	// One who left and comes back is ahead of what the connector has, and so is whoever comes through another outlet.
+	// A client that left and returns is ahead of the connector's last frame, and so is a client of another outlet.
 	o.Keep(func(client uint32) bool { return client == 3 })
 	kept := len(o.streams)
 	o.Keep(NewDirectory(0).Here)
@@ -130,7 +130,7 @@ func TestPace(t *testing.T) {
 	if n, _ = p.Take(start.Add(wait), 1000); n != leastBurst {
 		t.Errorf("%d after the wait, expected %d", n, leastBurst)
 	}
-	// In the long run there is a datagram per datagramTime, whatever is waited for.
+	// In the long run one datagram is sent per datagramTime, for any number of requested datagrams.
 	now, sent := start, 0
 	p = Pace{}
 	for now.Before(start.Add(time.Second)) {

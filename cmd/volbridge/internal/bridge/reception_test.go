@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// payloads are the RTP payloads of a frame.
+// payloads returns the RTP payloads of a frame.
 func payloads(t *testing.T, frame vr2gather.Packet, data []byte) [][]byte {
 	t.Helper()
 	var list [][]byte
@@ -24,8 +24,8 @@ func payloads(t *testing.T, frame vr2gather.Packet, data []byte) [][]byte {
 	return list
 }
 
-// TestReceptionNumbersForItself has a stream go on in qualities that count for themselves, as servers pass them on that
-// count nothing.
+// TestReceptionNumbersForItself continues a stream in qualities that are numbered separately, as forwarded by servers
+// that do not renumber.
 func TestReceptionNumbersForItself(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
@@ -59,8 +59,8 @@ func TestReceptionNumbersForItself(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropLate: 6})
 }
 
-// TestReceptionGivesUpAtASwitch has a server switch in the midst of a frame, and to numbers that are late by the old
-// count.
+// TestReceptionGivesUpAtASwitch switches the quality in the middle of a frame, to numbers that are late in the old
+// numbering.
 func TestReceptionGivesUpAtASwitch(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
@@ -151,7 +151,7 @@ func TestDecline(t *testing.T) {
 	}
 }
 
-// TestInstantsSince has a bridge that was started again number ahead of the one before.
+// TestInstantsSince checks that a restarted bridge continues above the numbers of the previous bridge.
 func TestInstantsSince(t *testing.T) {
 	first := NewInstantsSince(start, 1)
 	var before []uint32
@@ -167,7 +167,7 @@ func TestInstantsSince(t *testing.T) {
 	}
 }
 
-// TestPaceOfALink holds what a pace lets through against the rate that it was made for.
+// TestPaceOfALink compares the rate that a pace admits with the requested rate.
 func TestPaceOfALink(t *testing.T) {
 	const rate = 20_000_000
 	p := NewPace(rate)

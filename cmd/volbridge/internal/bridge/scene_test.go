@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// sceneDatagram is a type, numbers, and behind them what else there is, padded as connectors pad.
+// sceneDatagram returns a datagram of a type, numbers and optional further values, padded as connectors pad.
 func sceneDatagram(kind uint32, numbers []float32, more ...any) []byte {
 	datagram := binary.LittleEndian.AppendUint32(nil, kind)
 	for _, n := range numbers {

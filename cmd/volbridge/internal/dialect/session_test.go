@@ -21,10 +21,10 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is how long a busy machine may take.
+// patience is the time limit on a busy machine.
 const patience = 30 * time.Second
 
-// heard is a sink that keeps what it is given.
+// heard is a sink that keeps all tracks and packets.
 type heard struct {
 	mu      sync.Mutex
 	tracks  map[vr2gather.Track]bool
@@ -47,7 +47,7 @@ func (h *heard) Packet(kind volumetric.Kind, payload []byte, _ time.Time) {
 	h.packets = append(h.packets, p)
 }
 
-// has tells whether a packet came that begins with the text.
+// has reports whether a packet arrived that begins with the text.
 func (h *heard) has(kind volumetric.Kind, text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (h *heard) has(kind volumetric.Kind, text string) bool {
 	return false
 }
 
-// serve starts a stand-in for the original server that ends with the test, and gives the address of its websocket.
+// serve starts a stand-in for the original server, which ends with the test, and returns the address of the websocket.
 func serve(t *testing.T, faults standin.Faults) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,8 +84,8 @@ func join(t *testing.T, url string, client uint32) (*Session, *heard, error) {
 	return s, h, err
 }
 
-// TestSessionsMeet has two clients exchange tiles and sound through a server that tells its candidates first, and makes
-// two offers at once.
+// TestSessionsMeet connects two clients, which exchange tiles and audio, through a server that sends candidates before
+// the offer and makes two offers in quick succession.
 func TestSessionsMeet(t *testing.T) {
 	url := serve(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true, StrictNumbers: true})
 	var sessions [2]*Session
@@ -140,7 +140,7 @@ func TestSessionsMeet(t *testing.T) {
 	}
 }
 
-// TestSessionEnds has servers say what cannot be understood.
+// TestSessionEnds uses servers that send invalid messages.
 func TestSessionEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults standin.Faults
@@ -170,7 +170,7 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// TestRefusals tells servers that do not want a client from those that are not there.
+// TestRefusals distinguishes servers that refuse a client from absent servers.
 func TestRefusals(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for status, refused := range map[int]bool{

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// BenchmarkDraco is what one frame of 40,000 points on the surface of a body takes one worker: up is from cwi0 to
-// Draco, down is back.
+// BenchmarkDraco measures the time of one worker for a frame of 40,000 points on the surface of a body: up is from cwi0
+// to Draco, down the reverse.
 func BenchmarkDraco(b *testing.B) {
 	if !draco.Available() {
 		b.Skip("skipped: built without Draco")
@@ -58,7 +58,7 @@ func BenchmarkDraco(b *testing.B) {
 	})
 }
 
-// BenchmarkSound is what 20 ms of sound take: up is from VR2Gather's to Opus, down is back.
+// BenchmarkSound measures the time for 20 ms of audio: up is from VR2Gather's format to Opus, down the reverse.
 func BenchmarkSound(b *testing.B) {
 	sounding(b)
 	speaker, err := NewSpeaker()

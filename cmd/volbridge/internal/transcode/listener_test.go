@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// TestListenerKeepsATone has Opus become VR2Gather's sound.
+// TestListenerKeepsATone converts Opus to VR2Gather's audio.
 func TestListenerKeepsATone(t *testing.T) {
 	sounding(t)
 	for _, raw := range []bool{false, true} {
@@ -34,7 +34,7 @@ func TestListenerKeepsATone(t *testing.T) {
 	}
 }
 
-// TestListenerConceals has a tenth of the packets lost.
+// TestListenerConceals loses a tenth of the packets.
 func TestListenerConceals(t *testing.T) {
 	sounding(t)
 	listener, err := NewListener()
@@ -61,7 +61,7 @@ func TestListenerConceals(t *testing.T) {
 	}
 }
 
-// TestListenerWaits has packets come in another order, twice, and too late.
+// TestListenerWaits delivers packets out of order, twice, and too late.
 func TestListenerWaits(t *testing.T) {
 	sounding(t)
 	listener, err := NewListener()
@@ -91,16 +91,16 @@ func TestListenerWaits(t *testing.T) {
 	}
 	step(now.Add(orderWait-1), 1)
 	step(now.Add(orderWait-1), 3, p[1])
-	// One is waited for until it is too late.
+	// The listener waits for a missing packet until the time limit.
 	step(now.Add(100*time.Millisecond), 3, p[4])
 	step(now.Add(100*time.Millisecond+orderWait), 5)
 	step(now.Add(200*time.Millisecond), 5, p[3])
-	// Two that come behind a missing one are enough.
+	// Two packets after a missing one are enough.
 	step(now.Add(200*time.Millisecond), 8, p[6], p[7])
 	if _, ok := listener.Due(); ok || listener.Counts() != (ListenerCounts{Concealed: 2, Late: 2}) {
 		t.Errorf("something waits: %v; %+v", ok, listener.Counts())
 	}
-	// What comes next is no Opus, which is concealed with the packet that follows.
+	// The next packet is not Opus. Its audio is concealed with the packet after it.
 	step(now.Add(300*time.Millisecond), 8, Heard{Sequence: from.sequence, Payload: []byte{0xff, 0xff}})
 	from.next()
 	step(now.Add(300*time.Millisecond), 10, from.next())
@@ -109,8 +109,8 @@ func TestListenerWaits(t *testing.T) {
 	}
 }
 
-// TestListenerPauses has a client that stops to send where nobody speaks, for a short and a long while, and one that
-// begins anew.
+// TestListenerPauses uses a client that sends nothing during silence, for a short and a long time, and a client that
+// restarts.
 func TestListenerPauses(t *testing.T) {
 	sounding(t)
 	listener, err := NewListener()
@@ -127,7 +127,7 @@ func TestListenerPauses(t *testing.T) {
 		}
 	}
 	send(1)
-	from.count += 3 // no number is missing
+	from.count += 3 // a pause without missing sequence numbers
 	send(5)
 	for _, v := range ear.samples[frameSamples:][:3*frameSamples] {
 		if v != 0 {
@@ -147,7 +147,7 @@ func TestListenerPauses(t *testing.T) {
 	}
 }
 
-// FuzzListener has anything come from a client.
+// FuzzListener receives arbitrary data from a client.
 func FuzzListener(f *testing.F) {
 	sounding(f)
 	from := newSinger(f, began)

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// TestSpeakerKeepsATone has VR2Gather's sound become Opus, whatever the size of its frames.
+// TestSpeakerKeepsATone converts VR2Gather's audio to Opus, for several frame sizes.
 func TestSpeakerKeepsATone(t *testing.T) {
 	sounding(t)
 	for _, fourCC := range []codec.FourCC{vr2gather.CodecVoice, vr2gather.CodecRawVoice} {
@@ -23,7 +23,7 @@ func TestSpeakerKeepsATone(t *testing.T) {
 		}
 		from, ear := newTeller(t, fourCC), newOpusEar(t)
 		for i := range 50 {
-			// VR2Gather's times are those of ends, and late by something of an image.
+			// VR2Gather's times are the ends of frames, late by up to the duration of an image.
 			jitter := time.Duration(i%3*7) * time.Millisecond
 			if err := speaker.Push(from.next(began.Add(time.Duration(i+1)*frameTime + jitter))); err != nil {
 				t.Fatal(err)
@@ -45,7 +45,7 @@ func TestSpeakerKeepsATone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Frames of 320 samples, 6.7 ms, as VR2Gather has them where it is told another rate.
+	// Frames of 320 samples, 6.7 ms, which VR2Gather uses if another rate is configured.
 	encoder, ear := newTeller(t, vr2gather.CodecVoice).encoder, newOpusEar(t)
 	samples := tone(0, 50)
 	for i := 0; i+libspeex.FrameSamples <= len(samples); i += libspeex.FrameSamples {
@@ -63,7 +63,7 @@ func TestSpeakerKeepsATone(t *testing.T) {
 	}
 }
 
-// TestSoundThereAndBack has VR2Gather's sound go through Opus, and what is added to it is known.
+// TestSoundThereAndBack converts VR2Gather's audio to Opus and back. The added delay is known.
 func TestSoundThereAndBack(t *testing.T) {
 	sounding(t)
 	speaker, err := NewSpeaker()
@@ -96,7 +96,7 @@ func TestSoundThereAndBack(t *testing.T) {
 	}
 }
 
-// TestSpeakerConceals has a tenth of the connector's frames lost, and then many.
+// TestSpeakerConceals loses a tenth of the connector's frames, and then many.
 func TestSpeakerConceals(t *testing.T) {
 	sounding(t)
 	for _, fourCC := range []codec.FourCC{vr2gather.CodecVoice, vr2gather.CodecRawVoice} {
@@ -121,8 +121,8 @@ func TestSpeakerConceals(t *testing.T) {
 		if len(ear.times) != 101 || speaker.Concealed() != 10 {
 			t.Errorf("%v: %d packets, %d frames made up", fourCC, len(ear.times), speaker.Concealed())
 		}
-		// Silence takes a tenth of a tone's amplitude, which is 0.9 dB. Speex, which predicts a tone by what it made
-		// up, takes a while to be as loud again.
+		// Silence reduces a tone's amplitude by a tenth, which is 0.9 dB. Speex, which predicts a tone from the
+		// concealed samples, needs a while to regain the loudness.
 		asLoud(t, ear.samples, 4)
 		for range 2 * maxLost {
 			from.next(began)
@@ -135,8 +135,8 @@ func TestSpeakerConceals(t *testing.T) {
 	}
 }
 
-// TestSpeakerFollowsAClock has a sound card that is too slow by a thousandth for ten minutes: times follow without
-// gaps, but for one step a minute or so.
+// TestSpeakerFollowsAClock uses a sound card that is too slow by a thousandth, for ten minutes: the times follow
+// without gaps, except for about one step per minute.
 func TestSpeakerFollowsAClock(t *testing.T) {
 	var r reel
 	samples := make([]float32, frameSamples)
@@ -160,8 +160,8 @@ func TestSpeakerFollowsAClock(t *testing.T) {
 	}
 }
 
-// TestSoundThatCannotBeRead gives a speaker what is no sound.
-func TestSoundThatCannotBeRead(t *testing.T) {
+// TestMalformedSound pushes malformed frames to a speaker.
+func TestMalformedSound(t *testing.T) {
 	sounding(t)
 	speaker, err := NewSpeaker()
 	if err != nil {
@@ -177,7 +177,7 @@ func TestSoundThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// No number is silence, and what is too loud is cut.
+	// NaN becomes silence, and samples that are too loud are clipped.
 	odd := make([]byte, 0, 4*frameSamples)
 	for i := range frameSamples {
 		odd = binary.LittleEndian.AppendUint32(odd,
@@ -195,7 +195,7 @@ func TestSoundThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestSoundAllocations transcodes for a while without allocating.
+// TestSoundAllocations checks that transcoding audio does not allocate.
 func TestSoundAllocations(t *testing.T) {
 	sounding(t)
 	speaker, err := NewSpeaker()
@@ -219,7 +219,7 @@ func TestSoundAllocations(t *testing.T) {
 		for _, ok := listener.Next(heard.Came, false); ok; _, ok = listener.Next(heard.Came, false) {
 			continue
 		}
-		// Now and then one is lost.
+		// Some frames are lost.
 		lost := 1 + said.Number%10/9
 		said.Number += lost
 		said.End, said.Came = said.End.Add(time.Duration(lost)*frameTime), said.Came.Add(time.Duration(lost)*frameTime)
@@ -239,7 +239,7 @@ func TestSoundAllocations(t *testing.T) {
 	}
 }
 
-// FuzzSpeaker has anything come from a connector.
+// FuzzSpeaker receives arbitrary data from a connector.
 func FuzzSpeaker(f *testing.F) {
 	sounding(f)
 	from := newTeller(f, vr2gather.CodecVoice)
