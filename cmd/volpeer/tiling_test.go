@@ -184,9 +184,9 @@ func TestDescriptionsMerge(t *testing.T) {
 	}
 }
 
-// TestEmptyTilesStallNothing: of the 15 sets of four cameras those with opposite cameras see nothing, and the figure is
-// shown all the same.
-func TestEmptyTilesStallNothing(t *testing.T) {
+// TestEmptyTilesAreShown checks that frames with empty tiles are complete: of the 15 sets of four cameras, sets with
+// opposite cameras have no points.
+func TestEmptyTilesAreShown(t *testing.T) {
 	const points = 600
 	s := perform(t, fmt.Sprintf("--source synthetic --fps 10 --points %d --tiling cameras --qualities high --codec raw",
 		points))

@@ -209,7 +209,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestRequestsAreWhatClientsSend(t *testing.T) {
+func TestClientMessagesAreRequests(t *testing.T) {
 	for messageType, blank := range fromClient {
 		if _, ok := blank().(Request); !ok {
 			t.Errorf("%s: a client sends it, but it is no Request", messageType)

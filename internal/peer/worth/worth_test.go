@@ -50,7 +50,7 @@ func TestFarPointsAreFewer(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotLookedAtIsLess(t *testing.T) {
+func TestRegionsOutsideTheGazeHaveFewerPoints(t *testing.T) {
 	field := pointcloud.FieldOfView{Angle: math.Pi / 2, Maxima: []float64{1, 0.5}, Outside: 0.1}
 	s, err := New(Config{Regions: &field})
 	if err != nil {

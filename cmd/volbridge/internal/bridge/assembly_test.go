@@ -67,7 +67,7 @@ func TestAssemblyTakesPacketsInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestAssemblyDropsWhatDoesNotFit(t *testing.T) {
+func TestAssemblyDropsContradictions(t *testing.T) {
 	data := someFrame(4000, 1)
 	packets := cut(7, data)
 	with := func(p vr2gather.Packet, change func(p *vr2gather.Packet)) vr2gather.Packet {
@@ -139,7 +139,7 @@ func TestAssemblyGivesUp(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 4, DropLate: 1})
 }
 
-func TestAssemblyFollowsAConnectorThatBeginsAnew(t *testing.T) {
+func TestAssemblyFollowsARestartedConnector(t *testing.T) {
 	tally := &Tally{}
 	a := NewAssembly(1, tally)
 	for _, step := range []struct {

@@ -41,7 +41,7 @@ func TestNumbersComeFromNames(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatVR2GatherReadsIsCarried(t *testing.T) {
+func TestOnlyVR2GatherFormatsAreAdmitted(t *testing.T) {
 	d := NewDirectory(0)
 	draco, layers := cloud("body", 1, 1), cloud("body", 1, 3)
 	draco.VR2Gather, layers.Mode = false, volumetric.ModeDescriptions

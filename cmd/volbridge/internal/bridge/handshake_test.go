@@ -37,7 +37,7 @@ func TestReadyIsRepeatedUntilAnswered(t *testing.T) {
 	}
 }
 
-func TestConnectorIsWhereItAnsweredFrom(t *testing.T) {
+func TestConnectorAddressIsThatOfTheAnswer(t *testing.T) {
 	h := NewHandshake(home)
 	if !h.Heard(other, start) || h.Heard(another, start.Add(time.Second)) || !h.Heard(other, start.Add(2*time.Second)) {
 		t.Error("expected the first to answer to be the connector, and nobody else")
@@ -47,7 +47,7 @@ func TestConnectorIsWhereItAnsweredFrom(t *testing.T) {
 	}
 }
 
-func TestSilentConnectorIsToldAgain(t *testing.T) {
+func TestSilentConnectorIsProbed(t *testing.T) {
 	h := NewHandshake(home)
 	h.Heard(other, start)
 	now := start.Add(silence)

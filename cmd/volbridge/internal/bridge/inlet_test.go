@@ -57,7 +57,7 @@ func TestInletReadsFramesAndChoices(t *testing.T) {
 	expectDropped(t, tally, nil)
 }
 
-func TestInletDropsWhatIsNotTheConnectors(t *testing.T) {
+func TestInletDropsForeignDatagrams(t *testing.T) {
 	good := datagrams(t, vr2gather.Packet{Kind: volumetric.KindVideo, Tile: 1}, someFrame(500, 1))[0]
 	changed := func(at int, v byte) []byte {
 		d := bytes.Clone(good)

@@ -61,7 +61,7 @@ func TestInletReadsTheScene(t *testing.T) {
 	expectDropped(t, tally, nil)
 }
 
-func TestInletDropsWhatIsNoScene(t *testing.T) {
+func TestInletDropsMalformedScenes(t *testing.T) {
 	tally := &Tally{}
 	i := NewInlet(home, Layout{Tiles: 2, Qualities: 1}, false, tally)
 	changed := func(numbers []float32, at int, to float32) []float32 {

@@ -29,9 +29,9 @@ func newEchoes(workers int) (*Pool[int, string, string], echo) {
 	return NewPool[int](list), e
 }
 
-// TestPoolTakesTheNewest submits more frames of a stream than are processed: the frame in progress is finished, then
-// the newest is processed.
-func TestPoolTakesTheNewest(t *testing.T) {
+// TestPoolProcessesTheNewest submits more frames of a stream than are processed: the frame in progress is finished,
+// then the newest is processed.
+func TestPoolProcessesTheNewest(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p, e := newEchoes(2)
 	defer p.Close()

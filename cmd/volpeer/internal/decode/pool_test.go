@@ -112,7 +112,7 @@ func TestRestart(t *testing.T) {
 	pool.Close()
 }
 
-func TestCloseDropsWhatWaits(t *testing.T) {
+func TestCloseDropsWaitingFrames(t *testing.T) {
 	registered()
 	pool := NewPool(1, false)
 	pool.Submit(ref(0), frame(0, 1))

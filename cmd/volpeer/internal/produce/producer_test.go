@@ -265,9 +265,9 @@ type refusing struct{ *fakeSink }
 
 func (refusing) Wanted(int, volumetric.Quality) bool { return true }
 
-// TestWhatIsNotTakenIsNotSent: what stops being wanted while it is encoded counts as paused, or as given up, and a
-// capture of which nothing is taken is not published.
-func TestWhatIsNotTakenIsNotSent(t *testing.T) {
+// TestUnwantedTilesAreNotSent checks that a tile that becomes unwanted during encoding counts as paused, or as given
+// up, and that a capture of which nothing is taken is not published.
+func TestUnwantedTilesAreNotSent(t *testing.T) {
 	p, err := New(newFakeSource(100), config(t, 2, "full=100%,half=50%"))
 	if err != nil {
 		t.Fatal(err)
@@ -292,8 +292,8 @@ func TestWhatIsNotTakenIsNotSent(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedAgainIsEncodedFirst, and keeps its usual place afterwards.
-func TestWhatIsWantedAgainIsEncodedFirst(t *testing.T) {
+// TestTilesWantedAgainAreEncodedFirst checks the order of the jobs, also in the frames afterwards.
+func TestTilesWantedAgainAreEncodedFirst(t *testing.T) {
 	c := config(t, 4, "full=100%,half=50%")
 	c.Workers = 1
 	p, err := New(newFakeSource(100), c)

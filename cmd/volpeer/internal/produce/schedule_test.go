@@ -83,8 +83,8 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// TestEveryQualityHasItsTurn: however little time there is, none waits for more frames than there are qualities.
-func TestEveryQualityHasItsTurn(t *testing.T) {
+// TestQualitiesTakeTurns checks that with any time, no quality waits for more frames than there are qualities.
+func TestQualitiesTakeTurns(t *testing.T) {
 	s := newSchedule(4, 1, 10*time.Millisecond)
 	costs := []time.Duration{5 * time.Millisecond, 8 * time.Millisecond, 12 * time.Millisecond, 50 * time.Millisecond}
 	waits := make([]int, len(costs))

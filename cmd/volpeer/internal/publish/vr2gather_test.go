@@ -88,7 +88,7 @@ func (k *keeper) hash(name frameName) ([sha256.Size]byte, bool) {
 	return hash, ok
 }
 
-func TestVR2GatherSinkTellsTheServersTime(t *testing.T) {
+func TestVR2GatherSinkWritesServerTime(t *testing.T) {
 	kept := &keeper{Sink: &fakePublisher{}, hashes: make(map[frameName][sha256.Size]byte)}
 	sink := vr2gatherSink{kept, lateClock{}}
 	capture := time.UnixMilli(1_795_188_600_250)
