@@ -234,7 +234,7 @@ export class Publisher {
     }
     const { tile, quality, number, captured } = report;
     this.figures.encoded(report, now());
-    // It may have been encoded for a participant who has left since.
+    // The frame may have been encoded for a participant who has left since.
     if (this.taken(tile).includes(quality)) {
       const data = withPrefix(fourCC, captured + this.link.ahead(), report.data);
       this.uplink.offer({ tile, quality, number, timestamp: timestampOf(captured, this.beginning), data });

@@ -38,8 +38,8 @@ export class Voice implements Outgoing {
 
   /**
    * Publishes the sound of a microphone.
-   * @param lost is called with the reason when nobody can hear it any more; the caller must then
-   * end it
+   * @param lost is called with the reason when the sound is no longer sent; the caller must then
+   * end the voice
    */
   constructor(
     private readonly conference: Conference,
