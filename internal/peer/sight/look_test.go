@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// gaze takes viewpoints.
+// gaze receives viewpoints.
 type gaze chan client.Viewpoint
 
 func (g gaze) SetViewpoint(v client.Viewpoint) { g <- v }
@@ -30,7 +30,7 @@ func TestLookingAround(t *testing.T) {
 	if first.Position != [3]float64{1, 1.6, 2} || first.At.IsZero() {
 		t.Errorf("begins at %+v", first)
 	}
-	// However late the ticks come, it moves on, and begins again.
+	// The viewpoint moves on, and starts again, even if ticks are late.
 	moved := false
 	for range 10 {
 		v := <-seen

@@ -13,7 +13,7 @@ import (
 
 const header = "FrameNumber,HMDPX,HMDPY,HMDPZ,HMDRX,HMDRY,HMDRZ,Participant,Dataset,ViewFrame\n"
 
-// turned turns a vector by a unit quaternion.
+// turned rotates a vector by a unit quaternion.
 func turned(q [4]float64, v [3]float64) [3]float64 {
 	p := product(product(q, [4]float64{v[0], v[1], v[2], 0}), [4]float64{-q[0], -q[1], -q[2], q[3]})
 	return [3]float64{p[0], p[1], p[2]}
@@ -28,8 +28,8 @@ func near(a, b [3]float64) bool {
 	return true
 }
 
-// TestUnitysRotations compares with what Unity does: rotating about y by 90 degrees looks right, about x looks down,
-// about z tilts the head to the left. Ahead is +z there and -z here.
+// TestUnitysRotations compares with Unity: rotating about y by 90 degrees looks right, about x looks down, about z
+// tilts the head to the left. Ahead is +z in Unity and -z here.
 func TestUnitysRotations(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -89,7 +89,7 @@ func TestTracesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestRecordedViewpoints reads the recordings of 40 people who watched somebody stand at the origin, where they are.
+// TestRecordedViewpoints reads the recordings of 40 people who watched a person at the origin, if present.
 func TestRecordedViewpoints(t *testing.T) {
 	data := os.Getenv("VOLSFU_TESTDATA")
 	if data == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// rows are so many points at each of some distances ahead of the origin, in turn.
+// rows returns points at several distances ahead of the origin, in turn.
 func rows(points int, distances ...float32) *pointcloud.Cloud {
 	cloud, labels := &pointcloud.Cloud{}, []uint16(nil)
 	for i := range points {
@@ -24,7 +24,7 @@ func rows(points int, distances ...float32) *pointcloud.Cloud {
 	return cloud
 }
 
-// counts are the points of each row.
+// counts returns the number of points of each row.
 func counts(cloud *pointcloud.Cloud, rows int) []int {
 	n := make([]int, rows)
 	for i, c := range cloud.Colors {
@@ -62,7 +62,7 @@ func TestRegionsOutsideTheGazeHaveFewerPoints(t *testing.T) {
 			t.Errorf("looking towards %v: %d points, expected %d", forward, got, want)
 		}
 	}
-	// Both at once: of what is far away only some is left, of which the view takes its share.
+	// Both at once: only some far points are kept, of which the view keeps its share.
 	if s, err = New(Config{Regions: &field, Distance: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// still is a source of the same cloud.
+// still is a source that always returns the same cloud.
 type still struct{ cloud *pointcloud.Cloud }
 
 func (s still) Info() capture.Info {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestSchedule plays captures of three qualities and two workers against a limit of 100 ms: age, what each quality
-// takes, and below what is encoded, "-" where the capture is dropped. "!" marks what is encoded in any case.
+// TestSchedule plays captures of three qualities and two workers against a limit of 100 ms: the age, the time of each
+// quality, and in the line below the encoded qualities, "-" if the capture is dropped. "!" marks qualities that are
+// encoded in any case.
 func TestSchedule(t *testing.T) {
 	const script = `
 # Enough time for all, also where it has waited for a while.
@@ -75,7 +76,7 @@ func described(s *schedule) string {
 	return strings.Join(words, " ")
 }
 
-// TestNoLimit encodes everything, however long it takes.
+// TestNoLimit checks that everything is encoded, whatever the time.
 func TestNoLimit(t *testing.T) {
 	s := newSchedule(2, 1, 0)
 	if !s.admit(time.Hour, []time.Duration{time.Hour, time.Hour}) || described(s) != "0 1" {
