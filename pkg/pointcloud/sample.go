@@ -24,13 +24,13 @@ func middleOf(i, stretches, n int) int {
 	return int((2*int64(i) + 1) * int64(n) / (2 * int64(stretches)))
 }
 
-// Sampler selects points evenly over the object's surface, whatever their order. A Sampler sorts the points along a
-// Z-order curve through their bounding cube and takes points at equal intervals along the curve. The same points result
-// in the same choice in every frame. Sampler uses all processors and keeps its working memory; one goroutine uses it at
-// a time.
+// Sampler selects points evenly over the object's surface, for any order of points. A Sampler sorts the points along a
+// Z-order curve through the bounding cube and takes points at equal intervals along the curve. The same points result
+// in the same choice in every frame. Sampler uses all processors and keeps working memory. One goroutine at a time uses
+// a Sampler.
 type Sampler struct {
 	workerGroup workerGroup
-	// keys contains for every point its position on the curve (high half) and its index (low half).
+	// keys contains for every point the position on the curve (high half) and the index (low half).
 	keys, sorted []uint64
 	// begins contains, for each worker and digit of a sorting pass, the position of the worker's
 	// next key with this digit.
@@ -48,8 +48,7 @@ type Sampler struct {
 // 2 mm for a standing person.
 const curveBits = 10
 
-// Three passes of ten bits sort the 30 bits of a curve position. Points of one cell keep their
-// order.
+// Three passes of ten bits sort the 30 bits of a curve position. Points of one cell keep the order.
 const (
 	digitBits = 10
 	digits    = 1 << digitBits
@@ -116,7 +115,7 @@ func (s *Sampler) countRange(worker, begin, end int) {
 	}
 }
 
-// moveRange moves the keys of a pass to their new positions.
+// moveRange moves the keys of a pass to the new positions.
 func (s *Sampler) moveRange(worker, begin, end int) {
 	next, shift := &s.begins[worker], s.shift
 	for _, k := range s.keys[begin:end] {
