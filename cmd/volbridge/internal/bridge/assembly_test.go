@@ -62,8 +62,8 @@ func TestAssemblyTakesPacketsInAnyOrder(t *testing.T) {
 		}
 	}
 	expectDropped(t, tally, nil)
-	if a.held != 0 || len(a.underWay) != 0 {
-		t.Errorf("%d bytes of %d frames are kept, expected nothing", a.held, len(a.underWay))
+	if a.memory != 0 || len(a.incomplete) != 0 {
+		t.Errorf("%d bytes of %d frames are kept, expected nothing", a.memory, len(a.incomplete))
 	}
 }
 
@@ -127,14 +127,14 @@ func TestAssemblyGivesUp(t *testing.T) {
 	first(0, 1, start)
 	first(0, 2, start.Add(time.Millisecond))
 	first(0, 3, start.Add(2*time.Millisecond)) // the third incomplete frame: 1 is dropped
-	first(1, 9, start.Add(patience))
+	first(1, 9, start.Add(completionTimeout))
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 1})
-	a.Expire(start.Add(patience + 2*time.Millisecond)) // 2 and 3 are dropped
+	a.Expire(start.Add(completionTimeout + 2*time.Millisecond)) // 2 and 3 are dropped
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 3})
-	first(0, 3, start.Add(patience+3*time.Millisecond))
+	first(0, 3, start.Add(completionTimeout+3*time.Millisecond))
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 3, DropLate: 1})
 	for _, p := range cut(10, someFrame(3000, 2)) { // 10 is complete, so packets of 9 are lost
-		a.Push(1, &p, start.Add(patience))
+		a.Push(1, &p, start.Add(completionTimeout))
 	}
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 4, DropLate: 1})
 }
@@ -164,17 +164,17 @@ func TestAssemblyHoldsNoMoreThanItsBudget(t *testing.T) {
 			p := vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number, Length: maxFrame, Offset: number * 1144,
 				Data: make([]byte, 1144)}
 			a.Push(track, &p, start)
-			if a.held > maxHeld || len(a.underWay) > maxUnderWay*tracks {
-				t.Fatalf("%d bytes of %d frames are held", a.held, len(a.underWay))
+			if a.memory > maxMemory || len(a.incomplete) > maxIncomplete*tracks {
+				t.Fatalf("%d bytes of %d frames are held", a.memory, len(a.incomplete))
 			}
 		}
 	}
 	held := 0
-	for _, f := range a.underWay {
+	for _, f := range a.incomplete {
 		held += len(f.data)
 	}
-	if held != a.held || tally.Count(DropIncomplete) == 0 {
-		t.Errorf("%d bytes are held, %d in the books; %d frames were given up", held, a.held,
+	if held != a.memory || tally.Count(DropIncomplete) == 0 {
+		t.Errorf("%d bytes are held, %d in the books; %d frames were given up", held, a.memory,
 			tally.Count(DropIncomplete))
 	}
 	// Pieces with a gap after each one take only their part of the budget.

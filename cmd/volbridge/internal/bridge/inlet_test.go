@@ -98,7 +98,7 @@ func TestInletDropsForeignDatagrams(t *testing.T) {
 	i := NewInlet(home, Layout{Tiles: 2, Qualities: 1}, false, tally)
 	i.Receive(home, good, start)
 	i.Receive(other, good, start)
-	expectDropped(t, tally, map[Drop]int64{DropNotTaken: 1, DropSource: 1})
+	expectDropped(t, tally, map[Drop]int64{DropUnwanted: 1, DropSource: 1})
 }
 
 // FuzzInlet sends arbitrary data, in two datagrams, to an inlet with an incomplete frame.
@@ -122,12 +122,12 @@ func FuzzInlet(f *testing.F) {
 				t.Errorf("frame %+v", a.Frame)
 			}
 		}
-		if i.video.held > maxHeld || i.audio.held > maxHeld {
-			t.Errorf("%d and %d bytes are held", i.video.held, i.audio.held)
+		if i.video.memory > maxMemory || i.audio.memory > maxMemory {
+			t.Errorf("%d and %d bytes are held", i.video.memory, i.audio.memory)
 		}
 		i.Expire(start.Add(time.Minute))
-		if i.video.held+i.audio.held != 0 {
-			t.Errorf("%d bytes are held for ever", i.video.held+i.audio.held)
+		if i.video.memory+i.audio.memory != 0 {
+			t.Errorf("%d bytes are held for ever", i.video.memory+i.audio.memory)
 		}
 	})
 }

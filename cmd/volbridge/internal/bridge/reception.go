@@ -49,7 +49,7 @@ func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *R
 	}
 	if p.Quality != s.quality && p.First() {
 		if r.frames.Late(s.index, p.Frame) {
-			r.frames.Anew(s.index)
+			r.frames.Restart(s.index)
 		}
 		s.quality = p.Quality
 	}

@@ -138,7 +138,7 @@ func TestAddress(t *testing.T) {
 		{"3,1;0,-1", "3,1;0,-1;", 0},
 		{"ada,1;2,x,1", "2,,1;", 2},
 	} {
-		if got, ignored := Address(test.text, tiles); got != test.want || ignored != test.ignored {
+		if got, ignored := ExpandChoices(test.text, tiles); got != test.want || ignored != test.ignored {
 			t.Errorf("%q becomes %q with %d ignored, expected %q with %d", test.text, got, ignored, test.want,
 				test.ignored)
 		}
@@ -146,7 +146,7 @@ func TestAddress(t *testing.T) {
 }
 
 func TestDecline(t *testing.T) {
-	if got := Decline(map[uint32]int{7: 1, 3: 2}); got != "3,-1,-1;7,-1;" {
+	if got := ChoicesOff(map[uint32]int{7: 1, 3: 2}); got != "3,-1,-1;7,-1;" {
 		t.Errorf("%q", got)
 	}
 }
@@ -157,11 +157,11 @@ func TestInstantsSince(t *testing.T) {
 	var before []uint32
 	for i := range 60 {
 		now := start.Add(time.Duration(i) * time.Second / 60)
-		number, _ := first.Of(0, uint64(now.UnixMilli()), now)
+		number, _ := first.Next(0, uint64(now.UnixMilli()), now)
 		before = append(before, number)
 	}
 	later := start.Add(time.Second)
-	if number, _ := NewInstantsSince(later, 1).Of(0, uint64(later.UnixMilli()), later); !slices.IsSorted(before) ||
+	if number, _ := NewInstantsSince(later, 1).Next(0, uint64(later.UnixMilli()), later); !slices.IsSorted(before) ||
 		number <= before[59] {
 		t.Errorf("numbers %d to %d are followed by %d", before[0], before[59], number)
 	}

@@ -44,8 +44,8 @@ func NewScene(tiles int) *Scene {
 	return &Scene{boxes: make([]volumetric.BoundingBox, tiles), known: make([]bool, tiles)}
 }
 
-// about reports whether a datagram is about the scene.
-func (s *Scene) about(datagram []byte) bool {
+// isScene reports whether a datagram is about the scene.
+func (s *Scene) isScene(datagram []byte) bool {
 	if len(datagram) < typeBytes {
 		return false
 	}

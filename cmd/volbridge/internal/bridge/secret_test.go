@@ -73,7 +73,7 @@ func TestConnectorPresentsTheSecret(t *testing.T) {
 func TestSecretIsPresentedAgainAfterASilence(t *testing.T) {
 	i, _ := requiring(t)
 	i.Receive(other, presentation(password), start)
-	later := start.Add(silence)
+	later := start.Add(silenceTimeout)
 	i.Receive(other, make([]byte, vr2gather.DatagramSize), later)
 	if _, ok := i.Handshake.Receiver(later); ok {
 		t.Error("a silent connector is sent media again without the secret")

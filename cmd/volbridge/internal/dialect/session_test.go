@@ -24,20 +24,20 @@ import (
 // patience is the time limit on a busy machine.
 const patience = 30 * time.Second
 
-// heard is a sink that keeps all tracks and packets.
-type heard struct {
+// recorder is a sink that keeps all tracks and packets.
+type recorder struct {
 	mu      sync.Mutex
 	tracks  map[vr2gather.Track]bool
 	packets []vr2gather.Packet
 }
 
-func (h *heard) Opened(track vr2gather.Track) {
+func (h *recorder) Opened(track vr2gather.Track) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tracks[track] = true
 }
 
-func (h *heard) Packet(kind volumetric.Kind, payload []byte, _ time.Time) {
+func (h *recorder) Packet(kind volumetric.Kind, payload []byte, _ time.Time) {
 	p, err := vr2gather.ParsePacket(kind, append([]byte(nil), payload...))
 	if err != nil {
 		return
@@ -48,7 +48,7 @@ func (h *heard) Packet(kind volumetric.Kind, payload []byte, _ time.Time) {
 }
 
 // has reports whether a packet arrived that begins with the text.
-func (h *heard) has(kind volumetric.Kind, text string) bool {
+func (h *recorder) has(kind volumetric.Kind, text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.packets {
@@ -74,11 +74,11 @@ func serve(t *testing.T, faults standin.Faults) string {
 	return "ws://" + s.Address() + vr2gather.WebsocketPath
 }
 
-func join(t *testing.T, url string, client uint32) (*Session, *heard, error) {
+func join(t *testing.T, url string, client uint32) (*Session, *recorder, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	h := &heard{tracks: make(map[vr2gather.Track]bool)}
+	h := &recorder{tracks: make(map[vr2gather.Track]bool)}
 	query := vr2gather.Query{Client: client, Tiles: 2, Qualities: 2}
 	s, err := Join(ctx, Config{URL: url, Query: query, Sink: h, Log: slog.New(slog.DiscardHandler)})
 	return s, h, err
@@ -89,7 +89,7 @@ func join(t *testing.T, url string, client uint32) (*Session, *heard, error) {
 func TestSessionsMeet(t *testing.T) {
 	url := serve(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true, StrictNumbers: true})
 	var sessions [2]*Session
-	var sinks [2]*heard
+	var sinks [2]*recorder
 	for i := range sessions {
 		var err error
 		if sessions[i], sinks[i], err = join(t, url, uint32(i+1)); err != nil {

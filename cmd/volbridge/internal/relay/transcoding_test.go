@@ -98,7 +98,7 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{
 		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
-		output: true, transcode: true, packs: c,
+		output: true, transcode: true, pointCodec: c,
 	})
 	body := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(c.FourCC())
 	body.VR2Gather = false
@@ -155,7 +155,7 @@ func TestBridgePassesOnWhatItCannotTranscode(t *testing.T) {
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{
 		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
-		transcode: true, packs: codec.Raw,
+		transcode: true, pointCodec: codec.Raw,
 	})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
 	if err != nil {

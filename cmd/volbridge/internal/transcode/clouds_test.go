@@ -51,7 +51,7 @@ func rawFrame(t *testing.T, positions ...[3]float32) []byte {
 	if len(positions) == 0 {
 		return codec.StampCWI0(nil, nil, capture)
 	}
-	data, err := codec.CWI0.NewEncoder().Encode(nil, cloud, exactly(cloud.Bounds()))
+	data, err := codec.CWI0.NewEncoder().Encode(nil, cloud, lossless(cloud.Bounds()))
 	if err != nil {
 		t.Fatal(err)
 	}

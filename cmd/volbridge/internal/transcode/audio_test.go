@@ -67,9 +67,9 @@ func sameTone(t *testing.T, samples []float32, decibels float64) {
 	}
 }
 
-// asLoud fails if samples are not as loud as the tone within the given decibels, in the mean over intervals of 20 ms:
-// concealed samples are out of phase, and so is Speex for a while afterwards.
-func asLoud(t *testing.T, samples []float32, decibels float64) {
+// sameLoudness fails if samples are not as loud as the tone within the given decibels, in the mean over intervals of 20
+// ms: concealed samples are out of phase, and so is Speex for a while afterwards.
+func sameLoudness(t *testing.T, samples []float32, decibels float64) {
 	t.Helper()
 	sum, count := 0.0, 0
 	for ; len(samples) >= frameSamples; samples = samples[frameSamples:] {
@@ -81,32 +81,32 @@ func asLoud(t *testing.T, samples []float32, decibels float64) {
 	}
 }
 
-// sounding skips a test in programs without the audio codecs.
-func sounding(t testing.TB) {
+// needAudio skips a test in programs without the audio codecs.
+func needAudio(t testing.TB) {
 	t.Helper()
-	if err := SoundAvailable(); err != nil {
+	if err := AudioAvailable(); err != nil {
 		t.Skipf("skipped: %v", err)
 	}
 }
 
-// teller encodes the tone as frames of VR2Gather.
-type teller struct {
+// voiceSource encodes the tone as frames of VR2Gather.
+type voiceSource struct {
 	t       testing.TB
 	encoder *libspeex.Encoder
 	fourCC  codec.FourCC
 	number  uint32
 }
 
-func newTeller(t testing.TB, fourCC codec.FourCC) *teller {
+func newVoiceSource(t testing.TB, fourCC codec.FourCC) *voiceSource {
 	encoder, err := libspeex.NewEncoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &teller{t: t, encoder: encoder, fourCC: fourCC}
+	return &voiceSource{t: t, encoder: encoder, fourCC: fourCC}
 }
 
 // next returns the next frame of 20 ms, which ends at the given time.
-func (w *teller) next(end time.Time) Said {
+func (w *voiceSource) next(end time.Time) VoiceFrame {
 	samples := tone(int(w.number)*frameSamples, 1)
 	var data []byte
 	if w.fourCC == vr2gather.CodecVoice {
@@ -117,26 +117,26 @@ func (w *teller) next(end time.Time) Said {
 		}
 	}
 	w.number++
-	return Said{Number: w.number, Codec: w.fourCC, Data: data, End: end, Came: end.Add(5 * time.Millisecond)}
+	return VoiceFrame{Number: w.number, Codec: w.fourCC, Data: data, End: end, Arrival: end.Add(5 * time.Millisecond)}
 }
 
-// opusEar decodes the packets of a speaker.
-type opusEar struct {
+// opusSink decodes the packets of a transcoder.
+type opusSink struct {
 	t       testing.TB
 	decoder *libopus.Decoder
 	samples []float32
 	times   []time.Time
 }
 
-func newOpusEar(t testing.TB) *opusEar {
+func newOpusSink(t testing.TB) *opusSink {
 	decoder, err := libopus.NewDecoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &opusEar{t: t, decoder: decoder}
+	return &opusSink{t: t, decoder: decoder}
 }
 
-func (e *opusEar) hear(s *Speaker) {
+func (e *opusSink) receive(s *OpusTranscoder) {
 	for p, ok := s.Next(); ok; p, ok = s.Next() {
 		var err error
 		if e.samples, err = e.decoder.Decode(e.samples, p.Packet); err != nil {
@@ -146,23 +146,23 @@ func (e *opusEar) hear(s *Speaker) {
 	}
 }
 
-// speexEar decodes the frames of a listener.
-type speexEar struct {
+// voiceSink decodes the frames of a transcoder.
+type voiceSink struct {
 	t       testing.TB
 	decoder *libspeex.Decoder
 	samples []float32
 	ends    []time.Time
 }
 
-func newSpeexEar(t testing.TB) *speexEar {
+func newVoiceSink(t testing.TB) *voiceSink {
 	decoder, err := libspeex.NewDecoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &speexEar{t: t, decoder: decoder}
+	return &voiceSink{t: t, decoder: decoder}
 }
 
-func (e *speexEar) hear(l *Listener, now time.Time, raw bool) {
+func (e *voiceSink) receive(l *VoiceTranscoder, now time.Time, raw bool) {
 	for made, ok := l.Next(now, raw); ok; made, ok = l.Next(now, raw) {
 		var header vr2gather.FrameHeader
 		data, err := header.Parse(made.Frame)
@@ -187,30 +187,30 @@ func (e *speexEar) hear(l *Listener, now time.Time, raw bool) {
 	}
 }
 
-// singer encodes the tone as Opus packets, like a client that publishes them.
-type singer struct {
+// opusSource encodes the tone as Opus packets, like a client that publishes them.
+type opusSource struct {
 	encoder  *libopus.Encoder
 	begin    time.Time
 	sequence uint16
 	count    int
 }
 
-func newSinger(t testing.TB, begin time.Time) *singer {
+func newOpusSource(t testing.TB, begin time.Time) *opusSource {
 	encoder, err := libopus.NewEncoder(bitrate)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The sequence number wraps around soon.
-	return &singer{encoder: encoder, begin: begin, sequence: 65530}
+	return &opusSource{encoder: encoder, begin: begin, sequence: 65530}
 }
 
 // next returns the next packet, which arrives 50 ms after its capture.
-func (s *singer) next() Heard {
+func (s *opusSource) next() ReceivedPacket {
 	captured := s.begin.Add(time.Duration(s.count) * frameTime)
-	h := Heard{
+	h := ReceivedPacket{
 		Sequence: s.sequence, Timestamp: uint32(1<<32 - 5000 + s.count*frameSamples),
 		Payload: s.encoder.Encode(nil, tone(s.count*frameSamples, 1)),
-		Capture: captured, Came: captured.Add(50 * time.Millisecond),
+		Capture: captured, Arrival: captured.Add(50 * time.Millisecond),
 	}
 	s.sequence++
 	s.count++
