@@ -32,8 +32,8 @@ type Switcher struct {
 	// ended reports that the open run has no incomplete foreign frame. ended is always true for framed tracks, whose
 	// frames are reserved whole.
 	ended bool
-	// heard is the arrival time of the newest packet of the open run.
-	heard time.Time
+	// latest is the arrival time of the newest packet of the open run.
+	latest time.Time
 
 	handover handover
 }
@@ -155,7 +155,7 @@ func (s *Switcher) outOfRun(p *Packet, now time.Time) Verdict {
 // ended.
 func (s *Switcher) deliver(r *run, p *Packet) Verdict {
 	number := p.Sequence + r.offset
-	if !r.carries(p) || p.Frame < r.ended && s.Ended(p) || !s.sent.take(number) {
+	if !r.carries(p) || p.Frame < r.ended && s.Ended(p) || !s.sent.mark(number) {
 		return Verdict{}
 	}
 	return Verdict{Action: Forward, Sequence: uint16(number), Timestamp: p.Timestamp + r.timestamp, Marker: r.marked(p)}
@@ -229,7 +229,7 @@ func (s *Switcher) begun(r *run, p *Packet, now time.Time) {
 		r.framed, r.frame = true, p.Frame
 	}
 	s.ended = p.Framed || p.Marker || p.Last
-	s.heard = now
+	s.latest = now
 	s.time.advance(p, now)
 }
 

@@ -11,8 +11,8 @@ type window struct {
 	newest int64
 }
 
-// take marks number n as sent. take returns false if n was sent before or has left the window.
-func (w *window) take(n int64) bool {
+// mark marks number n as sent. mark returns false if n was sent before or has left the window.
+func (w *window) mark(n int64) bool {
 	word, bit := &w.words[(n&(windowSize-1))/64], uint64(1)<<(n&63)
 	if n > w.newest {
 		if n != w.newest+1 {
