@@ -117,7 +117,7 @@ func TestAssemblyDropsContradictions(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropTrack: 1})
 }
 
-func TestAssemblyGivesUp(t *testing.T) {
+func TestAssemblyDropsIncompleteFrames(t *testing.T) {
 	tally := &Tally{}
 	a := NewAssembly(2, tally)
 	first := func(track int, number uint32, now time.Time) {

@@ -69,8 +69,8 @@ func TestSilentConnectorIsProbed(t *testing.T) {
 	}
 }
 
-// TestConnectorIsAskedBeforeItIsSilent uses a connector that only answers ready datagrams.
-func TestConnectorIsAskedBeforeItIsSilent(t *testing.T) {
+// TestConnectorIsProbedBeforeItIsSilent uses a connector that only answers ready datagrams.
+func TestConnectorIsProbedBeforeItIsSilent(t *testing.T) {
 	h := NewHandshake(home)
 	h.Received(other, start)
 	asked := 0

@@ -35,8 +35,8 @@ func TestInstants(t *testing.T) {
 	}
 }
 
-// TestInstantsForgetsOldOnes continues a track after a pause that is longer than instants are kept.
-func TestInstantsForgetsOldOnes(t *testing.T) {
+// TestInstantsDropsOldCaptures continues a track after a pause that is longer than instants are kept.
+func TestInstantsDropsOldCaptures(t *testing.T) {
 	n := NewInstants(2)
 	now := start
 	for i := range uint32(3 * keptInstants) {

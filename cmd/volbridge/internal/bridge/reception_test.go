@@ -24,9 +24,9 @@ func payloads(t *testing.T, frame vr2gather.Packet, data []byte) [][]byte {
 	return list
 }
 
-// TestReceptionNumbersForItself continues a stream in qualities that are numbered separately, as forwarded by servers
+// TestReceptionRenumbers continues a stream in qualities that are numbered separately, as forwarded by servers
 // that do not renumber.
-func TestReceptionNumbersForItself(t *testing.T) {
+func TestReceptionRenumbers(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
 	for i, step := range []struct {
@@ -59,9 +59,9 @@ func TestReceptionNumbersForItself(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropLate: 6})
 }
 
-// TestReceptionGivesUpAtASwitch switches the quality in the middle of a frame, to numbers that are late in the old
-// numbering.
-func TestReceptionGivesUpAtASwitch(t *testing.T) {
+// TestReceptionDropsIncompleteFrameAtASwitch switches the quality in the middle of a frame, to numbers that are late in
+// the old numbering.
+func TestReceptionDropsIncompleteFrameAtASwitch(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
 	of := func(number, quality uint32) [][]byte {

@@ -84,9 +84,9 @@ func join(t *testing.T, url string, client uint32) (*Session, *recorder, error) 
 	return s, h, err
 }
 
-// TestSessionsMeet connects two clients, which exchange tiles and audio, through a server that sends candidates before
+// TestTwoSessions connects two clients, which exchange tiles and audio, through a server that sends candidates before
 // the offer and makes two offers in quick succession.
-func TestSessionsMeet(t *testing.T) {
+func TestTwoSessions(t *testing.T) {
 	url := serve(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true, StrictNumbers: true})
 	var sessions [2]*Session
 	var sinks [2]*recorder

@@ -28,7 +28,7 @@ type Encoder struct{ coder *C.OpusEncoder }
 func NewEncoder(bitsPerSecond int) (*Encoder, error) {
 	e := &Encoder{C.volsfu_opus_encoder(Rate, C.int(bitsPerSecond))}
 	if e.coder == nil {
-		return nil, fmt.Errorf("%w: it makes no encoder", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the library returned no encoder", ErrUnavailable)
 	}
 	runtime.AddCleanup(e, func(c *C.OpusEncoder) { C.opus_encoder_destroy(c) }, e.coder)
 	return e, nil
@@ -64,7 +64,7 @@ func NewDecoder() (*Decoder, error) {
 	var status C.int
 	d := &Decoder{C.opus_decoder_create(Rate, 1, &status)}
 	if d.coder == nil {
-		return nil, fmt.Errorf("%w: it makes no decoder: %d", ErrUnavailable, status)
+		return nil, fmt.Errorf("%w: the library returned no decoder: %d", ErrUnavailable, status)
 	}
 	runtime.AddCleanup(d, func(c *C.OpusDecoder) { C.opus_decoder_destroy(c) }, d.coder)
 	return d, nil

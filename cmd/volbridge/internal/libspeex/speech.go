@@ -36,7 +36,7 @@ type Encoder struct{ speech *C.volsfu_speech }
 func NewEncoder() (*Encoder, error) {
 	e := &Encoder{C.volsfu_speech_encoder(quality)}
 	if e.speech == nil {
-		return nil, fmt.Errorf("%w: it makes no encoder", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the library returned no encoder", ErrUnavailable)
 	}
 	runtime.AddCleanup(e, func(s *C.volsfu_speech) { C.volsfu_speech_free_encoder(s) }, e.speech)
 	return e, nil
@@ -71,7 +71,7 @@ type Decoder struct{ speech *C.volsfu_speech }
 func NewDecoder() (*Decoder, error) {
 	d := &Decoder{C.volsfu_speech_decoder()}
 	if d.speech == nil {
-		return nil, fmt.Errorf("%w: it makes no decoder", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the library returned no decoder", ErrUnavailable)
 	}
 	runtime.AddCleanup(d, func(s *C.volsfu_speech) { C.volsfu_speech_free_decoder(s) }, d.speech)
 	return d, nil

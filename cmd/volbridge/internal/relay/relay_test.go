@@ -85,9 +85,9 @@ func TestBridgeFlags(t *testing.T) {
 	}
 }
 
-// TestBridgeTakesItsSecretFromTheEnvironment starts bridges that listen beyond loopback, and on addresses of loopback,
+// TestBridgeReadsSecretFromTheEnvironment starts bridges that listen beyond loopback, and on addresses of loopback,
 // which need no secret.
-func TestBridgeTakesItsSecretFromTheEnvironment(t *testing.T) {
+func TestBridgeReadsSecretFromTheEnvironment(t *testing.T) {
 	for _, test := range []struct {
 		port, variable string
 		required       bool
@@ -325,8 +325,8 @@ func TestBridgeWithoutConnector(t *testing.T) {
 	}
 }
 
-// TestBridgeTakesWhatTheConnectorReads publishes formats that VR2Gather reads and formats that it does not read.
-func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
+// TestBridgeForwardsReadableFormats publishes formats that VR2Gather reads and formats that it does not read.
+func TestBridgeForwardsReadableFormats(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1,
@@ -378,9 +378,9 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 	}
 }
 
-// TestBridgeStopsSendingToASilentConnector uses a connector that presents a secret, receives, becomes silent and
+// TestBridgeSuspendsSilentConnector uses a connector that presents a secret, receives, becomes silent and
 // returns.
-func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
+func TestBridgeSuspendsSilentConnector(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	const secret = "sixteen letters!"

@@ -149,8 +149,8 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 	}
 }
 
-// TestBridgePassesOnWhatItCannotTranscode sends points of an unknown codec, which are published unchanged.
-func TestBridgePassesOnWhatItCannotTranscode(t *testing.T) {
+// TestBridgePublishesUnknownCodecsUnchanged sends points of an unknown codec, which are published unchanged.
+func TestBridgePublishesUnknownCodecsUnchanged(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{

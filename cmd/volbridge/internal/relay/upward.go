@@ -142,7 +142,7 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 	if err != nil {
 		if ctx.Err() == nil {
 			u.refused = session
-			u.log.Error("the server does not take the publication", "publication", publication.Name, "error", err)
+			u.log.Error("the server refused the publication", "publication", publication.Name, "error", err)
 		}
 		return nil
 	}

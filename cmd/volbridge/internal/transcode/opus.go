@@ -14,7 +14,7 @@ import (
 )
 
 // ErrAudio is returned for a malformed frame of VR2Gather's audio.
-var ErrAudio = errors.New("malformed VR2Gather sound")
+var ErrAudio = errors.New("malformed VR2Gather audio")
 
 const (
 	// bitrate is the bitrate of Opus in bit/s: fullband speech without audible loss. VR2Gather's own audio uses 50
