@@ -5,8 +5,8 @@
 // A goroutine may be guarded only if it meets all of these conditions. The guard cannot check them.
 //
 //   - Only its client depends on the goroutine. Goroutines shared by many clients (readers of sockets, writers) are not
-//     guarded: the shared state may be inconsistent after a panic, and the server cannot continue without these goroutines. If a
-//     client's goroutine does some of their work, that work defers Shared.
+//     guarded: the shared state may be inconsistent after a panic, and the server cannot continue without these
+//     goroutines. If a client's goroutine does some of this work, that work defers Shared.
 //   - Its state belongs to its client only, or is changed under a mutex that is released by defer and in one step, so
 //     that others find either the old state or the new one.
 //   - The client can be ended from outside without the goroutine.
