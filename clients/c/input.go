@@ -58,7 +58,7 @@ func text(what string, pointer *C.char, most int) (string, error) {
 	return "", fmt.Errorf("%w: %s does not end within %d bytes", guest.ErrArgument, what, most)
 }
 
-// list returns a C array with a limit of elements. It remains in C's memory.
+// list returns a C array with a limit of elements. list remains in C's memory.
 func list[T any](what string, pointer *T, count uint64, most int) ([]T, error) {
 	if count == 0 {
 		return nil, nil

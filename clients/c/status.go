@@ -107,8 +107,8 @@ func statusOf(err error) C.int32_t {
 	return C.VOLSFU_REFUSED
 }
 
-// guarded runs the body of an exported function. It converts a panic to an error, and an error to a
-// status and the thread's last message.
+// guarded runs the body of an exported function. guarded converts a panic to an error, and an error to a status and the
+// thread's last message.
 func guarded(do func() error) C.int32_t {
 	err := contained(do)
 	if err != nil {

@@ -1,7 +1,7 @@
 /*
  * volsfu.h: participation in volumetric video conferences from C, and from any language that can call C.
  *
- * A session is one participant's presence in a room. It publishes objects, each cut into tiles at several qualities, and receives the objects of
+ * A session is one participant's presence in a room. A session publishes objects, each cut into tiles at several qualities, and receives the objects of
  * the others, frame by frame. For the library, frames are bytes: the program encodes, decodes and shows them.
  *
  * General rules
@@ -11,12 +11,12 @@
  * - Functions return VOLSFU_OK (0), volsfu_wanted also 1, or a negative status. volsfu_status_text returns the meaning of a status, and
  *   volsfu_last_message the exact error of this thread's last call that failed. A failed call does not change its output arguments, unless it is
  *   documented otherwise.
- * - VOLSFU_INIT initialises structs that begin with size: with zeros, which are a sensible default everywhere, and with their size. By the size,
+ * - VOLSFU_INIT initialises structs that begin with size: with zeros, which are a sensible default everywhere, and with the size. By the size,
  *   the library detects a header of another version (VOLSFU_E_SIZE).
- * - Handles are numbers that are never reused, so that a closed or released one is detected (VOLSFU_E_HANDLE). 0 is never a handle.
+ * - Handles are numbers that are never reused, so that a closed or released handle is detected (VOLSFU_E_HANDLE). 0 is never a handle.
  * - Texts are UTF-8 and end with a zero byte. Arguments are copied, and may be freed when the function has returned.
  * - The library owns the data that it returns. The data stays unchanged until the program releases it, also after the session is closed. Waiting
- *   data is bounded; beyond the bounds, the oldest is dropped and counted (volsfu_get_totals).
+ *   data is bounded; beyond the bounds, the oldest data is dropped and counted (volsfu_get_totals).
  * - Times are microseconds of UTC since 1970, rates are bits per second, lengths are metres. Coordinates are right-handed: x right, y up, z
  *   towards the viewer. Orientations are unit quaternions x, y, z, w; four zeros mean 0, 0, 0, 1.
  * - The library cannot detect a pointer that is not NULL but does not point to the documented object.
@@ -41,7 +41,7 @@
 extern "C" {
 #endif
 
-/* The version of this header. It changes when programs must be recompiled; volsfu_api_version returns the library's. */
+/* The version of this header, which changes when programs must be recompiled; volsfu_api_version returns the library's. */
 #define VOLSFU_API_VERSION 1
 
 /* Initialises a struct that begins with size. The argument is the struct itself, not a pointer. */
@@ -57,7 +57,7 @@ enum {
   VOLSFU_E_HANDLE = -3,        /* no such session, publisher, frame or event, or it was closed or released */
   VOLSFU_E_ARGUMENT = -4,      /* an invalid value, such as a tile below 0 or a text that is too long */
   VOLSFU_E_TOO_LARGE = -5,     /* a frame with more bytes than can be sent */
-  VOLSFU_E_ORDER = -6,         /* the frame's number is not above the last one of its tile and quality */
+  VOLSFU_E_ORDER = -6,         /* the frame's number is not above the last number of this tile and quality */
   VOLSFU_E_HELD = -7,          /* the struct contains a frame or an event that was not released */
   VOLSFU_E_TOO_MUCH_HELD = -8, /* the program holds the maximum amount: it must release something first */
   VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text */
@@ -71,10 +71,10 @@ enum {
   VOLSFU_E_INTERRUPTED = -24,   /* the connection broke before the answer; the server may have executed the request */
   VOLSFU_E_UNREACHABLE = -25,   /* there is no server at this address */
   VOLSFU_E_MEMORY = -30,        /* out of memory */
-  VOLSFU_E_INTERNAL = -31,      /* a defect of this library; volsfu_last_message helps to find it */
+  VOLSFU_E_INTERNAL = -31,      /* a defect of this library; volsfu_last_message helps to find the defect */
 
   /* The server rejects the request. docs/signalling.md explains the corresponding codes. */
-  VOLSFU_REFUSED = -100, /* with a code unknown to this library; volsfu_last_message contains it */
+  VOLSFU_REFUSED = -100, /* with a code unknown to this library; volsfu_last_message contains the code */
   VOLSFU_REFUSED_UNAUTHORIZED = -101,
   VOLSFU_REFUSED_VERSION = -102,
   VOLSFU_REFUSED_MALFORMED = -103,
@@ -127,8 +127,8 @@ typedef struct {
   uint32_t size;
   uint32_t flags;         /* VOLSFU_RECEIVE | VOLSFU_TCP */
   const char *url;        /* the server's address, as ws://host:port or wss://host:port */
-  const char *room;       /* NULL if the token contains it */
-  const char *identity;   /* this participant's name in the room; NULL if the token contains it */
+  const char *room;       /* NULL if the token names the room */
+  const char *identity;   /* this participant's name in the room; NULL if the token names the participant */
   const char *token;      /* the access token; NULL for servers without tokens */
   int64_t max_bitrate;    /* the maximum rate to receive; 0: no limit */
   int64_t start_bitrate;  /* the assumed capacity of the downlink until the server has measured it; 0: the server's own start rate */
@@ -141,22 +141,22 @@ typedef struct {
   uint64_t queue_bytes;   /* the maximum bytes of waiting frames, and of held ones, but at least one frame each; 0: 64 MiB */
 } volsfu_config;
 
-/* Enters a room. It waits until the server has accepted the participant. Media is transferred from the event VOLSFU_EVENT_CONNECTED on. */
+/* Enters a room. Waits until the server has accepted the participant. Media is transferred from the event VOLSFU_EVENT_CONNECTED on. */
 VOLSFU_API int32_t volsfu_connect(const volsfu_config *config, volsfu_session *session);
 
-/* Leaves the room, and ends the session's publishers. It waits for the server for at most 2 seconds. Calls of other threads that wait on this
+/* Leaves the room, and ends the session's publishers. Waits for the server for at most 2 seconds. Calls of other threads that wait on this
  * session return VOLSFU_E_CLOSED. Frames and events held by the program stay valid. A session that has ended by itself must be closed, too. */
 VOLSFU_API int32_t volsfu_close(volsfu_session session);
 
-/* Sets the maximum rate for this participant, and the known minimum capacity of its link, below which the server's estimate does not fall. 0 means
- * no limit. It waits for the server. */
+/* Sets the maximum rate for this participant, and the known minimum capacity of the link, below which the server's estimate does not fall. 0 means
+ * no limit. Waits for the server. */
 VOLSFU_API int32_t volsfu_set_limits(volsfu_session session, int64_t max_bitrate, int64_t min_bitrate);
 
 /* Converts a time of this host to the server's clock, which is used for the stamps of frames. local_us 0 means now. */
 VOLSFU_API int32_t volsfu_server_time(volsfu_session session, int64_t local_us, int64_t *server_us);
 
 /* Writes the participants of the room and their publications as JSON: {"room", "identity", "participants": [{"identity", "publications": […]}]},
- * with publications as in docs/signalling.md. length is set to that of the text without its zero byte, also with VOLSFU_E_BUFFER, when nothing is
+ * with publications as in docs/signalling.md. length is set to that of the text without the zero byte, also with VOLSFU_E_BUFFER, when nothing is
  * written: a call with NULL and 0 returns only the length. length may be NULL. */
 VOLSFU_API int32_t volsfu_get_room(volsfu_session session, char *buffer, size_t capacity, size_t *length);
 
@@ -167,7 +167,7 @@ typedef uint64_t volsfu_publisher;
 /* The number of qualities of one tile that a receiver can receive. */
 enum {
   VOLSFU_ALTERNATIVES = 0, /* at most one */
-  VOLSFU_DESCRIPTIONS = 1  /* any of them: they complement each other */
+  VOLSFU_DESCRIPTIONS = 1  /* any set of qualities, which complement each other */
 };
 
 /* Flags of a publication. */
@@ -207,10 +207,10 @@ typedef struct {
   uint32_t quality_count;          /* 1 to 64 */
 } volsfu_publication;
 
-/* Publishes an object. It waits for the server. */
+/* Publishes an object. Waits for the server. */
 VOLSFU_API int32_t volsfu_publish(volsfu_session session, const volsfu_publication *publication, volsfu_publisher *publisher);
 
-/* Ends a publication. The publisher's handle is closed in any case. It waits for the server. */
+/* Ends a publication. The publisher's handle is closed in any case. Waits for the server. */
 VOLSFU_API int32_t volsfu_unpublish(volsfu_publisher publisher);
 
 /* One encoded tile at one quality. */
@@ -259,7 +259,7 @@ typedef struct {
   const char *publication;
   int32_t tile;
   int32_t quality;
-  int64_t number;      /* the number of the capture; it does not wrap around */
+  int64_t number;      /* the number of the capture, which does not wrap around */
   int64_t capture_us;  /* by the server's clock; 0 if unknown */
   int64_t first_us;    /* arrival of the first packet, by the server's clock */
   int64_t complete_us; /* arrival of the last necessary packet */
@@ -272,14 +272,14 @@ typedef struct {
  * frames are returned before the status with the reason of the end. */
 VOLSFU_API int32_t volsfu_next_frame(volsfu_session session, int32_t timeout_ms, volsfu_frame *frame);
 
-/* Releases a frame, and prepares its struct for the next one. */
+/* Releases a frame, and prepares the struct for the next frame. */
 VOLSFU_API int32_t volsfu_release_frame(volsfu_frame *frame);
 
 /* Qualities of a choice besides 0 to 63. */
 enum {
   VOLSFU_OFF = -1,  /* nothing */
   VOLSFU_AUTO = -2, /* the decision of the server, by viewpoint and bandwidth */
-  VOLSFU_SET = -3   /* those with their bit set in qualities, for VOLSFU_DESCRIPTIONS */
+  VOLSFU_SET = -3   /* the qualities whose bit is set in qualities, for VOLSFU_DESCRIPTIONS */
 };
 
 /* The tile of a choice for all tiles. */
@@ -349,7 +349,7 @@ typedef struct {
   int64_t delay_us;
   int64_t estimate;  /* the capacity of the link, or of the uplink */
   int64_t allocated; /* the rate that the server has decided to send */
-  int64_t wanted;    /* the rate that it would send without a limit of the link */
+  int64_t wanted;    /* the rate that the server would send without a limit of the link */
   double position[3];
   double orientation[4];
   double scale;
@@ -359,7 +359,7 @@ typedef struct {
 /* Waits for the next event, like volsfu_next_frame. Up to 1,024 events wait, and as many may be held. Calling it is optional. */
 VOLSFU_API int32_t volsfu_next_event(volsfu_session session, int32_t timeout_ms, volsfu_event *event);
 
-/* Releases an event, and prepares its struct for the next one. */
+/* Releases an event, and prepares the struct for the next event. */
 VOLSFU_API int32_t volsfu_release_event(volsfu_event *event);
 
 /* ---- statistics ---- */
@@ -373,12 +373,12 @@ typedef struct {
   uint64_t frames_queued;      /* waiting for volsfu_next_frame */
   uint64_t frames_taken;       /* returned by volsfu_next_frame */
   uint64_t frames_held;        /* of these, not yet released */
-  uint64_t frames_dropped;     /* the oldest waiting ones, dropped beyond the limits */
+  uint64_t frames_dropped;     /* the oldest waiting frames, dropped beyond the limits */
   uint64_t frames_undecodable; /* received partly, and incomplete at the deadline */
   uint64_t frames_missing;     /* not received at all */
   uint64_t frames_dropped_by_server;
   uint64_t packets;
-  uint64_t packets_lost;      /* missing when they were due */
+  uint64_t packets_lost;      /* missing when due */
   uint64_t packets_recovered; /* of these, received later */
   uint64_t bytes;             /* of the packets' payloads */
   uint64_t packets_ignored;   /* of sound and other codecs, which this library does not return */
@@ -387,12 +387,12 @@ typedef struct {
   uint64_t frames_written;  /* volsfu_write_frame returned VOLSFU_OK */
   uint64_t frames_paused;   /* of these, not sent because there were no receivers */
   uint64_t frames_given_up; /* of these, not sent because the uplink is too slow */
-  uint64_t frames_left_out; /* of these, not sent because they waited too long for the uplink */
+  uint64_t frames_left_out; /* of these, not sent after waiting too long for the uplink */
   int64_t uplink_estimate;  /* the capacity of the uplink; 0 until the first report of the server */
   int64_t round_trip_us;
   double uplink_loss; /* the share of packets lost over the last seconds */
 
-  uint64_t events_dropped; /* the oldest waiting ones, dropped beyond the limit */
+  uint64_t events_dropped; /* the oldest waiting events, dropped beyond the limit */
 } volsfu_totals;
 
 /* Stores the counts of a session. */

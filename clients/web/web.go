@@ -1,5 +1,5 @@
-// Package web contains the pages for browsers, the viewer and the console, as built by `make web`,
-// so that the server is a single file. It keeps no state.
+// Package web contains the pages for browsers, the viewer and the console, as built by `make web`, so that the server
+// is a single file. The package keeps no state.
 package web
 
 import (

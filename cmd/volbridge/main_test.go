@@ -24,7 +24,7 @@ func TestArgumentsOfTheOriginalPeer(t *testing.T) {
 	}
 }
 
-// TestCommandLine: what is wrong with flags is reported before anything is connected.
+// TestCommandLine checks that errors in flags are reported before anything is connected.
 func TestCommandLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                     "expected --port",

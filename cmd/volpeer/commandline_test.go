@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestCommandLine: what is wrong with flags is said before anything is connected.
+// TestCommandLine checks that errors in flags are reported before anything is connected.
 func TestCommandLine(t *testing.T) {
 	tests := []struct{ line, want string }{
 		{"publish", "expected --room and --identity"},

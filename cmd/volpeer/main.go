@@ -21,7 +21,7 @@ import (
 var version = "dev"
 
 func main() {
-	// The first signal ends the program in order, a second one at once.
+	// The first signal ends the program in order, a second signal at once.
 	ctx, restore := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore)
 	root := newRoot()
@@ -35,8 +35,8 @@ func main() {
 	}
 }
 
-// Exit statuses other than 0. Measurement scripts use them to distinguish a session without any decodable frame, which
-// may be an expected result, from a failure.
+// Exit statuses other than 0. Measurement scripts use the codes to distinguish a session without any decodable frame,
+// which may be an expected result, from a failure.
 const (
 	statusFailed  = 1
 	statusNothing = 3
@@ -73,7 +73,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// moved lists the commands that have moved to another program, by their old names.
+// moved lists the commands that have moved to another program, by the old names.
 var moved = []struct{ name, to string }{
 	{"bridge", "volbridge"}, {"direct", "vollab direct"}, {"compare", "vollab compare"}, {"codec", "vollab codec"},
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMovedCommands: whoever uses a command that is in another program now is told which one.
+// TestMovedCommands checks that the error for a command that has moved names the present program.
 func TestMovedCommands(t *testing.T) {
 	for line, want := range map[string]string{
 		"bridge --port :8000 -sfu host:8094": "the command volpeer bridge is now volbridge",

@@ -18,7 +18,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// pixels are the points of a cloud by the pixel of the camera that sees them.
+// pixels returns the points of a cloud by the pixel of the camera that sees them.
 func pixels(t *testing.T, camera *depth.Camera, cloud *pointcloud.Cloud) map[[2]int]int {
 	t.Helper()
 	at := make(map[[2]int]int)
@@ -36,7 +36,7 @@ func pixels(t *testing.T, camera *depth.Camera, cloud *pointcloud.Cloud) map[[2]
 	return at
 }
 
-// watchFor watches until so many frames have been shown, and returns them.
+// watchFor watches until the given number of frames have been shown, and returns them.
 func (s *onstage) watchFor(frames int) []pointcloud.Cloud {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -71,9 +71,9 @@ func (s *onstage) watchFor(frames int) []pointcloud.Cloud {
 	return clouds
 }
 
-// TestRealSenseArrives records a person with a RealSense camera in software, publishes the recording, and holds what a
-// watcher shows against the points that librealsense makes of the recording by itself: depth aligned to colour, and
-// projected. Of each frame's 65,000 points 6,000 are sent, at random, so that a busy machine keeps up.
+// TestRealSenseArrives records a person with a RealSense camera in software, publishes the recording, and compares the
+// frames of a watcher with the points that librealsense alone computes from the recording: depth aligned to colour, and
+// projected. 6,000 of each frame's 65,000 points are sent, at random, so that a busy machine keeps up.
 func TestRealSenseArrives(t *testing.T) {
 	library := rstest.Library(t)
 	scene := rstest.Person(t, 3)
@@ -120,8 +120,8 @@ func TestRealSenseArrives(t *testing.T) {
 	}
 }
 
-// compare tells how far points of a cloud are from those of another in the same pixels, and whether there are such, of
-// the same colours.
+// compare returns the largest distance between points of two clouds in the same pixels, and whether there are such
+// points, with the same colours.
 func compare(cloud, other *pointcloud.Cloud, at, places map[[2]int]int) (farthest float64, ok bool) {
 	for pixel, i := range at {
 		j, found := places[pixel]
@@ -135,7 +135,7 @@ func compare(cloud, other *pointcloud.Cloud, at, places map[[2]int]int) (farthes
 	return farthest, true
 }
 
-// TestRealSenseFlags has what is asked for of cameras that are not there.
+// TestRealSenseFlags requests settings of cameras that are not connected.
 func TestRealSenseFlags(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "librealsense2.so")
 	empty := rstest.Fake{Version: 25901}.Build(t)

@@ -24,13 +24,13 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// onstage is a server on this host with somebody who publishes.
+// onstage is a server on this host with one publisher.
 type onstage struct {
 	t   *testing.T
 	url string
 }
 
-// perform has somebody publish what the line of flags says, until the test ends.
+// perform publishes according to a line of flags, until the test ends.
 func perform(t *testing.T, line string) *onstage {
 	t.Helper()
 	conference, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
@@ -63,10 +63,10 @@ func (s *onstage) command(ctx context.Context, line string, out io.Writer) error
 	return root.ExecuteContext(ctx)
 }
 
-// longestWatch is how long anybody waits for what is to be seen.
+// longestWatch is the time limit for watching.
 const longestWatch = 60 * time.Second
 
-// watch has somebody watch until what was shown is enough, each frame being looked at once.
+// watch watches until enough returns true for a shown frame. It is called once per frame.
 func (s *onstage) watch(line string, enough func(*pointcloud.Cloud) bool) summary.Summary {
 	s.t.Helper()
 	dir := s.t.TempDir()
@@ -121,7 +121,7 @@ func (s *onstage) load(name string) *pointcloud.Cloud {
 	return &cloud
 }
 
-// still is a folder with one frame of so many points. Colours say which point it is.
+// still returns a folder with one frame of the given number of points. Colours encode the point.
 func still(t *testing.T, points int) string {
 	t.Helper()
 	var cloud pointcloud.Cloud
@@ -141,7 +141,7 @@ func still(t *testing.T, points int) string {
 	return dir
 }
 
-// seen are the numbers of the points in a frame, none of which may be there twice.
+// seen returns the numbers of the points in a frame, which must not repeat.
 func seen(t *testing.T, c *pointcloud.Cloud) map[int]bool {
 	t.Helper()
 	set := make(map[int]bool)
@@ -155,14 +155,14 @@ func seen(t *testing.T, c *pointcloud.Cloud) map[int]bool {
 	return set
 }
 
-// TestDescriptionsMerge: who takes some of the descriptions sees their points as one cloud, and all of them are the
-// capture. A frame is shown in time, if need be without a description that is late, hence they watch until they have
-// seen one with all that they take.
+// TestDescriptionsMerge checks that a receiver of some descriptions sees their points as one cloud, and that all
+// descriptions together are the capture. A frame is shown on time, possibly without a late description, so receivers
+// watch until a frame has all requested descriptions.
 func TestDescriptionsMerge(t *testing.T) {
 	const points = 1000
 	s := perform(t, "--source ply:"+still(t, points)+" --fps 10 --tiles 2 --mode descriptions --split 60,25,15:11 "+
 		"--codec raw")
-	// Of each of the two tiles a share is rounded, at both ends of it.
+	// The share of each of the two tiles is rounded at both ends.
 	const tolerance = 4
 	whole := make(map[string]map[int]bool)
 	for quality, share := range map[string]float64{"auto": 1, "0,2": 0.75, "part2": 0.25} {
@@ -184,9 +184,9 @@ func TestDescriptionsMerge(t *testing.T) {
 	}
 }
 
-// TestEmptyTilesStallNothing: of the 15 sets of four cameras those with opposite cameras see nothing, and the figure is
-// shown all the same.
-func TestEmptyTilesStallNothing(t *testing.T) {
+// TestEmptyTilesAreShown checks that frames with empty tiles are complete: of the 15 sets of four cameras, sets with
+// opposite cameras have no points.
+func TestEmptyTilesAreShown(t *testing.T) {
 	const points = 600
 	s := perform(t, fmt.Sprintf("--source synthetic --fps 10 --points %d --tiling cameras --qualities high --codec raw",
 		points))
@@ -207,7 +207,7 @@ func TestEmptyTilesStallNothing(t *testing.T) {
 	}
 }
 
-// TestCutting: what is wrong with the flags that cut an object into tiles and qualities.
+// TestCutting checks the errors of the flags that cut an object into tiles and qualities.
 func TestCutting(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"--tiling mood", `unknown tiling "mood", expected direction, cameras`},

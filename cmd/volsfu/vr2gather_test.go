@@ -61,8 +61,8 @@ func TestVR2GatherPorts(t *testing.T) {
 	}
 }
 
-// TestVR2GatherTakesTheFirstFreePort begins with a port that somebody has.
-func TestVR2GatherTakesTheFirstFreePort(t *testing.T) {
+// TestVR2GatherUsesTheFirstFreePort starts with a port that is in use.
+func TestVR2GatherUsesTheFirstFreePort(t *testing.T) {
 	taken, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)

@@ -174,8 +174,8 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestStopLetsFinish: requests in progress when the server stops are answered.
-func TestStopLetsFinish(t *testing.T) {
+// TestStopWaitsForRequests checks that requests in progress are answered when the server stops.
+func TestStopWaitsForRequests(t *testing.T) {
 	started, finish := make(chan struct{}), make(chan struct{})
 	s, err := Start("127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(started)

@@ -65,7 +65,7 @@ const (
 //go:embed openapi.yaml
 var description []byte
 
-// API is the operators' API: the state of rooms, and actions on them. It implements http.Handler for paths below
+// API is the operators' API: the state of rooms, and actions on them. An API implements http.Handler for paths below
 // APIPath; docs/operations.md and openapi.yaml describe it.
 type API struct {
 	gate  Gate
@@ -78,7 +78,7 @@ type API struct {
 // Log is the log of an API.
 type Log interface {
 	Info(message string, fields ...zap.Field)
-	// Refused logs the refusal of a request from a remote address. It limits the lines per address.
+	// Refused logs the refusal of a request from a remote address. Refused limits the lines per address.
 	Refused(now time.Time, remote, what string, fields ...zap.Field)
 }
 

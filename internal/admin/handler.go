@@ -13,8 +13,8 @@ import (
 
 // Readiness reports whether the process accepts new clients.
 type Readiness interface {
-	// NotReady returns the reasons against readiness, such as "starting" or "draining"; none means ready. It may be
-	// called by several goroutines at once.
+	// NotReady returns the reasons against readiness, such as "starting" or "draining"; none means ready. NotReady may
+	// be called by several goroutines at once.
 	NotReady() []string
 }
 
@@ -30,7 +30,7 @@ type Endpoints struct {
 	Metrics prometheus.Gatherer
 	// API serves the paths below APIPath.
 	API http.Handler
-	// CommandLine is the content of /debug/pprof/cmdline. It must not contain secrets.
+	// CommandLine is the content of /debug/pprof/cmdline. CommandLine must not contain secrets.
 	CommandLine []string
 	// AllowedHosts are names under which browsers may open the listener, as in Config.
 	AllowedHosts []string
@@ -38,8 +38,8 @@ type Endpoints struct {
 	Checks []Readiness
 }
 
-// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API. It refuses requests from pages of other
-// servers.
+// Handler serves /metrics, /healthz, /readyz, /debug/pprof/, and the API. The handler refuses requests from pages of
+// other servers.
 func Handler(e Endpoints) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.Metrics, promhttp.HandlerOpts{

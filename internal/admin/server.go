@@ -62,7 +62,7 @@ func (s *Server) Address() net.Addr { return s.listener.Addr() }
 // Ended is closed when the server has stopped, by Stop or by a failure that Stop returns.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop accepts no new requests, waits for current ones until the context ends, and then closes their connections. It
+// Stop accepts no new requests, waits for current ones until the context ends, and then closes their connections. Stop
 // returns when no request is served any more. Further calls only wait.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)

@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Allocator computes decisions from scenes. It keeps only memory between calls, so any number of receivers may share
-// one. It belongs to the goroutine that calls it.
+// Allocator computes decisions from scenes. An Allocator keeps only memory between calls, so any number of receivers
+// may share one. An Allocator belongs to the goroutine that calls it.
 type Allocator struct {
 	cfg Config
 	solver
@@ -55,8 +55,8 @@ func (a *Allocator) Allocate(scene *Scene) Result {
 	return a.result(scene)
 }
 
-// keepOne picks the cheapest option of one item if nothing fits the budget, and returns that item, else -1. It prefers
-// the receiver's choices, and among equals the item whose option has the largest gain.
+// keepOne picks the cheapest option of one item if nothing fits the budget, and returns that item, else -1. keepOne
+// prefers the receiver's choices, and among equals the item whose option has the largest gain.
 //
 // A path without packets has no feedback, and its estimate would never rise. The pacer skips the frames that exceed the
 // estimate.
@@ -188,7 +188,7 @@ func (a *Allocator) settle(items []int32, budget float64) {
 	}
 }
 
-// result collects the picked options. It allocates memory only if the scene is larger than all before.
+// result collects the picked options. result allocates memory only if the scene is larger than all before.
 func (a *Allocator) result(scene *Scene) Result {
 	if cap(a.decided) < len(a.items) {
 		a.decided = make([]Decision, len(a.items))

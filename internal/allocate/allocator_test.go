@@ -65,7 +65,7 @@ func TestChoicesComeFirst(t *testing.T) {
 	}
 }
 
-func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
+func TestOneTileIsSentIfNothingFits(t *testing.T) {
 	eye := eyeAt(0, 0, 0, 0)
 	off := Fixed(volumetric.QualityOff)
 	for _, c := range []struct {
@@ -103,9 +103,9 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 	}
 }
 
-// TestTheTileThatGoesOnRises: the tile that is sent although nothing fits is raised when there is a budget again, and
-// its rate is reported meanwhile.
-func TestTheTileThatGoesOnRises(t *testing.T) {
+// TestTheLastTileRises checks that the tile that is sent although nothing fits is raised when there is a budget again,
+// and that its rate is reported meanwhile.
+func TestTheLastTileRises(t *testing.T) {
 	a := newAllocator(t, nil)
 	scene := Scene{Objects: []Object{ahead(2, 3, 4e6)}}
 	for _, c := range []struct {
@@ -180,7 +180,7 @@ func TestUnseenTiles(t *testing.T) {
 	}
 }
 
-func TestTileThatComesIntoViewIsSentBefore(t *testing.T) {
+func TestTilesNearTheViewAreSent(t *testing.T) {
 	eye := eyeAt(0, 0, 0, 0)
 	scene := Scene{Viewpoint: &eye, Objects: []Object{ahead(1, 3, 4e6), ahead(1, 3, 4e6)}}
 	for _, c := range []struct {

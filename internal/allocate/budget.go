@@ -20,7 +20,7 @@ type BudgetInput struct {
 	QueueDelay time.Duration
 }
 
-// Budget computes the media budget of a receiver from its estimate. It belongs to the goroutine that steps it.
+// Budget computes the media budget of a receiver from its estimate. A Budget belongs to the goroutine that steps it.
 //
 // The budget is the estimate less audio, less headroom, divided by the overhead factor. Queues and dropped frames
 // reduce it for a moment. Falls apply at once. A rise is used except for a reserve, which is as large as the falls of
@@ -61,7 +61,7 @@ func NewBudget(cfg BudgetConfig) (*Budget, error) {
 	return &Budget{cfg: cfg}, nil
 }
 
-// Step returns the media budget, in bit/s of RTP payload, for an estimate in bit/s on the wire. It is called several
+// Step returns the media budget, in bit/s of RTP payload, for an estimate in bit/s on the wire. Step is called several
 // times per second, when the estimate or the input has changed. A step at an earlier time than the last one counts as
 // simultaneous with the last one.
 func (b *Budget) Step(now time.Time, estimate volumetric.Bitrate, in BudgetInput) volumetric.Bitrate {

@@ -41,8 +41,8 @@ func Strategies() []string {
 // Config is the configuration of the allocation.
 type Config struct {
 	Strategy string `yaml:"strategy" help:"strategy: volsfu, uniform, greedy, hybrid, weighted_hybrid or front"`
-	// SwitchCost is the cost of a change of quality, as a share of its gain, 0 to 0.25. It keeps the allocation stable
-	// while viewpoints rest. At the edge of the view the cost is three times as high.
+	// SwitchCost is the cost of a change of quality, as a share of its gain, 0 to 0.25. SwitchCost keeps the allocation
+	// stable while viewpoints rest. At the edge of the view the cost is three times as high.
 	SwitchCost float64 `yaml:"-"`
 	// Reserve is the share of the budget that an upgrade must leave, 0 to 0.2.
 	Reserve float64 `yaml:"-"`

@@ -20,8 +20,8 @@ const (
 	minInterval = 4 * time.Millisecond
 )
 
-// Predictor predicts the viewpoint of one receiver. The zero value is ready for use. It belongs to the goroutine that
-// calls it.
+// Predictor predicts the viewpoint of one receiver. The zero value is ready for use. A Predictor belongs to the
+// goroutine that calls it.
 //
 // Position and orientation continue with their smoothed velocities v, with decreasing effect: after a time t without
 // reports they have moved by v·t·(1-t/T)² with T = 1 s. That is 81 % of the distance after 100 ms, never more than 148

@@ -19,7 +19,7 @@ func moving(seconds float64) Viewpoint {
 	return v
 }
 
-func TestPredictorGoesOn(t *testing.T) {
+func TestPredictorExtrapolates(t *testing.T) {
 	var p Predictor
 	if _, known := p.Predict(epoch); known {
 		t.Error("a viewpoint without reports")

@@ -67,8 +67,8 @@ const (
 	ReasonAuto Reason = iota
 	// ReasonChoice: the receiver chose these qualities and gets them.
 	ReasonChoice
-	// ReasonBudget: the budget does not suffice for the receiver's choice, or for any level of a visible tile. It is
-	// also the reason of the tile that is sent although nothing fits.
+	// ReasonBudget: the budget does not suffice for the receiver's choice, or for any level of a visible tile.
+	// ReasonBudget is also the reason of the tile that is sent although nothing fits.
 	ReasonBudget
 	// ReasonUnseen: the receiver cannot see the tile. The tile is off because others need the budget, or limited by
 	// ViewConfig.Unseen.

@@ -10,7 +10,7 @@ const mostNodes = 1 << 12
 
 // search is a branch-and-bound search for a better solution than that of the hulls.
 //
-// Let λ be the slope at which the budget cuts the hulls. The net value of an option is value - λ·rate; its regret is
+// Let λ be the slope at which the budget cuts the hulls. The net value of an option is value - λ·rate; the regret is
 // the difference to the largest net value of its tile. For every solution, bound - value = sum of regrets + λ·(unused
 // rate), which is to be minimised. An option whose regret exceeds the gap of the known solution is in no better
 // solution. Most tiles then have a single option left and are settled.

@@ -62,18 +62,18 @@ type Object struct {
 
 // Scene is everything that can be sent to one receiver.
 type Scene struct {
-	// Budget is the media budget. It must be measured in the same way as the levels' rates.
+	// Budget is the media budget. Budget must be measured in the same way as the levels' rates.
 	Budget volumetric.Bitrate
 	// Viewpoint is nil if the receiver has reported none: then all tiles of the same priority have the same value.
 	Viewpoint *Viewpoint
 	Objects   []Object
 }
 
-// Result is an allocation for one receiver. Its memory belongs to the allocator and is valid until the next call.
+// Result is an allocation for one receiver. The memory belongs to the allocator and is valid until the next call.
 type Result struct {
 	// Tiles are the decisions by object and tile.
 	Tiles [][]Decision
-	// Rate is the sum of the decisions' rates. It exceeds the budget only if one tile is sent although nothing fits.
+	// Rate is the sum of the decisions' rates. Rate exceeds the budget only if one tile is sent although nothing fits.
 	Rate volumetric.Bitrate
 	// Wanted is the rate with an unlimited budget, for any viewpoint: the receiver may turn at any time and then needs
 	// the budget.

@@ -80,8 +80,8 @@ func (s *solver) solve(items []int32, budget float64) {
 }
 
 // climb makes the steps that fit, steepest first, and uses the rest of the budget. With forced, that step's item starts
-// at the step's option. It returns the value, the bound and the index of the first step that did not fit; the last two
-// are meaningful only without forced.
+// at the step's option. climb returns the value, the bound and the index of the first step that did not fit; the last
+// two are meaningful only without forced.
 func (s *solver) climb(items []int32, budget float64, forced *step) (value, bound float64, cut int) {
 	for _, i := range items {
 		it := &s.items[i]
@@ -108,7 +108,7 @@ func (s *solver) climb(items []int32, budget float64, forced *step) (value, boun
 }
 
 // force tries the first steps that did not fit: each in place of as many less steep steps before it as necessary. This
-// serves tiles that are larger than the others. It returns the best value.
+// serves tiles that are larger than the others. force returns the best value.
 func (s *solver) force(items []int32, budget, value float64, cut int) float64 {
 	s.keep(items)
 	tries := mostForced

@@ -145,7 +145,7 @@ func TestNoisyEstimateDoesNotFlipQualities(t *testing.T) {
 	}
 }
 
-func TestFallIsObeyedAtOnce(t *testing.T) {
+func TestAFallOfTheBudgetTakesEffectAtOnce(t *testing.T) {
 	a := newAllocator(t, nil)
 	scene := meeting(3, 9, 5)
 	r := rand.New(rand.NewPCG(5, 6))

@@ -6,7 +6,7 @@ import (
 
 const (
 	// unseenWeight is the value of a tile that cannot be seen, as a share of the view: a fifth of a fingernail at arm's
-	// length. It only decides which tile gets bits that no visible tile can use.
+	// length. unseenWeight only decides which tile gets bits that no visible tile can use.
 	unseenWeight = 1e-5
 	// unknownWeight is the sum of the values of an object's tiles if their boxes are unknown. A person two metres away
 	// covers a tenth of a headset's view.

@@ -2,7 +2,7 @@ package allocate
 
 // VisibleQuality returns the visible quality of a scene: the sum over tiles of the share of the view that the tile's
 // box covers, inside the frustum, times the points sent relative to the points at full quality. Occlusion is ignored,
-// and tiles without a box count as 0. The measure compares allocations of one scene; its absolute value depends on how
+// and tiles without a box count as 0. The measure compares allocations of one scene; the absolute value depends on how
 // many boxes overlap.
 //
 // The viewpoint is usually the real one of the receiver, not the predicted one of the scene. The decisions are those of

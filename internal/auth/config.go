@@ -21,7 +21,7 @@ func DefaultConfig() Config {
 // maxLeeway bounds the leeway, which prolongs every token: a larger difference is a broken clock.
 const maxLeeway = 5 * time.Minute
 
-// Validate reports the first invalid setting. It does not read the key file.
+// Validate reports the first invalid setting. Validate does not read the key file.
 func (c Config) Validate() error {
 	if c.Leeway < 0 || c.Leeway > maxLeeway {
 		return fmt.Errorf("%w: leeway is %v, expected 0 to %v", ErrConfig, c.Leeway, maxLeeway)

@@ -13,7 +13,7 @@ var (
 	ErrConfig = errors.New("invalid auth configuration")
 )
 
-// Errors of tokens. Their texts never contain a part of the token.
+// Errors of tokens. The texts never contain a part of the token.
 var (
 	// ErrNoToken: the request carries no token.
 	ErrNoToken = errors.New("no token")

@@ -1,5 +1,5 @@
 // Package config joins the configuration structs of the packages that they configure, and fills them from a YAML file,
-// environment variables and flags. It owns only the settings of the process itself (Server and Log).
+// environment variables and flags. The package owns only the settings of the process itself (Server and Log).
 //
 // A Loader works on any struct. Every field has a tag yaml with its key, a tag help with one line of explanation,
 // optionally a tag flag with the name of its flag instead of the derived one, and optionally secret:"true" to hide its

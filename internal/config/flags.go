@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagValue is the value of one key on the command line. It implements pflag.Value.
+// flagValue is the value of one key on the command line. flagValue implements pflag.Value.
 type flagValue struct {
 	key *key
 	// texts are the arguments of the flag, in order; empty if the flag was not used.

@@ -22,8 +22,8 @@ type Loader struct {
 	file string
 }
 
-// NewLoader returns a loader for the struct that target points to, which has the defaults. It panics if the struct
-// cannot be a configuration or two keys have the same flag.
+// NewLoader returns a loader for the struct that target points to, which has the defaults. NewLoader panics if the
+// struct cannot be a configuration or two keys have the same flag.
 func NewLoader(target any) *Loader {
 	value := reflect.ValueOf(target)
 	if value.Kind() != reflect.Pointer || value.Elem().Kind() != reflect.Struct {

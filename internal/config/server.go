@@ -32,7 +32,7 @@ func DefaultServer() Server {
 // maxDrainTime is a day: a longer conference is not expected to end.
 const maxDrainTime = 24 * time.Hour
 
-// Validate reports the first invalid key. It does not read the files.
+// Validate reports the first invalid key. Validate does not read the files.
 func (s Server) Validate() error {
 	if _, port, err := net.SplitHostPort(s.Listen); err != nil || port == "" {
 		return fmt.Errorf("%w: listen is %q, expected HOST:PORT or :PORT", ErrValue, s.Listen)

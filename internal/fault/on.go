@@ -105,5 +105,5 @@ var calls = sync.OnceValue(func() chan<- call {
 	return queue
 })
 
-// Later calls a function after the delay, in the order of the calls. It waits if too many functions are pending.
+// Later calls a function after the delay, in the order of the calls. Later waits if too many functions are pending.
 func Later(f func()) { calls() <- call{time.Now().Add(delay), f} }

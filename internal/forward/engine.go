@@ -19,7 +19,7 @@ type Peer interface {
 }
 
 // Engine is the data plane of one server: the tracks, the publishers' connections that fill the tracks, and the
-// receivers. Its methods are safe for any goroutine.
+// receivers. The methods are safe for any goroutine.
 type Engine struct {
 	cfg       Config
 	paced     bool

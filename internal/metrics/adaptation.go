@@ -30,7 +30,7 @@ var adaptationFamilies = []family{
 }
 
 var (
-	// A room of 20 objects with 15 tiles each takes a millisecond, a small one some microseconds.
+	// A room of 20 objects with 15 tiles each takes a millisecond, a small room some microseconds.
 	allocationBounds = prometheus.ExponentialBuckets(10e-6, 2.5, 10)
 	// 1 Mbit/s to 1 Gbit/s, in bytes, in three steps per decade.
 	budgetBounds = prometheus.ExponentialBucketsRange(1e6/8, 1e9/8, 10)
@@ -70,7 +70,7 @@ func (m *Metrics) TracksPaused(difference int) { m.adaptation.paused.Add(float64
 // Suppressed counts bits that publishers did not send.
 func (m *Metrics) Suppressed(bits float64) { m.adaptation.suppressed.Add(bits / 8) }
 
-// Allocated counts an allocation of all qualities of one receiver, with its duration and its budget.
+// Allocated counts an allocation of all qualities of one receiver, with the duration and the budget.
 func (m *Metrics) Allocated(took time.Duration, budget volumetric.Bitrate) {
 	m.adaptation.allocations.Observe(took.Seconds())
 	m.adaptation.budgets.Observe(float64(budget) / 8)

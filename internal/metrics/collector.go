@@ -144,7 +144,7 @@ func (e emitter) nacks(received NACKsReceived, sent NACKsSent) {
 	e.count(nackPackets, sent.Limited, out, "limited")
 }
 
-// quantiles are those of the distributions over receivers.
+// quantiles are the quantiles of the distributions over receivers.
 var quantiles = []float64{0, 0.1, 0.5, 0.9, 1}
 
 // receivers writes the distributions over receivers, each as a summary of the current values; the count is the number
@@ -180,7 +180,7 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[max(int(math.Ceil(q*float64(len(sorted))))-1, 0)]
 }
 
-// histogram writes cumulative buckets. A zero Histogram is written as an empty one.
+// histogram writes cumulative buckets. A zero Histogram is written as an empty histogram.
 func (e emitter) histogram(name string, h Histogram, labels ...string) {
 	desc := e.descs[name]
 	if len(h.Bounds)+len(h.Counts) > 0 && len(h.Counts) != len(h.Bounds)+1 {

@@ -49,7 +49,7 @@ var countedFamilies = []family{
 }
 
 // Reading is a value read at each scrape: of one of the metrics above, for one value of the metric's label, which is
-// empty if the metric has none.
+// empty if the metric has no label.
 type Reading struct {
 	Name, Label string
 	Value       func() float64
@@ -61,7 +61,7 @@ func Counted(name, label string, count func() uint64) Reading {
 }
 
 // Register adds readings to the metrics. Metrics whose name ends with _total are counters, the others gauges. Register
-// panics if a name is none of those above.
+// panics if a name is not in the list above.
 func Register(registry *prometheus.Registry, readings ...Reading) error {
 	for _, r := range readings {
 		f := familyOf(r.Name)

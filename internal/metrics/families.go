@@ -52,7 +52,7 @@ const (
 	sendErrors         = "volsfu_send_errors_total"
 )
 
-// family is one metric with all its label values.
+// family is one metric with all label values.
 type family struct {
 	name, help string
 	labels     []string
@@ -119,7 +119,7 @@ var families = slices.Concat([]family{
 	{sendErrors, "Datagrams that the kernel refused to send.", nil},
 }, adaptationFamilies, countedFamilies)
 
-// Names returns the names of all metrics of volsfu, without those of the Go runtime and of the process.
+// Names returns the names of all metrics of volsfu, without the metrics of the Go runtime and of the process.
 func Names() []string {
 	names := make([]string, 0, len(families))
 	for _, f := range families {
@@ -128,7 +128,7 @@ func Names() []string {
 	return names
 }
 
-// familyOf returns a metric by its name. An unknown name is a programming error.
+// familyOf returns a metric by name. An unknown name is a programming error.
 func familyOf(name string) family {
 	for _, f := range families {
 		if f.name == name {

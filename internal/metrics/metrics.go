@@ -23,7 +23,7 @@ const other = "other"
 // join that exceeds the default connect timeout of 30 s fails.
 var joinBounds = []float64{0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30}
 
-// Metrics counts events of the control plane. Its methods are safe for concurrent use.
+// Metrics counts events of the control plane. The methods are safe for concurrent use.
 type Metrics struct {
 	rooms        prometheus.Gauge
 	participants prometheus.Gauge
@@ -34,7 +34,7 @@ type Metrics struct {
 	adaptation   adaptation
 }
 
-// New returns the metrics of the control plane and registers them, together with those of the Go runtime, of the
+// New returns and registers the metrics of the control plane, together with the metrics of the Go runtime, of the
 // process, and of the build.
 func New(registerer prometheus.Registerer, version string) (*Metrics, error) {
 	messages := newCounterVec(signallingMessages)
@@ -71,7 +71,7 @@ func (m *Metrics) Rooms(n int) { m.rooms.Set(float64(n)) }
 // Participants sets the number of participants.
 func (m *Metrics) Participants(n int) { m.participants.Set(float64(n)) }
 
-// ParticipantConnected counts a participant with a connected peer connection, with the time since its websocket was
+// ParticipantConnected counts a participant with a connected peer connection, with the time since the websocket was
 // opened.
 func (m *Metrics) ParticipantConnected(after time.Duration) { m.join.Observe(after.Seconds()) }
 
@@ -87,8 +87,8 @@ func (m *Metrics) SignallingMessage(direction string, t signal.Type) {
 // SignallingError counts an error message to a client.
 func (m *Metrics) SignallingError(code signal.Code) { m.errors.inc(code) }
 
-// bounded has a counter per known value of one label, and one for all others. It is read-only after creation, and all
-// its series exist from the start, so that a rate over the first event is correct.
+// bounded has a counter per known value of one label, and a counter for all others. bounded is read-only after
+// creation, and all series exist from the start, so that a rate over the first event is correct.
 type bounded[V ~string] struct {
 	known map[V]prometheus.Counter
 	other prometheus.Counter

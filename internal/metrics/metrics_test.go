@@ -245,8 +245,8 @@ func expected(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestHoldOfPacersOnly: without pacing the histogram is absent, not empty.
-func TestHoldOfPacersOnly(t *testing.T) {
+// TestHoldHistogramNeedsPacing checks that without pacing the histogram is absent, not empty.
+func TestHoldHistogramNeedsPacing(t *testing.T) {
 	for paced, want := range map[bool]int{false: 0, true: 1} {
 		registry, _ := newRegistry(t, plane{Snapshot{Paced: paced}})
 		if n, err := testutil.GatherAndCount(registry, pacerHold); err != nil || n != want {

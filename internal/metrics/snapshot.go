@@ -4,7 +4,8 @@ import "time"
 
 // DataPlane provides the data of the data plane at each scrape.
 type DataPlane interface {
-	// Snapshot returns the current values. It may be called by several goroutines at once. Counters never decrease.
+	// Snapshot returns the current values. Snapshot may be called by several goroutines at once. Counters never
+	// decrease.
 	Snapshot() Snapshot
 }
 
@@ -28,7 +29,7 @@ type Snapshot struct {
 	PacerHold Histogram
 	Paced     bool
 	// FrameHold, FrameReception and FrameDistribution are the times from the arrival of a traced frame's first packet
-	// to its departure, to the arrival of the last packet, and to the departure of the last packet.
+	// to the departure of that packet, to the arrival of the last packet, and to the departure of the last packet.
 	FrameHold, FrameReception, FrameDistribution Histogram
 	// NACKsReceived come from receivers, NACKsSent go to publishers.
 	NACKsReceived NACKsReceived
@@ -39,10 +40,10 @@ type Snapshot struct {
 	// Receivers are the paths of the receivers that report packet arrivals, in any order.
 	Receivers []ReceiverPath
 	Probes    Probes
-	// Overuses counts reductions of an estimate because the queue on the path grew, FeedbackSilences those because of
-	// missing reports.
+	// Overuses counts reductions of an estimate because the queue on the path grew, FeedbackSilences reductions because
+	// of missing reports.
 	Overuses, FeedbackSilences uint64
-	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesRequested those to publishers.
+	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesRequested PLI and FIR to publishers.
 	KeyFramesAsked     uint64
 	KeyFramesRequested uint64
 	PacketsDropped     PacketDrops
@@ -62,7 +63,7 @@ type Sockets struct {
 	SendErrors uint64
 }
 
-// Transfers counts datagrams and the system calls that transferred them.
+// Transfers counts datagrams and the system calls of the transfers.
 type Transfers struct {
 	Datagrams, Calls uint64
 }
@@ -71,9 +72,9 @@ type Transfers struct {
 type SlotCounts struct {
 	// Idle slots have no assignment, or are off.
 	Idle int
-	// Waiting slots wait for the first frame of their track.
+	// Waiting slots wait for the first frame of a track.
 	Waiting int
-	// Active slots forward their track.
+	// Active slots forward a track.
 	Active int
 }
 
@@ -82,16 +83,16 @@ type Traffic struct {
 	Media, Retransmission, Parity, Probe, Audio Count
 }
 
-// Count counts packets and the bytes of their RTP payload.
+// Count counts packets and the bytes of the RTP payload.
 type Count struct {
 	Packets, Bytes uint64
 }
 
 // FrameDrops counts video frames not sent in full to a receiver, by reason.
 type FrameDrops struct {
-	// Late frames exceeded the latency limit before their first packet was sent.
+	// Late frames exceeded the latency limit before the first packet was sent.
 	Late uint64
-	// Overrun frames left the track's cache before the receiver's writer read them.
+	// Overrun frames left the track's cache before the receiver's writer had read the frame.
 	Overrun uint64
 	// Budget frames were queued for longer than the receiver's latency budget.
 	Budget uint64
@@ -99,7 +100,7 @@ type FrameDrops struct {
 	Expired uint64
 	// Incomplete frames lack packets that did not arrive from the publisher.
 	Incomplete uint64
-	// Blocked frames found the host's send buffer full, or their receiver had stopped answering connectivity checks.
+	// Blocked frames found the host's send buffer full, or the receiver had stopped answering connectivity checks.
 	Blocked uint64
 }
 
@@ -108,7 +109,7 @@ type NACKsReceived struct {
 	Messages uint64
 	// Answered packets were retransmitted.
 	Answered uint64
-	// Owed packets have not arrived from the publisher, but have been requested; they are sent when they arrive.
+	// Owed packets have not arrived from the publisher, but have been requested; such packets are sent on arrival.
 	Owed uint64
 	// Unknown numbers belong to no packet.
 	Unknown uint64
@@ -129,16 +130,16 @@ type NACKsSent struct {
 	Recovered, Delayed uint64
 	// Lost packets did not arrive in time.
 	Lost uint64
-	// Limited packets were not requested in time, because one publisher missed more packets than it sent.
+	// Limited packets were not requested in time, because one publisher missed more packets than the publisher sent.
 	Limited uint64
 }
 
 // TransportFeedback counts reports of arrivals.
 type TransportFeedback struct {
-	// Received reports come from receivers, Sent ones go to publishers.
+	// Received reports come from receivers, Sent reports go to publishers.
 	Received, Sent uint64
-	// PacketsReceived and PacketsLost count packets to receivers by the reported outcome. A packet received after it
-	// was reported lost counts as both.
+	// PacketsReceived and PacketsLost count packets to receivers by the reported outcome. A packet received after a
+	// report of its loss counts as both.
 	PacketsReceived, PacketsLost uint64
 }
 
@@ -154,7 +155,7 @@ type ReceiverPath struct {
 
 // Probes counts probes.
 type Probes struct {
-	// Sent counts all probes, Measured those whose arrival rate was measured.
+	// Sent counts all probes, Measured the probes whose arrival rate was measured.
 	Sent, Measured uint64
 }
 
@@ -164,9 +165,9 @@ type PacketDrops struct {
 	MalformedRTP, MalformedRTCP, MalformedPayload uint64
 	// UnknownSSRC packets belong to no published track.
 	UnknownSSRC uint64
-	// Duplicate packets were received before, Late ones are too old to know.
+	// Duplicate packets were received before, Late packets are too old to know.
 	Duplicate, Late uint64
-	// Feedback are reports of arrivals that arrived faster than they were read.
+	// Feedback are reports of arrivals that arrived faster than the reader read.
 	Feedback uint64
 }
 

@@ -1,26 +1,27 @@
 // Package panics confines a panic in a goroutine that serves one client to that client: a Guard counts and reports the
-// panic and ends the client, and the process continues for the others. A room counts as a client here: its goroutine
-// serves only its participants, and all of them are ended.
+// panic and ends the client, and the process continues for the others. A room counts as a client here: the goroutine of
+// the room serves only the room's participants, and all participants are ended.
 //
 // A goroutine may be guarded only if it meets all of these conditions. The guard cannot check them.
 //
 //   - Only its client depends on the goroutine. Goroutines shared by many clients (readers of sockets, writers) are not
-//     guarded: their shared state may be inconsistent after a panic, and the server cannot continue without them. If a
-//     client's goroutine does some of their work, that work defers Shared.
+//     guarded: the shared state may be inconsistent after a panic, and the server cannot continue without these
+//     goroutines. If a client's goroutine does some of this work, that work defers Shared.
 //   - Its state belongs to its client only, or is changed under a mutex that is released by defer and in one step, so
 //     that others find either the old state or the new one.
 //   - The client can be ended from outside without the goroutine.
 //
-// State that the goroutine shares with a reader of sockets counts as shared, too, even if it belongs to one client: the
-// reader must not continue with an inconsistent state. Such state has a flag while it is being changed, and is not used
-// if the change has not ended (forward.Ingress).
+// State that the goroutine shares with a reader of sockets counts as shared, too, even if the state belongs to one
+// client: the reader must not continue with an inconsistent state. Such state has a flag while it is being changed, and
+// is not used if the change has not ended (forward.Ingress).
 //
 // If Recover cannot end a client, the process ends, as without a guard: probably a mutex is held and never released,
 // and every goroutine that waits for that mutex would wait for ever.
 //
-// Calls made by a goroutine of a library are guarded by Try: the client ends, and the library gets an error if its
-// interface has one. No guard helps against panics in the library itself: its input is validated before. A guard does
-// not help either against errors that Go does not recover (concurrent access to a map, an exhausted stack or memory).
+// Calls made by a goroutine of a library are guarded by Try: the client ends, and the library gets an error if the
+// interface has one. No guard helps against panics in the library itself: the library's input is validated before. A
+// guard does not help either against errors that Go does not recover (concurrent access to a map, an exhausted stack or
+// memory).
 package panics
 
 import (
@@ -32,8 +33,8 @@ import (
 )
 
 const (
-	// endTime bounds the time for ending a client. Ending a peer connection takes a message to its room and the end of
-	// its goroutines, which are milliseconds; a loaded machine may take a thousand times as long.
+	// endTime bounds the time for ending a client. Ending a peer connection takes a message to the room and the end of
+	// the connection's goroutines, which are milliseconds; a loaded machine may take a thousand times as long.
 	endTime = 10 * time.Second
 	// reportInterval is the minimum time between two reports of one place: a client that can cause one panic can cause
 	// many, and each has a stack of some kB. At 16 kB and twelve places the log is 192 kB per second at most.
@@ -57,7 +58,7 @@ type Report struct {
 	Unreported uint64
 }
 
-// Guard recovers from panics. Its methods are safe for concurrent use. A nil Guard recovers nothing, so that a panic
+// Guard recovers from panics. The methods are safe for concurrent use. A nil Guard recovers nothing, so that a panic
 // ends the program, as in most tests.
 type Guard struct {
 	report func(Report)
@@ -78,7 +79,7 @@ type place struct {
 }
 
 // NewGuard returns a guard for the named places, each of which is a kind of goroutine. report is called for a panic at
-// most once per place and second; it must not wait for the goroutine that panicked.
+// most once per place and second; report must not wait for the goroutine that panicked.
 func NewGuard(report func(Report), places ...string) *Guard {
 	g := &Guard{
 		report: report,
@@ -95,7 +96,7 @@ func NewGuard(report func(Report), places ...string) *Guard {
 	return g
 }
 
-// shared is a panic during a change of shared state. It is an error, so that the runtime prints its text when the
+// shared is a panic during a change of shared state. shared is an error, so that the runtime prints its text when the
 // program ends.
 type shared struct {
 	value any

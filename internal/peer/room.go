@@ -19,7 +19,7 @@ type Room struct {
 	Server, Name, Identity, Token string
 	// Clock is the time source of this host, the value of --clock.
 	Clock string
-	// Media replaces the UDP socket if it is not nil, for emulated networks. It has no flag.
+	// Media replaces the UDP socket if it is not nil, for emulated networks. Media has no flag.
 	Media net.PacketConn
 }
 
@@ -45,7 +45,7 @@ const (
 
 var errNotTold = errors.New("expected --room and --identity, or a --token that names them")
 
-// ErrDuration is returned for a negative duration. It is wrapped with the flag.
+// ErrDuration is returned for a negative duration. ErrDuration is wrapped with the flag.
 var ErrDuration = errors.New("expected 0 or more")
 
 // Check returns an error if a required flag is missing.

@@ -11,9 +11,9 @@ import (
 
 // RaisePriority raises the program's scheduling priority above that of other busy programs, as players and recorders of
 // sound do: a packet that waits for a processor is late, and packets that meanwhile exceed a socket's buffer are lost.
-// It sets the niceness of every thread, and thereby of all future threads; a thread with a lower niceness keeps it. If
-// the system does not permit this, which needs CAP_SYS_NICE or a limit (RLIMIT_NICE), RaisePriority returns an error
-// and changes nothing. On other systems than Linux it does nothing.
+// RaisePriority sets the niceness of every thread, and thereby of all future threads; a thread with a lower niceness
+// keeps it. If the system does not permit this, which needs CAP_SYS_NICE or a limit (RLIMIT_NICE), RaisePriority
+// returns an error and changes nothing. On other systems than Linux it does nothing.
 func RaisePriority(nice int) error {
 	// A thread that starts meanwhile has its parent's niceness, possibly the old one.
 	for done := make(map[int]bool); ; {

@@ -8,7 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/counters"
 )
 
-// operating is the server from the view of operators. It implements admin.Host.
+// operating is the server from the view of operators. operating implements admin.Host.
 type operating struct {
 	*Server
 	version string

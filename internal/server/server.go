@@ -65,7 +65,7 @@ type Server struct {
 	failed chan error
 }
 
-// Start starts a server. It accepts clients when Start returns.
+// Start starts a server. The server accepts clients when Start returns.
 func Start(o Options) (*Server, error) {
 	if fault.Injected {
 		fault.Start()

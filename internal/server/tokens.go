@@ -32,7 +32,7 @@ func newAuthenticator(
 	return tokens{keys, revoked}, tokens{keys, revoked}, nil
 }
 
-// tokens authenticates by access tokens. It implements signalling.Authenticator and admin.Gate.
+// tokens authenticates by access tokens. tokens implements signalling.Authenticator and admin.Gate.
 type tokens struct {
 	keys    *auth.Keyring
 	revoked func(admission.Token) bool

@@ -130,9 +130,9 @@ func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	eventually(t, over, "no bearer to hold anything when all have gone")
 }
 
-// TestWhatOthersAreToldByOneBearer joins and leaves repeatedly with long descriptions. The bearer is refused when the
-// others have received the descriptions of a full room. Bearers with other tokens are not refused.
-func TestWhatOthersAreToldByOneBearer(t *testing.T) {
+// TestAnnouncementsOfABearerAreLimited joins and leaves repeatedly with long descriptions. The bearer is refused when
+// the others have received the descriptions of a full room. Bearers with other tokens are not refused.
+func TestAnnouncementsOfABearerAreLimited(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), func(c *Config) { c.DescriptionBytes = 64 << 10 })
 	enter(t, n, "ada", false)
 	joins := 0

@@ -49,9 +49,9 @@ func TestALinkBeginsWithTheStartRate(t *testing.T) {
 	}
 }
 
-// TestWhatIsWanted checks that the wanted rate follows from the receiver's choices and the available tracks, whatever
+// TestWantedRate checks that the wanted rate follows from the receiver's choices and the available tracks, whatever
 // the capacity of the link.
-func TestWhatIsWanted(t *testing.T) {
+func TestWantedRate(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(3, 3))
 	bob := s.enter("bob", true, false)
@@ -79,9 +79,9 @@ func TestWhatIsWanted(t *testing.T) {
 	check("of what the publisher sends", 6e6)
 }
 
-// TestOneTileGoesOnWhereNothingFits checks that one tile is sent on a link that is too narrow, unless the receiver
+// TestOneTileIsSentIfNothingFits checks that one tile is sent on a link that is too narrow, unless the receiver
 // wants nothing.
-func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
+func TestOneTileIsSentIfNothingFits(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
 	bob := s.watches("bob", 500e3)
@@ -104,9 +104,9 @@ func TestOneTileGoesOnWhereNothingFits(t *testing.T) {
 	bob.expectCarried("-1 -1")
 }
 
-// TestPausedLevelsCostWhatTheyWillCost checks that a paused track keeps its measured rate instead of the declared rate
+// TestPausedLevelsKeepTheMeasuredRate checks that a paused track keeps its measured rate instead of the declared rate
 // or 0.
-func TestPausedLevelsCostWhatTheyWillCost(t *testing.T) {
+func TestPausedLevelsKeepTheMeasuredRate(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(1, 3))
 	bob := s.watches("bob", 50e6)

@@ -158,8 +158,8 @@ func (c Config) Validate() error {
 }
 
 // joinedBytes is the size of the reply to a join beside descriptions: names of 200 participants with the maximum
-// length, of characters that JSON writes as six bytes, and ICE servers. It includes the growth of descriptions once
-// codecs are known.
+// length, of characters that JSON writes as six bytes, and ICE servers. joinedBytes includes the growth of descriptions
+// once codecs are known.
 const joinedBytes = 256 << 10
 
 // descriptionShare is the share of a room's description bytes that one participant may use, as a divisor. At least that

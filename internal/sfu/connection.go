@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// connection is the room's side of a participant's peer connection. It belongs to the room's goroutine, except for the
-// methods of peer.Owner.
+// connection is the room's side of a participant's peer connection. The connection belongs to the room's goroutine,
+// except for the methods of peer.Owner.
 type connection struct {
 	*peer.Connection
 	room  *Room
@@ -44,7 +44,7 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 // present reports whether the connection is its owner's present connection. The room ignores a replaced connection.
 func (c *connection) present() bool { return !c.owner.gone && c.owner.connection == c }
 
-// dismiss ends the connection. It stops the timers, which would keep the connection in memory until they fire.
+// dismiss ends the connection. dismiss stops the timers, which would keep the connection in memory until they fire.
 func (c *connection) dismiss() {
 	c.answerTimer.stop()
 	c.connectTimer.stop()

@@ -50,8 +50,8 @@ func TestTheLinkDecides(t *testing.T) {
 	bob.expectCarried("2 2")
 }
 
-// TestNothingChangesNothingIsDone checks that constant inputs cause no allocations and no messages.
-func TestNothingChangesNothingIsDone(t *testing.T) {
+// TestConstantInputsCauseNoWork checks that constant inputs cause no allocations and no messages.
+func TestConstantInputsCauseNoWork(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Allocation.View.Unseen = allocate.UnseenFull })
 	s.enter("alice", false, true, ladder(4, 3))
 	bob := s.enter("bob", true, false)
@@ -131,9 +131,9 @@ func TestAChoiceBeyondTheLinkIsAnswered(t *testing.T) {
 	}
 }
 
-// TestWhatIsOutOfSightGoesFirst has four tiles side by side along x and a receiver that looks at the first tile from a
-// short distance.
-func TestWhatIsOutOfSightGoesFirst(t *testing.T) {
+// TestTilesOutOfSightAreReducedFirst uses four tiles side by side along x and a receiver that looks at the first tile
+// from a short distance.
+func TestTilesOutOfSightAreReducedFirst(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(4, 3))
 	bob := s.watches("bob", 5e6)
@@ -191,8 +191,8 @@ func TestMeasuredRatesCount(t *testing.T) {
 	bob.expectCarried("1")
 }
 
-// TestRatesAreKnownBeforeAnybodyComes checks that the first receiver is not sent more than its link can carry.
-func TestRatesAreKnownBeforeAnybodyComes(t *testing.T) {
+// TestRatesAreMeasuredWithoutReceivers checks that the first receiver is not sent more than its link can carry.
+func TestRatesAreMeasuredWithoutReceivers(t *testing.T) {
 	s := newStage(t, nil)
 	body := ladder(1, 2)
 	body.Qualities[0].Bitrate, body.Qualities[1].Bitrate = 0, 0
@@ -293,8 +293,8 @@ func TestDescriptionsAreASet(t *testing.T) {
 	bob.expectCarried("0 1 -1")
 }
 
-// TestBandwidthIsToldTwiceASecond has an estimate that varies all the time.
-func TestBandwidthIsToldTwiceASecond(t *testing.T) {
+// TestBandwidthIsReportedTwiceASecond uses an estimate that changes all the time.
+func TestBandwidthIsReportedTwiceASecond(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
 	bob := s.enter("bob", true, false)
@@ -308,8 +308,8 @@ func TestBandwidthIsToldTwiceASecond(t *testing.T) {
 	}
 }
 
-// TestAFallOfTheBandwidthIsToldAtOnce checks that a client does not have to detect a fall itself.
-func TestAFallOfTheBandwidthIsToldAtOnce(t *testing.T) {
+// TestAFallOfTheBandwidthIsReportedAtOnce checks that a client does not have to detect a fall itself.
+func TestAFallOfTheBandwidthIsReportedAtOnce(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 3))
 	bob := s.watches("bob", 100e6)

@@ -5,7 +5,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// settle sends publishers the changes of the demand. It runs after every request, so that a suppressed quality is
+// settle sends publishers the changes of the demand. settle runs after every request, so that a suppressed quality is
 // requested as soon as a receiver needs the quality.
 func (r *Room) settle() {
 	if r.unsettled.Len() == 0 {

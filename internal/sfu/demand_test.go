@@ -34,9 +34,9 @@ func (p *player) expectAsked(want string) {
 
 func strictly(c *Config) { c.Suppression.Policy = demand.Strict }
 
-// TestOnlyWhatSomebodyTakesIsWanted checks that a choice makes a suppressed quality wanted, and that the former quality
+// TestOnlyTakenQualitiesAreWanted checks that a choice makes a suppressed quality wanted, and that the former quality
 // is forwarded until the new quality arrives.
-func TestOnlyWhatSomebodyTakesIsWanted(t *testing.T) {
+func TestOnlyTakenQualitiesAreWanted(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true, ladder(2, 3))
 	alice.expectAsked(",")
@@ -137,8 +137,8 @@ func TestNeighboursAreKeptForAWhile(t *testing.T) {
 	alice.expectAsked(",01,0")
 }
 
-// TestWhatIsSavedIsCounted suppresses 1 and 2 of the 7 Mbit/s of a tile for one second.
-func TestWhatIsSavedIsCounted(t *testing.T) {
+// TestSavedBitsAreCounted suppresses 1 and 2 of the 7 Mbit/s of a tile for one second.
+func TestSavedBitsAreCounted(t *testing.T) {
 	s := newStage(t, strictly)
 	s.enter("alice", false, true, ladder(1, 3))
 	bob := s.enter("bob", true, false)
@@ -230,8 +230,9 @@ func TestParityForThePublishersWay(t *testing.T) {
 	step(0, 0.11, 0, 0)
 }
 
-// TestNobodyNeedsParity checks that parity ends when the receiver that needed it has left and the publisher continues.
-func TestNobodyNeedsParity(t *testing.T) {
+// TestParityEndsWithoutReceivers checks that parity ends when the receiver that needed it has left and the publisher
+// continues.
+func TestParityEndsWithoutReceivers(t *testing.T) {
 	s := newStage(t, func(c *Config) { c.Suppression.Policy = demand.Warm })
 	alice := s.enter("alice", false, true, ladder(1, 1))
 	bob := s.enter("bob", true, false)
@@ -248,8 +249,9 @@ func TestNobodyNeedsParity(t *testing.T) {
 	}
 }
 
-// TestTheUplinkIsHeard checks that receivers get available tracks in place of tracks that a publisher has given up.
-func TestTheUplinkIsHeard(t *testing.T) {
+// TestGivenUpTracksAreReplaced checks that receivers get available tracks in place of tracks that a publisher has given
+// up.
+func TestGivenUpTracksAreReplaced(t *testing.T) {
 	for name, estimate := range map[string]volumetric.Bitrate{"unknown": 0, "wide": 100e6} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, nil)
@@ -294,8 +296,8 @@ func TestAnUplinkOfTracksThatThereAreNot(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesTakesNothing checks that a participant that leaves has no needs, whether it was ever connected or not.
-func TestWhoLeavesTakesNothing(t *testing.T) {
+// TestLeavingEndsDemand checks that a participant that leaves has no needs, whether it was ever connected or not.
+func TestLeavingEndsDemand(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), strictly)
 	_, o := admitted(t, n, "alice", &signal.Join{Version: signal.Version, Pauses: true,
 		Publications: []volumetric.Publication{bodyOf(1, 2)}})

@@ -1,9 +1,9 @@
 // Package sfu is the control plane of one node: rooms, participants, publications and subscriptions.
 //
-// A Node maps names to rooms and sessions under one lock. One goroutine owns each room. It reads requests from a
-// channel and never waits: messages to clients go through bounded outboxes, and commands to peer connections through
-// lists. One goroutine owns each participant's peer connection (package peer), because session descriptions of hundreds
-// of lines need time.
+// A Node maps names to rooms and sessions under one lock. One goroutine owns each room. The goroutine reads requests
+// from a channel and never waits: messages to clients go through bounded outboxes, and commands to peer connections
+// through lists. One goroutine owns each participant's peer connection (package peer), because session descriptions of
+// hundreds of lines need time.
 //
 // The room's goroutine decides which qualities receivers get. Every 50 ms it reads the estimates of links, the rates of
 // tracks, viewpoints and poses, and each receiver's Subscriber (package subscriber) decides if a change matters. A

@@ -52,10 +52,10 @@ func (a *around) takes(who *player) (rate volumetric.Bitrate) {
 	return rate
 }
 
-// TestWhatIsOutOfSightIsSpared uses a link that carries everything. The receiver gets a quarter of the rate of a person
-// behind it, and the full rate as soon as it reports a turn. The publisher has paused the unused tracks and is asked
-// for them in the same step.
-func TestWhatIsOutOfSightIsSpared(t *testing.T) {
+// TestTracksOutOfSightAreReduced uses a link that carries everything. The receiver gets a quarter of the rate of a
+// person behind it, and the full rate as soon as it reports a turn. The publisher has paused the unused tracks and is
+// asked for them in the same step.
+func TestTracksOutOfSightAreReduced(t *testing.T) {
 	a := newAround(t, nil)
 	const full, spared = 16e6, 4e6
 	a.look(0)
@@ -94,8 +94,8 @@ func TestWhatIsOutOfSightIsSpared(t *testing.T) {
 	}
 }
 
-// TestWhatIsChosenIsSentBehindOnesBack checks that an explicit choice is sent even out of sight.
-func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
+// TestChoicesAreSentOutOfSight checks that an explicit choice is sent even out of sight.
+func TestChoicesAreSentOutOfSight(t *testing.T) {
 	a := newAround(t, nil)
 	a.look(0)
 	right := volumetric.PublicationRef{Participant: "right", Publication: "body"}
@@ -106,9 +106,9 @@ func TestWhatIsChosenIsSentBehindOnesBack(t *testing.T) {
 	}
 }
 
-// TestAHeadAtRestSparesNothingTwice checks that a viewpoint at rest, and small motion with a person at the edge of the
+// TestAHeadAtRestCausesNoChanges checks that a viewpoint at rest, and small motion with a person at the edge of the
 // view, cause no changes.
-func TestAHeadAtRestSparesNothingTwice(t *testing.T) {
+func TestAHeadAtRestCausesNoChanges(t *testing.T) {
 	a := newAround(t, nil)
 	changes := func() (n int) {
 		for _, slot := range a.eye.subscriber.Slots.All() {

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Session is one client's place in a room over one websocket. Its methods are safe for concurrent use.
+// Session is one client's place in a room over one websocket. The methods are safe for concurrent use.
 type Session struct {
 	room        *Room
 	participant *participant
@@ -182,7 +182,7 @@ type Choosable struct {
 	Highest volumetric.Quality
 }
 
-// Chooser converts a message of another protocol to quality choices. It is called by the room's goroutine.
+// Chooser converts a message of another protocol to quality choices. A Chooser is called by the room's goroutine.
 type Chooser interface {
 	// Choose returns choices for the publications, and warnings, each of which is logged once.
 	Choose([]Choosable) (choices []signal.Choice, warnings []string)

@@ -7,9 +7,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// TestPublishingAnewWhileAnOfferWaits ends a publication and adds another with the same name before the first offer is
+// TestRepublishingDuringAnOffer ends a publication and adds another with the same name before the first offer is
 // answered.
-func TestPublishingAnewWhileAnOfferWaits(t *testing.T) {
+func TestRepublishingDuringAnOffer(t *testing.T) {
 	tests := []struct {
 		name             string
 		tiles, qualities int

@@ -34,7 +34,7 @@ type Metrics interface {
 	Decided(signal.Reason)
 }
 
-// Node has all rooms of one server. Its methods are safe for concurrent use.
+// Node has all rooms of one server. The methods are safe for concurrent use.
 type Node struct {
 	config   Config
 	endpoint *transport.Endpoint
@@ -45,7 +45,7 @@ type Node struct {
 	running sync.WaitGroup
 	// withheld counts publications that were not sent to clients because the protocol cannot carry them.
 	withheld atomic.Uint64
-	// connect makes a peer connection for a participant. It is newConnection except in tests.
+	// connect makes a peer connection for a participant. connect is newConnection except in tests.
 	connect func(*Room, *participant) (*connection, error)
 	// exclusions are the bans and revoked tokens.
 	exclusions admission.Exclusions
@@ -147,7 +147,7 @@ func sessionExpired() *signal.Error {
 	return refuse(signal.CodeResume, "session expired or invalid resume secret; rejoin")
 }
 
-// await waits for the answer of a room to a request. It returns false if the room or the context ended without an
+// await waits for the answer of a room to a request. await returns false if the room or the context ended without an
 // answer. If the room has ended after its answer, the answer counts, for example after the removal of the last
 // participant.
 func await[T any](ctx context.Context, room *Room, result <-chan T) (T, bool) {
@@ -246,7 +246,7 @@ func (n *Node) remember(p *participant) {
 	n.metrics.Participants(len(n.sessions))
 }
 
-// forget ends a session. It is called by the room's goroutine.
+// forget ends a session. forget is called by the room's goroutine.
 func (n *Node) forget(p *participant) {
 	n.endSession(p.session)
 	n.leave(p.room, p.bearer)
@@ -306,7 +306,7 @@ func (endRequest) apply(r *Room) {
 }
 
 // Drain refuses joins, announces the drain to all participants, and waits until they have left or the context ends.
-// Then it removes the remaining participants. It returns when every goroutine of the node has ended.
+// Then it removes the remaining participants. Drain returns when every goroutine of the node has ended.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 	n.beginDraining()
 	n.toAll(drainRequest{grace})

@@ -9,9 +9,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestOffFramesAreTold switches a slot off and on. The client is notified once of the frames that it did not receive
-// because of that, also if the slot was off again or the client was away before the message, and again after a resume.
-func TestOffFramesAreTold(t *testing.T) {
+// TestOffFramesAreReported switches a slot off and on. The client is notified once of the frames that it did not
+// receive because of that, also if the slot was off again or the client was away before the message, and again after a
+// resume.
+func TestOffFramesAreReported(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(1, 2))
 	bob := s.watches("bob", 50e6)

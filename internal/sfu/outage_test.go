@@ -24,9 +24,9 @@ func becomes(t *testing.T, s *Session, states ...transport.State) {
 	})
 }
 
-// TestAConnectionThatTheClientEndedIsToldAtOnce checks that the client is notified at once and not after the connect
+// TestAnEndedPeerConnectionIsReportedAtOnce checks that the client is notified at once and not after the connect
 // timeout, because the connection cannot recover.
-func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
+func TestAnEndedPeerConnectionIsReportedAtOnce(t *testing.T) {
 	ended := func(t *testing.T) (*Node, *Session, *shelf) {
 		n := newTestNode(t, mediaOnLoopback(), patiently)
 		s, o := enter(t, n, "bob", true)
@@ -75,8 +75,8 @@ func TestAConnectionThatTheClientEndedIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestSilenceHasICEBeginAnew checks that ICE restarts after a loss, because the client may have a new address.
-func TestSilenceHasICEBeginAnew(t *testing.T) {
+// TestDisconnectionRestartsICE checks that ICE restarts after a loss, because the client may have a new address.
+func TestDisconnectionRestartsICE(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	s, o := enter(t, n, "bob", true)
 	first := expect[*signal.Offer](t, o, 1)
@@ -112,8 +112,8 @@ type joinTimes struct {
 
 func (j *joinTimes) ParticipantConnected(time.Duration) { j.connected++ }
 
-// TestWhoComesBackDoesNotJoin checks that a reconnection is not counted as a join.
-func TestWhoComesBackDoesNotJoin(t *testing.T) {
+// TestReconnectionIsNotAJoin checks that a reconnection is not counted as a join.
+func TestReconnectionIsNotAJoin(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	times := &joinTimes{}
 	n.metrics = times
@@ -126,8 +126,8 @@ func TestWhoComesBackDoesNotJoin(t *testing.T) {
 	})
 }
 
-// TestWhatIsSentIsRepeatedOnResuming switches a tile off while the client has no websocket.
-func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
+// TestResumeRepeatsSending switches a tile off while the client has no websocket.
+func TestResumeRepeatsSending(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
 	bob := s.watches("bob", 100e6)
@@ -152,8 +152,8 @@ func TestWhatIsSentIsRepeatedOnResuming(t *testing.T) {
 	}
 }
 
-// TestComingBackLeavesNothingBehind resumes a participant many times, with its connection and with new connections.
-func TestComingBackLeavesNothingBehind(t *testing.T) {
+// TestResumingLeaksNothing resumes a participant many times, with its connection and with new connections.
+func TestResumingLeaksNothing(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), patiently)
 	s, former := enter(t, n, "bob", true, bodyOf(2, 2))
 	expect[*signal.Offer](t, former, 1)

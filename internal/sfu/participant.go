@@ -14,9 +14,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Outbox queues messages for one client's websocket. It never blocks.
+// Outbox queues messages for one client's websocket. An Outbox never blocks.
 type Outbox interface {
-	// Send queues a message. It reports false if the queue is full because the client does not read.
+	// Send queues a message. Send reports false if the queue is full because the client does not read.
 	Send(signal.Message) bool
 	// Close ends the websocket with a reason after the queued messages are written. Later calls do nothing.
 	Close(code signal.Code, reason string)
@@ -28,7 +28,7 @@ type Grants struct {
 	Subscribe bool
 }
 
-// participant is a participant of a room. It belongs to the room's goroutine.
+// participant is a participant of a room. The participant belongs to the room's goroutine.
 type participant struct {
 	room     *Room
 	identity string
@@ -200,8 +200,8 @@ func (p *participant) attachData(publication *publication) {
 	}
 }
 
-// updateLines sets the lines of the connection. It requests more slots than needed, so that the next publication finds
-// idle slots and needs no offer.
+// updateLines sets the lines of the connection. updateLines requests more slots than needed, so that the next
+// publication finds idle slots and needs no offer.
 func (p *participant) updateLines() {
 	var wanted peer.Lines
 	for _, publication := range p.publications {

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// publication is one object that a participant publishes. Its subscribers use the embedded Publication.
+// publication is one object that a participant publishes. The subscribers use the embedded Publication.
 type publication struct {
 	*subscriber.Publication
 	// id is unique, unlike the name.

@@ -19,8 +19,8 @@ type checked struct {
 	encoded int
 }
 
-// check checks new publications of a participant in addition to its present publications. It needs no room and is safe
-// for concurrent use.
+// check checks new publications of a participant in addition to its present publications. check needs no room and is
+// safe for concurrent use.
 func (c *Config) check(
 	grants Grants, present []*publication, added []volumetric.Publication,
 ) ([]checked, *signal.Error) {
@@ -163,8 +163,8 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	}
 }
 
-// announces charges the bytes of messages to the others to the budget of a bearer. It returns an error if the budget
-// has less. An empty room costs nothing.
+// announces charges the bytes of messages to the others to the budget of a bearer. announces returns an error if the
+// budget has less. An empty room costs nothing.
 func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
 	if len(r.participants) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestWhatChangesNothingIsNotDecidedAnew sends empty and repeated acknowledgements and a repeated choice.
-func TestWhatChangesNothingIsNotDecidedAnew(t *testing.T) {
+// TestRepeatedRequestsCauseNoDecision sends empty and repeated acknowledgements and a repeated choice.
+func TestRepeatedRequestsCauseNoDecision(t *testing.T) {
 	s := newStage(t, nil)
 	s.enter("alice", false, false, ladder(2, 3))
 	bob := s.watches("bob", 100e6)

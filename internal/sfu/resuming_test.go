@@ -73,7 +73,7 @@ func TestARepeatedOfferIsNew(t *testing.T) {
 	}
 }
 
-func TestDrainingIsToldOnResuming(t *testing.T) {
+func TestResumeRepeatsDraining(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, former := enter(t, n, "bob", true)
 	s.Detach()
@@ -103,9 +103,9 @@ func TestARefusedJoinLeavesTheSessionInGrace(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedIsToldOnResuming checks that the wanted tracks are repeated, because messages during the break of the
+// TestResumeRepeatsWanted checks that the wanted tracks are repeated, because messages during the break of the
 // websocket are lost.
-func TestWhatIsWantedIsToldOnResuming(t *testing.T) {
+func TestResumeRepeatsWanted(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), strictly)
 	s, former := admitted(t, n, "alice", &signal.Join{
 		Version: signal.Version, Pauses: true, Publications: []volumetric.Publication{bodyOf(2, 2)},
@@ -170,8 +170,8 @@ func returns(t *testing.T, n *Node, identity string, former *shelf, grants Grant
 	return s, o
 }
 
-// TestResumingTakesTheGrantsOfTheToken checks that a resume removes and restores rights according to its token.
-func TestResumingTakesTheGrantsOfTheToken(t *testing.T) {
+// TestResumeAppliesTheGrantsOfTheToken checks that a resume removes and restores rights according to its token.
+func TestResumeAppliesTheGrantsOfTheToken(t *testing.T) {
 	for _, renewed := range []bool{false, true} {
 		n := newTestNode(t, mediaOnLoopback(), patiently)
 		_, witness := enter(t, n, "alice", false, bodyOf(1, 1))

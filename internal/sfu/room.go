@@ -14,12 +14,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// request is a request to a room's goroutine. Its method apply never blocks.
+// request is a request to a room's goroutine. The method apply never blocks.
 type request interface {
 	apply(r *Room)
 }
 
-// Room is one conference. Its goroutine owns all fields, except those that are documented as safe.
+// Room is one conference. The goroutine owns all fields, except those that are documented as safe.
 type Room struct {
 	node     *Node
 	name     string
@@ -83,7 +83,7 @@ func newRoom(node *Node, name string) *Room {
 	}
 }
 
-// run is the room's goroutine. It ends when the last participant has left. If it panics, all participants end.
+// run is the room's goroutine. run ends when the last participant has left. If it panics, all participants end.
 func (r *Room) run(end <-chan struct{}) {
 	finished := false
 	defer func() {
@@ -160,7 +160,7 @@ func (r *Room) after(d time.Duration, q request) *time.Timer {
 	return time.AfterFunc(d, func() { r.post(q) })
 }
 
-// timer posts one request at a time. It belongs to the room's goroutine.
+// timer posts one request at a time. The timer belongs to the room's goroutine.
 type timer struct{ pending *time.Timer }
 
 // set posts a request later and replaces the previous request.

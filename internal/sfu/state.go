@@ -20,13 +20,13 @@ type RoomState struct {
 type ParticipantState struct {
 	Identity string `json:"identity"`
 	// Joined is the time when the participant's websocket was opened. Connected is set if media can flow. Present is
-	// set if the websocket is open; it is not set during the grace time.
+	// set if the websocket is open; Joined is not set during the grace time.
 	Joined    time.Time `json:"joined"`
 	Connected bool      `json:"connected"`
 	Present   bool      `json:"present"`
 	// VR2Gather is set if the participant uses the VR2Gather dialect.
 	VR2Gather bool `json:"vr2gather,omitempty"`
-	// TokenID is the id of the token, by which the token may be revoked. It is empty if there is none.
+	// TokenID is the id of the token, by which the token may be revoked. TokenID is empty if there is none.
 	TokenID string `json:"token_id,omitempty"`
 	// Publications are the participant's publications.
 	Publications []PublicationState `json:"publications"`
@@ -55,8 +55,8 @@ type RoomSummary struct {
 	Publications int    `json:"publications"`
 }
 
-// Summaries returns the rooms sorted by name: only the named room, or all rooms if name is empty. It reads counters and
-// does not wait for rooms.
+// Summaries returns the rooms sorted by name: only the named room, or all rooms if name is empty. Summaries reads
+// counters and does not wait for rooms.
 func (n *Node) Summaries(name string) []RoomSummary {
 	list := []RoomSummary{}
 	for _, room := range n.named(name) {

@@ -84,7 +84,7 @@ func (r *Room) attend(owner *participant, p *publication) {
 	r.updateDemand(p.Demand)
 }
 
-// tick checks whether other qualities are needed. It reports false if time did not suffice for all receivers. The
+// tick checks whether other qualities are needed. tick reports false if time did not suffice for all receivers. The
 // caller then calls it again after other requests.
 func (r *Room) tick() (complete bool) {
 	r.scheduler.Tick(r.now)

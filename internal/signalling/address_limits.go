@@ -94,7 +94,7 @@ func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 	})
 }
 
-// waited waits for the given duration. It reports false if done is closed first.
+// waited waits for the given duration. waited reports false if done is closed first.
 func waited(done <-chan struct{}, wait time.Duration) bool {
 	if wait <= 0 {
 		return true
@@ -109,7 +109,7 @@ func waited(done <-chan struct{}, wait time.Duration) bool {
 	}
 }
 
-// reject counts and logs a refused request. It answers after the wait, unless the client has gone by then.
+// reject counts and logs a refused request. reject answers after the wait, unless the client has gone by then.
 func (l *AddressLimits) reject(
 	w http.ResponseWriter, r *http.Request, status int, why refusal, code signal.Code, err error, wait time.Duration,
 ) {

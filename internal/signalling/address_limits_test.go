@@ -46,7 +46,7 @@ func visit(
 	return answer, remote, leave
 }
 
-func TestDoorBoundsWhatOneAddressOpens(t *testing.T) {
+func TestAddressLimits(t *testing.T) {
 	config := DefaultConfig()
 	config.AddressWebsockets, config.AddressRate, config.AddressBurst = 2, 1e-9, 4
 	config.TrustedProxies = []string{"10.0.0.1", "127.0.0.1"}

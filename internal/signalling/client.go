@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// client is one websocket. Its reading side belongs to the goroutine that serves the websocket.
+// client is one websocket. The reading side belongs to the goroutine that serves the websocket.
 type client struct {
 	server      *Server
 	conn        *websocket.Conn
@@ -22,7 +22,7 @@ type client struct {
 	opened      time.Time
 	session     Session
 	inbox       *Inbox
-	// remote is the client's address and port. source is the prefix that counts as one address; it is not valid for
+	// remote is the client's address and port. source is the prefix that counts as one address; source is not valid for
 	// addresses of this host.
 	remote string
 	source netip.Prefix

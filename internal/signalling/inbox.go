@@ -26,7 +26,7 @@ const keptBuffer = 64 << 10
 // silenceFactor is the number of ping intervals after which a silent client counts as gone.
 const silenceFactor = 3
 
-// Inbox is the reading side of a websocket, with limits. It belongs to the goroutine that serves the websocket.
+// Inbox is the reading side of a websocket, with limits. An Inbox belongs to the goroutine that serves the websocket.
 type Inbox struct {
 	conn     *websocket.Conn
 	config   *Config

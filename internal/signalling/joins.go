@@ -18,7 +18,7 @@ const (
 	joinUnit = 8 << 10
 )
 
-// joinLimits bounds the attempts to join by one token and from one address, successful or not. It is safe for
+// joinLimits bounds the attempts to join by one token and from one address, successful or not. joinLimits is safe for
 // concurrent use.
 type joinLimits struct {
 	tokens    *quota[Fingerprint]
@@ -36,7 +36,7 @@ func newJoinLimits(config *Config) joinLimits {
 	}
 }
 
-// try charges a message of the given length, sent before the join, to the budgets of the token and the address. It
+// try charges a message of the given length, sent before the join, to the budgets of the token and the address. try
 // returns an error if a budget is exceeded. Clients without a token have no token budget, and addresses of this host
 // have no address budget.
 func (l *joinLimits) try(token Fingerprint, source netip.Prefix, bytes int, now time.Time) error {
@@ -52,8 +52,8 @@ func (l *joinLimits) try(token Fingerprint, source netip.Prefix, bytes int, now 
 	return nil
 }
 
-// BearerOf returns the key by which rooms and places are counted: the token, or the address if there is no token. It is
-// empty for addresses of this host without a token.
+// BearerOf returns the key by which rooms and places are counted: the token, or the address if there is no token.
+// BearerOf is empty for addresses of this host without a token.
 func BearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
 	switch {
 	case token != Fingerprint{}:
@@ -65,7 +65,7 @@ func BearerOf(token Fingerprint, source netip.Prefix) admission.Bearer {
 	}
 }
 
-// RefusalDelays delays the answers to refused joins of each address. It is safe for concurrent use.
+// RefusalDelays delays the answers to refused joins of each address. RefusalDelays is safe for concurrent use.
 type RefusalDelays struct{ quota *quota[netip.Prefix] }
 
 // NewRefusalDelays returns the delays of one server.
@@ -73,7 +73,7 @@ func NewRefusalDelays(config *Config) RefusalDelays {
 	return RefusalDelays{newQuota[netip.Prefix](config.addressLimits())}
 }
 
-// Wait waits for the delay of an address, which has the form of http.Request.RemoteAddr. It reports false if done is
+// Wait waits for the delay of an address, which has the form of http.Request.RemoteAddr. Wait reports false if done is
 // closed first.
 func (d RefusalDelays) Wait(done <-chan struct{}, remote string) bool {
 	return waited(done, d.quota.answerWait(SourceOf(remote), time.Now(), maxJoinWait))

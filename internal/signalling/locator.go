@@ -14,14 +14,14 @@ type Locator interface {
 	Locate(q *sfu.JoinRequest) Node
 }
 
-// Node adds clients to its rooms. Its methods are safe for concurrent use.
+// Node adds clients to its rooms. The methods are safe for concurrent use.
 type Node interface {
 	// Join adds a client to a room or resumes its session. If there is no error, the reply is in the outbox when Join
 	// returns. The text of an error is sent to the client.
 	Join(q sfu.JoinRequest) (Session, *signal.Error)
 }
 
-// Session is one client's place in a room over one websocket. Its methods are safe for concurrent use.
+// Session is one client's place in a room over one websocket. The methods are safe for concurrent use.
 type Session interface {
 	// Handle handles a message that was read at the given time. Replies are sent to the outbox. Handle blocks while the
 	// queue of the room is full.

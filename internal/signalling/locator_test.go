@@ -121,8 +121,8 @@ func TestClientsJoinTheNodeOfTheirRoom(t *testing.T) {
 	}
 }
 
-// TestTheNodesRefusalIsTold checks that a client whose join is refused receives the reason and has no session.
-func TestTheNodesRefusalIsTold(t *testing.T) {
+// TestTheNodesRefusalIsSent checks that a client whose join is refused receives the reason and has no session.
+func TestTheNodesRefusalIsSent(t *testing.T) {
 	full := newPlayedNode(&signal.Error{Code: signal.CodeLimit, Message: "100 participants are the limit"})
 	conn := dialNode(t, "hall", nodesByRoom{"hall": full})
 	join := &signal.Join{

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// outbox queues messages for one websocket. It implements sfu.Outbox and Queue. It is safe for concurrent use.
+// outbox queues messages for one websocket. outbox implements sfu.Outbox and Queue. It is safe for concurrent use.
 type outbox struct {
 	*Writer
 	metrics Metrics
@@ -78,8 +78,8 @@ func (o *outbox) replace(m *signal.Pose) bool {
 	return true
 }
 
-// acknowledged records the acknowledgement of a number of slots. It reports whether an assignment was still to be
-// acknowledged.
+// acknowledged records the acknowledgement of a number of slots. acknowledged reports whether an assignment was still
+// to be acknowledged.
 func (o *outbox) acknowledged(slots int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -144,7 +144,7 @@ func TestAFullBacklogIsReported(t *testing.T) {
 	}
 }
 
-func TestAClientThatDoesNotReadIsNotWaitedFor(t *testing.T) {
+func TestCloseDoesNotWaitForASlowReader(t *testing.T) {
 	o, conn := newTestOutbox(t, newPipes())
 	block(t, o, conn)
 	o.Close(signal.CodeSlowReader, "messages were not read in time")
@@ -154,7 +154,7 @@ func TestAClientThatDoesNotReadIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsQueuedIsWrittenBeforeTheEnd(t *testing.T) {
+func TestQueuedMessagesAreWrittenBeforeTheClose(t *testing.T) {
 	tests := []struct {
 		code   signal.Code
 		status int

@@ -38,7 +38,7 @@ type quotaLimits struct {
 type member struct {
 	open   int
 	opened *rate.Limiter
-	// answers bounds the answers to refusals. It is nil before the first refusal.
+	// answers bounds the answers to refusals. answers is nil before the first refusal.
 	answers *rate.Limiter
 }
 
@@ -55,9 +55,9 @@ func (e *quotaError) Error() string { return e.text }
 const (
 	// leastSweep keeps sweeps rare if there are few members.
 	leastSweep = 64
-	// maxMembers bounds the members of a quota, at some 200 bytes each. It equals the number of descriptors in the
-	// systemd unit. A client with many addresses (an IPv6 prefix of 48 bits has 65,536 prefixes of 64 bits) causes the
-	// early removal of members without an open websocket.
+	// maxMembers bounds the members of a quota, at some 200 bytes each. maxMembers equals the number of descriptors in
+	// the systemd unit. A client with many addresses (an IPv6 prefix of 48 bits has 65,536 prefixes of 64 bits) causes
+	// the early removal of members without an open websocket.
 	maxMembers = 1 << 16
 	// evictionTries is the number of random members that evict examines.
 	evictionTries = 64
@@ -112,7 +112,7 @@ func newQuota[K comparable](limits quotaLimits) *quota[K] {
 	return &quota[K]{limits: limits, members: make(map[K]*member), sweep: leastSweep}
 }
 
-// enter counts a websocket that is about to be opened. It returns a *quotaError if a limit is exceeded.
+// enter counts a websocket that is about to be opened. enter returns a *quotaError if a limit is exceeded.
 func (q *quota[K]) enter(key K, now time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,8 +132,8 @@ func (q *quota[K]) enter(key K, now time.Time) error {
 	return nil
 }
 
-// spend charges units to the rate of a member. It returns a *quotaError if the member has fewer units left. More units
-// than the burst count as the burst.
+// spend charges units to the rate of a member. spend returns a *quotaError if the member has fewer units left. More
+// units than the burst count as the burst.
 func (q *quota[K]) spend(key K, units int, now time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 	maxRefused = 4096
 )
 
-// Log is the log of signalling. It bounds the lines about refusals per address. All signalling servers and
+// Log is the log of signalling. A Log bounds the lines about refusals per address. All signalling servers and
 // AddressLimits share one Log, so the bound covers the lines of all. Log is safe for concurrent use.
 type Log struct {
 	*zap.Logger
@@ -49,7 +49,7 @@ func (l *Log) ForHTTP() *log.Logger { return log.New(httpLines{l}, "", 0) }
 
 type httpLines struct{ log *Log }
 
-// handshakes is the source of all failed TLS handshakes. It is not the address of a client.
+// handshakes is the source of all failed TLS handshakes. handshakes is not the address of a client.
 var handshakes = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 
 // Write implements io.Writer. data is one line.

@@ -29,7 +29,7 @@ type Lister interface {
 // Page is one answer of Rooms.
 type Page struct {
 	Rooms []sfu.RoomSummary `json:"rooms"`
-	// Next is the value of the parameter "after" for the next page. It is absent on the last page.
+	// Next is the value of the parameter "after" for the next page. Next is absent on the last page.
 	Next string `json:"next,omitempty"`
 }
 

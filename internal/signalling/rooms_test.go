@@ -76,8 +76,8 @@ func TestRoomsForOneToken(t *testing.T) {
 	}
 }
 
-// TestRoomsAreNotToldToStrangePages checks that without tokens, a page cannot list rooms by DNS rebinding.
-func TestRoomsAreNotToldToStrangePages(t *testing.T) {
+// TestRoomsAreRefusedToForeignHosts checks that without tokens, a page cannot list rooms by DNS rebinding.
+func TestRoomsAreRefusedToForeignHosts(t *testing.T) {
 	for _, test := range []struct {
 		host string
 		dev  bool

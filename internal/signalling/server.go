@@ -18,7 +18,8 @@ type Credentials struct {
 	Identity string
 	Room     string
 	Grants   sfu.Grants
-	// Fingerprint identifies the token; each token has its own limits. It is zero if the server asks for no token.
+	// Fingerprint identifies the token; each token has its own limits. Fingerprint is zero if the server asks for no
+	// token.
 	Fingerprint Fingerprint
 	Token       admission.Token
 }
@@ -49,7 +50,7 @@ type Metrics interface {
 	SignallingError(signal.Code)
 }
 
-// Server serves the websockets of signalling v1. It implements http.Handler.
+// Server serves the websockets of signalling v1. A Server implements http.Handler.
 type Server struct {
 	config   Config
 	locator  Locator

@@ -2,7 +2,7 @@ package signalling
 
 import "time"
 
-// Fingerprint identifies a token. It is zero if there is no token.
+// Fingerprint identifies a token. A Fingerprint is zero if there is no token.
 type Fingerprint [32]byte
 
 // TokenLimits bounds the websockets of each token. Clients without a token are not counted. TokenLimits is safe for
@@ -14,7 +14,7 @@ func NewTokenLimits(config *Config) TokenLimits {
 	return TokenLimits{newQuota[Fingerprint](config.tokenLimits())}
 }
 
-// Enter counts a websocket that a token is about to open. It returns an error if a limit is exceeded.
+// Enter counts a websocket that a token is about to open. Enter returns an error if a limit is exceeded.
 func (l TokenLimits) Enter(token Fingerprint, now time.Time) error {
 	if token == (Fingerprint{}) {
 		return nil

@@ -19,7 +19,7 @@ type Queue interface {
 	NotWritten(error)
 }
 
-// Writer is the writing side of a websocket. Its goroutine writes the messages of a queue until the queue has ended or
+// Writer is the writing side of a websocket. The goroutine writes the messages of a queue until the queue has ended or
 // a write fails. After a failure the Writer closes the websocket; after an orderly end the reader closes it.
 type Writer struct {
 	conn   *websocket.Conn

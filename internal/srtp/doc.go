@@ -3,10 +3,10 @@
 // AES-GCM for RTP is implemented here, on the standard library; RTCP, and RTP under the profile with HMAC-SHA1, use
 // Pion.
 //
-// A Sealer never uses an index twice, whatever its callers do: two packets with one nonce of AES-GCM reveal the
+// A Sealer never uses an index twice, whatever the callers do: two packets with one nonce of AES-GCM reveal the
 // authentication key. An Opener keeps no state of a packet before authentication: a forged packet creates no state and
 // does not move the rollover counter or the replay window.
 //
-// There are no goroutines and no locks. RTP and RTCP have separate state, so each of the two may belong to a goroutine
-// of its own.
+// There are no goroutines and no locks. RTP and RTCP have separate state, so RTP and RTCP may belong to different
+// goroutines.
 package srtp

@@ -11,7 +11,7 @@ const (
 )
 
 // headerSize returns the size of the header of an RTP packet, CSRCs and extension included: the part that is
-// authenticated, but not encrypted. It returns 0 if the packet has no complete header of version 2.
+// authenticated, but not encrypted. headerSize returns 0 if the packet has no complete header of version 2.
 func headerSize(packet []byte) int {
 	if len(packet) < fixedHeaderSize || packet[0]>>6 != 2 {
 		return 0

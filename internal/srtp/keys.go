@@ -12,11 +12,11 @@ import (
 var (
 	// ErrProfile is the sentinel of an unknown protection profile.
 	ErrProfile = errors.New("unknown protection profile")
-	// ErrKeys is the sentinel of keying material, a key or a salt of the wrong length for its profile.
+	// ErrKeys is the sentinel of keying material, a key or a salt of the wrong length for the profile.
 	ErrKeys = errors.New("keys of the wrong length")
 )
 
-// Profile is a protection profile, by its number in DTLS (RFC 5764 section 4.1.2, RFC 7714 section 14.2).
+// Profile is a protection profile, by the number in DTLS (RFC 5764 section 4.1.2, RFC 7714 section 14.2).
 type Profile uint16
 
 // The profiles. AES-GCM costs less than a sixth of AES-CM with HMAC-SHA1.

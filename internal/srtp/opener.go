@@ -30,11 +30,11 @@ const (
 	MaxWindow = 1 << 15
 )
 
-// srtcpEncrypted is the flag of an encrypted SRTCP packet, in the word with its index (RFC 3711 section 3.4).
+// srtcpEncrypted is the flag of an encrypted SRTCP packet, in the word with the index (RFC 3711 section 3.4).
 const srtcpEncrypted = 1 << 31
 
-// Opener opens the packets of the remote peer. It is not safe for concurrent use, except that one goroutine may open
-// RTP while another opens RTCP.
+// Opener opens the packets of the remote peer. An Opener is not safe for concurrent use, except that one goroutine may
+// open RTP while another opens RTCP.
 type Opener struct {
 	profile Profile
 	tagSize int
@@ -48,7 +48,7 @@ type Opener struct {
 }
 
 // NewOpener returns the opener of one side of a DTLS connection, client or server: it opens the packets of the other
-// side. Replays are detected up to window packets behind the highest of their stream, inclusive; older packets are
+// side. Replays are detected up to window packets behind the highest of the stream, inclusive; older packets are
 // refused. Errors wrap ErrProfile, ErrKeys or ErrWindow.
 func NewOpener(k Keys, client bool, window int) (*Opener, error) {
 	if window < MinWindow || window > MaxWindow {

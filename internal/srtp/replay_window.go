@@ -1,14 +1,14 @@
 package srtp
 
-// maxIndex is the highest packet index: 32 bits of rollover counter and 16 of sequence number. Beyond it the key is
-// used up (RFC 3711 section 9.2).
+// maxIndex is the highest packet index: 32 bits of rollover counter and 16 of sequence number. Beyond the last index
+// the key is used up (RFC 3711 section 9.2).
 const maxIndex = 1<<48 - 1
 
 // firstWindowWords is the memory of a new window, in words of 64 indices: 1,024 indices in 128 bytes are enough for the
 // whole life of most retransmission streams; a window of 32,768 takes 4 kB.
 const firstWindowWords = 16
 
-// replayWindow is the replay state of one stream: its highest index, and the accepted ones of the latest indices (the
+// replayWindow is the replay state of one stream: the highest index, and the accepted indices among the latest (the
 // Replay List of RFC 3711 section 3.3.2). The bits of the indices are in a ring that is not shifted (RFC 6479), so a
 // packet has the same cost for any window size. The ring doubles until it holds all indices accepted so far or the
 // whole window. A nil window is that of a stream without packets.
@@ -19,16 +19,16 @@ type replayWindow struct {
 	words   []uint64 // index i has bit i mod the ring's size, which is a power of two
 }
 
-// newReplayWindow returns the window of a stream with its first index.
+// newReplayWindow returns the window of a stream with the first index.
 func newReplayWindow(limit int, first uint64) *replayWindow {
 	w := &replayWindow{limit: uint64(limit), highest: first, lowest: first, words: make([]uint64, firstWindowWords)}
 	w.set(first)
 	return w
 }
 
-// estimate extends a sequence number to an index, with the rollover counter that makes it closest to the highest one
-// (RFC 3711 section 3.3.1 and appendix A). There is no index below 0: while the rollover counter is 0, a number ahead
-// by more than half of the range counts as ahead, as in Pion and libsrtp.
+// estimate extends a sequence number to an index, with the rollover counter that makes the index closest to the highest
+// index (RFC 3711 section 3.3.1 and appendix A). There is no index below 0: while the rollover counter is 0, a number
+// ahead by more than half of the range counts as ahead, as in Pion and libsrtp.
 func (w *replayWindow) estimate(sequence uint16) uint64 {
 	if w == nil {
 		return uint64(sequence)

@@ -18,16 +18,16 @@ var (
 	ErrIndexUsed = errors.New("index was used before")
 )
 
-// sealedWindow is the maximum distance of a packet behind the highest one of its stream: half of the range of 16-bit
+// sealedWindow is the maximum distance of a packet behind the highest packet of the stream: half of the range of 16-bit
 // sequence numbers.
 const sealedWindow = 1 << 15
 
-// srtcpTrailerSize is the size of the index with its encryption flag, which every SRTCP packet has (RFC 3711 section
+// srtcpTrailerSize is the size of the index with the encryption flag, which every SRTCP packet has (RFC 3711 section
 // 3.4).
 const srtcpTrailerSize = 4
 
-// Sealer protects the packets that one peer sends. It is not safe for concurrent use, except that one goroutine may
-// seal RTP while another seals RTCP.
+// Sealer protects the packets that one peer sends. A Sealer is not safe for concurrent use, except that one goroutine
+// may seal RTP while another seals RTCP.
 type Sealer struct {
 	tagSize int
 
@@ -38,8 +38,9 @@ type Sealer struct {
 	rtcpHeader rtcp.Header // scratch memory for parsing
 }
 
-// NewSealer returns the sealer of one side of a DTLS connection, client or server. It must be the only one with these
-// keys for this side: another one would not know the indices used by this one. Errors wrap ErrProfile or ErrKeys.
+// NewSealer returns the sealer of one side of a DTLS connection, client or server. The sealer must be the only one with
+// these keys for this side: another sealer would not know the indices used by this sealer. Errors wrap ErrProfile or
+// ErrKeys.
 func NewSealer(k Keys, client bool) (*Sealer, error) {
 	key, salt, err := k.direction(client)
 	if err != nil {
@@ -55,7 +56,7 @@ func NewSealer(k Keys, client bool) (*Sealer, error) {
 	return s, nil
 }
 
-// Overhead returns the number of bytes by which a protected RTP packet is longer than its header, payload and padding.
+// Overhead returns the number of bytes by which a protected RTP packet is longer than header, payload and padding.
 func (s *Sealer) Overhead() int { return s.tagSize }
 
 // OverheadRTCP returns the number of bytes by which a protected RTCP packet is longer than the packet.
@@ -65,14 +66,14 @@ func (s *Sealer) OverheadRTCP() int { return s.tagSize + srtcpTrailerSize }
 // PaddingSize, that padding is added to the payload. The payload may be at its final position in dst; otherwise it must
 // not overlap dst's free capacity.
 //
-// Packets of a stream may be sealed in any order, up to 32,767 behind the highest of their stream. The rollover counter
-// follows from the order: a number more than 32,768 away from the highest counts as the nearer one, on the other side
-// of the rollover.
+// Packets of a stream may be sealed in any order, up to 32,767 behind the highest of the stream. The rollover counter
+// follows from the order: a number more than 32,768 away from the highest counts as the nearer number, on the other
+// side of the rollover.
 //
 // Errors wrap ErrNoRoom if the capacity of dst, which is never grown, is too small; ErrIndexUsed if a packet with this
 // SSRC, rollover counter and sequence number was sealed before, or too long ago to know, or no index is left;
-// ErrMalformed if the header is not one of RTP version 2. After an error, dst up to its length is unchanged, its free
-// capacity is undefined, and the index can still be used if it was unused before.
+// ErrMalformed if the header is not of RTP version 2. After an error, dst up to its length is unchanged, its free
+// capacity is undefined, and the index can still be used if unused before.
 func (s *Sealer) Seal(dst []byte, h *rtp.Header, payload []byte) ([]byte, error) {
 	w, err := s.sealed.find(h.SSRC)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Sealer) Seal(dst []byte, h *rtp.Header, payload []byte) ([]byte, error)
 		return nil, fmt.Errorf("%w: %d bytes, header of %d and payload of %d", ErrNoRoom, len(room), h.MarshalSize(),
 			len(payload))
 	}
-	// A header with a field beyond its format, for example 16 CSRCs, is parsed as another one.
+	// A header with a field beyond the format, for example 16 CSRCs, is parsed as a different header.
 	if headerSize(room[:size]) != size {
 		return nil, fmt.Errorf("%w: header of SSRC %d, sequence number %d", ErrMalformed, h.SSRC, h.SequenceNumber)
 	}
@@ -111,7 +112,8 @@ func (s *Sealer) Seal(dst []byte, h *rtp.Header, payload []byte) ([]byte, error)
 	return dst[:len(dst)+total], nil
 }
 
-// pad fills body with the payload and padding (RFC 3550 section 5.1): zeros, then their number, itself included.
+// pad fills body with the payload and padding (RFC 3550 section 5.1): zeros, then the length of the padding, including
+// this byte.
 func pad(body, payload []byte) []byte {
 	n := copy(body, payload)
 	clear(body[n:])

@@ -6,8 +6,8 @@ import "errors"
 var ErrTooManyStreams = errors.New("too many streams")
 
 // maxStreams bounds the SSRCs of an Opener, for RTP and for RTCP each. 16,384 are 9 publications with 15 tiles of 3
-// qualities and their retransmissions, 20 times over. With a window of 8,192 packets they take 16 MiB at most, if a
-// peer with the keys causes this.
+// qualities and the retransmissions, 20 times over. With a window of 8,192 packets the streams take 16 MiB at most, if
+// a peer with the keys causes this.
 const maxStreams = 1 << 14
 
 // streams is the state of all streams in one direction, RTP or RTCP.
@@ -16,7 +16,7 @@ type streams struct {
 	limit  int // maximum number of streams, 0 for none
 	bySSRC map[uint32]*replayWindow
 
-	// Packets arrive in bursts of one stream: caching the last one saves most look-ups.
+	// Packets arrive in bursts of one stream: caching the last stream saves most look-ups.
 	lastSSRC uint32
 	last     *replayWindow
 }
@@ -26,7 +26,8 @@ func newStreams(window, limit int) streams {
 	return streams{window: window, limit: limit, bySSRC: make(map[uint32]*replayWindow)}
 }
 
-// find returns the window of a stream, nil if it has no packet yet, or ErrTooManyStreams if no stream can be added.
+// find returns the window of a stream, nil if the stream has no packet yet, or ErrTooManyStreams if no stream can be
+// added.
 func (s *streams) find(ssrc uint32) (*replayWindow, error) {
 	if s.last != nil && s.lastSSRC == ssrc {
 		return s.last, nil

@@ -11,14 +11,14 @@ import (
 	pion "github.com/pion/srtp/v3"
 )
 
-// transform is a cryptographic transform for RTP (RFC 3711 section 4) with the keys of one direction. It does not track
-// indices.
+// transform is a cryptographic transform for RTP (RFC 3711 section 4) with the keys of one direction. The transform
+// does not track indices.
 type transform interface {
 	// seal protects payload after the header of the given size at the start of packet. packet has the length of the
 	// protected packet; payload is separate, or at its final position in packet.
 	seal(packet []byte, header int, payload []byte, ssrc uint32, index uint64) error
-	// open authenticates and decrypts a packet in place, and returns it without its tag. packet is at least as long as
-	// its header and its tag.
+	// open authenticates and decrypts a packet in place, and returns the packet without the tag. packet is at least as
+	// long as the header and the tag.
 	open(packet []byte, header int, ssrc uint32, index uint64) ([]byte, error)
 }
 
@@ -130,7 +130,7 @@ func (c *counterMode) open(packet []byte, _ int, ssrc uint32, index uint64) ([]b
 	return out, openingError(err)
 }
 
-// openingError converts an error of Pion to one of this package.
+// openingError converts an error of Pion to an error of this package.
 func openingError(err error) error {
 	switch {
 	case err == nil:

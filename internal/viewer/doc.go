@@ -1,3 +1,3 @@
-// Package viewer serves the pages for browsers: their addresses, their cache times, and their content security policy.
-// Its handler keeps compressed copies of files, which any goroutine may read.
+// Package viewer serves the pages for browsers: addresses, cache times, and their content security policy. The handler
+// keeps compressed copies of files, which any goroutine may read.
 package viewer

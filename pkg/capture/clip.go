@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// footage is a sequence of frames in files. Load replaces the shot by one frame; its error names
-// the file. Several goroutines call Load concurrently. Coordinates are finite.
+// footage is a sequence of frames in files. Load replaces the shot by one frame; the error names the file. Several
+// goroutines call Load concurrently. Coordinates are finite.
 type footage interface {
 	Len() int
 	Load(index int, into *shot) error
@@ -57,14 +57,14 @@ func copyImages(into, from []depth.Image) []depth.Image {
 
 // clip plays footage in a loop, from memory as far as possible.
 type clip struct {
-	footage footage
-	limit   int // points per frame, 0 = all
-	seed    int
-	kept    []*shot // by frame, nil if the frame did not fit into memory
-	box     volumetric.BoundingBox
-	points  int   // of the largest frame
-	coming  []int // frames of the read-ahead window that are not in memory
-	ahead   readAhead
+	footage  footage
+	limit    int // points per frame, 0 = all
+	seed     int
+	kept     []*shot // by frame, nil if the frame did not fit into memory
+	box      volumetric.BoundingBox
+	points   int   // of the largest frame
+	upcoming []int // frames of the read-ahead window that are not in memory
+	ahead    readAhead
 }
 
 // shuffled marks footage whose clouds are already in random order. A cloud larger than the limit is
@@ -102,14 +102,14 @@ func (c *clip) load(index int, into *shot) error {
 // render implements content.
 func (c *clip) render(ctx context.Context, number int64, into *Frame) error {
 	index := int(number % int64(len(c.kept)))
-	c.coming = c.coming[:0]
+	c.upcoming = c.upcoming[:0]
 	for step := range readAheadFrames {
 		if coming := (index + step) % len(c.kept); c.kept[coming] == nil {
-			c.coming = append(c.coming, coming)
+			c.upcoming = append(c.upcoming, coming)
 		}
 	}
-	for _, coming := range c.coming {
-		c.ahead.want(coming, c.coming)
+	for _, coming := range c.upcoming {
+		c.ahead.want(coming, c.upcoming)
 	}
 	found := c.kept[index]
 	if found == nil {

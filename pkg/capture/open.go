@@ -103,8 +103,7 @@ func openSynthetic(clock Clock, _ string, options Options) (Source, error) {
 	}), nil
 }
 
-// performance is the synthetic figure as content. Its time is the frame's deadline, counted from
-// the first frame.
+// performance is the synthetic figure as content. The time is the frame's deadline, counted from the first frame.
 type performance struct {
 	figure *synthetic.Figure
 	rate   float64

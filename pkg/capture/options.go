@@ -15,8 +15,8 @@ const MaxFPS = 1000
 // Options determine how a source is played. A source ignores options that it does not use.
 type Options struct {
 	FPS         float64 `yaml:"fps" help:"frames per second; 0 means the rate of the source"`
-	Points      int     `yaml:"points" help:"points per frame; larger frames are sampled evenly; 0 keeps all (synthetic: 40000)"`
-	Seed        int     `yaml:"seed" help:"seed of the order of points, and of the looks and motion of the synthetic figure"`
+	Points      int     `yaml:"points" help:"maximum points per frame, sampled evenly; 0: all (synthetic: 40000)"`
+	Seed        int     `yaml:"seed" help:"seed of the order of points, and of the synthetic looks and motion"`
 	MemoryLimit int     `yaml:"memory_limit" help:"bytes of decoded frames kept in memory; other frames are read ahead"`
 	// Background specifies the parts of depth images that are not the object. If the background has
 	// no range, an rgbd recording's own near_m and far_m apply.
@@ -24,8 +24,8 @@ type Options struct {
 	// Calibration is a file with the poses of cameras (see depth.ParseCalibration). Without it
 	// every camera is at the origin.
 	Calibration string `yaml:"calibration" help:"rgbd, kinect, realsense: YAML or JSON file with the poses of cameras"`
-	// RealSense configures the RealSense cameras. Its rate is replaced by FPS unless FPS is 0, and
-	// its calibration by Calibration if set.
+	// RealSense configures the RealSense cameras. The rate is replaced by FPS unless FPS is 0, and its calibration by
+	// Calibration if set.
 	RealSense realsense.Config `yaml:"-"`
 	// Images requests Frame.Images.
 	Images bool `yaml:"images" help:"return depth images with the points"`

@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// takes is a sequence of images from RealSense cameras or from a recording.
-type takes interface {
+// takeSource is a sequence of images from RealSense cameras or from a recording.
+type takeSource interface {
 	Cameras() []depth.Camera
 	FrameRate() float64
 	Description() string
@@ -21,7 +21,7 @@ type takes interface {
 
 // realSense is a Source that converts the images of takes to points.
 type realSense struct {
-	takes      takes
+	takes      takeSource
 	info       Info
 	options    Options
 	projectors []*depth.Projector
@@ -42,7 +42,7 @@ func openRealSense(clock Clock, path string, options Options) (Source, error) {
 			return nil, err
 		}
 	}
-	var from takes
+	var from takeSource
 	var err error
 	if path != "" {
 		from, err = realsense.OpenRecording(path, options.FPS, clock, config)
@@ -70,7 +70,7 @@ func openRealSense(clock Clock, path string, options Options) (Source, error) {
 // and a larger range enlarges the box in which points are quantized.
 const farthest = 3.0 // metres
 
-func newRealSense(from takes, options Options) (*realSense, error) {
+func newRealSense(from takeSource, options Options) (*realSense, error) {
 	if options.Background.Far == 0 {
 		options.Background.Far = max(farthest, 2*options.Background.Near)
 	}

@@ -26,7 +26,7 @@ type recording interface {
 	// both are Synchronized; otherwise the origin is arbitrary.
 	Time(index int) time.Duration
 	Synchronized() bool
-	// LoadImage replaces an image by the image of one frame. Its error names the file.
+	// LoadImage replaces an image by the image of one frame. The error names the file.
 	LoadImage(index int, into *depth.Image) error
 	Close() error
 }

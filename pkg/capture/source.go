@@ -1,11 +1,10 @@
-// Package capture opens a source of point clouds by name and returns its frames when they are due,
-// as a camera would. The packages below it implement the sources (synthetic, ply, rgbd, kinect,
-// realsense, glb, journal); package depth converts depth images to points. Package capture
-// implements the timing: the frame rate, skipped frames, and reading files ahead. It also merges
-// several cameras.
+// Package capture opens a source of point clouds by name and returns its frames when they are due, as a camera would.
+// The packages below it implement the sources (synthetic, ply, rgbd, kinect, realsense, glb, journal); package depth
+// converts depth images to points. Package capture implements the timing: the frame rate, skipped frames, and reading
+// files ahead. Package capture also merges several cameras.
 //
-// A Source belongs to the goroutine that reads it. It has no goroutines between calls, except to
-// read files ahead; these goroutines end before Close returns.
+// A Source belongs to the goroutine that reads it. A Source has no goroutines between calls, except to read files
+// ahead; these goroutines end before Close returns.
 package capture
 
 import (
@@ -30,9 +29,8 @@ var (
 // Frame is one cloud at one instant. The caller owns its memory. A Frame that is passed to Read
 // repeatedly causes no allocation after it has grown to the size of the source's clouds.
 type Frame struct {
-	// Capture is the time at which the frame was due, not the time of Read. It contains Go's
-	// monotonic reading, so that the difference of two capture times is exact even if the wall
-	// clock was set in between.
+	// Capture is the time at which the frame was due, not the time of Read. Capture contains Go's monotonic reading, so
+	// that the difference of two capture times is exact even if the wall clock was set in between.
 	Capture time.Time
 	// Number is the number of frame intervals since the first Read, including skipped frames.
 	Number int64
@@ -49,7 +47,7 @@ type Frame struct {
 	Images []depth.Image
 }
 
-// Info describes a source. It does not change while the source is open.
+// Info describes a source. An Info does not change while the source is open.
 type Info struct {
 	// Description is text for people, for example "48 RGB-D frames of 512x424 from
 	// recordings/desk".
@@ -60,8 +58,7 @@ type Info struct {
 	Box volumetric.BoundingBox
 	// Points is the number of points of the largest frame.
 	Points int
-	// Cameras contains the cameras whose depth images are converted to points. It is empty for
-	// other sources.
+	// Cameras contains the cameras whose depth images are converted to points. Cameras is empty for other sources.
 	Cameras []depth.Camera
 }
 

@@ -14,8 +14,8 @@ type part struct {
 	name     string // of a camera; empty if not given
 }
 
-// parseSpec parses a specification. Its parts are separated by commas. Because file names may
-// contain commas, a part must begin with an existing kind.
+// parseSpec parses a specification. The parts are separated by commas. Because file names may contain commas, a part
+// must begin with an existing kind.
 func parseSpec(spec string) ([]part, error) {
 	var parts []part
 	for begin := 0; begin < len(spec) || len(parts) == 0; {

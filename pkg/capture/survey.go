@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// survey loads every frame of a clip once, on all processors. Its goroutines process the frames in
-// order, and each has its own findings.
+// survey loads every frame of a clip once, on all processors. The goroutines process the frames in order, and each has
+// its own findings.
 type survey struct {
 	clip   *clip
 	memory int64        // bytes that may be kept

@@ -5,8 +5,7 @@ import "slices"
 // Capabilities describes what a codec preserves of a cloud and which parameters it uses. All codecs
 // quantize positions on the grid of Params.
 type Capabilities struct {
-	// Encodes is false for codecs that this program only decodes; their encoders return an error
-	// for every cloud.
+	// Encodes is false for codecs that this program only decodes; the encoders return an error for every cloud.
 	Encodes bool
 	// Colors reports whether colours are preserved, unless Params.NoColors omits them. ExactColors
 	// reports whether colours are preserved exactly; they are not if the codec uses
@@ -16,7 +15,7 @@ type Capabilities struct {
 	// between two steps is coded as the step below. A codec that ignores Params.Speed has only the
 	// step 0.
 	Steps []int
-	// SequentialSteps contains the steps with Params.Sequential. It is empty if the codec ignores
+	// SequentialSteps contains the steps with Params.Sequential. SequentialSteps is empty if the codec ignores
 	// Sequential.
 	SequentialSteps []int
 	// Ordered reports that the encoders implement OrderedEncoder.

@@ -58,9 +58,9 @@ type Encoder interface {
 	Encode(dst []byte, cloud *pointcloud.Cloud, params Params) ([]byte, error)
 }
 
-// OrderedEncoder is an Encoder that reports the order of the points in the frame, so that other
-// attributes of the points can be sent with the frame. It is implemented by the encoders of codecs
-// whose Capabilities are Ordered.
+// OrderedEncoder is an Encoder that reports the order of the points in the frame, so that other attributes of the
+// points can be sent with the frame. An OrderedEncoder is implemented by the encoders of codecs whose Capabilities are
+// Ordered.
 type OrderedEncoder interface {
 	Encoder
 	// EncodeOrdered encodes as Encode does and replaces order by the indices of the points: point i

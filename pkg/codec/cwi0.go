@@ -10,11 +10,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds with 16 bytes per
-// point. It needs no cgo and little time, and ignores Params.Speed and Sequential. Without colours,
-// points are white. Positions are written as they are on the grid of Params, so that qualities and
-// tiles coincide as with every other codec. A frame is a packet of CWI's point cloud library. All
-// numbers are little-endian:
+// CWI0 is the codec "cwi0" (FourCC "cwi0"): VR2Gather's uncompressed point clouds with 16 bytes per point. CWI0 needs
+// no cgo and little time, and ignores Params.Speed and Sequential. Without colours, points are white. Positions are
+// written as they are on the grid of Params, so that qualities and tiles coincide as with every other codec. A frame is
+// a packet of CWI's point cloud library. All numbers are little-endian:
 //
 //	offset  size       content
 //	0       4          "cpcd"

@@ -7,9 +7,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Raw is the codec "raw" (FourCC "raw1"): quantized and packed positions without compression. It
-// needs no cgo and little time, and its frames are two to three times as large as Draco's. It
-// ignores Params.Speed and Sequential; points keep their order. A frame is a Head followed by
+// Raw is the codec "raw" (FourCC "raw1"): quantized and packed positions without compression. Raw needs no cgo and
+// little time, and its frames are two to three times as large as Draco's. Raw ignores Params.Speed and Sequential;
+// points keep their order. A frame is a Head followed by
 //
 //	size        content
 //	3·b·points  positions: x, y, z in steps from Min, little-endian, of b = ceil(bits/8) bytes each

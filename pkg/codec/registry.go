@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// registry contains the codecs of this program. It is written while packages are initialised, and
-// read by any goroutine afterwards.
+// registry contains the codecs of this program. registry is written while packages are initialised, and read by any
+// goroutine afterwards.
 var registry struct {
 	sync.RWMutex
 	codecs []Codec
 }
 
-// Register registers a codec by its name and its FourCC. Codec packages call it during
-// initialisation. It panics if the name or the FourCC is registered already, because two packages
-// of the program then contradict each other.
+// Register registers a codec by its name and its FourCC. Codec packages call it during initialisation. Register panics
+// if the name or the FourCC is registered already, because two packages of the program then contradict each other.
 func Register(c Codec) {
 	registry.Lock()
 	defer registry.Unlock()

@@ -9,7 +9,7 @@ import (
 // Key identifies a tile frame in a room.
 type Key struct {
 	Track volumetric.TrackRef
-	// Frame is the 32-bit frame number as sent. It identifies a frame among the last 2^32.
+	// Frame is the 32-bit frame number as sent. Frame identifies a frame among the last 2^32.
 	Frame uint32
 }
 
@@ -59,7 +59,7 @@ func (j *Joiner) Claim(k Key, part *Record, now time.Time) {
 	p.record.Merge(part)
 }
 
-// Note calls note with the record of a frame that is still held. It does nothing for other frames.
+// Note calls note with the record of a frame that is still held. Note does nothing for other frames.
 func (j *Joiner) Note(k Key, note func(*Record)) {
 	if p := j.pending[k]; p != nil {
 		note(&p.record)

@@ -31,7 +31,7 @@ type JSONLWriter struct {
 	line []byte
 }
 
-// NewJSONLWriter returns a writer to out. It calls Write once per record.
+// NewJSONLWriter returns a writer to out. The writer calls Write once per record.
 func NewJSONLWriter(out io.Writer) *JSONLWriter { return &JSONLWriter{out: out} }
 
 // Write writes one record.

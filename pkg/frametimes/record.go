@@ -47,7 +47,7 @@ type Clock struct {
 type Record struct {
 	// Track identifies publication, tile and quality.
 	Track volumetric.TrackRef
-	// Receiver is the identity of the receiver. It is empty in the records of senders.
+	// Receiver is the identity of the receiver. Receiver is empty in the records of senders.
 	Receiver string
 	// Frame is the frame number. Bytes is the size of the encoded tile.
 	Frame int64

@@ -10,8 +10,8 @@ import (
 // loss, chunks of two frames interleave; chunks of more than two hardly ever do.
 const maxAssemblies = 4
 
-// ChunkBudget bounds the memory of several assemblers together. Its methods must be safe for
-// concurrent use by the goroutines of all these assemblers.
+// ChunkBudget bounds the memory of several assemblers together. The methods must be safe for concurrent use by the
+// goroutines of all these assemblers.
 type ChunkBudget interface {
 	// Reserve reserves memory in bytes and reports whether the budget had room.
 	Reserve(bytes int) bool
@@ -123,8 +123,8 @@ func (a *ChunkAssembler) Clear() {
 	}
 }
 
-// assembly returns the assembly of the chunk's frame and starts a new one if necessary. It returns
-// nil if the frame is complete, was given up, or is too old.
+// assembly returns the assembly of the chunk's frame and starts a new one if necessary. assembly returns nil if the
+// frame is complete, was given up, or is too old.
 func (a *ChunkAssembler) assembly(c *Chunk) *assembly {
 	s := &a.assemblies[c.Frame%maxAssemblies]
 	if s.begun && s.first.Frame == c.Frame {

@@ -189,8 +189,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestAWholeFrameOutlivesClear expects that the frame returned by Take stays valid after Clear.
-func TestAWholeFrameOutlivesClear(t *testing.T) {
+// TestACompleteFrameStaysValidAfterClear expects that the frame returned by Take stays valid after Clear.
+func TestACompleteFrameStaysValidAfterClear(t *testing.T) {
 	a := NewChunkAssembler(1 << 20)
 	data := noise(rand.New(rand.NewPCG(5, 6)), 2*ChunkSize)
 	chunks := chunksOf(1, data)

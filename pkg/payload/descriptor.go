@@ -39,8 +39,7 @@ var (
 	ErrBuffer     = errors.New("buffer too short")
 )
 
-// Descriptor is the header at the start of every packet. It describes the packet's fragment and
-// frame.
+// Descriptor is the header at the start of every packet. A Descriptor describes the packet's fragment and frame.
 type Descriptor struct {
 	// Prefixed reports that the frame's data begins with a Prefix.
 	Prefixed bool

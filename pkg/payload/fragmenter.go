@@ -40,8 +40,7 @@ func (f *Fragmenter) Begin(frame Descriptor, data []byte) error {
 	return nil
 }
 
-// Release drops the current frame. Its data may change afterwards. Until the next Begin there is no
-// current frame.
+// Release drops the current frame. The data may change afterwards. Until the next Begin there is no current frame.
 func (f *Fragmenter) Release() { f.frame, f.data = Descriptor{}, nil }
 
 // Packets returns the number of packets of the current frame, source and parity.

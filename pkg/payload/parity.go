@@ -52,8 +52,7 @@ func Completable(source, fragments int, lost []int) bool {
 	return true
 }
 
-// coder computes the parity of one stream and recovers lost fragments. It keeps its memory for the
-// next frame.
+// coder computes the parity of one stream and recovers lost fragments. The coder keeps its memory for the next frame.
 //
 // The code is systematic and uses a Cauchy matrix as generator: parity shard r is the sum over the
 // source shards c of the bytes of c divided by (r xor c) in GF(2^8) with the polynomial 0x11d, with

@@ -1,22 +1,19 @@
-// Package pointcloud provides clouds of coloured points and their processing before coding: reading
-// and writing PLY, bounding boxes, tiling, sampling, descriptions and voxel grids. Its functions
-// share no state: a cloud belongs to its holder. Types that keep working memory are used by one
-// goroutine at a time, and may use all processors during a call.
+// Package pointcloud provides clouds of coloured points and their processing before coding: reading and writing PLY,
+// bounding boxes, tiling, sampling, descriptions and voxel grids. The functions share no state: a cloud belongs to its
+// holder. Types with working memory are used by one goroutine at a time, and may use all processors during a call.
 package pointcloud
 
 import "github.com/volsfu/volsfu/pkg/volumetric"
 
-// Cloud is a set of points in structure-of-arrays form. Positions and Colors have the same length.
-// Both are contiguous memory of 12 and 3 bytes per point, so that codecs use them directly. Labels
-// and Sources are empty if unknown, and otherwise as long as Positions; all functions that copy
-// points copy them, too.
+// Cloud is a set of points in structure-of-arrays form. Positions and Colors have the same length. Both are contiguous
+// memory of 12 and 3 bytes per point, so that codecs use them directly. Labels and Sources are empty if unknown, and
+// otherwise as long as Positions; all functions that copy points also copy labels and sources.
 type Cloud struct {
 	// Positions are in metres (x right, y up, z towards the viewer).
 	Positions [][3]float32
 	// Colors are 8-bit sRGB.
 	Colors [][3]uint8
-	// Labels assign each point to a part of the object. The source of the cloud defines their
-	// meaning; 0 means no label.
+	// Labels assign each point to a part of the object. The source of the cloud defines the meaning; 0 means no label.
 	Labels []uint16
 	// Sources are bit masks of the cameras that saw each point: bit n is set for camera n.
 	Sources []uint16
@@ -25,7 +22,7 @@ type Cloud struct {
 // Len returns the number of points.
 func (c *Cloud) Len() int { return len(c.Positions) }
 
-// Reset empties the cloud and keeps its memory.
+// Reset empties the cloud and keeps the memory.
 func (c *Cloud) Reset() {
 	c.Positions = c.Positions[:0]
 	c.Colors = c.Colors[:0]
@@ -109,8 +106,8 @@ func (c *Cloud) Truncate(points int) {
 	}
 }
 
-// resize sets the number of points, with unspecified values, with labels and sources if like has
-// them. It reallocates only if the memory does not suffice; the values are then lost.
+// resize sets the number of points, with unspecified values, with labels and sources if like has them. resize
+// reallocates only if the memory does not suffice; the values are then lost.
 func (c *Cloud) resize(points int, like *Cloud) {
 	c.Positions, c.Colors = resize(c.Positions, points), resize(c.Colors, points)
 	c.Labels, c.Sources = c.Labels[:0], c.Sources[:0]

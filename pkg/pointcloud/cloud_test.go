@@ -64,7 +64,7 @@ func apart(t *testing.T, whole *Cloud, clouds []Cloud) {
 	}
 }
 
-func TestCloudKeepsWhatPointsHave(t *testing.T) {
+func TestCloudKeepsAttributes(t *testing.T) {
 	whole := numbered(1, 1000)
 	var copied Cloud
 	copied.CopyFrom(whole)

@@ -29,12 +29,11 @@ type DescriptionConfig struct {
 	Seed uint64
 }
 
-// Descriptions splits clouds into descriptions (multiple description coding by sampling): disjoint
-// parts with given shares whose union is the cloud. Each description is a sample of the whole
-// object. The descriptions that a receiver has form a denser sample when they are appended in any
-// order (Cloud.AppendCloud). In any range from the beginning of a cloud, each description has its
-// share within one point and 1/4000 of the range. Descriptions uses all processors and keeps its
-// working memory; one goroutine uses it at a time.
+// Descriptions splits clouds into descriptions (multiple description coding by sampling): disjoint parts with given
+// shares whose union is the cloud. Each description is a sample of the whole object. The descriptions that a receiver
+// has form a denser sample when they are appended in any order (Cloud.AppendCloud). In any range from the beginning of
+// a cloud, each description has its share within one point and 1/4000 of the range. Descriptions uses all processors
+// and keeps working memory. One goroutine at a time uses a Descriptions.
 type Descriptions struct {
 	pattern pattern
 	points  partition
@@ -108,9 +107,8 @@ func (t *pattern) fill(quotas []int) {
 // Len returns the number of descriptions.
 func (d *Descriptions) Len() int { return d.pattern.count }
 
-// Split copies every point of src to the cloud of its description, in the order of src. Earlier
-// points of these clouds are dropped and their memory is reused. parts must have one cloud per
-// description; otherwise Split panics.
+// Split copies every point of src to the cloud of its description, in the order of src. Earlier points of these clouds
+// are dropped and the memory is reused. parts must have one cloud per description; otherwise Split panics.
 func (d *Descriptions) Split(src *Cloud, parts []Cloud) {
 	if len(parts) != d.Len() {
 		panic(fmt.Sprintf("pointcloud: Split takes one cloud per description: got %d for %d", len(parts), d.Len()))

@@ -9,11 +9,10 @@ import (
 // ErrDetail reports an invalid level of detail.
 var ErrDetail = errors.New("invalid level of detail")
 
-// LevelOfDetail reduces a cloud by its distance from the viewer. At twice the distance, points are
-// twice as close together in the image in both directions, so that a quarter of the points fills as
-// many pixels. Up to a distance all points are kept; beyond it the share falls with the square of
-// the distance. LevelOfDetail uses all processors and keeps its working memory; one goroutine uses
-// it at a time.
+// LevelOfDetail reduces a cloud by the distance from the viewer. At twice the distance, points are twice as close
+// together in the image in both directions, so that a quarter of the points fills as many pixels. Up to a distance all
+// points are kept; beyond it the share falls with the square of the distance. LevelOfDetail uses all processors and
+// keeps working memory. One goroutine at a time uses a LevelOfDetail.
 type LevelOfDetail struct {
 	reach  distanceRange
 	points partition
@@ -28,11 +27,10 @@ type distanceRange struct {
 	least uint32
 }
 
-// NewLevelOfDetail returns a sampler that keeps all points up to the distance full in metres, the
-// share (full/distance)² beyond it, and at least the share least at any distance. A cloud with
-// points s metres apart fills every pixel of a display with p pixels per radian up to the distance
-// s·p. The error wraps ErrDetail if the distance is not finite and above zero, or if the share is
-// outside of 0 to 1.
+// NewLevelOfDetail returns a sampler that keeps all points up to the distance full in metres, the share
+// (full/distance)² beyond that distance, and at least the share least at any distance. A cloud with points s metres
+// apart fills every pixel of a display with p pixels per radian up to the distance s·p. The error wraps ErrDetail if
+// the distance is not finite and above zero, or if the share is outside of 0 to 1.
 func NewLevelOfDetail(full, least float32) (*LevelOfDetail, error) {
 	if !(full > 0) || math.IsInf(float64(full), 0) || !(least >= 0 && least <= 1) {
 		return nil, fmt.Errorf(
@@ -51,13 +49,12 @@ func (l *LevelOfDetail) Share(distance float32) float64 {
 	return max(min(1, float64(l.reach.full)/(float64(distance)*float64(distance))), float64(l.reach.least)/(1<<32))
 }
 
-// Sample replaces dst's points by the points of src that are kept for an eye at a position in the
-// cloud's coordinates, and returns their number. The index of a point in src determines its rank:
-// points kept at one distance are also kept at any smaller distance, and a sequence that does not
-// change between frames does not flicker. The order of src should be independent of positions, as
-// in captures. Then the share of any part of the object deviates no more than in a random choice:
-// by at most the square root of its number of points (two standard deviations). src and dst must be
-// different clouds.
+// Sample replaces dst's points by the points of src that are kept for an eye at a position in the cloud's coordinates,
+// and returns the number of kept points. The index of a point in src determines the rank: points kept at one distance
+// are also kept at any smaller distance, and a sequence that does not change between frames does not flicker. The order
+// of src should be independent of positions, as in captures. Then the share of any part of the object deviates no more
+// than in a random choice: by at most the square root of its number of points (two standard deviations). src and dst
+// must be different clouds.
 func (l *LevelOfDetail) Sample(src, dst *Cloud, eye [3]float32) int {
 	l.reach.eye = eye
 	p := &l.points

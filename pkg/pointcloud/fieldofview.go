@@ -22,11 +22,10 @@ type Viewpoint struct {
 	Forward [3]float32
 }
 
-// FieldOfView determines the density of points by their location in the view. The view is divided
-// into equal regions around the viewing direction: rings of equal angle from the centre to the
-// edge. Each region has a maximum sampling rate. The paper on L4S for volumetric video (section
-// 3.4) proposes this to limit the quality in peripheral vision. A FieldOfView is a value without
-// state.
+// FieldOfView determines the density of points by location in the view. The view is divided into equal regions around
+// the viewing direction: rings of equal angle from the centre to the edge. Each region has a maximum sampling rate. The
+// paper on L4S for volumetric video (section 3.4) proposes this to limit the quality in peripheral vision. A
+// FieldOfView is a value without state.
 type FieldOfView struct {
 	// Angle is the full width of the view in radians, above 0 and at most 2π.
 	Angle float64
@@ -69,8 +68,8 @@ func (f *FieldOfView) Region(v Viewpoint, place [3]float32) int {
 	return int(regionOf(cosines[:len(f.Maxima)], v.Position, forward, place))
 }
 
-// Limit returns the maximum sampling rate of a whole object, as defined in the paper: the rate of
-// the region that contains the centre of its box.
+// Limit returns the maximum sampling rate of a whole object, as defined in the paper: the rate of the region that
+// contains the centre of the box.
 func (f *FieldOfView) Limit(v Viewpoint, box volumetric.BoundingBox) float64 {
 	var middle [3]float32
 	for axis := range middle {
@@ -116,8 +115,7 @@ func regionOf(cosines []float32, eye, forward, place [3]float32) uint8 {
 	return region
 }
 
-// Regions samples clouds by a FieldOfView. It keeps its working memory; one goroutine uses it at a
-// time.
+// Regions samples clouds by a FieldOfView. Regions keeps working memory. One goroutine at a time uses a Regions.
 type Regions struct {
 	view   FieldOfView
 	gaze   gaze
@@ -140,12 +138,11 @@ func NewRegions(view FieldOfView) (*Regions, error) {
 	return &Regions{view: view, gaze: gaze{cosines: cosines[:len(view.Maxima)]}}, nil
 }
 
-// Sample replaces dst's points by the points of src that are kept for a viewpoint, and returns
-// their number. Of each region it keeps at most its sampling rate, rounded down to whole points,
-// and in total at most budget points; the budget reduces all regions by the same factor. The result
-// has budget points unless the sampling rates allow fewer. The points of each region are taken
-// evenly along src, whose order should be independent of positions, as in captures. src and dst
-// must be different clouds.
+// Sample replaces dst's points by the points of src that are kept for a viewpoint, and returns the number of kept
+// points. Of each region Sample keeps at most the region's sampling rate, rounded down to whole points, and in total at
+// most budget points; the budget reduces all regions by the same factor. The result has budget points unless the
+// sampling rates allow fewer. The points of each region are taken evenly along src, whose order should be independent
+// of positions, as in captures. src and dst must be different clouds.
 func (r *Regions) Sample(src, dst *Cloud, v Viewpoint, budget int) int {
 	r.gaze.eye, r.gaze.forward = v.Position, unit(v.Forward)
 	regions := len(r.view.Maxima) + 1

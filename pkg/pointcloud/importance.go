@@ -15,10 +15,9 @@ var ErrImportance = errors.New("invalid importance")
 //
 //	Labels[label] · (1 + Color · edge + Shape · curvature)
 //
-// edge is the standard deviation of the brightness around the point divided by 64, at most 1.
-// curvature is the deviation of the point's surroundings from a plane: 0 for a plane, and 1 if the
-// surroundings extend equally in all directions. The surroundings are a cell of a grid and its six
-// neighbours.
+// edge is the standard deviation of the brightness around the point divided by 64, at most 1. curvature is the
+// deviation of the point's surroundings from a plane: 0 for a plane, and 1 if the surroundings extend equally in all
+// directions. The surroundings are a cell of a grid and the six neighbouring cells.
 type ImportanceConfig struct {
 	// Color and Shape are the maximum gains at an edge of colours and at an edge of the shape.
 	Color, Shape float64
@@ -28,9 +27,8 @@ type ImportanceConfig struct {
 	Cell float32
 }
 
-// DefaultImportance keeps four times as many points at sharp edges as elsewhere. In a standing
-// person of 40,000 points, a cell of 12 mm contains three points, and fifteen with its neighbours
-// on a surface.
+// DefaultImportance keeps four times as many points at sharp edges as elsewhere. In a standing person of 40,000 points,
+// a cell of 12 mm contains three points, and fifteen with the neighbours on a surface.
 func DefaultImportance() ImportanceConfig { return ImportanceConfig{Color: 3, Shape: 3, Cell: 0.012} }
 
 const (
@@ -42,9 +40,9 @@ const (
 	weightSteps = 256
 )
 
-// Importance samples clouds so that more points are kept at places that people look at: edges of
-// colours and shapes, and labelled parts. It uses all processors and keeps its working memory; one
-// goroutine uses it at a time.
+// Importance samples clouds so that more points are kept at places that people look at: edges of colours and shapes,
+// and labelled parts. An Importance uses all processors and keeps working memory. One goroutine at a time uses an
+// Importance.
 type Importance struct {
 	surroundings surroundings
 	// weights contains the weight of each class, from the lowest to the highest weight, with a
@@ -87,12 +85,11 @@ func NewImportance(config ImportanceConfig) (*Importance, error) {
 	return s, nil
 }
 
-// Sample replaces dst's points by the given number of src's points, or by all if src does not have
-// more. The probability of a point is proportional to its weight, to within one of 256 steps (1 %
-// with the default weights), but no point is taken twice: if the probability would exceed 1, all
-// points of the class are taken and the other classes share the rest. The points of each class are
-// taken evenly along src. The same cloud results in the same choice. A cloud with a coordinate that
-// is not finite is sampled as by Stride. src and dst must be different clouds.
+// Sample replaces dst's points by the given number of src's points, or by all if src does not have more. The
+// probability of a point is proportional to the weight, to within one of 256 steps (1 % with the default weights), but
+// no point is taken twice: if the probability would exceed 1, all points of the class are taken and the other classes
+// share the rest. The points of each class are taken evenly along src. The same cloud results in the same choice. A
+// cloud with a coordinate that is not finite is sampled as by Stride. src and dst must be different clouds.
 func (s *Importance) Sample(src, dst *Cloud, points int) {
 	if points >= src.Len() || points <= 0 {
 		Stride(src, dst, points)

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// Index finds the nearest points of a cloud. It is a balanced k-d tree without pointers (Bentley
-// 1975); its time does not depend on the distribution of the points: about 0.3 µs per query in
-// 70,000 points. An Index contains a copy of the positions, is immutable, and is safe for
-// concurrent use.
+// Index finds the nearest points of a cloud. An Index is a balanced k-d tree without pointers (Bentley 1975); the
+// search time does not depend on the distribution of the points: about 0.3 µs per query in 70,000 points. An Index
+// contains a copy of the positions, is immutable, and is safe for concurrent use.
 type Index struct {
-	// nodes is arranged so that the middle of every range is its root. Nodes below the root on the
-	// root's axis are to its left.
+	// nodes is arranged so that the middle of every range is the root of the range. Nodes below the root on the root's
+	// axis are to its left.
 	nodes []node
 }
 
-// node is a point with its index in the cloud.
+// node is a point with the index in the cloud.
 type node struct {
 	position [3]float32
 	point    int32
@@ -33,7 +32,7 @@ func NewIndex(c *Cloud) *Index {
 	return x
 }
 
-// build arranges the nodes. Each range is divided along its longest axis.
+// build arranges the nodes. Each range is divided along the longest axis.
 func build(nodes []node) {
 	for len(nodes) > 1 {
 		lowest, highest := nodes[0].position, nodes[0].position
@@ -56,8 +55,8 @@ func build(nodes []node) {
 	}
 }
 
-// selectNth moves the n-th node along the axis to its position, with smaller nodes before it and
-// larger nodes after it (Hoare's quickselect). Short ranges are sorted.
+// selectNth moves the n-th node along the axis to position n, with smaller nodes before and larger nodes after that
+// position (Hoare's quickselect). Short ranges are sorted.
 func selectNth(nodes []node, n, axis int) {
 	begin, end := 0, len(nodes)
 	for end-begin > 16 {
@@ -105,8 +104,8 @@ func medianOfThree(a, b, c float32) float32 {
 	return max(min(a, b), min(max(a, b), c))
 }
 
-// Nearest returns the index in the cloud of the point nearest to the position, and its distance in
-// metres. In an empty cloud the results are -1 and +Inf.
+// Nearest returns the index in the cloud of the point nearest to the position, and the distance in metres. In an empty
+// cloud the results are -1 and +Inf.
 func (x *Index) Nearest(position [3]float32) (i int, distance float32) {
 	best := nearest{position: position, point: -1, square: float32(math.Inf(1))}
 	best.search(x.nodes)

@@ -4,15 +4,15 @@ import "math"
 
 // grid contains the sums that one worker computed for the cells.
 type grid struct {
-	// slots maps cells to their sums, counted from 1; 0 is an empty cell.
+	// slots maps cells to sums, counted from 1; 0 is an empty cell.
 	slots []int32
 	cells []int32
 	sums  []sums
 }
 
-// sums contains sums over the points of a cell: positions relative to the centre of the cell, in
-// fractions of its edge, and brightness relative to mid grey. Sums of integers do not depend on the
-// order, and therefore not on the number of workers.
+// sums contains sums over the points of a cell: positions relative to the centre of the cell, in fractions of the edge,
+// and brightness relative to mid grey. Sums of integers do not depend on the order, and therefore not on the number of
+// workers.
 type sums struct {
 	count       int32
 	light       int32
@@ -40,7 +40,7 @@ func (g *grid) reset(size int) {
 	g.cells, g.sums = g.cells[:0], g.sums[:0]
 }
 
-// sum returns the sums of a cell and creates them if necessary.
+// sum returns the sums of a cell, which are created if necessary.
 func (g *grid) sum(cell int32) *sums {
 	if g.slots[cell] == 0 {
 		g.cells, g.sums = append(g.cells, cell), append(g.sums, sums{})
@@ -78,7 +78,7 @@ func (s *sums) add(r [3]int32, light int32) {
 	s.product[2] += r[0] * r[1]
 }
 
-// moments contains the sums of several cells, relative to the centre of one of them.
+// moments contains the sums of several cells, relative to the centre of one cell.
 type moments struct {
 	count       int64
 	light       int64

@@ -10,8 +10,8 @@ type assigner interface {
 	Assign(src *Cloud, begin int, into []uint8)
 }
 
-// partition divides points into classes. It then copies the points to one cloud per class, or some
-// points of each class to one cloud. The points keep their order, whatever the number of workers.
+// partition divides points into classes. The partition then copies the points to one cloud per class, or some points of
+// each class to one cloud. The points keep the order, whatever the number of workers.
 type partition struct {
 	workerGroup workerGroup
 	by          assigner
@@ -65,7 +65,7 @@ func (p *partition) classifyRange(worker, begin, end int) {
 	}
 }
 
-// scatter copies every point to the cloud of its class.
+// scatter copies every point to the cloud of the point's class.
 func (p *partition) scatter(dst []Cloud) {
 	for class := range dst {
 		dst[class].resize(p.totals[class], p.src)

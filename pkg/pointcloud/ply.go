@@ -7,7 +7,7 @@ import (
 
 // Errors of PLY files. The wrapping error contains the value found and the value expected.
 var (
-	// ErrMalformed reports that a file is not a PLY file with points, or that it ends too early.
+	// ErrMalformed reports that a file is not a PLY file with points, or that the file ends too early.
 	ErrMalformed = errors.New("malformed PLY")
 	// ErrLimit reports that a file is well-formed as far as it was read, but exceeds the reader's
 	// limits.
@@ -50,8 +50,8 @@ type Config struct {
 // capture of one person.
 func DefaultConfig() Config { return Config{MaxPoints: 20_000_000} }
 
-// ReadPLY replaces the cloud's points by the points of a PLY 1.0 file in any of its three formats,
-// within DefaultConfig.
+// ReadPLY replaces the cloud's points by the points of a PLY 1.0 file in any of the three formats, within
+// DefaultConfig.
 //
 // Positions are the properties x, y and z of the element "vertex", float or double. Colours are
 // red, green and blue, or diffuse_red, diffuse_green and diffuse_blue: uchar, or float and double

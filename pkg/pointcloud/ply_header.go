@@ -87,7 +87,7 @@ type header struct {
 	elements []element
 }
 
-// readHeader consumes the header, including its last line.
+// readHeader consumes the header, including the last line.
 func readHeader(r *bufio.Reader) (*header, error) {
 	h := &header{}
 	left := maxHeaderBytes
@@ -131,7 +131,7 @@ func readHeader(r *bufio.Reader) (*header, error) {
 	}
 }
 
-// readHeaderLine returns one line without its line ending and subtracts its size from left.
+// readHeaderLine returns one line without the line ending and subtracts the size from left.
 func readHeaderLine(r *bufio.Reader, left *int) (string, error) {
 	raw, err := r.ReadSlice('\n')
 	*left -= len(raw)

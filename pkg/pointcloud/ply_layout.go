@@ -22,9 +22,9 @@ const (
 // midGrey is the colour of points in files without colours.
 var midGrey = [3]uint8{128, 128, 128}
 
-// column locates one value of a point in its vertex.
+// column locates one value of a point in the vertex.
 type column struct {
-	// property is the index of the vertex's property, -1 if the file does not have it.
+	// property is the index of the vertex's property, -1 if the file has no such property.
 	property int
 	kind     scalar
 	// offset is the offset from the start of the vertex in bytes, for binary files without lists.
@@ -39,8 +39,8 @@ type layout struct {
 	labelled, sourced bool
 }
 
-// Property names. The last name is the one written; the names before it are also read: "tile" is
-// cwipc's name for the cameras, "class" and "classification" are names of labels in segmentation.
+// Property names. The last name is written; the names before it are also read: "tile" is cwipc's name for the cameras,
+// "class" and "classification" are names of labels in segmentation.
 var (
 	labelNames  = []string{"class", "classification", "label"}
 	sourceNames = []string{"tile", "cameras"}
@@ -132,7 +132,7 @@ func newLayout(e *element) (layout, error) {
 // cameras unchanged.
 type row [pointValues]float64
 
-// appendTo adds the point to the cloud, unless its position is not finite.
+// appendTo adds the point to the cloud, unless the position is not finite.
 func (l *layout) appendTo(cloud *Cloud, v *row) {
 	p := [3]float32{float32(v[positionX]), float32(v[positionY]), float32(v[positionZ])}
 	if !finite(p) {
@@ -161,8 +161,7 @@ func (l *layout) appendTo(cloud *Cloud, v *row) {
 	}
 }
 
-// whole returns the number if it fits 16 bits, and otherwise 0: -1 is a common value for points
-// without label.
+// whole returns a number that fits 16 bits, and otherwise 0: -1 is a common value for points without label.
 func whole(v float64) uint16 {
 	if v >= 0 && v <= math.MaxUint16 {
 		return uint16(v)

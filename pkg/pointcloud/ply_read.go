@@ -14,8 +14,7 @@ import (
 // takes at least 12 bytes in the header and at most 8 bytes in a vertex.
 const readBufferBytes = 2 * maxHeaderBytes
 
-// PLYReader reads PLY files one after another and reuses its memory. One goroutine uses it at a
-// time.
+// PLYReader reads PLY files one after another and reuses memory. One goroutine at a time uses a PLYReader.
 type PLYReader struct {
 	config Config
 	source *bufio.Reader
@@ -132,7 +131,7 @@ func (c *Cloud) reserve(n int, l *layout) {
 	}
 }
 
-// readVarying reads vertices with lists among their properties.
+// readVarying reads vertices with lists among the properties.
 func (r *PLYReader) readVarying(into *Cloud, e *element, points *layout, order binary.ByteOrder) error {
 	var values row
 	for instance := range e.count {

@@ -11,10 +11,10 @@ import (
 // writeBufferBytes is the number of bytes formatted per write.
 const writeBufferBytes = 64 << 10
 
-// WritePLY writes the cloud as a PLY 1.0 file of x, y, z (float, in metres) and red, green, blue
-// (uchar), the layout that every viewer reads, and of label and cameras (ushort) if the cloud has
-// them. ASCII positions have enough digits to restore the same float. The error wraps ErrFormat if
-// the slices of the cloud differ in length or the format is unknown; other errors are errors of w.
+// WritePLY writes the cloud as a PLY 1.0 file of x, y, z (float, in metres) and red, green, blue (uchar), the layout
+// that every viewer reads, and of label and cameras (ushort) if present in the cloud. ASCII positions have enough
+// digits to restore the same float. The error wraps ErrFormat if the slices of the cloud differ in length or the format
+// is unknown; other errors are errors of w.
 func WritePLY(w io.Writer, c *Cloud, format Format) error {
 	if err := checkWritable(c, format); err != nil {
 		return err

@@ -2,11 +2,10 @@ package pointcloud
 
 import "math"
 
-// Stride replaces dst's points by the given number of points at equal intervals along src, or by
-// all points if src does not have more. It is as fast as copying, but requires an order in which
-// every range of the sequence is spread over the object. Captures in row order do not have such an
-// order: rows and intervals then interfere and leave stripes. Sampler has no such requirement. src
-// and dst must be different clouds.
+// Stride replaces dst's points by the given number of points at equal intervals along src, or by all points if src does
+// not have more. Stride is as fast as copying, but requires an order in which every range of the sequence is spread
+// over the object. Captures in row order do not have such an order: rows and intervals then interfere and leave
+// stripes. Sampler has no such requirement. src and dst must be different clouds.
 func Stride(src, dst *Cloud, points int) {
 	n := src.Len()
 	if points >= n {
@@ -25,13 +24,13 @@ func middleOf(i, stretches, n int) int {
 	return int((2*int64(i) + 1) * int64(n) / (2 * int64(stretches)))
 }
 
-// Sampler selects points evenly over the object's surface, whatever their order. It sorts the
-// points along a Z-order curve through their bounding cube and takes points at equal intervals
-// along the curve. The same points result in the same choice in every frame. Sampler uses all
-// processors and keeps its working memory; one goroutine uses it at a time.
+// Sampler selects points evenly over the object's surface, for any order of points. A Sampler sorts the points along a
+// Z-order curve through the bounding cube and takes points at equal intervals along the curve. The same points result
+// in the same choice in every frame. Sampler uses all processors and keeps working memory. One goroutine at a time uses
+// a Sampler.
 type Sampler struct {
 	workerGroup workerGroup
-	// keys contains for every point its position on the curve (high half) and its index (low half).
+	// keys contains for every point the position on the curve (high half) and the index (low half).
 	keys, sorted []uint64
 	// begins contains, for each worker and digit of a sorting pass, the position of the worker's
 	// next key with this digit.
@@ -49,8 +48,7 @@ type Sampler struct {
 // 2 mm for a standing person.
 const curveBits = 10
 
-// Three passes of ten bits sort the 30 bits of a curve position. Points of one cell keep their
-// order.
+// Three passes of ten bits sort the 30 bits of a curve position. Points of one cell keep the order.
 const (
 	digitBits = 10
 	digits    = 1 << digitBits
@@ -117,7 +115,7 @@ func (s *Sampler) countRange(worker, begin, end int) {
 	}
 }
 
-// moveRange moves the keys of a pass to their new positions.
+// moveRange moves the keys of a pass to the new positions.
 func (s *Sampler) moveRange(worker, begin, end int) {
 	next, shift := &s.begins[worker], s.shift
 	for _, k := range s.keys[begin:end] {
@@ -143,8 +141,8 @@ func spread(v uint64) uint64 {
 	return (v | v<<2) & 0x09249249
 }
 
-// resize returns a slice of length n with unspecified contents. It allocates only if the capacity
-// of s does not suffice.
+// resize returns a slice of length n with unspecified contents. resize allocates only if the capacity of s does not
+// suffice.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)

@@ -6,23 +6,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// surroundings assigns points to classes of weight by their surroundings.
+// surroundings assigns points to classes of weight by the points' surroundings.
 type surroundings struct {
 	color, shape float64
 	cell         float32
 	// least is the logarithm of the lowest weight, step the logarithm of the factor between two
 	// classes; step is 0 if there is only one weight.
 	least, step float64
-	// labels contains the numbers of classes that label factors add, by label. It is nil without
-	// factors.
+	// labels contains the numbers of classes that label factors add, by label. labels is nil without factors.
 	labels []int16
 
 	workerGroup workerGroup
 	grids       []grid
 	// class contains the class of each cell, before labels are added.
 	class []uint8
-	// low is a corner of the grid, edge the edge of a cell, inverse its reciprocal, and strides the
-	// index distance of neighbouring cells along each axis.
+	// low is a corner of the grid, edge the edge of a cell, inverse the reciprocal of edge, and strides the index
+	// distance of neighbouring cells along each axis.
 	low     [3]float32
 	edge    float32
 	inverse float32
@@ -33,15 +32,15 @@ type surroundings struct {
 	steps struct{ gather, rate func(worker, begin, end int) }
 }
 
-// maxGathered is the maximum number of points from which surroundings are computed; larger clouds
-// are sampled at equal intervals. These are 15 points in each of the 4,000 cells of 12 mm of a
-// person seen from one side. With products up to 2^14 their sums fit 32 bits.
+// maxGathered is the maximum number of points from which surroundings are computed; larger clouds are sampled at equal
+// intervals. These are 15 points in each of the 4,000 cells of 12 mm of a person seen from one side. With products up
+// to 2^14 the sums fit 32 bits.
 const maxGathered = 1 << 16
 
 // maxCells limits the grid: 4 MB per worker for the slots. For larger objects the cells grow.
 const maxCells = 1 << 20
 
-// maxGrids limits the number of workers with their own grid.
+// maxGrids limits the number of workers with a grid of their own.
 const maxGrids = 4
 
 // set stores the weights.
@@ -55,8 +54,8 @@ func (s *surroundings) set(config ImportanceConfig, least, step float64) {
 	}
 }
 
-// survey computes the classes of all cells. Cells without gathered points count as plain. It
-// returns false for a cloud that is not finite.
+// survey computes the classes of all cells. Cells without gathered points count as plain. survey returns false for a
+// cloud that is not finite.
 func (s *surroundings) survey(src *Cloud) bool {
 	if s.steps.gather == nil {
 		s.steps.gather, s.steps.rate = s.gatherRange, s.rateRange
@@ -105,7 +104,7 @@ func (s *surroundings) layOut(box volumetric.BoundingBox) int {
 	s.inverse = 1 / s.edge
 	size := 1
 	for axis := range 3 {
-		// One and a half cells, so that rounding leaves one.
+		// One and a half cells, so that rounding leaves at least one cell.
 		s.low[axis] = box.Min[axis] - 1.5*s.edge
 		s.strides[axis] = size
 		size *= int((box.Max[axis]-s.low[axis])*s.inverse) + 2
@@ -124,7 +123,7 @@ func (s *surroundings) at(x, y, z int32) int32 {
 	return x>>partBits + y>>partBits*int32(s.strides[1]) + z>>partBits*int32(s.strides[2])
 }
 
-// gatherRange adds points to the sums of their cells.
+// gatherRange adds points to the sums of cells.
 func (s *surroundings) gatherRange(worker, begin, end int) {
 	g := &s.grids[worker]
 	for i := begin; i < end; i++ {

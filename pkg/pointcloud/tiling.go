@@ -164,8 +164,8 @@ func (t *Tiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// Split copies every point of src to the cloud of its tile, like a Splitter but without reuse of
-// working memory. tiles must have one cloud per tile; otherwise Split panics.
+// Split copies every point of src to the cloud of the point's tile, like a Splitter but without reuse of working
+// memory. tiles must have one cloud per tile; otherwise Split panics.
 func (t *Tiling) Split(src *Cloud, tiles []Cloud) {
 	if err := new(Splitter).Split(t, src, tiles); err != nil {
 		panic("pointcloud: a tiling by direction needs nothing that a cloud may lack: " + err.Error())

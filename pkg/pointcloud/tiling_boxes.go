@@ -13,8 +13,8 @@ var (
 	layerNames    = [3]string{"low", "middle", "high"}
 )
 
-// Boxes returns the parts of the tiling's box that the tiles cover, one per tile, for signalling.
-// Sectors have the smallest box around them, so that boxes of neighbours overlap.
+// Boxes returns the parts of the tiling's box that the tiles cover, one per tile, for signalling. A sector has the
+// smallest box around the sector, so that boxes of neighbours overlap.
 func (t *Tiling) Boxes() []volumetric.BoundingBox {
 	boxes := make([]volumetric.BoundingBox, t.count)
 	for i := range boxes {
@@ -95,9 +95,8 @@ func (t *Tiling) cutHeight(box *volumetric.BoundingBox, layer int) {
 	}
 }
 
-// cutSector reduces the box to the smallest box around the sector. Seen from above, the corners of
-// the sector are the axis, the points at which its two edges leave the box, and the corners of the
-// box between them.
+// cutSector reduces the box to the smallest box around the sector. Seen from above, the corners of the sector are the
+// axis, the points at which the two edges of the sector leave the box, and the corners of the box between these points.
 func (t *Tiling) cutSector(box *volumetric.BoundingBox, sector int) {
 	corners := [][2]float32{{t.center[0], t.center[2]}, t.leave(sector), t.leave((sector + 1) % 5)}
 	for _, x := range []float32{t.box.Min[0], t.box.Max[0]} {

@@ -38,7 +38,7 @@ func NewCameraTiling(cameras int, box volumetric.BoundingBox) (*CameraTiling, er
 // Len returns the number of sets of cameras, 2^cameras - 1.
 func (t *CameraTiling) Len() int { return 1<<t.cameras - 1 }
 
-// Learn implements Tiler. The first frame must contain the cameras that saw its points.
+// Learn implements Tiler. The first frame must contain the cameras that saw the points.
 func (t *CameraTiling) Learn(src *Cloud) error {
 	if t.learnt.done() || src.Len() == 0 {
 		return nil

@@ -15,9 +15,8 @@ import (
 const MaxClusters = 64
 
 const (
-	// clusterSample is the number of points of the first frame from which the centres are computed.
-	// With 64 clusters, a cluster has 256 points; their mean is accurate to a sixteenth of their
-	// spread.
+	// clusterSample is the number of points of the first frame from which the centres are computed. With 64 clusters, a
+	// cluster has 256 points; the mean is accurate to a sixteenth of the spread.
 	clusterSample = 16384
 	// clusterRounds limits the iterations. The centres of a person usually converge after 20 to 40
 	// iterations.
@@ -30,11 +29,10 @@ const (
 	mixedCell = 0xff
 )
 
-// ClusterTiling divides a cloud by centres that it computes from the first frame with points:
-// k-means (Lloyd 1982) with initial centres by k-means++ (Arthur and Vassilvitskii 2007). Points of
-// later frames belong to the nearest centre, so that tiles do not move in space. The same first
-// frame and seed result in the same tiles, numbered from the bottom to the top. ClusterTiling
-// belongs to one goroutine.
+// ClusterTiling divides a cloud by centres computed from the first frame with points: k-means (Lloyd 1982) with initial
+// centres by k-means++ (Arthur and Vassilvitskii 2007). Points of later frames belong to the nearest centre, so that
+// tiles do not move in space. The same first frame and seed result in the same tiles, numbered from the bottom to the
+// top. ClusterTiling belongs to one goroutine.
 type ClusterTiling struct {
 	seed    uint64
 	centres [][3]float32
@@ -63,9 +61,8 @@ func (t *ClusterTiling) Len() int { return len(t.centres) }
 // Index returns the tile of the centre nearest to the point, or the first tile before the first
 // frame.
 func (t *ClusterTiling) Index(p [3]float32) int {
-	// Distances are not negative, and the bit patterns of such numbers have the same order. With
-	// the tile in the lowest bits, the minimum is found without a branch, which real points would
-	// mispredict.
+	// Distances are not negative, and the bit patterns of non-negative numbers have the same order. With the tile in
+	// the lowest bits, the minimum is found without a branch, which real points would mispredict.
 	least := uint64(math.MaxUint64)
 	for i, c := range t.centres {
 		least = min(least, uint64(math.Float32bits(squareDistance(c, p)))<<8|uint64(i))
@@ -152,8 +149,8 @@ func (t *ClusterTiling) tabulate() {
 	}
 }
 
-// spread chooses points as initial centres: the probability of a point grows with the square of its
-// distance to the centres chosen before.
+// spread chooses points as initial centres: the probability of a point grows with the square of the distance to the
+// centres chosen before.
 func (t *ClusterTiling) spread(points [][3]float32) {
 	random := rand.New(rand.NewPCG(t.seed, 0))
 	least := make([]float64, len(points))
@@ -168,8 +165,7 @@ func (t *ClusterTiling) spread(points [][3]float32) {
 			least[j] = min(least[j], float64(squareDistance(p, t.centres[i])))
 			sum += least[j]
 		}
-		// If all points are centres already, the last one is chosen again: its second tile is
-		// empty.
+		// If all points are centres already, the last point is chosen again: the second tile of that point is empty.
 		for target := sum * random.Float64(); target > 0 && sum > 0; {
 			next = (next + 1) % len(points)
 			target -= least[next]
@@ -177,8 +173,7 @@ func (t *ClusterTiling) spread(points [][3]float32) {
 	}
 }
 
-// moveCentres moves every centre to the mean of the points nearest to it, and reports whether any
-// centre moved.
+// moveCentres moves every centre to the mean of the points nearest to the centre, and reports whether any centre moved.
 func (t *ClusterTiling) moveCentres(points [][3]float32) bool {
 	var sums [MaxClusters][3]float64
 	var counts [MaxClusters]int

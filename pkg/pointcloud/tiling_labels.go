@@ -18,9 +18,9 @@ type Part struct {
 // restName is the label of the tile for points of no part.
 const restName = "rest"
 
-// LabelTiling divides a cloud by the labels of its points: one tile for each part, and one more for
-// the rest, which contains points without label and points whose label belongs to no part. It
-// learns boxes from the first frame and therefore belongs to one goroutine.
+// LabelTiling divides a cloud by the labels of its points: one tile for each part, and another tile for the rest, which
+// contains points without label and points whose label belongs to no part. A LabelTiling learns boxes from the first
+// frame and therefore belongs to one goroutine.
 type LabelTiling struct {
 	parts  []Part
 	tiles  [math.MaxUint16 + 1]uint8 // by label
@@ -91,7 +91,7 @@ func (t *LabelTiling) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// Tiles returns the tiles with the names of the parts; the last one is "rest".
+// Tiles returns the tiles with the names of the parts; the last tile is "rest".
 func (t *LabelTiling) Tiles() []volumetric.Tile {
 	tiles := make([]volumetric.Tile, t.Len())
 	for i := range tiles {

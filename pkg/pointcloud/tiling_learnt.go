@@ -2,8 +2,7 @@ package pointcloud
 
 import "github.com/volsfu/volsfu/pkg/volumetric"
 
-// learnt contains the boxes of tiles that are not defined by geometry: the boxes around their
-// points in the first frame.
+// learnt contains the boxes of tiles that are not defined by geometry: the boxes around the points in the first frame.
 type learnt struct {
 	whole volumetric.BoundingBox
 	boxes []volumetric.BoundingBox // nil before the first frame with points

@@ -16,11 +16,10 @@ const (
 	cellOrigin = 1 << (cellBits - 1)
 )
 
-// VoxelGrid replaces the points in every cube of a grid by one point: their mean position and mean
-// colour, the label of more than half of the points, if there is one, and all cameras that saw any
-// of them. The grid is fixed in space (a corner is at the origin), so that an object at rest
-// results in the same points in every frame. VoxelGrid uses all processors and keeps its working
-// memory; one goroutine uses it at a time.
+// VoxelGrid replaces the points in every cube of a grid by one point: their mean position and mean colour, the label of
+// more than half of the points, if any, and all cameras that saw any of the points. The grid is fixed in space (a
+// corner is at the origin), so that an object at rest results in the same points in every frame. VoxelGrid uses all
+// processors and keeps working memory. One goroutine at a time uses a VoxelGrid.
 type VoxelGrid struct {
 	workerGroup workerGroup
 	// cells contains the number of each point's cell. Each shard contains the voxels of a part of
@@ -67,7 +66,7 @@ func (g *VoxelGrid) occupied() int {
 	return sum
 }
 
-// fill adds src's points to their voxels.
+// fill adds src's points to the voxels.
 func (g *VoxelGrid) fill(src *Cloud, edge float32) error {
 	if g.steps.number == nil {
 		g.steps.number, g.steps.fill, g.steps.write = g.numberRange, g.fillShard, g.writeShard
@@ -125,8 +124,8 @@ func (g *VoxelGrid) fillShard(worker, _, _ int) {
 	labels, sources := g.src.Labels, g.src.Sources
 	for i, cell := range g.cells {
 		hash := hashOf(cell)
-		// The upper half of the hash, as a fraction, selects the shard; the lower half selects the
-		// entry in its table.
+		// The upper half of the hash, as a fraction, selects the shard; the lower half selects the entry in the table
+		// of the shard.
 		if hash>>32*workers>>32 != uint64(worker) {
 			continue
 		}
@@ -164,12 +163,11 @@ func (g *VoxelGrid) writeShard(worker, _, _ int) {
 	}
 }
 
-// EdgeFor returns a voxel edge in metres, accurate to 2 %, at which src occupies the given number
-// of voxels or slightly fewer. It counts about ten times and is therefore meant for configuration,
-// not for every frame. If no size results in that many voxels, because points coincide or are too
-// few, the result is the smallest size tried, a 4,096th of the object. If even the largest size
-// results in more voxels, the result is twice the object; an object around the origin always
-// occupies up to eight voxels. The error wraps ErrVoxel if points is below 1 or the cloud is empty.
+// EdgeFor returns a voxel edge in metres, accurate to 2 %, at which src occupies the given number of voxels or slightly
+// fewer. EdgeFor counts about ten times and is therefore meant for configuration, not for every frame. If no size
+// results in that many voxels, because points coincide or are too few, the result is the smallest size tried, a 4,096th
+// of the object. If even the largest size results in more voxels, the result is twice the object; an object around the
+// origin always occupies up to eight voxels. The error wraps ErrVoxel if points is below 1 or the cloud is empty.
 func (g *VoxelGrid) EdgeFor(src *Cloud, points int) (float32, error) {
 	if points < 1 || src.Len() == 0 {
 		return 0, fmt.Errorf(

@@ -10,7 +10,7 @@ type shard struct {
 	before []int
 }
 
-// entry maps a cell to its voxel; cell 0 is a free entry.
+// entry maps a cell to a voxel; cell 0 is a free entry.
 type entry struct {
 	cell uint64
 	slot uint32
@@ -63,7 +63,7 @@ func (s *shard) voxel(cell, hash uint64, point int, position [3]float32) *voxel 
 	return &s.voxels[e.slot]
 }
 
-// find returns the entry of a cell, or the free entry for it.
+// find returns the entry of a cell, or the free entry for the cell.
 func (s *shard) find(cell, hash uint64) *entry {
 	mask := uint64(len(s.table) - 1)
 	at := hash & mask

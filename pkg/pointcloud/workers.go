@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// workerGroup runs steps over a sequence of points on all processors. The sequence is divided into
-// equal ranges, one per worker. do returns when all workers have completed their ranges; no
-// goroutine outlives the call. The owner keeps the steps as function values, so that nothing is
-// allocated per frame.
+// workerGroup runs steps over a sequence of points on all processors. The sequence is divided into equal ranges, one
+// per worker. do returns when all workers are done; no goroutine outlives the call. The owner keeps the steps as
+// function values, so that nothing is allocated per frame.
 type workerGroup struct {
 	// most is the maximum number of workers; 0 means one per processor.
 	most int

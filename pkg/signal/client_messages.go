@@ -63,8 +63,7 @@ type Answer struct {
 	SDP   string `json:"sdp"`
 }
 
-// Candidate is one ICE candidate, in either direction. It follows the session description to which
-// it belongs.
+// Candidate is one ICE candidate, in either direction. A Candidate follows the session description to which it belongs.
 type Candidate struct {
 	Header
 	Candidate string `json:"candidate"`

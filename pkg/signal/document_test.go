@@ -129,7 +129,7 @@ func TestDocumentCodes(t *testing.T) {
 		t.Fatal("no section on errors")
 	}
 	errorsPart, _, _ = strings.Cut(errorsPart, "\n## ")
-	closingPart, lastingPart, found := strings.Cut(errorsPart, "These leave it as it was")
+	closingPart, lastingPart, found := strings.Cut(errorsPart, "These codes leave the connection as it was")
 	if !found {
 		t.Fatal("no second table of errors")
 	}

@@ -209,7 +209,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestRequestsAreWhatClientsSend(t *testing.T) {
+func TestClientMessagesAreRequests(t *testing.T) {
 	for messageType, blank := range fromClient {
 		if _, ok := blank().(Request); !ok {
 			t.Errorf("%s: a client sends it, but it is no Request", messageType)
@@ -237,7 +237,7 @@ func TestPreparedTimesAreTheSame(t *testing.T) {
 		t.Errorf("prepared it is %s, %v, expected %s", first, err, want)
 	}
 	if second, _ := Encode(m); &second[0] != &first[0] {
-		t.Error("a prepared message was encoded anew")
+		t.Error("a prepared message was encoded again")
 	}
 }
 

@@ -4,14 +4,13 @@ import "errors"
 
 // Errors of decoding. ErrorFor returns the reply for each error.
 var (
-	// ErrMalformed reports a message that is not a JSON object with a type. It closes the
-	// connection.
+	// ErrMalformed reports a message that is not a JSON object with a type. The connection is closed.
 	ErrMalformed = errors.New("malformed message")
 	// ErrUnknownType reports a message type that the reader does not know.
 	ErrUnknownType = errors.New("unknown message type")
 	// ErrInvalid reports a message of a known type with an invalid field.
 	ErrInvalid = errors.New("invalid message")
-	// ErrTooLarge reports a message longer than its type allows. It closes the connection.
+	// ErrTooLarge reports a message longer than its type allows. The connection is closed.
 	ErrTooLarge = errors.New("message too large")
 )
 

@@ -78,7 +78,7 @@ func (s *Switcher) End(p *Packet, now time.Time) bool {
 	s.endings.add(p.endedFrame())
 	r.ended = max(r.ended, p.Frame+1)
 	if r == s.history.back(0) && p.Frame == r.frame {
-		s.giveBack(r, p, now)
+		s.releaseRest(r, p, now)
 	}
 	return true
 }
@@ -87,9 +87,9 @@ func (s *Switcher) End(p *Packet, now time.Time) bool {
 // the packet is then useless.
 func (s *Switcher) Ended(p *Packet) bool { return s.endings.has(p) }
 
-// giveBack releases the numbers of the newest frame of run r above the highest number sent. r must
+// releaseRest releases the numbers of the newest frame of run r above the highest number sent. r must
 // be the newest run.
-func (s *Switcher) giveBack(r *run, p *Packet, now time.Time) {
+func (s *Switcher) releaseRest(r *run, p *Packet, now time.Time) {
 	kept := max(s.sent.newest, p.FrameStart+r.offset-1, r.first+r.offset-1)
 	if r.last+r.offset <= kept {
 		return

@@ -89,5 +89,5 @@ func (s *Switcher) yields(now time.Time) bool {
 // first waited for the frame, or since its latest packet.
 func (s *Switcher) overdue(now time.Time) bool {
 	w := s.handover.waiting
-	return !w.IsZero() && now.Sub(w) > s.cutAfter || now.Sub(s.heard) > s.cutAfter
+	return !w.IsZero() && now.Sub(w) > s.cutAfter || now.Sub(s.latest) > s.cutAfter
 }

@@ -50,8 +50,7 @@ func (r *run) carries(p *Packet) bool {
 	return !r.framed || !p.Framed || p.Frame > r.floor && p.Frame <= r.frame
 }
 
-// history is a ring of the latest runs. Their output numbers are contiguous: each run begins where
-// the previous run ends.
+// history is a ring of the latest runs. The output numbers are contiguous: each run begins where the previous run ends.
 type history struct {
 	runs  [runLimit]run
 	count int // number of all runs ever added; the newest is at count-1

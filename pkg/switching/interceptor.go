@@ -29,11 +29,10 @@ type Option func(*options)
 // packets, or half a second at 30 Mbit/s. With 0 no NACK is answered.
 func WithCopies(bytes int) Option { return func(o *options) { o.copyBytes = max(bytes, 0) } }
 
-// WithDiscontinuity sets the step of sequence numbers, forwards or backwards, above which a packet
-// is assumed to come from a new track although no swap was announced. The default is 1,024. A late
-// repair is closer (750 packets are 150 ms at 5,000 packets/s). A track with random numbers is
-// within this step in 3 % of all cases; its timestamps, or the quality in payload v1, still
-// distinguish it.
+// WithDiscontinuity sets the step of sequence numbers, forwards or backwards, above which a packet is assumed to come
+// from a new track although no swap was announced. The default is 1,024. A late repair is closer (750 packets are 150
+// ms at 5,000 packets/s). A track with random numbers is within this step in 3 % of all cases; the timestamps, or the
+// quality in payload v1, still distinguish it.
 func WithDiscontinuity(packets uint16) Option {
 	return func(o *options) { o.jump = int(min(packets, 1<<15-1)) }
 }
@@ -56,12 +55,11 @@ func WithKeyFrameWait(d time.Duration) Option { return func(o *options) { o.keyW
 //	registry.Add(factory)
 //	webrtc.RegisterDefaultInterceptors(mediaEngine, registry)
 //
-// Interceptors added after the Factory see the application's numbers; interceptors added before it
-// see the receiver's numbers. The Factory makes retransmissions from copies stored under the
-// receiver's numbers. It sends them on the RTX stream (RFC 4588) with separate numbers, and never
-// on the SSRC of the media, so that they are correct for any order of the other interceptors. A
-// NACK for a stream with RTX is not passed on: for the other interceptors its numbers would mean
-// different packets. Do not add a NACK responder before the Factory: it would answer a second time,
+// Interceptors added after the Factory see the application's numbers; interceptors added before it see the receiver's
+// numbers. The Factory makes retransmissions from copies stored under the receiver's numbers. A Factory sends them on
+// the RTX stream (RFC 4588) with separate numbers, and never on the SSRC of the media, so that they are correct for any
+// order of the other interceptors. A NACK for a stream with RTX is not passed on: for the other interceptors its
+// numbers would mean different packets. Do not add a NACK responder before the Factory: it would answer a second time,
 // on the same RTX stream with different numbers. Streams without RTX are not repaired.
 //
 // Sender reports are corrected to the timestamps and counts of the outgoing stream.

@@ -29,8 +29,8 @@ func KeyFrame(mimeType string, rtpPayload []byte) bool {
 // in bytes: frame tag, start code, dimensions.
 const vp8FrameHeader = 10
 
-// KeyFrameVP8 reports whether an RTP payload of VP8 (RFC 7741) contains the beginning of a key
-// frame. It returns false for malformed payloads.
+// KeyFrameVP8 reports whether an RTP payload of VP8 (RFC 7741) contains the beginning of a key frame. KeyFrameVP8
+// returns false for malformed payloads.
 func KeyFrameVP8(rtpPayload []byte) bool {
 	frame, ok := vp8Frame(rtpPayload)
 	if !ok || len(frame) < vp8FrameHeader {
@@ -88,9 +88,9 @@ const (
 	nalFUA   = 28
 )
 
-// KeyFrameH264 reports whether an RTP payload of H.264 (RFC 6184) contains a sequence parameter set
-// or the beginning of an IDR picture, alone, in an aggregate (STAP-A), or as the first fragment
-// (FU-A). It returns false for malformed payloads.
+// KeyFrameH264 reports whether an RTP payload of H.264 (RFC 6184) contains a sequence parameter set or the beginning of
+// an IDR picture, alone, in an aggregate (STAP-A), or as the first fragment (FU-A). KeyFrameH264 returns false for
+// malformed payloads.
 func KeyFrameH264(rtpPayload []byte) bool {
 	if len(rtpPayload) < 2 || forbidden(rtpPayload[0]) {
 		return false

@@ -14,9 +14,9 @@ const (
 	nackPair      = 4
 )
 
-// answer resends the packets requested by the NACKs in a compound packet, for streams of this
-// interceptor that have RTX. It removes these NACKs in place and returns the number of remaining
-// bytes. Data after a malformed packet is not changed.
+// answer resends the packets requested by the NACKs in a compound packet, for streams of this interceptor that have
+// RTX. answer removes these NACKs in place and returns the number of remaining bytes. Data after a malformed packet is
+// not changed.
 func (i *swapper) answer(compound []byte) int {
 	left := 0
 	for rest := compound; len(rest) > 0; {
@@ -51,8 +51,8 @@ func rtcpSize(b []byte) int {
 	return size
 }
 
-// nacked returns the stream to which a NACK refers. It returns nil if the packet is not a NACK or
-// is not answered here.
+// nacked returns the stream to which a NACK refers. nacked returns nil if the packet is not a NACK or is not answered
+// here.
 func (i *swapper) nacked(packet []byte) *stream {
 	const formatMask = 0x1f
 	if rtcp.PacketType(packet[1]) != rtcp.TypeTransportSpecificFeedback || packet[0]&formatMask != rtcp.FormatTLN ||

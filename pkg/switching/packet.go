@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TrackID identifies an incoming track within one process. It is never 0: a Source with track 0
-// means "off".
+// TrackID identifies an incoming track within one process. A TrackID is never 0: a Source with track 0 means "off".
 type TrackID uint64
 
 // Packet contains the facts about one packet. The reader of the track determines them once for all

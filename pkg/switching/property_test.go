@@ -32,7 +32,7 @@ type simulated struct {
 	next   int64
 	base   uint32 // of the timestamps
 	// State of the track's reader.
-	heard  bool
+	seen   bool
 	newest int64
 }
 
@@ -122,10 +122,10 @@ func (w *world) frame(s *simulated, frame int64, loss float64) {
 // read determines the facts that depend on the order of arrival, as the reader of the track would.
 func (s *simulated) read(e event) Packet {
 	p := *e.packet
-	newer := !s.heard || e.frame > s.newest
+	newer := !s.seen || e.frame > s.newest
 	p.Opens = newer && (s.framed || e.head)
 	if newer {
-		s.heard, s.newest = true, e.frame
+		s.seen, s.newest = true, e.frame
 	}
 	return p
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/pion/rtp"
 )
 
-func TestLateKeyFrameOpensNothing(t *testing.T) {
+func TestLateKeyFrameDoesNotOpen(t *testing.T) {
 	r := &reader{codec: newCodec("video/VP8", 90_000)}
 	key := join([]byte{0x10}, vp8Key)
 	for i, sequence := range []uint16{10, 12, 11, 12} {

@@ -12,8 +12,8 @@ import (
 // retransmissions.
 const transportCCURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
 
-// resendInterval is the time during which a packet is not resent again. It is shorter than any
-// useful round trip of a NACK, and long enough to answer a duplicated request only once.
+// resendInterval is the time during which a packet is not resent again. resendInterval is shorter than any useful round
+// trip of a NACK, and long enough to answer a duplicated request only once.
 const resendInterval = 10 * time.Millisecond
 
 // originalNumber is the size in bytes of the original sequence number at the start of a

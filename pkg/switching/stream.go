@@ -138,7 +138,7 @@ func (s *stream) read(h *rtp.Header, body []byte, now time.Time) Packet {
 	case s.previous != nil && s.previous.continues(h, d, s.options.jump, now):
 		if from = s.previous; from.newer(h) {
 			s.current, s.previous = s.previous, s.current
-			s.take(now)
+			s.setCurrent(now)
 		}
 	default:
 		from = s.adopt(h, d, now)
@@ -153,13 +153,13 @@ func (s *stream) adopt(h *rtp.Header, d *payload.Descriptor, now time.Time) *rea
 	r := &reader{codec: s.codec, source: Source{Track: TrackID(s.tracks), Group: s.tracks}}
 	r.follows(s.current, h, d)
 	s.current, s.previous, s.swapped = r, s.current, false
-	s.take(now)
+	s.setCurrent(now)
 	return r
 }
 
-// take selects the track of the current reader. The rest of the previous track's current frame will
+// setCurrent selects the track of the current reader. The rest of the previous track's current frame will
 // not arrive.
-func (s *stream) take(now time.Time) {
+func (s *stream) setCurrent(now time.Time) {
 	s.switcher.Overrun(now)
 	src := s.current.source
 	// The first track is forwarded from its first packet on.

@@ -12,15 +12,14 @@ const (
 	maxAhead = 1 << 15
 )
 
-// Switcher numbers one outgoing stream. It is not safe for concurrent use.
+// Switcher numbers one outgoing stream. A Switcher is not safe for concurrent use.
 type Switcher struct {
 	cutAfter time.Duration
 	history  history
 	endings  endings
 	sent     window
 	time     timeline
-	// next is the first output number that is not reserved. It is extended: the receiver sees its
-	// low 16 bits.
+	// next is the first output number that is not reserved. next is extended: the receiver sees its low 16 bits.
 	next int64
 	// parity is the number of parity packets per source packet for which frames are planned.
 	parity float64
@@ -30,11 +29,11 @@ type Switcher struct {
 	// frame.
 	active Source
 	open   bool
-	// ended reports that the open run has no incomplete foreign frame. It is always true for framed
-	// tracks, whose frames are reserved whole.
+	// ended reports that the open run has no incomplete foreign frame. ended is always true for framed tracks, whose
+	// frames are reserved whole.
 	ended bool
-	// heard is the arrival time of the newest packet of the open run.
-	heard time.Time
+	// latest is the arrival time of the newest packet of the open run.
+	latest time.Time
 
 	handover handover
 }
@@ -102,12 +101,12 @@ func (s *Switcher) SetParity(share float64) {
 	}
 }
 
-// Active returns the source that feeds the slot: the last selected source that has begun. It is the
-// zero Source before the first source begins and after "off".
+// Active returns the source that feeds the slot: the last selected source that has begun. Active is the zero Source
+// before the first source begins and after "off".
 func (s *Switcher) Active() Source { return s.active }
 
-// Pending returns the selected source that has not begun yet. Its track is 0 while a foreign frame
-// is being completed before "off".
+// Pending returns the selected source that has not begun yet. The track is 0 while a foreign frame is being completed
+// before "off".
 func (s *Switcher) Pending() (Source, bool) { return s.handover.source, s.handover.pending }
 
 // Packet decides about a packet of any track. Packets of a track must be passed in the order of
@@ -156,7 +155,7 @@ func (s *Switcher) outOfRun(p *Packet, now time.Time) Verdict {
 // ended.
 func (s *Switcher) deliver(r *run, p *Packet) Verdict {
 	number := p.Sequence + r.offset
-	if !r.carries(p) || p.Frame < r.ended && s.Ended(p) || !s.sent.take(number) {
+	if !r.carries(p) || p.Frame < r.ended && s.Ended(p) || !s.sent.mark(number) {
 		return Verdict{}
 	}
 	return Verdict{Action: Forward, Sequence: uint16(number), Timestamp: p.Timestamp + r.timestamp, Marker: r.marked(p)}
@@ -230,7 +229,7 @@ func (s *Switcher) begun(r *run, p *Packet, now time.Time) {
 		r.framed, r.frame = true, p.Frame
 	}
 	s.ended = p.Framed || p.Marker || p.Last
-	s.heard = now
+	s.latest = now
 	s.time.advance(p, now)
 }
 

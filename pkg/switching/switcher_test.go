@@ -30,7 +30,7 @@ func TestWindow(t *testing.T) {
 			if n < first {
 				continue
 			}
-			if got := w.take(n); got != want {
+			if got := w.mark(n); got != want {
 				t.Fatalf("take(%d) with newest %d = %t, expected %t", n, newest, got, want)
 			}
 			taken[n], newest = true, max(newest, n)

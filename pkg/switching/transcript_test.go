@@ -20,7 +20,8 @@ import (
 //	at DURATION                                   sets the time
 //	select NAME|off
 //	parity SHARE
-//	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet of payload v1; INDEX may be a range as in 0-2; timestamp 3000 × FRAME
+//	NAME #SEQUENCE FRAME.INDEX/PACKETS            a packet of payload v1; INDEX may be a range as in 0-2;
+//	                                              timestamp 3000 × FRAME
 //	NAME #SEQUENCE FRAME.INDEX/SOURCE+PARITY      the same, if some of the frame's packets are parity
 //	NAME #SEQUENCE tTIMESTAMP [key] [marker] [last] a foreign packet; opens if its timestamp is the newest
 //	  … [capture=DURATION] [opens|late]           for both; opens or does not open, whatever its age
@@ -48,7 +49,7 @@ type stage struct {
 // actor is a track with the state of its reader.
 type actor struct {
 	source Source
-	heard  bool
+	seen   bool
 	frame  int64
 	newest uint32
 }
@@ -257,9 +258,9 @@ func (st *stage) packets(name string, args []string) error {
 	}
 	if timestamp, foreign := strings.CutPrefix(args[1], "t"); foreign {
 		p.Timestamp = uint32(number(st.t, timestamp))
-		p.Opens = opens || !late && (!a.heard || int32(p.Timestamp-a.newest) > 0)
+		p.Opens = opens || !late && (!a.seen || int32(p.Timestamp-a.newest) > 0)
 		if p.Opens {
-			a.heard, a.newest = true, p.Timestamp
+			a.seen, a.newest = true, p.Timestamp
 		}
 		st.give(&p)
 		return nil
@@ -288,9 +289,9 @@ func (st *stage) framed(a *actor, p Packet, frame string, opens, late bool) erro
 	for i := first; i <= last; i++ {
 		p.Sequence = p.FrameStart + i
 		p.Last = i == int64(p.FramePackets)-1
-		p.Opens = opens || !late && (!a.heard || p.Frame > a.frame)
+		p.Opens = opens || !late && (!a.seen || p.Frame > a.frame)
 		if p.Opens {
-			a.heard, a.frame = true, p.Frame
+			a.seen, a.frame = true, p.Frame
 		}
 		st.give(&p)
 	}

@@ -1,7 +1,7 @@
 package switching
 
-// windowSize is the number of output numbers, up to the highest number sent, that are tracked
-// individually. It is a power of two.
+// windowSize is the number of output numbers, up to the highest number sent, that are tracked individually. windowSize
+// is a power of two.
 const windowSize = 1 << 14
 
 // window records which of the latest output numbers have been sent, in a ring of bits indexed by
@@ -11,8 +11,8 @@ type window struct {
 	newest int64
 }
 
-// take marks number n as sent. It returns false if n was sent before or has left the window.
-func (w *window) take(n int64) bool {
+// mark marks number n as sent. mark returns false if n was sent before or has left the window.
+func (w *window) mark(n int64) bool {
 	word, bit := &w.words[(n&(windowSize-1))/64], uint64(1)<<(n&63)
 	if n > w.newest {
 		if n != w.newest+1 {

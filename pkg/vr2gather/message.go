@@ -36,10 +36,10 @@ const (
 
 // Message is one text frame of the websocket: CLIENT@TYPE@VALUE, with decimal numbers.
 type Message struct {
-	// Client is 0 from servers, and 0 or 1 from peers regardless of their id. It has no meaning.
+	// Client is 0 from servers, and 0 or 1 from peers regardless of their id. Client has no meaning.
 	Client uint32
 	Type   MessageType
-	// Value is the rest of the text. It is a copy.
+	// Value is the rest of the text. Value is a copy.
 	Value string
 }
 

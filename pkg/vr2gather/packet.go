@@ -30,7 +30,7 @@ const (
 // frameOffset is the offset of the frame number in the header of a packet.
 const frameOffset = 4
 
-// Packet is one RTP payload: a part of a frame. Its header consists of numbers of four bytes each,
+// Packet is one RTP payload: a part of a frame. The header consists of numbers of four bytes each,
 //
 //	client, frame number, frame length, offset, length of the data in this packet; for video also tile and quality
 //
@@ -146,8 +146,8 @@ func Cut(frame Packet, data []byte) iter.Seq[Packet] {
 	}
 }
 
-// SetFrame replaces the frame number in an RTP payload of either kind, in place. It returns false
-// if the payload is too short.
+// SetFrame replaces the frame number in an RTP payload of either kind, in place. SetFrame returns false if the payload
+// is too short.
 func SetFrame(payload []byte, frame uint32) bool {
 	if len(payload) < AudioHeaderSize {
 		return false

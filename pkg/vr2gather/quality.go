@@ -25,11 +25,10 @@ type QualityChoice struct {
 	Qualities []volumetric.Quality
 }
 
-// ParseQualityChoices parses the value of a quality message, or the text of a control datagram. It
-// returns everything that can be parsed: a message may name some publishers and some tiles only,
-// and end in NULs and spaces. unread counts the entries of tiles that could not be parsed, and the
-// choices whose client is not a number or that name more tiles than a publication may have. Every
-// negative number is volumetric.QualityOff.
+// ParseQualityChoices parses the value of a quality message, or the text of a control datagram. ParseQualityChoices
+// returns everything that can be parsed: a message may name some publishers and some tiles only, and end in NULs and
+// spaces. unread counts the entries of tiles that could not be parsed, and the choices whose client is not a number or
+// that name more tiles than a publication may have. Every negative number is volumetric.QualityOff.
 func ParseQualityChoices(value string) (choices []QualityChoice, unread int) {
 	for decision := range strings.SplitSeq(clean(value), ";") {
 		if strings.TrimSpace(decision) == "" {

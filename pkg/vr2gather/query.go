@@ -18,8 +18,8 @@ const WebsocketPath = "/websocket"
 // Query is the announcement of a peer in the URL of its websocket:
 // ?ntiles=N&nqualities=N&clientid=N.
 type Query struct {
-	// Client is the peer's id, chosen by the client: the position of its user in the session, from
-	// 1. It is 0 if the URL contains no id.
+	// Client is the peer's id, chosen by the client: the position of its user in the session, from 1. Client is 0 if
+	// the URL contains no id.
 	Client uint32
 	// Tiles and Qualities describe the peer's publication: Tiles × Qualities tracks of video, and
 	// one of audio. A user without a point cloud announces one tile and one quality, and sends

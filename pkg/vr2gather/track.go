@@ -25,9 +25,9 @@ type Track struct {
 	Client uint32
 	// Tile is 0 for audio.
 	Tile int
-	// Quality is the quality that a publisher sends. It is volumetric.QualityOff, which is not part
-	// of the name, for a track towards a receiver, because such a track carries different qualities
-	// over time. It is 0 for audio.
+	// Quality is the quality that a publisher sends. Quality is volumetric.QualityOff, which is not part of the name,
+	// for a track towards a receiver, because such a track carries different qualities over time. Quality is 0 for
+	// audio.
 	Quality volumetric.Quality
 }
 

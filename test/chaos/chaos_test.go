@@ -236,7 +236,7 @@ type mischief struct {
 	do   func(t *testing.T, r *room)
 }
 
-func TestNobodyStopsTheOthers(t *testing.T) {
+func TestMisbehavingClientsDoNotStopOthers(t *testing.T) {
 	long.Test(t)
 	r := open(t)
 	r.endure(t, []mischief{

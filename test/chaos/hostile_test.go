@@ -36,7 +36,7 @@ const (
 	bystanderTime = 2 * time.Second
 )
 
-func TestNobodyStopsTheOthersBySTUNAndDTLS(t *testing.T) {
+func TestHostileSTUNAndDTLSDoNotStopOthers(t *testing.T) {
 	long.Test(t)
 	r := open(t)
 	r.endure(t, []mischief{
@@ -409,9 +409,9 @@ func nameOthers(t *testing.T, r *room) {
 	}
 }
 
-// TestNobodyIsHarmedByForgedSources lets an outsider without a token send datagrams with the source address of another
+// TestForgedSourcesDoNoHarm lets an outsider without a token send datagrams with the source address of another
 // participant.
-func TestNobodyIsHarmedByForgedSources(t *testing.T) {
+func TestForgedSourcesDoNoHarm(t *testing.T) {
 	long.Test(t)
 	raw := forger(t)
 	r := open(t)

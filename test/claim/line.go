@@ -12,7 +12,7 @@ type Line struct {
 	Name   string  `json:"name"`
 	Figure float64 `json:"figure"`
 	Unit   string  `json:"unit,omitempty"`
-	// Target is the bound as it is printed, for example "≥ 27", or "stated". It is empty if the figure is for
+	// Target is the bound as it is printed, for example "≥ 27", or "stated". Target is empty if the figure is for
 	// information.
 	Target string `json:"target,omitempty"`
 	// Met is set if the figure reaches its target or has none. A skipped line is neither met nor missed.

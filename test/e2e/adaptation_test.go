@@ -27,8 +27,8 @@ func metric(t *testing.T, c *testbed.Conference, series string) float64 {
 
 func strict(c *config.Config) { c.Rooms.Suppression.Policy = demand.Strict }
 
-// TestNobodyTakesNobodySends has one receiver that takes one of 15 tiles.
-func TestNobodyTakesNobodySends(t *testing.T) {
+// TestUnwantedTracksArePaused uses one receiver that takes one of 15 tiles.
+func TestUnwantedTracksArePaused(t *testing.T) {
 	c := startConference(t, strict, unhurried)
 	load := body(15, 3)
 	load.FrameBytes, load.Step = 2000, 2
@@ -65,10 +65,10 @@ func TestNobodyTakesNobodySends(t *testing.T) {
 		func() bool { return frames(bob, last) > before && bob.Tile(last).Quality == 2 })
 }
 
-// TestSwitchingToWhatIsSuppressed checks that the former quality continues until the new one arrives, and that no frame
-// is missing in between, including the case that the new quality has just been paused, so that its last frames are
-// still present.
-func TestSwitchingToWhatIsSuppressed(t *testing.T) {
+// TestSwitchingToASuppressedQuality checks that the former quality continues until the new one arrives, and that no
+// frame is missing in between, including the case that the new quality has just been paused, so that its last frames
+// are still present.
+func TestSwitchingToASuppressedQuality(t *testing.T) {
 	c := startConference(t, strict, unhurried)
 	load := body(1, 3)
 	load.Step = 2
@@ -98,8 +98,8 @@ func TestSwitchingToWhatIsSuppressed(t *testing.T) {
 	}
 }
 
-// TestReceiversAreToldOfTheirLink checks that receivers get the estimate of their link, and may limit the bit rate.
-func TestReceiversAreToldOfTheirLink(t *testing.T) {
+// TestReceiversGetTheirEstimate checks that receivers get the estimate of their link, and may limit the bit rate.
+func TestReceiversGetTheirEstimate(t *testing.T) {
 	c := startConference(t)
 	load := body(4, 3)
 	load.FrameBytes, load.Step = 20_000, 2

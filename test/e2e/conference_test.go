@@ -188,7 +188,7 @@ func TestDescriptionsForwardAnySubset(t *testing.T) {
 	})
 }
 
-func TestLeavingDisturbsNobody(t *testing.T) {
+func TestLeavingDoesNotDisturbOthers(t *testing.T) {
 	c := startConference(t)
 	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 2)}, Receive: true})
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})

@@ -293,9 +293,9 @@ func TestReceivingOverDataChannels(t *testing.T) {
 	}
 }
 
-// TestASlowPageDelaysNobody stops reading in one of two pages for a while: the other one, and a client on media lines,
-// continue, and the slow one continues with new frames when it reads again.
-func TestASlowPageDelaysNobody(t *testing.T) {
+// TestASlowPageDoesNotDelayOthers stops reading in one of two pages for a while: the other one, and a client on media
+// lines, continue, and the slow one continues with new frames when it reads again.
+func TestASlowPageDoesNotDelayOthers(t *testing.T) {
 	c := startConference(t)
 	noise(t, c.Server.URL(), "ada", 1, 60_000)
 	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestPublishingAnewUnderTheSameName republishes a name while the offer for another publication is under way.
-func TestPublishingAnewUnderTheSameName(t *testing.T) {
+// TestRepublishingTheSameName republishes a name while the offer for another publication is under way.
+func TestRepublishingTheSameName(t *testing.T) {
 	c := startConference(t)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -47,7 +47,7 @@ func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
 	}
 }
 
-func TestNobodyComesBack(t *testing.T) {
+func TestGraceTimeExpires(t *testing.T) {
 	c := startConference(t, func(c *config.Config) { c.Rooms.ResumeGrace = 300 * time.Millisecond })
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
 	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)},

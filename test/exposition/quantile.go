@@ -18,7 +18,7 @@ func bucketsOf(cumulative map[time.Duration]float64) []Bucket {
 }
 
 // Quantile estimates the duration that the given share (0 to 1) of a histogram does not exceed, if durations are
-// distributed evenly within each bucket. It is 0 for an empty histogram. The unbounded bucket counts as its lower
+// distributed evenly within each bucket. Quantile is 0 for an empty histogram. The unbounded bucket counts as its lower
 // bound.
 func Quantile(buckets []Bucket, share float64) time.Duration {
 	total := 0.0

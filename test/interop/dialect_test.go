@@ -108,8 +108,8 @@ func refused(t *testing.T, p *oldpeer.Peer) {
 	}
 }
 
-// TestRefusedPeersDisturbNobody lets peers join that are rejected, while others are in the room.
-func TestRefusedPeersDisturbNobody(t *testing.T) {
+// TestRefusedPeersDoNotDisturbOthers lets peers join that are rejected, while others are in the room.
+func TestRefusedPeersDoNotDisturbOthers(t *testing.T) {
 	c := startServer(t)
 	alice, bob := old(t, address(c), small(1)), old(t, address(c), small(2))
 	going := append(alice.flows(2, 3), bob.flows(1, 3)...)

@@ -131,8 +131,8 @@ func TestUnityComponentsCompile(t *testing.T) {
 	}
 }
 
-// TestUnityCoreKnowsNoEngine checks that the core, which must compile without Unity, does not refer to it.
-func TestUnityCoreKnowsNoEngine(t *testing.T) {
+// TestUnityCoreDoesNotUseTheEngine checks that the core, which must compile without Unity, does not refer to it.
+func TestUnityCoreDoesNotUseTheEngine(t *testing.T) {
 	for _, file := range unityFiles(t, filepath.Join(unityPackage, "Runtime", "Core"), ".cs") {
 		if text := readUnityFile(t, file); strings.Contains(text, "UnityEngine") ||
 			strings.Contains(text, "UnityEditor") {

@@ -1,5 +1,5 @@
-// Package intruder implements an attacking participant. It joins like other participants and then sends what an attack
-// needs in signalling, STUN, DTLS and SCTP.
+// Package intruder implements an attacking participant. The package joins like other participants and then sends
+// what an attack needs in signalling, STUN, DTLS and SCTP.
 //
 // An Intruder has a goroutine that reads its websocket, and each of its Paths one that reads a socket. Close and End
 // stop these goroutines.
@@ -267,8 +267,8 @@ func Answer(offer string, candidates []netip.AddrPort) string {
 	return absent.answer(offer, candidates)
 }
 
-// answer makes an answer to the lines of an offer. The intruder is the DTLS client. It sends on lines that the server
-// wants to receive on, and receives on the others.
+// answer makes an answer to the lines of an offer. The intruder is the DTLS client. answer sends on lines that the
+// server wants to receive on, and receives on the others.
 func (t *transport) answer(offer string, candidates []netip.AddrPort) string {
 	session, lines, _ := strings.Cut(offer, "\r\nm=")
 	var answer strings.Builder

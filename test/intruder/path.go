@@ -21,8 +21,8 @@ import (
 	"github.com/pion/transport/v5/deadline"
 )
 
-// Path is an intruder's UDP socket that ICE has connected to the server. It continues to answer checks. Path implements
-// net.PacketConn for DTLS.
+// Path is an intruder's UDP socket that ICE has connected to the server. A Path continues to answer checks. Path
+// implements net.PacketConn for DTLS.
 type Path struct {
 	*net.UDPConn
 	intruder *Intruder
@@ -203,8 +203,8 @@ func (p *Path) WriteTo(b []byte, _ net.Addr) (int, error) {
 	return p.WriteToUDPAddrPort(b, p.Server)
 }
 
-// SetReadDeadline implements net.PacketConn for DTLS. It applies to ReadFrom, not to the goroutine that reads the
-// socket.
+// SetReadDeadline implements net.PacketConn for DTLS. SetReadDeadline applies to ReadFrom, not to the goroutine that
+// reads the socket.
 func (p *Path) SetReadDeadline(t time.Time) error {
 	p.deadline.Set(t)
 	return nil
@@ -285,7 +285,7 @@ const (
 	sctpHeader = 12
 )
 
-// Write implements net.Conn for the association. It records the verification tag and the initial TSN of the packets.
+// Write implements net.Conn for the association. Write records the verification tag and the initial TSN of the packets.
 func (a *Association) Write(b []byte) (int, error) {
 	if len(b) >= sctpHeader+20 && b[sctpHeader] == chunkInit {
 		first := binary.BigEndian.Uint32(b[sctpHeader+16:])
@@ -297,7 +297,7 @@ func (a *Association) Write(b []byte) (int, error) {
 	return a.Conn.Write(b)
 }
 
-// Read implements net.Conn for the association. It hides SACK chunks from the association, which would abort because
+// Read implements net.Conn for the association. Read hides SACK chunks from the association, which would abort because
 // they acknowledge packets that the intruder sent.
 func (a *Association) Read(b []byte) (int, error) {
 	for {

@@ -306,7 +306,7 @@ func descriptors() (int, bool) {
 	return len(entries), err == nil
 }
 
-func TestNothingStays(t *testing.T) {
+func TestNothingLeaks(t *testing.T) {
 	long.Test(t)
 	h := open(t)
 	// The first visitors let pools and tables grow to their usual size.

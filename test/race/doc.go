@@ -1,3 +1,3 @@
-// Package race reports whether the race detector is on. Its sync.Pool drops objects on purpose, so a test that counts
+// Package race reports whether the race detector is on. The sync.Pool drops objects on purpose, so a test that counts
 // allocations cannot run with it.
 package race

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// fuzzGrace is the time that a fuzz test may take in addition to its own: for starting workers, running its seeds, and
-// minimising a failing input, for which the testing package allows a minute.
+// fuzzGrace is the time that a fuzz test may take in addition to the fuzzing time: for starting workers, running the
+// seeds, and minimising a failing input, for which the testing package allows a minute.
 const fuzzGrace = 2 * time.Minute
 
-// fuzzedPackage is a package with its native fuzz tests.
+// fuzzedPackage is a package with native fuzz tests.
 type fuzzedPackage struct {
 	testPackage
 	targets []string
 }
 
-// runFuzzTests runs each fuzz test of the packages for a while and adds the outcomes to the tally. If they would exceed
-// the budget, it is divided among them; a budget of 0 means no limit.
+// runFuzzTests runs each fuzz test of the packages for a while and adds the outcomes to the tally. If the tests would
+// exceed the budget, each test gets an equal part; a budget of 0 means no limit.
 func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []testPackage, each,
 	budget time.Duration) error {
 	var fuzzed []fuzzedPackage
@@ -88,8 +88,8 @@ type fuzzBinary struct {
 }
 
 // buildFuzzBinaries builds one instrumented binary per package, which `go test -fuzz` would link for each fuzz test.
-// The next binary is built while the current one is used. The channel is closed after the last one, or when the context
-// has ended.
+// The next binary is built while the current binary is used. The channel is closed after the last binary, or when the
+// context has ended.
 func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage) <-chan fuzzBinary {
 	built := make(chan fuzzBinary)
 	go func() {
@@ -112,7 +112,7 @@ func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage
 	return built
 }
 
-// fuzz runs one fuzz test and returns its output if it failed, else "".
+// fuzz runs one fuzz test and returns the output of a failed test, else "".
 func fuzz(ctx context.Context, binary, dir, target, corpus string, each time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, each+fuzzGrace)
 	defer cancel()
@@ -131,13 +131,13 @@ func fuzz(ctx context.Context, binary, dir, target, corpus string, each time.Dur
 
 var deadlineOnly = regexp.MustCompile(`(?m)^--- FAIL: \w+ \([\d.]+s\)\n {4}context deadline exceeded\nFAIL\n`)
 
-// onlyTimeEnded reports whether a fuzz test failed only because its time was over. Go before 1.27 reports this as a
+// onlyTimeEnded reports whether a fuzz test failed only because the time was over. Go before 1.27 reports this as a
 // failure when a worker ends at the deadline (go.dev/issue/75804); the output would name a failing input.
 func onlyTimeEnded(output string) bool {
 	return deadlineOnly.MatchString(output) && !strings.Contains(output, "Failing input written")
 }
 
-// addFuzz adds the outcome of one fuzz test: failure is its output, or "" if it passed.
+// addFuzz adds the outcome of one fuzz test: failure is the output, or "" if the test passed.
 func (t *tally) addFuzz(w io.Writer, importPath, target string, took time.Duration, failure string) {
 	name := shortName(importPath) + "." + target
 	if failure == "" {

@@ -1,11 +1,10 @@
 // Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the
-// tests below test/ one package at a time after all others, because each of them needs the whole machine. Tests that
-// are impossible with the race detector run again without it. Then every native fuzz test runs for a short while. With
-// -long, only the tests that call long.Test run, otherwise all others.
+// tests below test/ one package at a time after all others, because each needs the whole machine. Tests that are
+// impossible with the race detector run again without the detector. Then every native fuzz test runs for a short while.
+// With -long, only the tests that call long.Test run, otherwise all others.
 //
-// Suite prints a line per package, the whole output of each failed test, the skipped tests with their reasons, the
-// slowest tests, and the closing line "N passed, N failed, N skipped". It exits with status 1 if a test failed or no
-// test ran.
+// Suite prints a line per package, the whole output of each failed test, the skipped tests with reasons, the slowest
+// tests, and the closing line "N passed, N failed, N skipped". The status is 1 if a test failed or no test ran.
 //
 // All state belongs to the main goroutine.
 package main
@@ -63,7 +62,7 @@ func main() {
 	}
 }
 
-// run runs the tests that the options select, reports to w, and returns whether all of them passed.
+// run runs the tests that the options select, reports to w, and returns whether all passed.
 func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 	module, err := goOutput(ctx, "env", "GOMOD")
 	if err != nil {
@@ -122,8 +121,8 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 	return runTests(ctx, tally, w, unraced, append(flags, "-run="+anyOf(names))...)
 }
 
-// findTestdata reports whether the real captures are available, and if so passes their absolute path to the tests: each
-// runs in the folder of its package, where a relative path would be wrong.
+// findTestdata reports whether the real captures are available, and if so passes the absolute path to the tests: each
+// runs in the folder of the tested package, where a relative path would be wrong.
 func findTestdata(module string, w io.Writer) error {
 	path := os.Getenv(testdataVariable)
 	if path == "" {

@@ -26,8 +26,8 @@ type testPackage struct {
 	XTestGoFiles []string // of its external test package
 }
 
-// goCommand returns the Go command with these arguments. Interrupting the context interrupts the command, so that it
-// cleans up.
+// goCommand returns the Go command with these arguments. Interrupting the context interrupts the command, so that the
+// command cleans up.
 func goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
@@ -44,7 +44,8 @@ func goOutput(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// listPackages returns the packages that the patterns match, including broken ones: testing them reports the error.
+// listPackages returns the packages that the patterns match, including broken ones: testing a broken package reports
+// the error.
 func listPackages(ctx context.Context, patterns []string) ([]testPackage, error) {
 	out, err := goOutput(ctx, append([]string{"list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"},
 		patterns...)...)
@@ -97,7 +98,7 @@ func runTests(ctx context.Context, tally *tally, w io.Writer, paths []string, fl
 		return fmt.Errorf("output of go test: %w", readErr)
 	}
 	// The exit status of Go test indicates a failed test or an error of the command: without a failure among the events
-	// it is an error.
+	// the status is an error.
 	if waitErr != nil && tally.failed == failedBefore {
 		return fmt.Errorf("go test: %w", waitErr)
 	}

@@ -15,7 +15,7 @@ const namesPerReason = 3
 // slowTest is the minimum duration in seconds of a test that the report names as slow.
 const slowTest = 5
 
-// printPackage prints the line of a package that has finished and, if it failed, the output of the package and of its
+// printPackage prints the line of a package that has finished and, if it failed, the output of the package and of the
 // failed tests.
 func (t *tally) printPackage(w io.Writer, e event, p *packageRun) {
 	if p.passed+p.failed+p.skipped == 0 {
@@ -53,7 +53,7 @@ func (p *packageRun) counts() string {
 	return counts
 }
 
-// report prints the failures, the skipped tests with their reasons, and the closing line.
+// report prints the failures, the skipped tests with reasons, and the closing line.
 func (t *tally) report(w io.Writer, took time.Duration, slowest int) {
 	fmt.Fprintln(w)
 	if len(t.failures) > 0 {

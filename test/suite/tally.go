@@ -21,8 +21,8 @@ type event struct {
 	FailedBuild string // the ImportPath of the build that made this package fail
 }
 
-// tally counts tests and subtests. A package that fails without a failed test (it does not build, panics outside a
-// test, or runs too long) counts as one failure.
+// tally counts tests and subtests. A package that fails without a failed test (the build fails, code outside a test
+// panics, or the tests run too long) counts as one failure.
 type tally struct {
 	passed, failed int
 	skipped        int
@@ -33,7 +33,7 @@ type tally struct {
 	packages       map[string]*packageRun
 }
 
-// skippedTest is a test, or a subtest, by the import path of its package.
+// skippedTest is a test, or a subtest, by the import path of the package.
 type skippedTest struct{ importPath, test string }
 
 func (s skippedTest) String() string { return shortName(s.importPath) + "." + s.test }
@@ -69,7 +69,7 @@ func newTally() *tally {
 // ok reports whether tests ran and none failed.
 func (t *tally) ok() bool { return t.failed == 0 && t.passed > 0 }
 
-// read adds the events of one `go test -json` and prints to w the result of each package once it has finished.
+// read adds the events of one `go test -json` and prints to w the result of each finished package.
 func (t *tally) read(r io.Reader, w io.Writer) error {
 	lines := bufio.NewReader(r)
 	for {
@@ -146,8 +146,8 @@ func (t *tally) addOfTest(e event) {
 	}
 }
 
-// takeUnraced removes the tests that were skipped because of the race detector from the skipped ones. It returns the
-// import paths of their packages and the names of the tests, both sorted; a subtest counts as its test.
+// takeUnraced removes the tests that were skipped because of the race detector from the skipped tests. The results are
+// the import paths of the packages and the names of the tests, both sorted; a subtest counts as the test around it.
 func (t *tally) takeUnraced() (importPaths, names []string) {
 	for reason, tests := range t.skips {
 		if !strings.Contains(reason, "race detector") {

@@ -43,7 +43,7 @@ func ConferenceConfig() config.Config {
 	return c
 }
 
-// NewConference starts a server. If media is not nil, it replaces the server's UDP socket, for emulated networks.
+// NewConference starts a server. If not nil, media replaces the server's UDP socket, for emulated networks.
 func NewConference(c config.Config, media net.PacketConn, log *zap.Logger) (*Conference, error) {
 	s, err := server.Start(server.Options{Config: c, Version: "lab", Log: log, Media: media})
 	if err != nil {
@@ -70,16 +70,16 @@ type Part struct {
 	FrameBytes int
 	// Feedback is the client's.
 	Feedback client.Feedback
-	// URL replaces the server's address if it is not empty, for clients behind a relay.
+	// URL replaces the server's address unless empty, for clients behind a relay.
 	URL string
-	// Media replaces the client's UDP socket if it is not nil.
+	// Media replaces the client's UDP socket unless nil.
 	Media net.PacketConn
 	Seed  uint64
 	// Record enables Peer.Arrivals, which takes memory for each frame.
 	Record bool
 }
 
-// Join adds a peer to a room. The peer publishes its loads once it is connected.
+// Join adds a peer to a room. The peer publishes the loads once connected.
 func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 	var publications []volumetric.Publication
 	for _, load := range part.Loads {
@@ -146,7 +146,7 @@ func (c *Conference) forget(p *Peer) {
 // closeTimeout bounds the time in which a server ends.
 const closeTimeout = 10 * time.Second
 
-// Close ends all peers, and the server if NewConference started it.
+// Close ends all peers, and the server if started by NewConference.
 func (c *Conference) Close() {
 	for _, p := range c.present() {
 		p.Leave()

@@ -44,7 +44,7 @@ func NewEmulation(c config.Config, seed uint64) (*Emulation, error) {
 	return &Emulation{Conference: conference, Network: network, next: emulatedClient}, nil
 }
 
-// Host adds a host with an access link, and returns its address.
+// Host adds a host with an access link, and returns the host's address.
 func (e *Emulation) Host(up, down netem.Config) (netip.Addr, error) {
 	e.mu.Lock()
 	address := e.next

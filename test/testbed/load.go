@@ -17,7 +17,7 @@ type Load struct {
 	Qualities int
 	// FrameBytes is the mean size of one tile's frame at the highest quality.
 	FrameBytes int
-	// Step is the ratio of the sizes of one quality and the next lower one. With 0 all qualities have one size.
+	// Step is the ratio of the sizes of one quality and the next lower quality. With 0 all qualities have one size.
 	Step float64
 	// Variation is the largest random deviation of a frame's size from the mean, as a share of the mean, 0 to 1.
 	Variation float64
@@ -60,8 +60,7 @@ func (l Load) size(quality volumetric.Quality) int {
 // bytes each.
 const frameHeader = 16
 
-// frameFactory makes the frames of one load. The content is random, so that it cannot be compressed, and the same in
-// all frames.
+// frameFactory makes the frames of one load. The content is random, hence incompressible, and the same in all frames.
 type frameFactory struct {
 	load    Load
 	seed    uint64
@@ -77,8 +76,8 @@ func newFrameFactory(load Load, seed uint64) *frameFactory {
 	return &frameFactory{load, seed, filling}
 }
 
-// size returns the size of one frame, in bytes. The qualities of a tile vary by the same factor, as those of one real
-// object do.
+// size returns the size of one frame, in bytes. The qualities of a tile vary by the same factor, like the qualities of
+// one real object.
 func (f *frameFactory) size(number uint32, tile int, quality volumetric.Quality) int {
 	mean := f.load.size(quality)
 	if f.load.Variation == 0 {
@@ -88,7 +87,7 @@ func (f *frameFactory) size(number uint32, tile int, quality volumetric.Quality)
 	return max(int(float64(mean)*(1+f.load.Variation*(2*random.Float64()-1))), frameHeader)
 }
 
-// frame makes one frame. Its bytes are valid until the next call.
+// frame makes one frame. The bytes are valid until the next call.
 func (f *frameFactory) frame(number uint32, tile int, quality volumetric.Quality) []byte {
 	frame := f.filling[:f.size(number, tile, quality)]
 	binary.BigEndian.PutUint32(frame, number)
@@ -103,7 +102,7 @@ func checksum(frame []byte) uint32 {
 	return crc32.Update(crc32.ChecksumIEEE(frame[:12]), crc32.IEEETable, frame[frameHeader:])
 }
 
-// verify returns an error if a received frame differs from the expected one.
+// verify returns an error if a received frame differs from the expected frame.
 func verify(data []byte, number int64, tile int, quality volumetric.Quality) error {
 	if len(data) < frameHeader {
 		return fmt.Errorf("%d bytes, expected at least %d", len(data), frameHeader)

@@ -11,10 +11,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Peer is one client of a Conference. Its methods are safe for concurrent use.
+// Peer is one client of a Conference. The methods are safe for concurrent use.
 type Peer struct {
 	Session *client.Session
-	// Opened is the time at which the peer began to open its websocket. Connected is closed when media flows.
+	// Opened is the time at which the peer began to open the websocket. Connected is closed when media flows.
 	Opened    time.Time
 	Connected chan struct{}
 
@@ -157,7 +157,7 @@ func (p *Peer) Tile(ref volumetric.TileRef) Reception {
 }
 
 // QualitySince returns the arrival of the first frame at the present quality of a tile. QualitySince returns false if
-// that quality is not the given one.
+// the quality differs from the given quality.
 func (p *Peer) QualitySince(ref volumetric.TileRef, quality volumetric.Quality) (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +208,7 @@ func (p *Peer) Arrivals() []Arrival {
 	return slices.Clone(p.arrivals)
 }
 
-// Published returns the number of frames of a load that were sent so far, of each tile and quality. They are numbered
+// Published returns the number of frames of a load that were sent so far, of each tile and quality. Frames are numbered
 // from 0.
 func (p *Peer) Published(load string) int64 {
 	p.mu.Lock()
@@ -278,7 +278,7 @@ func (p *Peer) StopPublishing() {
 	p.publishing.Wait()
 }
 
-// Leave ends the peer and waits for its goroutines. Further calls have no effect.
+// Leave ends the peer and waits for the goroutines. Further calls have no effect.
 func (p *Peer) Leave() {
 	p.StopPublishing()
 	_ = p.Session.Close()

@@ -8,7 +8,7 @@ import (
 )
 
 // Relay forwards TCP connections to a server and delays the bytes by the same time in each direction, as a long path
-// does. An emulated network carries media only, so the websockets of its clients need a Relay. The methods are safe for
+// does. An emulated network carries media only, so the websockets of the clients need a Relay. The methods are safe for
 // concurrent use.
 type Relay struct {
 	listener net.Listener
@@ -21,7 +21,7 @@ type Relay struct {
 	conns  []net.Conn
 }
 
-// relayed is a block of bytes and the time at which to write it.
+// relayed is a block of bytes and the time at which to write the block.
 type relayed struct {
 	data []byte
 	due  time.Time

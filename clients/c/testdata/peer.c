@@ -107,8 +107,8 @@ static void tell_text(const char *what, int32_t (*get)(volsfu_session, char *, s
   free(text);
 }
 
-// obey executes one line: quality PARTICIPANT PUBLICATION TILE QUALITY, look X, stand X, limits MOST LEAST, statistics, or room.
-static void obey(const char *line) {
+// execute executes one line: quality PARTICIPANT PUBLICATION TILE QUALITY, look X, stand X, limits MOST LEAST, statistics, or room.
+static void execute(const char *line) {
   char participant[64], publication[64];
   volsfu_choice choice = {participant, publication, 0, 0, 0};
   double x = 0;
@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
   pthread_t threads[DUTIES];
   for (int i = 0; i < DUTIES; i++) pthread_create(&threads[i], NULL, duties[i], NULL);
   char line[256];
-  while (fgets(line, sizeof line, stdin) != NULL) obey(line);
+  while (fgets(line, sizeof line, stdin) != NULL) execute(line);
   atomic_store(&over, true);
   if ((status = volsfu_close(session)) != VOLSFU_OK) fail("close", status);
   for (int i = 0; i < DUTIES; i++) pthread_join(threads[i], NULL);

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// chooser converts the quality choices of one message to choices of signalling v1. It implements sfu.Chooser.
+// chooser converts the quality choices of one message to choices of signalling v1. The chooser implements sfu.Chooser.
 type chooser struct {
 	named []vr2gather.QualityChoice
 	// unread is the number of malformed choices in the message.

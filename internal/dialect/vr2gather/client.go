@@ -17,7 +17,7 @@ import (
 // errTrack reports that a peer sends a stream under a name that does not belong to its line.
 var errTrack = errors.New("stream does not belong to its line")
 
-// client is one websocket of the VR2Gather dialect. Its reading side belongs to the goroutine that serves the
+// client is one websocket of the VR2Gather dialect. The reading side belongs to the goroutine that serves the
 // websocket.
 type client struct {
 	server  *Server
@@ -126,7 +126,7 @@ func (c *client) take(text []byte, now time.Time) error {
 	return nil
 }
 
-// answer handles an answer to the last offer. It returns an error if the answer does not match the offer.
+// answer handles an answer to the last offer. answer returns an error if the answer does not match the offer.
 func (c *client) answer(value string, now time.Time) error {
 	answer, err := vr2gather.ParseDescription(value)
 	if err != nil {
@@ -167,7 +167,8 @@ func (c *client) refuseJoin(e *signal.Error) {
 	c.refuse(e.Code, e.Message)
 }
 
-// refuse logs the reason and ends the connection. Peers ignore the reason; it helps people who look at the traffic.
+// refuse logs the reason and ends the connection. Peers ignore the reason; the reason helps people who look at the
+// traffic.
 func (c *client) refuse(code signal.Code, reason string) {
 	c.server.metrics.SignallingError(code)
 	c.outbox.Close(code, reason)

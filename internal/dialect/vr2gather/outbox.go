@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// outbox queues the messages for one peer that exist in the VR2Gather dialect: offers and candidates. It implements
+// outbox queues the messages for one peer that exist in the VR2Gather dialect: offers and candidates. outbox implements
 // sfu.Outbox and signalling.Queue. It is safe for concurrent use.
 type outbox struct {
 	*signalling.Writer

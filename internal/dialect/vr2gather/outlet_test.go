@@ -30,8 +30,8 @@ func (o *keptOutlet) RetransmissionSSRC() uint32 { return 2 }
 // PayloadType implements egress.Outlet.
 func (o *keptOutlet) PayloadType(string) (media, retransmission uint8, ok bool) { return 96, 97, true }
 
-// TestPacketsNameWhatTheirLineIsCalled sends a frame under one name and the next under another.
-func TestPacketsNameWhatTheirLineIsCalled(t *testing.T) {
+// TestPacketsHaveTheNameOfTheLine sends a frame under one name and the next under another.
+func TestPacketsHaveTheNameOfTheLine(t *testing.T) {
 	kept := &keptOutlet{}
 	var outlet egress.Outlet = newNamedOutlet(kept, subscriber.Name{Kind: volumetric.KindVideo, Publisher: 7, Tile: 2})
 	header := &rtp.Header{Version: 2}

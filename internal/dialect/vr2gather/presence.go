@@ -26,7 +26,7 @@ type place struct {
 	client uint32
 }
 
-// presence has the present peer of each place. It is safe for concurrent use.
+// presence has the present peer of each place. presence is safe for concurrent use.
 type presence struct {
 	mu      sync.Mutex
 	clients map[place]*client

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestWhoAnswers checks the priority of simultaneous events: the end of the connection, then a sign of life, then the
-// end of the time. Each case runs 100 times, because select chooses a ready channel at random.
-func TestWhoAnswers(t *testing.T) {
+// TestPresencePriorities checks the priority of simultaneous events: the end of the connection, then a sign of life,
+// then the end of the time. Each case runs 100 times, because select chooses a ready channel at random.
+func TestPresencePriorities(t *testing.T) {
 	yes, no := make(chan struct{}), make(chan struct{})
 	close(yes)
 	over := make(chan time.Time)

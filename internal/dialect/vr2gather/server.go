@@ -24,7 +24,7 @@ const (
 	roomInPath = "room"
 )
 
-// Server serves the websockets of the VR2Gather dialect. It implements http.Handler for both paths.
+// Server serves the websockets of the VR2Gather dialect. A Server implements http.Handler for both paths.
 type Server struct {
 	config   Config
 	limits   signalling.Config

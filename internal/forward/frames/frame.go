@@ -13,7 +13,7 @@ import (
 // 14,665 fragments of 16 MiB begins with a table of 230 pages, 1.8 kB, and a page of 2.5 kB for its first fragment.
 const pageParts = 64
 
-// chunkFrame is a frame that is reassembled from packets. Its memory follows the fragments that have arrived, not the
+// chunkFrame is a frame that is reassembled from packets. The memory follows the fragments that have arrived, not the
 // length that the frame claims.
 type chunkFrame struct {
 	descriptor payload.Descriptor

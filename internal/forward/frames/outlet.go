@@ -30,8 +30,8 @@ const keptBuilding = 2
 
 var _ egress.FrameOutlet = (*Outlet)(nil)
 
-// Outlet sends the frames of a slot over a data channel with the slot's label. It accepts payload v1 only: frames of
-// other codecs go to decoders, which need media lines.
+// Outlet sends the frames of a slot over a data channel with the slot's label. An Outlet accepts payload v1 only:
+// frames of other codecs go to decoders, which need media lines.
 type Outlet struct {
 	sender *Sender
 	stream chunkStream

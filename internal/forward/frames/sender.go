@@ -21,7 +21,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
-// Channel is a reliable and unordered data channel. Its methods are safe for any goroutine and do not wait for the
+// Channel is a reliable and unordered data channel. The methods are safe for any goroutine and do not wait for the
 // remote peer.
 type Channel interface {
 	// Send queues a message and does not keep it. Send fails while the channel is not open.
@@ -30,7 +30,7 @@ type Channel interface {
 	Unacknowledged() int
 }
 
-// Receiver is a receiver whose frames a Sender sends. Its methods are safe for any goroutine.
+// Receiver is a receiver whose frames a Sender sends. The methods are safe for any goroutine.
 type Receiver interface {
 	// SendReliably selects an estimator for acknowledgements of a reliable transport. SendReliably is called before
 	// slots are added.
@@ -53,7 +53,7 @@ const (
 
 // Sender sends the frames of the slots of one receiver in chunks over data channels. A frame is sent completely or not
 // at all. A complete frame waits until the bytes in flight fit the receiver's window; a newer frame of the slot
-// replaces the waiting frame. Its methods are safe for any goroutine.
+// replaces the waiting frame. The methods are safe for any goroutine.
 type Sender struct {
 	receiver Receiver
 	limit    int

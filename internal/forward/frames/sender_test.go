@@ -136,8 +136,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestChunksOfWholeFramesOnly loses a packet of a frame between publisher and server.
-func TestChunksOfWholeFramesOnly(t *testing.T) {
+// TestOnlyCompleteFramesAreSentAsChunks loses a packet of a frame between publisher and server.
+func TestOnlyCompleteFramesAreSentAsChunks(t *testing.T) {
 	c := newChunked(t)
 	p := c.publish(c.ingress(), 10, volumetric.MIMEVolumetric)
 	slot, _, channel := c.line()

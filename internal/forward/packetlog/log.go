@@ -120,7 +120,7 @@ func (l *Log) expire(now int64) {
 	}
 }
 
-// fits reports whether another packet of that size stays within the limits. It reserves more of the budget if
+// fits reports whether another packet of that size stays within the limits. fits reserves more of the budget if
 // necessary.
 func (l *Log) fits(size int64) bool {
 	bytes := l.bytes.Load() + size
@@ -168,8 +168,8 @@ func (l *Log) grow() *ring {
 }
 
 // Trim removes the packets that exceed the age limit at now, in nanoseconds since the engine's start, and releases the
-// memory of an empty log. It serves tracks that have become silent. A panic ends the process, because all receivers of
-// the track depend on the log.
+// memory of an empty log. Trim serves tracks that have become silent. A panic ends the process, because all receivers
+// of the track depend on the log.
 func (l *Log) Trim(now int64) {
 	defer panics.Shared()
 	l.expire(now)

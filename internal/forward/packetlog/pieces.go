@@ -28,7 +28,7 @@ func (p *Pieces) NewAllotment() *Allotment { return &Allotment{pieces: p} }
 // Allotment is the memory for chunked frames of one connection. A connection may hold as many bytes as remain unused by
 // all connections. One connection gets at most half of the limit; n greedy connections get 1/(n+1) of the limit each,
 // and the same amount remains for a new connection (dynamic thresholds: Choudhury and Hahne, Dynamic Queue Length
-// Thresholds for Shared-Memory Packet Switches, 1998). Its methods are safe for any goroutine.
+// Thresholds for Shared-Memory Packet Switches, 1998). The methods are safe for any goroutine.
 type Allotment struct {
 	pieces *Pieces
 	used   atomic.Int64

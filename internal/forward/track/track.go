@@ -30,7 +30,7 @@ type Config struct {
 	VR2Gather bool
 }
 
-// Source delivers the packets of a track while the track is bound to a publisher's connection. Its methods are safe for
+// Source delivers the packets of a track while the track is bound to a publisher's connection. The methods are safe for
 // any goroutine. Without a binding they have no effect and return 0.
 type Source interface {
 	// Unbind ends the binding.
@@ -43,7 +43,7 @@ type Source interface {
 	ParityShare() float64
 }
 
-// Follower is a writer that reads the log of a track. Its methods are safe for any goroutine.
+// Follower is a writer that reads the log of a track. The methods are safe for any goroutine.
 type Follower interface {
 	// Signal is called after the reader has moved the log's head. Signal returns the turn to run or wake for the
 	// follower, or nil if the follower is already signalled.
@@ -360,7 +360,7 @@ func (t *Track) Count(p *packetlog.Packet) (opens bool) {
 	return true
 }
 
-// Signal signals the followers that there are packets to read. It adds the turns to run or wake to the list, each
+// Signal signals the followers that there are packets to read. Signal adds the turns to run or wake to the list, each
 // once.
 func (t *Track) Signal(toWake []*turn.Turn) []*turn.Turn {
 	for _, f := range *t.followers.Load() {
@@ -371,8 +371,8 @@ func (t *Track) Signal(toWake []*turn.Turn) []*turn.Turn {
 	return toWake
 }
 
-// WantKeyFrame requests a key frame from the publisher as soon as the limit allows. It is cheap enough to call for
-// every packet.
+// WantKeyFrame requests a key frame from the publisher as soon as the limit allows. WantKeyFrame is cheap enough to
+// call for every packet.
 func (t *Track) WantKeyFrame() {
 	if t.keyFrameWanted.Load() || t.keyFrameWanted.Swap(true) {
 		return
@@ -388,8 +388,8 @@ func (t *Track) KeyFrameWanted() bool { return t.keyFrameWanted.Load() }
 // KeyFrameAsked records that the publisher has been asked for a key frame.
 func (t *Track) KeyFrameAsked() { t.keyFrameWanted.Store(false) }
 
-// UplinkParity returns the share of parity that the publisher's path needs. It is 0 for a nil track, and for tracks
-// other than payload v1, which have no parity.
+// UplinkParity returns the share of parity that the publisher's path needs. UplinkParity is 0 for a nil track, and for
+// tracks other than payload v1, which have no parity.
 func (t *Track) UplinkParity() float64 {
 	if t == nil || !t.framed {
 		return 0

@@ -30,7 +30,7 @@ type Work interface {
 	Idle() (at, idle time.Duration)
 }
 
-// Turn is the turn of one worker. Its methods are safe for any goroutine unless stated otherwise.
+// Turn is the turn of one worker. The methods are safe for any goroutine unless stated otherwise.
 type Turn struct {
 	work   Work
 	clock  *packetlog.Clock

@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Where Draco is not built in, whoever asks for something of it is told how it is.
+// TestCodecsOfDraco checks that without Draco, the error explains how to build a program with Draco.
 func TestCodecsOfDraco(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for _, name := range []string{"draco", "parts:draco:2"} {

@@ -62,7 +62,7 @@ func (d *Distribution) Count() uint64 { return d.count }
 func (d *Distribution) Max() time.Duration { return d.largest }
 
 // Quantile returns the smallest duration that at least the fraction q of all durations do not exceed (nearest rank),
-// within 0.4 %. It returns 0 if there is none.
+// within 0.4 %. Quantile returns 0 if there is none.
 func (d *Distribution) Quantile(q float64) time.Duration {
 	rank := max(1, uint64(q*float64(d.count)+0.999999))
 	for c, n := range d.classes {

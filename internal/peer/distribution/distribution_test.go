@@ -43,7 +43,7 @@ func TestFew(t *testing.T) {
 	}
 }
 
-// TestClassesAreInOrder walks over every class: each begins where the one before ended.
+// TestClassesAreInOrder checks that each class begins at the end of the previous class.
 func TestClassesAreInOrder(t *testing.T) {
 	last := -1
 	for us := int64(0); us < 1<<20; us += 1 + us>>9 {

@@ -26,7 +26,7 @@ type Config struct {
 // Reduces reports whether points are removed from clouds.
 func (c Config) Reduces() bool { return c.Regions != nil || c.Distance != 0 }
 
-// Sampler reduces clouds. It reuses its memory.
+// Sampler reduces clouds. A Sampler reuses its memory.
 type Sampler struct {
 	detail  *pointcloud.LevelOfDetail
 	regions *pointcloud.Regions

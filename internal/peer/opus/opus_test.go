@@ -71,7 +71,7 @@ func TestPlayback(t *testing.T) {
 	if !equal(got, want) {
 		t.Errorf("expected packets and times %v, got %v", want, got)
 	}
-	// After a suspension it goes on from now, instead of catching up.
+	// After a suspension, playback continues from now instead of catching up.
 	if _, begin, _ := p.Next(start.Add(time.Hour)); !begin.Equal(start.Add(time.Hour)) {
 		t.Errorf("expected to go on after an hour, got %v", begin.Sub(start))
 	}
@@ -89,7 +89,8 @@ func equal(a, b []int64) bool {
 	return true
 }
 
-// TestRecorder sends the tone with one packet lost, two swapped and one doubled, across the wrap of sequence numbers.
+// TestRecorder records the tone with one packet lost, two swapped and one duplicated, across the wrap of sequence
+// numbers.
 func TestRecorder(t *testing.T) {
 	tone := Tone()
 	name := filepath.Join(t.TempDir(), "out.ogg")
@@ -173,7 +174,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzPage bypasses the sums of pages, which random bytes hardly ever meet.
+// FuzzPage bypasses the checksums of pages, which random bytes hardly ever match.
 func FuzzPage(f *testing.F) {
 	f.Add(toneFile[47:841], toneFile[8706:])
 	f.Fuzz(func(t *testing.T, first, second []byte) {

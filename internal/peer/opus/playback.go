@@ -2,7 +2,8 @@ package opus
 
 import "time"
 
-// Playback schedules the packets of a recording in a loop. It takes explicit times and is owned by one goroutine.
+// Playback schedules the packets of a recording in a loop. A Playback takes explicit times and is owned by one
+// goroutine.
 type Playback struct {
 	recording *Recording
 	next      int

@@ -7,9 +7,9 @@ import (
 	"github.com/pion/webrtc/v4/pkg/media/oggwriter"
 )
 
-// Recorder writes one received Opus track to an Ogg file. It puts packets in order. For each lost packet it writes a
-// packet without audio, which decoders conceal, so that later packets keep their time. A Recorder is owned by one
-// goroutine.
+// Recorder writes one received Opus track to an Ogg file. A Recorder puts packets in order. For each lost packet it
+// writes a packet without audio, which decoders conceal, so that later packets keep their time. A Recorder is owned by
+// one goroutine.
 type Recorder struct {
 	writer *oggwriter.OggWriter
 	// waiting has the packets after a gap, by extended sequence number. next is the number of the next packet to write.

@@ -1,5 +1,5 @@
-// Package opus reads Opus packets from Ogg files and writes received packets to such files. It neither encodes nor
-// decodes audio.
+// Package opus reads Opus packets from Ogg files and writes received packets to such files. The package neither
+// encodes nor decodes audio.
 package opus
 
 import (

@@ -3,5 +3,5 @@
 // object and records the times of drawing.
 //
 // A Rasteriser is owned by the goroutine that draws with it, and owns its workers. The methods of a Screen are safe for
-// concurrent use; its goroutine owns its Rasteriser.
+// concurrent use; the goroutine owns its Rasteriser.
 package render

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open makes a rasteriser that ends with the test.
+// open returns a rasteriser that ends with the test.
 func open(t testing.TB, width, height, workers int) *Rasteriser {
 	t.Helper()
 	r := NewRasteriser(width, height, workers)
@@ -25,7 +25,7 @@ func open(t testing.TB, width, height, workers int) *Rasteriser {
 	return r
 }
 
-// wall is a square of points at random on a plane z, centred.
+// wall returns a square of random points on a plane z, centred.
 func wall(points int, edge, z float32, paint [3]uint8) *pointcloud.Cloud {
 	random := rand.New(rand.NewPCG(1, uint64(points)))
 	c := &pointcloud.Cloud{}
@@ -35,7 +35,7 @@ func wall(points int, edge, z float32, paint [3]uint8) *pointcloud.Cloud {
 	return c
 }
 
-// figure is a person of so many points.
+// figure returns a person of the given number of points.
 func figure(t testing.TB, points int) *pointcloud.Cloud {
 	t.Helper()
 	cfg := synthetic.DefaultConfig()
@@ -49,7 +49,7 @@ func figure(t testing.TB, points int) *pointcloud.Cloud {
 	return &c
 }
 
-// TestNearest: of two walls one behind the other the nearer one is seen, whichever is drawn first.
+// TestNearest checks that the nearer of two walls is visible, in any order of drawing.
 func TestNearest(t *testing.T) {
 	r := open(t, 64, 64, 2)
 	red, blue := wall(4000, 1, -2, [3]uint8{255, 0, 0}), wall(4000, 4, -4, [3]uint8{0, 0, 255})
@@ -69,7 +69,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestDirections: a point is where the view and the object's place put it.
+// TestDirections checks the position of a point for views and poses of the object.
 func TestDirections(t *testing.T) {
 	half := math.Sqrt(0.5)
 	tests := []struct {
@@ -109,7 +109,7 @@ func TestDirections(t *testing.T) {
 
 func abs(v int) int { return max(v, -v) }
 
-// drawn are the pixels that points were drawn on.
+// drawn returns the pixels with points.
 func drawn(r *Rasteriser) (list []image.Point) {
 	for i, word := range r.pixels {
 		if word != blank {
@@ -119,10 +119,11 @@ func drawn(r *Rasteriser) (list []image.Point) {
 	return list
 }
 
-// covered is the part of the picture that points were drawn on.
+// covered returns the share of pixels with points.
 func covered(r *Rasteriser) float64 { return float64(len(drawn(r))) / float64(len(r.pixels)) }
 
-// TestStrayPoints: points behind the eye, out of the picture, or nowhere are not drawn, and harm nothing.
+// TestStrayPoints checks that points behind the eye, outside of the picture, or without finite coordinates are not
+// drawn, and do no harm.
 func TestStrayPoints(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	cloud := &pointcloud.Cloud{}
@@ -134,7 +135,7 @@ func TestStrayPoints(t *testing.T) {
 	}
 	r := open(t, 100, 60, 2)
 	r.Draw(View{}, []Layer{{Cloud: cloud}, {Cloud: &pointcloud.Cloud{}}})
-	// The one point of those that may be seen is as far away as it is aside.
+	// Only one of these points is visible: its distance equals its offset.
 	if n := len(drawn(r)); n > maxSize*maxSize {
 		t.Errorf("%d pixels were drawn, expected those of one point at most", n)
 	}
@@ -144,7 +145,7 @@ func TestStrayPoints(t *testing.T) {
 	}
 }
 
-// TestWorkers: the picture does not depend on how many draw it.
+// TestWorkers checks that the picture is independent of the number of workers.
 func TestWorkers(t *testing.T) {
 	cloud := figure(t, 5000)
 	one, three := open(t, 320, 180, 1), open(t, 320, 180, 3)
@@ -161,8 +162,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// TestHoles: a wall of points at random has no holes at usual distances, whatever its quality and however it is turned;
-// tiles of different qualities lie side by side.
+// TestHoles checks that a wall of random points has no holes at usual distances, for all qualities and rotations, with
+// tiles of different qualities side by side.
 func TestHoles(t *testing.T) {
 	r := open(t, 640, 360, 0)
 	for _, points := range []int{2500, 20000} {
@@ -170,7 +171,7 @@ func TestHoles(t *testing.T) {
 			for _, distance := range []float64{1, 4} {
 				cloud := wall(points, 1, 0, [3]uint8{200, 100, 50})
 				r.Draw(View{Position: [3]float64{0, 0, distance}}, []Layer{{cloud, Place{Orientation: turned}}})
-				// What is looked at is the inner half of the wall's height, and the inner quarter of its width.
+				// The examined part is the inner half of the wall's height, and the inner quarter of its width.
 				side := 0.5 * float64(r.height) / 2 / math.Tan(math.Pi/6) / distance
 				holes, looked := 0, 0
 				for y := r.height/2 - int(side/2); y < r.height/2+int(side/2); y++ {
@@ -190,7 +191,7 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestFit: all of a box is in the picture.
+// TestFit checks that the whole box is in the picture.
 func TestFit(t *testing.T) {
 	r := open(t, Width, Height, 0)
 	for _, box := range []volumetric.BoundingBox{
@@ -221,7 +222,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestAllocations: pictures of the same size take no memory.
+// TestAllocations checks that pictures of the same size allocate nothing.
 func TestAllocations(t *testing.T) {
 	cloud := figure(t, 5000)
 	r := open(t, 320, 180, 2)

@@ -165,7 +165,7 @@ func (s *Screen) Close() {
 	s.finished.Wait()
 }
 
-// scene is the content of one picture. Its memory is reused.
+// scene is the content of one picture. The memory is reused.
 type scene struct {
 	view   View
 	layers []Layer
@@ -194,7 +194,7 @@ func (s *Screen) run() {
 	}
 }
 
-// next waits for a new frame. It returns false if the screen is closed and everything was drawn.
+// next waits for a new frame. next returns false if the screen is closed and everything was drawn.
 func (s *Screen) next(scene *scene) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// clock is moved by hand, and moves by a millisecond whenever it is looked at.
+// clock is a clock controlled by the test; each reading advances it by a millisecond.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -48,7 +48,7 @@ func TestScreen(t *testing.T) {
 		t.Errorf("got %+v: wait %v, draw %v, latency %v", stats, stats.Wait.Max(), stats.Draw.Max(),
 			stats.Latency.Max())
 	}
-	// Of another object nothing is known of when it was captured, and it stands elsewhere.
+	// The other object has no capture time, and stands elsewhere.
 	s.Look(View{Position: [3]float64{0, 0, -10}})
 	s.Show("bob/body", Frame{Clouds: []*pointcloud.Cloud{cloud}, Box: box, Decoded: begin})
 	wait.Until(t, "the second picture", func() bool { return s.Stats().Written == 2 })
@@ -78,7 +78,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// TestSuperseded: a frame that was never drawn is counted.
+// TestSuperseded checks that a frame that was never drawn is counted.
 func TestSuperseded(t *testing.T) {
 	s := &Screen{objects: make(map[string]*object), places: make(map[string]Place)}
 	s.wake.L = &s.mu
@@ -107,7 +107,7 @@ func TestGallery(t *testing.T) {
 	}
 	r := open(t, 8, 8, 1)
 	r.Draw(View{}, nil)
-	// What is being written is not waited for.
+	// Drawing does not wait for the picture that is being written.
 	spare := <-g.spare
 	g.Hang(1, r)
 	if g.dropped.Load() != 1 {

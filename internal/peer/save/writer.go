@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Frame is one shown frame. Its clouds must not be modified later.
+// Frame is one shown frame. The clouds must not be modified later.
 type Frame struct {
 	Participant, Publication string
 	Number                   int64

@@ -52,7 +52,7 @@ func TestWriter(t *testing.T) {
 }
 
 func TestBacklog(t *testing.T) {
-	// Nobody takes frames out of this writer.
+	// No goroutine takes frames from this writer.
 	w := &Writer{frames: make(chan Frame, backlog)}
 	for range backlog + 3 {
 		w.Write(Frame{})

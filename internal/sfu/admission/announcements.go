@@ -21,8 +21,8 @@ const (
 	leastSweep = 64
 )
 
-// Announcements bounds the bytes that each bearer causes the others in one room to receive. It belongs to one
-// goroutine.
+// Announcements bounds the bytes that each bearer causes the others in one room to receive. Announcements belongs to
+// one goroutine.
 type Announcements struct {
 	// burst is the number of bytes at once.
 	burst   int
@@ -36,7 +36,7 @@ func NewAnnouncements(burst int) *Announcements {
 	return &Announcements{burst: burst, budgets: make(map[Bearer]*rate.Limiter), sweep: leastSweep}
 }
 
-// Take charges bytes to the budget of a bearer. It returns an error if the budget has less.
+// Take charges bytes to the budget of a bearer. Take returns an error if the budget has less.
 func (a *Announcements) Take(b Bearer, bytes int, now time.Time) *signal.Error {
 	if b == "" {
 		return nil

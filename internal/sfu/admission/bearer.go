@@ -11,9 +11,9 @@ import (
 // is counted for the empty bearer.
 type Bearer string
 
-// Token identifies a client's token. It is zero for a client without a token.
+// Token identifies a client's token. A Token is zero for a client without a token.
 type Token struct {
-	// ID is the claim jti. It is empty if the token has none; then the token cannot be revoked.
+	// ID is the claim jti. ID is empty if the token has none; then the token cannot be revoked.
 	ID string
 	// Expires is the time at which the token expires.
 	Expires time.Time

@@ -8,7 +8,7 @@ type Limits struct {
 	Rooms, Places int
 }
 
-// Holdings counts the rooms and places of bearers. It is not safe for concurrent use.
+// Holdings counts the rooms and places of bearers. Holdings is not safe for concurrent use.
 type Holdings struct {
 	limits  Limits
 	bearers map[Bearer]holding
@@ -28,7 +28,8 @@ func NewHoldings(limits Limits) *Holdings {
 	return &Holdings{limits: limits, bearers: make(map[Bearer]holding)}
 }
 
-// Hold counts a place of a bearer, and a room if the bearer opens the room. It returns an error if a limit is exceeded.
+// Hold counts a place of a bearer, and a room if the bearer opens the room. Hold returns an error if a limit is
+// exceeded.
 func (h *Holdings) Hold(b Bearer, opens bool) *signal.Error {
 	if b == "" {
 		return nil

@@ -13,8 +13,8 @@ type Policy string
 const (
 	// Warm asks for all tracks.
 	Warm Policy = "warm"
-	// Neighbours asks for the tracks that a receiver takes and for one quality on each side of them. It also asks for
-	// other tracks until they have been unused for Config.Hold.
+	// Neighbours asks for the tracks that a receiver takes and for one quality on each side of them. Neighbours also
+	// asks for other tracks until they have been unused for Config.Hold.
 	Neighbours Policy = "neighbours"
 	// Strict asks for the tracks that a receiver takes.
 	Strict Policy = "strict"

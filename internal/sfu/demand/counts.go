@@ -8,7 +8,7 @@ type Need struct {
 	// assigned track and, until its first frame, the track that the slot still forwards.
 	Tracks [2]int
 	// Near is the index of a tile of which the slot carries nothing at present, though its receiver may want the tile:
-	// the tile is out of sight, or the link is too narrow. It is -1 for none.
+	// the tile is out of sight, or the link is too narrow. Near is -1 for none.
 	Near int
 }
 

@@ -35,8 +35,8 @@ func (p *Publication) Account(now time.Time) float64 {
 	return float64(s.rate) * elapsed.Seconds()
 }
 
-// CountPaused counts the tracks that are not wanted and sums their bit rates, which rateOf returns. It returns the
-// difference from the last count.
+// CountPaused counts the tracks that are not wanted and sums their bit rates, which rateOf returns. CountPaused returns
+// the difference from the last count.
 func (p *Publication) CountPaused(rateOf func(tile int, q volumetric.Quality) volumetric.Bitrate) (difference int) {
 	s := &p.saving
 	before := s.tracks
@@ -51,7 +51,8 @@ func (p *Publication) CountPaused(rateOf func(tile int, q volumetric.Quality) vo
 	return s.tracks - before
 }
 
-// EndPausing ends the count of paused tracks when the publication ends. It returns the difference from the last count.
+// EndPausing ends the count of paused tracks when the publication ends. EndPausing returns the difference from the last
+// count.
 func (p *Publication) EndPausing() (difference int) {
 	difference = -p.saving.tracks
 	p.saving.tracks, p.saving.rate = 0, 0

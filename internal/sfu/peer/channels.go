@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// A client that cannot receive frames over media lines receives them over data channels. Its slots are channels, and
+// A client that cannot receive frames over media lines receives them over data channels. The slots are channels, and
 // the labels of the channels stand for mids. All channels share one line, so new channels need no offer.
 
 const (

@@ -64,7 +64,7 @@ type Config struct {
 	Log     *zap.Logger
 }
 
-// Connection is one participant's peer connection. Its goroutine owns the negotiation and the table of lines.
+// Connection is one participant's peer connection. The goroutine owns the negotiation and the table of lines.
 type Connection struct {
 	// Ingress and Receiver are the connection's parts in the data plane. The owner may call their methods.
 	Ingress  *ingress.Ingress
@@ -119,7 +119,7 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 	return c, nil
 }
 
-// Do queues a command for the connection. It does not wait.
+// Do queues a command for the connection. Do does not wait.
 func (c *Connection) Do(command Command) { c.commands.add(command) }
 
 // ErrPanicked reports that a goroutine of the connection panicked.

@@ -27,7 +27,7 @@ type dataLines struct {
 	byName map[string]*dataPublication
 }
 
-// dataPublication is a publication over a data channel. Its mutex guards all fields except the description.
+// dataPublication is a publication over a data channel. The mutex guards all fields except the description.
 type dataPublication struct {
 	description volumetric.Publication
 

@@ -12,7 +12,7 @@ import (
 // NewBatch returns an empty batch for the engine of a node. The node's peers add their packets to the batch.
 func NewBatch() egress.Batch { return new(transport.Batch) }
 
-// mediaPeer adapts a peer connection to the data plane. It implements forward.Peer.
+// mediaPeer adapts a peer connection to the data plane. mediaPeer implements forward.Peer.
 type mediaPeer struct{ *transport.Peer }
 
 // Post implements forward.Peer. If the batch is not from NewBatch, packets are sent at once.

@@ -67,8 +67,8 @@ func (s *Subscriber) spaced(interval time.Duration) time.Time {
 	return s.last.at.Add(max(AllocationSpacing, min(SpacingFactor*s.last.took, interval)))
 }
 
-// Decide decides the qualities of the slots if there are relevant changes, and applies the decisions. It returns the
-// slots that the client is notified of at once.
+// Decide decides the qualities of the slots if there are relevant changes, and applies the decisions. Decide returns
+// the slots that the client is notified of at once.
 func (s *Subscriber) Decide(now time.Time, room *Scheduler) []signal.SlotQuality {
 	path := s.link.Path()
 	granted, known := s.step(now, path, s.audioRate())

@@ -7,5 +7,5 @@
 //
 // The package is pure: it has no goroutine, no lock and no clock. The goroutine of a room owns all values of the
 // package and passes the time to each step. The package uses two interfaces of the data plane: the path of a receiver
-// (Link) and the output of a slot (Output). Their methods do not wait.
+// (Link) and the output of a slot (Output). The methods do not wait.
 package subscriber

@@ -7,9 +7,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestWhoHearsOfDrops checks that a client is notified of frames of which nothing was sent. Frames that waited too long
-// for the receiver count against its budget; frames that the publisher's link lost do not.
-func TestWhoHearsOfDrops(t *testing.T) {
+// TestDropsAreReported checks that a client is notified of frames of which nothing was sent. Frames that waited too
+// long for the receiver count against the receiver's budget; frames that the publisher's link lost do not.
+func TestDropsAreReported(t *testing.T) {
 	for _, test := range []struct {
 		event             egress.Event
 		told, accountable int

@@ -10,7 +10,7 @@ import (
 
 // Meter measures the rate of a track, over whole frames.
 type Meter interface {
-	// Rate returns the bit rate of the RTP payload, in bit/s. It returns false if too few packets have arrived.
+	// Rate returns the bit rate of the RTP payload, in bit/s. Rate returns false if too few packets have arrived.
 	Rate() (volumetric.Bitrate, bool)
 }
 

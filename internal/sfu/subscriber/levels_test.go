@@ -85,7 +85,7 @@ func TestRatesMove(t *testing.T) {
 	}
 }
 
-func TestWhatIsSentInPlaceOfWhatWasGivenUp(t *testing.T) {
+func TestSubstitutesOfGivenUpTracks(t *testing.T) {
 	l := newLevels(described(1, 4, volumetric.ModeAlternatives))
 	for _, test := range []struct {
 		gaveUp  allocate.QualitySet

@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Link is the path to one receiver in the data plane. Its methods do not wait.
+// Link is the path to one receiver in the data plane. The methods do not wait.
 type Link interface {
 	// Path returns the present state of the path.
 	Path() egress.Path

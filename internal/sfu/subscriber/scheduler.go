@@ -15,11 +15,11 @@ const (
 	// largestDebt bounds the debt that urgent decisions cause, so that decisions that are due sometime resume within
 	// refreshInterval.
 	largestDebt = time.Duration(improvingShare * float64(refreshInterval))
-	// tickLimit is the maximum duration of the decisions of one tick. It is also the maximum delay of a choice.
+	// tickLimit is the maximum duration of the decisions of one tick. tickLimit is also the maximum delay of a choice.
 	tickLimit = 5 * time.Millisecond
 )
 
-// Allocator decides the qualities of a scene. Its result is valid until the next call.
+// Allocator decides the qualities of a scene. The result is valid until the next call.
 type Allocator interface {
 	Allocate(*allocate.Scene) allocate.Result
 }

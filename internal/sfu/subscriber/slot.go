@@ -132,7 +132,7 @@ func (s *Slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 	return true
 }
 
-// begun records that the output has switched to a quality. It reports false if the slot has been switched off since.
+// begun records that the output has switched to a quality. begun reports false if the slot has been switched off since.
 func (s *Slot) begun(q volumetric.Quality) bool {
 	if !s.selected || s.Quality == volumetric.QualityOff {
 		return false

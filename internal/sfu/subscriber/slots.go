@@ -19,7 +19,7 @@ type Slots struct {
 	renames int
 }
 
-// NewSlots returns an empty table. Its slots carry any target of their kind.
+// NewSlots returns an empty table. The slots carry any target of their kind.
 func NewSlots() *Slots {
 	return &Slots{mids: make(map[string]*Slot), waiting: make(map[volumetric.Kind][]*Target)}
 }

@@ -78,7 +78,7 @@ func TestDescriptionsTakeASlotEach(t *testing.T) {
 	}
 }
 
-func TestAssignmentsNameWhatTheyCarry(t *testing.T) {
+func TestAssignmentsNameTheTrack(t *testing.T) {
 	s := &Slot{Line: Line{MID: "7"}}
 	body := published("body", 1, volumetric.KindVideo)
 	target := body.targets()[0]

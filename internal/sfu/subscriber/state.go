@@ -25,7 +25,7 @@ type State struct {
 	// Viewpoint is set if the receiver reports its viewpoint.
 	Viewpoint bool        `json:"viewpoint"`
 	Slots     []SlotState `json:"slots"`
-	// History has one sample per second of the last minutes, the oldest first. It is left out unless requested.
+	// History has one sample per second of the last minutes, the oldest first. History is left out unless requested.
 	History []Sample `json:"history,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type SlotState struct {
 	FractionLost float64 `json:"fraction_lost"`
 }
 
-// State returns the state of the receiver. It includes the history if past is set.
+// State returns the state of the receiver. State includes the history if past is set.
 func (s *Subscriber) State(past bool) *State {
 	path := s.link.Path()
 	state := &State{

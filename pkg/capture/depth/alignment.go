@@ -8,8 +8,8 @@ type Picture interface {
 	RGB(x, y int) [3]uint8
 }
 
-// Alignment finds for every pixel of a depth camera the corresponding pixel of a colour camera next
-// to it. It is immutable and safe for concurrent use; each goroutine needs its own Registration.
+// Alignment finds for every pixel of a depth camera the corresponding pixel of a colour camera next to it. An Alignment
+// is immutable and safe for concurrent use; each goroutine needs its own Registration.
 type Alignment struct {
 	width, height int // of depth images
 	color         Camera

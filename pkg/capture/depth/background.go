@@ -126,8 +126,8 @@ func (b *Background) validate() error {
 	return nil
 }
 
-// interval contains the depths of one pixel that belong to the object, in units; it is empty if hi
-// < lo. It never contains 0.
+// interval contains the depths of one pixel that belong to the object, in units; the interval is empty if hi < lo. It
+// never contains 0.
 type interval struct{ lo, hi uint16 }
 
 func (i interval) has(depth uint16) bool { return depth >= i.lo && depth <= i.hi }

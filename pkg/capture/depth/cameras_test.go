@@ -59,9 +59,9 @@ func ball(c *Camera, centre [3]float64, radius float64) Image {
 	return m
 }
 
-// TestMarkFindsWhoElseSees checks the visibility of a ball: each camera sees a half, and both see
+// TestMarkFindsOtherCameras checks the visibility of a ball: each camera sees a half, and both see
 // the intersection.
-func TestMarkFindsWhoElseSees(t *testing.T) {
+func TestMarkFindsOtherCameras(t *testing.T) {
 	cameras := twoCameras(t)
 	centre, radius := [3]float64{0.02, 0.05, -0.03}, 0.2
 	var cloud pointcloud.Cloud

@@ -42,8 +42,7 @@ func (c Cleaning) validate() error {
 	return nil
 }
 
-// joint is the range of depths on the same surface as one depth: from lo to lo + span. It never
-// contains 0.
+// joint is the range of depths on the same surface as one depth: from lo to lo + span. The joint never contains 0.
 type joint struct{ lo, span uint16 }
 
 func (j joint) has(depth uint16) bool { return depth-j.lo <= j.span }

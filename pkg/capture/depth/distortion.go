@@ -18,8 +18,8 @@ const (
 	// ModifiedBrownConrady applies the tangential distortion to the result of the radial
 	// distortion.
 	ModifiedBrownConrady
-	// InverseBrownConrady is librealsense's name for the distortion of its cameras' colour images.
-	// It projects like ModifiedBrownConrady.
+	// InverseBrownConrady is librealsense's name for the distortion of its cameras' colour images. InverseBrownConrady
+	// projects like ModifiedBrownConrady.
 	InverseBrownConrady
 	// KannalaBrandt4 is a model for fisheye lenses with the coefficients k1 to k4.
 	KannalaBrandt4

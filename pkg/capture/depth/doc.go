@@ -1,7 +1,6 @@
-// Package depth converts images of depth cameras to point clouds. It provides cameras with
-// distortion and pose, depth images with colours and labels, and a Projector. The Projector removes
-// the background, flying pixels and specks, and projects the remaining pixels to space, on several
-// processors and without allocations between images.
+// Package depth converts images of depth cameras to point clouds. The package provides cameras with distortion and
+// pose, depth images with colours and labels, and a Projector. The Projector removes the background, flying pixels and
+// specks, and projects the remaining pixels to space, on several processors and without allocations between images.
 //
 // There are two coordinate systems. In cameras and clouds, x is right, y is up and z points from
 // the scene to the camera, so that everything visible has z < 0 before the camera's pose is

@@ -86,8 +86,8 @@ func (p Pose) Validate() error {
 	return nil
 }
 
-// orthonormal corrects the rounding errors of a rotation. It returns false if r is no rotation:
-// more than 1 % off, or a mirror.
+// orthonormal corrects the rounding errors of a rotation. orthonormal returns false if r is no rotation: more than 1 %
+// off, or a mirror.
 func orthonormal(r [3][3]float64) ([3][3]float64, bool) {
 	for i := range r {
 		for j := range i {
@@ -117,8 +117,8 @@ func orthonormal(r [3][3]float64) ([3][3]float64, bool) {
 
 func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
 
-// rotation returns the matrix of a quaternion x, y, z, w. It returns false if the quaternion's
-// length is near zero or too large.
+// rotation returns the matrix of a quaternion x, y, z, w. rotation returns false if the quaternion's length is near
+// zero or too large.
 func rotation(q [4]float64) ([3][3]float64, bool) {
 	norm := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]
 	if !(norm > 1e-12 && norm < 1e12) {

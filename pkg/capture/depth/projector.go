@@ -22,7 +22,7 @@ type Options struct {
 // DefaultOptions returns options that keep every surface.
 func DefaultOptions() Options { return Options{Cleaning: DefaultCleaning()} }
 
-// Projector converts the images of one camera to points. It belongs to one goroutine.
+// Projector converts the images of one camera to points. A Projector belongs to one goroutine.
 type Projector struct {
 	optics  *optics
 	source  uint16

@@ -76,8 +76,8 @@ func dropMixed(to, above, here, below []uint16, joints []joint, wanted int) {
 	}
 }
 
-// choose joins the surfaces of all threads, drops small surfaces, and sets each thread's first
-// index. It returns the number of points.
+// choose joins the surfaces of all threads, drops small surfaces, and sets each thread's first index. choose returns
+// the number of points.
 func (p *Projector) choose() int {
 	smallest := int32(p.optics.cleaning.MinBlobPixels)
 	if smallest > 1 {

@@ -2,8 +2,8 @@ package depth
 
 import "github.com/volsfu/volsfu/pkg/pointcloud"
 
-// Visibility finds the cameras that saw a point: the camera from which the point comes, and every
-// other camera with a pixel near the point's position. It is immutable and safe for concurrent use.
+// Visibility finds the cameras that saw a point: the camera from which the point comes, and every other camera with a
+// pixel near the point's position. A Visibility is immutable and safe for concurrent use.
 type Visibility struct {
 	cameras []Camera
 	// into contains the motion from the world to each camera's coordinates.

@@ -1,7 +1,7 @@
-// Package glb converts animated meshes to point clouds. It reads binary glTF 2.0 files; the surface
-// is sampled once, and the samples move with the animation. The package supports skins, morph
-// targets, animation of nodes with all three interpolations, textures, vertex colours and factors.
-// It ignores light and other properties of materials.
+// Package glb converts animated meshes to point clouds. The package reads binary glTF 2.0 files; the surface is sampled
+// once, and the samples move with the animation. The package supports skins, morph targets, animation of nodes with all
+// three interpolations, textures, vertex colours and factors. The package ignores light and other properties of
+// materials.
 //
 // A Figure is immutable; any number of goroutines may load from it concurrently.
 package glb

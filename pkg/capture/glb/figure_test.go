@@ -73,7 +73,7 @@ func TestStill(t *testing.T) {
 	}
 }
 
-func TestSceneShowsWhatItNames(t *testing.T) {
+func TestSceneShowsItsNodes(t *testing.T) {
 	b := newBuilder()
 	mesh, _ := b.square()
 	b.add("nodes", map[string]any{"mesh": mesh})

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// magic is at the start of a journal; its last character is the version.
+// magic is at the start of a journal; the last character is the version.
 const magic = "VOLJRNL1"
 
 // The kinds of records.
@@ -136,15 +136,15 @@ func appendShorts(dst []byte, values []uint16) []byte {
 	return dst
 }
 
-// taker splits a payload into its parts. After missing data it returns nothing.
-type taker struct {
-	rest []byte
-	torn bool
+// parser splits a payload into its parts. After missing data it returns nothing.
+type parser struct {
+	rest      []byte
+	truncated bool
 }
 
-func (t *taker) bytes(n, size int) []byte {
-	if t.torn || n > len(t.rest)/size {
-		t.torn = true
+func (t *parser) bytes(n, size int) []byte {
+	if t.truncated || n > len(t.rest)/size {
+		t.truncated = true
 		return nil
 	}
 	cut := t.rest[:n*size]
@@ -152,14 +152,14 @@ func (t *taker) bytes(n, size int) []byte {
 	return cut
 }
 
-func (t *taker) number() int {
+func (t *parser) number() int {
 	if data := t.bytes(1, 4); data != nil {
 		return int(binary.LittleEndian.Uint32(data))
 	}
 	return 0
 }
 
-func (t *taker) colors(into [][3]uint8, n int) [][3]uint8 {
+func (t *parser) colors(into [][3]uint8, n int) [][3]uint8 {
 	data := t.bytes(n, 3)
 	into = slices.Grow(into[:0], len(data)/3)[:len(data)/3]
 	for i := range into {
@@ -168,7 +168,7 @@ func (t *taker) colors(into [][3]uint8, n int) [][3]uint8 {
 	return into
 }
 
-func (t *taker) shorts(into []uint16, n int) []uint16 {
+func (t *parser) shorts(into []uint16, n int) []uint16 {
 	data := t.bytes(n, 2)
 	into = slices.Grow(into[:0], len(data)/2)[:len(data)/2]
 	for i := range into {
@@ -180,7 +180,7 @@ func (t *taker) shorts(into []uint16, n int) []uint16 {
 // parseFrame parses the output of appendFrame. Coordinates that are not finite are an error,
 // because no box contains them.
 func parseFrame(data []byte, f *Frame) error {
-	t := taker{rest: data}
+	t := parser{rest: data}
 	flags, points := t.number(), t.number()
 	positions := t.bytes(points, 12)
 	f.Cloud.Positions = slices.Grow(f.Cloud.Positions[:0], len(positions)/12)[:len(positions)/12]
@@ -208,7 +208,7 @@ func parseFrame(data []byte, f *Frame) error {
 		m.Colors = t.colors(m.Colors, flagged(flags, flagColors, pixels))
 		m.Labels = t.shorts(m.Labels, flagged(flags, flagLabels, pixels))
 	}
-	if t.torn || len(t.rest) > 0 {
+	if t.truncated || len(t.rest) > 0 {
 		return fmt.Errorf("%w: the parts of a frame do not sum up to its %d bytes", ErrJournal, len(data))
 	}
 	return nil

@@ -33,12 +33,12 @@ type Entry struct {
 
 // Reader reads a journal.
 type Reader struct {
-	file    io.ReaderAt
-	closer  io.Closer
-	head    Head
-	entries []Entry
-	torn    int64
-	buffers sync.Pool // of *[]byte
+	file      io.ReaderAt
+	closer    io.Closer
+	head      Head
+	entries   []Entry
+	discarded int64
+	buffers   sync.Pool // of *[]byte
 }
 
 // Open reads a journal's head and indexes its records. Errors wrap ErrJournal and name the file.
@@ -108,23 +108,23 @@ func (r *Reader) index(at, size int64) error {
 			break
 		}
 		entry := Entry{from: at, length: length}
-		entry.take(parseTimes(begin[recordSize:]))
+		entry.setTimes(parseTimes(begin[recordSize:]))
 		if kind == kindTile {
-			entry.takeTile(begin[recordSize+timesSize:])
+			entry.setTile(begin[recordSize+timesSize:])
 		}
 		r.entries = append(r.entries, entry)
 		at += recordSize + int64(length)
 	}
-	r.torn = size - at
+	r.discarded = size - at
 	return r.check()
 }
 
-func (e *Entry) take(t times) {
+func (e *Entry) setTimes(t times) {
 	e.Number, e.Wall = t.number, time.Unix(0, t.wall)
 	e.Captured, e.Written = time.Duration(t.captured), time.Duration(t.written)
 }
 
-func (e *Entry) takeTile(data []byte) {
+func (e *Entry) setTile(data []byte) {
 	e.Tile, e.Quality = int(binary.LittleEndian.Uint16(data)), volumetric.Quality(data[2])
 	e.Codec = volumetric.FourCC(data[4:8])
 	e.Bytes = int(e.length) - timesSize - tileSize
@@ -181,7 +181,7 @@ func (r *Reader) Entries() []Entry { return r.entries }
 
 // Torn returns the number of bytes at the end that are not a complete record, written when the
 // program died.
-func (r *Reader) Torn() int64 { return r.torn }
+func (r *Reader) Torn() int64 { return r.discarded }
 
 // payload reads a record and verifies its checksum.
 func (r *Reader) payload(e *Entry, buffer *[]byte) ([]byte, error) {

@@ -48,8 +48,8 @@ func Create(path string, head Head) (*Writer, error) {
 	return w, nil
 }
 
-// WriteFrame appends a captured frame, or only its images in a journal of images. It returns when
-// the operating system has accepted the data.
+// WriteFrame appends a captured frame, or only its images in a journal of images. WriteFrame returns when the operating
+// system has accepted the data.
 func (w *Writer) WriteFrame(f *Frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,7 +62,7 @@ func (w *Writer) WriteFrame(f *Frame) error {
 	return w.add()
 }
 
-// WriteTile appends an encoded tile. It returns when the operating system has accepted the data.
+// WriteTile appends an encoded tile. WriteTile returns when the operating system has accepted the data.
 func (w *Writer) WriteTile(t *Tile) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

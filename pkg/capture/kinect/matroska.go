@@ -67,8 +67,8 @@ type matroska struct {
 	blocks map[uint64][]frame // by track number
 }
 
-// walker reads a file from beginning to end. It enters container elements by continuing after their
-// header, so that unknown sizes, left by a recorder that was interrupted, do no harm.
+// walker reads a file from beginning to end. The walker enters container elements by continuing after their header, so
+// that unknown sizes, left by a recorder that was interrupted, do no harm.
 type walker struct {
 	file      io.ReaderAt
 	at, size  int64
@@ -82,7 +82,7 @@ type walker struct {
 	tag      string // name of the tag whose value follows
 }
 
-// readMatroska indexes a file of the given size. Its memory is bounded by this size.
+// readMatroska indexes a file of the given size. The memory is bounded by this size.
 func readMatroska(file io.ReaderAt, size int64) (*matroska, error) {
 	w := &walker{file: file, size: size, out: &matroska{
 		scale: 1e6, tags: map[string]string{}, files: map[string][]byte{}, blocks: map[uint64][]frame{},

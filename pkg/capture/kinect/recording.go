@@ -249,7 +249,7 @@ func (r *Recording) Time(index int) time.Duration { return r.start + r.frames[in
 // Synchronized reports whether the device was synchronized with others by wire.
 func (r *Recording) Synchronized() bool { return r.synchronized }
 
-// LoadImage replaces the image by the image of one frame. Its error names the file.
+// LoadImage replaces the image by the image of one frame. The error names the file.
 func (r *Recording) LoadImage(index int, into *depth.Image) error {
 	w := r.workspaces.Get().(*workspace)
 	defer r.workspaces.Put(w)

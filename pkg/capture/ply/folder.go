@@ -1,6 +1,6 @@
-// Package ply reads folders of PLY files, one point cloud per file, in the natural order of their
-// names: frame_2.ply precedes frame_10.ply. It only reads files; package capture determines when a
-// frame is due. A Folder is immutable; any number of goroutines may load from it concurrently.
+// Package ply reads folders of PLY files, one point cloud per file, in the natural order of their names: frame_2.ply
+// precedes frame_10.ply. The package only reads files; package capture determines when a frame is due. A Folder is
+// immutable; any number of goroutines may load from it concurrently.
 package ply
 
 import (
@@ -56,8 +56,7 @@ func OpenFolder(dir string) (*Folder, error) {
 // Len returns the number of frames.
 func (f *Folder) Len() int { return len(f.files) }
 
-// Load replaces the cloud's points by the points of one frame, in the order of the file. Its error
-// names the file.
+// Load replaces the cloud's points by the points of one frame, in the order of the file. The error names the file.
 func (f *Folder) Load(index int, into *pointcloud.Cloud) error {
 	into.Reset()
 	file, err := os.Open(f.files[index])

@@ -15,9 +15,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// plug gives access to the cameras that are plugged in: a context of the library, or a substitute
+// devices gives access to the cameras that are plugged in: a context of the library, or a substitute
 // in tests.
-type plug interface {
+type devices interface {
 	// Count returns the number of cameras.
 	Count() (int, error)
 	// Devices opens all cameras.
@@ -25,32 +25,37 @@ type plug interface {
 	Close()
 }
 
-// patience holds the time limits for cameras.
-type patience struct {
+// timeouts holds the time limits for cameras.
+type timeouts struct {
 	// until the first image: cameras start within 2 s, later if they adjust exposure in the dark
 	first time.Duration
 	next  time.Duration // between images
-	look  time.Duration // between checks for added or removed cameras
+	poll  time.Duration // between checks for added or removed cameras
 	retry time.Duration // between attempts to start a lost camera if no camera was added or removed
 }
 
-// usual avoids frequent attempts: starting a camera opens all of them, which is slow and can
+// defaultTimeouts avoids frequent attempts: starting a camera opens all of them, which is slow and can
 // disturb cameras that capture.
-var usual = patience{first: 5 * time.Second, next: time.Second, look: 500 * time.Millisecond, retry: 5 * time.Second}
+var defaultTimeouts = timeouts{
+	first: 5 * time.Second,
+	next:  time.Second,
+	poll:  500 * time.Millisecond,
+	retry: 5 * time.Second,
+}
 
-// slice is the maximum duration of one wait for an image, and so of the wait of Close for a camera.
-const slice = 100 * time.Millisecond
+// waitSlice is the maximum duration of one wait for an image, and so of the wait of Close for a camera.
+const waitSlice = 100 * time.Millisecond
 
-// camera is one camera. Its goroutine, run, owns its stream.
+// camera is one camera. The goroutine, run, owns its stream.
 type camera struct {
 	index    int
 	camera   depth.Camera // as first found
 	config   Config
 	library  *rs2.Library
-	plug     plug
+	devices  devices
 	finding  *sync.Mutex // cameras search one at a time
-	patience patience
-	mail     *mailbox
+	timeouts timeouts
+	mailbox  *mailbox
 	times    int // number of recordings started
 }
 
@@ -58,7 +63,7 @@ type camera struct {
 func (c *camera) find(serial string) (*stream, error) {
 	c.finding.Lock()
 	defer c.finding.Unlock()
-	devices, err := c.plug.Devices()
+	devices, err := c.devices.Devices()
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +143,12 @@ func (c *camera) run(ctx context.Context, s *stream) {
 		if ctx.Err() != nil {
 			return
 		}
-		c.mail.leave(c.index)
+		c.mailbox.setAbsent(c.index)
 		log.Warn("RealSense camera lost, the others go on", "reason", err)
-		if s = c.await(ctx); s == nil {
+		if s = c.reconnect(ctx); s == nil {
 			return
 		}
-		c.mail.arrive(c.index)
+		c.mailbox.setPresent(c.index)
 		log.Info("RealSense camera is back")
 	}
 }
@@ -152,16 +157,16 @@ func (c *camera) run(ctx context.Context, s *stream) {
 func (c *camera) capture(ctx context.Context, s *stream) error {
 	var clock translation
 	into := new(picture)
-	last, wait := time.Now(), c.patience.first
+	last, wait := time.Now(), c.timeouts.first
 	for ctx.Err() == nil {
-		got, err := s.next(slice, into)
+		got, err := s.next(waitSlice, into)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
 		if got {
-			into = c.mail.put(c.index, into, clock.capture(into.stamp, into.domain, now), now)
-			last, wait = now, c.patience.next
+			into = c.mailbox.put(c.index, into, clock.capture(into.stamp, into.domain, now), now)
+			last, wait = now, c.timeouts.next
 		} else if now.Sub(last) > wait {
 			return fmt.Errorf("%w for %v", errSilent, wait)
 		}
@@ -169,10 +174,10 @@ func (c *camera) capture(ctx context.Context, s *stream) error {
 	return ctx.Err()
 }
 
-// await retries until the camera is present again with the same lens. It returns nil if the context
-// ends first. A changed cause of failure is logged.
-func (c *camera) await(ctx context.Context) *stream {
-	ticker := time.NewTicker(c.patience.look)
+// reconnect retries until the camera is present again with the same lens. reconnect returns nil if the context ends
+// first. A changed cause of failure is logged.
+func (c *camera) reconnect(ctx context.Context) *stream {
+	ticker := time.NewTicker(c.timeouts.poll)
 	defer ticker.Stop()
 	told, there := "", -1
 	var tried time.Time
@@ -182,12 +187,12 @@ func (c *camera) await(ctx context.Context) *stream {
 		case <-ctx.Done():
 			return nil
 		}
-		count, err := c.plug.Count()
-		if err == nil && count == there && time.Since(tried) < c.patience.retry {
+		count, err := c.devices.Count()
+		if err == nil && count == there && time.Since(tried) < c.timeouts.retry {
 			continue
 		}
 		there, tried = count, time.Now()
-		s, err := c.again()
+		s, err := c.restart()
 		if err == nil {
 			return s
 		}
@@ -198,8 +203,8 @@ func (c *camera) await(ctx context.Context) *stream {
 	}
 }
 
-// again starts the camera if it is present and unchanged.
-func (c *camera) again() (*stream, error) {
+// restart starts the camera if it is present and unchanged.
+func (c *camera) restart() (*stream, error) {
 	s, err := c.find(c.camera.Name)
 	if err != nil {
 		return nil, err

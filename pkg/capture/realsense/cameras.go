@@ -30,8 +30,8 @@ type Take struct {
 type Cameras struct {
 	cameras   []depth.Camera
 	fps       int
-	plug      plug
-	mail      *mailbox
+	devices   devices
+	mailbox   *mailbox
 	gathering *gathering
 	pictures  []*picture
 	shown     []bool
@@ -58,18 +58,18 @@ func OpenCameras(config Config) (*Cameras, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openCameras(library, plug, config, usual)
+	return openCameras(library, plug, config, defaultTimeouts)
 }
 
 // openCameras is OpenCameras for cameras of any origin. The Cameras own the plug afterwards.
-func openCameras(library *rs2.Library, plug plug, config Config, patience patience) (*Cameras, error) {
-	c := &Cameras{plug: plug, fps: config.FPS, timer: time.NewTimer(math.MaxInt64), stop: func() {}}
+func openCameras(library *rs2.Library, plug devices, config Config, patience timeouts) (*Cameras, error) {
+	c := &Cameras{devices: plug, fps: config.FPS, timer: time.NewTimer(math.MaxInt64), stop: func() {}}
 	var err error
 	if config.Serials, err = selectSerials(plug, config.Serials); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
-	c.mail = newMailbox(len(config.Serials))
+	c.mailbox = newMailbox(len(config.Serials))
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	finding := new(sync.Mutex)
@@ -78,9 +78,9 @@ func openCameras(library *rs2.Library, plug plug, config Config, patience patien
 			index:    i,
 			config:   config,
 			library:  library,
-			plug:     plug,
-			patience: patience,
-			mail:     c.mail,
+			devices:  plug,
+			timeouts: patience,
+			mailbox:  c.mailbox,
 			finding:  finding,
 		}
 		stream, err := one.find(serial)
@@ -106,7 +106,7 @@ func openCameras(library *rs2.Library, plug plug, config Config, patience patien
 }
 
 // selectSerials checks that the wanted cameras are connected, or selects all.
-func selectSerials(plug plug, want []string) ([]string, error) {
+func selectSerials(plug devices, want []string) ([]string, error) {
 	devices, err := plug.Devices()
 	if err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (c *Cameras) Read(ctx context.Context, take *Take) error {
 		return ErrClosed
 	}
 	for {
-		c.look()
+		c.collect()
 		ready, again := c.gathering.ready(time.Now())
 		if ready {
 			c.fill(take)
@@ -182,7 +182,7 @@ func (c *Cameras) Read(ctx context.Context, take *Take) error {
 			c.timer.Reset(time.Until(again))
 		}
 		select {
-		case <-c.mail.wake:
+		case <-c.mailbox.wake:
 		case <-c.timer.C:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -190,12 +190,12 @@ func (c *Cameras) Read(ctx context.Context, take *Take) error {
 	}
 }
 
-// look reads all news from the mailbox.
-func (c *Cameras) look() {
+// collect reads all changes from the mailbox.
+func (c *Cameras) collect() {
 	for i := range c.pictures {
-		var news news
-		news, c.pictures[i] = c.mail.look(i, c.pictures[i])
-		if news.there {
+		var news update
+		news, c.pictures[i] = c.mailbox.exchange(i, c.pictures[i])
+		if news.present {
 			c.gathering.found(i)
 		} else {
 			c.gathering.lost(i)
@@ -228,7 +228,7 @@ func (c *Cameras) Close() error {
 	c.stop()
 	c.running.Wait()
 	c.timer.Stop()
-	c.plug.Close()
+	c.devices.Close()
 	return nil
 }
 

@@ -100,10 +100,10 @@ func (d *desk) Devices() ([]*rs2.Device, error) {
 func (d *desk) Close() {}
 
 // impatient has short limits for detecting a lost camera.
-var impatient = patience{
+var impatient = timeouts{
 	first: 10 * time.Second,
 	next:  500 * time.Millisecond,
-	look:  20 * time.Millisecond,
+	poll:  20 * time.Millisecond,
 	retry: 100 * time.Millisecond,
 }
 

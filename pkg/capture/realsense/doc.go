@@ -1,7 +1,6 @@
-// Package realsense captures with RealSense cameras and plays their recordings. It uses
-// librealsense2, which is searched for when a camera or recording is opened. The library
-// synchronises depth and colour, filters depth, and aligns it to the view of the colour camera. The
-// results are images of package depth.
+// Package realsense captures with RealSense cameras and plays their recordings. The package uses librealsense2,
+// which is searched for when a camera or recording is opened. The library synchronises depth and colour, filters depth,
+// and aligns it to the view of the colour camera. The results are images of package depth.
 //
 // Cameras uses one goroutine per camera. The goroutine owns the camera's stream, finds the camera
 // again after a loss, and passes its newest image to the reader. Recording reads each file in a

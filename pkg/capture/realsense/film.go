@@ -38,9 +38,9 @@ func openFilm(library *rs2.Library, path string, filters Filters) (*film, error)
 	return f, nil
 }
 
-// stuck is the maximum time without an image before the end of a file. Reading an image takes some
+// stallTimeout is the maximum time without an image before the end of a file. Reading an image takes some
 // milliseconds.
-const stuck = 5 * time.Second
+const stallTimeout = 5 * time.Second
 
 // next replaces a picture by the next one and returns false at the end.
 func (f *film) next(into *picture) (bool, error) {
@@ -50,7 +50,7 @@ func (f *film) next(into *picture) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		got, err := f.stream.next(slice, into)
+		got, err := f.stream.next(waitSlice, into)
 		select {
 		case failed := <-f.resumed:
 			f.resumed <- nil
@@ -65,8 +65,9 @@ func (f *film) next(into *picture) (bool, error) {
 			return true, nil
 		case ended && f.begun: // before its first image, a recording also reports its end
 			return false, nil
-		case time.Since(begun) > stuck:
-			return false, fmt.Errorf("%w: no pair of depth and colour images, and no end, for %v", ErrRecording, stuck)
+		case time.Since(begun) > stallTimeout:
+			return false, fmt.Errorf("%w: no pair of depth and colour images, and no end, for %v", ErrRecording,
+				stallTimeout)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/volsfu/volsfu/test/race"
 )
 
-// TestDevelopingAllocatesNothing converts the library's images to pictures.
-func TestDevelopingAllocatesNothing(t *testing.T) {
+// TestConversionAllocatesNothing converts the library's images to pictures.
+func TestConversionAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("skipped: with the race detector, pools forget what they hold")
 	}

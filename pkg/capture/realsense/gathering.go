@@ -18,7 +18,7 @@ type gathering struct {
 }
 
 type gathered struct {
-	there   bool
+	present bool
 	fresh   bool
 	capture time.Time // of the latest image; zero if there is none
 }
@@ -29,7 +29,7 @@ func newGathering(cameras int, interval time.Duration) *gathering {
 
 // found and lost record whether a camera is present. The last image of a lost camera is not shown
 // again.
-func (g *gathering) found(camera int) { g.cameras[camera].there = true }
+func (g *gathering) found(camera int) { g.cameras[camera].present = true }
 func (g *gathering) lost(camera int)  { g.cameras[camera] = gathered{} }
 
 // arrived must be called for every image.
@@ -46,7 +46,7 @@ func (g *gathering) ready(now time.Time) (bool, time.Time) {
 	fresh, waiting := false, false
 	for _, c := range g.cameras {
 		fresh = fresh || c.fresh
-		waiting = waiting || c.there && !c.fresh
+		waiting = waiting || c.present && !c.fresh
 	}
 	if !fresh {
 		g.first = time.Time{}
@@ -56,8 +56,8 @@ func (g *gathering) ready(now time.Time) (bool, time.Time) {
 	return !waiting || !now.Before(due), due
 }
 
-// compose selects the images for a frame. It returns the capture time of the oldest new image,
-// which is the capture time of the frame.
+// compose selects the images for a frame. compose returns the capture time of the oldest new image, which is the
+// capture time of the frame.
 func (g *gathering) compose(shown []bool) time.Time {
 	var capture, newest time.Time
 	for _, c := range g.cameras {

@@ -78,7 +78,7 @@ func TestCamerasOutOfStep(t *testing.T) {
 	}
 }
 
-func TestACameraThatGivesNone(t *testing.T) {
+func TestACameraWithoutImages(t *testing.T) {
 	c := conduct(t, 2)
 	c.image(1, 0)
 	c.image(0, 0)

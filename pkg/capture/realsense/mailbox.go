@@ -13,16 +13,16 @@ type mailbox struct {
 	wake  chan struct{} // has an element after a change
 }
 
-// box is the slot of one camera. Its picture circulates between camera, box and reader, so that
-// nobody waits and nothing is copied.
+// box is the slot of one camera. The picture circulates between camera, box and reader, so that nobody waits and
+// nothing is copied.
 type box struct {
 	picture *picture
-	news    news
+	update  update
 }
 
-// news describes the events at a camera since the reader's last look.
-type news struct {
-	there            bool
+// update describes the events at a camera since the reader's last call.
+type update struct {
+	present          bool
 	fresh            bool
 	capture, arrival time.Time
 }
@@ -30,7 +30,7 @@ type news struct {
 func newMailbox(cameras int) *mailbox {
 	m := &mailbox{boxes: make([]box, cameras), wake: make(chan struct{}, 1)}
 	for i := range m.boxes {
-		m.boxes[i] = box{picture: new(picture), news: news{there: true}}
+		m.boxes[i] = box{picture: new(picture), update: update{present: true}}
 	}
 	return m
 }
@@ -40,39 +40,40 @@ func (m *mailbox) put(camera int, p *picture, capture, arrival time.Time) *pictu
 	m.mu.Lock()
 	b := &m.boxes[camera]
 	p, b.picture = b.picture, p
-	b.news = news{true, true, capture, arrival}
+	b.update = update{true, true, capture, arrival}
 	m.mu.Unlock()
-	m.ring()
+	m.wakeReader()
 	return p
 }
 
-// leave and arrive record that a camera was lost or has returned.
-func (m *mailbox) leave(camera int)  { m.set(camera, false) }
-func (m *mailbox) arrive(camera int) { m.set(camera, true) }
+// setAbsent and setPresent record that a camera was lost or has returned.
+func (m *mailbox) setAbsent(camera int)  { m.set(camera, false) }
+func (m *mailbox) setPresent(camera int) { m.set(camera, true) }
 
 func (m *mailbox) set(camera int, there bool) {
 	m.mu.Lock()
-	m.boxes[camera].news = news{there: there}
+	m.boxes[camera].update = update{present: there}
 	m.mu.Unlock()
-	m.ring()
+	m.wakeReader()
 }
 
-func (m *mailbox) ring() {
+func (m *mailbox) wakeReader() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
-// look returns the news of a camera. If its picture is new, look exchanges it for the given one.
-func (m *mailbox) look(camera int, p *picture) (news, *picture) {
+// exchange returns the changes at a camera. If the camera's picture is new, exchange returns that picture and stores
+// the given one in its place.
+func (m *mailbox) exchange(camera int, p *picture) (update, *picture) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	b := &m.boxes[camera]
-	found := b.news
+	found := b.update
 	if found.fresh {
 		p, b.picture = b.picture, p
-		b.news.fresh = false
+		b.update.fresh = false
 	}
 	return found, p
 }

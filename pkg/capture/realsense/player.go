@@ -73,7 +73,7 @@ type pictureHead struct {
 // play writes the recording repeatedly, until the reader has closed the pipe or the recording
 // cannot be read.
 func (j job) play(to *bufio.Writer) error {
-	err := j.rounds(to)
+	err := j.playLoop(to)
 	var failed *writeError
 	if errors.As(err, &failed) {
 		return err
@@ -84,7 +84,7 @@ func (j job) play(to *bufio.Writer) error {
 // writeError reports that the reader has closed the pipe.
 type writeError struct{ error }
 
-func (j job) rounds(to *bufio.Writer) error {
+func (j job) playLoop(to *bufio.Writer) error {
 	library, err := rs2.Load(j.Library)
 	if err != nil {
 		return err

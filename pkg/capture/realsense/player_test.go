@@ -12,9 +12,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
 )
 
-// spoken is the output of a player for a small camera with one picture, without the first bytes of
+// playerOutput is the output of a player for a small camera with one picture, without the first bytes of
 // the messages.
-func spoken(t testing.TB, p *picture) []byte {
+func playerOutput(t testing.TB, p *picture) []byte {
 	t.Helper()
 	scene := rstest.Wall(1)
 	scene.Camera.Width, scene.Camera.Height = 2, 1
@@ -32,8 +32,8 @@ func spoken(t testing.TB, p *picture) []byte {
 	return append(out[:4+len(text):4+len(text)], out[4+len(text)+1:]...)
 }
 
-// hear parses the output of spoken.
-func hear(data []byte) (*picture, error) {
+// parseOutput parses the output of playerOutput.
+func parseOutput(data []byte) (*picture, error) {
 	from := bytes.NewReader(data)
 	text, err := readText(from)
 	if err != nil {
@@ -56,13 +56,13 @@ func hear(data []byte) (*picture, error) {
 func TestPlayerAndReelUnderstandEachOther(t *testing.T) {
 	said := &picture{stamp: 1.5, domain: rs2.GlobalTime, number: 7}
 	said.image.Depth, said.image.Colors = []uint16{1, 0xfffe}, [][3]uint8{{1, 2, 3}, {4, 5, 6}}
-	data := spoken(t, said)
-	heard, err := hear(data)
+	data := playerOutput(t, said)
+	heard, err := parseOutput(data)
 	if err != nil || !reflect.DeepEqual(heard, said) {
 		t.Errorf("said %+v, heard %+v, %v", said, heard, err)
 	}
 	for n := range data {
-		if _, err := hear(data[:n]); err == nil {
+		if _, err := parseOutput(data[:n]); err == nil {
 			t.Errorf("%d bytes of %d: no error", n, len(data))
 		}
 	}
@@ -71,10 +71,10 @@ func TestPlayerAndReelUnderstandEachOther(t *testing.T) {
 func FuzzPlayer(f *testing.F) {
 	p := &picture{number: 1}
 	p.image.Depth, p.image.Colors = make([]uint16, 2), make([][3]uint8, 2)
-	f.Add(spoken(f, p))
+	f.Add(playerOutput(f, p))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := hear(data)
+		p, err := parseOutput(data)
 		if err == nil && len(p.image.Depth) != len(p.image.Colors) {
 			t.Errorf("%d depths and %d colours", len(p.image.Depth), len(p.image.Colors))
 		}

@@ -16,7 +16,7 @@ var colorFormats = []rs2.Format{rs2.RGB8, rs2.BGR8, rs2.RGBA8, rs2.BGRA8}
 // wanted is the required size and rate of streams; zeros allow any.
 type wanted struct{ width, height, fps int }
 
-func (w wanted) suits(p rs2.Profile) bool {
+func (w wanted) matches(p rs2.Profile) bool {
 	return (w.width == 0 || p.Width == w.width && p.Height == w.height) && (w.fps == 0 || p.FPS == w.fps)
 }
 
@@ -25,13 +25,13 @@ func choose(profiles []rs2.Profile, w wanted) (depthProfile, color rs2.Profile, 
 	var ok bool
 	depthProfile, ok = pick(profiles, w, rs2.Depth, []rs2.Format{rs2.Z16})
 	if !ok {
-		return rs2.Profile{}, rs2.Profile{}, lacking("depth", rs2.Depth, profiles, w)
+		return rs2.Profile{}, rs2.Profile{}, profileError("depth", rs2.Depth, profiles, w)
 	}
 	// Images of different rates would rarely form pairs.
 	w.fps = depthProfile.FPS
 	color, ok = pick(profiles, w, rs2.Color, colorFormats)
 	if !ok {
-		return rs2.Profile{}, rs2.Profile{}, lacking("colour", rs2.Color, profiles, w)
+		return rs2.Profile{}, rs2.Profile{}, profileError("colour", rs2.Color, profiles, w)
 	}
 	return depthProfile, color, nil
 }
@@ -39,7 +39,7 @@ func choose(profiles []rs2.Profile, w wanted) (depthProfile, color rs2.Profile, 
 func pick(profiles []rs2.Profile, w wanted, stream rs2.Stream, formats []rs2.Format) (rs2.Profile, bool) {
 	for _, format := range formats {
 		for _, p := range profiles {
-			if p.Stream == stream && p.Format == format && w.suits(p) {
+			if p.Stream == stream && p.Format == format && w.matches(p) {
 				return p, true
 			}
 		}
@@ -47,8 +47,8 @@ func pick(profiles []rs2.Profile, w wanted, stream rs2.Stream, formats []rs2.For
 	return rs2.Profile{}, false
 }
 
-// lacking returns an error that lists the available profiles instead of the wanted ones.
-func lacking(name string, stream rs2.Stream, profiles []rs2.Profile, w wanted) error {
+// profileError returns an error that lists the available profiles instead of the wanted ones.
+func profileError(name string, stream rs2.Stream, profiles []rs2.Profile, w wanted) error {
 	var there []string
 	for _, p := range profiles {
 		if p.Stream == stream {

@@ -28,8 +28,8 @@ type Recording struct {
 	path    string
 	clock   Clock
 	cameras []depth.Camera
-	reels   []*reel
-	heads   []*picture // the next picture of each reel, nil if not yet read
+	readers []*recordingReader
+	heads   []*picture // the next picture of each file, nil if not yet read
 	shown   []*picture // the pictures of the latest take
 	fps     float64
 	pace    float64 // playback speed relative to the recorded one
@@ -61,7 +61,7 @@ func OpenRecording(path string, fps float64, clock Clock, config Config) (*Recor
 			return nil, err
 		}
 	}
-	if len(r.reels) == 0 {
+	if len(r.readers) == 0 {
 		return nil, fmt.Errorf(
 			"%w: %s has none of the cameras %s",
 			ErrRecording,
@@ -69,12 +69,12 @@ func OpenRecording(path string, fps float64, clock Clock, config Config) (*Recor
 			strings.Join(config.Serials, ", "),
 		)
 	}
-	r.fps, r.pace = float64(r.reels[0].head.FPS), 1
+	r.fps, r.pace = float64(r.readers[0].head.FPS), 1
 	if fps > 0 {
 		r.pace = fps / r.fps
 	}
 	r.times = timetable{interval: time.Duration(float64(time.Second) / r.FrameRate())}
-	r.heads, r.shown = make([]*picture, len(r.reels)), make([]*picture, len(r.reels))
+	r.heads, r.shown = make([]*picture, len(r.readers)), make([]*picture, len(r.readers))
 	return r, nil
 }
 
@@ -110,16 +110,16 @@ func recordingFiles(path string) ([]string, error) {
 }
 
 func (r *Recording) open(file string, config Config) error {
-	reel, err := openReel(config, file, hanging)
+	reader, err := openRecordingReader(config, file, messageTimeout)
 	if err != nil {
 		return err
 	}
-	camera := reel.head.Camera
+	camera := reader.head.Camera
 	if len(config.Serials) > 0 && !slices.Contains(config.Serials, camera.Name) {
-		reel.close()
+		reader.close()
 		return nil
 	}
-	r.reels = append(r.reels, reel)
+	r.readers = append(r.readers, reader)
 	for _, other := range r.cameras {
 		if other.Name == camera.Name {
 			return fmt.Errorf(
@@ -189,11 +189,11 @@ func (r *Recording) Read(ctx context.Context, take *Take) error {
 	}
 }
 
-// gather waits until the next pictures of the reels belong to one instant. gather returns that
-// instant, counted from the start of the recording.
+// gather waits until the next pictures of the files belong to one instant. gather returns that instant, counted from
+// the start of the recording.
 func (r *Recording) gather(ctx context.Context) (time.Duration, error) {
 	for {
-		for i := range r.reels {
+		for i := range r.readers {
 			if r.heads[i] != nil {
 				continue
 			}
@@ -207,15 +207,15 @@ func (r *Recording) gather(ctx context.Context) (time.Duration, error) {
 			}
 		}
 		if slices.Contains(r.heads, nil) {
-			continue // one reel has ended: all start again
+			continue // one file has ended: all start again
 		}
 		newest := r.time(0)
-		for i := range r.reels {
+		for i := range r.readers {
 			newest = max(newest, r.time(i))
 		}
 		half := time.Duration(float64(time.Second) / r.fps / 2)
 		together := true
-		for i := range r.reels {
+		for i := range r.readers {
 			if newest-r.time(i) > half {
 				r.drop(i)
 				together = false
@@ -227,21 +227,21 @@ func (r *Recording) gather(ctx context.Context) (time.Duration, error) {
 	}
 }
 
-// time returns the capture time of the next picture of a reel, counted from the start.
+// time returns the capture time of the next picture of a file, counted from the start.
 func (r *Recording) time(i int) time.Duration {
 	return time.Duration((r.heads[i].stamp - r.origins[i]) * float64(time.Millisecond))
 }
 
-// errEnd reports that a reel has ended. The next picture is the first picture again.
+// errEnd reports that a file has ended. The next picture is the first picture again.
 var errEnd = errors.New("end of the recording")
 
-// advance reads the next picture of a reel.
+// advance reads the next picture of a file.
 func (r *Recording) advance(ctx context.Context, i int) error {
 	select {
-	case next := <-r.reels[i].frames:
+	case next := <-r.readers[i].frames:
 		switch {
 		case next.err != nil:
-			r.reels[i].frames <- next // for later calls
+			r.readers[i].frames <- next // for later calls
 			return next.err
 		case next.picture == nil:
 			return errEnd
@@ -254,8 +254,8 @@ func (r *Recording) advance(ctx context.Context, i int) error {
 	}
 }
 
-// locate sets the origin of times once every reel has its first picture. Stamps of the host's clock
-// are comparable; cameras with their own clocks are assumed to have started together.
+// locate sets the origin of times once every file has a first picture. Stamps of the host's clock are comparable;
+// cameras with their own clocks are assumed to have started together.
 func (r *Recording) locate() {
 	if r.origins != nil || slices.Contains(r.heads, nil) {
 		return
@@ -275,9 +275,9 @@ func (r *Recording) locate() {
 	}
 }
 
-// rewind skips to the end of the other reels.
+// rewind skips to the end of the other files.
 func (r *Recording) rewind(ctx context.Context, ended int) error {
-	for i := range r.reels {
+	for i := range r.readers {
 		if i == ended {
 			continue
 		}
@@ -296,19 +296,19 @@ func (r *Recording) rewind(ctx context.Context, ended int) error {
 	return nil
 }
 
-// drop returns the next picture of a reel to the reel.
+// drop returns the next picture of a file to the file's reader.
 func (r *Recording) drop(i int) {
 	if r.heads[i] != nil {
-		r.reels[i].free <- r.heads[i]
+		r.readers[i].free <- r.heads[i]
 		r.heads[i] = nil
 	}
 }
 
-// show makes the next pictures the shown pictures, and returns the previous pictures to the reels.
+// show makes the next pictures the shown pictures, and returns the previous pictures to the readers.
 func (r *Recording) show() {
 	for i, p := range r.shown {
 		if p != nil {
-			r.reels[i].free <- p
+			r.readers[i].free <- p
 		}
 		r.shown[i], r.heads[i] = r.heads[i], nil
 	}
@@ -318,8 +318,8 @@ func (r *Recording) show() {
 func (r *Recording) Close() error {
 	if !r.closed {
 		r.closed = true
-		for _, reel := range r.reels {
-			reel.close()
+		for _, reader := range r.readers {
+			reader.close()
 		}
 	}
 	return nil

@@ -89,9 +89,9 @@ func same(a, b *pointcloud.Cloud) bool {
 	return true
 }
 
-// TestPersonIsWhatTheLibraryMakesOfIt compares the points of a recorded person with those computed
+// TestPersonMatchesTheLibrary compares the points of a recorded person with those computed
 // by the library alone: synchronised, aligned and projected.
-func TestPersonIsWhatTheLibraryMakesOfIt(t *testing.T) {
+func TestPersonMatchesTheLibrary(t *testing.T) {
 	config, library := config(t), rstest.Library(t)
 	scene := rstest.Person(t, 3)
 	path := filepath.Join(t.TempDir(), "person.db3")
@@ -125,7 +125,7 @@ func TestPersonIsWhatTheLibraryMakesOfIt(t *testing.T) {
 	}
 }
 
-func TestRecordingGoesRound(t *testing.T) {
+func TestRecordingLoops(t *testing.T) {
 	config, library := config(t), rstest.Library(t)
 	path := filepath.Join(t.TempDir(), "wall.db3")
 	rstest.Wall(10).Record(t, library, path, milliseconds(time.Now()))

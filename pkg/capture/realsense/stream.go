@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 )
 
-// stream is a device with running sensors. It turns frames of depth and colour into pictures. Only
-// one goroutine may use a stream.
+// stream is a device with running sensors. The stream turns frames of depth and colour into pictures. Only one
+// goroutine may use a stream.
 type stream struct {
 	library *rs2.Library
 	sensors []*rs2.Sensor

@@ -16,8 +16,8 @@ const (
 	window = 10 * time.Second
 )
 
-// translation maps a camera's timestamps to the system clock. It is called for every image, in the
-// order of arrival.
+// translation maps a camera's timestamps to the system clock. The translation is called for every image, in the order
+// of arrival.
 //
 // Stamps of the host's clock, or translated to it by the library, remain unchanged. For a camera's
 // own clock, the offset is that of the fastest image of the last 10 to 20 seconds; the additional

@@ -66,7 +66,7 @@ func TestHardwareClock(t *testing.T) {
 	}
 }
 
-func TestHardwareClockBeginsAnew(t *testing.T) {
+func TestHardwareClockReset(t *testing.T) {
 	now := time.Now()
 	var clock translation
 	clock.capture(900_000, rs2.HardwareClock, now)

@@ -16,8 +16,8 @@ type timetable struct {
 	last     int64     // number of the latest take read
 }
 
-// plan must be called for every take with the take's time in the recording. It returns when the
-// take is due, and whether to skip the take because the next take is already due.
+// plan must be called for every take with the take's time in the recording. plan returns when the take is due, and
+// whether to skip the take because the next take is already due.
 func (t *timetable) plan(at time.Duration, now time.Time) (due time.Time, skip bool) {
 	switch {
 	case !t.begun:

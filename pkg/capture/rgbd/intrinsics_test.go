@@ -21,7 +21,8 @@ func TestParseIntrinsics(t *testing.T) {
 	full := strings.Replace(
 		plainIntrinsics,
 		"}",
-		`, "near_m": 0.5, "far_m": 2, "fps": 24, "source": "x", "licence": {"a": 1}, "license": 1, "note": [], "frames": 48}`,
+		`, "near_m": 0.5, "far_m": 2, "fps": 24, "source": "x", "licence": {"a": 1}, "license": 1, "note": [], `+
+			`"frames": 48}`,
 		1,
 	)
 	if in, err = ParseIntrinsics([]byte(full)); err != nil || in.Near != 0.5 || in.Far != 2 || in.FPS != 24 {
@@ -99,11 +100,8 @@ func TestParseIntrinsicsErrors(t *testing.T) {
 
 func FuzzParseIntrinsics(f *testing.F) {
 	f.Add([]byte(plainIntrinsics))
-	f.Add(
-		[]byte(
-			`{"width": 512, "height": 424, "fx": 366.557, "fy": 366.557, "cx": 254.503, "cy": 205.052, "depth_unit_m": 0.0001, "near_m": 0.5207, "far_m": 1.25961, "fps": 24, "note": ""}`,
-		),
-	)
+	f.Add([]byte(`{"width": 512, "height": 424, "fx": 366.557, "fy": 366.557, "cx": 254.503, "cy": 205.052, ` +
+		`"depth_unit_m": 0.0001, "near_m": 0.5207, "far_m": 1.25961, "fps": 24, "note": ""}`))
 	f.Add([]byte(`{"width": 1e3, "WIDTH": -1}`))
 	if data, err := os.ReadFile(recordingPath(IntrinsicsFile)); err == nil {
 		f.Add(data)

@@ -80,7 +80,7 @@ func both(left ...*solid) []*solid {
 	return all
 }
 
-// newBody returns the body at rest. Its measures, in metres, are typical of an adult of 1.75 m.
+// newBody returns the body at rest. The measures, in metres, are typical of an adult of 1.75 m.
 func newBody(style hairStyle) field {
 	body := field{headGroup(), eyeGroup(), hairGroup(style), shirtGroup(), collarGroup(), trouserGroup(), shoeGroup()}
 	left := handGroup()

@@ -1,12 +1,11 @@
-// Package synthetic generates an animated human figure: a coloured point cloud of any number of
-// points that stands, breathes, looks around, shifts its weight and gestures, as people do in a
-// conference. It needs no files. Every frame is a pure function of seed, number of points and time,
-// so that two runs, or two programs, see the same person.
+// Package synthetic generates an animated human figure: a coloured point cloud of any number of points that stands,
+// breathes, looks around, shifts its weight and gestures, as people do in a conference. The package needs no
+// files. Every frame is a pure function of seed, number of points and time, so that two runs, or two programs, see the
+// same person.
 //
-// The body is a field of smoothly joined solids. Its surface is sampled once. Each sample has a
-// position at rest, a colour, and the joint that moves it with a share. A frame computes the joints
-// and one rigid motion per joint and share (the palette), and then transforms every point by its
-// entry: one matrix per point, no allocation.
+// The body is a field of smoothly joined solids. The surface is sampled once. Each sample has a position at rest, a
+// colour, and the joint that moves it with a share. A frame computes the joints and one rigid motion per joint and
+// share (the palette), and then transforms every point by its entry: one matrix per point, no allocation.
 //
 // A Figure is immutable; any number of goroutines may request frames concurrently.
 package synthetic
@@ -49,8 +48,8 @@ type Figure struct {
 	lid     [3]uint8 // colour of the lids
 }
 
-// New samples the figure's surface, on all processors. It takes about 0.1 s of processor time, plus
-// 7 µs for each point.
+// New samples the figure's surface, on all processors. New takes about 0.1 s of processor time, plus 7 µs for each
+// point.
 func New(cfg Config) (*Figure, error) {
 	if cfg.Points < 1 || cfg.Points > MaxPoints {
 		return nil, fmt.Errorf("%w: %d points, expected 1 to %d", ErrConfig, cfg.Points, MaxPoints)

@@ -74,8 +74,8 @@ func (p *posture) stand(seed uint64, t, yaw float64) {
 	p.turns[chest] = rotation(vector{0, 1, 0}, 0.15*yaw*degree).times(rotation(vector{0, 0, 1}, -0.5*roll*degree))
 }
 
-// lookAround turns the head towards speakers, nods occasionally, and moves the jaw during speech.
-// It returns the gaze in degrees to the left.
+// lookAround turns the head towards speakers, nods occasionally, and moves the jaw during speech. lookAround returns
+// the gaze in degrees to the left.
 func (p *posture) lookAround(seed uint64, t, talk float64) float64 {
 	yaw := 22*held(seed, gazeYaw, gazeTime, t, 3.4, 0.55) + 3*wander(seed, headDrift, 0.6*t)
 	pitch := 4*held(

@@ -86,7 +86,7 @@ func TestEveryPartMoves(t *testing.T) {
 	}
 }
 
-func TestFeetStayWhereTheyAre(t *testing.T) {
+func TestFeetDoNotSlide(t *testing.T) {
 	for at30 := range 30 * 60 {
 		p := at(5, float64(at30)/30)
 		bones := p.bones()

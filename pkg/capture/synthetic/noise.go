@@ -22,8 +22,8 @@ func ramp(from, to, x float64) float64 { return smoothStep((x - from) / (to - fr
 // mix returns a for w = 0 and b for w = 1.
 func mix(a, b, w float64) float64 { return a + (b-a)*w }
 
-// wander returns noise between -1 and 1 that moves from one random value to the next once per unit
-// of x. It never repeats.
+// wander returns noise between -1 and 1 that moves from one random value to the next once per unit of x. wander never
+// repeats.
 func wander(seed, channel uint64, x float64) float64 {
 	cell := math.Floor(x)
 	a, b := hash(seed, channel, int64(cell)), hash(seed, channel, int64(cell)+1)

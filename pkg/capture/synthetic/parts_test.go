@@ -54,9 +54,9 @@ func TestLabelsAreBodyParts(t *testing.T) {
 	}
 }
 
-// TestSourcesAreWhatCamerasSee checks the visibility from each camera: the front two cameras see
+// TestSourcesMatchTheViewOfCameras checks the visibility from each camera: the front two cameras see
 // the face, no camera sees both of two opposite sides, and some combinations never occur.
-func TestSourcesAreWhatCamerasSee(t *testing.T) {
+func TestSourcesMatchTheViewOfCameras(t *testing.T) {
 	var cloud pointcloud.Cloud
 	figure := small()
 	figure.At(seconds(3), &cloud)

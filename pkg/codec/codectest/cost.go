@@ -47,10 +47,9 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// Decode decodes a frame and fails the test if decoding uses more memory or time than is permitted
-// for the size of the frame. It also fails the test if the error wraps neither codec.ErrMalformed
-// nor codec.ErrUnknown, or if an error is returned together with points. It returns the decoder's
-// error.
+// Decode decodes a frame and fails the test if decoding uses more memory or time than is permitted for the size of the
+// frame. Decode also fails the test if the error wraps neither codec.ErrMalformed nor codec.ErrUnknown, or if an error
+// is returned together with points. Decode returns the decoder's error.
 func Decode(t testing.TB, decoder codec.Decoder, cloud *pointcloud.Cloud, data []byte) error {
 	t.Helper()
 	return decode(t, decoder, cloud, data, fuzzedSlowness)

@@ -12,8 +12,8 @@ import (
 // rusageThread is RUSAGE_THREAD of getrusage(2).
 const rusageThread = 1
 
-// measureThread calls a function on a locked thread. It returns the increase of the process's peak
-// memory in bytes and the thread's processor time.
+// measureThread calls a function on a locked thread. measureThread returns the increase of the process's peak memory in
+// bytes and the thread's processor time.
 func measureThread(call func()) (resident uint64, cpu time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

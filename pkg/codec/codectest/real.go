@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// RealCloud returns a capture of a real person with about 68,000 points. It skips the test if the
-// test data is absent.
+// RealCloud returns a capture of a real person with about 68,000 points. RealCloud skips the test if the test data is
+// absent.
 func RealCloud(t testing.TB) *pointcloud.Cloud {
 	t.Helper()
 	root := os.Getenv("VOLSFU_TESTDATA")

@@ -45,8 +45,8 @@ func testParams(t *testing.T, c codec.Codec) {
 	}
 }
 
-// testMalformed truncates frames, extends them and flips their bits. Decoding must either succeed,
-// or return an error that wraps ErrMalformed or ErrUnknown without points. It must never crash.
+// testMalformed truncates frames, extends them and flips their bits. Decoding must either succeed, or return an error
+// that wraps ErrMalformed or ErrUnknown without points. Decoding must never crash.
 func testMalformed(t *testing.T, c codec.Codec) {
 	random := rand.New(rand.NewPCG(3, 3))
 	decoder := c.NewDecoder()

@@ -18,8 +18,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Core calls the C++ functions of encoders and decoders in a loop in C++. Its times are the
-// reference for calls from Go. A Core keeps its memory as encoders do.
+// Core calls the C++ functions of encoders and decoders in a loop in C++. The times are the reference for calls from
+// Go. A Core keeps its memory as encoders do.
 type Core struct{ encoder *encoder }
 
 // NewCore returns a Core.

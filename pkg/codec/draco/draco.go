@@ -46,8 +46,8 @@ import (
 // MaxPoints is the maximum number of points in a frame, for encoder and decoder.
 const MaxPoints = codec.MaxPoints
 
-// ErrUnavailable explains how to build a program with this codec. It is the reason if Available is
-// false, and wraps codec.ErrUnknown.
+// ErrUnavailable explains how to build a program with this codec. ErrUnavailable is the reason if Available is false,
+// and wraps codec.ErrUnknown.
 var ErrUnavailable = fmt.Errorf(
 	"%w: draco is not built in; build with CGO_ENABLED=1 after "+
 		"apt-get install g++ libdraco-dev libjpeg-dev libopus-dev libspeex-dev",

@@ -75,8 +75,8 @@ func (e *encoder) Encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 	return e.compressor.EncodeAll(e.planes, frame), nil
 }
 
-// gather appends two planes of values in the order in which the points are decoded. It returns
-// false if there are no values.
+// gather appends two planes of values in the order in which the points are decoded. gather returns false if there are
+// no values.
 func (e *encoder) gather(values []uint16) bool {
 	if len(values) == 0 {
 		return false

@@ -1,11 +1,10 @@
-// Package ladder selects the coding parameters of the qualities of a publication so that each
-// quality has a given bit rate: the number of points, the quantization and the speed. It repeats
-// the selection when the bit rates of the codec or the capacity of the uplink change. The package
-// is pure: a model predicts frames (see package model), and a Tuner is stepped with now. A Tuner
-// belongs to one goroutine.
+// Package ladder selects the coding parameters of the qualities of a publication so that each quality has a given bit
+// rate: the number of points, the quantization and the speed. The package repeats the selection when the bit rates
+// of the codec or the capacity of the uplink change. The package is pure: a model predicts frames (see package model),
+// and a Tuner is stepped with now. A Tuner belongs to one goroutine.
 //
-// A Level describes one quality as a user writes it: by points, by a share, by voxels or by a bit rate. ParseLevels reads
-// levels.
+// A Level describes one quality as written by a user: by points, by a share, by voxels or by a bit rate. ParseLevels
+// reads levels.
 package ladder
 
 import (
@@ -23,7 +22,7 @@ type Model interface {
 	Predict(c codec.Codec, params codec.Params, points int) (model.Prediction, bool)
 }
 
-// Source describes the input of the encoders. It is the same for all rungs of a ladder.
+// Source describes the input of the encoders. A Source is the same for all rungs of a ladder.
 type Source struct {
 	Codec codec.Codec
 	// Params contains the parameters of all rungs, including Box. Position bits and speed are

@@ -72,8 +72,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindTakesNoMoreThanThereIs expects at most all points, and at least the smallest rung.
-func TestFindTakesNoMoreThanThereIs(t *testing.T) {
+// TestFindStaysWithinTheCloud expects at most all points, and at least the smallest rung.
+func TestFindStaysWithinTheCloud(t *testing.T) {
 	s, m := source(), &formula{larger: 1, slower: 1}
 	for target, want := range map[volumetric.Bitrate]int{1e9: 40000, 1: minPoints} {
 		w := free

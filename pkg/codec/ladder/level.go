@@ -14,12 +14,12 @@ var ErrSyntax = errors.New("invalid qualities")
 
 // Grammar is the syntax of qualities, for the help of a flag.
 const Grammar = "NAME=SIZE[:BITS[:SPEED]],… from lowest to highest; SIZE is a number of points per frame (40000), a " +
-	"share of the points (25%), the edge of voxels (v8mm) or a bitrate of all tiles (5Mbit), which selects points and " +
-	"omitted values and follows the uplink; BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 " +
+	"share of the points (25%), the edge of voxels (v8mm) or a bitrate of all tiles (5Mbit), which selects points " +
+	"and omitted values and follows the uplink; BITS 1 to 30 per coordinate, SPEED 0 (smallest) to 10 " +
 	"(fastest); low, mid and high alone are 25%:9, 50%:10 and 100%:11"
 
-// Level describes how one quality is made from a captured cloud. Exactly one of Points, Share and Voxel is above zero. A
-// level with a Rate has none of the three until the Tuner selects one.
+// Level describes how one quality is made from a captured cloud. Exactly one of Points, Share and Voxel is above zero.
+// A level with a Rate has none of the three until the Tuner selects one.
 type Level struct {
 	Name string
 	// Rate is the maximum bit rate of all tiles of the quality together, 0 if the following fields are set.
@@ -176,8 +176,8 @@ func parseNumber(name, what, text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// Portion returns the share of the points of a frame with that many points that the quality has, up to 1. The share is 1
-// for voxels, which thin out all points.
+// Portion returns the share of the points of a frame with that many points that the quality has, up to 1. The share is
+// 1 for voxels, which thin out all points.
 func (l Level) Portion(points int) float64 {
 	switch {
 	case l.Voxel > 0 || l.Points > points:

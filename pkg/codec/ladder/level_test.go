@@ -95,7 +95,10 @@ func TestPortion(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"low,mid,high", "a=10000:11:7,b=v8mm", "x=25%:9", "a=v0.30001mm:30:0", "=,", "a=1e3%", "a=5Mbit,b=7.5kbit/s:9:0"} {
+	for _, seed := range []string{
+		"low,mid,high", "a=10000:11:7,b=v8mm", "x=25%:9", "a=v0.30001mm:30:0", "=,", "a=1e3%",
+		"a=5Mbit,b=7.5kbit/s:9:0",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -149,8 +149,8 @@ type line struct {
 // square root of priorWeight.
 const priorWeight = 0.02
 
-// smallestScale replaces the square of the mean if all values are 0, as the logarithm of one point
-// is. It is far below the square of the inverse of any number of points.
+// smallestScale replaces the square of the mean if all values are 0, as the logarithm of one point is. smallestScale is
+// far below the square of the inverse of any number of points.
 const smallestScale = 1e-30
 
 func (l *line) add(x, y float64) {

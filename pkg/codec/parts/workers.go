@@ -15,8 +15,7 @@ type workers struct {
 	jobs int
 	next atomic.Int64
 	busy sync.WaitGroup
-	// help is the body of the helpers' goroutines. It is created once, so that starting a helper
-	// allocates nothing.
+	// help is the body of the helpers' goroutines. help is created once, so that starting a helper allocates nothing.
 	help func()
 }
 
@@ -30,8 +29,7 @@ func newWorkers(pool *Pool, do func(job int)) *workers {
 	return c
 }
 
-// run runs the given number of jobs. It returns when all jobs are complete and all helpers have
-// ended.
+// run runs the given number of jobs. run returns when all jobs are complete and all helpers have ended.
 func (c *workers) run(jobs int) {
 	c.jobs = jobs
 	c.next.Store(0)

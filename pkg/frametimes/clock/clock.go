@@ -41,10 +41,10 @@ type Estimate struct {
 	// directions: half of the sum of the quickest messages of both directions. Bound assumes a
 	// drift below 100 ppm.
 	Bound time.Duration
-	// Uncertainty is the expected maximum error of Offset if both directions of the path have the
-	// same delay. It includes the time that the quickest messages of either direction may have
-	// waited, estimated from the third quickest, and the drift since then. Uncertainty guarantees
-	// nothing on an asymmetric path, and is never above Bound.
+	// Uncertainty is the expected maximum error of Offset if both directions of the path have the same delay.
+	// Uncertainty includes the time that the quickest messages of either direction may have waited, estimated from the
+	// third quickest, and the drift since then. Uncertainty guarantees nothing on an asymmetric path, and is never
+	// above Bound.
 	Uncertainty time.Duration
 	// Drift is the rate of change of Offset, in seconds per second; 0 until it is measured.
 	Drift float64
@@ -52,13 +52,12 @@ type Estimate struct {
 
 // Estimator estimates an offset. The zero value is ready to use.
 //
-// A message that is sent at t0 by the local clock and arrives at t1 by the other clock shows that
-// the offset is at most t1 - t0, because the travelling time is not negative. A message in the
-// other direction, from t2 to t3, shows that the offset is at least t2 - t3. The smallest upper
-// limit and the largest lower limit, each corrected for the drift since its observation, bound the
-// offset, as in the intersection algorithm of RFC 5905 section 11.2.1. Their middle is the
-// estimate, as in the clock filter of RFC 5905 section 10. The two messages need not belong to one
-// round trip: messages of either direction contribute separately.
+// A message that is sent at t0 by the local clock and arrives at t1 by the other clock shows that the offset is at most
+// t1 - t0, because the travelling time is not negative. A message in the other direction, from t2 to t3, shows that the
+// offset is at least t2 - t3. The smallest upper limit and the largest lower limit, each corrected for the drift since
+// its observation, bound the offset, as in the intersection algorithm of RFC 5905 section 11.2.1. The middle is the
+// estimate, as in the clock filter of RFC 5905 section 10. The two messages need not belong to one round trip: messages
+// of either direction contribute separately.
 type Estimator struct {
 	ups, downs side
 	// epochs contains the best round trip of each of the latest epochs, for measuring the drift.

@@ -1,12 +1,11 @@
-// Package fidelity measures the difference between a decoded cloud and the original, as MPEG's
-// pc_error does (ISO/IEC JTC 1/SC 29/WG 7, common test conditions for point cloud compression): the
-// geometry error from point to point (D1) and from point to plane (D2), and the colour error in
-// Y'CbCr of Rec. ITU-R BT.709. Every point is compared with the nearest point of the other cloud,
-// in both directions, and the worse direction counts. Coinciding points are merged first and their
-// colours averaged.
+// Package fidelity measures the difference between a decoded cloud and the original, as MPEG's pc_error does (ISO/IEC
+// JTC 1/SC 29/WG 7, common test conditions for point cloud compression): the geometry error from point to point (D1)
+// and from point to plane (D2), and the colour error in Y'CbCr of Rec. ITU-R BT.709. Every point is compared with the
+// nearest point of the other cloud, in both directions, and the worse direction counts. Coinciding points are merged
+// first and the colours averaged.
 //
-// A Reference is immutable; any number of goroutines may compare with it. NewReference and Compare
-// use all processors.
+// A Reference is immutable; any number of goroutines may compare with a Reference. NewReference and Compare use all
+// processors.
 package fidelity
 
 import (
@@ -21,7 +20,7 @@ import (
 // positions that are not finite.
 var ErrCloud = errors.New("cloud cannot be measured")
 
-// Measures contains the differences between a decoded cloud and its reference.
+// Measures contains the differences between a decoded cloud and the reference.
 type Measures struct {
 	PointToPoint, PointToPlane Geometry
 	Color                      Color
@@ -126,7 +125,7 @@ const (
 	measures
 )
 
-// errors returns the mean square errors of the points relative to their matches.
+// errors returns the mean square errors of the points relative to the matches.
 func (s *side) errors(other *side, found []int32) [measures]float64 {
 	// There is one sum per range of points, and the sums are added in order. The result is
 	// therefore the same on any number of processors.

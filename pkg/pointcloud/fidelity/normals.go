@@ -11,9 +11,9 @@ import (
 // the usual number in MPEG's normal estimation.
 const neighbours = 12
 
-// estimate returns the surface normal at each point: the direction in which its neighbours extend
-// least (Hoppe et al. 1992). A normal has length 1 and either sign. If the neighbours are on a line
-// or coincide, the normal is any direction across.
+// estimate returns the surface normal at each point: the direction in which the neighbours extend least (Hoppe et al.
+// 1992). A normal has length 1 and either sign. If the neighbours are on a line or coincide, the normal is any
+// direction across.
 func estimate(cloud *pointcloud.Cloud, index *pointcloud.Index) [][3]float64 {
 	normals := make([][3]float64, cloud.Len())
 	inParallel(len(normals), func(begin, end int) {
@@ -25,8 +25,8 @@ func estimate(cloud *pointcloud.Cloud, index *pointcloud.Index) [][3]float64 {
 	return normals
 }
 
-// search finds neighbours. It keeps the distance at which it found enough neighbours, because the
-// neighbours of the next point are about as far away.
+// search finds neighbours. The search keeps the distance at which enough neighbours were found, because the neighbours
+// of the next point are about as far away.
 type search struct {
 	cloud *pointcloud.Cloud
 	index *pointcloud.Index

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Line is one RTP stream of the puppet. It may be used by one goroutine at a time.
+// Line is one RTP stream of the puppet. A Line may be used by one goroutine at a time.
 type Line struct {
 	Track  Track
 	Outlet *transport.Outlet
@@ -23,7 +23,7 @@ type Line struct {
 
 func newLine(track Track, outlet *transport.Outlet) *Line { return &Line{Track: track, Outlet: outlet} }
 
-// Frame creates the packets of one frame of payload v1, with the next sequence numbers, without sending them.
+// Frame creates the packets of one frame of payload v1, with the next sequence numbers, but sends nothing.
 func (l *Line) Frame(number uint32, data []byte) ([]rtp.Packet, error) {
 	media, _, ok := l.Outlet.PayloadType(volumetric.MIMEVolumetric)
 	if !ok {

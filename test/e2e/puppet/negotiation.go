@@ -53,7 +53,7 @@ func (p *Puppet) read(messages chan<- signal.Message) {
 	}
 }
 
-// note records a message and passes it to a waiting request.
+// note records a message and passes the message to a waiting request.
 func (p *Puppet) note(m signal.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *Puppet) note(m signal.Message) {
 	}
 }
 
-// act is the goroutine that negotiates. The test notices a failure by its effects.
+// act is the goroutine that negotiates. The test notices a failure by the effects.
 func (p *Puppet) act(messages <-chan signal.Message) {
 	defer p.running.Done()
 	for {

@@ -21,12 +21,12 @@ import (
 type Config struct {
 	// URL is the server's address, as ws://host:port.
 	URL string
-	// Media replaces the UDP socket if it is not nil. The puppet closes it.
+	// Media replaces the UDP socket unless nil. The puppet closes Media.
 	Media net.PacketConn
-	// Answer replaces the answer to an offer; if it returns false, the puppet does not answer. If it is nil, the puppet
-	// answers correctly.
+	// Answer replaces the answer to an offer; if the result is false, the puppet does not answer. If Answer is nil, the
+	// puppet answers correctly.
 	Answer func(offer *signal.Offer, answer string) (string, bool)
-	// RTP and RTCP, if not nil, get every packet that arrives, valid until they return.
+	// RTP and RTCP, if not nil, get every packet that arrives. The packet is valid during the call.
 	RTP  func(ssrc uint32, packet []byte)
 	RTCP func(packet []byte)
 }
@@ -59,7 +59,7 @@ type Puppet struct {
 	isConnected bool
 }
 
-// Timeouts are generous: they only end tests that hang.
+// Timeouts are generous: timeouts only end tests that hang.
 const patience = 30 * time.Second
 
 // Dial opens a puppet's websocket and media socket. No message is sent yet.
@@ -119,7 +119,7 @@ func (p *Puppet) dialTCP(ctx context.Context, network, address string) (net.Conn
 	return &mortalConn{conn, p.life}, nil
 }
 
-// Join sends a join and waits for its reply. From then on the puppet negotiates.
+// Join sends a join and waits for the reply. From then on the puppet negotiates.
 func (p *Puppet) Join(join *signal.Join) (*signal.Joined, error) {
 	reply, err := p.Request(join)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *Puppet) Join(join *signal.Join) (*signal.Joined, error) {
 	return joined, nil
 }
 
-// Request sends a message and waits for its reply. An error of the server is a *signal.Error.
+// Request sends a message and waits for the reply. An error of the server is a *signal.Error.
 func (p *Puppet) Request(m signal.Message) (signal.Message, error) {
 	p.mu.Lock()
 	p.requests++
@@ -198,7 +198,7 @@ func (p *Puppet) WriteBytes(data []byte) error {
 // WriteRTCP sends RTCP packets as one compound, well formed or not.
 func (p *Puppet) WriteRTCP(packets ...rtcp.Packet) error { return p.peer.WriteRTCP(packets) }
 
-// Deafen makes the puppet stop reading its websocket.
+// Deafen makes the puppet stop reading the websocket.
 func (p *Puppet) Deafen() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +207,7 @@ func (p *Puppet) Deafen() {
 	}
 }
 
-// Die stops the puppet's TCP and UDP without closing them. The sockets stay open until Close.
+// Die stops the puppet's TCP and UDP without closing either. The sockets stay open until Close.
 func (p *Puppet) Die() { p.life.over.Store(true) }
 
 // Hang closes the websocket's TCP connection without leaving.
@@ -275,7 +275,7 @@ func (p *Puppet) Connected() bool {
 	return p.isConnected
 }
 
-// Slots returns the media lines on which the server sends, with their content.
+// Slots returns the media lines on which the server sends, with the content.
 func (p *Puppet) Slots() []Slot {
 	p.mu.Lock()
 	defer p.mu.Unlock()

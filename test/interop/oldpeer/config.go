@@ -11,7 +11,7 @@ import (
 	"github.com/pion/transport/v5"
 )
 
-// Config has the settings of a peer. Its comments name the corresponding flags of the original.
+// Config has the settings of a peer. The comments name the corresponding flags of the original.
 type Config struct {
 	// Server is the original's flag -sfu: host:port, which is placed before "/websocket".
 	Server string
@@ -20,12 +20,12 @@ type Config struct {
 	// Addresses is the prefix of the addresses that the peer uses. The original uses "10.8." and no loopback; a prefix
 	// within 127/8 makes this one use loopback, so that tests need no separate network.
 	Addresses string
-	// Net and Dial replace the system's network if they are not nil, for peers in a network namespace.
+	// Net and Dial replace the system's network unless nil, for peers in a network namespace.
 	Net  transport.Net
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// AnswerDelay delays each answer. Offers that arrive meanwhile are a Fault: the server did not wait for the answer.
 	AnswerDelay time.Duration
-	// Unpadded omits the NULs that the original appends to the text of its quality messages.
+	// Unpadded omits the NULs that the original appends to the text of quality messages.
 	Unpadded bool
 	// Malformed gives tracks names that no server understands.
 	Malformed bool
@@ -53,23 +53,24 @@ var (
 
 // Errors after which the original continues, with lost or broken media.
 var (
-	// ErrLines are lines of an offer that the original binds to the wrong tracks, or whose codec it does not have.
+	// ErrLines are lines of an offer that the original binds to the wrong tracks, or whose codec is unknown to the
+	// original.
 	ErrLines = errors.New("lines of the offer")
 	// ErrSecondOffer is an offer that arrived before the answer to the previous one.
 	ErrSecondOffer = errors.New("offer before the answer to the previous one")
-	// ErrTrackName is a track whose names do not match the publisher and tile in its packets.
+	// ErrTrackName is a track whose names do not match the publisher and tile in the packets.
 	ErrTrackName = errors.New("track name")
 	// ErrHeader is an RTP header of another size than 20 bytes.
 	ErrHeader = errors.New("RTP header is not 20 bytes")
 	// ErrPadding is a packet without payload: the original processes the previous payload again.
 	ErrPadding = errors.New("RTP padding")
-	// ErrPacket is a payload whose length, offset and frame length contradict its size or each other.
+	// ErrPacket is a payload whose length, offset and frame length contradict the size or each other.
 	ErrPacket = errors.New("payload")
-	// ErrDuplicate is a duplicate part of a frame: the original counts it twice.
+	// ErrDuplicate is a duplicate part of a frame: the original counts the part twice.
 	ErrDuplicate = errors.New("duplicate")
-	// ErrMixed is a frame that was dropped because a packet with its number had another quality.
+	// ErrMixed is a frame that was dropped because a packet with the same number had another quality.
 	ErrMixed = errors.New("frame of two qualities")
-	// ErrBackwards is a frame with a lower number than the previous one: the original rejects it.
+	// ErrBackwards is a frame with a lower number than the previous frame: the original rejects the frame.
 	ErrBackwards = errors.New("frame number decreased")
 )
 

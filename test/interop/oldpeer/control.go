@@ -16,7 +16,7 @@ type Decision struct {
 // preceding type. The whole buffer is sent.
 const controlSize = 1496
 
-// Text returns a quality message as VR2Gather writes it, without any bytes after the last quality.
+// Text returns a quality message in VR2Gather's format, without any bytes after the last quality.
 func Text(decisions ...Decision) string {
 	var parts []string
 	for _, d := range decisions {

@@ -25,13 +25,13 @@ var (
 const (
 	videoPayloadType = 5
 	audioPayloadType = 6
-	// clockRate is that of both codecs. The original also increases a track's timestamp by it with each frame.
+	// clockRate is that of both codecs. The original also increases a track's timestamp by this value with each frame.
 	clockRate = 90000
 	// feedbackInterval is the interval of the original's arrival reports.
 	feedbackInterval = 10 * time.Millisecond
 )
 
-// newMediaEngine has the codecs of the original and its only header extension.
+// newMediaEngine has the codecs of the original and the only header extension.
 func newMediaEngine() (*webrtc.MediaEngine, error) {
 	engine := &webrtc.MediaEngine{}
 	if err := engine.RegisterDefaultCodecs(); err != nil {
@@ -57,7 +57,7 @@ func newMediaEngine() (*webrtc.MediaEngine, error) {
 }
 
 // newInterceptors numbers sent packets and reports arrivals. The original does neither request nor send
-// retransmissions, and sends no reports about its streams.
+// retransmissions, and sends no reports about streams.
 func newInterceptors() (*interceptor.Registry, error) {
 	registry := &interceptor.Registry{}
 	numbering, err := twcc.NewHeaderExtensionInterceptor()
@@ -73,8 +73,8 @@ func newInterceptors() (*interceptor.Registry, error) {
 	return registry, nil
 }
 
-// newConnection creates the peer connection. The original requests its address from Google's STUN server, which this
-// one does not.
+// newConnection creates the peer connection. The original requests its address from Google's STUN server; this peer
+// does not.
 func newConnection(c Config, network *network) (*webrtc.PeerConnection, error) {
 	engine, err := newMediaEngine()
 	if err != nil {

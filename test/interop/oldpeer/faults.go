@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// maxFaults is the number of faults kept; further ones are only counted.
+// maxFaults is the number of faults kept; further faults are only counted.
 const maxFaults = 20
 
 // faults has the faults of a server's messages and packets.
@@ -36,7 +36,7 @@ func (p *Peer) fail(err error) {
 	p.Kill()
 }
 
-// Fault joins the faults so far, or returns nil. errors.Is finds the errors of this package in it.
+// Fault joins the faults so far, or returns nil. errors.Is finds the errors of this package in a Fault.
 func (p *Peer) Fault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,8 +16,8 @@ const SoundTile = -1
 // Frame is one frame that the connector would pass to VR2Gather.
 type Frame struct {
 	Source
-	// Number is the received number; if a server rewrites it, it counts the frames of this receiver. Quality is -1 for
-	// sound.
+	// Number is the received number; if a server rewrites the number, the number counts the frames of this receiver.
+	// Quality is -1 for sound.
 	Number  uint32
 	Quality int
 	Data    []byte
@@ -25,8 +25,8 @@ type Frame struct {
 
 // Reception has the counts of a source.
 type Reception struct {
-	// Frames were completed. Rejected arrived with a lower number than an earlier one; Broken had packets of two
-	// qualities, or a duplicate; Incomplete were overtaken by a newer one.
+	// Frames were completed. Rejected frames arrived with a lower number than an earlier frame; Broken had packets of
+	// two qualities, or a duplicate; Incomplete frames were overtaken by a newer frame.
 	Frames, Rejected, Broken, Incomplete int
 	// Repeated were completed although a frame with the same number had been completed before.
 	Repeated int
@@ -35,7 +35,7 @@ type Reception struct {
 	Early int
 	// Unread were completed and dropped because the reader's queue was full.
 	Unread int
-	// Quality and Number are those of the last complete frame.
+	// Quality and Number describe the last complete frame.
 	Quality int
 	Number  uint32
 }
@@ -60,8 +60,8 @@ type assembly struct {
 	partials map[uint32]*partial
 }
 
-// partial is a frame of which parts have arrived. The connector adds up their lengths, but does not record which parts
-// they were.
+// partial is a frame of which parts have arrived. The connector adds up the lengths, but does not record which parts
+// arrived.
 type partial struct {
 	quality  uint32
 	data     []byte
@@ -73,7 +73,7 @@ type partial struct {
 // fragment is the header of a payload.
 type fragment struct{ client, number, total, offset, length, tile, quality uint32 }
 
-// readFragment reads the words at the start of a buffer, which may be those of an earlier packet.
+// readFragment reads the words at the start of a buffer, which may be words of an earlier packet.
 func readFragment(video bool, buffer []byte) fragment {
 	word := func(i int) uint32 { return binary.LittleEndian.Uint32(buffer[4*i:]) }
 	f := fragment{client: word(0), number: word(1), total: word(2), offset: word(3), length: word(4)}
@@ -87,7 +87,7 @@ func newLibrary() *library {
 	return &library{sources: make(map[Source]*assembly), frames: make(chan Frame, frameQueue)}
 }
 
-// packet processes a payload, with any bytes after it in the buffer. It reports the errors of the payload, once per
+// packet processes a payload, with any further bytes in the buffer. packet reports the errors of the payload, once per
 // frame.
 func (l *library) packet(video bool, buffer []byte) error {
 	f := readFragment(video, buffer)
@@ -120,7 +120,7 @@ func (l *library) packet(video bool, buffer []byte) error {
 	return err
 }
 
-// take adds a part of a frame, and returns the frame if it is complete.
+// take adds a part of a frame, and returns the frame once complete.
 func (a *assembly) take(f fragment, data []byte) (complete []byte, err error) {
 	if a.Frames > 0 && f.number < a.Number {
 		if f.offset > 0 {
@@ -159,7 +159,7 @@ func (a *assembly) take(f fragment, data []byte) (complete []byte, err error) {
 	return p.data, err
 }
 
-// finish records a complete frame, and drops older ones: the connector keeps their parts forever.
+// finish records a complete frame, and drops older frames: the connector keeps the parts of older frames forever.
 func (a *assembly) finish(f fragment) {
 	if a.Frames > 0 && f.number == a.Number {
 		a.Repeated++
@@ -201,8 +201,8 @@ func (l *library) close() {
 	}
 }
 
-// Frames returns a channel of complete frames in the order of their completion, which is closed when the peer is
-// closed. The connector passes only the newest frame to a reader; here all are passed.
+// Frames returns a channel of complete frames in the order of completion, which is closed when the peer is closed. The
+// connector passes only the newest frame to a reader; here all are passed.
 func (p *Peer) Frames() <-chan Frame { return p.library.frames }
 
 // Receptions returns the counts of every source so far.

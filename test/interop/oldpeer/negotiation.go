@@ -49,8 +49,8 @@ func (p *Peer) answer(payload string) error {
 	return nil
 }
 
-// addCandidate adds one of the server's candidates, which is lost before the first offer: the original stores it until
-// it gets an answer, which never arrives.
+// addCandidate adds one of the server's candidates, which is lost before the first offer: the original stores the
+// candidate for an answer that never arrives.
 func (p *Peer) addCandidate(payload string) error {
 	lost := p.connection.RemoteDescription() == nil
 	p.count(func(counts *Counts) {
@@ -68,9 +68,9 @@ func (p *Peer) addCandidate(payload string) error {
 	return nil
 }
 
-// checkLines finds lines of an offer that the original would handle wrongly. With the first offer it binds its tracks,
-// first sound, then tile by tile and quality by quality, to the lines of their kind in order: to every line that
-// receives, but also to one that only sends, on which the track is then never sent.
+// checkLines finds lines of an offer that the original would handle wrongly. With the first offer the original binds
+// its tracks, first sound, then tile by tile and quality by quality, to the lines of the same kind in order: to every
+// line that receives, but also to a line that only sends, on which the track is then never sent.
 func (p *Peer) checkLines(description string) error {
 	var parsed sdp.SessionDescription
 	if err := parsed.UnmarshalString(description); err != nil {
@@ -112,7 +112,7 @@ func directionOf(line *sdp.MediaDescription) string {
 	return "sendrecv"
 }
 
-// checkCodec reports whether an active line offers the original's codec with its payload type.
+// checkCodec reports whether an active line offers the original's codec with the original's payload type.
 func checkCodec(line *sdp.MediaDescription) error {
 	if line.MediaName.Port.Value == 0 || directionOf(line) == "inactive" {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/pion/transport/v5/stdnet"
 )
 
-// network is the network of one peer. Once it is silent, its sockets discard sent data and return no data: the process
-// has ended, and its kernel sends nothing by UDP.
+// network is the network of one peer. Once the network is silent, the sockets discard sent data and return no data: the
+// process has ended, and the kernel sends nothing by UDP.
 type network struct {
 	transport.Net
 	silent *atomic.Bool
@@ -27,7 +27,7 @@ func newNetwork(under transport.Net) (*network, error) {
 	return &network{under, new(atomic.Bool)}, nil
 }
 
-// receiveBuffer is the size of a socket's receive buffer, for when a busy machine delays its reader. The original uses
+// receiveBuffer is the size of a socket's receive buffer, for when a busy machine delays the reader. The original uses
 // the system's default, which holds a few frames.
 const receiveBuffer = 4 << 20
 

@@ -14,7 +14,7 @@ import (
 // patience limits waits that only take so long in case of a fault.
 const patience = 30 * time.Second
 
-// Peer is one old peer. Its methods are safe for concurrent use, except Close, which comes last.
+// Peer is one old peer. The methods are safe for concurrent use, except Close, which comes last.
 type Peer struct {
 	config     Config
 	network    *network
@@ -34,20 +34,20 @@ type Peer struct {
 	mu     sync.Mutex
 	faults faults
 	counts Counts
-	// answering is set while an offer has been read and its answer not yet written.
+	// answering is set while an offer has been read and not yet answered.
 	answering bool
 }
 
 // Counts are the protocol's messages and packets that a peer has seen so far.
 type Counts struct {
-	// Offers and Answers are the numbers of those read and written.
+	// Offers is the number of offers read, Answers the number of answers written.
 	Offers, Answers int
-	// Candidates is the number of the server's candidates, LostCandidates the number of those that arrived before the
-	// first offer: the original stores them for an answer that it never gets. Gathered is the number of the peer's
-	// candidates.
+	// Candidates is the number of the server's candidates, LostCandidates the number of candidates that arrived before
+	// the first offer: the original stores such candidates for an answer that never arrives. Gathered is the number of
+	// the peer's candidates.
 	Candidates, LostCandidates, Gathered int
-	// SequenceGaps is the number of RTP packets missing by their sequence numbers, Tracks the number of tracks that
-	// have begun.
+	// SequenceGaps is the number of RTP packets missing by sequence number, Tracks the number of tracks that have
+	// begun.
 	SequenceGaps, Tracks int
 }
 
@@ -110,10 +110,10 @@ func (p *Peer) watch() {
 // Connected returns a channel that is closed when media flows.
 func (p *Peer) Connected() <-chan struct{} { return p.connected }
 
-// Gathered returns a channel that is closed when the peer has sent all its candidates.
+// Gathered returns a channel that is closed when the peer has sent all candidates.
 func (p *Peer) Gathered() <-chan struct{} { return p.gathered }
 
-// Unheard returns a channel that is closed when the websocket has ended. The original continues with its media.
+// Unheard returns a channel that is closed when the websocket has ended. The original continues with the media.
 func (p *Peer) Unheard() <-chan struct{} { return p.unheard }
 
 // Dead returns a channel that is closed when the peer has found a fault that ends the original, and when it was killed
@@ -133,7 +133,7 @@ func (p *Peer) count(change func(*Counts)) {
 	change(&p.counts)
 }
 
-// Kill ends the peer like the end of its process: the kernel closes TCP, UDP is silent. VR2Gather ends the original in
+// Kill ends the peer like the end of a process: the kernel closes TCP, UDP is silent. VR2Gather ends the original in
 // this way.
 func (p *Peer) Kill() {
 	p.dying.Do(func() {
@@ -158,7 +158,7 @@ func (p *Peer) Leave() {
 	})
 }
 
-// Close ends the peer, if necessary by Leave, and waits for its goroutines. Further calls have no effect.
+// Close ends the peer, if necessary by Leave, and waits for the goroutines. Further calls have no effect.
 func (p *Peer) Close() {
 	p.Leave()
 	_ = p.connection.GracefulClose()

@@ -25,8 +25,8 @@ const audioStream = "99"
 // ErrNotConnected is returned while media does not flow.
 var ErrNotConnected = errors.New("old peer is not connected")
 
-// track is one published track. Each track counts its own frames: the counts of two qualities of a tile diverge when
-// one of them skips a frame.
+// track is one published track. Each track has a count of frames: the counts of two qualities of a tile diverge when
+// one quality skips a frame.
 type track struct {
 	local *webrtc.TrackLocalStaticRTP
 

@@ -11,15 +11,15 @@ import (
 
 // How the original reads packets.
 const (
-	// bufferSize is that of the buffer into which every packet of a track is read. It is never cleared.
+	// bufferSize is that of the buffer into which every packet of a track is read. The buffer is never cleared.
 	bufferSize = 1220
-	// rtpHeader is the number of bytes skipped in every packet, regardless of its header.
+	// rtpHeader is the number of bytes skipped in every packet, regardless of the header.
 	rtpHeader = 20
 	// maxPayload is the largest payload of a publisher.
 	maxPayload = videoHeader + videoData
 )
 
-// receive passes the packets of a track to the library until the track ends. It runs on a separate goroutine.
+// receive passes the packets of a track to the library until the track ends. receive runs on a separate goroutine.
 func (p *Peer) receive(remote *webrtc.TrackRemote) {
 	w := &inspector{video: remote.Kind() == webrtc.RTPCodecTypeVideo}
 	if err := w.name(remote.ID(), remote.StreamID()); err != nil {
@@ -47,7 +47,7 @@ func (p *Peer) receive(remote *webrtc.TrackRemote) {
 	}
 }
 
-// inspector finds the reasons for which the original, which does not check them, would read other data than was sent.
+// inspector finds the reasons, not checked by the original, for which the original would read other data than was sent.
 type inspector struct {
 	video        bool
 	client, tile uint32
@@ -108,7 +108,7 @@ func (w *inspector) inspect(buffer []byte, n int) error {
 	return nil
 }
 
-// follow counts the sequence numbers missing before the given one. Late packets do not reduce the count.
+// follow counts the sequence numbers missing before the given number. Late packets do not reduce the count.
 func (w *inspector) follow(sequence uint16) {
 	if step := sequence - w.sequence; w.began && step > 0 && step < 1<<15 {
 		w.gaps += int(step) - 1

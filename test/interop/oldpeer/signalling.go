@@ -12,7 +12,7 @@ import (
 type messageType int
 
 // The message types. The original sends an offer when it receives a hello, which no server sends; the server would have
-// to answer it.
+// to answer the offer.
 const (
 	typeOffer     messageType = 2
 	typeAnswer    messageType = 3
@@ -45,8 +45,8 @@ func (p *Peer) read(messages chan<- string) {
 	}
 }
 
-// watchOffers records an offer that was sent before the answer to the previous one. The original would answer both, and
-// it is undefined to which of them the second answer belongs.
+// watchOffers records an offer that was sent before the answer to the previous offer. The original would answer both,
+// and it is undefined to which offer the second answer belongs.
 func (p *Peer) watchOffers(text string) {
 	if kind, _, ok := split(text); !ok || kind != typeOffer {
 		return
@@ -61,7 +61,7 @@ func (p *Peer) watchOffers(text string) {
 	}
 }
 
-// act is the goroutine that processes messages, one after the other.
+// act is the goroutine that processes messages in order.
 func (p *Peer) act(messages <-chan string) {
 	defer p.running.Done()
 	for {
@@ -76,7 +76,7 @@ func (p *Peer) act(messages <-chan string) {
 	}
 }
 
-// handle processes a message. An error is one that ends the original.
+// handle processes a message. An error stands for the end of the original.
 func (p *Peer) handle(text string) error {
 	kind, payload, ok := split(text)
 	if !ok {

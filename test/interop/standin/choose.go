@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// choose processes a quality message: decisions separated by ";", each with a client and the quality of each of its
-// tiles. Client 0 means every client with so many tiles.
+// choose processes a quality message: decisions separated by ";", each with a client and the quality of each tile.
+// Client 0 means every client with so many tiles.
 func (m *member) choose(payload string) {
 	if !m.sfu.config.Faults.StrictNumbers {
 		payload = strings.Trim(payload, "\x00 ")

@@ -24,7 +24,7 @@ type outlet struct {
 	// wanted is the member's choice, current the quality being sent.
 	wanted, current int
 	sequence        uint16
-	// number is that of the last frame begun, missing the number of its bytes that have not arrived.
+	// number is that of the last frame begun, missing the number of bytes of that frame that have not arrived.
 	number  uint32
 	missing int
 }
@@ -53,7 +53,7 @@ func (m *member) addOutlet(from source, direction webrtc.RTPTransceiverDirection
 	return o, err
 }
 
-// receive forwards a track of the member until it ends. A track with an invalid name ends the member.
+// receive forwards a track of the member until the end of the track. A track with an invalid name ends the member.
 func (m *member) receive(remote *webrtc.TrackRemote) {
 	from, quality := source{m.client, sound}, 0
 	if remote.Kind() == webrtc.RTPCodecTypeVideo {
@@ -72,9 +72,9 @@ func (m *member) receive(remote *webrtc.TrackRemote) {
 	}
 }
 
-// forward sends a packet to every member that is sent its track.
+// forward sends a packet to every member that receives the track.
 func (s *SFU) forward(from source, quality int, packet *rtp.Packet) {
-	// Client, frame, length, offset and the packet's length; a payload without them is dropped.
+	// Client, frame, length, offset and the packet's length; a shorter payload is dropped.
 	if len(packet.Payload) < 20 {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *SFU) forward(from source, quality int, packet *rtp.Packet) {
 	}
 }
 
-// forward sends a packet if its track is selected. A track becomes selected at the start of a frame, when no other
+// forward sends a packet if the track is selected. A track becomes selected at the start of a frame, when no other
 // frame is being sent.
 func (o *outlet) forward(faults Faults, quality int, packet *rtp.Packet) {
 	offset := binary.LittleEndian.Uint32(packet.Payload[12:])

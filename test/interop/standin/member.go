@@ -10,7 +10,7 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// member is one participant. Except for writing, its state is protected by the stand-in's lock.
+// member is one participant. Except for writing, the state is protected by the stand-in's lock.
 type member struct {
 	sfu                      *SFU
 	client, tiles, qualities int
@@ -19,11 +19,11 @@ type member struct {
 	writing                  sync.Mutex
 
 	outlets map[source]*outlet
-	// unanswered is the number of offers without an answer, offered is set while one of them is to be applied, outdated
+	// unanswered is the number of offers without an answer, offered is set while an answer is to be applied, outdated
 	// if another offer is to follow.
 	unanswered        int
 	offered, outdated bool
-	// early are the member's candidates that arrived before its answer.
+	// early are the member's candidates that arrived before the answer.
 	early []string
 }
 
@@ -57,8 +57,8 @@ func (m *member) connect() error {
 	return nil
 }
 
-// takeFrom creates the lines that carry another member's media to this one. The first of them are those that already
-// receive from this one, as in the original.
+// takeFrom creates the lines that carry another member's media to this member. The first lines are those that already
+// receive from this member, as in the original.
 func (m *member) takeFrom(other *member) error {
 	for tile := sound; tile < other.tiles; tile++ {
 		if _, err := m.addOutlet(source{other.client, tile}, webrtc.RTPTransceiverDirectionSendrecv); err != nil {
@@ -68,7 +68,7 @@ func (m *member) takeFrom(other *member) error {
 	return nil
 }
 
-// dropFrom stops sending another member's media to this one.
+// dropFrom stops sending another member's media to this member.
 func (m *member) dropFrom(client int) {
 	for from, o := range m.outlets {
 		if from.client == client {
@@ -78,7 +78,7 @@ func (m *member) dropFrom(client int) {
 	}
 }
 
-// negotiate sends an offer, or schedules one after the awaited answer.
+// negotiate sends an offer, at once or after the awaited answer.
 func (m *member) negotiate() {
 	if m.unanswered > 0 {
 		m.outdated = true
@@ -107,7 +107,7 @@ func (m *member) negotiate() {
 	}
 }
 
-// sayOffer sends an offer without candidates, followed by the candidates that could only be sent after it.
+// sayOffer sends an offer without candidates, followed by the candidates that could only be sent afterwards.
 func (m *member) sayOffer(offer webrtc.SessionDescription) {
 	faults := m.sfu.config.Faults
 	if faults.BadOffer {

@@ -19,7 +19,7 @@ type Config struct {
 	Listener net.Listener
 	// Addresses is the prefix of the addresses for media.
 	Addresses string
-	// Net replaces the system's network if it is not nil.
+	// Net replaces the system's network unless nil.
 	Net    transport.Net
 	Faults Faults
 }
@@ -72,7 +72,7 @@ func Start(c Config) *SFU {
 // Address returns the address to which peers connect, as host:port.
 func (s *SFU) Address() string { return s.config.Listener.Addr().String() }
 
-// Close ends everything and waits for it.
+// Close ends everything and waits for the end.
 func (s *SFU) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -146,7 +146,7 @@ func (s *SFU) enter(m *member) error {
 	return nil
 }
 
-// leave removes a member, and its media from the others.
+// leave removes a member, and the member's media from the others.
 func (s *SFU) leave(m *member) {
 	_ = m.conn.Close()
 	s.mu.Lock()

@@ -71,7 +71,8 @@ func TestFlat(t *testing.T) {
 				Quality:     off,
 				Description: off,
 			},
-			`{"name":"object","kind":"video","mode":"alternatives","codec":{"mime_type":"video/volumetric","clock_rate":90000},"frame_rate":30,` +
+			`{"name":"object","kind":"video","mode":"alternatives",` +
+				`"codec":{"mime_type":"video/volumetric","clock_rate":90000},"frame_rate":30,` +
 				`"tiles":[{"box":{"min":[0,0,0],"max":[0,0,0]}}],"qualities":[{}]}`,
 		},
 		{

@@ -146,7 +146,7 @@ func (g *Guest) takePackets() {
 	}
 }
 
-// Close leaves the room. It returns after the end of the session and of all goroutines.
+// Close leaves the room. Close returns after the end of the session and of all goroutines.
 func (g *Guest) Close() {
 	_ = g.session.Close()
 	g.pumps.Wait()

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// ErrHandle reports that a number refers to no object, or to none that still exists. It is wrapped
-// with the cause.
+// ErrHandle reports that a number refers to no object, or to none that still exists. ErrHandle is wrapped with the
+// cause.
 var ErrHandle = errors.New("no such handle")
 
 // Handle is a number of 64 bits: the upper 8 identify the table, the lower 56 count from 1. No

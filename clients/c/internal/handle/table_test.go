@@ -26,7 +26,7 @@ func TestNumbersAreNeverUsedTwice(t *testing.T) {
 	}
 }
 
-func TestNumbersThatStandForNothing(t *testing.T) {
+func TestInvalidHandles(t *testing.T) {
 	sessions, frames := NewTable[int](1, "session"), NewTable[int](2, "frame")
 	session, gone := sessions.Add(1), frames.Add(2)
 	if _, err := frames.Remove(gone); err != nil {

@@ -59,7 +59,7 @@ func (q *Queue[T]) Push(thing T, size int) {
 	q.wake()
 }
 
-// End marks the end of the input. Waiting items can still be taken. It must be called once.
+// End marks the end of the input. Waiting items can still be taken. End must be called once.
 func (q *Queue[T]) End() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,8 +67,8 @@ func (q *Queue[T]) End() {
 	close(q.ended)
 }
 
-// Pop removes and returns the oldest item. It waits for the given time, without limit if wait is
-// negative. The error is ErrEmpty or ErrEnded.
+// Pop removes and returns the oldest item. Pop waits for the given time, without limit if wait is negative. The error
+// is ErrEmpty or ErrEnded.
 func (q *Queue[T]) Pop(wait time.Duration) (T, error) {
 	thing, err := q.take()
 	if wait == 0 || !errors.Is(err, ErrEmpty) {

@@ -53,14 +53,14 @@ func TestOldestMakeRoom(t *testing.T) {
 	}
 }
 
-func TestNothingComesInTime(t *testing.T) {
+func TestPopTimesOut(t *testing.T) {
 	q := New[int](Limits{1, 1})
 	if _, err := q.Pop(time.Millisecond); !errors.Is(err, ErrEmpty) {
 		t.Errorf("got %v, expected %v", err, ErrEmpty)
 	}
 }
 
-func TestWhatIsLeftAtTheEnd(t *testing.T) {
+func TestPopAfterEnd(t *testing.T) {
 	q := New[int](Limits{2, 2})
 	q.Push(7, 1)
 	q.End()
@@ -74,9 +74,9 @@ func TestWhatIsLeftAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestManyWait has many waiting goroutines and many items: each item is taken once, and all
-// goroutines detect the end.
-func TestManyWait(t *testing.T) {
+// TestManyWaiters uses many waiting goroutines and many items: each item is taken once, and all goroutines detect the
+// end.
+func TestManyWaiters(t *testing.T) {
 	const things, waiting = 2000, 8
 	q := New[int](Limits{things, things})
 	var mu sync.Mutex

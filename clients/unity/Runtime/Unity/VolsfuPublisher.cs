@@ -19,9 +19,9 @@ namespace Volsfu.Unity
         public Bounds[] tiles = { };
 
         uint number;
-        BridgeClient told;
-        ObjectPose toldPose;
-        Bounds[] toldTiles;
+        BridgeClient sentTo;
+        ObjectPose sentPose;
+        Bounds[] sentTiles;
 
         /// <summary>The time of the present capture for the headers of frames, in milliseconds of UTC since 1970.</summary>
         public long CaptureMilliseconds { get; private set; }
@@ -30,13 +30,13 @@ namespace Volsfu.Unity
         {
             BridgeClient client = bridge == null ? null : bridge.Client;
             ObjectPose pose = Placing.Pose(transform);
-            if (client == null || (client == told && tiles == toldTiles && Placing.Same(pose, toldPose)))
+            if (client == null || (client == sentTo && tiles == sentTiles && Placing.Same(pose, sentPose)))
             {
                 return;
             }
-            told = client;
-            toldPose = pose;
-            toldTiles = tiles;
+            sentTo = client;
+            sentPose = pose;
+            sentTiles = tiles;
             try
             {
                 client.SetPose(pose, Placing.Boxes(tiles));

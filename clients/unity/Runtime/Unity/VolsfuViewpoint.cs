@@ -22,7 +22,7 @@ namespace Volsfu.Unity
         [Tooltip("Seconds between two checks of the view.")]
         public float interval = 0.1f;
 
-        readonly Dictionary<VolsfuReceiver, string> told = new Dictionary<VolsfuReceiver, string>();
+        readonly Dictionary<VolsfuReceiver, string> sent = new Dictionary<VolsfuReceiver, string>();
         float nextLook;
 
         void Update()
@@ -53,7 +53,7 @@ namespace Volsfu.Unity
                 }
                 else if (receiver != null)
                 {
-                    told.Remove(receiver);
+                    sent.Remove(receiver);
                 }
             }
         }
@@ -63,9 +63,9 @@ namespace Volsfu.Unity
             int[] seen = receiver.Seen(viewpoint);
             string text = string.Join(",", seen);
             string before;
-            if (seen.Length > 0 && (!told.TryGetValue(receiver, out before) || before != text))
+            if (seen.Length > 0 && (!sent.TryGetValue(receiver, out before) || before != text))
             {
-                told[receiver] = text;
+                sent[receiver] = text;
                 receiver.ChooseQualities(seen);
             }
         }

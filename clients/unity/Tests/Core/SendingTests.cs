@@ -69,7 +69,7 @@ namespace Volsfu.Tests
         public static void HandshakeIsAnswered()
         {
             var handshake = new Handshake();
-            Check.True(handshake.TakeReady(0), "a bridge that was not heard is called");
+            Check.True(handshake.TakeReady(0), "a bridge without datagrams is sent a ready datagram");
             Check.True(!handshake.TakeReady(Handshake.CallInterval - 1), "not too often");
             Check.True(handshake.TakeReady(Handshake.CallInterval), "called again");
             handshake.Heard(DatagramType.Ready);

@@ -177,9 +177,9 @@ namespace Volsfu.Tests
             JsonValue over = Next(session, "join");
             Check.Equal("third", over.Object("resume").Text("secret", 9), "each secret is good for one use");
             session.Received("{\"type\":\"error\",\"id\":\"" + Id(over) + "\",\"code\":\"resume\",\"message\":\"over\"}", 3 * second);
-            JsonValue anew = Next(session, "join");
-            Check.True(anew.Find("resume") == null, "joins anew on the same websocket");
-            session.Received(Joined(Id(anew), "fourth", false), 3 * second);
+            JsonValue again = Next(session, "join");
+            Check.True(again.Find("resume") == null, "joins again on the same websocket");
+            session.Received(Joined(Id(again), "fourth", false), 3 * second);
             Check.True(!Event<Joined>(session).Resumed, "a new session");
             Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice is made again");
         }

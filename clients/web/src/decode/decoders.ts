@@ -7,7 +7,7 @@ import { DecodeError, type Decoder } from "./points";
 import { raw } from "./raw";
 import { Zstd } from "./zstd";
 
-/** Loads the decoders for a whole cloud, by the four characters of their codec in frames. */
+/** Loads the decoders for a whole cloud, by the four characters of the codec in frames. */
 export async function loadInnerDecoders(): Promise<ReadonlyMap<string, Decoder>> {
   const draco = await loadDraco();
   const plain = new Map<string, Decoder>([

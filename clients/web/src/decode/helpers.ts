@@ -1,4 +1,4 @@
-// Helper workers of a decoding worker: they decode parts of a frame in parallel with it.
+// Helper workers of a decoding worker: they decode parts of a frame in parallel with that worker.
 
 import type { Helpers } from "./parts";
 import type { Points } from "./points";

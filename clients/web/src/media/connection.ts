@@ -25,7 +25,7 @@ export interface ConnectionEvents {
 
 /**
  * Reports whether this browser permits scripts to read frames of media lines. Other browsers
- * receive them over data channels.
+ * receive frames over data channels.
  */
 export function transforms(): boolean {
   return "RTCRtpScriptTransform" in globalThis;

@@ -1,5 +1,5 @@
 // Parsing of received frames: the server disguises frames as VP8 key frames, because browsers do
-// not assemble other ones (docs/payload.md, "Browsers").
+// not assemble other frames (docs/payload.md, "Browsers").
 
 /** The header of a VP8 key frame before every frame. */
 const disguise = [0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00];

@@ -6,7 +6,7 @@ export interface Slot {
   mid: string;
   generation: number;
   track: TileRef | undefined;
-  /** The quality being sent: -1 is off; undefined before the server's first message about it. */
+  /** The quality being sent: -1 is off; undefined before the server's first message about the slot. */
   quality: number | undefined;
   reason: Reason | undefined;
   /**

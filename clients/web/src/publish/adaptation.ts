@@ -13,7 +13,7 @@ export interface Observation {
   carried: number | undefined;
   /** The bytes already in transmission, which delay later data. */
   queued: number;
-  /** The milliseconds for which they have been overdue without any progress. */
+  /** The milliseconds for which the data has been overdue without any progress. */
   stalled: number;
 }
 
@@ -21,7 +21,7 @@ export interface Observation {
 export interface Decision {
   /** Qualities below this one are encoded. */
   qualities: number;
-  /** The share of their points. */
+  /** The share of the points of these qualities. */
   share: number;
 }
 

@@ -73,8 +73,8 @@ export class DepthCamera {
   }
 
   /** Sets the handler for the loss of the camera. */
-  set ended(hear: () => void) {
-    this.stream.getVideoTracks()[0]?.addEventListener("ended", hear);
+  set ended(listener: () => void) {
+    this.stream.getVideoTracks()[0]?.addEventListener("ended", listener);
   }
 
   /** Waits for the next picture; returns undefined if none arrives. */

@@ -1,5 +1,5 @@
-// Cameras, microphones and headsets open only after the user's permission. By then, they may no
-// longer be wanted.
+// Cameras, microphones and headsets open only after the user's permission. By then, the device
+// may no longer be wanted.
 
 /**
  * Waits for a device that is being opened. If the signal is aborted meanwhile, the device is closed

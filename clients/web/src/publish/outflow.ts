@@ -52,7 +52,7 @@ export class Outflow {
     this.since = queued > 0 ? { at, left } : undefined;
     if (since) {
       const time = at - since.at;
-      // The time at which it became empty is known with the precision of the looks.
+      // The time at which the channel became empty is known with the precision of the looks.
       if (queued > 0 || between <= time / 2) {
         this.measured.push({ at, bytes: left - since.left, time });
       }

@@ -33,7 +33,7 @@ export class Panel {
   private voice: Voice | undefined;
   private pictures: Pictures | undefined;
   private timer: ReturnType<typeof setInterval> | undefined;
-  /** Aborting it closes the devices that are being opened. */
+  /** Aborting closes the devices that are being opened. */
   private starting: AbortController | undefined;
 
   constructor(
@@ -87,7 +87,7 @@ export class Panel {
       this.publish(wishes, aspect);
       this.starting = undefined;
     } catch (error) {
-      // A user who aborted it needs no message.
+      // A user who aborted the opening needs no message.
       if (!starting.signal.aborted) {
         this.setup.trouble(error instanceof Lacking ? error.message : `Publishing failed: ${error instanceof Error ? error.message : String(error)}`);
         this.stop();

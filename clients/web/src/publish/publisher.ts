@@ -78,7 +78,7 @@ export class Publisher {
   /** The publication was announced to the server, and not rejected so far. */
   private known = false;
   private attempt = 0;
-  private told = "";
+  private uplinkSent = "";
   private adapted = 0;
   private ended = false;
   /** Timestamps start at a random value (RFC 3550 section 5.1). */
@@ -132,7 +132,7 @@ export class Publisher {
     }
     if (!resumed || !this.announced) {
       this.announced = false;
-      this.told = "";
+      this.uplinkSent = "";
       this.known = this.link.send({ type: "publish", id: `${this.name}/${++this.attempt}`, publication: describe(this.name, this.plan) });
       return;
     }
@@ -149,7 +149,7 @@ export class Publisher {
   }
 
   /** Handles a message of the server, and reports whether it was for this publication. */
-  heard(message: ServerMessage): boolean {
+  handle(message: ServerMessage): boolean {
     if (message.type === "wanted") {
       for (const { publication, tiles } of message.publications) {
         if (publication === this.name) {
@@ -193,8 +193,8 @@ export class Publisher {
     const given = this.plan.qualities.map((_, q) => q).filter((q) => q >= qualities);
     const gave_up = this.wanted.flatMap((_, tile) => given.map((quality) => ({ publication: this.name, tile, quality })));
     const key = JSON.stringify(gave_up);
-    if (key !== (this.told || "[]") && this.link.send({ type: "uplink", estimate_bps: Math.round(this.adaptation.estimate), gave_up })) {
-      this.told = key;
+    if (key !== (this.uplinkSent || "[]") && this.link.send({ type: "uplink", estimate_bps: Math.round(this.adaptation.estimate), gave_up })) {
+      this.uplinkSent = key;
     }
   }
 
@@ -234,7 +234,7 @@ export class Publisher {
     }
     const { tile, quality, number, captured } = report;
     this.figures.encoded(report, now());
-    // It may have been encoded for a participant who has left since.
+    // The frame may have been encoded for a participant who has left since.
     if (this.taken(tile).includes(quality)) {
       const data = withPrefix(fourCC, captured + this.link.ahead(), report.data);
       this.uplink.offer({ tile, quality, number, timestamp: timestampOf(captured, this.beginning), data });

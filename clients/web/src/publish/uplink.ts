@@ -16,7 +16,7 @@ export interface Channel {
 
 /**
  * Another chunk is added once the channel holds no more than it sends in this time in milliseconds.
- * The channel then becomes empty only if the page is later than that.
+ * The channel then becomes empty only if the page is delayed for longer.
  */
 const ahead = 100;
 /**

@@ -33,13 +33,13 @@ export async function openMicrophone(): Promise<MediaStreamTrack> {
 export class Voice implements Outgoing {
   private announced = false;
   /** The publication was announced to the server, and not rejected so far. */
-  private told = false;
+  private publishSent = false;
   private attempt = 0;
 
   /**
    * Publishes the sound of a microphone.
-   * @param lost is called with the reason when nobody can hear it any more; the caller must then
-   * end it
+   * @param lost is called with the reason when the sound is no longer sent; the caller must then
+   * end the voice
    */
   constructor(
     private readonly conference: Conference,
@@ -54,18 +54,18 @@ export class Voice implements Outgoing {
   entered(_renewed: boolean, resumed: boolean): void {
     if (!resumed || !this.announced) {
       this.announced = false;
-      this.told = this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: description });
+      this.publishSent = this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: description });
     }
   }
 
-  heard(message: ServerMessage): boolean {
+  handle(message: ServerMessage): boolean {
     if ((message.type !== "ok" && message.type !== "error") || message.id !== `${name}/${this.attempt}`) {
       return false;
     }
     if (message.type === "ok" || message.code === "exists") {
       this.announced = true;
     } else {
-      this.told = false;
+      this.publishSent = false;
       this.lost(`The server rejected the microphone: ${message.message}`);
     }
     return true;
@@ -83,7 +83,7 @@ export class Voice implements Outgoing {
     this.track.onended = null;
     this.track.stop();
     this.conference.unpublish(this);
-    if (this.told) {
+    if (this.publishSent) {
       this.conference.retract(name);
     }
     this.conference.speak(name, undefined);

@@ -176,10 +176,10 @@ export class Objects {
 
   /** Returns all participants with an object. */
   *people(): Generator<string> {
-    const told = new Set<string>();
+    const returned = new Set<string>();
     for (const { participant } of this.placed.values()) {
-      if (!told.has(participant)) {
-        told.add(participant);
+      if (!returned.has(participant)) {
+        returned.add(participant);
         yield participant;
       }
     }

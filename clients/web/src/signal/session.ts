@@ -65,7 +65,7 @@ export class Session {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private questions = 0;
   /** The time of the last message from the server. */
-  private heard = 0;
+  private lastReceived = 0;
   private questioner: ReturnType<typeof setInterval> | undefined;
   private closing = "";
 
@@ -144,7 +144,7 @@ export class Session {
   }
 
   private take(data: string): void {
-    this.heard = Date.now();
+    this.lastReceived = Date.now();
     const message = JSON.parse(data) as ServerMessage;
     switch (message.type) {
       case "joined":
@@ -220,7 +220,7 @@ export class Session {
     clearInterval(this.questioner);
     this.questions = 0;
     this.question();
-    this.questioner = setInterval(() => (Date.now() - this.heard > longestSilence ? this.giveUp() : this.question()), questionInterval);
+    this.questioner = setInterval(() => (Date.now() - this.lastReceived > longestSilence ? this.giveUp() : this.question()), questionInterval);
   }
 
   /** Abandons the websocket as broken: a proper close would need the server's reply. */

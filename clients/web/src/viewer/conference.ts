@@ -183,7 +183,7 @@ export class Conference {
   }
 
   private take(message: Exclude<ServerMessage, Joined>): void {
-    if (this.own.heard(message)) {
+    if (this.own.handle(message)) {
       return;
     }
     switch (message.type) {
@@ -222,7 +222,7 @@ export class Conference {
         this.bandwidth = message;
         break;
       case "frame_times":
-        this.layers.told(message, performance.timeOrigin + performance.now());
+        this.layers.addStamps(message, performance.timeOrigin + performance.now());
         break;
       case "error":
         this.trouble(message.message);

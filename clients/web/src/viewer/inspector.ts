@@ -143,9 +143,9 @@ function delays(figures: Figures | undefined, layers: Layers | undefined): strin
     return ["–", "–", "–", "–", ...[wait, decode, shown, network + wait + decode + shown].map((v) => milliseconds(v))];
   }
   const { bounds } = layers;
-  const told = Number.isFinite(layers.uplink) || !Number.isFinite(layers.toServer);
+  const measured = Number.isFinite(layers.uplink) || !Number.isFinite(layers.toServer);
   return [
-    milliseconds(layers.publisher), told ? milliseconds(layers.uplink, bounds.uplink) : `≤ ${milliseconds(layers.toServer)}`, milliseconds(layers.server), milliseconds(layers.downlink, bounds.downlink),
+    milliseconds(layers.publisher), measured ? milliseconds(layers.uplink, bounds.uplink) : `≤ ${milliseconds(layers.toServer)}`, milliseconds(layers.server), milliseconds(layers.downlink, bounds.downlink),
     milliseconds(layers.wait), milliseconds(layers.decode), milliseconds(layers.show), milliseconds(layers.all, bounds.all),
   ];
 }

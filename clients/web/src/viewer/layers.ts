@@ -80,7 +80,7 @@ export class FrameLayers {
   }
 
   /** Adds times of frames from the publisher or the server. */
-  told({ host, clock, tracks }: FrameTimes, now: number): void {
+  addStamps({ host, clock, tracks }: FrameTimes, now: number): void {
     if (!this.on) {
       return;
     }
@@ -122,8 +122,8 @@ export class FrameLayers {
   figures(track: TileRef, now: number): Layers | undefined {
     this.prune(now);
     const whole = [...(this.tiles.get(tileKey(track))?.values() ?? [])].filter((f): f is Whole => f.server !== undefined && Number.isFinite(f.page?.shown));
-    const told = whole.filter((f) => f.sender);
-    const frames = told.length > 0 ? told : whole;
+    const complete = whole.filter((f) => f.sender);
+    const frames = complete.length > 0 ? complete : whole;
     if (frames.length === 0) {
       return undefined;
     }

@@ -11,7 +11,7 @@ export interface Outgoing {
    */
   entered(renewed: boolean, resumed: boolean): void;
   /** Handles a message of the server, and reports whether it was for this publication. */
-  heard(message: ServerMessage): boolean;
+  handle(message: ServerMessage): boolean;
 }
 
 export class OwnPublications {
@@ -45,9 +45,9 @@ export class OwnPublications {
   }
 
   /** Handles a message of the server, and reports whether it was for a publication of this page. */
-  heard(message: ServerMessage): boolean {
+  handle(message: ServerMessage): boolean {
     for (const outgoing of this.outgoing) {
-      if (outgoing.heard(message)) {
+      if (outgoing.handle(message)) {
         return true;
       }
     }

@@ -67,7 +67,7 @@ export class Sound {
     if (!this.context || !this.on) {
       return;
     }
-    // In a headset, the camera is a child of the floor below its wearer.
+    // In a headset, the camera is a child of the floor below the wearer.
     const position = world.camera.getWorldPosition(world.camera.position.clone());
     const quaternion = world.camera.getWorldQuaternion(world.camera.quaternion.clone());
     const ahead = position.clone().set(0, 0, -1).applyQuaternion(quaternion);

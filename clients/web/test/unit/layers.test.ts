@@ -42,7 +42,7 @@ function follow(...tellers: ((number: number, at: number) => FrameTimes)[]): Fra
   layers.follow(true);
   for (let number = 0; number < 10; number++) {
     const at = base + 100 * number;
-    const tell = (): void => tellers.forEach((teller) => layers.told(teller(number, at), at + 300));
+    const tell = (): void => tellers.forEach((teller) => layers.addStamps(teller(number, at), at + 300));
     if (number % 2 === 0) {
       tell();
     }
@@ -94,7 +94,7 @@ describe("FrameLayers", () => {
   it("keeps nothing while nobody looks", () => {
     const layers = follow(sender, server);
     layers.follow(false);
-    layers.told(server(1, base), base + 100);
+    layers.addStamps(server(1, base), base + 100);
     layers.decoded(track, frame(1, base), here);
     layers.shown(track, frame(1, base), base + 50);
     expect(layers.following).toBe(false);

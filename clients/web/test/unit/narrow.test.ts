@@ -95,7 +95,7 @@ class Rig {
     const crew = { studio: this.studio as unknown as Worker, encoders: [this.encoder as unknown as Worker] };
     this.publisher = new Publisher(link, "body", plan, crew, undefined, { refused: () => {}, trouble: () => {}, picture: async () => undefined });
     this.publisher.entered(true, false);
-    this.publisher.heard({ type: "ok", id: "body/1" });
+    this.publisher.handle({ type: "ok", id: "body/1" });
   }
 
   /**

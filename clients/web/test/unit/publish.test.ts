@@ -301,9 +301,9 @@ describe("Publisher", () => {
     const { publisher, studio, encoder, channel, said } = begin();
     publisher.entered(true, false);
     expect(said[0]).toMatchObject({ type: "publish", id: "body/1", publication: description("body", plan) });
-    expect(publisher.heard({ type: "ok", id: "body/1" })).toBe(true);
+    expect(publisher.handle({ type: "ok", id: "body/1" })).toBe(true);
     expect(wanted(studio)).toEqual([[0, 1, 2], [0, 1, 2]]);
-    publisher.heard({ type: "wanted", publications: [{ publication: "body", tiles: [[0], []] }] });
+    publisher.handle({ type: "wanted", publications: [{ publication: "body", tiles: [[0], []] }] });
     expect(wanted(studio)).toEqual([[0], []]);
     encoder.onmessage?.(encoded(0));
     encoder.onmessage?.(encoded(2));
@@ -316,12 +316,12 @@ describe("Publisher", () => {
   it("goes on after resuming, and begins anew where the session was lost", () => {
     const { publisher, said } = begin();
     publisher.entered(true, false);
-    publisher.heard({ type: "ok", id: "body/1" });
+    publisher.handle({ type: "ok", id: "body/1" });
     publisher.entered(true, true);
     expect(said.filter((m) => m.type === "publish")).toHaveLength(1);
     publisher.entered(true, false);
     expect(said.filter((m) => m.type === "publish")).toHaveLength(2);
-    expect(publisher.heard({ type: "error", id: "body/2", code: "exists", message: "" })).toBe(true);
+    expect(publisher.handle({ type: "error", id: "body/2", code: "exists", message: "" })).toBe(true);
     expect(publisher.state().live).toBe(true);
     publisher.end();
   });
@@ -329,7 +329,7 @@ describe("Publisher", () => {
   it("says what to do where it may not publish", () => {
     const { publisher, refused, said } = begin();
     publisher.entered(true, false);
-    publisher.heard({ type: "error", id: "body/1", code: "forbidden", message: "no" });
+    publisher.handle({ type: "error", id: "body/1", code: "forbidden", message: "no" });
     expect(refused[0]).toContain("volsfu token --publish");
     publisher.end();
     expect(said).toHaveLength(1);

@@ -28,7 +28,7 @@ describe("Voice", () => {
     expect([...sound.values()]).toEqual([track]);
     voice.entered(true, false);
     expect(said[0]).toMatchObject({ type: "publish", id: "voice/1", publication: { name: "voice", kind: "audio" } });
-    expect(voice.heard({ type: "ok", id: "voice/1" })).toBe(true);
+    expect(voice.handle({ type: "ok", id: "voice/1" })).toBe(true);
     voice.on = false;
     expect([voice.on, track.enabled, track.stopped]).toEqual([false, false, false]);
     voice.end();
@@ -39,18 +39,18 @@ describe("Voice", () => {
   it("is announced once, and again where the session was lost", () => {
     const { voice, said } = begin();
     voice.entered(true, false);
-    voice.heard({ type: "ok", id: "voice/1" });
+    voice.handle({ type: "ok", id: "voice/1" });
     voice.entered(true, true);
     expect(said).toHaveLength(1);
     voice.entered(true, false);
-    expect(voice.heard({ type: "error", id: "voice/2", code: "exists", message: "" })).toBe(true);
+    expect(voice.handle({ type: "error", id: "voice/2", code: "exists", message: "" })).toBe(true);
     expect(said).toHaveLength(2);
   });
 
   it("says why nobody can hear it", () => {
     const refused = begin();
     refused.voice.entered(true, false);
-    refused.voice.heard({ type: "error", id: "voice/1", code: "forbidden", message: "the token does not grant it" });
+    refused.voice.handle({ type: "error", id: "voice/1", code: "forbidden", message: "the token does not grant it" });
     expect(refused.lost).toEqual(["The server rejected the microphone: the token does not grant it"]);
     refused.voice.end();
     expect(refused.said).toHaveLength(1);

@@ -10,27 +10,28 @@ import (
 const (
 	// maxFrame is the largest frame in bytes, the default limit of servers.
 	maxFrame = 16 << 20
-	// maxHeld bounds the memory of all incomplete frames together, in bytes.
-	maxHeld = 64 << 20
-	// maxUnderWay is the number of incomplete frames of one track. A connector sends one frame after the other.
-	maxUnderWay = 2
+	// maxMemory bounds the memory of all incomplete frames together, in bytes.
+	maxMemory = 64 << 20
+	// maxIncomplete is the number of incomplete frames of one track. A connector sends one frame after the other.
+	maxIncomplete = 2
 	// maxPieces is the number of disjoint pieces of a frame.
 	maxPieces = 64
-	// firstPiece is the number of bytes that are allocated for a frame at first, if the frame announces at least that
-	// size. Memory grows with the received data, not with the announced size.
-	firstPiece = 256 << 10
-	// patience is the time for which the rest of a frame is awaited. Its packets come from the same machine, in one
-	// burst.
-	patience = 500 * time.Millisecond
+	// firstAllocation is the number of bytes that are allocated for a frame at first, if the frame announces at least
+	// that size. Memory grows with the received data, not with the announced size.
+	firstAllocation = 256 << 10
+	// completionTimeout is the time for which the rest of a frame is awaited. The packets come from the same machine,
+	// in one burst.
+	completionTimeout = 500 * time.Millisecond
 )
 
-// Assembly reassembles frames from packets. Its memory is bounded for any input.
+// Assembly reassembles frames from packets. The memory is bounded for any input.
 type Assembly struct {
 	tally  *Tally
 	tracks []track
-	// underWay has the incomplete frames of all tracks, the oldest first. held is their memory in bytes.
-	underWay []*partial
-	held     int
+	// incomplete has the incomplete frames of all tracks, the oldest first. memory is the memory of these frames in
+	// bytes.
+	incomplete []*partial
+	memory     int
 }
 
 // track is one stream of frames.
@@ -52,7 +53,7 @@ type partial struct {
 
 type piece struct{ begin, end int }
 
-// NewAssembly returns an assembly of the given number of tracks. It counts dropped packets in tally.
+// NewAssembly returns an assembly of the given number of tracks. The assembly counts dropped packets in tally.
 func NewAssembly(tracks int, tally *Tally) *Assembly {
 	return &Assembly{tally: tally, tracks: make([]track, tracks)}
 }
@@ -79,7 +80,7 @@ func (a *Assembly) Push(index int, p *vr2gather.Packet, now time.Time) []byte {
 		a.tally.Add(DropContradiction)
 		return nil
 	}
-	if drop, ok := f.place(piece{int(p.Offset), int(p.Offset) + len(p.Data)}); !ok {
+	if drop, ok := f.insert(piece{int(p.Offset), int(p.Offset) + len(p.Data)}); !ok {
 		a.tally.Add(drop)
 		return nil
 	}
@@ -92,7 +93,7 @@ func (a *Assembly) Push(index int, p *vr2gather.Packet, now time.Time) []byte {
 	t.order.advance(f.number)
 	// The frames of a track are sent one after the other. An older frame that is still incomplete has lost packets.
 	for len(t.underWay) > 0 && t.order.late(t.underWay[0].number) {
-		a.giveUp(t.underWay[0])
+		a.drop(t.underWay[0])
 	}
 	return f.data
 }
@@ -100,19 +101,19 @@ func (a *Assembly) Push(index int, p *vr2gather.Packet, now time.Time) []byte {
 // Late reports whether a frame with this number would be dropped as late.
 func (a *Assembly) Late(index int, number uint32) bool { return a.tracks[index].order.late(number) }
 
-// Anew restarts a track: the next frame is accepted whatever its number is. Incomplete frames are dropped.
-func (a *Assembly) Anew(index int) {
+// Restart restarts a track: the next frame is accepted whatever its number is. Incomplete frames are dropped.
+func (a *Assembly) Restart(index int) {
 	t := &a.tracks[index]
 	for len(t.underWay) > 0 {
-		a.giveUp(t.underWay[0])
+		a.drop(t.underWay[0])
 	}
 	t.order = order{}
 }
 
-// Expire drops the frames that have been incomplete for longer than patience.
+// Expire drops the frames that have been incomplete for longer than completionTimeout.
 func (a *Assembly) Expire(now time.Time) {
-	for len(a.underWay) > 0 && now.Sub(a.underWay[0].began) >= patience {
-		a.giveUp(a.underWay[0])
+	for len(a.incomplete) > 0 && now.Sub(a.incomplete[0].began) >= completionTimeout {
+		a.drop(a.incomplete[0])
 	}
 }
 
@@ -128,17 +129,17 @@ func (t *track) find(number uint32) *partial {
 // begin adds an incomplete frame.
 func (a *Assembly) begin(index int, p *vr2gather.Packet, now time.Time) *partial {
 	t := &a.tracks[index]
-	if len(t.underWay) == maxUnderWay {
-		a.giveUp(t.underWay[0])
+	if len(t.underWay) == maxIncomplete {
+		a.drop(t.underWay[0])
 	}
 	f := &partial{track: index, number: p.Frame, length: int(p.Length), began: now}
 	t.underWay = append(t.underWay, f)
-	a.underWay = append(a.underWay, f)
+	a.incomplete = append(a.incomplete, f)
 	return f
 }
 
-// place records a piece. If the piece is refused, place returns the reason.
-func (f *partial) place(p piece) (Drop, bool) {
+// insert records a piece. If the piece is refused, insert returns the reason.
+func (f *partial) insert(p piece) (Drop, bool) {
 	if f.length == 0 {
 		return 0, true
 	}
@@ -170,9 +171,9 @@ func (f *partial) place(p piece) (Drop, bool) {
 func (a *Assembly) store(f *partial, p *vr2gather.Packet) {
 	end := int(p.Offset) + len(p.Data)
 	if end > len(f.data) {
-		grown := make([]byte, min(f.length, max(end, firstPiece, 2*len(f.data))))
+		grown := make([]byte, min(f.length, max(end, firstAllocation, 2*len(f.data))))
 		copy(grown, f.data)
-		a.held += len(grown) - len(f.data)
+		a.memory += len(grown) - len(f.data)
 		f.data = grown
 	}
 	copy(f.data[p.Offset:], p.Data)
@@ -182,22 +183,22 @@ func (f *partial) complete() bool {
 	return f.length == 0 || f.pieces[0] == piece{0, f.length}
 }
 
-// shrink drops the oldest frames while the total exceeds maxHeld, except the frame that has just grown.
+// shrink drops the oldest frames while the total exceeds maxMemory, except the frame that has just grown.
 func (a *Assembly) shrink(grown *partial) {
-	for a.held > maxHeld {
-		oldest := a.underWay[0]
+	for a.memory > maxMemory {
+		oldest := a.incomplete[0]
 		if oldest == grown {
-			if len(a.underWay) == 1 {
+			if len(a.incomplete) == 1 {
 				return
 			}
-			oldest = a.underWay[1]
+			oldest = a.incomplete[1]
 		}
-		a.giveUp(oldest)
+		a.drop(oldest)
 	}
 }
 
-// giveUp drops an incomplete frame. Its later packets are late.
-func (a *Assembly) giveUp(f *partial) {
+// drop drops an incomplete frame. The later packets are late.
+func (a *Assembly) drop(f *partial) {
 	a.remove(f)
 	if t := &a.tracks[f.track]; !t.order.late(f.number) {
 		t.order.advance(f.number)
@@ -209,6 +210,6 @@ func (a *Assembly) remove(f *partial) {
 	is := func(other *partial) bool { return other == f }
 	t := &a.tracks[f.track]
 	t.underWay = slices.DeleteFunc(t.underWay, is)
-	a.underWay = slices.DeleteFunc(a.underWay, is)
-	a.held -= len(f.data)
+	a.incomplete = slices.DeleteFunc(a.incomplete, is)
+	a.memory -= len(f.data)
 }

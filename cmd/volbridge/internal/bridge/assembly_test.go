@@ -10,10 +10,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// start is when tests begin. Only differences matter.
+// start is the time at which tests begin. Only differences matter.
 var start = time.Unix(1_795_188_600, 0)
 
-// someFrame is a frame of so many bytes, its header included.
+// someFrame returns a frame of the given size in bytes, including the header.
 func someFrame(size int, seed uint64) []byte {
 	header := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, size-vr2gather.FrameHeaderSize, start)
 	data := header.Append(make([]byte, 0, size))
@@ -24,7 +24,7 @@ func someFrame(size int, seed uint64) []byte {
 	return data
 }
 
-// cut are the packets of a frame.
+// cut returns the packets of a frame.
 func cut(number uint32, data []byte) []vr2gather.Packet {
 	var packets []vr2gather.Packet
 	for p := range vr2gather.Cut(vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number}, data) {
@@ -33,7 +33,7 @@ func cut(number uint32, data []byte) []vr2gather.Packet {
 	return packets
 }
 
-// expectDropped holds a tally against what is expected; everything else is 0.
+// expectDropped compares the counts of a tally with the expected counts. Missing counts are 0.
 func expectDropped(t *testing.T, tally *Tally, want map[Drop]int64) {
 	t.Helper()
 	for d := range Reasons {
@@ -62,12 +62,12 @@ func TestAssemblyTakesPacketsInAnyOrder(t *testing.T) {
 		}
 	}
 	expectDropped(t, tally, nil)
-	if a.held != 0 || len(a.underWay) != 0 {
-		t.Errorf("%d bytes of %d frames are kept, expected nothing", a.held, len(a.underWay))
+	if a.memory != 0 || len(a.incomplete) != 0 {
+		t.Errorf("%d bytes of %d frames are kept, expected nothing", a.memory, len(a.incomplete))
 	}
 }
 
-func TestAssemblyDropsWhatDoesNotFit(t *testing.T) {
+func TestAssemblyDropsContradictions(t *testing.T) {
 	data := someFrame(4000, 1)
 	packets := cut(7, data)
 	with := func(p vr2gather.Packet, change func(p *vr2gather.Packet)) vr2gather.Packet {
@@ -100,7 +100,7 @@ func TestAssemblyDropsWhatDoesNotFit(t *testing.T) {
 				t.Fatal("a frame is complete")
 			}
 			expectDropped(t, tally, map[Drop]int64{test.want: 1})
-			// What did not fit does no harm to what does.
+			// A refused packet must not affect the other packets.
 			complete := len(test.before) == len(packets)
 			for i := len(test.before); i < len(packets); i++ {
 				if got := a.Push(0, &packets[i], start); got != nil {
@@ -117,7 +117,7 @@ func TestAssemblyDropsWhatDoesNotFit(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropTrack: 1})
 }
 
-func TestAssemblyGivesUp(t *testing.T) {
+func TestAssemblyDropsIncompleteFrames(t *testing.T) {
 	tally := &Tally{}
 	a := NewAssembly(2, tally)
 	first := func(track int, number uint32, now time.Time) {
@@ -126,20 +126,20 @@ func TestAssemblyGivesUp(t *testing.T) {
 	}
 	first(0, 1, start)
 	first(0, 2, start.Add(time.Millisecond))
-	first(0, 3, start.Add(2*time.Millisecond)) // the third at once: 1 goes
-	first(1, 9, start.Add(patience))
+	first(0, 3, start.Add(2*time.Millisecond)) // the third incomplete frame: 1 is dropped
+	first(1, 9, start.Add(completionTimeout))
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 1})
-	a.Expire(start.Add(patience + 2*time.Millisecond)) // 2 and 3 go
+	a.Expire(start.Add(completionTimeout + 2*time.Millisecond)) // 2 and 3 are dropped
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 3})
-	first(0, 3, start.Add(patience+3*time.Millisecond))
+	first(0, 3, start.Add(completionTimeout+3*time.Millisecond))
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 3, DropLate: 1})
-	for _, p := range cut(10, someFrame(3000, 2)) { // 9 has lost packets, since 10 is there
-		a.Push(1, &p, start.Add(patience))
+	for _, p := range cut(10, someFrame(3000, 2)) { // 10 is complete, so packets of 9 are lost
+		a.Push(1, &p, start.Add(completionTimeout))
 	}
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 4, DropLate: 1})
 }
 
-func TestAssemblyFollowsAConnectorThatBeginsAnew(t *testing.T) {
+func TestAssemblyFollowsARestartedConnector(t *testing.T) {
 	tally := &Tally{}
 	a := NewAssembly(1, tally)
 	for _, step := range []struct {
@@ -154,7 +154,7 @@ func TestAssemblyFollowsAConnectorThatBeginsAnew(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropLate: 2})
 }
 
-// TestAssemblyHoldsNoMoreThanItsBudget announces frames as long as may be, one after the other, on many tracks.
+// TestAssemblyHoldsNoMoreThanItsBudget announces frames of the maximum size, one after the other, on many tracks.
 func TestAssemblyHoldsNoMoreThanItsBudget(t *testing.T) {
 	tally := &Tally{}
 	const tracks = 300
@@ -164,20 +164,20 @@ func TestAssemblyHoldsNoMoreThanItsBudget(t *testing.T) {
 			p := vr2gather.Packet{Kind: volumetric.KindVideo, Frame: number, Length: maxFrame, Offset: number * 1144,
 				Data: make([]byte, 1144)}
 			a.Push(track, &p, start)
-			if a.held > maxHeld || len(a.underWay) > maxUnderWay*tracks {
-				t.Fatalf("%d bytes of %d frames are held", a.held, len(a.underWay))
+			if a.memory > maxMemory || len(a.incomplete) > maxIncomplete*tracks {
+				t.Fatalf("%d bytes of %d frames are held", a.memory, len(a.incomplete))
 			}
 		}
 	}
 	held := 0
-	for _, f := range a.underWay {
+	for _, f := range a.incomplete {
 		held += len(f.data)
 	}
-	if held != a.held || tally.Count(DropIncomplete) == 0 {
-		t.Errorf("%d bytes are held, %d in the books; %d frames were given up", held, a.held,
+	if held != a.memory || tally.Count(DropIncomplete) == 0 {
+		t.Errorf("%d bytes are held, %d in the books; %d frames were given up", held, a.memory,
 			tally.Count(DropIncomplete))
 	}
-	// Pieces with a gap after each take no more than their part of the budget.
+	// Pieces with a gap after each one take only their part of the budget.
 	tally = &Tally{}
 	a = NewAssembly(1, tally)
 	for i := range uint32(2 * maxPieces) {

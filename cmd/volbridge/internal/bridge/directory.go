@@ -20,7 +20,7 @@ const (
 )
 
 // Directory maps participants to client numbers: VR2Gather identifies clients by numbers, rooms identify participants
-// by names. It contains the publications that the connector can receive.
+// by names. A Directory contains the publications that the connector can receive.
 type Directory struct {
 	own     uint32
 	foreign bool
@@ -34,8 +34,9 @@ type member struct {
 	number uint32
 	// video and audio are the publications for the connector, nil for none.
 	video, audio *volumetric.Publication
-	// asked has the last requested quality of each tile of video, or vr2gather.QualityKept before the first request.
-	asked []volumetric.Quality
+	// requested has the last requested quality of each tile of video, or vr2gather.QualityKept before the first
+	// request.
+	requested []volumetric.Quality
 }
 
 // NewDirectory returns an empty directory. own is this client's number, which is not assigned to others.
@@ -43,14 +44,14 @@ func NewDirectory(own uint32) *Directory {
 	return &Directory{own: own, members: make(map[string]*member), names: make(map[uint32]string)}
 }
 
-// TakeForeign admits point clouds of all codecs, and audio in Opus, because both are transcoded for the connector.
-func (d *Directory) TakeForeign() { d.foreign = true }
+// AdmitForeign admits point clouds of all codecs, and audio in Opus, because both are transcoded for the connector.
+func (d *Directory) AdmitForeign() { d.foreign = true }
 
 // Admission is the decision about a publication.
 type Admission struct {
 	// Client is the publisher's number, if the publication is for the connector.
-	Client  uint32
-	Carried bool
+	Client   uint32
+	Admitted bool
 	// Reason is the reason for a refusal, in words.
 	Reason string
 }
@@ -83,9 +84,9 @@ func (d *Directory) Published(participant string, p volumetric.Publication) Admi
 	}
 	*place = &p
 	if p.Kind == volumetric.KindVideo {
-		m.asked = slices.Repeat([]volumetric.Quality{vr2gather.QualityKept}, len(p.Tiles))
+		m.requested = slices.Repeat([]volumetric.Quality{vr2gather.QualityKept}, len(p.Tiles))
 	}
-	return Admission{Client: m.number, Carried: true}
+	return Admission{Client: m.number, Admitted: true}
 }
 
 // number returns a number for a participant: the number at the end of its name if that is free, otherwise the first
@@ -131,13 +132,13 @@ func (d *Directory) Left(participant string) {
 	}
 }
 
-// Here reports whether a participant has the number.
-func (d *Directory) Here(client uint32) bool {
+// Present reports whether a participant has the number.
+func (d *Directory) Present(client uint32) bool {
 	_, ok := d.names[client]
 	return ok
 }
 
-// Client returns the number of the publisher of a publication for the connector. It returns false for other
+// Client returns the number of the publisher of a publication for the connector. Client returns false for other
 // publications.
 func (d *Directory) Client(ref volumetric.PublicationRef) (uint32, bool) {
 	m := d.members[ref.Participant]
@@ -158,7 +159,7 @@ func (d *Directory) Client(ref volumetric.PublicationRef) (uint32, bool) {
 func (d *Directory) Choices(text string) (choices []signal.Choice, ignored int) {
 	wanted, ignored := vr2gather.ParseQualityChoices(text)
 	for _, w := range wanted {
-		meant := d.meant(w)
+		meant := d.addressed(w)
 		if len(meant) == 0 {
 			ignored++
 		}
@@ -175,14 +176,14 @@ func (d *Directory) Choices(text string) (choices []signal.Choice, ignored int) 
 // next quality message.
 func (d *Directory) Refused(choices []signal.Choice) {
 	for _, c := range choices {
-		if m := d.members[c.Participant]; m != nil && c.Tile != nil && *c.Tile < len(m.asked) {
-			m.asked[*c.Tile] = vr2gather.QualityKept
+		if m := d.members[c.Participant]; m != nil && c.Tile != nil && *c.Tile < len(m.requested) {
+			m.requested[*c.Tile] = vr2gather.QualityKept
 		}
 	}
 }
 
-// meant returns the participants that a choice addresses.
-func (d *Directory) meant(w vr2gather.QualityChoice) []string {
+// addressed returns the participants that a choice addresses.
+func (d *Directory) addressed(w vr2gather.QualityChoice) []string {
 	if w.Client != 0 {
 		if name, ok := d.names[w.Client]; ok && d.members[name].video != nil {
 			return []string{name}
@@ -207,10 +208,10 @@ func (m *member) choices(participant string, qualities []volumetric.Quality) (ch
 		case tile >= len(m.video.Tiles) || quality > m.video.Highest():
 			ignored++
 			continue
-		case quality == m.asked[tile]:
+		case quality == m.requested[tile]:
 			continue
 		}
-		m.asked[tile] = quality
+		m.requested[tile] = quality
 		ref := volumetric.PublicationRef{Participant: participant, Publication: m.video.Name}
 		choices = append(choices, signal.Choice{PublicationRef: ref, Tile: &tile, Quality: signal.Only(quality)})
 	}

@@ -28,12 +28,12 @@ func TestNumbersComeFromNames(t *testing.T) {
 		want        uint32
 	}{{"3", 3}, {"user-7", 7}, {"other-7", 1000}, {"ada", 1001}, {"4", 1002}, {"0", 1003}, {"99999999999",
 		1004}, {"1005", 1005}, {"grace", 1006}} {
-		if got := d.Published(step.participant, cloud("body", 1, 1)); !got.Carried || got.Client != step.want {
+		if got := d.Published(step.participant, cloud("body", 1, 1)); !got.Admitted || got.Client != step.want {
 			t.Errorf("%s is %+v, expected number %d", step.participant, got, step.want)
 		}
 	}
 	d.Left("user-7")
-	if d.Here(7) || !d.Here(3) {
+	if d.Present(7) || !d.Present(3) {
 		t.Error("expected 3 to be here, and 7 no more")
 	}
 	if got := d.Published("7", cloud("body", 1, 1)); got.Client != 7 {
@@ -41,17 +41,17 @@ func TestNumbersComeFromNames(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatVR2GatherReadsIsCarried(t *testing.T) {
+func TestOnlyVR2GatherFormatsAreAdmitted(t *testing.T) {
 	d := NewDirectory(0)
 	draco, layers := cloud("body", 1, 1), cloud("body", 1, 3)
 	draco.VR2Gather, layers.Mode = false, volumetric.ModeDescriptions
 	for _, p := range []volumetric.Publication{draco, layers} {
-		if got := d.Published("1", p); got.Carried || got.Reason == "" {
+		if got := d.Published("1", p); got.Admitted || got.Reason == "" {
 			t.Errorf("%+v is carried", p)
 		}
 	}
-	if !d.Published("1", cloud("body", 2, 3)).Carried || !d.Published("1", sound("voice")).Carried ||
-		d.Published("1", cloud("desk", 1, 1)).Carried {
+	if !d.Published("1", cloud("body", 2, 3)).Admitted || !d.Published("1", sound("voice")).Admitted ||
+		d.Published("1", cloud("desk", 1, 1)).Admitted {
 		t.Error("expected one cloud and one sound of each publisher")
 	}
 	body, desk := volumetric.PublicationRef{Participant: "1",
@@ -63,7 +63,7 @@ func TestOnlyWhatVR2GatherReadsIsCarried(t *testing.T) {
 		t.Errorf("the publisher of %v is %d", body, n)
 	}
 	d.Unpublished(body)
-	if _, ok := d.Client(body); ok || !d.Published("1", cloud("desk", 1, 1)).Carried {
+	if _, ok := d.Client(body); ok || !d.Published("1", cloud("desk", 1, 1)).Admitted {
 		t.Error("expected another cloud in place of the one that ended")
 	}
 	for i := range 2 * maxClients {
@@ -115,8 +115,7 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestForeignPublications has points of other codecs carried where they are transcoded, and Opus, and nothing else
-// beside.
+// TestForeignPublications checks that with transcoding, points of other codecs and Opus are admitted, and nothing else.
 func TestForeignPublications(t *testing.T) {
 	points := cloud("body", 1, 1)
 	points.VR2Gather, points.Codec.MIMEType = false, volumetric.MIMEVolumetric
@@ -132,12 +131,12 @@ func TestForeignPublications(t *testing.T) {
 		publication volumetric.Publication
 		carried     bool
 	}{{points, true}, {film, false}, {music, true}, {noise, false}, {described, false}} {
-		if NewDirectory(1).Published("ada", test.publication).Carried {
+		if NewDirectory(1).Published("ada", test.publication).Admitted {
 			t.Errorf("%+v is carried though nothing is transcoded", test.publication)
 		}
 		d := NewDirectory(1)
-		d.TakeForeign()
-		if got := d.Published("ada", test.publication); got.Carried != test.carried {
+		d.AdmitForeign()
+		if got := d.Published("ada", test.publication); got.Admitted != test.carried {
 			t.Errorf("%+v is carried: %+v", test.publication, got)
 		}
 	}

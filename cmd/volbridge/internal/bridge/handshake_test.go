@@ -29,7 +29,7 @@ func TestReadyIsRepeatedUntilAnswered(t *testing.T) {
 	if _, ok := h.Peer(); ok {
 		t.Error("the connector is known before it answered")
 	}
-	if !h.Heard(home, start.Add(time.Second)) {
+	if !h.Received(home, start.Add(time.Second)) {
 		t.Error("the answer is not the connector's")
 	}
 	if to := h.Ready(start.Add(2*time.Second), nil); len(to) != 0 {
@@ -37,9 +37,10 @@ func TestReadyIsRepeatedUntilAnswered(t *testing.T) {
 	}
 }
 
-func TestConnectorIsWhereItAnsweredFrom(t *testing.T) {
+func TestConnectorAddressIsThatOfTheAnswer(t *testing.T) {
 	h := NewHandshake(home)
-	if !h.Heard(other, start) || h.Heard(another, start.Add(time.Second)) || !h.Heard(other, start.Add(2*time.Second)) {
+	if !h.Received(other, start) || h.Received(another, start.Add(time.Second)) ||
+		!h.Received(other, start.Add(2*time.Second)) {
 		t.Error("expected the first to answer to be the connector, and nobody else")
 	}
 	if peer, ok := h.Peer(); !ok || peer != other {
@@ -47,31 +48,31 @@ func TestConnectorIsWhereItAnsweredFrom(t *testing.T) {
 	}
 }
 
-func TestSilentConnectorIsToldAgain(t *testing.T) {
+func TestSilentConnectorIsProbed(t *testing.T) {
 	h := NewHandshake(home)
-	h.Heard(other, start)
-	now := start.Add(silence)
+	h.Received(other, start)
+	now := start.Add(silenceTimeout)
 	if to := h.Ready(now, nil); !slices.Equal(to, []netip.AddrPort{other, home}) {
 		t.Errorf("%v are told, expected the connector where it was and where it is expected", to)
 	}
-	if to := h.Ready(now.Add(askInterval/2), nil); len(to) != 0 {
+	if to := h.Ready(now.Add(probeInterval/2), nil); len(to) != 0 {
 		t.Errorf("%v are told too soon", to)
 	}
-	if !h.Heard(another, now.Add(askInterval)) {
+	if !h.Received(another, now.Add(probeInterval)) {
 		t.Error("a connector that took the place of a silent one is not taken")
 	}
 	if peer, _ := h.Peer(); peer != another {
 		t.Errorf("the connector is at %v, expected %v", peer, another)
 	}
-	if to := h.Ready(now.Add(2*askInterval), nil); len(to) != 0 {
+	if to := h.Ready(now.Add(2*probeInterval), nil); len(to) != 0 {
 		t.Errorf("%v are told after an answer", to)
 	}
 }
 
-// TestConnectorIsAskedBeforeItIsSilent has a connector that sends nothing of its own and answers what it is asked.
-func TestConnectorIsAskedBeforeItIsSilent(t *testing.T) {
+// TestConnectorIsProbedBeforeItIsSilent uses a connector that only answers ready datagrams.
+func TestConnectorIsProbedBeforeItIsSilent(t *testing.T) {
 	h := NewHandshake(home)
-	h.Heard(other, start)
+	h.Received(other, start)
 	asked := 0
 	for now := start; now.Before(start.Add(time.Minute)); now = now.Add(20 * time.Millisecond) {
 		if _, ok := h.Receiver(now); !ok {
@@ -81,9 +82,9 @@ func TestConnectorIsAskedBeforeItIsSilent(t *testing.T) {
 			if to != other {
 				t.Fatalf("%v is asked, expected %v", to, other)
 			}
-			// Two of three questions are lost.
+			// Two of three ready datagrams are lost.
 			if asked++; asked%3 == 0 {
-				h.Heard(other, now)
+				h.Received(other, now)
 			}
 		}
 	}
@@ -97,14 +98,14 @@ func TestNothingIsSentToASilentConnector(t *testing.T) {
 	if _, ok := h.Receiver(start); ok {
 		t.Error("media is sent before there is a connector")
 	}
-	h.Heard(other, start)
-	if to, ok := h.Receiver(start.Add(silence - 1)); !ok || to != other {
+	h.Received(other, start)
+	if to, ok := h.Receiver(start.Add(silenceTimeout - 1)); !ok || to != other {
 		t.Errorf("media is sent to %v, %v, expected %v", to, ok, other)
 	}
-	if _, ok := h.Receiver(start.Add(silence)); ok {
+	if _, ok := h.Receiver(start.Add(silenceTimeout)); ok {
 		t.Error("media is sent to a silent connector")
 	}
-	h.Heard(other, start.Add(time.Hour))
+	h.Received(other, start.Add(time.Hour))
 	if to, ok := h.Receiver(start.Add(time.Hour)); !ok || to != other {
 		t.Errorf("after a silence media is sent to %v, %v, expected %v", to, ok, other)
 	}

@@ -40,7 +40,7 @@ type Frame struct {
 }
 
 // Captured returns the time in the frame's header, or the arrival time if the header's time is implausible.
-func (f *Frame) Captured() time.Time { return believed(f.Header.TimestampMS, f.Arrival) }
+func (f *Frame) Captured() time.Time { return plausible(f.Header.TimestampMS, f.Arrival) }
 
 // Arrival is the content of a datagram from the connector: a frame, a quality message, a viewpoint, a pose, or nothing.
 type Arrival struct {
@@ -56,7 +56,7 @@ type Arrival struct {
 type Inlet struct {
 	Handshake *Handshake
 	layout    Layout
-	takes     bool
+	wanted    bool
 	tally     *Tally
 	video     *Assembly
 	audio     *Assembly
@@ -72,12 +72,13 @@ type InletCounts struct {
 	AudioFrames int64 `json:"audio_frames"`
 }
 
-// NewInlet returns an inlet for a connector that is expected at home. takes is set if its media is wanted.
-func NewInlet(home netip.AddrPort, layout Layout, takes bool, tally *Tally) *Inlet {
+// NewInlet returns an inlet for a connector that is expected at the given address. wanted is set if the connector's
+// media is wanted.
+func NewInlet(expected netip.AddrPort, layout Layout, wanted bool, tally *Tally) *Inlet {
 	return &Inlet{
-		Handshake: NewHandshake(home),
+		Handshake: NewHandshake(expected),
 		layout:    layout,
-		takes:     takes,
+		wanted:    wanted,
 		tally:     tally,
 		video:     NewAssembly(layout.Tracks(), tally),
 		audio:     NewAssembly(1, tally),
@@ -89,11 +90,11 @@ func NewInlet(home netip.AddrPort, layout Layout, takes bool, tally *Tally) *Inl
 func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
 	i.counts.Datagrams++
 	if presentsSecret(datagram) {
-		i.presented(from, datagram, now)
+		i.handleSecret(from, datagram, now)
 		return Arrival{}
 	}
-	if i.scene.about(datagram) {
-		return i.seen(from, datagram, now)
+	if i.scene.isScene(datagram) {
+		return i.handleScene(from, datagram, now)
 	}
 	d, err := vr2gather.ParseDatagram(datagram)
 	if err != nil {
@@ -109,7 +110,7 @@ func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arr
 		}
 	}
 	// Malformed datagrams must not set the address of the connector.
-	if !i.Handshake.Heard(from, now) {
+	if !i.Handshake.Received(from, now) {
 		i.tally.Add(DropSource)
 		return Arrival{}
 	}
@@ -118,15 +119,15 @@ func (i *Inlet) Receive(from netip.AddrPort, datagram []byte, now time.Time) Arr
 		return Arrival{Choices: d.Text(), Chosen: true}
 	case !media:
 		return Arrival{}
-	case !i.takes:
-		i.tally.Add(DropNotTaken)
+	case !i.wanted:
+		i.tally.Add(DropUnwanted)
 		return Arrival{}
 	}
-	return Arrival{Frame: i.media(&p, now)}
+	return Arrival{Frame: i.handleMedia(&p, now)}
 }
 
-// presented handles a datagram that presents a secret.
-func (i *Inlet) presented(from netip.AddrPort, datagram []byte, now time.Time) {
+// handleSecret handles a datagram that presents a secret.
+func (i *Inlet) handleSecret(from netip.AddrPort, datagram []byte, now time.Time) {
 	secret, ok := readSecret(datagram)
 	if !ok {
 		i.tally.Add(DropPacket)
@@ -137,13 +138,13 @@ func (i *Inlet) presented(from netip.AddrPort, datagram []byte, now time.Time) {
 	}
 }
 
-// seen handles a datagram about the scene.
-func (i *Inlet) seen(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
+// handleScene handles a datagram about the scene.
+func (i *Inlet) handleScene(from netip.AddrPort, datagram []byte, now time.Time) Arrival {
 	view, placed, err := i.scene.read(datagram)
 	switch {
 	case err != nil:
 		i.tally.Add(DropPacket)
-	case !i.Handshake.Heard(from, now):
+	case !i.Handshake.Received(from, now):
 		i.tally.Add(DropSource)
 	case placed != nil:
 		return Arrival{Pose: i.scene.place(placed)}
@@ -153,8 +154,8 @@ func (i *Inlet) seen(from netip.AddrPort, datagram []byte, now time.Time) Arriva
 	return Arrival{}
 }
 
-// media handles a media packet and returns the frame that the packet completes.
-func (i *Inlet) media(p *vr2gather.Packet, now time.Time) *Frame {
+// handleMedia handles a media packet and returns the frame that the packet completes.
+func (i *Inlet) handleMedia(p *vr2gather.Packet, now time.Time) *Frame {
 	f := &Frame{Kind: p.Kind, Tile: int(p.Tile), Quality: volumetric.Quality(p.Quality), Number: p.Frame, Arrival: now}
 	if p.Kind == volumetric.KindAudio {
 		f.Data = i.audio.Push(0, p, now)

@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// datagrams are those of a frame as a connector sends it.
+// datagrams returns the datagrams of a frame as a connector sends them.
 func datagrams(t testing.TB, frame vr2gather.Packet, data []byte) [][]byte {
 	t.Helper()
 	var list [][]byte
@@ -34,7 +34,7 @@ func TestInletReadsFramesAndChoices(t *testing.T) {
 		if a := i.Receive(home, datagram, start); a.Frame != nil {
 			frames = append(frames, a.Frame)
 		}
-		clear(datagram) // it is used for the next one
+		clear(datagram) // the memory is reused for the next datagram
 	}
 	if len(frames) != 2 || !bytes.Equal(frames[0].Data, tile) || !bytes.Equal(frames[1].Data, voice) {
 		t.Fatalf("%d frames, expected a tile and sound as they were sent", len(frames))
@@ -57,7 +57,7 @@ func TestInletReadsFramesAndChoices(t *testing.T) {
 	expectDropped(t, tally, nil)
 }
 
-func TestInletDropsWhatIsNotTheConnectors(t *testing.T) {
+func TestInletDropsForeignDatagrams(t *testing.T) {
 	good := datagrams(t, vr2gather.Packet{Kind: volumetric.KindVideo, Tile: 1}, someFrame(500, 1))[0]
 	changed := func(at int, v byte) []byte {
 		d := bytes.Clone(good)
@@ -98,10 +98,10 @@ func TestInletDropsWhatIsNotTheConnectors(t *testing.T) {
 	i := NewInlet(home, Layout{Tiles: 2, Qualities: 1}, false, tally)
 	i.Receive(home, good, start)
 	i.Receive(other, good, start)
-	expectDropped(t, tally, map[Drop]int64{DropNotTaken: 1, DropSource: 1})
+	expectDropped(t, tally, map[Drop]int64{DropUnwanted: 1, DropSource: 1})
 }
 
-// FuzzInlet sends whatever there is, in two datagrams, to an inlet that is in the middle of a frame.
+// FuzzInlet sends arbitrary data, in two datagrams, to an inlet with an incomplete frame.
 func FuzzInlet(f *testing.F) {
 	frame := vr2gather.Packet{Kind: volumetric.KindVideo, Frame: 1, Tile: 1, Quality: 1}
 	list := datagrams(f, frame, someFrame(3000, 1))
@@ -122,12 +122,12 @@ func FuzzInlet(f *testing.F) {
 				t.Errorf("frame %+v", a.Frame)
 			}
 		}
-		if i.video.held > maxHeld || i.audio.held > maxHeld {
-			t.Errorf("%d and %d bytes are held", i.video.held, i.audio.held)
+		if i.video.memory > maxMemory || i.audio.memory > maxMemory {
+			t.Errorf("%d and %d bytes are held", i.video.memory, i.audio.memory)
 		}
 		i.Expire(start.Add(time.Minute))
-		if i.video.held+i.audio.held != 0 {
-			t.Errorf("%d bytes are held for ever", i.video.held+i.audio.held)
+		if i.video.memory+i.audio.memory != 0 {
+			t.Errorf("%d bytes are held for ever", i.video.memory+i.audio.memory)
 		}
 	})
 }

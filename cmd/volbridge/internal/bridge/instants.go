@@ -23,7 +23,7 @@ type Instants struct {
 	tracks []uint32
 }
 
-// instant is one capture. after is the number plus one; it is 0 in an unused entry.
+// instant is one capture. after is the number plus one; after is 0 in an unused entry.
 type instant struct {
 	stamp   uint64
 	after   uint32
@@ -41,10 +41,10 @@ func NewInstantsSince(now time.Time, tracks int) *Instants {
 	return n
 }
 
-// Of returns the number and the capture time of a track's next frame. stamp is the time in the frame's header in
+// Next returns the number and the capture time of a track's next frame. stamp is the time in the frame's header in
 // milliseconds. The numbers of one track increase even if stamps repeat or decrease. An implausible stamp is replaced
 // by the arrival time now.
-func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, capture time.Time) {
+func (n *Instants) Next(track int, stamp uint64, now time.Time) (number uint32, capture time.Time) {
 	at := instant{stamp: stamp}
 	for _, kept := range n.kept {
 		if kept.after > n.tracks[track] && kept.stamp == stamp {
@@ -52,7 +52,7 @@ func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, ca
 		}
 	}
 	if at.after == 0 {
-		at.after, at.capture = n.next+1, believed(stamp, now)
+		at.after, at.capture = n.next+1, plausible(stamp, now)
 		if !n.latest.IsZero() && at.capture.Sub(n.latest) < minStep {
 			at.capture = n.latest.Add(minStep)
 		}
@@ -64,8 +64,8 @@ func (n *Instants) Of(track int, stamp uint64, now time.Time) (number uint32, ca
 	return at.after - 1, at.capture
 }
 
-// believed returns the time of a stamp in milliseconds, or now if the stamp is implausible.
-func believed(stamp uint64, now time.Time) time.Time {
+// plausible returns the time of a stamp in milliseconds, or now if the stamp is implausible.
+func plausible(stamp uint64, now time.Time) time.Time {
 	if claimed := time.UnixMilli(int64(stamp)); claimed.Sub(now).Abs() <= maxSkew {
 		return claimed
 	}

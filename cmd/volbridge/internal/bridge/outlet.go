@@ -65,8 +65,8 @@ func NewOutlet(tally *Tally) *Outlet {
 	return &Outlet{tally: tally, streams: make(map[outletStream]*outletState)}
 }
 
-// Cut appends the datagrams of a frame to dst, each of vr2gather.DatagramSize bytes.
-func (o *Outlet) Cut(dst []byte, f *Received, now time.Time) []byte {
+// AppendDatagrams appends the datagrams of a frame to dst, each of vr2gather.DatagramSize bytes.
+func (o *Outlet) AppendDatagrams(dst []byte, f *Received, now time.Time) []byte {
 	s := o.stream(outletStream{f.Kind, f.Client, f.Tile}, now)
 	if s.order.late(f.Number) {
 		o.tally.Add(DropOrder)
@@ -96,8 +96,8 @@ func (o *Outlet) Cut(dst []byte, f *Received, now time.Time) []byte {
 	return dst
 }
 
-// Anew records that a client's publications are restarted: the next frame is not late.
-func (o *Outlet) Anew(client uint32) {
+// RestartClient records that a client's publications are restarted: the next frame is not late.
+func (o *Outlet) RestartClient(client uint32) {
 	for key, s := range o.streams {
 		if key.client == client {
 			s.order = order{}
@@ -112,9 +112,9 @@ func (o *Outlet) Restart() {
 	}
 }
 
-// Keep removes all clients for which here returns false.
-func (o *Outlet) Keep(here func(client uint32) bool) {
-	maps.DeleteFunc(o.streams, func(key outletStream, _ *outletState) bool { return !here(key.client) })
+// Retain removes all clients for which present returns false.
+func (o *Outlet) Retain(present func(client uint32) bool) {
+	maps.DeleteFunc(o.streams, func(key outletStream, _ *outletState) bool { return !present(key.client) })
 }
 
 // Counts returns the counters.

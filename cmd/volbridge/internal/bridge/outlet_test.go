@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// read puts together the frame that datagrams carry, as strictly as a connector.
+// read reassembles the frame in datagrams, as strictly as a connector.
 func read(t *testing.T, list []byte) (first vr2gather.Packet, frame []byte) {
 	t.Helper()
 	for ; len(list) > 0; list = list[vr2gather.DatagramSize:] {
@@ -43,8 +43,9 @@ func TestOutletNumbersForTheConnector(t *testing.T) {
 		sent   bool
 	}{{100, true}, {101, true}, {105, true}, {103, false}, {105, false}, {106, true}, {0, true}, {1, true}} {
 		data := someFrame(5000, uint64(step.number))
-		list := o.Cut(nil, &Received{Kind: volumetric.KindVideo, Client: 3, Tile: 2, Quality: 1, Number: step.number,
-			Data: data}, start)
+		list := o.AppendDatagrams(nil, &Received{Kind: volumetric.KindVideo, Client: 3, Tile: 2, Quality: 1,
+			Number: step.number,
+			Data:   data}, start)
 		if !step.sent {
 			if len(list) != 0 {
 				t.Errorf("frame %d is sent", step.number)
@@ -59,21 +60,21 @@ func TestOutletNumbersForTheConnector(t *testing.T) {
 		want++
 	}
 	expectDropped(t, tally, map[Drop]int64{DropOrder: 2})
-	// A publication that begins anew may have a number that is late by the old count.
-	o.Anew(3)
+	// A restarted publication may have a number that would be late for the earlier one.
+	o.RestartClient(3)
 	again := &Received{Kind: volumetric.KindVideo, Client: 3, Tile: 2, Data: someFrame(100, 1)}
-	if p, frame := read(t, o.Cut(nil, again, start)); p.Frame != want || len(frame) != 100 {
+	if p, frame := read(t, o.AppendDatagrams(nil, again, start)); p.Frame != want || len(frame) != 100 {
 		t.Errorf("the first frame of a new publication has number %d, expected %d", p.Frame, want)
 	}
-	// One who left and comes back is ahead of what the connector has, and so is whoever comes through another outlet.
-	o.Keep(func(client uint32) bool { return client == 3 })
+	// A client that left and returns is ahead of the connector's last frame, and so is a client of another outlet.
+	o.Retain(func(client uint32) bool { return client == 3 })
 	kept := len(o.streams)
-	o.Keep(NewDirectory(0).Here)
+	o.Retain(NewDirectory(0).Present)
 	if kept != 1 || len(o.streams) != 0 {
 		t.Errorf("%d tiles of one who is here are kept, and %d of one who left", kept, len(o.streams))
 	}
 	for _, next := range []*Outlet{o, NewOutlet(tally)} {
-		if p, _ := read(t, next.Cut(nil, again, start.Add(time.Second))); p.Frame != first+1000 {
+		if p, _ := read(t, next.AppendDatagrams(nil, again, start.Add(time.Second))); p.Frame != first+1000 {
 			t.Errorf("a second later numbers begin at %d, expected %d", p.Frame, first+1000)
 		}
 	}
@@ -100,7 +101,7 @@ func TestVoices(t *testing.T) {
 			if received == nil {
 				continue
 			}
-			first, frame := read(t, o.Cut(nil, received, start))
+			first, frame := read(t, o.AppendDatagrams(nil, received, start))
 			if first.Client != 4 || first.Kind != volumetric.KindAudio ||
 				int(first.Frame) != int(start.UnixMilli()%firstNumbers)+sent || !bytes.Equal(frame, data) {
 				t.Errorf("frame %d is sent as %d of client %d", number, first.Frame, first.Client)
@@ -112,8 +113,8 @@ func TestVoices(t *testing.T) {
 		t.Errorf("%d of 5 frames, one of which lost a packet", sent)
 	}
 	expectDropped(t, tally, map[Drop]int64{DropIncomplete: 1, DropAudio: 1})
-	v.Keep(NewDirectory(0).Here)
-	if len(v.of) != 0 {
+	v.Retain(NewDirectory(0).Present)
+	if len(v.streams) != 0 {
 		t.Error("who left is not forgotten")
 	}
 }
@@ -130,7 +131,7 @@ func TestPace(t *testing.T) {
 	if n, _ = p.Take(start.Add(wait), 1000); n != leastBurst {
 		t.Errorf("%d after the wait, expected %d", n, leastBurst)
 	}
-	// In the long run there is a datagram per datagramTime, whatever is waited for.
+	// In the long run one datagram is sent per datagramTime, for any number of requested datagrams.
 	now, sent := start, 0
 	p = Pace{}
 	for now.Before(start.Add(time.Second)) {

@@ -20,7 +20,7 @@ type Reception struct {
 	streams map[outletStream]*receivedStream
 }
 
-// receivedStream is one tile or audio stream. Its frames are numbered here in the order of their completion.
+// receivedStream is one tile or audio stream. The frames are numbered here in the order of their completion.
 type receivedStream struct {
 	index   int
 	quality uint32
@@ -33,7 +33,7 @@ func NewReception(tally *Tally) *Reception {
 		streams: make(map[outletStream]*receivedStream)}
 }
 
-// Push adds the payload of a packet. It returns the frame that the packet completes, or nil. Publishers number the
+// Push adds the payload of a packet. Push returns the frame that the packet completes, or nil. Publishers number the
 // frames of each quality separately, and not every server renumbers them. Therefore the numbers of a stream may restart
 // when its quality changes.
 func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *Received {
@@ -49,7 +49,7 @@ func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *R
 	}
 	if p.Quality != s.quality && p.First() {
 		if r.frames.Late(s.index, p.Frame) {
-			r.frames.Anew(s.index)
+			r.frames.Restart(s.index)
 		}
 		s.quality = p.Quality
 	}
@@ -64,8 +64,8 @@ func (r *Reception) Push(kind volumetric.Kind, payload []byte, now time.Time) *R
 		Number: number, Data: data, Arrival: now}
 }
 
-// stream returns the stream of a packet. It returns nil if the tile or quality is out of range or there are too many
-// streams.
+// stream returns the stream of a packet. stream returns nil if the tile or quality is out of range or there are too
+// many streams.
 func (r *Reception) stream(p *vr2gather.Packet) *receivedStream {
 	if p.Tile >= volumetric.MaxTiles || p.Quality >= volumetric.MaxQualities {
 		return nil

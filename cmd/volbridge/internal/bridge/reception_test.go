@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// payloads are the RTP payloads of a frame.
+// payloads returns the RTP payloads of a frame.
 func payloads(t *testing.T, frame vr2gather.Packet, data []byte) [][]byte {
 	t.Helper()
 	var list [][]byte
@@ -24,9 +24,9 @@ func payloads(t *testing.T, frame vr2gather.Packet, data []byte) [][]byte {
 	return list
 }
 
-// TestReceptionNumbersForItself has a stream go on in qualities that count for themselves, as servers pass them on that
-// count nothing.
-func TestReceptionNumbersForItself(t *testing.T) {
+// TestReceptionRenumbers continues a stream in qualities that are numbered separately, as forwarded by servers
+// that do not renumber.
+func TestReceptionRenumbers(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
 	for i, step := range []struct {
@@ -59,9 +59,9 @@ func TestReceptionNumbersForItself(t *testing.T) {
 	expectDropped(t, tally, map[Drop]int64{DropLate: 6})
 }
 
-// TestReceptionGivesUpAtASwitch has a server switch in the midst of a frame, and to numbers that are late by the old
-// count.
-func TestReceptionGivesUpAtASwitch(t *testing.T) {
+// TestReceptionDropsIncompleteFrameAtASwitch switches the quality in the middle of a frame, to numbers that are late in
+// the old numbering.
+func TestReceptionDropsIncompleteFrameAtASwitch(t *testing.T) {
 	tally := &Tally{}
 	r := NewReception(tally)
 	of := func(number, quality uint32) [][]byte {
@@ -138,7 +138,7 @@ func TestAddress(t *testing.T) {
 		{"3,1;0,-1", "3,1;0,-1;", 0},
 		{"ada,1;2,x,1", "2,,1;", 2},
 	} {
-		if got, ignored := Address(test.text, tiles); got != test.want || ignored != test.ignored {
+		if got, ignored := ExpandChoices(test.text, tiles); got != test.want || ignored != test.ignored {
 			t.Errorf("%q becomes %q with %d ignored, expected %q with %d", test.text, got, ignored, test.want,
 				test.ignored)
 		}
@@ -146,28 +146,28 @@ func TestAddress(t *testing.T) {
 }
 
 func TestDecline(t *testing.T) {
-	if got := Decline(map[uint32]int{7: 1, 3: 2}); got != "3,-1,-1;7,-1;" {
+	if got := ChoicesOff(map[uint32]int{7: 1, 3: 2}); got != "3,-1,-1;7,-1;" {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestInstantsSince has a bridge that was started again number ahead of the one before.
+// TestInstantsSince checks that a restarted bridge continues above the numbers of the previous bridge.
 func TestInstantsSince(t *testing.T) {
 	first := NewInstantsSince(start, 1)
 	var before []uint32
 	for i := range 60 {
 		now := start.Add(time.Duration(i) * time.Second / 60)
-		number, _ := first.Of(0, uint64(now.UnixMilli()), now)
+		number, _ := first.Next(0, uint64(now.UnixMilli()), now)
 		before = append(before, number)
 	}
 	later := start.Add(time.Second)
-	if number, _ := NewInstantsSince(later, 1).Of(0, uint64(later.UnixMilli()), later); !slices.IsSorted(before) ||
+	if number, _ := NewInstantsSince(later, 1).Next(0, uint64(later.UnixMilli()), later); !slices.IsSorted(before) ||
 		number <= before[59] {
 		t.Errorf("numbers %d to %d are followed by %d", before[0], before[59], number)
 	}
 }
 
-// TestPaceOfALink holds what a pace lets through against the rate that it was made for.
+// TestPaceOfALink compares the rate that a pace admits with the requested rate.
 func TestPaceOfALink(t *testing.T) {
 	const rate = 20_000_000
 	p := NewPace(rate)

@@ -44,8 +44,8 @@ func NewScene(tiles int) *Scene {
 	return &Scene{boxes: make([]volumetric.BoundingBox, tiles), known: make([]bool, tiles)}
 }
 
-// about reports whether a datagram is about the scene.
-func (s *Scene) about(datagram []byte) bool {
+// isScene reports whether a datagram is about the scene.
+func (s *Scene) isScene(datagram []byte) bool {
 	if len(datagram) < typeBytes {
 		return false
 	}
@@ -91,7 +91,7 @@ func (s *Scene) read(datagram []byte) (*signal.Viewpoint, *placed, error) {
 	return nil, &placed{p, int(first)}, p.Validate()
 }
 
-// place stores the boxes of a pose. It returns the pose with the boxes of all tiles, or without boxes until all are
+// place stores the boxes of a pose. place returns the pose with the boxes of all tiles, or without boxes until all are
 // known.
 func (s *Scene) place(p *placed) *signal.Pose {
 	copy(s.boxes[p.first:], p.pose.Boxes)

@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// sceneDatagram is a type, numbers, and behind them what else there is, padded as connectors pad.
+// sceneDatagram returns a datagram of a type, numbers and optional further values, padded as connectors pad.
 func sceneDatagram(kind uint32, numbers []float32, more ...any) []byte {
 	datagram := binary.LittleEndian.AppendUint32(nil, kind)
 	for _, n := range numbers {
@@ -61,7 +61,7 @@ func TestInletReadsTheScene(t *testing.T) {
 	expectDropped(t, tally, nil)
 }
 
-func TestInletDropsWhatIsNoScene(t *testing.T) {
+func TestInletDropsMalformedScenes(t *testing.T) {
 	tally := &Tally{}
 	i := NewInlet(home, Layout{Tiles: 2, Qualities: 1}, false, tally)
 	changed := func(numbers []float32, at int, to float32) []float32 {

@@ -20,16 +20,16 @@ const (
 )
 
 // ErrSecret is returned for a secret of invalid length.
-var ErrSecret = errors.New("bad bridge secret")
+var ErrSecret = errors.New("invalid bridge secret")
 
-// Secret is the secret that a connector must present. It stores a hash, so that the length of the comparison does not
-// depend on the secret.
+// Secret is the secret that a connector must present. A Secret stores a hash, so that the length of the comparison does
+// not depend on the secret.
 type Secret struct{ sum [sha256.Size]byte }
 
 // NewSecret returns a secret of MinSecret to MaxSecret bytes. For other lengths the error wraps ErrSecret.
 func NewSecret(text string) (*Secret, error) {
 	if len(text) < MinSecret || len(text) > MaxSecret {
-		return nil, fmt.Errorf("%w: it has %d bytes, expected %d to %d", ErrSecret, len(text), MinSecret, MaxSecret)
+		return nil, fmt.Errorf("%w: %d bytes, expected %d to %d", ErrSecret, len(text), MinSecret, MaxSecret)
 	}
 	return &Secret{sum: sha256.Sum256([]byte(text))}, nil
 }
@@ -45,8 +45,8 @@ func presentsSecret(datagram []byte) bool {
 	return len(datagram) >= typeBytes && binary.LittleEndian.Uint32(datagram) == datagramSecret
 }
 
-// readSecret returns the secret in a datagram that presents one. It returns false if the length does not fit the
-// datagram or exceeds MaxSecret.
+// readSecret returns the secret in a datagram that presents one. readSecret returns false if the length does not fit
+// the datagram or exceeds MaxSecret.
 func readSecret(datagram []byte) (secret []byte, ok bool) {
 	body := datagram[typeBytes:]
 	if len(body) < 4 {

@@ -13,7 +13,7 @@ import (
 
 const password = "0123456789abcdef"
 
-// presentation is the datagram that presents a secret, padded.
+// presentation returns the datagram that presents a secret, padded.
 func presentation(secret string) []byte {
 	datagram := make([]byte, vr2gather.DatagramSize)
 	binary.LittleEndian.PutUint32(datagram, datagramSecret)
@@ -63,7 +63,7 @@ func TestConnectorPresentsTheSecret(t *testing.T) {
 	if a := i.Receive(other, frame, start); a.Frame == nil {
 		t.Error("a frame of the connector is not taken")
 	}
-	// Another one who has the secret does not take the place of one that is there.
+	// A second sender with the secret does not replace a connector that is not silent.
 	i.Receive(another, presentation(password), start.Add(time.Second))
 	if peer, _ := i.Handshake.Peer(); peer != other {
 		t.Errorf("the connector is at %v, expected %v", peer, other)
@@ -73,7 +73,7 @@ func TestConnectorPresentsTheSecret(t *testing.T) {
 func TestSecretIsPresentedAgainAfterASilence(t *testing.T) {
 	i, _ := requiring(t)
 	i.Receive(other, presentation(password), start)
-	later := start.Add(silence)
+	later := start.Add(silenceTimeout)
 	i.Receive(other, make([]byte, vr2gather.DatagramSize), later)
 	if _, ok := i.Handshake.Receiver(later); ok {
 		t.Error("a silent connector is sent media again without the secret")
@@ -94,7 +94,7 @@ func TestSecretIsTakenByABridgeWithoutOne(t *testing.T) {
 	expectDropped(t, tally, nil)
 }
 
-// FuzzSecret presents whatever there is: only the secret itself makes its sender the connector.
+// FuzzSecret presents arbitrary data: only the secret makes its sender the connector.
 func FuzzSecret(f *testing.F) {
 	f.Add(presentation(password))
 	f.Add(presentation(password)[:8+len(password)])

@@ -17,8 +17,8 @@ const (
 	DropPacket
 	// DropTrack counts datagrams of a tile or quality that was not announced.
 	DropTrack
-	// DropNotTaken counts media datagrams if the connector's media is not wanted.
-	DropNotTaken
+	// DropUnwanted counts media datagrams if the connector's media is not wanted.
+	DropUnwanted
 	// DropContradiction counts datagrams that contradict the length of their frame, overlap a received piece partially,
 	// or have too many gaps between the pieces.
 	DropContradiction
@@ -76,7 +76,7 @@ var reasonNames = [Reasons]string{
 	DropSecret:             "wrong_secrets",
 	DropPacket:             "malformed_packets",
 	DropTrack:              "packets_of_unknown_tracks",
-	DropNotTaken:           "packets_not_taken",
+	DropUnwanted:           "packets_not_taken",
 	DropContradiction:      "contradictory_packets",
 	DropDuplicate:          "duplicate_packets",
 	DropLate:               "late_packets",
@@ -102,7 +102,7 @@ var reasonNames = [Reasons]string{
 // String returns the name of the reason in summaries.
 func (d Drop) String() string { return reasonNames[d] }
 
-// Tally counts drops by reason. Its methods are safe for concurrent use.
+// Tally counts drops by reason. The methods are safe for concurrent use.
 type Tally struct{ counts [Reasons]atomic.Int64 }
 
 // Add counts one drop.

@@ -10,30 +10,30 @@ import (
 
 // Voices reassembles the audio of other clients. Each audio packet is one of VR2Gather's, over either protocol.
 type Voices struct {
-	tally *Tally
-	of    map[uint32]*voice
+	tally   *Tally
+	streams map[uint32]*voice
 }
 
-// voice is one publisher's audio. Its frames are numbered here in the order of their completion.
+// voice is one publisher's audio. The frames are numbered here in the order of their completion.
 type voice struct {
 	frames *Assembly
 	next   uint32
 }
 
 // NewVoices returns an empty Voices.
-func NewVoices(tally *Tally) *Voices { return &Voices{tally: tally, of: make(map[uint32]*voice)} }
+func NewVoices(tally *Tally) *Voices { return &Voices{tally: tally, streams: make(map[uint32]*voice)} }
 
-// Push adds the payload of a client's audio packet. It returns the frame that the packet completes, or nil.
+// Push adds the payload of a client's audio packet. Push returns the frame that the packet completes, or nil.
 func (v *Voices) Push(client uint32, payload []byte, now time.Time) *Received {
 	p, err := vr2gather.ParsePacket(volumetric.KindAudio, payload)
 	if err != nil {
 		v.tally.Add(DropAudio)
 		return nil
 	}
-	s := v.of[client]
+	s := v.streams[client]
 	if s == nil {
 		s = &voice{frames: NewAssembly(1, v.tally)}
-		v.of[client] = s
+		v.streams[client] = s
 	}
 	s.frames.Expire(now)
 	data := s.frames.Push(0, &p, now)
@@ -45,7 +45,7 @@ func (v *Voices) Push(client uint32, payload []byte, now time.Time) *Received {
 	return &Received{Kind: volumetric.KindAudio, Client: client, Number: number, Data: data}
 }
 
-// Keep removes all clients for which here returns false.
-func (v *Voices) Keep(here func(client uint32) bool) {
-	maps.DeleteFunc(v.of, func(client uint32, _ *voice) bool { return !here(client) })
+// Retain removes all clients for which present returns false.
+func (v *Voices) Retain(present func(client uint32) bool) {
+	maps.DeleteFunc(v.streams, func(client uint32, _ *voice) bool { return !present(client) })
 }

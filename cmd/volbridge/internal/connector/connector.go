@@ -66,14 +66,14 @@ func Open(c Config) (*Connector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the connector: %w", err)
 	}
-	home := c.Address.Addr()
-	if home.IsUnspecified() {
-		home = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	expected := c.Address.Addr()
+	if expected.IsUnspecified() {
+		expected = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	connector := &Connector{
 		port: port, tally: c.Tally, log: c.Log, frames: c.Frames, answered: make(chan struct{}),
 		choices: make(chan string, 1), views: make(chan *signal.Viewpoint, 1), poses: make(chan *signal.Pose, 1),
-		inlet: bridge.NewInlet(netip.AddrPortFrom(home, c.Address.Port()+1), c.Layout, c.Input, c.Tally),
+		inlet: bridge.NewInlet(netip.AddrPortFrom(expected, c.Address.Port()+1), c.Layout, c.Input, c.Tally),
 	}
 	if c.Secret != nil {
 		connector.inlet.Handshake.Require(c.Secret)
@@ -117,20 +117,20 @@ func (c *Connector) Read() {
 		now := time.Now()
 		for _, m := range inbox.Messages() {
 			for datagram := range m.Datagrams() {
-				c.take(m.Peer, datagram, now)
+				c.handle(m.Peer, datagram, now)
 			}
 		}
 	}
 }
 
-// take handles one datagram.
-func (c *Connector) take(from netip.AddrPort, datagram []byte, now time.Time) {
+// handle handles one datagram.
+func (c *Connector) handle(from netip.AddrPort, datagram []byte, now time.Time) {
 	c.mu.Lock()
 	arrival := c.inlet.Receive(from, datagram, now)
 	_, known := c.inlet.Handshake.Peer()
 	c.mu.Unlock()
 	if known {
-		c.found()
+		c.markAnswered()
 	}
 	if arrival.Frame != nil {
 		select {
@@ -160,8 +160,8 @@ func replace[T any](channel chan T, newest T) {
 	channel <- newest
 }
 
-// found closes answered, once. It is called by the reading goroutine.
-func (c *Connector) found() {
+// markAnswered closes answered, once. Only the reading goroutine calls markAnswered.
+func (c *Connector) markAnswered() {
 	select {
 	case <-c.answered:
 	default:
@@ -179,7 +179,7 @@ func (c *Connector) Step(ctx context.Context) {
 	ticker := time.NewTicker(stepInterval)
 	defer ticker.Stop()
 	var to []netip.AddrPort
-	var told told
+	var last logged
 	for now := time.Now(); ; {
 		c.mu.Lock()
 		to = c.inlet.Handshake.Ready(now, to[:0])
@@ -188,7 +188,7 @@ func (c *Connector) Step(ctx context.Context) {
 		for _, address := range to {
 			c.Send(ready, address)
 		}
-		c.tell(&told, now)
+		c.logChanges(&last, now)
 		select {
 		case now = <-ticker.C:
 		case <-ctx.Done():
@@ -197,8 +197,8 @@ func (c *Connector) Step(ctx context.Context) {
 	}
 }
 
-// told is the state of the connector that was logged last.
-type told struct {
+// logged is the state of the connector that was logged last.
+type logged struct {
 	// silent is set if the connector was silent. wrong is the number of wrong secrets that were logged, at refusedAt.
 	silent    bool
 	wrong     int64
@@ -208,25 +208,26 @@ type told struct {
 // refusedInterval is the shortest time between two log lines about wrong secrets.
 const refusedInterval = time.Second
 
-// tell logs when the connector becomes silent and when it returns. Wrong secrets are logged until there is a connector;
-// later they are counted in the drops.
-func (c *Connector) tell(t *told, now time.Time) {
+// logChanges logs when the connector becomes silent and when it returns. Wrong secrets are logged until there is a
+// connector; later they are counted in the drops.
+func (c *Connector) logChanges(last *logged, now time.Time) {
 	c.mu.Lock()
 	peer, known := c.inlet.Handshake.Peer()
 	_, receives := c.inlet.Handshake.Receiver(now)
 	c.mu.Unlock()
 	silent := known && !receives
 	switch {
-	case silent && !t.silent:
+	case silent && !last.silent:
 		c.log.Warn("the connector does not answer; sending to it is suspended", "address", peer)
-	case !silent && t.silent:
+	case !silent && last.silent:
 		c.log.Info("the connector answers again", "address", peer)
 	}
-	t.silent = silent
-	if wrong := c.tally.Count(bridge.DropSecret); !known && wrong > t.wrong && now.Sub(t.refusedAt) >= refusedInterval {
+	last.silent = silent
+	wrong := c.tally.Count(bridge.DropSecret)
+	if !known && wrong > last.wrong && now.Sub(last.refusedAt) >= refusedInterval {
 		c.log.Warn("a connector presented a wrong secret and is ignored", "datagrams",
-			wrong-t.wrong)
-		t.wrong, t.refusedAt = wrong, now
+			wrong-last.wrong)
+		last.wrong, last.refusedAt = wrong, now
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Session is one connection to a server. It ends with the websocket or with the peer connection.
+// Session is one connection to a server. A Session ends with the websocket or with the peer connection.
 type Session struct {
 	config     Config
 	conn       *websocket.Conn
@@ -121,7 +121,7 @@ func (s *Session) negotiate() {
 		var err error
 		select {
 		case m := <-s.messages:
-			early, err = s.take(m, early)
+			early, err = s.handle(m, early)
 		case candidate := <-s.answered():
 			err = s.write(vr2gather.MessageCandidate, candidate)
 		case text := <-s.texts:
@@ -136,7 +136,7 @@ func (s *Session) negotiate() {
 	}
 }
 
-// answered returns the channel of this client's candidates. It returns nil before the first answer, to which the
+// answered returns the channel of this client's candidates. answered returns nil before the first answer, to which the
 // candidates belong.
 func (s *Session) answered() <-chan string {
 	if s.connection.CurrentLocalDescription() == nil {
@@ -145,9 +145,9 @@ func (s *Session) answered() <-chan string {
 	return s.own
 }
 
-// take handles a message. Candidates that arrive before the first offer are kept: VR2Gather's original server often
+// handle handles a message. Candidates that arrive before the first offer are kept: VR2Gather's original server often
 // sends them first.
-func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err error) {
+func (s *Session) handle(m vr2gather.Message, early []string) (kept []string, err error) {
 	switch m.Type {
 	case vr2gather.MessageOffer:
 		if err := s.answer(m.Value); err != nil {
@@ -172,10 +172,10 @@ func (s *Session) take(m vr2gather.Message, early []string) (kept []string, err 
 // startTime is the time limit for the start of ICE after an answer. ICE normally starts at once.
 const startTime = time.Second
 
-// settle waits until ICE has begun with the previous answer. The original server often makes two offers in quick
+// awaitICE waits until ICE has begun with the previous answer. The original server often makes two offers in quick
 // succession. If ICE has not begun with the first, Pion takes the second one for an ICE restart, with credentials that
 // differ from those of the first answer.
-func (s *Session) settle() {
+func (s *Session) awaitICE() {
 	if s.connection.CurrentLocalDescription() == nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (s *Session) settle() {
 
 // answer answers an offer.
 func (s *Session) answer(value string) error {
-	s.settle()
+	s.awaitICE()
 	offer, err := vr2gather.ParseDescription(value)
 	if err != nil {
 		return err

@@ -21,23 +21,23 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// patience is how long a busy machine may take.
+// patience is the time limit on a busy machine.
 const patience = 30 * time.Second
 
-// heard is a sink that keeps what it is given.
-type heard struct {
+// recorder is a sink that keeps all tracks and packets.
+type recorder struct {
 	mu      sync.Mutex
 	tracks  map[vr2gather.Track]bool
 	packets []vr2gather.Packet
 }
 
-func (h *heard) Opened(track vr2gather.Track) {
+func (h *recorder) Opened(track vr2gather.Track) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tracks[track] = true
 }
 
-func (h *heard) Packet(kind volumetric.Kind, payload []byte, _ time.Time) {
+func (h *recorder) Packet(kind volumetric.Kind, payload []byte, _ time.Time) {
 	p, err := vr2gather.ParsePacket(kind, append([]byte(nil), payload...))
 	if err != nil {
 		return
@@ -47,8 +47,8 @@ func (h *heard) Packet(kind volumetric.Kind, payload []byte, _ time.Time) {
 	h.packets = append(h.packets, p)
 }
 
-// has tells whether a packet came that begins with the text.
-func (h *heard) has(kind volumetric.Kind, text string) bool {
+// has reports whether a packet arrived that begins with the text.
+func (h *recorder) has(kind volumetric.Kind, text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.packets {
@@ -59,7 +59,7 @@ func (h *heard) has(kind volumetric.Kind, text string) bool {
 	return false
 }
 
-// serve starts a stand-in for the original server that ends with the test, and gives the address of its websocket.
+// serve starts a stand-in for the original server, which ends with the test, and returns the address of the websocket.
 func serve(t *testing.T, faults standin.Faults) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,22 +74,22 @@ func serve(t *testing.T, faults standin.Faults) string {
 	return "ws://" + s.Address() + vr2gather.WebsocketPath
 }
 
-func join(t *testing.T, url string, client uint32) (*Session, *heard, error) {
+func join(t *testing.T, url string, client uint32) (*Session, *recorder, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	h := &heard{tracks: make(map[vr2gather.Track]bool)}
+	h := &recorder{tracks: make(map[vr2gather.Track]bool)}
 	query := vr2gather.Query{Client: client, Tiles: 2, Qualities: 2}
 	s, err := Join(ctx, Config{URL: url, Query: query, Sink: h, Log: slog.New(slog.DiscardHandler)})
 	return s, h, err
 }
 
-// TestSessionsMeet has two clients exchange tiles and sound through a server that tells its candidates first, and makes
-// two offers at once.
-func TestSessionsMeet(t *testing.T) {
+// TestTwoSessions connects two clients, which exchange tiles and audio, through a server that sends candidates before
+// the offer and makes two offers in quick succession.
+func TestTwoSessions(t *testing.T) {
 	url := serve(t, standin.Faults{CandidatesFirst: true, SecondOffer: true, Padding: true, StrictNumbers: true})
 	var sessions [2]*Session
-	var sinks [2]*heard
+	var sinks [2]*recorder
 	for i := range sessions {
 		var err error
 		if sessions[i], sinks[i], err = join(t, url, uint32(i+1)); err != nil {
@@ -140,7 +140,7 @@ func TestSessionsMeet(t *testing.T) {
 	}
 }
 
-// TestSessionEnds has servers say what cannot be understood.
+// TestSessionEnds uses servers that send invalid messages.
 func TestSessionEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		faults standin.Faults
@@ -170,7 +170,7 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// TestRefusals tells servers that do not want a client from those that are not there.
+// TestRefusals distinguishes servers that refuse a client from absent servers.
 func TestRefusals(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for status, refused := range map[int]bool{

@@ -77,7 +77,7 @@ func (s *Session) read() {
 	}
 }
 
-// write sends a message. It is called only by the negotiating goroutine.
+// write sends a message. write is called only by the negotiating goroutine.
 func (s *Session) write(kind vr2gather.MessageType, value string) error {
 	text, err := vr2gather.Message{Client: s.config.Query.Client, Type: kind, Value: value}.Append(nil)
 	if err != nil {

@@ -24,11 +24,11 @@ func Available() bool { return true }
 // Encoder encodes one audio stream.
 type Encoder struct{ coder *C.OpusEncoder }
 
-// NewEncoder returns an encoder with the given bitrate. It fails if there is not enough memory.
+// NewEncoder returns an encoder with the given bitrate. NewEncoder fails if there is not enough memory.
 func NewEncoder(bitsPerSecond int) (*Encoder, error) {
 	e := &Encoder{C.volsfu_opus_encoder(Rate, C.int(bitsPerSecond))}
 	if e.coder == nil {
-		return nil, fmt.Errorf("%w: it makes no encoder", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the library returned no encoder", ErrUnavailable)
 	}
 	runtime.AddCleanup(e, func(c *C.OpusEncoder) { C.opus_encoder_destroy(c) }, e.coder)
 	return e, nil
@@ -59,12 +59,12 @@ func (e *Encoder) Lookahead() int {
 // Decoder decodes one audio stream.
 type Decoder struct{ coder *C.OpusDecoder }
 
-// NewDecoder returns a decoder. It fails if there is not enough memory.
+// NewDecoder returns a decoder. NewDecoder fails if there is not enough memory.
 func NewDecoder() (*Decoder, error) {
 	var status C.int
 	d := &Decoder{C.opus_decoder_create(Rate, 1, &status)}
 	if d.coder == nil {
-		return nil, fmt.Errorf("%w: it makes no decoder: %d", ErrUnavailable, status)
+		return nil, fmt.Errorf("%w: the library returned no decoder: %d", ErrUnavailable, status)
 	}
 	runtime.AddCleanup(d, func(c *C.OpusDecoder) { C.opus_decoder_destroy(c) }, d.coder)
 	return d, nil
@@ -82,8 +82,8 @@ func (d *Decoder) Decode(dst []float32, packet []byte) ([]float32, error) {
 	return samples, nil
 }
 
-// Recover appends samples of a lost packet to dst, from the forward error correction in the next packet. It conceals
-// the loss if the encoder did not include any. samples must be a multiple of 2.5 ms and at most MaxSamples.
+// Recover appends samples of a lost packet to dst, from the forward error correction in the next packet. Recover
+// conceals the loss if the encoder did not include any. samples must be a multiple of 2.5 ms and at most MaxSamples.
 func (d *Decoder) Recover(dst []float32, next []byte, samples int) []float32 {
 	if len(next) == 0 || len(next) > MaxPacket {
 		return d.Conceal(dst, samples)
@@ -103,7 +103,7 @@ func (d *Decoder) Conceal(dst []float32, samples int) []float32 {
 	return append(dst, make([]float32, samples)...)
 }
 
-// decode appends the decoded samples to dst, at most room. It returns their number, or a negative error code of the
+// decode appends the decoded samples to dst, at most room. decode returns their number, or a negative error code of the
 // library.
 func (d *Decoder) decode(dst []float32, packet []byte, room int, before bool) ([]float32, int) {
 	begin := len(dst)

@@ -19,7 +19,7 @@ const (
 
 // Errors of this package.
 var (
-	// ErrUnavailable is returned if Available returns false. Its text explains how to build a program with Opus.
+	// ErrUnavailable is returned if Available returns false. The text explains how to build a program with Opus.
 	ErrUnavailable = errors.New("built without Opus; build with CGO_ENABLED=1 after apt-get install gcc libopus-dev")
 	// ErrMalformed is returned for a packet that is not valid Opus.
 	ErrMalformed = errors.New("malformed Opus packet")

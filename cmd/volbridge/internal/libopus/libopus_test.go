@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 )
 
-// sung are frames of a tone of 440 Hz.
+// sung returns frames of a tone of 440 Hz.
 func sung(frames int) []float32 {
 	samples := make([]float32, frames*FrameSamples)
 	for i := range samples {
@@ -34,7 +34,7 @@ func coders(t testing.TB) (*Encoder, *Decoder) {
 	return e, d
 }
 
-// amplitude is that of a tone whose samples these are.
+// amplitude returns the amplitude of a tone from its samples.
 func amplitude(samples []float32) float64 {
 	power := 0.0
 	for _, v := range samples {
@@ -58,7 +58,7 @@ func TestThereAndBack(t *testing.T) {
 	if len(got) != len(samples) {
 		t.Fatalf("%d samples, expected %d", len(got), len(samples))
 	}
-	// What comes out is what went in, so much later.
+	// The output is the input, delayed by the lookahead.
 	late := e.Lookahead()
 	worst := 0.0
 	for i := Rate / 4; i+late < len(got); i++ {
@@ -84,7 +84,7 @@ func TestThereAndBack(t *testing.T) {
 	if n := len(d.Recover(got, nil, 480)) - len(got); n != 480 {
 		t.Errorf("%d samples are recovered from nothing, expected 480", n)
 	}
-	// Of a length that Opus does not have there is silence.
+	// The result for a length that Opus does not support is silence.
 	if odd := d.Conceal(got, 100)[len(got):]; len(odd) != 100 || amplitude(odd) != 0 {
 		t.Errorf("%d samples of amplitude %.2f", len(odd), amplitude(odd))
 	}

@@ -22,7 +22,7 @@ const (
 
 // Errors of this package.
 var (
-	// ErrUnavailable is returned if Available returns false. Its text explains how to build a program with Speex.
+	// ErrUnavailable is returned if Available returns false. The text explains how to build a program with Speex.
 	ErrUnavailable = errors.New("built without Speex; build with CGO_ENABLED=1 after apt-get install gcc libspeex-dev")
 	// ErrMalformed is returned for a packet that is not valid Speex or has more than MaxFrames.
 	ErrMalformed = errors.New("malformed Speex packet")

@@ -10,7 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 )
 
-// spoken are frames of a tone: 440 Hz at 48,000 samples per second.
+// spoken returns frames of a tone: 440 Hz at 48,000 samples per second.
 func spoken(frames int) []float32 {
 	samples := make([]float32, frames*FrameSamples)
 	for i := range samples {
@@ -35,7 +35,7 @@ func coders(t testing.TB) (*Encoder, *Decoder) {
 	return e, d
 }
 
-// amplitude is that of a tone whose samples these are.
+// amplitude returns the amplitude of a tone from its samples.
 func amplitude(samples []float32) float64 {
 	power := 0.0
 	for _, v := range samples {
@@ -74,12 +74,12 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestVR2GathersFrames decodes what VR2Gather itself made of the tone.
+// TestVR2GathersFrames decodes packets of VR2Gather's own encoder.
 func TestVR2GathersFrames(t *testing.T) {
 	_, d := coders(t)
 	var samples []float32
-	for _, packet := range bytes.Fields([]byte(theirs)) {
-		data, err := hex.DecodeString(string(packet))
+	for _, packet := range theirs {
+		data, err := hex.DecodeString(packet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,11 +142,21 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// theirs are the first five packets, 20 ms each, that VR2Gather's encoder makes of the tone, in hexadecimal.
-const theirs = `
-2d647607cf00007fffffffffff92043fffffffffffd71dffff3b915557e2b462cdddff9671c93bf001002d6a2146b14d67a027fffffdbfa5f18546fa97ffffd2b1e2f6c8f6f7fff0366a064f5fedb679380000002d7a6d46b0efb33f10f7528c1325e1635ff8d3ff9bee27752e90739b51697ad475d5ad7ffff938000000
-2d7a6d46ad83b2628a76f2d3f15ce1029d685059d5ae79d8daf7ffd830770e2cbab6d6f5e209380000002d6a2146adb9619e5a725e845e5c51eec75d7f993b60fc8ed585bfce15a98a7ab3526ec3fed9380000002d6a21446f8265b775b3fe75bfa6630c9479f5ffffee3762d29ff6ce27770e31694ff9e60fb938000000
-2d686d446fb8735e30ffff6fffdc790b183ff55bb9e099e25d69dadbfff04cbc4fead9fffe09380000002d686d446e4a798baa9855387fc1329c763aff1efbee1c314ed3531c10773cafb5434fffe2f9380000002d6a21446eb897d59d7ffe76badc152018b0abfed4d344ef8c9fe385fff0766e73083ff5b6d938000000
-2d6a2146afefb20b4e09c77a5fc1d91b7c4fbf4f5e60ec94a8c5bffe3ff70e41298263bf8c79380000002d7a6d46ae83b2559a93a769d35c4fae435b7ffff9ee4c8bf69fd3ea38570be097b7ffce4039380000002d7a6d46ac83b2a015b387fb57a63113f6ab8cfffb6e25a29da95e041b770e10fb417f97776938000000
-2d6a2146aeb8e9a02c16ebff675c5186ce23adfff4e0fc8ce337fffe9c09825ea26604adfed9380000002d6a0d446f827609d5baebf9dfa6eb32ea67dcbe79d375d854779cff3ff715da2a1cb4c7a069380000002d686d446fb8ae55755fa6765bdcdf72cf59afb631ee59df0cbeac4ecbf72cd392ff9672ce2938000000
-`
+// theirs has the first five packets, 20 ms each, of the tone as encoded by VR2Gather, in hexadecimal.
+var theirs = []string{
+	"2d647607cf00007fffffffffff92043fffffffffffd71dffff3b915557e2b462cdddff9671c93bf001002d6a2146b14d67a027ffff" +
+		"fdbfa5f18546fa97ffffd2b1e2f6c8f6f7fff0366a064f5fedb679380000002d7a6d46b0efb33f10f7528c1325e1635ff8d3ff9bee" +
+		"27752e90739b51697ad475d5ad7ffff938000000",
+	"2d7a6d46ad83b2628a76f2d3f15ce1029d685059d5ae79d8daf7ffd830770e2cbab6d6f5e209380000002d6a2146adb9619e5a725e" +
+		"845e5c51eec75d7f993b60fc8ed585bfce15a98a7ab3526ec3fed9380000002d6a21446f8265b775b3fe75bfa6630c9479f5ffffee" +
+		"3762d29ff6ce27770e31694ff9e60fb938000000",
+	"2d686d446fb8735e30ffff6fffdc790b183ff55bb9e099e25d69dadbfff04cbc4fead9fffe09380000002d686d446e4a798baa9855" +
+		"387fc1329c763aff1efbee1c314ed3531c10773cafb5434fffe2f9380000002d6a21446eb897d59d7ffe76badc152018b0abfed4d3" +
+		"44ef8c9fe385fff0766e73083ff5b6d938000000",
+	"2d6a2146afefb20b4e09c77a5fc1d91b7c4fbf4f5e60ec94a8c5bffe3ff70e41298263bf8c79380000002d7a6d46ae83b2559a93a7" +
+		"69d35c4fae435b7ffff9ee4c8bf69fd3ea38570be097b7ffce4039380000002d7a6d46ac83b2a015b387fb57a63113f6ab8cfffb6e" +
+		"25a29da95e041b770e10fb417f97776938000000",
+	"2d6a2146aeb8e9a02c16ebff675c5186ce23adfff4e0fc8ce337fffe9c09825ea26604adfed9380000002d6a0d446f827609d5baeb" +
+		"f9dfa6eb32ea67dcbe79d375d854779cff3ff715da2a1cb4c7a069380000002d686d446fb8ae55755fa6765bdcdf72cf59afb631ee" +
+		"59df0cbeac4ecbf72cd392ff9672ce2938000000",
+}

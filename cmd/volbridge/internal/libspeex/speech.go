@@ -32,11 +32,11 @@ const maxPacket = 8192
 // Encoder encodes one audio stream.
 type Encoder struct{ speech *C.volsfu_speech }
 
-// NewEncoder returns an encoder. It fails if there is not enough memory.
+// NewEncoder returns an encoder. NewEncoder fails if there is not enough memory.
 func NewEncoder() (*Encoder, error) {
 	e := &Encoder{C.volsfu_speech_encoder(quality)}
 	if e.speech == nil {
-		return nil, fmt.Errorf("%w: it makes no encoder", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the library returned no encoder", ErrUnavailable)
 	}
 	runtime.AddCleanup(e, func(s *C.volsfu_speech) { C.volsfu_speech_free_encoder(s) }, e.speech)
 	return e, nil
@@ -67,11 +67,11 @@ func (e *Encoder) Lookahead() int {
 // Decoder decodes one audio stream.
 type Decoder struct{ speech *C.volsfu_speech }
 
-// NewDecoder returns a decoder. It fails if there is not enough memory.
+// NewDecoder returns a decoder. NewDecoder fails if there is not enough memory.
 func NewDecoder() (*Decoder, error) {
 	d := &Decoder{C.volsfu_speech_decoder()}
 	if d.speech == nil {
-		return nil, fmt.Errorf("%w: it makes no decoder", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the library returned no decoder", ErrUnavailable)
 	}
 	runtime.AddCleanup(d, func(s *C.volsfu_speech) { C.volsfu_speech_free_decoder(s) }, d.speech)
 	return d, nil

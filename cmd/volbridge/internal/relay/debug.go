@@ -19,8 +19,8 @@ const (
 // debugCodec is a codec that no receiver decodes.
 var debugCodec = volumetric.FourCC{'n', 'o', 'n', 'e'}
 
-// pretend produces debug frames in place of the connector's frames, until the context ends.
-func (s *Relay) pretend(ctx context.Context) {
+// publishDebugFrames produces debug frames in place of the connector's frames, until the context ends.
+func (s *Relay) publishDebugFrames(ctx context.Context) {
 	ticker := time.NewTicker(time.Second / debugRate)
 	defer ticker.Stop()
 	layout := s.settings.layout

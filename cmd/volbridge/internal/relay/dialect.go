@@ -14,14 +14,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// attendDialect runs one session with a server of VR2Gather's dialect, from joining to the end.
-func (s *Relay) attendDialect(ctx context.Context) error {
-	heard := newListener(s.settings.output, s.tally)
+// runDialectSession runs one session with a server of VR2Gather's dialect, from joining to the end.
+func (s *Relay) runDialectSession(ctx context.Context) error {
+	received := newDialectReceiver(s.settings.output, s.tally)
 	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles,
 		Qualities: s.settings.layout.Qualities}
 	limited, cancel := context.WithTimeout(ctx, peer.JoinTimeout)
 	session, err := dialect.Join(limited, dialect.Config{
-		URL: s.settings.room.Server, Token: s.settings.room.Token, Query: query, Sink: heard, Log: s.log,
+		URL: s.settings.room.Server, Token: s.settings.room.Token, Query: query, Sink: received, Log: s.log,
 	})
 	cancel()
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Relay) attendDialect(ctx context.Context) error {
 	ctx, cancel = context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { s.sendDialect(ctx, session) })
-	s.serveDialect(ctx, session, heard)
+	s.serveDialect(ctx, session, received)
 	ended := session.Err()
 	cancel()
 	session.Close()
@@ -46,19 +46,19 @@ func (s *Relay) attendDialect(ctx context.Context) error {
 
 // serveDialect serves the connector until the session ends. Audio has priority; at most one burst of datagrams is sent
 // before it.
-func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, heard *listener) {
+func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, received *dialectReceiver) {
 	var chosen <-chan string
 	if s.local != nil {
 		chosen = s.local.Choices()
 	}
-	told := ""
+	sent := ""
 	choose := func() (ignored int) {
-		text, ignored := bridge.Address(s.downward.chosen, heard.clients())
+		text, ignored := bridge.ExpandChoices(s.downward.chosen, received.clients())
 		if !s.settings.output {
-			text = bridge.Decline(heard.clients())
+			text = bridge.ChoicesOff(received.clients())
 		}
-		if text != "" && text != told {
-			told = text
+		if text != "" && text != sent {
+			sent = text
 			session.Choose(text)
 		}
 		return ignored
@@ -66,28 +66,28 @@ func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, hear
 	choose()
 	for {
 		select {
-		case sound := <-heard.sounds:
-			s.speakTo(sound)
+		case sound := <-received.sounds:
+			s.deliverAudio(sound)
 			continue
 		default:
 		}
 		select {
-		case sound := <-heard.sounds:
-			s.speakTo(sound)
-		case f := <-heard.frames:
-			s.deliver(ctx, f, func(long time.Duration) { s.hearFor(ctx, long, heard.sounds) })
-			s.passed(time.Since(f.Arrival))
+		case sound := <-received.sounds:
+			s.deliverAudio(sound)
+		case f := <-received.frames:
+			s.deliver(ctx, f, func(long time.Duration) { s.forwardAudioFor(ctx, long, received.sounds) })
+			s.recordDown(time.Since(f.Arrival))
 			s.mu.Lock()
 			s.figures.received.Expected++
 			s.figures.received.Complete++
 			s.mu.Unlock()
 		case text := <-chosen:
 			// A repeated message is sent again, because a publisher may have left and returned.
-			s.downward.chosen, told = text, ""
+			s.downward.chosen, sent = text, ""
 			for range choose() {
 				s.tally.Add(bridge.DropChoice)
 			}
-		case <-heard.opened:
+		case <-received.opened:
 			choose()
 		case <-session.Done():
 			return
@@ -97,14 +97,14 @@ func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, hear
 	}
 }
 
-// hearFor forwards audio for the given time.
-func (s *Relay) hearFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
+// forwardAudioFor forwards audio for the given time.
+func (s *Relay) forwardAudioFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	for {
 		select {
 		case sound := <-sounds:
-			s.speakTo(sound)
+			s.deliverAudio(sound)
 		case <-timer.C:
 			return
 		case <-ctx.Done():
@@ -113,8 +113,8 @@ func (s *Relay) hearFor(ctx context.Context, long time.Duration, sounds <-chan *
 	}
 }
 
-// speaker sends the connector's frames to a server of VR2Gather's dialect. It is owned by one goroutine.
-type speaker struct {
+// dialectSender sends the connector's frames to a server of VR2Gather's dialect. The sender is owned by one goroutine.
+type dialectSender struct {
 	*Relay
 	session *dialect.Session
 	pace    bridge.Pace
@@ -127,7 +127,7 @@ const lateFrame = 100 * time.Millisecond
 
 // sendDialect sends the connector's frames to the server.
 func (s *Relay) sendDialect(ctx context.Context, session *dialect.Session) {
-	v := &speaker{Relay: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.most)),
+	v := &dialectSender{Relay: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.maxBitrate)),
 		offset: rand.Uint32()}
 	for {
 		select {
@@ -140,19 +140,19 @@ func (s *Relay) sendDialect(ctx context.Context, session *dialect.Session) {
 }
 
 // send sends one frame.
-func (v *speaker) send(ctx context.Context, f *bridge.Frame) {
+func (v *dialectSender) send(ctx context.Context, f *bridge.Frame) {
 	u := v.upward
 	frame := vr2gather.Packet{Kind: f.Kind, Client: v.settings.client, Tile: uint32(f.Tile), Quality: uint32(f.Quality)}
 	capture := f.Arrival
 	if f.Kind == volumetric.KindAudio {
-		frame.Frame = u.voiceFrame
-		u.voiceFrame++
+		frame.Frame = u.audioFrame
+		u.audioFrame++
 	} else {
 		if time.Since(f.Arrival) > lateFrame {
 			v.tally.Add(bridge.DropBehind)
 			return
 		}
-		frame.Frame, capture = u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
+		frame.Frame, capture = u.instants.Next(f.Track, f.Header.TimestampMS, f.Arrival)
 	}
 	timestamp := v.offset + dialectTime(capture)
 	allowed := 0
@@ -175,7 +175,7 @@ func (v *speaker) send(ctx context.Context, f *bridge.Frame) {
 			return
 		}
 	}
-	v.left(time.Since(f.Arrival))
+	v.recordUp(time.Since(f.Arrival))
 }
 
 // dialectTime converts a time to an RTP timestamp of 90 kHz.

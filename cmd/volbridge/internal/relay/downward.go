@@ -13,7 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// downward is the state of the direction to the connector, over all sessions. It is owned by one goroutine at a time.
+// downward is the state of the direction to the connector, over all sessions. downward is owned by one goroutine at a
+// time.
 type downward struct {
 	tally  *bridge.Tally
 	outlet *bridge.Outlet
@@ -21,14 +22,14 @@ type downward struct {
 	pace   bridge.Pace
 	// video and audio have the datagrams of a frame. The memory is reused for the next frame.
 	video, audio []byte
-	// chosen is the newest quality message. It also applies to publishers that join later.
+	// chosen is the newest quality message. chosen also applies to publishers that join later.
 	chosen string
 	// view is the viewpoint of the connector's program, nil if unknown.
 	view *signal.Viewpoint
 }
 
-// meeting is one session as it is presented to the connector.
-type meeting struct {
+// sessionOutput is one session as it is presented to the connector.
+type sessionOutput struct {
 	*Relay
 	session   *client.Session
 	directory *bridge.Directory
@@ -41,11 +42,11 @@ type meeting struct {
 // it.
 func (s *Relay) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice,
 	refused <-chan []signal.Choice) {
-	m := &meeting{Relay: s, session: session, requests: requests, overdue: time.NewTimer(0)}
+	m := &sessionOutput{Relay: s, session: session, requests: requests, overdue: time.NewTimer(0)}
 	defer m.overdue.Stop()
-	m.meet()
-	m.look()
-	m.show(session)
+	m.addParticipants()
+	m.sendViewpoint()
+	m.sendPose(session)
 	var chosen <-chan string
 	var views <-chan *signal.Viewpoint
 	var poses <-chan *signal.Pose
@@ -59,7 +60,7 @@ func (s *Relay) serve(ctx context.Context, session *client.Session, requests cha
 			if !open {
 				return
 			}
-			m.sound(&p)
+			m.handleAudio(&p)
 			continue
 		default:
 		}
@@ -68,29 +69,29 @@ func (s *Relay) serve(ctx context.Context, session *client.Session, requests cha
 			if !open {
 				return
 			}
-			m.sound(&p)
+			m.handleAudio(&p)
 		case f, open := <-frames:
 			if !open {
 				return
 			}
-			m.frame(ctx, &f)
+			m.handleFrame(ctx, &f)
 		case <-m.overdue.C:
-			m.listen()
+			m.deliverTranscodedAudio()
 		case u := <-m.transcoding.unpacked():
 			m.deliverUnpacked(ctx, u)
 		case e, open := <-events:
 			if !open {
 				return
 			}
-			m.event(e)
+			m.handleEvent(e)
 		case text := <-chosen:
 			m.choose(text)
 		case view := <-views:
 			m.downward.view = view
-			m.look()
+			m.sendViewpoint()
 		case pose := <-poses:
 			m.setPose(pose)
-			m.show(session)
+			m.sendPose(session)
 		case choices := <-refused:
 			m.directory.Refused(choices)
 		case <-session.Done():
@@ -101,57 +102,57 @@ func (s *Relay) serve(ctx context.Context, session *client.Session, requests cha
 	}
 }
 
-// event handles a session event.
-func (m *meeting) event(e client.Event) {
+// handleEvent handles a session event.
+func (m *sessionOutput) handleEvent(e client.Event) {
 	peer.LogEvent(m.log, e)
 	switch e := e.(type) {
 	case client.ParticipantJoined:
-		m.came(e.Participant)
+		m.participantJoined(e.Participant)
 	case client.Published:
 		m.published(e.Participant, e.Publication)
 	case client.Unpublished:
 		m.directory.Unpublished(e.Publication)
 	case client.ParticipantLeft:
 		m.directory.Left(e.Identity)
-		m.forget()
+		m.removeDeparted()
 	case client.Resumed:
 		// Participants that joined or left meanwhile are only in the list.
-		m.meet()
+		m.addParticipants()
 	}
 }
 
-// meet adds all participants of the session.
-func (m *meeting) meet() {
+// addParticipants adds all participants of the session.
+func (m *sessionOutput) addParticipants() {
 	m.directory = bridge.NewDirectory(m.settings.client)
 	if m.transcoding != nil {
-		m.directory.TakeForeign()
+		m.directory.AdmitForeign()
 	}
 	for _, p := range m.session.Participants() {
-		m.came(p)
+		m.participantJoined(p)
 	}
-	m.forget()
+	m.removeDeparted()
 }
 
-// forget removes the state of clients that have left.
-func (m *meeting) forget() {
-	m.downward.outlet.Keep(m.directory.Here)
-	m.downward.voices.Keep(m.directory.Here)
+// removeDeparted removes the state of clients that have left.
+func (m *sessionOutput) removeDeparted() {
+	m.downward.outlet.Retain(m.directory.Present)
+	m.downward.voices.Retain(m.directory.Present)
 	if m.transcoding != nil {
-		m.transcoding.keep(m.directory.Here)
+		m.transcoding.retain(m.directory.Present)
 	}
 }
 
-func (m *meeting) came(p signal.Participant) {
+func (m *sessionOutput) participantJoined(p signal.Participant) {
 	for _, publication := range p.Publications {
 		m.published(p.Identity, publication)
 	}
 }
 
 // published adds a publication. If the connector cannot read it, its transmission is switched off.
-func (m *meeting) published(participant string, publication volumetric.Publication) {
+func (m *sessionOutput) published(participant string, publication volumetric.Publication) {
 	admission := m.directory.Published(participant, publication)
-	if admission.Carried {
-		m.downward.outlet.Anew(admission.Client)
+	if admission.Admitted {
+		m.downward.outlet.RestartClient(admission.Client)
 		m.log.Info("for the connector", "participant", participant, "publication", publication.Name, "client",
 			admission.Client)
 		if choices, _ := m.directory.Choices(m.downward.chosen); len(choices) > 0 {
@@ -171,7 +172,7 @@ func (m *meeting) published(participant string, publication volumetric.Publicati
 }
 
 // choose handles the text of a quality message.
-func (m *meeting) choose(text string) {
+func (m *sessionOutput) choose(text string) {
 	m.downward.chosen = text
 	choices, ignored := m.directory.Choices(text)
 	for range ignored {
@@ -184,7 +185,7 @@ func (m *meeting) choose(text string) {
 }
 
 // request queues a request for qualities.
-func (m *meeting) request(choices []signal.Choice) {
+func (m *sessionOutput) request(choices []signal.Choice) {
 	select {
 	case m.requests <- choices:
 	default:
@@ -194,7 +195,7 @@ func (m *meeting) request(choices []signal.Choice) {
 }
 
 // client returns the number of a publisher, after handling all queued events if the publisher is unknown.
-func (m *meeting) client(ref volumetric.PublicationRef) (uint32, bool) {
+func (m *sessionOutput) client(ref volumetric.PublicationRef) (uint32, bool) {
 	number, ok := m.directory.Client(ref)
 	for !ok {
 		select {
@@ -202,7 +203,7 @@ func (m *meeting) client(ref volumetric.PublicationRef) (uint32, bool) {
 			if !open {
 				return 0, false
 			}
-			m.event(e)
+			m.handleEvent(e)
 			number, ok = m.directory.Client(ref)
 		default:
 			return 0, false
@@ -211,26 +212,26 @@ func (m *meeting) client(ref volumetric.PublicationRef) (uint32, bool) {
 	return number, true
 }
 
-// sound handles an audio packet.
-func (m *meeting) sound(p *client.Packet) {
+// handleAudio handles an audio packet.
+func (m *sessionOutput) handleAudio(p *client.Packet) {
 	number, ok := m.client(p.Track.PublicationRef)
 	if !ok {
 		// Audio is sent to every receiver, also if the connector cannot play it.
 		return
 	}
 	if m.transcoding != nil && p.Codec.Is(volumetric.MIMEOpus) {
-		m.hear(p, number)
+		m.transcodeAudio(p, number)
 		return
 	}
 	received := m.downward.voices.Push(number, p.Payload, p.Arrival)
 	if received == nil {
 		return
 	}
-	m.speakTo(received)
+	m.deliverAudio(received)
 }
 
-// frame sends a received frame to the connector, as fast as the connector can read.
-func (m *meeting) frame(ctx context.Context, f *client.Frame) {
+// handleFrame sends a received frame to the connector, as fast as the connector can read.
+func (m *sessionOutput) handleFrame(ctx context.Context, f *client.Frame) {
 	number, ok := m.client(f.Track.PublicationRef)
 	switch {
 	case !ok:
@@ -246,12 +247,12 @@ func (m *meeting) frame(ctx context.Context, f *client.Frame) {
 	m.deliver(ctx, &bridge.Received{
 		Kind: volumetric.KindVideo, Client: number, Tile: f.Track.Tile, Quality: f.Track.Quality,
 		Number: uint32(f.Number), Data: f.Whole,
-	}, func(long time.Duration) { m.wait(ctx, long) })
-	m.passed(m.session.ServerTime(time.Now()).Sub(f.Complete))
+	}, func(long time.Duration) { m.forwardAudioUntil(ctx, long) })
+	m.recordDown(m.session.ServerTime(time.Now()).Sub(f.Complete))
 }
 
-// wait forwards audio for the given time.
-func (m *meeting) wait(ctx context.Context, long time.Duration) {
+// forwardAudioUntil forwards audio for the given time.
+func (m *sessionOutput) forwardAudioUntil(ctx context.Context, long time.Duration) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	packets := m.session.Packets()
@@ -262,7 +263,7 @@ func (m *meeting) wait(ctx context.Context, long time.Duration) {
 				packets = nil
 				continue
 			}
-			m.sound(&p)
+			m.handleAudio(&p)
 		case <-timer.C:
 			return
 		case <-ctx.Done():
@@ -275,10 +276,10 @@ func (m *meeting) wait(ctx context.Context, long time.Duration) {
 // calls pause with the time to wait.
 func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time.Duration)) {
 	d := s.downward
-	if s.unheard() {
+	if s.connectorSilent() {
 		return
 	}
-	d.video = d.outlet.Cut(d.video[:0], r, time.Now())
+	d.video = d.outlet.AppendDatagrams(d.video[:0], r, time.Now())
 	for rest := d.video; len(rest) > 0; {
 		n, wait := d.pace.Take(time.Now(), len(rest)/vr2gather.DatagramSize)
 		if n == 0 {
@@ -288,26 +289,26 @@ func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time
 			}
 			continue
 		}
-		s.give(rest[:n*vr2gather.DatagramSize])
+		s.sendDatagrams(rest[:n*vr2gather.DatagramSize])
 		rest = rest[n*vr2gather.DatagramSize:]
 	}
-	s.count()
+	s.recordOutlet()
 }
 
-// speakTo sends an audio frame to the connector without pacing.
-func (s *Relay) speakTo(r *bridge.Received) {
+// deliverAudio sends an audio frame to the connector without pacing.
+func (s *Relay) deliverAudio(r *bridge.Received) {
 	d := s.downward
-	if s.unheard() {
+	if s.connectorSilent() {
 		return
 	}
-	d.audio = d.outlet.Cut(d.audio[:0], r, time.Now())
-	s.give(d.audio)
-	s.count()
+	d.audio = d.outlet.AppendDatagrams(d.audio[:0], r, time.Now())
+	s.sendDatagrams(d.audio)
+	s.recordOutlet()
 }
 
-// unheard reports whether the connector is silent, and counts the frame that is not sent because of that. Without a
-// connector, frames are cut and counted as if they were sent.
-func (s *Relay) unheard() bool {
+// connectorSilent reports whether the connector is silent, and counts the frame that is not sent because of that.
+// Without a connector, frames are cut and counted as if they were sent.
+func (s *Relay) connectorSilent() bool {
 	if s.local == nil {
 		return false
 	}
@@ -318,8 +319,8 @@ func (s *Relay) unheard() bool {
 	return true
 }
 
-// give sends datagrams to the connector, if there is one.
-func (s *Relay) give(datagrams []byte) {
+// sendDatagrams sends datagrams to the connector, if there is one.
+func (s *Relay) sendDatagrams(datagrams []byte) {
 	if s.local == nil {
 		return
 	}
@@ -328,30 +329,30 @@ func (s *Relay) give(datagrams []byte) {
 	}
 }
 
-// count publishes the counters of the outlet.
-func (s *Relay) count() {
+// recordOutlet publishes the counters of the outlet.
+func (s *Relay) recordOutlet() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.outlet = s.downward.outlet.Counts()
 }
 
-// passed records the time of a frame from its last packet to the connector.
-func (s *Relay) passed(took time.Duration) {
+// recordDown records the time of a frame from its last packet to the connector.
+func (s *Relay) recordDown(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.down.Add(took)
 }
 
-// look sends the connector's viewpoint to the server, if it is known.
-func (m *meeting) look() {
+// sendViewpoint sends the connector's viewpoint to the server, if it is known.
+func (m *sessionOutput) sendViewpoint() {
 	if v := m.downward.view; v != nil {
 		m.session.SetViewpoint(client.Viewpoint{Position: v.Position, Orientation: v.Orientation,
 			FOV: v.FOV * math.Pi / 180, Aspect: v.Aspect})
 	}
 }
 
-// show sends the pose of the connector's object to the server, if the pose is known and the object is published.
-func (s *Relay) show(session *client.Session) {
+// sendPose sends the pose of the connector's object to the server, if the pose is known and the object is published.
+func (s *Relay) sendPose(session *client.Session) {
 	s.mu.Lock()
 	pose := s.pose
 	s.mu.Unlock()

@@ -35,7 +35,7 @@ type Options struct {
 	debug         bool
 	level         int
 	room          peer.Room
-	most          peer.Bitrate
+	maxBitrate    peer.Bitrate
 	seconds       float64
 	json          bool
 	// dialect is the protocol between the bridge and the server.
@@ -43,9 +43,10 @@ type Options struct {
 	// untilInputCloses ends the bridge when standard input is closed, as it is when the program that started the bridge
 	// exits.
 	untilInputCloses bool
-	// transcode enables transcoding of points and audio in both directions. packs is the codec of the published points.
-	transcode bool
-	packs     codec.Codec
+	// transcode enables transcoding of points and audio in both directions. pointCodec is the codec of the published
+	// points.
+	transcode  bool
+	pointCodec codec.Codec
 	// local is the parsed port, invalid if there is no connector.
 	local netip.AddrPort
 	// secret is the text of the secret that the connector must present. required is the parsed secret, nil if there is
@@ -81,7 +82,8 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 		"name of this participant; the default is the name in the token, or the client's number")
 	f.StringVar(&b.room.Token, "token", "", "access token; the default is the environment variable VOLPEER_TOKEN; a "+
 		"server in development mode needs none")
-	f.Var(&b.most, "max-bitrate", "largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
+	f.Var(&b.maxBitrate, "max-bitrate",
+		"largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
 	f.Float64Var(&b.seconds, "seconds", 0, "time to run in seconds; 0 means until interrupted")
 	f.BoolVar(&b.untilInputCloses, "until-stdin-closes", false,
 		"end when the standard input is closed, for example by the end of the program that started the bridge")
@@ -175,17 +177,17 @@ func (b *Options) checkSecret() error {
 // checkTranscoding selects the codec of the published points, if points are transcoded.
 func (b *Options) checkTranscoding() error {
 	switch {
-	case !b.transcode || b.packs != nil:
+	case !b.transcode || b.pointCodec != nil:
 		return nil
 	case !draco.Available():
 		return errNoDraco
-	case transcode.SoundAvailable() != nil:
-		return transcode.SoundAvailable()
+	case transcode.AudioAvailable() != nil:
+		return transcode.AudioAvailable()
 	case b.dialect == dialectVR2Gather:
 		return errPlain
 	}
 	var err error
-	b.packs, err = codec.ByName("draco")
+	b.pointCodec, err = codec.ByName("draco")
 	return err
 }
 

@@ -1,9 +1,9 @@
-// Package relay connects VR2Gather's native connector to a server. It joins the room, and rejoins when the session is
-// lost, publishes the connector's frames, and sends the publications of others to the connector. It uses signalling v1
-// or VR2Gather's dialect, and transcodes if configured.
+// Package relay connects VR2Gather's native connector to a server. The package joins the room, and rejoins when the
+// session is lost, publishes the connector's frames, and sends the publications of others to the connector. The
+// protocol is signalling v1 or VR2Gather's dialect. The relay transcodes if configured.
 //
-// In each session, one goroutine sends to the server and owns upward and the transcoding speaker; another one serves
-// the connector and owns downward and the transcoding listeners. A mutex guards the figures.
+// In each session, one goroutine sends to the server and owns upward and the transcoding to Opus; another goroutine
+// serves the connector and owns downward and the transcoding from Opus. A mutex guards the figures.
 package relay
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Relay is a running bridge. It has one session with the server at a time.
+// Relay is a running bridge. A Relay has one session with the server at a time.
 type Relay struct {
 	settings *Options
 	log      *slog.Logger
@@ -42,12 +42,12 @@ type Relay struct {
 	// transcoding is nil if nothing is transcoded.
 	transcoding *transcoding
 
-	// mu guards the following fields. pose is the pose of the connector's object, nil if unknown. speaksRaw is set if
-	// the connector sends uncompressed audio; it then also expects uncompressed audio.
-	mu        sync.Mutex
-	figures   figures
-	pose      *signal.Pose
-	speaksRaw bool
+	// mu guards the following fields. pose is the pose of the connector's object, nil if unknown. rawAudio is set if
+	// the connector sends uncompressed audio; the connector then also expects uncompressed audio.
+	mu       sync.Mutex
+	figures  figures
+	pose     *signal.Pose
+	rawAudio bool
 }
 
 // figures has the counters of a bridge other than drops.
@@ -59,11 +59,11 @@ type figures struct {
 	// up is the time from the last datagram of a frame to its delivery to the client library. down is the time from the
 	// last packet of a frame until all of it was sent to the connector.
 	up, down distribution.Distribution
-	// packed and unpacked are the times that transcoding adds to up and down, including queueing. spoken and heard are
-	// the times that transcoding adds to audio. concealed is the number of concealed audio frames.
-	packed, unpacked distribution.Distribution
-	spoken, heard    distribution.Distribution
-	concealed        int64
+	// packed and unpacked are the times that transcoding adds to up and down, including queueing. audioUp and audioDown
+	// are the times that transcoding adds to audio. concealed is the number of concealed audio frames.
+	packed, unpacked   distribution.Distribution
+	audioUp, audioDown distribution.Distribution
+	concealed          int64
 }
 
 // frameQueue is the number of frames that may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
@@ -108,7 +108,7 @@ func (s *Relay) run(ctx context.Context) error {
 		}
 	}
 	if s.settings.transcode {
-		t, err := newTranscoding(s.settings.packs)
+		t, err := newTranscoding(s.settings.pointCodec)
 		if err != nil {
 			return fmt.Errorf("--transcode: %w", err)
 		}
@@ -116,10 +116,10 @@ func (s *Relay) run(ctx context.Context) error {
 		defer t.close()
 	}
 	if s.settings.debug {
-		running.Go(func() { s.pretend(ctx) })
+		running.Go(func() { s.publishDebugFrames(ctx) })
 	}
 	running.Go(func() { s.watch(ctx) })
-	return s.stay(ctx)
+	return s.keepJoined(ctx)
 }
 
 // The range of waiting times between attempts to join.
@@ -128,27 +128,27 @@ const (
 	lastRejoin  = 5 * time.Second
 )
 
-// lasting has the error codes for which another attempt is useless: permanent refusals, and those with which operators
-// remove a participant.
-var lasting = []signal.Code{
+// permanentCodes has the error codes for which another attempt is useless: permanent refusals, and those with which
+// operators remove a participant.
+var permanentCodes = []signal.Code{
 	signal.CodeUnauthorized, signal.CodeVersion, signal.CodeForbidden, signal.CodeKicked, signal.CodeClosed,
 	signal.CodeRevoked,
 }
 
-// stay joins, and rejoins whenever the session is lost, until the context ends.
-func (s *Relay) stay(ctx context.Context) error {
+// keepJoined joins, and rejoins whenever the session is lost, until the context ends.
+func (s *Relay) keepJoined(ctx context.Context) error {
 	wait := firstRejoin
-	attend := s.attend
+	session := s.runSession
 	if s.settings.dialect == dialectVR2Gather {
-		attend = s.attendDialect
+		session = s.runDialectSession
 	}
 	for {
-		err := attend(ctx)
+		err := session(ctx)
 		var refused *signal.Error
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.As(err, &refused) && slices.Contains(lasting, refused.Code):
+		case errors.As(err, &refused) && slices.Contains(permanentCodes, refused.Code):
 			return err
 		case errors.Is(err, client.ErrConfig), errors.Is(err, dialect.ErrRefused):
 			return err
@@ -168,11 +168,11 @@ func (s *Relay) stay(ctx context.Context) error {
 // errEnded means that a session began and has ended.
 var errEnded = errors.New("session ended")
 
-// attend runs one session with the server, from joining to the end.
-func (s *Relay) attend(ctx context.Context) error {
+// runSession runs one session with the server, from joining to the end.
+func (s *Relay) runSession(ctx context.Context) error {
 	config := client.Config{
 		Publications: s.upward.publications(), Receive: s.settings.output,
-		MaxUplink: volumetric.Bitrate(s.settings.most), Log: s.log,
+		MaxUplink: volumetric.Bitrate(s.settings.maxBitrate), Log: s.log,
 	}
 	session, err := s.settings.room.Join(ctx, config)
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Relay) attend(ctx context.Context) error {
 	requests := make(chan []signal.Choice, peer.RequestBacklog)
 	refused := make(chan []signal.Choice, peer.RequestBacklog)
 	running.Go(func() { s.send(ctx, session) })
-	running.Go(func() { s.ask(ctx, session, requests, refused) })
+	running.Go(func() { s.sendRequests(ctx, session, requests, refused) })
 	s.serve(ctx, session, requests, refused)
 	ended := session.Err()
 	cancel()
@@ -205,7 +205,7 @@ func (s *Relay) send(ctx context.Context, session *client.Session) {
 		select {
 		case f := <-s.frames:
 			if s.transcoding == nil || !s.convert(ctx, session, f) {
-				s.publish(ctx, session, asItIs(f))
+				s.publish(ctx, session, unchanged(f))
 			}
 		case p := <-s.transcoding.packed():
 			s.publishPacked(ctx, session, p)
@@ -219,22 +219,22 @@ func (s *Relay) send(ctx context.Context, session *client.Session) {
 func (s *Relay) publish(ctx context.Context, session *client.Session, f outgoing) {
 	unknown := session.Publisher(cloudName) == nil
 	if s.upward.send(ctx, session, f) {
-		s.left(time.Since(f.Arrival))
+		s.recordUp(time.Since(f.Arrival))
 	}
 	if unknown {
-		s.show(session)
+		s.sendPose(session)
 	}
 }
 
-// left records the time of a frame from its last datagram to the hand-over to the server's session.
-func (s *Relay) left(took time.Duration) {
+// recordUp records the time of a frame from its last datagram to the hand-over to the server's session.
+func (s *Relay) recordUp(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.up.Add(took)
 }
 
-// ask sends quality requests in order, each after the reply to the previous one, and returns refused requests.
-func (s *Relay) ask(ctx context.Context, session *client.Session, requests <-chan []signal.Choice,
+// sendRequests sends quality requests in order, each after the reply to the previous one, and returns refused requests.
+func (s *Relay) sendRequests(ctx context.Context, session *client.Session, requests <-chan []signal.Choice,
 	refused chan<- []signal.Choice) {
 	for {
 		select {

@@ -28,7 +28,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// patience is how long a busy machine may take.
+// patience is the time limit on a busy machine.
 const patience = 60 * time.Second
 
 func TestBridgeFlags(t *testing.T) {
@@ -85,9 +85,9 @@ func TestBridgeFlags(t *testing.T) {
 	}
 }
 
-// TestBridgeTakesItsSecretFromTheEnvironment has bridges listen beyond loopback, and on addresses of loopback that need
-// no secret.
-func TestBridgeTakesItsSecretFromTheEnvironment(t *testing.T) {
+// TestBridgeReadsSecretFromTheEnvironment starts bridges that listen beyond loopback, and on addresses of loopback,
+// which need no secret.
+func TestBridgeReadsSecretFromTheEnvironment(t *testing.T) {
 	for _, test := range []struct {
 		port, variable string
 		required       bool
@@ -108,7 +108,7 @@ func TestBridgeTakesItsSecretFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// transcodingRefused is why --transcode is refused in VR2Gather's dialect.
+// transcodingRefused returns the error of --transcode in VR2Gather's dialect.
 func transcodingRefused() error {
 	if draco.Available() {
 		return errPlain
@@ -116,7 +116,7 @@ func transcodingRefused() error {
 	return errNoDraco
 }
 
-// TestBridgeAddresses looks where bridges go that speak VR2Gather's dialect.
+// TestBridgeAddresses checks the server addresses of bridges that use VR2Gather's dialect.
 func TestBridgeAddresses(t *testing.T) {
 	t.Setenv(tokenVariable, "")
 	for _, test := range []struct{ sfu, room, variable, want string }{
@@ -135,10 +135,10 @@ func TestBridgeAddresses(t *testing.T) {
 	}
 }
 
-// openConference starts a server, and ends it with the test.
+// openConference starts a server that ends with the test.
 func openConference(t testing.TB) string {
 	t.Helper()
-	before := goleak.IgnoreCurrent() // that of a benchmark waits for it
+	before := goleak.IgnoreCurrent() // a benchmark's goroutine waits for this one
 	c, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func openConference(t testing.TB) string {
 	return c.Server.URL()
 }
 
-// bridgeTo starts a bridge in this process. It returns a function that ends it and gives its summary.
+// bridgeTo starts a bridge in this process. The result ends the bridge and returns its summary.
 func bridgeTo(t testing.TB, b *Options) func() Summary {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -174,18 +174,18 @@ func bridgeTo(t testing.TB, b *Options) func() Summary {
 	}
 }
 
-// neighbour is a connector in this process: it answers the bridge, and counts the frames that came whole.
+// neighbour is a connector in this process. It answers the bridge and delivers complete frames.
 type neighbour struct {
 	conn   *net.UDPConn
 	bridge netip.AddrPort
-	// answer is what ready datagrams are answered with, nil for nothing.
+	// answer is the reply to ready datagrams, nil for none.
 	answer atomic.Pointer[[]byte]
-	// frames are those of tiles, sounds those of sound.
+	// frames delivers tile frames, sounds audio frames.
 	frames, sounds chan vr2gather.Packet
 	read           sync.WaitGroup
 }
 
-// openNeighbour listens on a port before which one is free, which it names as the bridge's.
+// openNeighbour opens a connector on a port whose predecessor is free; the predecessor is the bridge's port.
 func openNeighbour(t testing.TB) *neighbour {
 	t.Helper()
 	for range 100 {
@@ -216,8 +216,8 @@ func openNeighbour(t testing.TB) *neighbour {
 	return nil
 }
 
-// receive answers ready datagrams, and hands on the last packet of each frame that came in order, with all of the
-// frame.
+// receive answers ready datagrams. For each complete frame whose packets arrived in order, it delivers the last packet
+// with the whole frame.
 func (n *neighbour) receive() {
 	datagram := make([]byte, vr2gather.MaxDatagram)
 	wholes := make(map[volumetric.Kind][]byte)
@@ -268,7 +268,7 @@ func (n *neighbour) send(t testing.TB, number uint32, data []byte) {
 	n.sendKind(t, volumetric.KindVideo, number, data)
 }
 
-// sendKind sends a frame of a tile, or of sound.
+// sendKind sends a tile frame or an audio frame.
 func (n *neighbour) sendKind(t testing.TB, kind volumetric.Kind, number uint32, data []byte) {
 	t.Helper()
 	var datagram []byte
@@ -283,22 +283,21 @@ func (n *neighbour) sendKind(t testing.TB, kind volumetric.Kind, number uint32, 
 	}
 }
 
-// rawFrame is a frame of the codec cwi0 as VR2Gather's clients exchange it, with the time of capture in the codec's
+// rawFrame returns a frame of the codec cwi0 as exchanged by VR2Gather's clients, with the capture time in the codec's
 // data and in the header.
 func rawFrame(data []byte, capture time.Time) []byte {
 	header := vr2gather.NewFrameHeader(codec.CWI0.FourCC(), len(data), capture)
 	return codec.StampCWI0(header.Append(nil), data, capture)
 }
 
-// somePoints is a frame of so many bytes.
+// somePoints returns a frame of the given size in bytes.
 func somePoints(size int) []byte {
 	data := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, size-vr2gather.FrameHeaderSize,
 		time.Now()).Append(make([]byte, 0, size))
 	return data[:size]
 }
 
-// TestBridgeWithoutConnector has a bridge publish frames that mean nothing, which come to another client as they were
-// made.
+// TestBridgeWithoutConnector publishes debug frames, which another client receives unchanged.
 func TestBridgeWithoutConnector(t *testing.T) {
 	url := openConference(t)
 	stop := bridgeTo(t, &Options{sfu: url, client: 3, layout: bridge.Layout{Tiles: 2, Qualities: 1}, input: true,
@@ -326,8 +325,8 @@ func TestBridgeWithoutConnector(t *testing.T) {
 	}
 }
 
-// TestBridgeTakesWhatTheConnectorReads has others publish what VR2Gather reads and what it does not.
-func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
+// TestBridgeForwardsReadableFormats publishes formats that VR2Gather reads and formats that it does not read.
+func TestBridgeForwardsReadableFormats(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1,
@@ -342,7 +341,7 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = session.Close() }()
-	// Frames of what is not readable are not sent any more once the server knows that nobody wants them.
+	// Frames in an unreadable format are not sent once the server knows that no receiver wants them.
 	withheld := func() bool { return !session.Publisher(foreign.Name).Wanted(0, 0) }
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -372,21 +371,21 @@ func TestBridgeTakesWhatTheConnectorReads(t *testing.T) {
 			t.Fatalf("%d frames came, the rest is withheld: %v", came, withheld())
 		}
 	}
-	n.send(t, 0, somePoints(2000)) // it was told to take nothing
+	n.send(t, 0, somePoints(2000)) // the bridge was started without input
 	s := stop()
 	if s.ToConnector.Frames < 10 || s.FromConnector.Frames != 0 {
 		t.Errorf("summary is %+v", s)
 	}
 }
 
-// TestBridgeStopsSendingToASilentConnector has a connector that presents a secret, receives, falls silent and comes
-// back.
-func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
+// TestBridgeSuspendsSilentConnector uses a connector that presents a secret, receives, becomes silent and
+// returns.
+func TestBridgeSuspendsSilentConnector(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	const secret = "sixteen letters!"
 	present := make([]byte, vr2gather.DatagramSize)
-	present[0], present[4] = 18, byte(len(secret)) // as docs/bridge.md has it
+	present[0], present[4] = 18, byte(len(secret)) // the format in docs/bridge.md
 	copy(present[8:], secret)
 	b := &Options{sfu: url, port: n.bridge.String(), secret: secret, client: 1,
 		layout: bridge.Layout{Tiles: 1, Qualities: 1}, output: true}
@@ -412,7 +411,7 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 	}
 	defer func() { _ = session.Close() }()
 	number := uint32(0)
-	// publishUntil publishes frames, and counts those that come to the connector, until a condition holds.
+	// publishUntil publishes frames and counts those that the connector receives, until a condition holds.
 	publishUntil := func(what string, holds func(came int) bool) {
 		t.Helper()
 		ticker := time.NewTicker(10 * time.Millisecond)
@@ -434,7 +433,7 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 			}
 		}
 	}
-	// Plain answers are not listened to: the tally counts them as foreign, and the bridge does not even join.
+	// Plain answers are ignored: the tally counts them as foreign, and the bridge does not join.
 	for end := time.Now().Add(patience); s.tally.Count(bridge.DropSource) <= 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("answers without the secret are not dropped: %v", s.tally.Counts())
@@ -457,9 +456,9 @@ func TestBridgeStopsSendingToASilentConnector(t *testing.T) {
 	publishUntil("frames for a connector that is back", func(came int) bool { return came > 5 })
 }
 
-// BenchmarkBridge sends frames of 100 kB through two bridges and a server, 100 per second. Its figures are those of the
-// bridges' summaries: up is from the last datagram of a frame to when the SDK has it, down from the last packet of a
-// frame to when the connector was sent all of it.
+// BenchmarkBridge sends frames of 100 kB through two bridges and a server, 100 per second. It reports the figures of
+// the bridges' summaries: up is the time from the last datagram of a frame to its hand-over to the SDK, down the time
+// from the last packet of a frame until all of it was sent to the connector.
 func BenchmarkBridge(b *testing.B) {
 	url := openConference(b)
 	from, to := openNeighbour(b), openNeighbour(b)

@@ -10,9 +10,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// TestBridgeTellsWhereThingsAre has a connector say where its object stands, before there is one, and later where it
-// has moved to. Another participant is told.
-func TestBridgeTellsWhereThingsAre(t *testing.T) {
+// TestBridgeSendsPoses uses a connector that sends the pose of its object before the object exists, and a new pose
+// later. Another participant receives both.
+func TestBridgeSendsPoses(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{sfu: url, port: n.bridge.String(), client: 1,

@@ -86,7 +86,7 @@ func (s *Relay) summary() Summary {
 	if s.settings.transcode {
 		b.Transcoding = &TranscodingSummary{
 			Up: s.figures.packed.Percentiles(), Down: s.figures.unpacked.Percentiles(),
-			SoundUp: s.figures.spoken.Percentiles(), SoundDown: s.figures.heard.Percentiles(),
+			SoundUp: s.figures.audioUp.Percentiles(), SoundDown: s.figures.audioDown.Percentiles(),
 			Concealed: s.figures.concealed,
 		}
 	}

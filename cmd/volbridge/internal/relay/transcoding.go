@@ -17,31 +17,31 @@ import (
 )
 
 // transcoding converts the connector's uncompressed points into frames of a codec, received frames into uncompressed
-// points, and audio in both directions. It lives as long as the bridge.
+// points, and audio in both directions. transcoding lives as long as the bridge.
 type transcoding struct {
-	packs codec.FourCC
+	codec codec.FourCC
 	// up is keyed by track, down by publication and tile.
 	up   *transcode.Pool[int, packable, packed]
 	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
-	// speaker converts the connector's audio to Opus. It is owned by the goroutine that sends to the server.
-	speaker *transcode.Speaker
-	// listeners convert received audio to VR2Gather's format, by client number. They are owned by the goroutine that
+	// toOpus converts the connector's audio to Opus. toOpus is owned by the goroutine that sends to the server.
+	toOpus *transcode.OpusTranscoder
+	// toVoice converts received audio to VR2Gather's format, by client number. toVoice is owned by the goroutine that
 	// serves the connector.
-	listeners map[uint32]*listening
+	toVoice map[uint32]*audioStream
 
-	// mu guards told, which has the codecs that were logged as unsupported.
-	mu   sync.Mutex
-	told map[codec.FourCC]bool
+	// mu guards logged, which has the codecs that were logged as unsupported.
+	mu     sync.Mutex
+	logged map[codec.FourCC]bool
 }
 
-// wholeFrames has the memory of transcoded frames. It stores pointers, so that Put and Get do not allocate.
+// wholeFrames has the memory of transcoded frames. wholeFrames stores pointers, so that Put and Get do not allocate.
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
-// packable is a frame of the connector with the time of its submission. packed is the result; its memory whole is
+// packable is a frame of the connector with the time of its submission. packed is the result; the memory whole is
 // returned to wholeFrames.
 type packable struct {
-	frame *bridge.Frame
-	came  time.Time
+	frame     *bridge.Frame
+	submitted time.Time
 }
 
 type packed struct {
@@ -53,10 +53,10 @@ type packed struct {
 
 // unpackable is a frame of a session for the connector, with the number of its publisher.
 type unpackable struct {
-	session *client.Session
-	frame   client.Frame
-	client  uint32
-	came    time.Time
+	session   *client.Session
+	frame     client.Frame
+	client    uint32
+	submitted time.Time
 }
 
 type unpacked struct {
@@ -68,7 +68,7 @@ type unpacked struct {
 
 // newTranscoding starts the workers: half the number of processors for each direction.
 func newTranscoding(packs codec.Codec) (*transcoding, error) {
-	speaker, err := transcode.NewSpeaker()
+	toOpus, err := transcode.NewOpusTranscoder()
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +79,9 @@ func newTranscoding(packs codec.Codec) (*transcoding, error) {
 		unpackers = append(unpackers, unpacker{transcode.NewUnpacker()})
 	}
 	return &transcoding{
-		packs: packs.FourCC(), up: transcode.NewPool[int](packers),
-		down:    transcode.NewPool[volumetric.TrackRef](unpackers),
-		speaker: speaker, listeners: make(map[uint32]*listening), told: make(map[codec.FourCC]bool),
+		codec: packs.FourCC(), up: transcode.NewPool[int](packers),
+		down:   transcode.NewPool[volumetric.TrackRef](unpackers),
+		toOpus: toOpus, toVoice: make(map[uint32]*audioStream), logged: make(map[codec.FourCC]bool),
 	}, nil
 }
 
@@ -106,16 +106,16 @@ func (t *transcoding) unpacked() <-chan unpacked {
 	return t.down.Results()
 }
 
-// tells reports whether a codec was not logged before, and marks it as logged. At most 64 codecs are logged.
-func (t *transcoding) tells(fourCC codec.FourCC) bool {
+// markLogged reports whether a codec was not logged before, and marks it as logged. At most 64 codecs are logged.
+func (t *transcoding) markLogged(fourCC codec.FourCC) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	const most = 64
-	news := !t.told[fourCC] && len(t.told) < most
-	if news {
-		t.told[fourCC] = true
+	first := !t.logged[fourCC] && len(t.logged) < most
+	if first {
+		t.logged[fourCC] = true
 	}
-	return news
+	return first
 }
 
 // packer and unpacker are workers. Each is owned by one goroutine.
@@ -139,21 +139,21 @@ func (u unpacker) Do(in unpackable) unpacked {
 	return out
 }
 
-// convert transcodes a frame of the connector. It returns false if the frame is to be published unchanged.
+// convert transcodes a frame of the connector. convert returns false if the frame is to be published unchanged.
 func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
 	if f.Kind == volumetric.KindAudio {
-		return s.say(ctx, session, f)
+		return s.convertAudio(ctx, session, f)
 	}
 	return s.pack(session, f)
 }
 
-// pack submits a point cloud for transcoding. It returns false if the frame is to be published unchanged, because its
+// pack submits a point cloud for transcoding. pack returns false if the frame is to be published unchanged, because its
 // codec cannot be transcoded or the object is already published in VR2Gather's format.
 func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud
 	switch {
 	case f.Header.FourCC != vr2gather.CodecRawPoints:
-		if s.transcoding.tells(f.Header.FourCC) {
+		if s.transcoding.markLogged(f.Header.FourCC) {
 			s.log.Warn("frames of the connector are not transcoded", "codec", f.Header.FourCC, "error",
 				codec.ErrUnknown, "expected", vr2gather.CodecRawPoints)
 		}
@@ -183,13 +183,13 @@ func (s *Relay) publishPacked(ctx context.Context, session *client.Session, p pa
 		return
 	}
 	s.mu.Lock()
-	s.figures.packed.Add(p.done.Sub(p.came))
+	s.figures.packed.Add(p.done.Sub(p.submitted))
 	s.mu.Unlock()
-	s.publish(ctx, session, outgoing{Frame: p.frame, codec: s.transcoding.packs, data: *p.whole, foreign: true})
+	s.publish(ctx, session, outgoing{Frame: p.frame, codec: s.transcoding.codec, data: *p.whole, transcoded: true})
 }
 
 // unpack submits a received frame for transcoding.
-func (m *meeting) unpack(f *client.Frame, number uint32) {
+func (m *sessionOutput) unpack(f *client.Frame, number uint32) {
 	key := f.Track
 	key.Quality = volumetric.QualityOff
 	if m.transcoding.down.Submit(key, unpackable{m.session, *f, number, time.Now()}) {
@@ -198,25 +198,25 @@ func (m *meeting) unpack(f *client.Frame, number uint32) {
 }
 
 // deliverUnpacked sends a transcoded frame to the connector, if the frame is of this session.
-func (m *meeting) deliverUnpacked(ctx context.Context, u unpacked) {
+func (m *sessionOutput) deliverUnpacked(ctx context.Context, u unpacked) {
 	defer wholeFrames.Put(u.whole)
 	if u.session != m.session {
 		return
 	}
 	if u.err != nil {
 		m.tally.Add(bridge.DropReceivedCodec)
-		if errors.Is(u.err, codec.ErrUnknown) && m.transcoding.tells(u.frame.Codec) {
+		if errors.Is(u.err, codec.ErrUnknown) && m.transcoding.markLogged(u.frame.Codec) {
 			m.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant, "error",
 				codecs.Explain(u.frame.Codec, u.err))
 		}
 		return
 	}
 	m.mu.Lock()
-	m.figures.unpacked.Add(u.done.Sub(u.came))
+	m.figures.unpacked.Add(u.done.Sub(u.submitted))
 	m.mu.Unlock()
 	m.deliver(ctx, &bridge.Received{
 		Kind: volumetric.KindVideo, Client: u.client, Tile: u.frame.Track.Tile, Quality: u.frame.Track.Quality,
 		Number: uint32(u.frame.Number), Data: *u.whole,
-	}, func(long time.Duration) { m.wait(ctx, long) })
-	m.passed(m.session.ServerTime(time.Now()).Sub(u.frame.Complete))
+	}, func(long time.Duration) { m.forwardAudioUntil(ctx, long) })
+	m.recordDown(m.session.ServerTime(time.Now()).Sub(u.frame.Complete))
 }

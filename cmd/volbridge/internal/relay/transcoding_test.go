@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// someCloud is points of all colours in a room of 4 m.
+// someCloud returns points of all colours in a room of 4 m.
 func someCloud(points int, seed uint64) *pointcloud.Cloud {
 	random := rand.New(rand.NewPCG(seed, 1))
 	cloud := &pointcloud.Cloud{}
@@ -30,7 +30,7 @@ func someCloud(points int, seed uint64) *pointcloud.Cloud {
 	return cloud
 }
 
-// encoded is what a codec makes of a cloud.
+// encoded returns a cloud encoded by a codec.
 func encoded(t testing.TB, c codec.Codec, cloud *pointcloud.Cloud) []byte {
 	t.Helper()
 	data, err := c.NewEncoder().Encode(nil, cloud, codec.Params{PositionBits: 20, Speed: 10, Box: cloud.Bounds()})
@@ -40,14 +40,14 @@ func encoded(t testing.TB, c codec.Codec, cloud *pointcloud.Cloud) []byte {
 	return data
 }
 
-// packedRaw is a cloud as connectors exchange it.
+// packedRaw returns a cloud in the format of connectors.
 func packedRaw(t testing.TB, cloud *pointcloud.Cloud, capture time.Time) []byte {
 	t.Helper()
 	return rawFrame(encoded(t, codec.CWI0, cloud), capture)
 }
 
-// sameCloud fails where a frame does not decode to a cloud, in any order, with places that are off by so many metres at
-// most.
+// sameCloud fails if a frame does not decode to a cloud, in any order, with positions that differ by at most off
+// metres.
 func sameCloud(t *testing.T, c codec.Codec, data []byte, want *pointcloud.Cloud, off float64) {
 	t.Helper()
 	var got pointcloud.Cloud
@@ -69,7 +69,8 @@ func sameCloud(t *testing.T, c codec.Codec, data []byte, want *pointcloud.Cloud,
 	for i, j := range ours {
 		k := theirs[i]
 		for axis := range 3 {
-			if d := math.Abs(float64(got.Positions[j][axis] - want.Positions[k][axis])); got.Colors[j] != want.Colors[k] || d > off {
+			d := math.Abs(float64(got.Positions[j][axis] - want.Positions[k][axis]))
+			if got.Colors[j] != want.Colors[k] || d > off {
 				t.Fatalf("point %v, %v, expected %v, %v", got.Positions[j], got.Colors[j], want.Positions[k],
 					want.Colors[k])
 			}
@@ -77,7 +78,7 @@ func sameCloud(t *testing.T, c codec.Codec, data []byte, want *pointcloud.Cloud,
 	}
 }
 
-// TestBridgeTranscodes has a bridge transcode both ways, with the codec that needs nothing, and with Draco.
+// TestBridgeTranscodes transcodes in both directions, with the codec that needs no library, and with Draco.
 func TestBridgeTranscodes(t *testing.T) {
 	t.Run("raw", func(t *testing.T) { bridgeTranscodes(t, codec.Raw) })
 	t.Run("draco", func(t *testing.T) {
@@ -97,7 +98,7 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{
 		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
-		output: true, transcode: true, packs: c,
+		output: true, transcode: true, pointCodec: c,
 	})
 	body := (&upward{settings: &Options{layout: bridge.Layout{Tiles: 1, Qualities: 1}}}).describeCloud(c.FourCC())
 	body.VR2Gather = false
@@ -108,7 +109,7 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 		t.Fatal(err)
 	}
 	defer func() { _ = session.Close() }()
-	// Colours sort the points: no two are the same among so few.
+	// Colours identify the points: all differ, since there are few.
 	ours, theirs := someCloud(500, 1), someCloud(700, 2)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -120,7 +121,7 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 			number++
 			n.send(t, number, packedRaw(t, ours, now))
 			f := client.OutgoingFrame{Number: number, Capture: now, Codec: c.FourCC(), Data: encoded(t, c, theirs)}
-			// Before the connection is there nothing is sent.
+			// Nothing is sent before the connection is established.
 			_, _ = session.Publisher(body.Name).WriteFrame(0, 0, f)
 		case f := <-session.Frames():
 			if f.Codec != c.FourCC() || f.Whole != nil || f.Track.Participant != "1" ||
@@ -148,14 +149,13 @@ func bridgeTranscodes(t *testing.T, c codec.Codec) {
 	}
 }
 
-// TestBridgePassesOnWhatItCannotTranscode has a connector send points of a codec that there is none of: they are
-// published as they are.
-func TestBridgePassesOnWhatItCannotTranscode(t *testing.T) {
+// TestBridgePublishesUnknownCodecsUnchanged sends points of an unknown codec, which are published unchanged.
+func TestBridgePublishesUnknownCodecsUnchanged(t *testing.T) {
 	url := openConference(t)
 	n := openNeighbour(t)
 	stop := bridgeTo(t, &Options{
 		sfu: url, port: n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
-		transcode: true, packs: codec.Raw,
+		transcode: true, pointCodec: codec.Raw,
 	})
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada", Receive: true})
 	if err != nil {
@@ -187,7 +187,7 @@ func TestBridgePassesOnWhatItCannotTranscode(t *testing.T) {
 }
 
 // BenchmarkBridgeTranscode sends clouds of 40,000 points through two bridges that transcode and a server, 30 per
-// second. Its figures are what transcoding adds in each, waiting included.
+// second. It reports the time that transcoding adds in each bridge, including queueing.
 func BenchmarkBridgeTranscode(b *testing.B) {
 	if !draco.Available() {
 		b.Skip("skipped: built without Draco")
@@ -229,7 +229,7 @@ func BenchmarkBridgeTranscode(b *testing.B) {
 	b.ReportMetric(*down.P99, "down-p99-ms")
 }
 
-// someFigure is the surface of a body of about a person's size.
+// someFigure returns the surface of a body of about a person's size.
 func someFigure(points int) *pointcloud.Cloud {
 	random := rand.New(rand.NewPCG(1, 2))
 	cloud := &pointcloud.Cloud{}

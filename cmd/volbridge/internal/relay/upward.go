@@ -14,17 +14,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// upward is the state of the direction to the server, over all sessions. It is owned by one goroutine at a time.
+// upward is the state of the direction to the server, over all sessions. upward is owned by one goroutine at a time.
 type upward struct {
 	settings *Options
 	tally    *bridge.Tally
 	log      *slog.Logger
 	instants *bridge.Instants
-	// cloud and voice describe the publications. They are nil before the first frame, which names the codec. VR2Gather
+	// cloud and audio describe the publications. Both are nil before the first frame, which names the codec. VR2Gather
 	// announces a cloud of one tile even for users that never send one.
-	cloud, voice *volumetric.Publication
-	// voiceFrame is the number of the next audio frame.
-	voiceFrame uint32
+	cloud, audio *volumetric.Publication
+	// audioFrame is the number of the next audio frame.
+	audioFrame uint32
 	// refused is the session in which the server refused a publication.
 	refused *client.Session
 }
@@ -33,7 +33,7 @@ func newUpward(b *Options, tally *bridge.Tally, log *slog.Logger) *upward {
 	u := &upward{settings: b, tally: tally, log: log, instants: bridge.NewInstants(b.layout.Tracks())}
 	if b.dialect == dialectVR2Gather {
 		now := time.Now()
-		u.instants, u.voiceFrame = bridge.NewInstantsSince(now, b.layout.Tracks()), bridge.FirstNumber(now)
+		u.instants, u.audioFrame = bridge.NewInstantsSince(now, b.layout.Tracks()), bridge.FirstNumber(now)
 	}
 	return u
 }
@@ -41,7 +41,7 @@ func newUpward(b *Options, tally *bridge.Tally, log *slog.Logger) *upward {
 // publications returns the publications from the beginning of a session.
 func (u *upward) publications() []volumetric.Publication {
 	var list []volumetric.Publication
-	for _, p := range []*volumetric.Publication{u.cloud, u.voice} {
+	for _, p := range []*volumetric.Publication{u.cloud, u.audio} {
 		if p != nil {
 			list = append(list, *p)
 		}
@@ -54,20 +54,20 @@ type outgoing struct {
 	*bridge.Frame
 	codec volumetric.FourCC
 	data  []byte
-	// foreign is set if the frame is no longer in VR2Gather's format. Then an audio frame has a capture time.
-	foreign bool
-	capture time.Time
+	// transcoded is set if the frame is no longer in VR2Gather's format. Then an audio frame has a capture time.
+	transcoded bool
+	capture    time.Time
 }
 
-// asItIs publishes a frame unchanged.
-func asItIs(f *bridge.Frame) outgoing {
+// unchanged returns a frame that is published as received.
+func unchanged(f *bridge.Frame) outgoing {
 	return outgoing{Frame: f, codec: f.Header.FourCC, data: f.Data}
 }
 
-// send sends one frame. It reports whether the session took the frame; the session counts frames that no receiver
+// send sends one frame. send reports whether the session took the frame; the session counts frames that no receiver
 // takes.
 func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) bool {
-	if p := u.published(f.Kind); p != nil && p.VR2Gather == f.foreign {
+	if p := u.published(f.Kind); p != nil && p.VR2Gather == f.transcoded {
 		u.tally.Add(bridge.DropCodec)
 		return false
 	}
@@ -79,9 +79,9 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 	var taken bool
 	var err error
 	if f.Kind == volumetric.KindAudio {
-		taken, err = u.speak(publisher, f)
+		taken, err = u.sendAudio(publisher, f)
 	} else {
-		number, capture := u.instants.Of(f.Track, f.Header.TimestampMS, f.Arrival)
+		number, capture := u.instants.Next(f.Track, f.Header.TimestampMS, f.Arrival)
 		taken, err = publisher.WriteFrame(f.Tile, f.Quality,
 			client.OutgoingFrame{Number: number, Capture: capture, Codec: f.codec, Data: f.data})
 	}
@@ -97,19 +97,19 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 // published returns the publication of a kind, nil before its first frame.
 func (u *upward) published(kind volumetric.Kind) *volumetric.Publication {
 	if kind == volumetric.KindAudio {
-		return u.voice
+		return u.audio
 	}
 	return u.cloud
 }
 
-// speak sends an audio frame: one Opus packet if the frame was transcoded, otherwise packets in the format of
+// sendAudio sends an audio frame: one Opus packet if the frame was transcoded, otherwise packets in the format of
 // VR2Gather's peers.
-func (u *upward) speak(publisher *client.Publisher, f outgoing) (taken bool, err error) {
-	if f.foreign {
+func (u *upward) sendAudio(publisher *client.Publisher, f outgoing) (taken bool, err error) {
+	if f.transcoded {
 		return publisher.WritePackets(0, 0, f.capture, [][]byte{f.data})
 	}
-	frame := vr2gather.Packet{Kind: volumetric.KindAudio, Client: u.settings.client, Frame: u.voiceFrame}
-	u.voiceFrame++
+	frame := vr2gather.Packet{Kind: volumetric.KindAudio, Client: u.settings.client, Frame: u.audioFrame}
+	u.audioFrame++
 	var payloads [][]byte
 	for p := range vr2gather.Cut(frame, f.Data) {
 		payload, err := p.Append(nil)
@@ -121,11 +121,11 @@ func (u *upward) speak(publisher *client.Publisher, f outgoing) (taken bool, err
 	return publisher.WritePackets(0, 0, f.Arrival, payloads)
 }
 
-// publisher returns the publisher for a frame. It publishes if necessary, and returns nil if the server refuses.
+// publisher returns the publisher for a frame. publisher publishes if necessary, and returns nil if the server refuses.
 func (u *upward) publisher(ctx context.Context, session *client.Session, f outgoing) *client.Publisher {
 	place := &u.cloud
 	if f.Kind == volumetric.KindAudio {
-		place = &u.voice
+		place = &u.audio
 	}
 	if *place != nil {
 		if publisher := session.Publisher((*place).Name); publisher != nil {
@@ -142,7 +142,7 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 	if err != nil {
 		if ctx.Err() == nil {
 			u.refused = session
-			u.log.Error("the server does not take the publication", "publication", publication.Name, "error", err)
+			u.log.Error("the server refused the publication", "publication", publication.Name, "error", err)
 		}
 		return nil
 	}
@@ -155,8 +155,8 @@ func (u *upward) publisher(ctx context.Context, session *client.Session, f outgo
 // The names and the type of a bridge's publications, equal to those that the server assigns to VR2Gather's own peers.
 const (
 	cloudName = "body"
-	voiceName = "voice"
-	voiceMIME = "audio/pcm"
+	audioName = "voice"
+	audioMIME = "audio/pcm"
 )
 
 // describe returns the publication for a frame.
@@ -165,17 +165,17 @@ func (u *upward) describe(f outgoing) volumetric.Publication {
 	switch {
 	case f.Kind == volumetric.KindVideo:
 		publication = u.describeCloud(f.codec)
-	case f.foreign:
-		publication = opus.Publication(voiceName)
-		publication.Name = voiceName
+	case f.transcoded:
+		publication = opus.Publication(audioName)
+		publication.Name = audioName
 	default:
-		publication = describeVoice(f.codec)
+		publication = describeAudio(f.codec)
 	}
-	publication.VR2Gather = !f.foreign
+	publication.VR2Gather = !f.transcoded
 	return publication
 }
 
-// describeCloud returns the publication of the connector's tiles. Their boxes and the bitrates of the qualities are
+// describeCloud returns the publication of the connector's tiles. The boxes and the bitrates of the qualities are
 // unknown.
 func (u *upward) describeCloud(codec volumetric.FourCC) volumetric.Publication {
 	return volumetric.Publication{
@@ -190,12 +190,12 @@ func (u *upward) describeCloud(codec volumetric.FourCC) volumetric.Publication {
 	}
 }
 
-func describeVoice(codec volumetric.FourCC) volumetric.Publication {
+func describeAudio(codec volumetric.FourCC) volumetric.Publication {
 	return volumetric.Publication{
-		Name:      voiceName,
+		Name:      audioName,
 		Kind:      volumetric.KindAudio,
 		Mode:      volumetric.ModeAlternatives,
-		Codec:     volumetric.Codec{MIMEType: voiceMIME, ClockRate: 48000, Format: "codec=" + codec.String()},
+		Codec:     volumetric.Codec{MIMEType: audioMIME, ClockRate: 48000, Format: "codec=" + codec.String()},
 		Tiles:     make([]volumetric.Tile, 1),
 		Qualities: make([]volumetric.QualityLevel, 1),
 		VR2Gather: true,

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// BenchmarkDraco is what one frame of 40,000 points on the surface of a body takes one worker: up is from cwi0 to
-// Draco, down is back.
+// BenchmarkDraco measures the time of one worker for a frame of 40,000 points on the surface of a body: up is from cwi0
+// to Draco, down the reverse.
 func BenchmarkDraco(b *testing.B) {
 	if !draco.Available() {
 		b.Skip("skipped: built without Draco")
@@ -29,7 +29,7 @@ func BenchmarkDraco(b *testing.B) {
 		position := [3]float32{float32(0.3 * math.Cos(turn)), float32(height), float32(0.2 * math.Sin(turn))}
 		cloud.Append(position, [3]uint8{uint8(100 * height), uint8(20 * turn), 80})
 	}
-	raw, err := codec.CWI0.NewEncoder().Encode(nil, cloud, exactly(cloud.Bounds()))
+	raw, err := codec.CWI0.NewEncoder().Encode(nil, cloud, lossless(cloud.Bounds()))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -58,32 +58,33 @@ func BenchmarkDraco(b *testing.B) {
 	})
 }
 
-// BenchmarkSound is what 20 ms of sound take: up is from VR2Gather's to Opus, down is back.
+// BenchmarkSound measures the time for 20 ms of audio: up is from VR2Gather's format to Opus, down the reverse.
 func BenchmarkSound(b *testing.B) {
-	sounding(b)
-	speaker, err := NewSpeaker()
+	needAudio(b)
+	toOpus, err := NewOpusTranscoder()
 	if err != nil {
 		b.Fatal(err)
 	}
-	listener, err := NewListener()
+	toVoice, err := NewVoiceTranscoder()
 	if err != nil {
 		b.Fatal(err)
 	}
-	from, sung := newTeller(b, vr2gather.CodecVoice), newSinger(b, began)
-	var said []Said
-	var heard []Heard
+	voices, packets := newVoiceSource(b, vr2gather.CodecVoice), newOpusSource(b, began)
+	var voiceFrames []VoiceFrame
+	var opusPackets []ReceivedPacket
 	for i := range 50 {
-		said, heard = append(said, from.next(began.Add(time.Duration(i+1)*frameTime))), append(heard, sung.next())
+		voiceFrames = append(voiceFrames, voices.next(began.Add(time.Duration(i+1)*frameTime)))
+		opusPackets = append(opusPackets, packets.next())
 	}
 	b.Run("up", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			in := said[i%len(said)]
+			in := voiceFrames[i%len(voiceFrames)]
 			in.Number, in.End = uint32(i), began.Add(time.Duration(i)*frameTime)
-			if err := speaker.Push(in); err != nil {
+			if err := toOpus.Push(in); err != nil {
 				b.Fatal(err)
 			}
-			for _, ok := speaker.Next(); ok; _, ok = speaker.Next() {
+			for _, ok := toOpus.Next(); ok; _, ok = toOpus.Next() {
 				continue
 			}
 		}
@@ -91,11 +92,11 @@ func BenchmarkSound(b *testing.B) {
 	b.Run("down", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
-			in := heard[i%len(heard)]
+			in := opusPackets[i%len(opusPackets)]
 			in.Sequence, in.Timestamp = uint16(i), uint32(i*frameSamples)
 			in.Capture = began.Add(time.Duration(i) * frameTime)
-			listener.Push(in)
-			for _, ok := listener.Next(in.Came, false); ok; _, ok = listener.Next(in.Came, false) {
+			toVoice.Push(in)
+			for _, ok := toVoice.Next(in.Arrival, false); ok; _, ok = toVoice.Next(in.Arrival, false) {
 				continue
 			}
 		}

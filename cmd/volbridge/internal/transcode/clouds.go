@@ -15,9 +15,9 @@ const (
 	// gridStep is the distance of quantised positions in metres. VR2Gather's cameras have a resolution of 2 mm at best.
 	// A power of two avoids rounding, so that boxes of all sizes share one grid.
 	gridStep = 1.0 / 1024
-	// leastBits and mostBits are the bits per coordinate of the smallest and the largest box. The smallest has edges of
+	// minBits and maxBits are the bits per coordinate of the smallest and the largest box. The smallest has edges of
 	// 8 m around the origin, at which VR2Gather places the captured person.
-	leastBits, mostBits = 13, 24
+	minBits, maxBits = 13, 24
 	// fastest is the highest speed of encoders, for live frames.
 	fastest = 10
 	// exactBits is sufficient for positions from another codec's grid, which hardly has more bits, and for float32.
@@ -29,7 +29,7 @@ const (
 // origin are clamped to the box.
 func grid(bounds volumetric.BoundingBox) codec.Params {
 	params := codec.Params{Speed: fastest}
-	for bits := leastBits; bits <= mostBits; bits++ {
+	for bits := minBits; bits <= maxBits; bits++ {
 		params.PositionBits = bits
 		low := -gridStep * float32(int(1)<<(bits-1))
 		high := low + gridStep*float32(int(1)<<bits-1)
@@ -45,8 +45,8 @@ func grid(bounds volumetric.BoundingBox) codec.Params {
 	return params
 }
 
-// exactly returns the quantisation of a cloud without loss.
-func exactly(bounds volumetric.BoundingBox) codec.Params {
+// lossless returns the quantisation of a cloud without loss.
+func lossless(bounds volumetric.BoundingBox) codec.Params {
 	params := codec.Params{PositionBits: exactBits, Speed: fastest, Box: bounds}
 	// A cloud of a single position has no extent. The codec requires a box with positive edges.
 	if params.Range() <= 0 {
@@ -114,7 +114,7 @@ func (u *Unpacker) Unpack(dst []byte, fourCC codec.FourCC, data []byte, capture 
 			u.cloud.Colors = append(u.cloud.Colors, [3]uint8{128, 128, 128})
 		}
 		var err error
-		if u.encoded, err = u.encoder.Encode(u.encoded, &u.cloud, exactly(u.cloud.Bounds())); err != nil {
+		if u.encoded, err = u.encoder.Encode(u.encoded, &u.cloud, lossless(u.cloud.Bounds())); err != nil {
 			return dst, err
 		}
 	}

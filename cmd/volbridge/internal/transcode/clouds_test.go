@@ -12,14 +12,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// capture is when the clouds of tests were captured.
+// capture is the capture time of the clouds of tests.
 var capture = time.UnixMilli(1_795_188_600_123).UTC()
 
 func box(low, high float32) volumetric.BoundingBox {
 	return volumetric.BoundingBox{Min: [3]float32{low, low, low}, Max: [3]float32{high, high, high}}
 }
 
-// TestGridsLineUp looks whether what lies on the grid of a small cloud lies on that of a large one, too.
+// TestGridsLineUp checks that positions on the grid of a small cloud are on the grid of a large cloud, too.
 func TestGridsLineUp(t *testing.T) {
 	for _, test := range []struct {
 		bounds volumetric.BoundingBox
@@ -41,7 +41,7 @@ func TestGridsLineUp(t *testing.T) {
 	}
 }
 
-// rawFrame is the data of a cwi0 frame.
+// rawFrame returns the data of a cwi0 frame.
 func rawFrame(t *testing.T, positions ...[3]float32) []byte {
 	t.Helper()
 	cloud := &pointcloud.Cloud{}
@@ -51,7 +51,7 @@ func rawFrame(t *testing.T, positions ...[3]float32) []byte {
 	if len(positions) == 0 {
 		return codec.StampCWI0(nil, nil, capture)
 	}
-	data, err := codec.CWI0.NewEncoder().Encode(nil, cloud, exactly(cloud.Bounds()))
+	data, err := codec.CWI0.NewEncoder().Encode(nil, cloud, lossless(cloud.Bounds()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +98,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeTranscoded has frames come that contradict themselves, or are of codecs that there are not.
-func TestWhatCannotBeTranscoded(t *testing.T) {
+// TestMalformedFrames converts frames that contradict themselves or have an unknown codec.
+func TestMalformedFrames(t *testing.T) {
 	if _, err := NewPacker(codec.Raw).Pack(nil, []byte("no points")); !errors.Is(err, codec.ErrMalformed) {
 		t.Error(err)
 	}
@@ -112,7 +112,7 @@ func TestWhatCannotBeTranscoded(t *testing.T) {
 	}
 }
 
-// TestAllocations transcodes without allocating.
+// TestAllocations checks that transcoding does not allocate.
 func TestAllocations(t *testing.T) {
 	p, u := NewPacker(codec.Raw), NewUnpacker()
 	raw := rawFrame(t, [3]float32{1, 2, 3}, [3]float32{2, 2, 2}, [3]float32{0, 1, 0})

@@ -8,7 +8,7 @@ type Worker[In, Out any] interface {
 	Do(In) Out
 }
 
-// Pool processes items of several streams, named by keys, on its workers. Its methods are safe for concurrent use.
+// Pool processes items of several streams, named by keys, on its workers. The methods are safe for concurrent use.
 type Pool[Key comparable, In, Out any] struct {
 	results chan Out
 	stop    chan struct{}
@@ -36,7 +36,7 @@ func NewPool[Key comparable, In, Out any](workers []Worker[In, Out]) *Pool[Key, 
 	return p
 }
 
-// Submit queues an item of a stream. It reports whether the item replaces an older one that was not started.
+// Submit queues an item of a stream. Submit reports whether the item replaces an older one that was not started.
 func (p *Pool[Key, In, Out]) Submit(key Key, in In) (superseded bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +79,7 @@ func (p *Pool[Key, In, Out]) work(w Worker[In, Out]) {
 	}
 }
 
-// take waits for an item. It returns false when the pool is closed.
+// take waits for an item. take returns false when the pool is closed.
 func (p *Pool[Key, In, Out]) take() (key Key, in In, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// echo gives back what it is given, once it may.
+// echo returns its input once permitted.
 type echo struct {
 	may   chan struct{}
 	works *atomic.Int64
@@ -29,16 +29,16 @@ func newEchoes(workers int) (*Pool[int, string, string], echo) {
 	return NewPool[int](list), e
 }
 
-// TestPoolTakesTheNewest has more frames of a stream come than are worked at: the one under way is finished, then comes
-// the newest.
-func TestPoolTakesTheNewest(t *testing.T) {
+// TestPoolProcessesTheNewest submits more frames of a stream than are processed: the frame in progress is finished,
+// then the newest is processed.
+func TestPoolProcessesTheNewest(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p, e := newEchoes(2)
 	defer p.Close()
 	if p.Submit(1, "first") {
 		t.Error("nothing waited")
 	}
-	// The other worker must not take frames of the stream meanwhile: it would bring them out of order.
+	// The other worker must not process frames of the stream meanwhile, because the order would be lost.
 	for e.works.Load() == 0 {
 		continue
 	}
@@ -58,7 +58,7 @@ func TestPoolTakesTheNewest(t *testing.T) {
 	}
 }
 
-// TestPoolWorksAtStreamsAtOnce has as many streams as workers, each of which gets what it was given, in order.
+// TestPoolWorksAtStreamsAtOnce processes as many streams as there are workers. The results of each stream are in order.
 func TestPoolWorksAtStreamsAtOnce(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	const streams, frames = 3, 100
@@ -84,7 +84,7 @@ func TestPoolWorksAtStreamsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPoolCloses ends a pool whose results nobody reads, and in which something waits.
+// TestPoolCloses closes a pool with unread results and a waiting item.
 func TestPoolCloses(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	p, e := newEchoes(1)

@@ -26,9 +26,9 @@ type timeline struct {
 	off  time.Duration
 }
 
-// take adds audio with a claimed begin and a duration. It returns the assigned begin, and whether the audio continues
-// the previous one.
-func (t *timeline) take(claimed time.Time, long time.Duration) (begin time.Time, follows bool) {
+// assign adds audio with a claimed begin and a duration. assign returns the assigned begin, and whether the audio
+// continues the previous one.
+func (t *timeline) assign(claimed time.Time, duration time.Duration) (begin time.Time, follows bool) {
 	off := claimed.Sub(t.next)
 	switch {
 	case !t.begun || off.Abs() >= pause:
@@ -40,17 +40,17 @@ func (t *timeline) take(claimed time.Time, long time.Duration) (begin time.Time,
 		}
 	}
 	begin = t.next
-	t.next = begin.Add(long)
+	t.next = begin.Add(duration)
 	return begin, follows
 }
 
-// lasting returns the duration of a number of samples.
-func lasting(samples int) time.Duration {
+// durationOf returns the duration of a number of samples.
+func durationOf(samples int) time.Duration {
 	return time.Duration(samples) * time.Second / libopus.Rate
 }
 
-// reel collects samples for frames of 20 ms, the frame length of both codecs here.
-type reel struct {
+// frameBuffer collects samples for frames of 20 ms, the frame length of both codecs here.
+type frameBuffer struct {
 	timeline
 	samples []float32
 	// begin is the capture time of the first sample.
@@ -58,23 +58,25 @@ type reel struct {
 }
 
 // add adds samples that end at the claimed time. After a pause, an incomplete frame is discarded.
-func (r *reel) add(samples []float32, end time.Time) {
-	begin, follows := r.take(end.Add(-lasting(len(samples))), lasting(len(samples)))
+func (r *frameBuffer) add(samples []float32, end time.Time) {
+	begin, follows := r.assign(end.Add(-durationOf(len(samples))), durationOf(len(samples)))
 	if !follows {
 		r.samples = r.samples[:0]
 	}
-	r.begin = begin.Add(-lasting(len(r.samples)))
+	r.begin = begin.Add(-durationOf(len(r.samples)))
 	r.samples = append(r.samples, samples...)
 }
 
 // full reports whether a complete frame is available.
-func (r *reel) full() bool { return len(r.samples) >= libopus.FrameSamples }
+func (r *frameBuffer) full() bool { return len(r.samples) >= libopus.FrameSamples }
 
 // frame returns the first frame and its begin.
-func (r *reel) frame() ([]float32, time.Time) { return r.samples[:libopus.FrameSamples], r.begin }
+func (r *frameBuffer) frame() ([]float32, time.Time) {
+	return r.samples[:libopus.FrameSamples], r.begin
+}
 
-// wind removes the first frame.
-func (r *reel) wind() {
+// pop removes the first frame.
+func (r *frameBuffer) pop() {
 	r.samples = append(r.samples[:0], r.samples[libopus.FrameSamples:]...)
-	r.begin = r.begin.Add(lasting(libopus.FrameSamples))
+	r.begin = r.begin.Add(durationOf(libopus.FrameSamples))
 }

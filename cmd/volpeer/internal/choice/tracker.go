@@ -7,7 +7,7 @@ import (
 )
 
 // Tracker measures the time from a request for a quality to the first decoded frame of that quality. Every method takes
-// the current time; a Tracker reads no clock. Its key is a tile, with quality volumetric.QualityOff, or in
+// the current time; a Tracker reads no clock. The key is a tile, with quality volumetric.QualityOff, or in
 // volumetric.ModeDescriptions one description of the tile.
 type Tracker struct {
 	tracks map[volumetric.TrackRef]*tracked
@@ -15,7 +15,7 @@ type Tracker struct {
 
 // tracked is the state of one tile or description.
 type tracked struct {
-	// known is set once a frame was decoded. number, quality and decoded are those of the newest frame.
+	// known is set once a frame was decoded. number, quality and decoded describe the newest frame.
 	known   bool
 	number  int64
 	quality volumetric.Quality
@@ -40,8 +40,8 @@ func (t *Tracker) track(ref volumetric.TrackRef) *tracked {
 	return tr
 }
 
-// Requested records that a quality is about to be requested. It supersedes an earlier pending request. A request for
-// the current quality or for QualityOff is not measured.
+// Requested records that a quality is about to be requested. Requested supersedes an earlier pending request. A request
+// for the current quality or for QualityOff is not measured.
 func (t *Tracker) Requested(ref volumetric.TrackRef, quality volumetric.Quality, now time.Time) {
 	tr := t.track(ref)
 	tr.pending = quality != volumetric.QualityOff && !(tr.known && tr.quality == quality)
@@ -63,7 +63,7 @@ func (t *Tracker) Off(ref volumetric.TrackRef, now time.Time) {
 	tr.known, tr.off = false, now
 }
 
-// Decoded records a decoded frame and its capture time. If the frame is the first that fulfils the pending request,
+// Decoded records a decoded frame and the capture time. If the frame is the first that fulfils the pending request,
 // fulfilled is set and latency is the time since the request. switched reports whether the quality differs from that of
 // the previous frame.
 func (t *Tracker) Decoded(ref volumetric.TrackRef, quality volumetric.Quality, number int64, capture,

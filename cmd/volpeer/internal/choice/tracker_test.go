@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestTracker plays transcripts: "ask Q", "frame N Q AGE", "off" and "withdraw", each with its time in milliseconds,
-// and what frames gave. A frame's age is how long ago it was captured, 0 where it is left out.
+// TestTracker plays transcripts: "ask Q", "frame N Q AGE", "off" and "withdraw", each with a time in milliseconds, and
+// the results of frames. The age of a frame is the time since its capture, 0 if omitted.
 func TestTracker(t *testing.T) {
 	tests := []struct{ name, script, want string }{
 		{"a request that shows", "0 frame 1 2; 10 ask 0; 30 frame 2 2; 60 frame 3 0; 90 frame 4 0", "3: 50ms switched"},

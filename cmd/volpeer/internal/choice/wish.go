@@ -1,6 +1,6 @@
-// Package choice parses the quality commands of a user at the terminal and translates them into choices of the
-// signalling protocol. It also measures the time from a choice to the first frame of the chosen quality. The package
-// has no goroutines and reads no clock.
+// Package choice parses the quality commands of a user at the terminal and translates the commands into choices of the
+// signalling protocol. The package also measures the time from a choice to the first frame of the chosen quality. The
+// package has no goroutines and reads no clock.
 package choice
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of parsing and of matching. They are wrapped with the input and the expected form.
+// Errors of parsing and of matching. The errors are wrapped with the input and the expected form.
 var (
 	ErrSyntax  = errors.New("cannot read")
 	ErrNoMatch = errors.New("nothing matches")
 )
 
-// Wish is a quality as users write it: auto, off, a name, a number, or a comma-separated list for publications in
+// Wish is a quality as written by users: auto, off, a name, a number, or a comma-separated list for publications in
 // volumetric.ModeDescriptions.
 type Wish struct {
 	auto  bool

@@ -1,6 +1,6 @@
 // Package decode decodes received frames in parallel, with a fixed number of workers. At most one frame per tile waits.
-// A newer frame replaces the waiting one, so that a slow receiver shows fewer frames instead of late ones. Submit never
-// blocks.
+// A newer frame replaces the waiting frame, so that a slow receiver shows fewer frames instead of late frames. Submit
+// never blocks.
 package decode
 
 import (
@@ -17,7 +17,7 @@ import (
 // Result is the result of decoding one frame.
 type Result struct {
 	Frame client.Frame
-	// Cloud is the decoded tile, owned by the receiver of the result. It is nil if the pool does not keep clouds.
+	// Cloud is the decoded tile, owned by the receiver of the result. Cloud is nil if the pool does not keep clouds.
 	Cloud *pointcloud.Cloud
 	// Points is the number of decoded points.
 	Points int
@@ -26,7 +26,7 @@ type Result struct {
 	Err            error
 }
 
-// Pool is a set of decoding workers. Its methods are safe for concurrent use.
+// Pool is a set of decoding workers. The methods are safe for concurrent use.
 type Pool struct {
 	keep    bool
 	results chan Result
@@ -45,7 +45,7 @@ type Pool struct {
 // channel is full.
 const resultBacklog = 128
 
-// NewPool starts the workers. If keep is set, results contain their clouds; otherwise clouds are decoded and discarded.
+// NewPool starts the workers. If keep is set, results contain the clouds; otherwise clouds are decoded and discarded.
 func NewPool(workers int, keep bool) *Pool {
 	p := &Pool{
 		keep:    keep,
@@ -59,8 +59,8 @@ func NewPool(workers int, keep bool) *Pool {
 	return p
 }
 
-// Submit queues a frame of a tile. It returns the number of frames that are superseded before decoding: the frame that
-// waited, or the submitted one if it is older. After Close it returns 1.
+// Submit queues a frame of a tile. Submit returns the number of frames that are superseded before decoding: the frame
+// that waited, or the submitted frame if that is older. After Close the result is 1.
 func (p *Pool) Submit(tile volumetric.TrackRef, frame client.Frame) (superseded int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,14 +79,14 @@ func (p *Pool) Submit(tile volumetric.TrackRef, frame client.Frame) (superseded 
 	return 0
 }
 
-// restarted reports whether a frame with a lower number is newer, because its publication was restarted.
+// restarted reports whether a frame with a lower number is newer, because the publication was restarted.
 func restarted(frame, other client.Frame) bool { return frame.Capture.After(other.Capture) }
 
 // Results returns the channel of results, in no particular order. The channel is closed when the pool is closed and all
 // workers have returned.
 func (p *Pool) Results() <-chan Result { return p.results }
 
-// Close discards the waiting frames and returns their number for each tile. Frames that are being decoded still yield
+// Close discards the waiting frames and returns the number for each tile. Frames that are being decoded still yield
 // results, which must be read until the channel is closed.
 func (p *Pool) Close() (superseded map[volumetric.TrackRef]int) {
 	superseded = make(map[volumetric.TrackRef]int)
@@ -105,7 +105,7 @@ func (p *Pool) Close() (superseded map[volumetric.TrackRef]int) {
 	return superseded
 }
 
-// take waits for a frame. It returns false when the pool is closed.
+// take waits for a frame. take returns false when the pool is closed.
 func (p *Pool) take() (client.Frame, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

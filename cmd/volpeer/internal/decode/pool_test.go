@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// gated is a codec whose decoders say when they begin and wait until they may go on.
+// gated is a codec whose decoders signal their start and wait for permission to continue.
 type gated struct {
 	begun, proceed chan struct{}
 }
@@ -50,7 +50,7 @@ func frame(tile int, number int64) client.Frame {
 		Capture: time.Unix(number, 0)}
 }
 
-// TestNewestWins holds a worker in tile 0 while frames of two tiles come.
+// TestNewestWins keeps a worker busy with tile 0 while frames of two tiles arrive.
 func TestNewestWins(t *testing.T) {
 	registered()
 	pool := NewPool(1, true)
@@ -90,7 +90,7 @@ func TestNewestWins(t *testing.T) {
 	}
 }
 
-// TestRestart: after a restart, lower numbers with later captures are newer.
+// TestRestart checks that after a restart, lower numbers with later capture times are newer.
 func TestRestart(t *testing.T) {
 	registered()
 	pool := NewPool(1, false)
@@ -112,7 +112,7 @@ func TestRestart(t *testing.T) {
 	pool.Close()
 }
 
-func TestCloseDropsWhatWaits(t *testing.T) {
+func TestCloseDropsWaitingFrames(t *testing.T) {
 	registered()
 	pool := NewPool(1, false)
 	pool.Submit(ref(0), frame(0, 1))

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Audio simulates the playback of one audio publication. A packet that arrives after its playout time is lost, as with
+// Audio simulates the playback of one audio publication. A packet that arrives after the playout time is lost, as with
 // a real audio device.
 type Audio struct {
 	// waiting has the packets that are not due, in order of capture time.
@@ -21,7 +21,7 @@ type sound struct {
 	duration time.Duration
 }
 
-// played is a packet with the time at which its playback began.
+// played is a packet with the time at which playback began.
 type played struct {
 	sound
 	begun time.Time
@@ -39,7 +39,7 @@ const (
 	maxGap = 200 * time.Millisecond
 )
 
-// Arrived adds a packet. A packet whose end is already past its playout time is counted as late.
+// Arrived adds a packet. A packet that should already have been played completely is counted as late.
 func (a *Audio) Arrived(capture time.Time, duration time.Duration, now time.Time, delay time.Duration) {
 	if capture.Add(duration + delay).Before(now) {
 		a.late++
@@ -75,7 +75,7 @@ func (a *Audio) Step(now time.Time, delay time.Duration) {
 }
 
 // PlayedAt returns the time at which the sound captured at the given time is audible, according to the last packet that
-// begins before that capture time. It returns false if no packet covers the time within maxGap.
+// begins before that capture time. PlayedAt returns false if no packet covers the time within maxGap.
 func (a *Audio) PlayedAt(capture time.Time) (time.Time, bool) {
 	for _, p := range slices.Backward(a.played) {
 		if after := capture.Sub(p.capture); after >= 0 {
@@ -85,5 +85,5 @@ func (a *Audio) PlayedAt(capture time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Late returns the number of packets that arrived after their playout time.
+// Late returns the number of packets that arrived after the playout time.
 func (a *Audio) Late() int64 { return a.late }

@@ -4,14 +4,14 @@ import "time"
 
 // Delay computes the playout delay of one participant: the time from capture to display or playback. The target is the
 // 99th percentile of the lateness of each stream plus a margin, for the latest stream. The delay rises to the target at
-// once, because frames are lost until it has risen. It falls slowly, so that audio can be time-stretched inaudibly.
+// once, because frames are lost until then. The delay falls slowly, so that audio can be time-stretched inaudibly.
 //
-// The delay is at least one frame interval. It is at most the median arrival of first packets plus the repair deadline,
-// because frames that are still incomplete then are never completed. If that bound falls, for example because a queue
-// has drained, the delay falls to the bound at once: frames do not wait longer than the deadline, and audio that fell
-// slowly would lag behind them for seconds.
+// The delay is at least one frame interval. The delay is at most the median arrival of first packets plus the repair
+// deadline, because frames that are still incomplete then are never completed. If that bound falls, for example because
+// a queue has drained, the delay falls to the bound at once: frames do not wait longer than the deadline, and audio
+// that fell slowly would lag behind for seconds.
 type Delay struct {
-	// deadline is the time for which frames are repaired after their first packet.
+	// deadline is the time for which frames are repaired after the first packet.
 	deadline time.Duration
 	// interval is the longest frame interval of all streams.
 	interval time.Duration
@@ -33,9 +33,9 @@ const (
 	lateQuantile = 0.99
 	// margin covers timer inaccuracy and scheduling delays.
 	margin = 5 * time.Millisecond
-	// fallRate is the decrease of the delay per second: 1 %, which is inaudible when speech is sped up by it.
+	// fallRate is the decrease of the delay per second: 1 %, an inaudible acceleration of speech.
 	fallRate = 10 * time.Millisecond
-	// usualInterval is used if a publication does not state its frame rate.
+	// usualInterval is used if a publication states no frame rate.
 	usualInterval = time.Second / 30
 )
 
@@ -76,7 +76,7 @@ func (d *Delay) At(now time.Time) time.Duration {
 	return d.current
 }
 
-// target returns the desired delay and its upper limit. known is false before the first observation.
+// target returns the desired delay and the upper limit. known is false before the first observation.
 func (d *Delay) target() (target, limit time.Duration, known bool) {
 	var base time.Duration
 	for _, s := range d.streams {

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestDelayFalls: one late frame raises the delay; when a hundred others have come in time it falls, by 10 ms per
-// second.
+// TestDelayFalls checks that one late frame raises the delay, and that the delay falls by 10 ms per second after a
+// hundred frames on time.
 func TestDelayFalls(t *testing.T) {
 	d := NewDelay(150 * time.Millisecond)
 	const interval = 33 * time.Millisecond
@@ -51,7 +51,7 @@ func TestDelayFalls(t *testing.T) {
 	}
 }
 
-// TestDelayFallsToItsBound: a queue on the way drains, and all at once everything comes 400 ms earlier.
+// TestDelayFallsToItsBound drains a queue on the path, so that all frames arrive 400 ms earlier from one moment on.
 func TestDelayFallsToItsBound(t *testing.T) {
 	const deadline, interval = 150 * time.Millisecond, 33 * time.Millisecond
 	d := NewDelay(deadline)
@@ -74,7 +74,7 @@ func TestDelayFallsToItsBound(t *testing.T) {
 	if got := d.At(now); got != 50*time.Millisecond+deadline {
 		t.Errorf("expected the deadline after the first packets' arrival, 200ms, got %v", got)
 	}
-	// Once no late frame is in the window any more it falls slowly.
+	// The delay falls slowly when the window contains no late frame.
 	for range windowSize / 2 {
 		step(50 * time.Millisecond)
 	}

@@ -26,7 +26,7 @@ type Shown struct {
 	Capture time.Time
 	// Decoded is the time at which the last tile of the frame that has arrived was decoded.
 	Decoded time.Time
-	// Clouds has the clouds of all tiles and descriptions. A tile that is missing in this frame has its cloud of an
+	// Clouds has the clouds of all tiles and descriptions. A tile that is missing in this frame has the cloud of an
 	// earlier frame.
 	Clouds []*pointcloud.Cloud
 	// Held has, for each tile that was missing, the number of frame numbers since the frame shown before in which it
@@ -60,7 +60,7 @@ type tile struct {
 	parts  parts
 }
 
-// parts has the clouds of one tile in one frame, by quality. In volumetric.ModeAlternatives it has one entry.
+// parts has the clouds of one tile in one frame, by quality. In volumetric.ModeAlternatives there is one entry.
 type parts map[volumetric.Quality]*pointcloud.Cloud
 
 // frame has the tiles received for one frame number.
@@ -80,12 +80,12 @@ const (
 	// maxStretch is the largest jump of frame numbers that is counted as missing frames: 10 s at 100 per second.
 	maxStretch = 1000
 	// anewAfter is the minimum difference of capture times by which a lower frame number is recognised as a restart of
-	// the publication. If capture times are unknown, arrival times replace them; repair reorders arrivals by less than
+	// the publication. If capture times are unknown, arrival times are used; repair reorders arrivals by less than
 	// this.
 	anewAfter = 250 * time.Millisecond
 )
 
-// NewPlayer returns the player of a publication. A decoded frame waits no longer than the deadline, whatever its
+// NewPlayer returns the player of a publication. A decoded frame waits no longer than the deadline, whatever the
 // capture time is.
 func NewPlayer(mode volumetric.Mode, deadline time.Duration) *Player {
 	p := &Player{descriptions: mode == volumetric.ModeDescriptions, deadline: deadline, held: make(map[int]int)}
@@ -169,7 +169,7 @@ func (p *Player) expect(a *Arrival) {
 	}
 }
 
-// keep makes the tiles of the frame the shown ones, except those that already show a newer frame.
+// keep makes the tiles of the frame the shown ones, except tiles that already show a newer frame.
 func (p *Player) keep(number int64, f *frame) {
 	for i, parts := range f.tiles {
 		if t := p.tiles[i]; number >= t.number {
@@ -183,7 +183,7 @@ func (p *Player) due(f *frame, delay time.Duration) time.Time {
 	return earliest(f.capture.Add(delay), f.firstDecoded.Add(p.deadline))
 }
 
-// Next returns the time at which Step has a frame to show if nothing else arrives. It returns false if no frame is
+// Next returns the time at which Step has a frame to show if nothing else arrives. Next returns false if no frame is
 // waiting.
 func (p *Player) Next(delay time.Duration) (next time.Time, ok bool) {
 	for number, f := range p.frames {

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestAccounts plays 2,000 frames of four tiles, of which some come late and some never: what is shown goes forward,
-// and every tile of every number is either there when its frame is passed or held.
+// TestAccounts plays 2,000 frames of four tiles, some of them late or lost. The shown numbers increase, and every tile
+// of every number is either decoded when its frame is due, or held.
 func TestAccounts(t *testing.T) {
 	const tiles, frames, interval = 4, 2000, 33.
 	for seed := range uint64(20) {
@@ -35,7 +35,7 @@ func TestAccounts(t *testing.T) {
 		stage.Add(&volumetric.Publication{Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,
 			FrameRate: 30})
 		player := stage.Player("body")
-		have := make(map[int64]int) // tiles decoded by the time that their number was passed
+		have := make(map[int64]int) // tiles decoded before their number was due
 		shown, held := int64(-1), 0
 		step := func(now time.Time) {
 			for _, s := range stage.Step(now) {
@@ -82,7 +82,7 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// BenchmarkStage is one frame of four tiles, decoded one after the other and shown.
+// BenchmarkStage decodes one frame of four tiles, tile by tile, and shows the frame.
 func BenchmarkStage(b *testing.B) {
 	stage := NewStage(150 * time.Millisecond)
 	stage.Add(&volumetric.Publication{Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,

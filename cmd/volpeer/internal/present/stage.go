@@ -26,13 +26,13 @@ type act struct {
 type Showing struct {
 	Publication string
 	Shown
-	// Skew is the delay of the displayed frame relative to its sound. Heard is set if the participant has audio at that
+	// Skew is the delay of the displayed frame relative to the sound. Heard is set if the participant has audio at that
 	// time.
 	Skew  time.Duration
 	Heard bool
 }
 
-// NewStage returns the stage of a participant whose frames are repaired until the deadline after their first packet.
+// NewStage returns the stage of a participant whose frames are repaired until the deadline after the first packet.
 func NewStage(deadline time.Duration) *Stage {
 	return &Stage{deadline: deadline, delay: NewDelay(deadline), acts: make(map[string]*act)}
 }
@@ -88,7 +88,7 @@ func (s *Stage) Decoded(publication string, arrival Arrival) {
 	}
 }
 
-// Heard adds an audio packet with its capture time, duration and arrival time.
+// Heard adds an audio packet with capture time, duration and arrival time.
 func (s *Stage) Heard(publication string, capture time.Time, duration time.Duration, arrival time.Time) {
 	a := s.acts[publication]
 	if a == nil || a.audio == nil {
@@ -99,7 +99,7 @@ func (s *Stage) Heard(publication string, capture time.Time, duration time.Durat
 	a.audio.Arrived(capture, duration, arrival, s.delay.At(arrival))
 }
 
-// play plays the audio that is due. It is called before every operation that can change the delay.
+// play plays the audio that is due. play is called before every operation that can change the delay.
 func (s *Stage) play(now time.Time) {
 	for _, a := range s.acts {
 		if a.audio != nil {
@@ -143,7 +143,7 @@ func (s *Stage) heardAt(capture time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Next returns the time at which Step has a frame to show if nothing else arrives. It returns false if no frame is
+// Next returns the time at which Step has a frame to show if nothing else arrives. Next returns false if no frame is
 // waiting.
 func (s *Stage) Next(now time.Time) (next time.Time, ok bool) {
 	delay := s.delay.At(now)

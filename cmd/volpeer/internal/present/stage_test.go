@@ -25,7 +25,7 @@ import (
 //	sound NAME CAPTURE                        a packet of 20 ms that comes now
 //	delay, until
 //
-// Lines with > are what is shown, with the time at which the stage asked to be stepped.
+// Lines with > are the shown frames, with the time of the next step that the stage requests.
 func TestTranscripts(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(names) == 0 {
@@ -79,7 +79,7 @@ func at(ms float64) time.Time {
 
 func ms(v time.Duration) string { return fmt.Sprintf("%.1f", float64(v)/float64(time.Millisecond)) }
 
-// direct lets time pass until the line's, and does what it says.
+// direct advances the time to that of the line and executes the line.
 func (d *director) direct(line string) {
 	words := strings.Fields(line)
 	var when, capture float64

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// windowSize is the number of observations that are kept: 10 s at 30 per second. Three of them may exceed the 99th
+// windowSize is the number of observations that are kept: 10 s at 30 per second. Three frames may exceed the 99th
 // percentile.
 const windowSize = 300
 

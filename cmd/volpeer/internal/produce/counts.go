@@ -8,21 +8,21 @@ type Counts struct {
 	// wanted at any quality) and Dropped (wanted, but not encoded).
 	Captured, Published, Idle int64
 	Dropped                   Drops
-	// Sent counts tiles at one quality that the sink accepted, Unsent those that the sink could not send.
+	// Sent counts tiles at one quality that the sink accepted, Unsent tiles that the sink could not send.
 	Sent, Unsent int64
-	// Paused counts tiles at one quality that were not encoded because no receiver takes them, GivenUp those that the
-	// network cannot carry. Saved estimates their size in bytes, by the newest encoded frame of each.
+	// Paused counts tiles at one quality that were not encoded because no receiver takes the tile, GivenUp tiles that
+	// the network cannot carry. Saved estimates the size of both in bytes, by the newest encoded frame of each.
 	Paused, GivenUp, Saved int64
-	// Late counts tiles at one quality that were not encoded because they would have missed the time limit.
+	// Late counts tiles at one quality that were not encoded because the encoder would have missed the time limit.
 	Late int64
 	// Points is the number of encoded points over all tiles and qualities, Bytes the number of bytes sent.
 	Points, Bytes int64
-	// Encode is the time from taking a capture to handing over its last tile.
+	// Encode is the time from taking a capture to handing over the last tile.
 	Encode distribution.Distribution
 }
 
-// Drops counts captures that were not encoded, by reason: reading from the source failed; the source was behind and
-// skipped them; a newer capture arrived before the encoder was free; encoding would have missed the time limit.
+// Drops counts captures that were not encoded, by reason: reading from the source failed; skipped by the source, which
+// was behind; a newer capture arrived before the encoder was free; encoding would have missed the time limit.
 type Drops struct{ Failed, Missed, Replaced, Late int64 }
 
 // All returns the sum.

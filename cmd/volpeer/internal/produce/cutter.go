@@ -10,7 +10,7 @@ import (
 )
 
 // cutter cuts a captured cloud into tiles, once per frame, and tiles into qualities. The order of a capture's points is
-// independent of their positions, and tiling preserves the order. Therefore every contiguous range of a tile is an even
+// independent of the positions, and tiling preserves the order. Therefore every contiguous range of a tile is an even
 // sample and needs no copy. Disjoint ranges are complementary, which makes them descriptions.
 type cutter struct {
 	tiler  pointcloud.Tiler
@@ -27,7 +27,7 @@ type cutter struct {
 	stretches []stretch
 }
 
-// stretch is a range of a sequence, in fractions of its length.
+// stretch is a range of a sequence, in fractions of the length.
 type stretch struct{ begin, end float64 }
 
 func newCutter(c Config) (*cutter, error) {
@@ -76,7 +76,7 @@ func (c *cutter) split(cloud *pointcloud.Cloud) error {
 	for _, l := range c.levels {
 		sum += l.Portion(cloud.Len())
 	}
-	// If the descriptions ask for more points than there are, their shares are scaled to the available points.
+	// If the descriptions ask for more points than there are, the shares are scaled to the available points.
 	scale := 1 / max(1, sum)
 	at := 0.0
 	for q, l := range c.levels {
@@ -123,7 +123,7 @@ func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 	}
 	begin, end := c.stretches[q].of(cloud.Len())
 	if c.mode == volumetric.ModeAlternatives && end == 0 && cloud.Len() > 0 {
-		// A tile with points keeps at least one, so that it does not disappear at a low quality.
+		// A tile with points keeps at least one point, so that no tile disappears at a low quality.
 		end = 1
 	}
 	if s.importance != nil && end < cloud.Len() {
@@ -135,7 +135,7 @@ func (c *cutter) part(tile, q int, s *scratch) (*pointcloud.Cloud, error) {
 }
 
 // of returns the bounds of the range in a sequence of n elements. Adjacent ranges round equally, so that every element
-// is in exactly one of them.
+// is in exactly one range.
 func (s stretch) of(n int) (begin, end int) {
 	return round(s.begin, n), round(s.end, n)
 }

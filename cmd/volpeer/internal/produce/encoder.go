@@ -18,8 +18,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// encoder encodes all tiles of a frame at all qualities in parallel and hands over each tile when it is encoded. The
-// workers run until close. encode is called by one goroutine.
+// encoder encodes all tiles of a frame at all qualities in parallel and hands over each tile once encoded. The workers
+// run until close. encode is called by one goroutine.
 type encoder struct {
 	config  Config
 	cutter  *cutter
@@ -27,7 +27,7 @@ type encoder struct {
 	// jobs has all jobs in order of decreasing size, so that no worker starts a large job last.
 	jobs  []job
 	sizes []int // bytes of the newest frame, by tile × qualities + quality
-	// queue has the jobs in the order of this frame; rest is scratch memory for it. began has, by tile × qualities +
+	// queue has the jobs in the order of this frame; rest is scratch memory for that. began has, by tile × qualities +
 	// quality, whether the job was wanted in the last frame.
 	queue, rest []job
 	began       []bool
@@ -46,7 +46,7 @@ type encoder struct {
 	tuning   *tuning
 
 	// The encoder works on one frame at a time. The fields below are set before the workers are woken and read after
-	// all of them have reported.
+	// all workers have reported.
 	frame    *capture.Frame
 	stages   client.Stages
 	number   uint32
@@ -72,8 +72,8 @@ type worker struct {
 // outcome counts the results of one frame's tiles.
 type outcome struct {
 	sent, unsent int
-	// paused and gaveUp count tiles that were not sent. Most of them were not encoded, which saved the number of bytes
-	// in saved.
+	// paused and gaveUp count tiles that were not sent. Most were not encoded, which saved the number of bytes in
+	// saved.
 	paused, gaveUp, saved int
 	// late counts tiles that were not encoded for lack of time. If dropped is set, no tile was encoded, because a newer
 	// capture can be encoded in time.
@@ -133,8 +133,8 @@ func (e *encoder) close() {
 	e.ended.Wait()
 }
 
-// encode encodes a frame and returns when all its tiles are handed over. captured is the capture time; with the zero
-// time the frame has no time limit.
+// encode encodes a frame and returns when all tiles are handed over. captured is the capture time; with the zero time
+// the frame has no time limit.
 func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32, sink Sink) outcome {
 	now := time.Now()
 	if captured.IsZero() {
@@ -195,8 +195,8 @@ func (e *encoder) work(w *worker) {
 	}
 }
 
-// arrange moves jobs that are wanted again to the front: a receiver waits for them, and keeps its present quality of
-// the tile until they arrive.
+// arrange moves jobs that are wanted again to the front: a receiver waits for such a tile, and keeps the present
+// quality until the tile arrives.
 func (e *encoder) arrange() {
 	e.queue, e.rest = e.queue[:0], e.rest[:0]
 	for _, j := range e.jobs {
@@ -211,7 +211,7 @@ func (e *encoder) arrange() {
 	e.queue = append(e.queue, e.rest...)
 }
 
-// do encodes one tile at one quality and hands it over, unless it is not wanted or there is not enough time.
+// do encodes and hands over one tile at one quality, unless the tile is not wanted or there is not enough time.
 func (e *encoder) do(w *worker, j job) error {
 	quality := volumetric.Quality(j.quality)
 	wanted := e.sink.Wanted(j.tile, quality)
@@ -267,7 +267,7 @@ func (e *encoder) do(w *worker, j job) error {
 	return nil
 }
 
-// inTime reports whether a job may begin: its quality was admitted in this frame, and the predicted end is before the
+// inTime reports whether a job may begin: the quality was admitted in this frame, and the predicted end is before the
 // deadline.
 func (e *encoder) inTime(j job) bool {
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// fakeSource gives a frame, or an error, for every step that the test allows. Colours say which point of which frame it
-// is.
+// fakeSource returns a frame, or an error, for every step that the test allows. Colours encode the point and the frame.
 type fakeSource struct {
 	points int
 	steps  chan error
@@ -49,15 +48,15 @@ func (s *fakeSource) Read(ctx context.Context, frame *capture.Frame) error {
 	return nil
 }
 
-// fakeSink decodes what it is given.
+// fakeSink decodes the frames.
 type fakeSink struct {
 	mu     sync.Mutex
 	frames map[[2]int][]received
 	refuse error
-	// enter, where it is not nil, gets a message at the beginning of every call, which then waits for leave.
+	// enter, if not nil, receives a message at the beginning of every call, which then waits for leave.
 	enter, leave chan struct{}
 	wrote        chan struct{}
-	// unwanted are the tiles and qualities that nobody takes, gaveUp those that cannot be sent.
+	// unwanted has the tiles and qualities without a receiver, gaveUp those that the network cannot carry.
 	unwanted, gaveUp map[[2]int]bool
 }
 
@@ -71,7 +70,7 @@ func newFakeSink() *fakeSink {
 	return &fakeSink{frames: make(map[[2]int][]received), wrote: make(chan struct{}, 10000)}
 }
 
-// set says what is not wanted from now on.
+// set sets unwanted and gaveUp.
 func (s *fakeSink) set(unwanted, gaveUp map[[2]int]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// mailbox holds at most one item. put returns the item that it replaces. A mailbox is safe for concurrent use.
+// mailbox holds at most one item. put returns the replaced item. A mailbox is safe for concurrent use.
 type mailbox[T any] struct {
 	mu     sync.Mutex
 	full   bool
@@ -15,7 +15,7 @@ type mailbox[T any] struct {
 
 func newMailbox[T any]() *mailbox[T] { return &mailbox[T]{filled: make(chan struct{}, 1)} }
 
-// put stores v and returns the item that v replaces, if there was one.
+// put stores v and returns the item that v replaces, if any.
 func (m *mailbox[T]) put(v T) (older T, replaced bool) {
 	m.mu.Lock()
 	older, replaced = m.newest, m.full
@@ -28,7 +28,7 @@ func (m *mailbox[T]) put(v T) (older T, replaced bool) {
 	return older, replaced
 }
 
-// take waits for an item and removes it. It returns the context's error if the context ends first.
+// take waits for an item and removes the item. take returns the context's error if the context ends first.
 func (m *mailbox[T]) take(ctx context.Context) (T, error) {
 	for {
 		m.mu.Lock()

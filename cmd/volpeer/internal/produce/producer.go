@@ -1,11 +1,11 @@
 // Package produce turns captured clouds into the frames of a publication. The newest capture is cut into tiles; the
-// tiles are sampled and encoded at all qualities in parallel; each tile is handed over when it is encoded. If the
-// encoder is behind, captures are dropped and counted. Frame numbers count encoded captures and have no gaps. A tile is
-// not encoded at a quality that no receiver takes or that the network cannot carry. When the tile is wanted again, the
-// next capture includes it.
+// tiles are sampled and encoded at all qualities in parallel; each tile is handed over once encoded. If the encoder is
+// behind, captures are dropped and counted. Frame numbers count encoded captures and have no gaps. A tile is not
+// encoded at a quality that no receiver takes or that the network cannot carry. When the tile is wanted again, the next
+// capture includes the tile.
 //
 // One goroutine captures. Another encodes, with a fixed number of workers. Both end before Run returns. A Producer is
-// owned by the goroutine that runs it, except for Counts, which is safe for concurrent use.
+// owned by the goroutine of Run, except for Counts, which is safe for concurrent use.
 package produce
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Errors of producing. They are wrapped with the reason.
+// Errors of producing. The errors are wrapped with the reason.
 var (
 	ErrConfig = errors.New("invalid encoding settings")
 	ErrSource = errors.New("the source has no more frames")
@@ -37,14 +37,14 @@ type Source interface {
 	Read(ctx context.Context, frame *capture.Frame) error
 }
 
-// Sink accepts encoded tiles. *client.Publisher implements it. Several goroutines call it concurrently, but the frames
-// of one tile at one quality arrive in the order of their numbers. The sink may use the data only during the call. An
-// error that wraps client.ErrNotConnected counts the tile as unsent; any other error ends the production. A tile that
-// is not taken counts as paused or given up.
+// Sink accepts encoded tiles. *client.Publisher implements it. Several goroutines call WriteFrame concurrently, but the
+// frames of one tile at one quality arrive in the order of the numbers. The sink may use the data only during the call.
+// An error that wraps client.ErrNotConnected counts the tile as unsent; any other error ends the production. A tile
+// that is not taken counts as paused or given up.
 type Sink interface {
 	WriteFrame(tile int, quality volumetric.Quality, f client.OutgoingFrame) (taken bool, err error)
-	// Wanted reports whether a tile is to be encoded at a quality now. GaveUp reports whether it is not wanted because
-	// the network cannot carry it.
+	// Wanted reports whether a tile is to be encoded at a quality now. GaveUp reports whether the network cannot carry
+	// the tile at that quality.
 	Wanted(tile int, quality volumetric.Quality) bool
 	GaveUp(tile int, quality volumetric.Quality) bool
 }
@@ -53,8 +53,8 @@ type Sink interface {
 type Config struct {
 	// Tiling describes how captures are cut into tiles.
 	Tiling pointcloud.TilingSpec
-	// Importance weighs the points that reduced qualities keep, in volumetric.ModeAlternatives. If it is nil, reduced
-	// qualities are even samples.
+	// Importance weighs the points that reduced qualities keep, in volumetric.ModeAlternatives. If Sampler is nil,
+	// reduced qualities are even samples.
 	Importance *pointcloud.ImportanceConfig
 	// Voxels makes reduced qualities of voxels, in volumetric.ModeAlternatives. The voxel size is chosen for about the
 	// number of points of the quality.
@@ -68,7 +68,7 @@ type Config struct {
 	// Limit is the time from capture to the end of encoding. A tile that would end later is not encoded. 0 means three
 	// frame intervals of the source, and at least 50 ms.
 	Limit time.Duration
-	// Box contains every point. All tiles and qualities are quantised in it.
+	// Box contains every point. All tiles and qualities are quantised in Box.
 	Box volumetric.BoundingBox
 	// Workers is the number of tiles that are encoded concurrently. 0 means one per processor.
 	Workers int
@@ -78,8 +78,8 @@ type Config struct {
 
 const (
 	// limitIntervals is the default of Config.Limit in frame intervals: 100 ms at 30 per second, of the minimum of 150
-	// ms for which receivers wait. If encoding takes two intervals, one is left for waiting, and half of the captures
-	// are encoded completely.
+	// ms for which receivers wait. If encoding takes two intervals, one interval is left for waiting, and half of the
+	// captures are encoded completely.
 	limitIntervals = 3
 	// leastLimit is the scheduling delay that any program may see on a busy machine.
 	leastLimit = 50 * time.Millisecond
@@ -96,7 +96,7 @@ type Producer struct {
 	counts Counts
 }
 
-// New returns a producer and starts its workers. Measure checks whether the codec can encode the source with this
+// New returns a producer and starts the workers. Measure checks whether the codec can encode the source with this
 // configuration.
 func New(source Source, c Config) (*Producer, error) {
 	if c.Workers <= 0 {
@@ -118,11 +118,11 @@ func New(source Source, c Config) (*Producer, error) {
 	return &Producer{encoder: encoder, source: source, log: c.Log}, nil
 }
 
-// Close ends the workers. It must not be called during Run.
+// Close ends the workers. Close must not be called during Run.
 func (p *Producer) Close() { p.encoder.close() }
 
-// Measure encodes one frame of the source without handing it over. It returns the description of the publication: the
-// tiles, and the qualities with their nominal bitrates. Errors of the source and of the codec are returned.
+// Measure encodes one frame of the source, which is not handed over. Measure returns the description of the
+// publication: the tiles, and the qualities with nominal bitrates. Errors of the source and of the codec are returned.
 func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric.QualityLevel, error) {
 	var frame capture.Frame
 	if err := p.source.Read(ctx, &frame); err != nil {
@@ -146,14 +146,14 @@ func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric
 // unreadable stays so.
 const maxFailures = 30
 
-// Run produces until the context ends, which is not an error, or until the source or the sink fails permanently. It
+// Run produces until the context ends, which is not an error, or until the source or the sink fails permanently. Run
 // begins with the next capture; captures that fell due earlier are not counted.
 func (p *Producer) Run(ctx context.Context, sink Sink) error {
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	newest := newMailbox[captured]()
-	// One frame is being read, one waits and one is being encoded.
+	// One frame is being read, one frame waits and one frame is being encoded.
 	free := make(chan *capture.Frame, 3)
 	for range cap(free) {
 		free <- new(capture.Frame)
@@ -208,7 +208,7 @@ func (p *Producer) capture(ctx context.Context, newest *mailbox[captured], free 
 		if first {
 			missed = 0
 		}
-		// The capture is counted before it is handed over, so that a published frame is always counted as captured.
+		// The capture is counted before the hand-over, so that a published frame is always counted as captured.
 		p.count(func(c *Counts) {
 			c.Captured += 1 + missed
 			c.Dropped.Missed += missed

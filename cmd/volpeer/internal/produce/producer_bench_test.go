@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// free is a codec that costs nothing: what remains is this package's work.
+// free is a codec without cost, so that only the work of this package is measured.
 type free struct{}
 
 func (free) FourCC() codec.FourCC      { return codec.FourCC{'f', 'r', 'e', 'e'} }
@@ -27,7 +27,7 @@ func (free) Encode(dst []byte, _ *pointcloud.Cloud, _ codec.Params) ([]byte, err
 	return dst, nil
 }
 
-// BenchmarkEncode is one frame of the demonstration: 40,000 points in 4 tiles at 3 qualities.
+// BenchmarkEncode encodes one frame of the demonstration: 40,000 points in 4 tiles at 3 qualities.
 func BenchmarkEncode(b *testing.B) {
 	codecs := []codec.Codec{free{}, codec.Raw}
 	if draco, err := codec.ByName("draco"); err == nil {

@@ -33,7 +33,7 @@ func config(t *testing.T, tiles int, qualities string) Config {
 		Mode: volumetric.ModeAlternatives, Codec: codec.Raw, Box: box, Workers: 3, Limit: time.Hour}
 }
 
-// produced runs a producer over so many frames, one after the other.
+// produced runs a producer over the given number of frames, one after the other.
 func produced(t *testing.T, source *fakeSource, c Config, frames int) (*fakeSink, Counts) {
 	t.Helper()
 	p, err := New(source, c)
@@ -69,7 +69,7 @@ func gather(p *Producer, counts *Counts, while func() bool) {
 	}
 }
 
-// ids are the numbers of the points in a cloud.
+// ids returns the numbers of the points in a cloud.
 func ids(c *pointcloud.Cloud) []int {
 	var list []int
 	for _, color := range c.Colors {
@@ -105,7 +105,7 @@ func TestAlternatives(t *testing.T) {
 				seen[id] = true
 			}
 			for _, p := range list[0].cloud.Positions {
-				// Quantisation may carry a point over the border by half a step of 2 m / 511.
+				// Quantisation may move a point across the border by half a step of 2 m / 511.
 				near := min(abs(p[0]), abs(p[2])) < 0.002
 				if tiling.Index(p) != tile && !near {
 					t.Errorf("quality %d: point %v is in tile %d, expected %d", q, p, tile, tiling.Index(p))
@@ -120,7 +120,7 @@ func TestAlternatives(t *testing.T) {
 
 func abs(v float32) float32 { return max(v, -v) }
 
-// TestDescriptions: the qualities of a tile share nothing, and together they are all.
+// TestDescriptions checks that the qualities of a tile have no point in common, and together have all points.
 func TestDescriptions(t *testing.T) {
 	for _, qualities := range []string{"low,mid,high", "a=1000,b=1000,c=2000", "a=25%,b=75%"} {
 		c := config(t, 2, qualities)
@@ -156,7 +156,7 @@ func TestVoxels(t *testing.T) {
 	}
 }
 
-// TestSparse: tiles without points are empty frames, tiles with a few keep one at least.
+// TestSparse checks that tiles without points are empty frames, and that tiles with few points keep at least one.
 func TestSparse(t *testing.T) {
 	sink, counts := produced(t, newFakeSource(5), config(t, 15, "few=1%,high"), 1)
 	if counts.Sent != 30 {
@@ -170,7 +170,7 @@ func TestSparse(t *testing.T) {
 	}
 }
 
-// TestNewestWins holds the first frame in the encoder while more are captured: only the last of them is encoded, under
+// TestNewestWins keeps the first frame in the encoder while more are captured: only the last of them is encoded, with
 // the next number.
 func TestNewestWins(t *testing.T) {
 	source := newFakeSource(100)
@@ -210,8 +210,8 @@ func TestNewestWins(t *testing.T) {
 	}
 }
 
-// TestUnwantedTilesAreNotEncoded: what nobody takes costs nothing, and the next capture after it is wanted has it under
-// the next number.
+// TestUnwantedTilesAreNotEncoded checks that unwanted tiles are not encoded, and that the next capture after a tile is
+// wanted includes the tile, with the next number.
 func TestUnwantedTilesAreNotEncoded(t *testing.T) {
 	source, sink := newFakeSource(100), newFakeSink()
 	p, err := New(source, config(t, 2, "low,high"))
@@ -260,14 +260,14 @@ func TestUnwantedTilesAreNotEncoded(t *testing.T) {
 	}
 }
 
-// refusing wants every tile until it has it.
+// refusing reports every tile as wanted. The fakeSink then refuses unwanted tiles.
 type refusing struct{ *fakeSink }
 
 func (refusing) Wanted(int, volumetric.Quality) bool { return true }
 
-// TestWhatIsNotTakenIsNotSent: what stops being wanted while it is encoded counts as paused, or as given up, and a
-// capture of which nothing is taken is not published.
-func TestWhatIsNotTakenIsNotSent(t *testing.T) {
+// TestUnwantedTilesAreNotSent checks that a tile that becomes unwanted during encoding counts as paused, or as given
+// up, and that a capture of which nothing is taken is not published.
+func TestUnwantedTilesAreNotSent(t *testing.T) {
 	p, err := New(newFakeSource(100), config(t, 2, "full=100%,half=50%"))
 	if err != nil {
 		t.Fatal(err)
@@ -292,8 +292,8 @@ func TestWhatIsNotTakenIsNotSent(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedAgainIsEncodedFirst, and keeps its usual place afterwards.
-func TestWhatIsWantedAgainIsEncodedFirst(t *testing.T) {
+// TestTilesWantedAgainAreEncodedFirst checks the order of the jobs, also in the frames afterwards.
+func TestTilesWantedAgainAreEncodedFirst(t *testing.T) {
 	c := config(t, 4, "full=100%,half=50%")
 	c.Workers = 1
 	p, err := New(newFakeSource(100), c)
@@ -331,7 +331,7 @@ func TestWhatIsWantedAgainIsEncodedFirst(t *testing.T) {
 	}
 }
 
-// orderedSink notes in which order it is given tiles and qualities.
+// orderedSink records the order of tiles and qualities.
 type orderedSink struct {
 	*fakeSink
 	order [][2]int
@@ -377,7 +377,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestHiccups: a capture that fails now and then, and a connection that is down, end nothing.
+// TestHiccups checks that single failed captures and a lost connection do not end the production.
 func TestHiccups(t *testing.T) {
 	source, sink := newFakeSource(10), newFakeSink()
 	sink.refuse = fmt.Errorf("line: %w", client.ErrNotConnected)

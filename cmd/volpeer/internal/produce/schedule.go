@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schedule selects the qualities of a capture that are encoded if there is not enough time for all. It is a pure
-// function of its inputs.
+// schedule selects the qualities of a capture that are encoded if there is not enough time for all. The schedule is a
+// pure function of the inputs.
 type schedule struct {
 	// limit is the time from capture to the end of encoding. 0 means no limit.
 	limit   time.Duration
@@ -30,8 +30,8 @@ func newSchedule(qualities, workers int, limit time.Duration) *schedule {
 // is not wanted. admit returns false if the capture is to be dropped, because a newer one can be encoded in time.
 //
 // If even a new capture could not be encoded in time, qualities are omitted. The quality that was omitted for the
-// largest number of frames comes first, and lower qualities come before higher ones, so that all take turns. The first
-// is encoded in any case, because the predicted times may be outdated.
+// largest number of frames comes first, and lower qualities come before higher qualities, so that all take turns. The
+// first is encoded in any case, because the predicted times may be outdated.
 func (s *schedule) admit(age time.Duration, costs []time.Duration) bool {
 	total := time.Duration(0)
 	for q, cost := range costs {

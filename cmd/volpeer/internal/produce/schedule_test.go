@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestSchedule plays captures of three qualities and two workers against a limit of 100 ms: age, what each quality
-// takes, and below what is encoded, "-" where the capture is dropped. "!" marks what is encoded in any case.
+// TestSchedule plays captures of three qualities and two workers against a limit of 100 ms: the age, the time of each
+// quality, and in the line below the encoded qualities, "-" if the capture is dropped. "!" marks qualities that are
+// encoded in any case.
 func TestSchedule(t *testing.T) {
 	const script = `
 # Enough time for all, also where it has waited for a while.
@@ -75,7 +76,7 @@ func described(s *schedule) string {
 	return strings.Join(words, " ")
 }
 
-// TestNoLimit encodes everything, however long it takes.
+// TestNoLimit checks that everything is encoded, whatever the time.
 func TestNoLimit(t *testing.T) {
 	s := newSchedule(2, 1, 0)
 	if !s.admit(time.Hour, []time.Duration{time.Hour, time.Hour}) || described(s) != "0 1" {
@@ -83,8 +84,8 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// TestEveryQualityHasItsTurn: however little time there is, none waits for more frames than there are qualities.
-func TestEveryQualityHasItsTurn(t *testing.T) {
+// TestQualitiesTakeTurns checks that with any time, no quality waits for more frames than there are qualities.
+func TestQualitiesTakeTurns(t *testing.T) {
 	s := newSchedule(4, 1, 10*time.Millisecond)
 	costs := []time.Duration{5 * time.Millisecond, 8 * time.Millisecond, 12 * time.Millisecond, 50 * time.Millisecond}
 	waits := make([]int, len(costs))

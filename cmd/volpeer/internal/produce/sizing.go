@@ -7,7 +7,7 @@ import (
 )
 
 // sizing adjusts the voxel size of each quality to the intended number of points. The first size is searched. After
-// that, each frame corrects the size for the next one: the number of voxels of a surface is proportional to its area
+// that, each frame corrects the size for the next frame: the number of voxels of a surface is proportional to the area
 // divided by the square of the edge. sizing is owned by the encoding goroutine.
 type sizing struct {
 	grid  pointcloud.VoxelGrid
@@ -16,7 +16,7 @@ type sizing struct {
 
 // voxelSize is the voxel size of one quality, according to the newest frame.
 type voxelSize struct {
-	// edge is the voxel size in metres, 0 before it is known. It yields about points points.
+	// edge is the voxel size in metres, 0 if unknown. edge yields about points points.
 	edge   float32
 	points int
 	// thinned is set if the frame has more points than the quality is to have.

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// ball is so many points on a sphere of a radius in metres, evenly and in an order that says nothing about places.
+// ball returns points on a sphere of a radius in metres, evenly spread and in an order independent of their positions.
 func ball(points int, radius float64) *pointcloud.Cloud {
 	cloud := &pointcloud.Cloud{}
 	for i := range points {
@@ -29,8 +29,8 @@ func within(got, want int, part float64) bool {
 	return math.Abs(float64(got-want)) <= part*float64(want)
 }
 
-// TestSizesFollowTheObject: voxels have the size that gives as many points as are wanted, also when the object grows or
-// other numbers are wanted.
+// TestSizesFollowTheObject checks that the voxel size yields the wanted number of points, also when the object grows or
+// the wanted number changes.
 func TestSizesFollowTheObject(t *testing.T) {
 	s := newSizing(1)
 	var grid pointcloud.VoxelGrid
@@ -65,14 +65,14 @@ func TestSizesFollowTheObject(t *testing.T) {
 	if n := frame(large, 20_000); n != 20_000 || s.edge(0) != 0 {
 		t.Errorf("%d points are left of 20,000", n)
 	}
-	s.correct(0, 1, 1000) // nothing was thinned out
+	s.correct(0, 1, 1000) // all points were kept
 	if n := frame(large, 4000); !within(n, 4000, 0.1) {
 		t.Errorf("after all of them there are %d points, expected 4,000", n)
 	}
 }
 
-// TestVoxelQualities: qualities with fewer points than all are made of voxels, those by a bitrate too, and they keep
-// it.
+// TestVoxelQualities checks that qualities with fewer than all points consist of voxels, also those with a bitrate,
+// which they keep.
 func TestVoxelQualities(t *testing.T) {
 	c := config(t, 2, "low=25%,mid=2Mbit,high=100%")
 	c.Voxels = true

@@ -14,7 +14,7 @@ import (
 // labelledSource is a fakeSource whose points are seen by cameras 0, 1 or both, and have labels 1 to 3.
 type labelledSource struct{ *fakeSource }
 
-// labelOf says nothing about the order of points.
+// labelOf returns a label that is independent of the order of points.
 func labelOf(i int) uint16 { return 1 + uint16(uint32(i)*2654435761>>16%3) }
 
 func (s labelledSource) Read(ctx context.Context, frame *capture.Frame) error {
@@ -28,7 +28,7 @@ func (s labelledSource) Read(ctx context.Context, frame *capture.Frame) error {
 	return nil
 }
 
-// TestEveryTiling: whatever an object is cut by, each tile is a frame, also where it has no points, and together they
+// TestEveryTiling checks for every tiling that each tile is a frame, even without points, and that all tiles together
 // are the object.
 func TestEveryTiling(t *testing.T) {
 	for _, spec := range []pointcloud.TilingSpec{
@@ -81,7 +81,7 @@ func TestEveryTiling(t *testing.T) {
 	}
 }
 
-// TestTilingThatTheSourceDoesNotAllow is found out before anything is published.
+// TestTilingThatTheSourceDoesNotAllow checks that such a tiling is an error before anything is published.
 func TestTilingThatTheSourceDoesNotAllow(t *testing.T) {
 	source := newFakeSource(10)
 	c := config(t, 1, "high")
@@ -97,7 +97,7 @@ func TestTilingThatTheSourceDoesNotAllow(t *testing.T) {
 	}
 }
 
-// TestImportance: qualities have as many points as evenly sampled, but more of those that weigh more.
+// TestImportance checks that qualities have as many points as evenly sampled, but more points of higher weight.
 func TestImportance(t *testing.T) {
 	source, sink := labelledSource{newFakeSource(4000)}, newFakeSink()
 	c := config(t, 1, "low,high")
@@ -119,7 +119,7 @@ func TestImportance(t *testing.T) {
 	for _, id := range ids(&sink.frames[[2]int{0, 0}][0].cloud) {
 		counts[labelOf(id)-1]++
 	}
-	// Of 1,000 points three fifths are of the label that weighs three times as much as the two others.
+	// Three fifths of 1,000 points have the label that weighs three times as much as the two others.
 	if counts[1] < 570 || counts[1] > 630 {
 		t.Errorf("a quarter of the points has %v by label, want about 200, 600, 200", counts)
 	}

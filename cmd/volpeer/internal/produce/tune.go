@@ -14,7 +14,7 @@ import (
 )
 
 // Uplink is implemented by a Sink that has an estimate of the network's capacity. Uplink returns 0 if the estimate is
-// unknown. Qualities with a target bitrate follow it.
+// unknown. Qualities with a target bitrate follow the target.
 type Uplink interface {
 	Uplink() volumetric.Bitrate
 }
@@ -23,27 +23,28 @@ const (
 	// busy is the fraction of processor time that qualities with a target bitrate may use. The rest is left for
 	// capture, tiling and sending.
 	busy = 0.7
-	// rounds is the number of rounds in which rungs are searched before the first frame: one with all candidates, three
-	// with the selected ones.
+	// rounds is the number of rounds in which rungs are searched before the first frame: one encoding with all
+	// candidates, three with the selected candidates.
 	rounds = 4
 	// trialFrames is the number of frames that are encoded and handed over of a quality that was given up and has
-	// become smaller since. They are not sent, but the client measures the rate of a track from them with a weight of
-	// 1/8 per frame. After 32 frames, the old rate has a weight of 1.4 %, and the quality returns if it fits.
+	// become smaller since. These tiles are not sent, but the client measures the rate of a track from the tiles with a
+	// weight of 1/8 per frame. After 32 frames, the old rate has a weight of 1.4 %, and the quality returns if the
+	// network can carry the new rate.
 	trialFrames = 32
 )
 
-// tuning keeps the qualities with a target bitrate at their rate. It is owned by the encoding goroutine.
+// tuning keeps the qualities with a target bitrate at that rate. The tuning is owned by the encoding goroutine.
 type tuning struct {
 	tuner *ladder.Tuner
-	// qualities has the indices of the tuned qualities. wanted has, for each of them, whether any tile is wanted.
+	// qualities has the indices of the tuned qualities. wanted has, for each such quality, whether any tile is wanted.
 	// trials has, by quality, the number of frames that are encoded although the quality was given up.
 	qualities []int
 	wanted    []bool
 	trials    []int
 }
 
-// tune finds the rungs of the qualities with a target bitrate, by encoding a capture with many parameters. It does
-// nothing if there are no such qualities.
+// tune finds the rungs of the qualities with a target bitrate, by encoding a capture with many parameters. Without such
+// qualities, tune does nothing.
 func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 	var wishes []ladder.Wish
 	t := &tuning{}
@@ -173,7 +174,7 @@ func (e *encoder) retune(now time.Time, sink Sink) {
 	}
 }
 
-// tries reports whether a quality that was given up is encoded anyway, to show that it has become smaller.
+// tries reports whether a quality that was given up is encoded anyway, to show that the quality has become smaller.
 func (e *encoder) tries(q int) bool { return e.tuning != nil && e.tuning.trials[q] > 0 }
 
 // learn adds the workers' observations to the model.

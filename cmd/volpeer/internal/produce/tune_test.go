@@ -13,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// measured is a producer that has measured its source's first frame, and a second one.
+// measured returns a producer that has measured the first frame of its source, and a second frame.
 func measured(t *testing.T, c Config) (*Producer, []volumetric.QualityLevel, *capture.Frame) {
 	t.Helper()
 	source := newFakeSource(4000)
@@ -43,8 +43,8 @@ type carried struct {
 
 func (c *carried) Uplink() volumetric.Bitrate { return c.rate }
 
-// TestBitrateIsMet: raw frames have 6 bytes per point at up to 8 bits, so that 4,000 points take 5.8 Mbit/s with all
-// that is around them, and 2 Mbit/s are 1,360 of them.
+// TestBitrateIsMet checks the size of frames with a bitrate: raw frames have 6 bytes per point at up to 8 bits, so that
+// 4,000 points take 5.8 Mbit/s with all headers, and 2 Mbit/s are 1,360 points.
 func TestBitrateIsMet(t *testing.T) {
 	p, qualities, _ := measured(t, config(t, 2, "low=2Mbit,high=20Mbit,fixed=50%"))
 	if low := 2 * qualities[0].Bitrate; low > 2e6*1.01 || low < 1.9e6 {
@@ -55,14 +55,14 @@ func TestBitrateIsMet(t *testing.T) {
 		levels[2].Bits != 11 {
 		t.Errorf("got levels %v", levels)
 	}
-	// Points 10 cm apart in a box of 2 m want the coarsest steps, and may have finer ones where all of them fit.
+	// Points 10 cm apart in a box of 2 m need only the coarsest steps, and have finer steps if all points fit.
 	if levels[0].Bits != 6 || levels[1].Bits != 8 {
 		t.Errorf("got %d and %d bits, want 6 and 8", levels[0].Bits, levels[1].Bits)
 	}
 }
 
-// TestBitrateFollowsTheUplink down at once, and up once it has carried more for a while; the lowest quality stays as it
-// is.
+// TestBitrateFollowsTheUplink lowers the capacity, which takes effect at once, and raises the capacity, which takes
+// effect after a while. The lowest quality is unchanged.
 func TestBitrateFollowsTheUplink(t *testing.T) {
 	p, _, frame := measured(t, config(t, 2, "low=1Mbit,high=8Mbit"))
 	sink := &carried{newFakeSink(), 100e6}
@@ -76,7 +76,7 @@ func TestBitrateFollowsTheUplink(t *testing.T) {
 	if low := sink.frames[[2]int{0, 0}]; low[0].cloud.Len() != low[1].cloud.Len() {
 		t.Errorf("the lowest quality has %d points, then %d, want as many", low[0].cloud.Len(), low[1].cloud.Len())
 	}
-	// It was given up before it became smaller: it is encoded all the same, for a while.
+	// The quality was given up before it became smaller. It is encoded nevertheless, for a while.
 	high := map[[2]int]bool{{0, 1}: true, {1, 1}: true}
 	sink.set(nil, high)
 	for number := range trialFrames + 10 {
@@ -90,7 +90,7 @@ func TestBitrateFollowsTheUplink(t *testing.T) {
 	}
 }
 
-// TestBitratesNeedASource that has points and a rate, and are for alternatives.
+// TestBitratesNeedASource checks that bitrates require a source with points and a frame rate, and mode alternatives.
 func TestBitratesNeedASource(t *testing.T) {
 	p, err := New(newFakeSource(1), config(t, 1, "low=2Mbit"))
 	if err != nil {
@@ -107,7 +107,7 @@ func TestBitratesNeedASource(t *testing.T) {
 	}
 }
 
-// knows teaches the producer what a tile takes at each quality.
+// knows sets the encoding time of a tile at each quality.
 func knows(p *Producer, took ...time.Duration) {
 	for q, d := range took {
 		params := p.encoder.params(p.encoder.config.Levels[q])
@@ -118,7 +118,8 @@ func knows(p *Producer, took ...time.Duration) {
 	}
 }
 
-// TestTooLate: what cannot be done in time is not begun, and is counted; qualities take turns.
+// TestTooLate checks that qualities that cannot be encoded in time are not started, and are counted, and that qualities
+// take turns.
 func TestTooLate(t *testing.T) {
 	c := config(t, 1, "low=25%:9,high=25%:10")
 	c.Limit = time.Minute
@@ -137,12 +138,12 @@ func TestTooLate(t *testing.T) {
 	if got := p.Counts(); got.Published != 3 || got.Sent != 3 || got.Late != 3 || got.Dropped.All() != 0 {
 		t.Errorf("got %+v, want one tile late of each frame", got)
 	}
-	// What was learnt of frames that were quick after all counts: an hour shrinks to what it was.
+	// The estimate learns from frames that were faster than expected: an hour shrinks to the true time.
 	knows(p, time.Second, time.Second)
 	if err := p.encode(captured{frame, time.Now()}, sink); err != nil {
 		t.Fatal(err)
 	}
-	// A capture that has waited for too long makes room for a newer one.
+	// A capture that has waited for too long is dropped for a newer one.
 	if err := p.encode(captured{frame, time.Now().Add(-2 * c.Limit)}, sink); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestTooLate(t *testing.T) {
 	}
 }
 
-// TestTilesAreNotBegunTooLate: where a frame takes longer than expected, what is left of it is not begun.
+// TestTilesAreNotBegunTooLate checks that the rest of a frame is not started if the frame takes longer than expected.
 func TestTilesAreNotBegunTooLate(t *testing.T) {
 	c := config(t, 1, "low=25%:9,high=25%:10")
 	c.Limit = time.Minute
@@ -169,7 +170,8 @@ func TestTilesAreNotBegunTooLate(t *testing.T) {
 	}
 }
 
-// TestLearning: what was encoded is what is expected, of voxels too, whose number no one knows before.
+// TestLearning checks that the expected time is that of the encoded frames, also for voxels, whose number is unknown
+// before.
 func TestLearning(t *testing.T) {
 	p, _, frame := measured(t, config(t, 1, "low=v500mm:16,high=100%:11"))
 	sink := newFakeSink()

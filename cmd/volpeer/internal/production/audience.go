@@ -12,16 +12,16 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// audience is the common position of all viewers of an object that is sent once for all of them.
+// audience is the common position of all viewers of an object that is sent once for all viewers.
 type audience struct {
 	detail lod.Config
 	place  [3]float32
 }
 
-// errAudience is returned if --audience is given without a flag that uses it, or the reverse.
+// errAudience is returned if --audience is given without a flag that uses the audience, or the reverse.
 var errAudience = errors.New("expected --audience together with --regions, --detail-distance or both")
 
-// onlookers parses the flags of the audience. It returns nil if all points have the same weight.
+// onlookers parses the flags of the audience. onlookers returns nil if all points have the same weight.
 func (o *Options) onlookers() (*audience, error) {
 	field, err := o.Detail.Field()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// lookedAt are the settings of volpeer publish with a line of flags.
+// lookedAt returns the settings of volpeer publish with a line of flags.
 func lookedAt(t *testing.T, line string) (*Options, Settings, error) {
 	t.Helper()
 	p := DefaultOptions()
@@ -27,7 +27,7 @@ func lookedAt(t *testing.T, line string) (*Options, Settings, error) {
 	return &p, settings, err
 }
 
-// TestPublishForAnAudience has less published of what an audience sees less of.
+// TestPublishForAnAudience checks that parts that an audience sees less well have fewer points.
 func TestPublishForAnAudience(t *testing.T) {
 	for line, want := range map[string]struct{ least, most int }{
 		"": {2000, 2000},

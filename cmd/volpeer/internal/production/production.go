@@ -1,5 +1,5 @@
 // Package production has the flags that publishing and recording share: the source, the tiles, the qualities, the codec
-// and the audience. Its types are plain data; package produce does the work.
+// and the audience. The types are plain data; package produce does the work.
 package production
 
 import (
@@ -27,8 +27,8 @@ import (
 
 // Options has the values of the flags.
 type Options struct {
-	// Source selects the source of clouds, Capture its options. Background and Cameras are flags that Settings copies
-	// into Capture.
+	// Source selects the source of clouds, Capture has the options of the source. Background and Cameras are flags that
+	// Settings copies into Capture.
 	Source     string
 	Capture    capture.Options
 	Background []string
@@ -204,8 +204,8 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	return producer, description, nil
 }
 
-// describe describes a publication. Every frame names its codec. The format in the description names it before the
-// first frame arrives.
+// describe describes a publication. Every frame names the codec. The format in the description names the codec before
+// the first frame arrives.
 func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile,
 	qualities []volumetric.QualityLevel) volumetric.Publication {
 	return volumetric.Publication{

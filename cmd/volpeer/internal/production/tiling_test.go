@@ -9,7 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestCut: what tiles are called.
+// TestCut checks the names of tiles.
 func TestCut(t *testing.T) {
 	spec, err := (&Options{Source: "synthetic", Tiling: "labels"}).cut()
 	if err != nil {
@@ -26,7 +26,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestSplitLevels: shares add up to all points, also where they are written with few digits.
+// TestSplitLevels checks that shares add up to all points, also if written with few digits.
 func TestSplitLevels(t *testing.T) {
 	for _, split := range []string{"60,25,15", "33.33,33.33,33.33", "100", "60,25,15:9:0"} {
 		p := &Options{Qualities: defaultQualities, Split: split, Mode: string(volumetric.ModeDescriptions),

@@ -26,8 +26,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// accessLink is each direction of everybody's access link. From publisher to watcher there are two of them: a round
-// trip of 50 ms.
+// accessLink is each direction of a participant's access link. The path from publisher to watcher has two such links: a
+// round trip of 50 ms.
 const accessLink = "delay=12.5ms,loss=1%"
 
 // venue is a server on an emulated network.
@@ -57,7 +57,7 @@ func openVenue(t *testing.T) *venue {
 	return &venue{t, network, conference, netip.MustParseAddr("10.0.0.2")}
 }
 
-// door is how somebody comes in, from a host of their own.
+// door returns the room for a participant on a host of its own.
 func (v *venue) door(identity string) peer.Room {
 	v.t.Helper()
 	link, err := netem.ParseProfile(accessLink)
@@ -92,8 +92,8 @@ func punctuality(ctx context.Context) *distribution.Distribution {
 	}
 }
 
-// watchTime leaves some 150 frames that are seen and heard: sound has capture times from its first sender report on, a
-// second after it began.
+// watchTime suffices for some 150 frames with audio: audio has capture times from the first sender report on, a second
+// after its start.
 const watchTime = 6 * time.Second
 
 // evening has the results of a run at the venue: the summary of the watcher, and the data of a third participant.
@@ -138,7 +138,7 @@ func (v *venue) spend() evening {
 	return e
 }
 
-// publish begins to publish as alice. It returns a function that waits until the context has ended it.
+// publish starts publishing as alice. The result waits until the context has ended the publication.
 func (v *venue) publish(ctx context.Context, known *truth) func() report {
 	v.t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -182,7 +182,7 @@ func (v *venue) publish(ctx context.Context, known *truth) func() report {
 	}
 }
 
-// check holds what does not depend on how busy the machine is.
+// check checks the results that do not depend on the load of the machine.
 func (e *evening) check(t *testing.T) {
 	t.Helper()
 	s := &e.summary
@@ -190,16 +190,16 @@ func (e *evening) check(t *testing.T) {
 		s.Decoded == 0 {
 		t.Errorf("%d frames expected, %d decoded, but the parts make %d", s.Expected, s.Decoded, sum)
 	}
-	// Of some 3,000 packets each link loses 30, and nearly all of them can be repaired.
+	// Each link loses 30 of some 3,000 packets, and nearly all of them can be repaired.
 	if s.PacketsLost == 0 || s.PacketsRecovered == 0 || s.NACKsSent == 0 || s.PacketsReceived == 0 || s.Bitrate == 0 {
 		t.Errorf("expected losses and repairs, got %+v", s.Figures)
 	}
-	// Nothing comes faster than the two links take.
+	// Nothing arrives faster than the delay of the two links.
 	if s.Latency.P50 == nil || *s.Latency.P50 < 25 || s.Skew.P95 == nil {
 		t.Fatalf("expected a latency of 25 ms at least, and a skew, got %+v", s.Figures)
 	}
-	// Of some 300 packets two in a hundred are lost, since sound is not repaired: more than one in ten would be the
-	// server's doing.
+	// Two in a hundred of some 300 packets are lost, since audio is not repaired. A loss of more than one in ten would
+	// be caused by the server.
 	if s.Audio.PacketsReceived < 100 || s.Audio.PacketsLost > s.Audio.PacketsReceived/10 {
 		t.Errorf("expected sound, got %+v", s.Audio)
 	}
@@ -217,12 +217,11 @@ func (e *evening) check(t *testing.T) {
 	}
 }
 
-// maxMappingError is how far a capture time may be from the truth. Clients on the server's own host take its clock as
-// it is.
+// maxMappingError is the maximum error of a capture time. Clients on the server's own host use its clock directly.
 const maxMappingError = 3 * time.Millisecond
 
-// TestEndToEnd has the publishing and the watching client meet over links with a round trip of 50 ms and 1 % loss each
-// way.
+// TestEndToEnd connects the publishing and the watching client over links with a round trip of 50 ms and 1 % loss in
+// each direction.
 func TestEndToEnd(t *testing.T) {
 	e := openVenue(t).spend()
 	e.check(t)
@@ -236,7 +235,7 @@ func TestEndToEnd(t *testing.T) {
 		t.Errorf("expected capture times within %v", maxMappingError)
 	}
 
-	// The requirement is about the program. Where timers fire late it is the machine that is measured.
+	// The requirement is about the program. If timers fire late, the result would describe the machine.
 	const punctual = 10 * time.Millisecond
 	late := e.late.Quantile(0.95)
 	t.Logf("timers fired %v late (95 %%)", late)

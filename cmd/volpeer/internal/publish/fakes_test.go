@@ -7,7 +7,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// fakePresence is a session without a server: the test puts in what happens.
+// fakePresence is a session without a server, whose events come from the test.
 type fakePresence struct {
 	events chan client.Event
 	done   chan struct{}
@@ -24,7 +24,7 @@ func (s *fakePresence) Uplink() client.UplinkStats  { return s.uplink }
 func (s *fakePresence) Done() <-chan struct{}       { return s.done }
 func (s *fakePresence) Err() error                  { return s.err }
 
-// console is a standard error that a test looks at while it is written.
+// console is a standard error that a test reads while it is written.
 type console struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer

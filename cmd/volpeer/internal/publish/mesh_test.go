@@ -26,7 +26,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// cone is a mesh of 1 + around vertices, 1 m high.
+// cone returns a mesh of 1 + around vertices, 1 m high.
 func cone(around int) (*pointcloud.Cloud, [][3]uint32) {
 	vertices, faces := new(pointcloud.Cloud), [][3]uint32(nil)
 	vertices.Append([3]float32{0, 1, 0}, [3]uint8{255, 0, 0})
@@ -38,8 +38,8 @@ func cone(around int) (*pointcloud.Cloud, [][3]uint32) {
 	return vertices, faces
 }
 
-// TestMeshes has somebody publish triangle meshes, as any encoder of Draco makes them, through a server that knows
-// nothing of them: a watcher decodes their vertices.
+// TestMeshes publishes triangle meshes, as encoded by any encoder of Draco, through a server that does not know them. A
+// watcher decodes the vertices.
 func TestMeshes(t *testing.T) {
 	v := openVenue(t)
 	vertices, faces := cone(100)
@@ -120,7 +120,7 @@ func TestMeshes(t *testing.T) {
 	}
 }
 
-// shown are the frames that a watcher has saved.
+// shown returns the frames that a watcher has saved.
 func shown(t *testing.T, folder string) []string {
 	files, err := filepath.Glob(filepath.Join(folder, "*.ply"))
 	if err != nil {

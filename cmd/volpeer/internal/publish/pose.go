@@ -14,7 +14,7 @@ import (
 // errPose has the syntax of poses.
 var errPose = errors.New("expected X,Y,Z or X,Y,Z,YAW, in metres and degrees")
 
-// parsePose parses the position of an object in the room and its rotation in degrees to the left, seen from above.
+// parsePose parses the position of an object in the room and the rotation in degrees to the left, seen from above.
 func parsePose(text string) (client.Pose, error) {
 	words := strings.Split(text, ",")
 	if len(words) != 3 && len(words) != 4 {
@@ -32,7 +32,7 @@ func parsePose(text string) (client.Pose, error) {
 	return client.Pose{Position: [3]float64(numbers[:3]), Orientation: [4]float64{0, sin, 0, cos}}, nil
 }
 
-// placed parses a pose; it returns nil for an empty text.
+// placed parses a pose; placed returns nil for an empty text.
 func placed(text string) (*client.Pose, error) {
 	if text == "" {
 		return nil, nil

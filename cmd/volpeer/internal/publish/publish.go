@@ -1,8 +1,8 @@
 // Package publish implements volpeer publish: it joins a room, publishes a source and optional audio, and prints a
 // summary.
 //
-// A broadcast is owned by the goroutine that runs it. The feed and the audio have a goroutine each. Their counters are
-// atomic or guarded by a mutex.
+// A broadcast is owned by the goroutine of its method run. The feed and the audio have a goroutine each. The counters
+// are atomic or guarded by a mutex.
 package publish
 
 import (
@@ -160,13 +160,13 @@ func (p *options) open(ctx context.Context, s settings) (*broadcast, error) {
 	return b, nil
 }
 
-// closing is a feed that closes its source.
+// closing is a feed that also closes the source.
 type closing struct {
 	feed
 	source io.Closer
 }
 
-// Close closes the feed before its source.
+// Close closes the feed before the source.
 func (c closing) Close() {
 	c.feed.Close()
 	_ = c.source.Close()

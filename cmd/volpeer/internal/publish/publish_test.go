@@ -19,7 +19,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// fakePublisher takes frames and packets.
+// fakePublisher accepts frames and packets.
 type fakePublisher struct {
 	mu      sync.Mutex
 	frames  int
@@ -28,8 +28,8 @@ type fakePublisher struct {
 	choosy  bool
 }
 
-// Wanted says that nobody takes the highest quality of tile 1, and that the uplink cannot carry that of tile 0, where
-// somebody is choosy.
+// Wanted reports that the highest quality of tile 1 has no receiver, and that the uplink cannot carry that of tile 0,
+// if choosy is set.
 func (p *fakePublisher) Wanted(_ int, quality volumetric.Quality) bool {
 	return !p.choosy || quality < 2
 }
@@ -77,7 +77,7 @@ func prepared(t *testing.T, sink *fakePublisher) *broadcast {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = source.Close() })
-	// How late the machine is at times is not the subject.
+	// Delays of the machine are not the subject.
 	settings.Limit = time.Hour
 	b, err := p.prepare(t.Context(), settings, source)
 	if err != nil {
@@ -114,7 +114,8 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-// TestBroadcastPauses: what nobody takes, and what the uplink does not carry, is not encoded, and the summary tells.
+// TestBroadcastPauses checks that unwanted qualities, and qualities that the uplink cannot carry, are not encoded, and
+// that the summary reports them.
 func TestBroadcastPauses(t *testing.T) {
 	sink := &fakePublisher{choosy: true}
 	b := prepared(t, sink)

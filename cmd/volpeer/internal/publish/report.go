@@ -17,8 +17,8 @@ import (
 type report struct {
 	Publication string  `json:"publication"`
 	Seconds     float64 `json:"seconds"`
-	// Frames are captures: those that fell due, those that were encoded, those that were wanted but not encoded (in
-	// total and by reason), and those of which no receiver wanted any tile.
+	// Frames are captures: captures that fell due, were encoded, were wanted but not encoded (in total and by reason),
+	// or of which no receiver wanted any tile.
 	FramesCaptured  int64 `json:"frames_captured"`
 	FramesPublished int64 `json:"frames_published"`
 	FramesDropped   int64 `json:"frames_dropped"`
@@ -27,10 +27,11 @@ type report struct {
 	DroppedFor dropReport `json:"frames_dropped_for"`
 	FramesIdle int64      `json:"frames_idle"`
 	FPS        float64    `json:"fps"`
-	// Tile frames are tiles at one quality. Sent tile frames were encoded and handed over. Unsent ones occurred while
-	// there was no connection. Paused ones were not encoded because no receiver takes them, given up ones because the
-	// uplink cannot carry them; BitsSaved is the size of both. Late ones were not encoded because they would have
-	// missed the time limit. Dropped ones were handed over and discarded after waiting too long for the uplink.
+	// Tile frames are tiles at one quality. Sent tile frames were encoded and handed over. Unsent tiles were ready
+	// while there was no connection. Paused tiles were not encoded because no receiver takes the tile, given up tiles
+	// because the uplink cannot carry the tile; BitsSaved is the size of both. Late tiles were not encoded because the
+	// encoder would have missed the time limit. Dropped tiles were handed over and discarded after waiting too long for
+	// the uplink.
 	TileFramesSent    int64                    `json:"tile_frames_sent"`
 	TileFramesUnsent  int64                    `json:"tile_frames_unsent"`
 	TileFramesPaused  int64                    `json:"tile_frames_paused"`
@@ -43,15 +44,15 @@ type report struct {
 	Bitrate           int64                    `json:"bitrate_bps"`
 	Points            float64                  `json:"points_per_frame"`
 	Audio             soundReport              `json:"audio"`
-	// Tiles and Qualities are those of the announced publication.
+	// Tiles and Qualities belong to the announced publication.
 	Tiles     int                       `json:"tiles"`
 	Qualities []volumetric.QualityLevel `json:"qualities"`
-	// Layers has the latency of frames by layer until they are sent; nil if latency was not measured.
+	// Layers has the latency of frames by layer until the frames are sent; nil if latency was not measured.
 	Layers *summary.Layers `json:"layers"`
 }
 
-// uplinkReport describes the uplink at the end: the estimated capacity (0 if unknown), the tracks that it cannot carry,
-// and the bytes sent as probes.
+// uplinkReport describes the uplink at the end: the estimated capacity (0 if unknown), the tracks that exceed the
+// capacity, and the bytes sent as probes.
 type uplinkReport struct {
 	Estimate   volumetric.Bitrate `json:"estimate_bps"`
 	GaveUp     []signal.OwnTrack  `json:"gave_up"`

@@ -17,11 +17,11 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// scales weighs the frames that are handed over and sent.
+// scales records the sizes of the frames that are handed over and sent.
 type scales struct {
 	produce.Sink
 	mu sync.Mutex
-	// sizes are those of the newest frame of each quality, sent how many in a row were sent of it.
+	// sizes has the size of the newest frame of each quality, sent the number of consecutive sent frames.
 	sizes, sent [2]int
 }
 
@@ -44,8 +44,8 @@ func (s *scales) settled(most int) bool {
 	return s.sizes[1] > 0 && s.sizes[1] <= most && s.sent[1] >= 20
 }
 
-// TestQualitiesFollowTheUplink publishes with bitrates that the uplink does not carry, to somebody who watches the
-// higher one: its frames become smaller instead of being left out, and the lower one stays as it is.
+// TestQualitiesFollowTheUplink publishes with bitrates that the uplink cannot carry, to a watcher of the higher
+// quality: its frames become smaller instead of being omitted, and the lower quality is unchanged.
 func TestQualitiesFollowTheUplink(t *testing.T) {
 	v := openVenue(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -98,7 +98,7 @@ func TestQualitiesFollowTheUplink(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// 3 Mbit/s are frames of 12,500 bytes; of 1.5 Mbit/s, 75 % can be used, and 0.4 are the lower quality's.
+	// 3 Mbit/s are frames of 12,500 bytes. 75 % of 1.5 Mbit/s can be used, and 0.4 Mbit/s belong to the lower quality.
 	const most int = (1_500_000*75/100 - 400_000) / 8 / 30
 	wait.Until(t, "smaller frames of the high quality that are sent", func() bool { return weighed.settled(most) })
 	weighed.mu.Lock()

@@ -22,7 +22,7 @@ type soundCounts struct {
 	sent, unsent atomic.Int64
 }
 
-// speak sends the recording in a loop, each packet at its begin time, until the context ends.
+// speak sends the recording in a loop, each packet at the begin time, until the context ends.
 func (b *broadcast) speak(ctx context.Context) error {
 	playback := opus.NewPlayback(b.sound, time.Now())
 	clock := capture.SystemClock{}
@@ -46,7 +46,7 @@ func (b *broadcast) speak(ctx context.Context) error {
 	}
 }
 
-// openSound opens a recording; it returns nil for an empty name.
+// openSound opens a recording; openSound returns nil for an empty name.
 func openSound(name string) (*opus.Recording, error) {
 	switch name {
 	case "":

@@ -12,15 +12,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// truth is when frames and sound were captured, noted where the publisher hands them over. Everybody in this process
-// has the same clock.
+// truth has the capture times of frames and audio, recorded at the hand-over by the publisher. All participants in this
+// process have the same clock.
 type truth struct {
 	sink  produce.Sink
 	voice voice
 
 	mu     sync.Mutex
 	frames map[uint32]time.Time
-	// sound is by payload: the tone repeats itself every two seconds.
+	// sound is keyed by payload: the tone repeats every two seconds.
 	sound map[string][]time.Time
 }
 
@@ -54,7 +54,7 @@ type observed struct {
 	packets []client.Packet
 }
 
-// witness takes what comes until the session ends.
+// witness collects frames and packets until the session ends.
 func witness(session *client.Session) observed {
 	var o observed
 	frames, packets := session.Frames(), session.Packets()
@@ -78,7 +78,7 @@ func witness(session *client.Session) observed {
 	return o
 }
 
-// errors are how far the capture times that a witness was given are from the truth. unmapped are packets of sound
+// errors returns the errors of the capture times that a witness received. unmapped is the number of audio packets
 // before the first sender report.
 func (tr *truth) errors(t *testing.T, o *observed) (frames, sound distribution.Distribution, unmapped int) {
 	t.Helper()

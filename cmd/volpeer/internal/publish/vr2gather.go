@@ -23,7 +23,7 @@ type clock interface {
 	ServerTime(t time.Time) time.Time
 }
 
-// wholeFrames has the memory of frames with headers. It stores pointers, so that Put and Get do not allocate.
+// wholeFrames has the memory of frames with headers. wholeFrames stores pointers, so that Put and Get do not allocate.
 var wholeFrames = sync.Pool{New: func() any { return new([]byte) }}
 
 // WriteFrame implements produce.Sink. Capture times in the header are by the server's clock, as in all other

@@ -45,7 +45,7 @@ func TestAppendVR2Gather(t *testing.T) {
 			!bytes.HasPrefix(whole, []byte("before")) {
 			t.Fatalf("%s: %+v, %v", name, header, err)
 		}
-		// VR2Gather's decoder takes no less than the 32 bytes before the first point, and the time from there.
+		// VR2Gather's decoder requires at least the 32 bytes before the first point, and reads the time there.
 		if want := codec.StampCWI0(nil, data, capture); !bytes.Equal(rest, want) || len(rest) < 32 ||
 			int(header.Length) != len(rest) {
 			t.Errorf("%s: got % x, want % x", name, rest, want)
@@ -53,12 +53,12 @@ func TestAppendVR2Gather(t *testing.T) {
 	}
 }
 
-// lateClock is a server's clock that is ahead by an hour.
+// lateClock is a server's clock that is one hour ahead.
 type lateClock struct{}
 
 func (lateClock) ServerTime(t time.Time) time.Time { return t.Add(time.Hour) }
 
-// keeper keeps what frames came to, by tile, quality and number, and passes them on.
+// keeper stores the hashes of frames by tile, quality and number, and passes the frames on.
 type keeper struct {
 	produce.Sink
 	mu     sync.Mutex
@@ -88,7 +88,7 @@ func (k *keeper) hash(name frameName) ([sha256.Size]byte, bool) {
 	return hash, ok
 }
 
-func TestVR2GatherSinkTellsTheServersTime(t *testing.T) {
+func TestVR2GatherSinkWritesServerTime(t *testing.T) {
 	kept := &keeper{Sink: &fakePublisher{}, hashes: make(map[frameName][sha256.Size]byte)}
 	sink := vr2gatherSink{kept, lateClock{}}
 	capture := time.UnixMilli(1_795_188_600_250)
@@ -103,7 +103,7 @@ func TestVR2GatherSinkTellsTheServersTime(t *testing.T) {
 	}
 }
 
-// broadcastVR2Gather publishes as alice until the context ends, and keeps what is sent.
+// broadcastVR2Gather publishes as alice until the context ends, and stores the sent frames.
 func broadcastVR2Gather(ctx context.Context, t *testing.T, url string) (kept *keeper, ended <-chan error) {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -145,10 +145,11 @@ func broadcastVR2Gather(ctx context.Context, t *testing.T, url string) (kept *ke
 	return kept, end
 }
 
-// TestVR2GatherPublication: what is published with --vr2gather arrives byte for byte, and is decoded by volpeer watch.
+// TestVR2GatherPublication checks that frames published with --vr2gather arrive byte for byte, and that volpeer watch
+// decodes them.
 func TestVR2GatherPublication(t *testing.T) {
 	settings := testbed.ConferenceConfig()
-	// Frames are repaired for so long that a machine that stalls costs none.
+	// Frames are repaired for long enough that a stall of the machine loses no frame.
 	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline, settings.Forward.CacheAge = signal.MaxDeadline,
 		signal.MaxDeadline, 5*signal.MaxDeadline
 	conference, err := testbed.NewConference(settings, nil, zap.NewNop())
@@ -198,7 +199,7 @@ func TestVR2GatherPublication(t *testing.T) {
 	}
 }
 
-// compareFrames takes frames of both tiles until there are enough, and holds them against what was sent.
+// compareFrames receives enough frames of both tiles and compares them with the sent frames.
 func compareFrames(t *testing.T, session *client.Session, kept *keeper) {
 	t.Helper()
 	const enough = 20

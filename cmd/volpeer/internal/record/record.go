@@ -25,7 +25,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// options has the flags of volpeer record. The flags of encoding are those of publishing.
+// options has the flags of volpeer record. Encoding has the flags of publishing.
 type options struct {
 	production.Options
 	output  string
@@ -68,7 +68,7 @@ type Summary struct {
 	Content string  `json:"content"`
 	Seconds float64 `json:"seconds"`
 	// Frames is the number of recorded captures or encoded tiles. FramesLost is the number of captures that failed or
-	// fell due while an earlier one was being read or written.
+	// fell due while an earlier capture was being read or written.
 	Frames     int64 `json:"frames"`
 	FramesLost int64 `json:"frames_lost"`
 	Bytes      int64 `json:"bytes"`

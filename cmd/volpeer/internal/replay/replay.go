@@ -17,7 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Replay sends the tiles of a journal with their original bytes and timing, in a loop. Counts may be called during Run.
+// Replay sends the tiles of a journal with the original bytes and timing, in a loop. Counts may be called during Run.
 type Replay struct {
 	reader *journal.Reader
 
@@ -27,8 +27,8 @@ type Replay struct {
 
 var errReplayed = errors.New("--vr2gather: expected a journal with frames of the codec cwi0")
 
-// Open opens the source of a publication if the source is a journal of encoded tiles. For any other source it returns
-// nil.
+// Open opens the source of a publication if the source is a journal of encoded tiles. For any other source the result
+// is nil.
 func Open(source string) (*Replay, error) {
 	path, ok := strings.CutPrefix(source, "replay:")
 	if !ok || path == "" {
@@ -78,7 +78,7 @@ func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 		span = max(span, uint32(e.Number-first.Number)+1)
 	}
 	period := last.Captured - first.Captured + time.Duration(float64(time.Second)/r.reader.Head().FrameRate)
-	// The first tile is sent now. Its capture was earlier by the recorded encoding time.
+	// The first tile is sent now. The capture was earlier by the recorded encoding time.
 	base := time.Now().Add(-first.Written)
 	var tile journal.Tile
 	published := false // whether any tile of the current capture was sent
@@ -101,7 +101,7 @@ func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 	}
 }
 
-// end counts a capture. took is the time from capture to handing over its last tile.
+// end counts a capture. took is the time from capture to handing over the last tile.
 func (r *Replay) end(published bool, took time.Duration) {
 	r.count(func(c *produce.Counts) {
 		c.Captured++
@@ -114,7 +114,7 @@ func (r *Replay) end(published bool, took time.Duration) {
 	})
 }
 
-// send hands over one tile if it is wanted. It reports whether it did.
+// send hands over one tile if the tile is wanted, and reports whether it did.
 func (r *Replay) send(index int, capture time.Time, number uint32, sink produce.Sink, tile *journal.Tile) (bool,
 	error) {
 	e := &r.reader.Entries()[index]
@@ -159,7 +159,7 @@ func (r *Replay) count(change func(*produce.Counts)) {
 	change(&r.counts)
 }
 
-// sleepUntil waits until at. It reports whether the time was reached before the context ended.
+// sleepUntil waits until at. sleepUntil reports whether the time was reached before the context ended.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	wait := time.Until(at)
 	if wait <= 0 {

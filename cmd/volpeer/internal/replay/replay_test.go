@@ -20,7 +20,7 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// record runs volpeer record and gives its summary.
+// recordInto runs volpeer record and returns its summary.
 func recordInto(t *testing.T, flags ...string) record.Summary {
 	t.Helper()
 	root := record.Command()
@@ -48,7 +48,7 @@ func openJournal(t *testing.T, path string) *journal.Reader {
 	return r
 }
 
-// TestRecordPoints: what is replayed are the points that were captured, in their order.
+// TestRecordPoints checks that the replayed points are the captured points in the same order.
 func TestRecordPoints(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "points")
 	summary := recordInto(t, "--source", "synthetic", "--points", "500", "--fps", "200", "--seconds", "0.3", "--output",
@@ -84,7 +84,7 @@ func TestRecordPoints(t *testing.T) {
 	}
 }
 
-// collector keeps the frames that it is given.
+// collector stores the frames that it receives.
 type collector struct {
 	mu     sync.Mutex
 	frames []client.OutgoingFrame
@@ -111,8 +111,8 @@ func (c *collector) count() int {
 	return len(c.frames)
 }
 
-// TestReplayEncoded: the very bytes leave again, at the times that they had, under numbers that go on where the journal
-// begins again.
+// TestReplayEncoded checks that the recorded bytes are sent at the recorded intervals, under numbers that continue when
+// the journal is repeated.
 func TestReplayEncoded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "encoded")
 	summary := recordInto(t, "--source", "synthetic", "--points", "300", "--fps", "100", "--seconds", "0.2", "--output",
@@ -169,7 +169,7 @@ func compareReplay(t *testing.T, reader *journal.Reader, c *collector) {
 			t.Fatalf("frame %d is not tile %d of the journal, in loop %d", f.Number, at%len(entries), loop)
 		}
 		if loop == 0 {
-			// Times of capture differ as they did, to the nanosecond.
+			// The differences of capture times are the recorded ones, to the nanosecond.
 			if got, want := f.Capture.Sub(c.frames[0].Capture), e.Captured-entries[0].Captured; got != want {
 				t.Fatalf("frame %d was captured after %v, expected %v", f.Number, got, want)
 			}
@@ -178,7 +178,7 @@ func compareReplay(t *testing.T, reader *journal.Reader, c *collector) {
 	}
 }
 
-// TestRecordImages records depth and colours and makes points of them again, with another background.
+// TestRecordImages records depth and colours and computes points from the recording, with another background.
 func TestRecordImages(t *testing.T) {
 	root := os.Getenv("VOLSFU_TESTDATA")
 	if root == "" {

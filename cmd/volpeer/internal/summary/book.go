@@ -30,8 +30,8 @@ type page struct {
 	latency, change distribution.Distribution
 	// recent is the part of latency since the last TakeRecent.
 	recent distribution.Distribution
-	// on is the time for which the tile was on before since. since is the time at which it was switched on, zero while
-	// it is off.
+	// on is the time for which the tile was on before since. since is the time at which the tile was switched on, zero
+	// while the tile is off.
 	on    time.Duration
 	since time.Time
 	// off is the time at which the tile was switched off.
@@ -56,8 +56,7 @@ func (b *Book) page(ref volumetric.TileRef) *page {
 	return p
 }
 
-// Decoded records a decoded frame with its number, capture time and time of decoding. A zero capture time means that it
-// is unknown.
+// Decoded records a decoded frame with number, capture time and time of decoding. A zero capture time means unknown.
 func (b *Book) Decoded(ref volumetric.TileRef, number int64, capture, decoded time.Time) {
 	p := b.page(ref)
 	p.decoded++
@@ -77,7 +76,7 @@ func (b *Book) Decoded(ref volumetric.TileRef, number int64, capture, decoded ti
 // Failed records a complete frame that could not be decoded.
 func (b *Book) Failed(ref volumetric.TileRef) { b.page(ref).failed++ }
 
-// Skipped records complete frames that were superseded before they were decoded.
+// Skipped records complete frames that were superseded before decoding.
 func (b *Book) Skipped(ref volumetric.TileRef, frames int) {
 	if frames > 0 {
 		b.page(ref).skipped += int64(frames)
@@ -100,7 +99,8 @@ func (b *Book) Changed(ref volumetric.TileRef, latency time.Duration) {
 	b.page(ref).change.Add(latency)
 }
 
-// Off records that a tile is not sent until its next frame. The first frame of the tile may still be in flight.
+// Off records that a tile is not sent until the next frame of the tile. The first frame of the tile may still be in
+// flight.
 func (b *Book) Off(ref volumetric.TileRef, now time.Time) { b.page(ref).switchOff(now) }
 
 // Ended records the end of a publication.
@@ -116,7 +116,7 @@ func (p *page) switchOff(now time.Time) {
 	p.on, p.since, p.off = p.onTime(now), time.Time{}, now
 }
 
-// onTime returns the time for which the tile was on, from its first decoded frame.
+// onTime returns the time for which the tile was on, from the first decoded frame on.
 func (p *page) onTime(now time.Time) time.Duration {
 	if p.since.IsZero() {
 		return p.on
@@ -124,7 +124,7 @@ func (p *page) onTime(now time.Time) time.Duration {
 	return p.on + max(0, now.Sub(p.since))
 }
 
-// Skew records the delay of a displayed frame relative to its sound.
+// Skew records the delay of a displayed frame relative to the sound.
 func (b *Book) Skew(ref volumetric.PublicationRef, skew time.Duration) {
 	d := b.skew[ref]
 	if d == nil {
@@ -134,7 +134,7 @@ func (b *Book) Skew(ref volumetric.PublicationRef, skew time.Duration) {
 	d.Add(skew.Abs())
 }
 
-// Sound records an audio packet by its RTP sequence number.
+// Sound records an audio packet by RTP sequence number.
 func (b *Book) Sound(ref volumetric.PublicationRef, sequence uint16) {
 	c := b.sound[ref]
 	if c == nil {
@@ -200,7 +200,7 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 		}
 		t.Expected = t.Decoded + t.Undecodable + t.Missing + t.Skipped + t.DroppedByServer
 		s.Add(&t.Figures)
-		// Tiles without expected frames were off. They do not count in the mean.
+		// Tiles without expected frames were off. Such tiles do not count in the mean.
 		if t.Expected > 0 {
 			s.FPS += t.FPS
 			measured++
@@ -232,7 +232,7 @@ func (b *Book) tile(byTile map[volumetric.TileRef]*Tile, ref volumetric.TileRef)
 }
 
 // received adds the session's counters. Frames that overflowed the session's queue were complete and superseded by
-// later ones.
+// later frames.
 func (t *Tile) received(s *client.TileStats, watched float64) {
 	t.Undecodable += s.Undecodable
 	t.Missing += s.Missing

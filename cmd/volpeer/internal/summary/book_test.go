@@ -69,7 +69,7 @@ func evening() (*Book, []client.TileStats) {
 	}
 }
 
-// TestGolden holds the whole object against testdata/summary.json, whose keys others rely on.
+// TestGolden compares the whole object with testdata/summary.json, whose keys are a contract.
 func TestGolden(t *testing.T) {
 	b, stats := evening()
 	sum := b.Sum(stats, at(10040))
@@ -120,8 +120,8 @@ func TestSumsAddUp(t *testing.T) {
 	}
 }
 
-// TestOffBeforeItsFirstFrame: a frame that was captured before its tile was switched off does not switch it on, though
-// it is the first that was decoded.
+// TestOffBeforeItsFirstFrame checks that a frame captured before its tile was switched off does not switch the tile on,
+// even if it is the first decoded frame.
 func TestOffBeforeItsFirstFrame(t *testing.T) {
 	b := NewBook()
 	tile := tileRef("alice", 0)
@@ -136,7 +136,7 @@ func TestOffBeforeItsFirstFrame(t *testing.T) {
 	}
 }
 
-// TestEmpty: nothing received is still an object with every key.
+// TestEmpty checks that the object has every key even if nothing was received.
 func TestEmpty(t *testing.T) {
 	empty, err := json.Marshal(NewBook().Sum(nil, at(0)))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // Layers is the latency of frames by layer.
 type Layers struct {
-	// Frames is the number of frames with a record, Complete the number of those with every stage from capture to the
+	// Frames is the number of frames with a record, Complete the number of frames with every stage from capture to the
 	// end.
 	Frames   int64 `json:"frames"`
 	Complete int64 `json:"frames_complete"`

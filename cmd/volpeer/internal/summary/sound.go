@@ -3,7 +3,7 @@ package summary
 // soundCounter counts the packets of one audio stream. Missing sequence numbers between the lowest and the highest
 // count as lost.
 type soundCounter struct {
-	// whole is the sum of finished sequences, stretch the current one.
+	// whole is the sum of finished sequences, stretch the current sequence.
 	whole, stretch  soundCounts
 	lowest, highest int64
 }

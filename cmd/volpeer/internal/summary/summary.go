@@ -24,7 +24,7 @@ type Summary struct {
 	Publications []Tile `json:"publications"`
 }
 
-// Tile has the figures of one tile. Skew is that of its publication.
+// Tile has the figures of one tile. Skew is that of the publication.
 type Tile struct {
 	Participant string `json:"participant"`
 	Publication string `json:"publication"`
@@ -67,10 +67,10 @@ type Audio struct {
 	PacketsLost     int64 `json:"packets_lost"`
 }
 
-// Render has the counters of rendering. Frames are those of publications, with all tiles.
+// Render has the counters of rendering. Frames are frames of publications, with all tiles.
 type Render struct {
 	Drawn int64 `json:"frames_drawn"`
-	// Superseded frames were due to be shown and replaced by the next frame before they were drawn.
+	// Superseded frames were due to be shown and replaced by the next frame before drawing.
 	Superseded int64 `json:"frames_superseded"`
 	// Wait is the time from the last decoded tile to the start of drawing, including the playout delay. Draw is the
 	// time of drawing. Latency is the time from capture to the end of drawing.
@@ -78,7 +78,7 @@ type Render struct {
 	Draw    distribution.Percentiles `json:"draw_ms"`
 	Latency distribution.Percentiles `json:"latency_ms"`
 	// Pictures is the number of pictures written. PicturesDropped is the number of pictures that were skipped because
-	// another one was being written.
+	// another picture was being written.
 	Pictures        int64 `json:"pictures_written"`
 	PicturesDropped int64 `json:"pictures_dropped"`
 }

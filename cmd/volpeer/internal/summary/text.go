@@ -64,7 +64,7 @@ func (l *Layers) Table() string {
 	return b.String()
 }
 
-// hardwareLine reports that timestamps of network cards are absent, or those of kernels too.
+// hardwareLine reports that timestamps of network cards are absent, or that timestamps of kernels are absent, too.
 func hardwareLine(l *Layers) string {
 	kernel, hardware := false, false
 	for i := range l.Layers {

@@ -14,7 +14,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
-// Measurement has the flags of frame times and the recorder that they request. It is owned by one goroutine.
+// Measurement has the flags of frame times and the recorder requested by the flags. A Measurement is owned by one
+// goroutine.
 type Measurement struct {
 	file, metrics string
 	layers        bool

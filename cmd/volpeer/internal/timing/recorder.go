@@ -30,7 +30,7 @@ type Recorder struct {
 }
 
 // NewRecorder returns a recorder that writes to a file: CSV if the name ends in .csv, JSON lines otherwise. With an
-// empty name it writes no file. If registerer is not nil, metrics are registered.
+// empty name no file is written. If registerer is not nil, metrics are registered.
 func NewRecorder(name string, registerer prometheus.Registerer, log *slog.Logger) (*Recorder, error) {
 	r := &Recorder{log: log}
 	if registerer != nil {
@@ -93,7 +93,7 @@ func (r *Recorder) fail(err error) {
 	}
 }
 
-// Close closes the file and returns the first error of writing. It is called after Run has returned, or without Run.
+// Close closes the file and returns the first error of writing. Close is called after Run has returned, or without Run.
 func (r *Recorder) Close() error {
 	if r.file == nil {
 		return nil

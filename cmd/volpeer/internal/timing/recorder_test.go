@@ -91,7 +91,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// TestRecorderWithoutFile: layers alone.
+// TestRecorderWithoutFile records layers only.
 func TestRecorderWithoutFile(t *testing.T) {
 	r, err := NewRecorder("", nil, silent)
 	if err != nil {
@@ -106,7 +106,7 @@ func TestRecorderWithoutFile(t *testing.T) {
 	}
 }
 
-// TestRecorderFails: a file that cannot be written any more is told once, and layers go on.
+// TestRecorderFails checks that a failing file is reported once, and that layers continue.
 func TestRecorderFails(t *testing.T) {
 	r, err := NewRecorder(filepath.Join(t.TempDir(), "times.jsonl"), nil, silent)
 	if err != nil {

@@ -20,7 +20,7 @@ type board struct {
 	last map[volumetric.PublicationRef]mark
 }
 
-// mark has the state of a publication at one time: decoded frame numbers, summed over its tiles, and received bytes.
+// mark has the state of a publication at one time: decoded frame numbers, summed over all tiles, and received bytes.
 type mark struct {
 	shots int64
 	bytes uint64
@@ -97,7 +97,7 @@ func comparePublications(a, b volumetric.PublicationRef) int {
 	return cmp.Or(cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication))
 }
 
-// watchedLine formats one publication's counters. total is the sum of its tiles' figures.
+// watchedLine formats one publication's counters. total is the sum over the tiles.
 func watchedLine(ref volumetric.PublicationRef, qualities []string, frames float64, bytes int64, took time.Duration,
 	latency *distribution.Distribution, total *summary.Figures) string {
 	return fmt.Sprintf("%s  %.1f fps  quality %s  %s  latency %s ms  held %d  undecodable %d  missing %d  skipped %d",

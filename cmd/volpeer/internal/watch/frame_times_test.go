@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// stopwatch keeps what it is told.
+// stopwatch stores the reported times.
 type stopwatch struct {
 	decoded []int64
 	shown   map[volumetric.TrackRef][]int64
@@ -29,7 +29,7 @@ func (s *stopwatch) FrameShown(track volumetric.TrackRef, number int64, began, d
 	}
 }
 
-// TestShownFramesAreTimed: a picture times the tiles of the frame number that it shows, and no others.
+// TestShownFramesAreTimed checks that a picture reports the tiles of the shown frame number, and no others.
 func TestShownFramesAreTimed(t *testing.T) {
 	screen, err := render.NewScreen(render.Config{Now: time.Now, Every: 1})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// captured returns the capture time of a frame. If the publisher does not state it, the arrival of the first packet is
-// returned.
+// captured returns the capture time of a frame. If the publisher does not state the time, the arrival of the first
+// packet is returned.
 func captured(f *client.Frame) time.Time {
 	if f.Capture.IsZero() {
 		return f.First

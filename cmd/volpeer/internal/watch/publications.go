@@ -107,7 +107,8 @@ func (v *viewer) sending(e *client.Sending) {
 		return
 	}
 	part, on := v.part(e.Track), e.Quality != volumetric.QualityOff
-	// Frames show when a tile changes between qualities. They do not show that a description has been removed or added.
+	// Frames show when a tile changes between qualities. Frames do not show that a description has been removed or
+	// added.
 	if p.Mode == volumetric.ModeDescriptions && v.sent[part] != on && v.book.Known(tile) {
 		v.book.Switched(tile)
 	}

@@ -20,7 +20,7 @@ type failure struct {
 	err     error
 }
 
-// requests sends the viewer's quality requests. send runs in its own goroutine; everything else is owned by the
+// requests sends the viewer's quality requests. send runs in a goroutine of its own; everything else is owned by the
 // viewer's goroutine.
 type requests struct {
 	log *slog.Logger
@@ -52,7 +52,7 @@ func newRequests(v *viewer, seed uint64) *requests {
 	}
 }
 
-// send sends requests in order, each after the reply to the previous one, until the context ends.
+// send sends requests in order, each after the reply to the request before, until the context ends.
 func (r *requests) send(ctx context.Context, session reception) {
 	for {
 		select {
@@ -73,7 +73,7 @@ func (r *requests) send(ctx context.Context, session reception) {
 	}
 }
 
-// ask queues a request and records its time.
+// ask queues a request and records the time.
 func (r *requests) ask(choices []signal.Choice) {
 	select {
 	case r.queue <- choices:
@@ -141,8 +141,8 @@ func (r *requests) eachTile(choices []signal.Choice,
 	}
 }
 
-// switchAtRandom requests another quality of every tile. In volumetric.ModeDescriptions it requests another set of
-// descriptions.
+// switchAtRandom requests another quality of every tile. In volumetric.ModeDescriptions, the request is for another set
+// of descriptions.
 func (r *requests) switchAtRandom() {
 	var choices []signal.Choice
 	for _, ref := range slices.SortedFunc(maps.Keys(r.publications), comparePublications) {

@@ -42,7 +42,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestRendering: what is shown is drawn, and the summary says when.
+// TestRendering checks that shown frames are drawn, and that the summary has the times.
 func TestRendering(t *testing.T) {
 	dir := t.TempDir()
 	session := newFakeSession()
@@ -96,7 +96,7 @@ func TestSpectator(t *testing.T) {
 	}
 }
 
-// viewpoints takes viewpoints.
+// viewpoints receives viewpoints.
 type viewpoints chan client.Viewpoint
 
 func (v viewpoints) SetViewpoint(viewpoint client.Viewpoint) { v <- viewpoint }

@@ -21,7 +21,7 @@ import (
 // soundName is the name of the audio publication of alice.
 const soundName = "audio"
 
-// fakeSession is a session without a server: the test puts in what comes, and finds what was asked for.
+// fakeSession is a session without a server, whose events come from the test. It records requests.
 type fakeSession struct {
 	events  chan client.Event
 	frames  chan client.Frame
@@ -84,7 +84,7 @@ func alice(mode volumetric.Mode) signal.Participant {
 	}}
 }
 
-// console is a standard error that a test looks at while it is written.
+// console is a standard error that a test reads while it is written.
 type console struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -128,7 +128,7 @@ func open(t *testing.T, config viewerConfig, session *fakeSession, prepare func(
 	return th
 }
 
-// close ends the viewer and returns why it ended.
+// close ends the viewer and returns its error.
 func (th *theatre) close() error {
 	th.cancel()
 	err := <-th.ended
@@ -136,7 +136,7 @@ func (th *theatre) close() error {
 	return err
 }
 
-// frame delivers a frame captured so long ago, and waits until it was taken.
+// frame delivers a frame with the given age, and waits until the viewer has taken the frame.
 func (th *theatre) frame(tile int, quality volumetric.Quality, number int64, ago time.Duration) {
 	th.t.Helper()
 	var cloud pointcloud.Cloud

@@ -14,7 +14,7 @@ type undrawn struct {
 }
 
 // maxUndrawn bounds the entries of one publication: two seconds of 15 tiles at 60 frames per second. A frame that is
-// superseded before it is drawn stays in the list until then.
+// superseded before drawing stays in the list until then.
 const maxUndrawn = 1800
 
 // time records when a frame was decoded.

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestWhatCannotBeReadIsSaid: frames and sound of VR2Gather's clients that we have no codec for.
-func TestWhatCannotBeReadIsSaid(t *testing.T) {
+// TestUnsupportedCodecsAreLogged publishes frames and audio of VR2Gather's clients for which there is no codec.
+func TestUnsupportedCodecsAreLogged(t *testing.T) {
 	voice := volumetric.Publication{
 		Name: "voice", Kind: volumetric.KindAudio, Mode: volumetric.ModeAlternatives,
 		Codec: volumetric.Codec{MIMEType: "audio/VR2A", ClockRate: 90000},

@@ -48,8 +48,8 @@ type viewerConfig struct {
 	sound       string
 }
 
-// viewer watches a room: it decodes and shows frames, sends choices and collects the counters. Its fields are owned by
-// the goroutine that runs it. All times are by the server's clock.
+// viewer watches a room: it decodes and shows frames, sends choices and collects the counters. The fields are owned by
+// the goroutine of run. All times are by the server's clock.
 type viewer struct {
 	config  viewerConfig
 	console io.Writer
@@ -59,8 +59,8 @@ type viewer struct {
 	pool   *decode.Pool
 	book   *summary.Book
 	stages map[string]*present.Stage
-	// publications has the current publications of the other participants, volumetric all those that ever existed and
-	// are decoded here.
+	// publications has the current publications of the other participants, volumetric all publications that ever
+	// existed and are decoded here.
 	publications map[volumetric.PublicationRef]volumetric.Publication
 	volumetric   map[volumetric.PublicationRef]bool
 	board        board
@@ -188,8 +188,8 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 	}
 }
 
-// unheard logs, for each publication, the first audio packet that is not Opus. Unsupported video was logged when it was
-// published.
+// unheard logs, for each publication, the first audio packet that is not Opus. Unsupported video was logged at its
+// publication.
 func (v *viewer) unheard(p *client.Packet) {
 	ref := p.Track.PublicationRef
 	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio &&
@@ -200,7 +200,7 @@ func (v *viewer) unheard(p *client.Packet) {
 	}
 }
 
-// step shows the frames that are due and sets the timer for the next one.
+// step shows the frames that are due and sets the timer for the next frame.
 func (v *viewer) step(timer *time.Timer) {
 	if v.screen != nil {
 		v.takeDrawn()
@@ -240,7 +240,7 @@ func (v *viewer) show(participant string, s *present.Showing) {
 	}
 }
 
-// command executes a line of input. It reports whether the line was quit.
+// command executes a line of input. command reports whether the line was quit.
 func (v *viewer) command(line string) (quit bool) {
 	command, err := choice.Parse(line)
 	if err != nil {
@@ -268,7 +268,7 @@ func (v *viewer) command(line string) (quit bool) {
 
 func (v *viewer) say(text string) { _, _ = fmt.Fprintln(v.console, text) }
 
-// close ends decoding, saving and recording. It is called after run has returned, or without run.
+// close ends decoding, saving and recording. close is called after run has returned, or without run.
 func (v *viewer) close() {
 	// Frames that still wait were not decoded in time and count as superseded.
 	for tile, frames := range v.pool.Close() {
@@ -293,7 +293,7 @@ func (v *viewer) close() {
 	}
 }
 
-// sum returns the summary. It is called after run has returned.
+// sum returns the summary. sum is called after run has returned.
 func (v *viewer) sum() summary.Summary {
 	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
 	if v.screen != nil {

@@ -52,7 +52,7 @@ func TestViewer(t *testing.T) {
 			Packet:  rtp.Packet{Header: rtp.Header{SequenceNumber: i}, Payload: opus.Tone().Packets[i].Data},
 		}
 	}
-	// Each frame is shown before the next comes.
+	// Each frame is shown before the next one arrives.
 	number := int64(0)
 	both := func(quality volumetric.Quality) {
 		number++
@@ -102,7 +102,7 @@ func TestViewer(t *testing.T) {
 	}
 }
 
-// TestViewerComingsAndGoings: publications that end, tiles that are switched off, frames of nobody.
+// TestViewerComingsAndGoings uses publications that end, tiles that are switched off, and frames of unknown publishers.
 func TestViewerComingsAndGoings(t *testing.T) {
 	session := newFakeSession(alice(volumetric.ModeAlternatives))
 	th := open(t, viewerConfig{wish: choice.Auto}, session, nil)
@@ -133,7 +133,8 @@ func TestViewerComingsAndGoings(t *testing.T) {
 	}
 }
 
-// TestDescriptionsComeAndGo: a tile is on while any description of it is sent, or is about to replace the last one.
+// TestDescriptionsComeAndGo checks that a tile is on while any description of the tile is sent, or is about to replace
+// the last one.
 func TestDescriptionsComeAndGo(t *testing.T) {
 	session := newFakeSession(alice(volumetric.ModeDescriptions))
 	v := newViewer(viewerConfig{wish: choice.Auto}, &console{}, slog.New(slog.DiscardHandler))
@@ -155,7 +156,7 @@ func TestDescriptionsComeAndGo(t *testing.T) {
 			First: now, Complete: now,
 		}})
 	}
-	// One frame number in an hour is next to no frames per second, if the tile was on all the time.
+	// One frame number in an hour is almost no frames per second, if the tile was on all the time.
 	on := func() bool { return v.book.Sum(nil, time.Now().Add(time.Hour)).FPS < 1 }
 	expect := func(what string, want bool, switches int64) {
 		t.Helper()
@@ -202,7 +203,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	th.lines <- "quality low"
 	<-session.asked
 	wait.Until(t, "a warning", func() bool { return strings.Contains(th.console.String(), "refused the choice") })
-	// A frame of the refused quality fulfils nothing.
+	// A frame of the refused quality fulfils no request.
 	th.frame(0, 0, 1, 0)
 	wait.Until(t, "the frame to be taken", func() bool { return len(session.frames) == 0 })
 	if err := th.close(); err != nil {
@@ -213,7 +214,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestSwitchAtRandom: every tile gets another quality each time, and the same ones for the same seed.
+// TestSwitchAtRandom checks that every tile gets another quality each time, and the same qualities for the same seed.
 func TestSwitchAtRandom(t *testing.T) {
 	play := func(mode volumetric.Mode, seed uint64) (all [][]signal.Choice) {
 		session := newFakeSession(alice(mode))

@@ -1,8 +1,8 @@
 // Package watch implements volpeer watch: it joins a room, decodes, shows, renders and saves the publications of
 // others, and prints a summary.
 //
-// A viewer is owned by the goroutine that runs it. A second goroutine sends quality requests, and a third one sends
-// recorded viewpoints.
+// A viewer is owned by the goroutine of its method run. A second goroutine sends quality requests, and a third one
+// sends recorded viewpoints.
 package watch
 
 import (
@@ -36,12 +36,13 @@ type Options struct {
 	Room    peer.Room
 	Seconds float64
 	Quality string
-	// SwitchEvery is the interval of random quality requests, 0 for none. Seed seeds their random numbers.
+	// SwitchEvery is the interval of random quality requests, 0 for none. Seed seeds the random numbers of the
+	// requests.
 	SwitchEvery time.Duration
 	Seed        uint64
 	Deadline    time.Duration
 	Max, Start  peer.Bitrate
-	// Viewpoint is a file of recorded head movements. Person selects the person in it.
+	// Viewpoint is a file of recorded head movements. Person selects the person in the file.
 	Viewpoint, Person string
 	Save              string
 	Render            render.Flags
@@ -91,7 +92,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// ErrNothing is returned if no frame was decoded and there was no other error. It is never joined with another error.
+// ErrNothing is returned if no frame was decoded and there was no other error. ErrNothing is never joined with another
+// error.
 var ErrNothing = errors.New("no frame was decoded")
 
 // Run watches until the context ends, the user types quit, or the session ends.
@@ -188,7 +190,7 @@ func terminal(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// read reads lines until the input ends. The goroutine cannot be stopped earlier; it ends with the program.
+// read reads lines until the input ends. The goroutine cannot be stopped earlier; read ends with the program.
 func read(in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

@@ -139,9 +139,9 @@ func (f Frame) Picture() (Picture, error) {
 	return p, nil
 }
 
-// Vertices returns the points projected by a block of NewPointcloud, in metres, x right, y down, z
-// forward, one for each pixel of the depth image. Pixels without depth yield the origin. The
-// library owns the memory. It is valid until the frame is released.
+// Vertices returns the points projected by a block of NewPointcloud, in metres, x right, y down, z forward, one for
+// each pixel of the depth image. Pixels without depth yield the origin. The library owns the memory. The memory is
+// valid until the frame is released.
 func (f Frame) Vertices() ([][3]float32, error) {
 	n, err := f.library.call(f.library.symbols.FramePointsCount, f.handle)
 	if err != nil {

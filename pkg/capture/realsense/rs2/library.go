@@ -1,6 +1,5 @@
-// Package rs2 calls librealsense2 through its C API. It opens the library at run time: a program
-// with this package starts without the library. The error when opening a camera explains how to
-// install it.
+// Package rs2 calls librealsense2 through its C API. The package opens the library at run time: a program with this
+// package starts without the library. The error when opening a camera explains how to install it.
 //
 // Every handle (Context, Device, Sensor, Queue, Block, Frame) is an object of the library that must
 // be closed. A handle must be used by one goroutine at a time. Different goroutines may use

@@ -48,8 +48,10 @@ type symbols struct {
 		failed *uintptr) uintptr `c:"rs2_get_stream_profiles"`
 	GetStreamProfilesCount func(list uintptr,
 		failed *uintptr) int32 `c:"rs2_get_stream_profiles_count"`
-	GetStreamProfile         func(list uintptr, index int32, failed *uintptr) uintptr `c:"rs2_get_stream_profile"`
-	DeleteStreamProfilesList func(list uintptr)                                       `c:"rs2_delete_stream_profiles_list"`
+	GetStreamProfile func(list uintptr, index int32,
+		failed *uintptr) uintptr `c:"rs2_get_stream_profile"`
+	DeleteStreamProfilesList func(
+		list uintptr) `c:"rs2_delete_stream_profiles_list"`
 	GetVideoStreamResolution func(profile uintptr, width, height *int32,
 		failed *uintptr) `c:"rs2_get_video_stream_resolution"`
 	GetVideoStreamIntrinsics func(profile uintptr, intrinsics *Intrinsics,

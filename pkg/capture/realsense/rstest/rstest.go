@@ -130,9 +130,9 @@ func Wall(frames int) Scene {
 	return scene
 }
 
-// Plug makes a camera for the scene. Its depth and colour cameras are at the same position, a
-// quarter of a pixel apart: otherwise the library would map the corners of pixels of the same size
-// exactly between two pixels, and rounding would cause gaps.
+// Plug makes a camera for the scene. The depth and colour cameras are at the same position, a quarter of a pixel apart:
+// otherwise the library would map the corners of pixels of the same size exactly between two pixels, and rounding would
+// cause gaps.
 func (s Scene) Plug(t testing.TB, library *rs2.Library) *rs2.SoftwareCamera {
 	t.Helper()
 	c := &s.Camera
@@ -163,9 +163,9 @@ func (s Scene) Show(t testing.TB, camera *rs2.SoftwareCamera, number int, stamp 
 	}
 }
 
-// Record makes a recording of the scene. Its images start at a stamp in milliseconds: 0, or a
-// current time. The library assumes that software cameras started at 0 and derives their frame rate
-// from that. Its synchroniser uses this rate unless it is below a thousandth.
+// Record makes a recording of the scene. The images start at a stamp in milliseconds: 0, or a current time. The library
+// assumes that software cameras started at 0 and derives their frame rate from that. The synchroniser uses this rate
+// unless it is below a thousandth.
 func (s Scene) Record(t testing.TB, library *rs2.Library, path string, begin float64) {
 	t.Helper()
 	camera := s.Plug(t, library)

@@ -1,5 +1,5 @@
-// Package overhead measures the cost of calling package draco from Go, in comparison with the same
-// functions in C++ and with Draco itself. Its function shares no state.
+// Package overhead measures the cost of calling package draco from Go, in comparison with the same functions in C++ and
+// with Draco itself. The function shares no state.
 package overhead
 
 import "time"

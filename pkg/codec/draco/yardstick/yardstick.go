@@ -1,8 +1,7 @@
 //go:build cgo
 
-// Package yardstick calls Google's Draco from C++ as an application would. It is the reference for
-// the frames of package draco and for the time to encode and decode them. Its functions share no
-// state.
+// Package yardstick calls Google's Draco from C++ as an application would. The package is the reference for the
+// frames of package draco and for the time to encode and decode them. The functions share no state.
 package yardstick
 
 // #cgo CXXFLAGS: -O2 -std=c++17 -Wall -Wextra

@@ -19,15 +19,15 @@ namespace Volsfu.Bridge
         const int maxLine = 4096;
 
         readonly BridgeSettings settings;
-        readonly Action<BridgeEventKind, string> tell;
+        readonly Action<BridgeEventKind, string> report;
         readonly RestartPolicy policy = new RestartPolicy();
         Process process;
         long startAt, startedAt;
 
-        internal BridgeProcess(BridgeSettings settings, Action<BridgeEventKind, string> tell)
+        internal BridgeProcess(BridgeSettings settings, Action<BridgeEventKind, string> report)
         {
             this.settings = settings;
-            this.tell = tell;
+            this.report = report;
         }
 
         /// <summary>
@@ -47,7 +47,7 @@ namespace Volsfu.Bridge
             {
                 if (!ready && now - startedAt > readyTimeout)
                 {
-                    tell(BridgeEventKind.Log, "the bridge was not heard for " + readyTimeout / 1000 + " s and is ended");
+                    report(BridgeEventKind.Log, "the bridge sent no datagram within " + readyTimeout / 1000 + " s of its start and is ended");
                     Kill();
                 }
                 return false;
@@ -57,7 +57,7 @@ namespace Volsfu.Bridge
             process = null;
             long wait = policy.Ended(now);
             startAt = now + wait;
-            tell(BridgeEventKind.Ended, "exit code " + code + ", started again in " + wait + " ms");
+            report(BridgeEventKind.Ended, "exit code " + code + ", started again in " + wait + " ms");
             return true;
         }
 
@@ -99,12 +99,12 @@ namespace Volsfu.Bridge
             {
                 starting.Dispose();
                 startAt = now + policy.Ended(now);
-                tell(BridgeEventKind.NotStarted, settings.Executable + ": " + e.Message);
+                report(BridgeEventKind.NotStarted, settings.Executable + ": " + e.Message);
                 return;
             }
             process = starting;
             startedAt = now;
-            tell(BridgeEventKind.Started, starting.Id.ToString());
+            report(BridgeEventKind.Started, starting.Id.ToString());
         }
 
         /// <summary>Ends the bridge permanently.</summary>
@@ -151,7 +151,7 @@ namespace Volsfu.Bridge
         {
             if (line != null)
             {
-                tell(BridgeEventKind.Log, line.Length > maxLine ? line.Substring(0, maxLine) : line);
+                report(BridgeEventKind.Log, line.Length > maxLine ? line.Substring(0, maxLine) : line);
             }
         }
     }

@@ -22,7 +22,7 @@ namespace Volsfu.Bridge
     /// </summary>
     public struct Packet
     {
-        /// <summary>Whether it is sound, which has neither tile nor quality.</summary>
+        /// <summary>Whether the piece is sound, which has neither tile nor quality.</summary>
         public bool Audio;
         /// <summary>The publisher's number.</summary>
         public uint Client;

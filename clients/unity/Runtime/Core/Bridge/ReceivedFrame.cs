@@ -8,7 +8,7 @@ namespace Volsfu.Bridge
     /// </summary>
     public sealed class ReceivedFrame
     {
-        /// <summary>Whether it is sound.</summary>
+        /// <summary>Whether the frame is sound.</summary>
         public bool Audio { get; internal set; }
         /// <summary>The publisher's number.</summary>
         public uint Client { get; internal set; }

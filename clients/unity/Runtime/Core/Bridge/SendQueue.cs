@@ -52,7 +52,7 @@ namespace Volsfu.Bridge
         {
             if (tile < 0 || tile >= tiles || quality < 0 || quality >= qualities)
             {
-                throw new ProtocolException("tile " + tile + " at quality " + quality + ": the bridge was told of " + tiles + " tiles and " + qualities + " qualities");
+                throw new ProtocolException("tile " + tile + " at quality " + quality + ": the bridge was started with " + tiles + " tiles and " + qualities + " qualities");
             }
             Check(frame);
             Packet packet = Whole(frame, false, number);

@@ -103,7 +103,7 @@ namespace Volsfu.Signalling
     {
         /// <summary>The line's mid.</summary>
         public string Mid;
-        /// <summary>"publish": the client sends a track. "slot": it receives video. "audio": it receives sound.</summary>
+        /// <summary>"publish": the client sends a track. "slot": the client receives video. "audio": the client receives sound.</summary>
         public string Role;
         /// <summary>The track, for "publish"; Publication is empty if the line has none.</summary>
         public string Publication = "";

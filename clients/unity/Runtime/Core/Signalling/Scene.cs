@@ -80,7 +80,7 @@ namespace Volsfu.Signalling
     {
         /// <summary>Unique among the participant's publications.</summary>
         public string Name = "";
-        /// <summary>Whether it is sound, which has one tile and one quality.</summary>
+        /// <summary>Whether the publication is sound, which has one tile and one quality.</summary>
         public bool Audio;
         /// <summary>
         /// Whether the qualities of a tile complement each other (mode "descriptions"); otherwise a receiver gets at

@@ -8,11 +8,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Address rewrites a connector's quality message so that every server of VR2Gather's dialect understands it. tiles has
-// the number of tiles of each client. Choices that cannot be parsed are omitted and counted in ignored. Each choice
-// ends in a semicolon. A choice for client 0 is repeated for every client with that number of tiles. The result is
-// empty if there are no choices.
-func Address(text string, tiles map[uint32]int) (out string, ignored int) {
+// ExpandChoices rewrites a connector's quality message so that every server of VR2Gather's dialect understands it.
+// tiles has the number of tiles of each client. Choices that cannot be parsed are omitted and counted in ignored. Each
+// choice ends in a semicolon. A choice for client 0 is repeated for every client with that number of tiles. The result
+// is empty if there are no choices.
+func ExpandChoices(text string, tiles map[uint32]int) (out string, ignored int) {
 	choices, ignored := vr2gather.ParseQualityChoices(text)
 	var message []byte
 	for _, c := range choices {
@@ -30,8 +30,8 @@ func Address(text string, tiles map[uint32]int) (out string, ignored int) {
 	return string(message), ignored
 }
 
-// Decline returns a quality message that switches off all tiles of all clients.
-func Decline(tiles map[uint32]int) string {
+// ChoicesOff returns a quality message that switches off all tiles of all clients.
+func ChoicesOff(tiles map[uint32]int) string {
 	var message []byte
 	for _, client := range slices.Sorted(maps.Keys(tiles)) {
 		off := slices.Repeat([]volumetric.Quality{volumetric.QualityOff}, tiles[client])

@@ -30,7 +30,11 @@ func TestALibraryThatDoesNotBearAFile(t *testing.T) {
 			"crashed",
 		},
 		{"exit", "void *" + open + "(void *c, const char *f, void **e) { exit(0); }", "crashed"},
-		{"hang", "void *" + open + "(void *c, const char *f, void **e) { for (;;) pause(); }", "did not finish reading"},
+		{
+			"hang",
+			"void *" + open + "(void *c, const char *f, void **e) { for (;;) pause(); }",
+			"did not finish reading",
+		},
 		{
 			"noise",
 			"void *" + open + "(void *c, const char *f, void **e) { write(1, \"HHHH\\377\\377\", 6); exit(0); }",
@@ -45,7 +49,7 @@ func TestALibraryThatDoesNotBearAFile(t *testing.T) {
 			if test.name == "hang" {
 				limit = 500 * time.Millisecond
 			}
-			_, err := openReel(config, path, limit)
+			_, err := openRecordingReader(config, path, limit)
 			if !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), test.says) ||
 				!strings.Contains(err.Error(), path) {
 				t.Errorf("got %v, expected %v that says %q and names the file", err, ErrRecording, test.says)
@@ -62,7 +66,7 @@ func TestACrashWhilePlaying(t *testing.T) {
 	r := openTest(t, path, 0, &leapClock{time.Now()}, config)
 	var take Take
 	read(t, r, &take)
-	if err := r.reels[0].child.Process.Kill(); err != nil {
+	if err := r.readers[0].child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	for range 10_000 { // pictures in the pipe come first

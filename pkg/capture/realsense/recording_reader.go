@@ -14,25 +14,25 @@ import (
 	"time"
 )
 
-// reel is a recording read by a child process. A goroutine reads its pictures from the pipe, one
+// recordingReader is a recording read by a child process. A goroutine reads its pictures from the pipe, one
 // ahead of the reader.
-type reel struct {
-	path    string
-	head    head
-	child   *exec.Cmd
-	output  io.ReadCloser
-	pipe    *bufio.Reader
-	limit   time.Duration // for one message
-	alarm   *time.Timer   // kills a child that exceeds the limit
-	hangs   atomic.Bool
-	frames  chan turn
-	free    chan *picture
-	quit    chan struct{}
-	running sync.WaitGroup
+type recordingReader struct {
+	path     string
+	head     head
+	child    *exec.Cmd
+	output   io.ReadCloser
+	pipe     *bufio.Reader
+	limit    time.Duration // for one message
+	alarm    *time.Timer   // kills a child that exceeds the limit
+	timedOut atomic.Bool
+	frames   chan readResult
+	free     chan *picture
+	quit     chan struct{}
+	running  sync.WaitGroup
 }
 
-// turn is a picture, the end of the recording, or a permanent error.
-type turn struct {
+// readResult is a picture, the end of the recording, or a permanent error.
+type readResult struct {
 	picture *picture // nil at the end
 	err     error
 }
@@ -41,15 +41,15 @@ type turn struct {
 // reads.
 const pictures = 3
 
-// openReel starts a child and waits for its description of the recording, or for its error.
-func openReel(config Config, path string, limit time.Duration) (*reel, error) {
+// openRecordingReader starts a child and waits for its description of the recording, or for its error.
+func openRecordingReader(config Config, path string, limit time.Duration) (*recordingReader, error) {
 	if err := checkFile(path); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, path, err)
 	}
-	r := &reel{
+	r := &recordingReader{
 		path:   path,
 		limit:  limit,
-		frames: make(chan turn, 1),
+		frames: make(chan readResult, 1),
 		free:   make(chan *picture, pictures),
 		quit:   make(chan struct{}),
 	}
@@ -68,7 +68,7 @@ func openReel(config Config, path string, limit time.Duration) (*reel, error) {
 	return r, nil
 }
 
-func (r *reel) start(config Config) error {
+func (r *recordingReader) start(config Config) error {
 	path, err := filepath.Abs(r.path)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRecording, err)
@@ -96,17 +96,17 @@ func (r *reel) start(config Config) error {
 	}
 	r.pipe = bufio.NewReaderSize(r.output, 1<<20)
 	r.alarm = time.AfterFunc(r.limit, func() {
-		r.hangs.Store(true)
+		r.timedOut.Store(true)
 		_ = r.child.Process.Kill()
 	})
 	return nil
 }
 
-// hanging is the time limit for a message of a child. It exceeds stuck, after which the child
+// messageTimeout is the time limit for a message of a child. messageTimeout exceeds stallTimeout, after which the child
 // itself reports an error.
-const hanging = 2 * stuck
+const messageTimeout = 2 * stallTimeout
 
-func (r *reel) readHead() error {
+func (r *recordingReader) readHead() error {
 	message, err := r.message()
 	if err != nil {
 		return err
@@ -128,7 +128,7 @@ func (r *reel) readHead() error {
 }
 
 // message reads the first byte of a message. An error message of the child results in an error.
-func (r *reel) message() (byte, error) {
+func (r *recordingReader) message() (byte, error) {
 	r.alarm.Reset(r.limit)
 	message, err := r.pipe.ReadByte()
 	if err != nil || message != errorMessage {
@@ -141,8 +141,8 @@ func (r *reel) message() (byte, error) {
 	return 0, errors.New(string(text))
 }
 
-// run passes pictures on until the reel is closed or fails.
-func (r *reel) run() {
+// run passes pictures on until the reader is closed or fails.
+func (r *recordingReader) run() {
 	for {
 		var p *picture
 		select {
@@ -151,7 +151,7 @@ func (r *reel) run() {
 			return
 		}
 		got, err := r.read(p)
-		next := turn{picture: p, err: err}
+		next := readResult{picture: p, err: err}
 		if !got {
 			r.free <- p // there is a place for this picture
 			next.picture = nil
@@ -170,7 +170,7 @@ func (r *reel) run() {
 }
 
 // read reads a picture and returns false at the end of the recording.
-func (r *reel) read(p *picture) (bool, error) {
+func (r *recordingReader) read(p *picture) (bool, error) {
 	message, err := r.message()
 	switch {
 	case err != nil:
@@ -187,9 +187,9 @@ func (r *reel) read(p *picture) (bool, error) {
 }
 
 // explain adds the file to an error, and the exit state if the child ended without a message.
-func (r *reel) explain(err error) error {
+func (r *recordingReader) explain(err error) error {
 	switch {
-	case r.hangs.Load():
+	case r.timedOut.Load():
 		err = fmt.Errorf("librealsense did not finish reading within %v", r.limit)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		_ = r.child.Wait() // the state has the result
@@ -199,7 +199,7 @@ func (r *reel) explain(err error) error {
 }
 
 // close ends the child and the goroutine.
-func (r *reel) close() {
+func (r *recordingReader) close() {
 	close(r.quit)
 	r.alarm.Stop()
 	_ = r.child.Process.Kill() // it may already have ended

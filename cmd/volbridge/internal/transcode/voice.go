@@ -26,13 +26,14 @@ const (
 	concealStep = libopus.Rate / 400
 )
 
-// Listener converts one Opus stream to VR2Gather's audio. It takes explicit times and is owned by one goroutine.
-type Listener struct {
+// VoiceTranscoder converts one Opus stream to VR2Gather's audio. A VoiceTranscoder takes explicit times and is owned by
+// one goroutine.
+type VoiceTranscoder struct {
 	decoder *libopus.Decoder
 	encoder *libspeex.Encoder
-	reel    reel
+	buffer  frameBuffer
 	// waiting has the received packets in order. next is the sequence number of the packet that is decoded next.
-	waiting []Heard
+	waiting []ReceivedPacket
 	next    uint16
 	begun   bool
 	// expected is the timestamp of the next packet and step the number of samples of the newest one. known is set after
@@ -41,43 +42,44 @@ type Listener struct {
 	step     int
 	known    bool
 	broken   bool
-	// fresh and frame are memory for decoded samples and encoded frames.
-	fresh     []float32
+	// decoded and frame are memory for decoded samples and encoded frames.
+	decoded   []float32
 	frame     []byte
 	lookahead time.Duration
-	came      time.Time
-	counts    ListenerCounts
+	arrival   time.Time
+	counts    VoiceCounts
 }
 
-// ListenerCounts counts irregular packets.
-type ListenerCounts struct {
+// VoiceCounts counts irregular packets.
+type VoiceCounts struct {
 	// Concealed is the number of concealed packets. Late is the number of packets that arrived after concealment or
 	// twice. Malformed is the number of packets that are not valid Opus.
 	Concealed, Late, Malformed int64
 }
 
-// Heard is an Opus packet.
-type Heard struct {
+// ReceivedPacket is an Opus packet.
+type ReceivedPacket struct {
 	Sequence  uint16
 	Timestamp uint32
-	// Payload is owned by the listener.
+	// Payload is owned by the transcoder.
 	Payload []byte
 	// Capture is the capture time of the first sample, or the arrival time if the capture time is unknown.
 	Capture time.Time
-	// Came is the time at which the bridge received the packet.
-	Came time.Time
+	// Arrival is the time at which the bridge received the packet.
+	Arrival time.Time
 }
 
-// Made is an audio frame of 20 ms in VR2Gather's format.
-type Made struct {
-	// Frame begins with VR2Gather's header. It is valid until the next call.
+// EncodedFrame is an audio frame of 20 ms in VR2Gather's format.
+type EncodedFrame struct {
+	// Frame begins with VR2Gather's header. Frame is valid until the next call.
 	Frame []byte
-	// Came is the arrival time of the last packet in the frame.
-	Came time.Time
+	// Arrival is the arrival time of the last packet in the frame.
+	Arrival time.Time
 }
 
-// NewListener returns a listener. It fails with the error of SoundAvailable, or if there is not enough memory.
-func NewListener() (*Listener, error) {
+// NewVoiceTranscoder returns a transcoder. The error is that of AudioAvailable, or means that there is not enough
+// memory.
+func NewVoiceTranscoder() (*VoiceTranscoder, error) {
 	decoder, err := libopus.NewDecoder()
 	if err != nil {
 		return nil, err
@@ -87,16 +89,16 @@ func NewListener() (*Listener, error) {
 		return nil, err
 	}
 	// The connector's decoder has the same lookahead as this one.
-	theirs, err := libspeex.NewDecoder()
+	remote, err := libspeex.NewDecoder()
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{decoder: decoder, encoder: encoder, lookahead: lasting(encoder.Lookahead() + theirs.Lookahead())},
-		nil
+	lookahead := durationOf(encoder.Lookahead() + remote.Lookahead())
+	return &VoiceTranscoder{decoder: decoder, encoder: encoder, lookahead: lookahead}, nil
 }
 
 // Push adds a packet. Next returns its frames.
-func (l *Listener) Push(p Heard) {
+func (l *VoiceTranscoder) Push(p ReceivedPacket) {
 	ahead := int16(p.Sequence - l.next)
 	switch {
 	case l.begun && ahead < 0 && ahead >= -lateWindow:
@@ -106,7 +108,7 @@ func (l *Listener) Push(p Heard) {
 		l.waiting, l.next, l.begun, l.known, l.broken = l.waiting[:0], p.Sequence, true, false, false
 	}
 	at, twice := slices.BinarySearchFunc(l.waiting, p.Sequence,
-		func(h Heard, sequence uint16) int { return int(int16(h.Sequence - sequence)) })
+		func(h ReceivedPacket, sequence uint16) int { return int(int16(h.Sequence - sequence)) })
 	if twice {
 		l.counts.Late++
 		return
@@ -115,21 +117,21 @@ func (l *Listener) Push(p Heard) {
 }
 
 // Due returns the time at which the first waiting packet is decoded even if earlier packets are missing.
-func (l *Listener) Due() (time.Time, bool) {
+func (l *VoiceTranscoder) Due() (time.Time, bool) {
 	if len(l.waiting) == 0 {
 		return time.Time{}, false
 	}
-	return l.waiting[0].Came.Add(orderWait), true
+	return l.waiting[0].Arrival.Add(orderWait), true
 }
 
 // Next returns the next frame, if one is available: uncompressed (VR2a) if raw is set, otherwise compressed (VR2A).
-func (l *Listener) Next(now time.Time, raw bool) (Made, bool) {
-	for !l.reel.full() {
-		if !l.listen(now) {
-			return Made{}, false
+func (l *VoiceTranscoder) Next(now time.Time, raw bool) (EncodedFrame, bool) {
+	for !l.buffer.full() {
+		if !l.decodeNext(now) {
+			return EncodedFrame{}, false
 		}
 	}
-	samples, begin := l.reel.frame()
+	samples, begin := l.buffer.frame()
 	l.frame = slices.Grow(l.frame[:0], vr2gather.FrameHeaderSize)[:vr2gather.FrameHeaderSize]
 	fourCC := vr2gather.CodecVoice
 	if raw {
@@ -140,41 +142,42 @@ func (l *Listener) Next(now time.Time, raw bool) (Made, bool) {
 	} else {
 		l.frame = l.encoder.Encode(l.frame, samples)
 	}
-	header := vr2gather.NewFrameHeader(fourCC, len(l.frame)-vr2gather.FrameHeaderSize, begin.Add(lasting(len(samples))))
+	end := begin.Add(durationOf(len(samples)))
+	header := vr2gather.NewFrameHeader(fourCC, len(l.frame)-vr2gather.FrameHeaderSize, end)
 	header.Append(l.frame[:0])
-	l.reel.wind()
-	return Made{Frame: l.frame, Came: l.came}, true
+	l.buffer.pop()
+	return EncodedFrame{Frame: l.frame, Arrival: l.arrival}, true
 }
 
-// listen decodes the next packet. It reports whether there was one.
-func (l *Listener) listen(now time.Time) bool {
+// decodeNext decodes the next packet, and reports whether there was a packet.
+func (l *VoiceTranscoder) decodeNext(now time.Time) bool {
 	if len(l.waiting) == 0 {
 		return false
 	}
 	p := l.waiting[0]
 	lost := p.Sequence != l.next
-	if lost && len(l.waiting) < orderPackets && now.Before(p.Came.Add(orderWait)) {
+	if lost && len(l.waiting) < orderPackets && now.Before(p.Arrival.Add(orderWait)) {
 		return false
 	}
 	l.waiting = slices.Delete(l.waiting, 0, 1)
 	l.next = p.Sequence + 1
-	samples := l.fill(l.fresh[:0], &p, lost || l.broken)
+	samples := l.fill(l.decoded[:0], &p, lost || l.broken)
 	before := len(samples)
 	samples, err := l.decoder.Decode(samples, p.Payload)
 	if l.broken = err != nil; l.broken {
 		l.counts.Malformed++
 		return true
 	}
-	l.fresh, l.step = samples, len(samples)-before
+	l.decoded, l.step = samples, len(samples)-before
 	l.expected, l.known = p.Timestamp+uint32(l.step), true
-	l.reel.add(samples, p.Capture.Add(lasting(l.step)))
-	l.came = p.Came
+	l.buffer.add(samples, p.Capture.Add(durationOf(l.step)))
+	l.arrival = p.Arrival
 	return true
 }
 
 // fill appends the samples between the newest packet and the next one: concealed samples for lost packets, silence if
 // the publisher sent none. After a pause it appends nothing.
-func (l *Listener) fill(dst []float32, next *Heard, lost bool) []float32 {
+func (l *VoiceTranscoder) fill(dst []float32, next *ReceivedPacket, lost bool) []float32 {
 	missing := int(int32(next.Timestamp - l.expected))
 	if !l.known || missing <= 0 || missing > maxFilled {
 		return dst
@@ -197,7 +200,7 @@ func (l *Listener) fill(dst []float32, next *Heard, lost bool) []float32 {
 }
 
 // Counts returns the counters.
-func (l *Listener) Counts() ListenerCounts { return l.counts }
+func (l *VoiceTranscoder) Counts() VoiceCounts { return l.counts }
 
 // Lookahead returns the delay of VR2Gather's codec, without processing time.
-func (l *Listener) Lookahead() time.Duration { return l.lookahead }
+func (l *VoiceTranscoder) Lookahead() time.Duration { return l.lookahead }

@@ -13,11 +13,11 @@ import (
 // receivedQueue is the number of received frames that may wait for the connector, as many as in the other direction.
 const receivedQueue = 64
 
-// listener receives the media of a session in VR2Gather's dialect from one goroutine per track, and queues complete
-// frames for the goroutine that serves the connector. It belongs to one session.
-type listener struct {
+// dialectReceiver receives the media of a session in VR2Gather's dialect from one goroutine per track, and queues
+// complete frames for the goroutine that serves the connector. The receiver belongs to one session.
+type dialectReceiver struct {
 	tally  *bridge.Tally
-	takes  bool
+	wanted bool
 	frames chan *bridge.Received
 	sounds chan *bridge.Received
 	// opened signals that a track was opened.
@@ -29,16 +29,16 @@ type listener struct {
 	tiles map[uint32]int
 }
 
-func newListener(takes bool, tally *bridge.Tally) *listener {
-	return &listener{
-		tally: tally, takes: takes, frames: make(chan *bridge.Received, receivedQueue),
+func newDialectReceiver(wanted bool, tally *bridge.Tally) *dialectReceiver {
+	return &dialectReceiver{
+		tally: tally, wanted: wanted, frames: make(chan *bridge.Received, receivedQueue),
 		sounds: make(chan *bridge.Received, receivedQueue),
 		opened: make(chan struct{}, 1), reception: bridge.NewReception(tally), tiles: make(map[uint32]int),
 	}
 }
 
 // Opened implements dialect.Sink.
-func (l *listener) Opened(track vr2gather.Track) {
+func (l *dialectReceiver) Opened(track vr2gather.Track) {
 	if track.Kind == volumetric.KindAudio {
 		return
 	}
@@ -52,8 +52,8 @@ func (l *listener) Opened(track vr2gather.Track) {
 }
 
 // Packet implements dialect.Sink. The server sends audio and initial tiles even if the connector does not want them.
-func (l *listener) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
-	if !l.takes {
+func (l *dialectReceiver) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
+	if !l.wanted {
 		return
 	}
 	l.mu.Lock()
@@ -78,7 +78,7 @@ func (l *listener) Packet(kind volumetric.Kind, payload []byte, now time.Time) {
 }
 
 // clients returns the number of tiles of each client.
-func (l *listener) clients() map[uint32]int {
+func (l *dialectReceiver) clients() map[uint32]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.tiles)

@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// ErrSound is returned for a malformed frame of VR2Gather's audio.
-var ErrSound = errors.New("malformed VR2Gather sound")
+// ErrAudio is returned for a malformed frame of VR2Gather's audio.
+var ErrAudio = errors.New("malformed VR2Gather audio")
 
 const (
 	// bitrate is the bitrate of Opus in bit/s: fullband speech without audible loss. VR2Gather's own audio uses 50
@@ -23,15 +23,15 @@ const (
 	// maxLost is the largest number of consecutive concealed frames. The concealment of a decoder fades out within 100
 	// to 200 ms.
 	maxLost = 10
-	// maxSound is the largest number of samples of a VR2Gather frame: one second.
-	maxSound = libopus.Rate
+	// maxSamples is the largest number of samples of a VR2Gather frame: one second.
+	maxSamples = libopus.Rate
 	// sampleBytes is the size of an uncompressed sample.
 	sampleBytes = 4
 )
 
-// SoundAvailable returns nil if this program was built with the audio codecs, and the error of the missing codec
+// AudioAvailable returns nil if this program was built with the audio codecs, and the error of the missing codec
 // otherwise.
-func SoundAvailable() error {
+func AudioAvailable() error {
 	switch {
 	case !libopus.Available():
 		return libopus.ErrUnavailable
@@ -41,24 +41,24 @@ func SoundAvailable() error {
 	return nil
 }
 
-// Speaker converts one client's audio to Opus. It is owned by one goroutine.
-type Speaker struct {
+// OpusTranscoder converts one client's audio to Opus. An OpusTranscoder is owned by one goroutine.
+type OpusTranscoder struct {
 	decoder *libspeex.Decoder
 	encoder *libopus.Encoder
-	reel    reel
+	buffer  frameBuffer
 	// number is the number of the newest frame and step its number of samples. begun is set after the first frame.
 	number uint32
 	step   int
 	begun  bool
-	// fresh and packet are memory for decoded samples and encoded packets.
-	fresh     []float32
+	// decoded and packet are memory for decoded samples and encoded packets.
+	decoded   []float32
 	packet    []byte
-	came      time.Time
+	arrival   time.Time
 	concealed int64
 }
 
-// Said is a frame of VR2Gather's audio.
-type Said struct {
+// VoiceFrame is a frame of VR2Gather's audio.
+type VoiceFrame struct {
 	// Number is the frame's number. A gap in the numbers is a loss.
 	Number uint32
 	Codec  codec.FourCC
@@ -66,22 +66,23 @@ type Said struct {
 	Data []byte
 	// End is the capture time of the last sample, as in the header.
 	End time.Time
-	// Came is the time at which the bridge received the frame.
-	Came time.Time
+	// Arrival is the time at which the bridge received the frame.
+	Arrival time.Time
 }
 
-// Spoken is an Opus packet of 20 ms.
-type Spoken struct {
+// OpusPacket is an Opus packet of 20 ms.
+type OpusPacket struct {
 	// Packet is valid until the next call.
 	Packet []byte
 	// Capture is the capture time of the first sample, by the clock of the frames' times.
 	Capture time.Time
-	// Came is the arrival time of the last frame in the packet.
-	Came time.Time
+	// Arrival is the arrival time of the last frame in the packet.
+	Arrival time.Time
 }
 
-// NewSpeaker returns a speaker. It fails with the error of SoundAvailable, or if there is not enough memory.
-func NewSpeaker() (*Speaker, error) {
+// NewOpusTranscoder returns a transcoder. The error is that of AudioAvailable, or means that there is not enough
+// memory.
+func NewOpusTranscoder() (*OpusTranscoder, error) {
 	decoder, err := libspeex.NewDecoder()
 	if err != nil {
 		return nil, err
@@ -90,19 +91,19 @@ func NewSpeaker() (*Speaker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Speaker{decoder: decoder, encoder: encoder}, nil
+	return &OpusTranscoder{decoder: decoder, encoder: encoder}, nil
 }
 
-// Speaks reports whether a codec can be converted to Opus.
-func Speaks(fourCC codec.FourCC) bool {
+// IsVoice reports whether a codec can be converted to Opus.
+func IsVoice(fourCC codec.FourCC) bool {
 	return fourCC == vr2gather.CodecVoice || fourCC == vr2gather.CodecRawVoice
 }
 
 // Push adds a frame. Next returns its packets and must be called until it returns false before the next Push. Up to
-// maxLost lost frames are concealed, which preserves the timing. Errors wrap ErrSound; a malformed frame counts as
+// maxLost lost frames are concealed, which preserves the timing. Errors wrap ErrAudio; a malformed frame counts as
 // lost.
-func (s *Speaker) Push(in Said) error {
-	samples := s.fresh[:0]
+func (s *OpusTranscoder) Push(in VoiceFrame) error {
+	samples := s.decoded[:0]
 	lost := 0
 	if missing := int32(in.Number - s.number - 1); s.begun && missing > 0 && missing <= maxLost {
 		lost = int(missing)
@@ -113,27 +114,27 @@ func (s *Speaker) Push(in Said) error {
 	if err != nil {
 		return err
 	}
-	s.fresh, s.step, s.number, s.begun = samples, len(samples)-before, in.Number, true
+	s.decoded, s.step, s.number, s.begun = samples, len(samples)-before, in.Number, true
 	s.concealed += int64(lost)
 	if len(samples) > 0 {
-		s.reel.add(samples, in.End)
-		s.came = in.Came
+		s.buffer.add(samples, in.End)
+		s.arrival = in.Arrival
 	}
 	return nil
 }
 
 // decode appends the samples of a frame.
-func (s *Speaker) decode(dst []float32, fourCC codec.FourCC, data []byte) ([]float32, error) {
+func (s *OpusTranscoder) decode(dst []float32, fourCC codec.FourCC, data []byte) ([]float32, error) {
 	if fourCC == vr2gather.CodecVoice {
 		samples, err := s.decoder.Decode(dst, data)
 		if err != nil {
-			return dst, fmt.Errorf("%w: %w", ErrSound, err)
+			return dst, fmt.Errorf("%w: %w", ErrAudio, err)
 		}
 		return samples, nil
 	}
-	if len(data)%sampleBytes != 0 || len(data) > sampleBytes*maxSound {
-		return dst, fmt.Errorf("%w: %d bytes of samples, expected a multiple of %d and at most %d", ErrSound, len(data),
-			sampleBytes, sampleBytes*maxSound)
+	if len(data)%sampleBytes != 0 || len(data) > sampleBytes*maxSamples {
+		return dst, fmt.Errorf("%w: %d bytes of samples, expected a multiple of %d and at most %d", ErrAudio, len(data),
+			sampleBytes, sampleBytes*maxSamples)
 	}
 	for ; len(data) > 0; data = data[sampleBytes:] {
 		v := math.Float32frombits(binary.LittleEndian.Uint32(data))
@@ -147,7 +148,7 @@ func (s *Speaker) decode(dst []float32, fourCC codec.FourCC, data []byte) ([]flo
 }
 
 // conceal appends samples for lost frames: concealment by Speex, or silence for uncompressed audio.
-func (s *Speaker) conceal(dst []float32, fourCC codec.FourCC, samples int) []float32 {
+func (s *OpusTranscoder) conceal(dst []float32, fourCC codec.FourCC, samples int) []float32 {
 	if fourCC == vr2gather.CodecVoice {
 		return s.decoder.Conceal(dst, samples/libspeex.FrameSamples)
 	}
@@ -155,18 +156,18 @@ func (s *Speaker) conceal(dst []float32, fourCC codec.FourCC, samples int) []flo
 }
 
 // Next returns the next packet, if there is one.
-func (s *Speaker) Next() (Spoken, bool) {
-	if !s.reel.full() {
-		return Spoken{}, false
+func (s *OpusTranscoder) Next() (OpusPacket, bool) {
+	if !s.buffer.full() {
+		return OpusPacket{}, false
 	}
-	samples, begin := s.reel.frame()
+	samples, begin := s.buffer.frame()
 	s.packet = s.encoder.Encode(s.packet[:0], samples)
-	s.reel.wind()
-	return Spoken{Packet: s.packet, Capture: begin, Came: s.came}, true
+	s.buffer.pop()
+	return OpusPacket{Packet: s.packet, Capture: begin, Arrival: s.arrival}, true
 }
 
 // Concealed returns the number of concealed frames.
-func (s *Speaker) Concealed() int64 { return s.concealed }
+func (s *OpusTranscoder) Concealed() int64 { return s.concealed }
 
 // Lookahead returns the delay of Opus, without processing time.
-func (s *Speaker) Lookahead() time.Duration { return lasting(s.encoder.Lookahead()) }
+func (s *OpusTranscoder) Lookahead() time.Duration { return durationOf(s.encoder.Lookahead()) }

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// frameSamples is 20 ms.
+	// frameSamples is the number of samples in 20 ms.
 	frameSamples = libopus.FrameSamples
 	frameTime    = 20 * time.Millisecond
-	// pitch is the tone of tests in Hz, loudness its amplitude: 12 dB below what there is at most.
+	// pitch is the frequency of the test tone in Hz, loudness its amplitude: 12 dB below the maximum.
 	pitch, loudness = 440, 0.25
 )
 
-// tone is so many frames of a tone, from a sample on.
+// tone returns frames of the test tone, starting at a sample.
 func tone(from, frames int) []float32 {
 	samples := make([]float32, frames*frameSamples)
 	for i := range samples {
@@ -29,7 +29,7 @@ func tone(from, frames int) []float32 {
 	return samples
 }
 
-// component is the amplitude of a frequency in samples, by correlation with it.
+// component returns the amplitude of a frequency in samples, by correlation.
 func component(samples []float32, hertz float64) float64 {
 	var re, im float64
 	for i, v := range samples {
@@ -39,8 +39,8 @@ func component(samples []float32, hertz float64) float64 {
 	return 2 * math.Hypot(re, im) / float64(len(samples))
 }
 
-// sameTone fails where samples, the first fifth of a second aside, are not the tone of tests: as loud within so many
-// decibels, of that frequency, and of hardly anything else.
+// sameTone fails if samples, except for the first fifth of a second, are not the test tone: as loud within the given
+// decibels, of that frequency, and with hardly any other component.
 func sameTone(t *testing.T, samples []float32, decibels float64) {
 	t.Helper()
 	if len(samples) < libopus.Rate/2 {
@@ -61,15 +61,15 @@ func sameTone(t *testing.T, samples []float32, decibels float64) {
 			t.Errorf("%g Hz is nearly as loud as %d Hz", other, pitch)
 		}
 	}
-	// Speex adds noise of its own; a tone that was garbled would have most of its power elsewhere.
+	// Speex adds noise; a garbled tone would have most of its power at other frequencies.
 	if share := at / total; share < 0.9 {
 		t.Errorf("%.0f %% of the amplitude is the tone's", 100*share)
 	}
 }
 
-// asLoud fails where samples are not as loud as the tone within so many decibels, in the mean of stretches of 20 ms:
-// what was made up is out of step with it, and so is Speex for a while after that.
-func asLoud(t *testing.T, samples []float32, decibels float64) {
+// sameLoudness fails if samples are not as loud as the tone within the given decibels, in the mean over intervals of 20
+// ms: concealed samples are out of phase, and so is Speex for a while afterwards.
+func sameLoudness(t *testing.T, samples []float32, decibels float64) {
 	t.Helper()
 	sum, count := 0.0, 0
 	for ; len(samples) >= frameSamples; samples = samples[frameSamples:] {
@@ -81,32 +81,32 @@ func asLoud(t *testing.T, samples []float32, decibels float64) {
 	}
 }
 
-// sounding skips a test in programs that transcode no sound.
-func sounding(t testing.TB) {
+// needAudio skips a test in programs without the audio codecs.
+func needAudio(t testing.TB) {
 	t.Helper()
-	if err := SoundAvailable(); err != nil {
+	if err := AudioAvailable(); err != nil {
 		t.Skipf("skipped: %v", err)
 	}
 }
 
-// teller makes VR2Gather's frames of the tone.
-type teller struct {
+// voiceSource encodes the tone as frames of VR2Gather.
+type voiceSource struct {
 	t       testing.TB
 	encoder *libspeex.Encoder
 	fourCC  codec.FourCC
 	number  uint32
 }
 
-func newTeller(t testing.TB, fourCC codec.FourCC) *teller {
+func newVoiceSource(t testing.TB, fourCC codec.FourCC) *voiceSource {
 	encoder, err := libspeex.NewEncoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &teller{t: t, encoder: encoder, fourCC: fourCC}
+	return &voiceSource{t: t, encoder: encoder, fourCC: fourCC}
 }
 
-// next is the next frame of 20 ms, which ends at a time.
-func (w *teller) next(end time.Time) Said {
+// next returns the next frame of 20 ms, which ends at the given time.
+func (w *voiceSource) next(end time.Time) VoiceFrame {
 	samples := tone(int(w.number)*frameSamples, 1)
 	var data []byte
 	if w.fourCC == vr2gather.CodecVoice {
@@ -117,26 +117,26 @@ func (w *teller) next(end time.Time) Said {
 		}
 	}
 	w.number++
-	return Said{Number: w.number, Codec: w.fourCC, Data: data, End: end, Came: end.Add(5 * time.Millisecond)}
+	return VoiceFrame{Number: w.number, Codec: w.fourCC, Data: data, End: end, Arrival: end.Add(5 * time.Millisecond)}
 }
 
-// opusEar decodes what a speaker makes.
-type opusEar struct {
+// opusSink decodes the packets of a transcoder.
+type opusSink struct {
 	t       testing.TB
 	decoder *libopus.Decoder
 	samples []float32
 	times   []time.Time
 }
 
-func newOpusEar(t testing.TB) *opusEar {
+func newOpusSink(t testing.TB) *opusSink {
 	decoder, err := libopus.NewDecoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &opusEar{t: t, decoder: decoder}
+	return &opusSink{t: t, decoder: decoder}
 }
 
-func (e *opusEar) hear(s *Speaker) {
+func (e *opusSink) receive(s *OpusTranscoder) {
 	for p, ok := s.Next(); ok; p, ok = s.Next() {
 		var err error
 		if e.samples, err = e.decoder.Decode(e.samples, p.Packet); err != nil {
@@ -146,23 +146,23 @@ func (e *opusEar) hear(s *Speaker) {
 	}
 }
 
-// speexEar reads what a listener makes.
-type speexEar struct {
+// voiceSink decodes the frames of a transcoder.
+type voiceSink struct {
 	t       testing.TB
 	decoder *libspeex.Decoder
 	samples []float32
 	ends    []time.Time
 }
 
-func newSpeexEar(t testing.TB) *speexEar {
+func newVoiceSink(t testing.TB) *voiceSink {
 	decoder, err := libspeex.NewDecoder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &speexEar{t: t, decoder: decoder}
+	return &voiceSink{t: t, decoder: decoder}
 }
 
-func (e *speexEar) hear(l *Listener, now time.Time, raw bool) {
+func (e *voiceSink) receive(l *VoiceTranscoder, now time.Time, raw bool) {
 	for made, ok := l.Next(now, raw); ok; made, ok = l.Next(now, raw) {
 		var header vr2gather.FrameHeader
 		data, err := header.Parse(made.Frame)
@@ -174,7 +174,8 @@ func (e *speexEar) hear(l *Listener, now time.Time, raw bool) {
 				e.samples = append(e.samples, math.Float32frombits(binary.LittleEndian.Uint32(data)))
 			}
 		} else {
-			// The memory of VR2Gather's decoder is ten times the bytes of the first packet: all must have as many.
+			// VR2Gather's decoder allocates ten times the bytes of the first packet, so all packets must have the same
+			// size.
 			if len(data) != 3*libspeex.FrameBytes || header.FourCC != vr2gather.CodecVoice {
 				e.t.Fatalf("%d bytes of %v, expected %d", len(data), header.FourCC, 3*libspeex.FrameBytes)
 			}
@@ -186,35 +187,35 @@ func (e *speexEar) hear(l *Listener, now time.Time, raw bool) {
 	}
 }
 
-// singer makes packets of Opus of the tone, as a client that publishes them.
-type singer struct {
+// opusSource encodes the tone as Opus packets, like a client that publishes them.
+type opusSource struct {
 	encoder  *libopus.Encoder
 	begin    time.Time
 	sequence uint16
 	count    int
 }
 
-func newSinger(t testing.TB, begin time.Time) *singer {
+func newOpusSource(t testing.TB, begin time.Time) *opusSource {
 	encoder, err := libopus.NewEncoder(bitrate)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The number wraps around soon.
-	return &singer{encoder: encoder, begin: begin, sequence: 65530}
+	// The sequence number wraps around soon.
+	return &opusSource{encoder: encoder, begin: begin, sequence: 65530}
 }
 
-// next is the next packet, which comes 50 ms after it was captured.
-func (s *singer) next() Heard {
+// next returns the next packet, which arrives 50 ms after its capture.
+func (s *opusSource) next() ReceivedPacket {
 	captured := s.begin.Add(time.Duration(s.count) * frameTime)
-	h := Heard{
+	h := ReceivedPacket{
 		Sequence: s.sequence, Timestamp: uint32(1<<32 - 5000 + s.count*frameSamples),
 		Payload: s.encoder.Encode(nil, tone(s.count*frameSamples, 1)),
-		Capture: captured, Came: captured.Add(50 * time.Millisecond),
+		Capture: captured, Arrival: captured.Add(50 * time.Millisecond),
 	}
 	s.sequence++
 	s.count++
 	return h
 }
 
-// began is when the sounds of tests begin.
+// began is the capture time of the first sample in tests.
 var began = time.UnixMilli(1_795_188_600_000)

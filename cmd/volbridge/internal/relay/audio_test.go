@@ -23,7 +23,7 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// soundTest is a room with a client by v1 and one of VR2Gather's own peers, and a connector for a bridge.
+// soundTest is a room with a client of signalling v1 and one of VR2Gather's own peers, and a connector for a bridge.
 type soundTest struct {
 	t       *testing.T
 	url     string
@@ -31,18 +31,19 @@ type soundTest struct {
 	session *client.Session
 	peer    *oldpeer.Peer
 	encoder *libspeex.Encoder
-	// said counts the frames of the connector's sound, peered are those of the peer.
-	said   int
+	// sent counts the frames of the connector's audio. peered has the frames of the peer.
+	sent   int
 	peered [][]byte
-	// up is the connector's sound as the client has it, down the client's and heard the peer's as the connector has it.
+	// up is the connector's audio as received by the client. down is the client's audio and relayed the peer's audio as
+	// received by the connector.
 	up, down []float32
-	heard    [][]byte
+	relayed  [][]byte
 	opus     *libopus.Decoder
 	speex    *libspeex.Decoder
 }
 
-// voiced is a frame of 20 ms of a tone in VR2Gather's format.
-func voiced(encoder *libspeex.Encoder, number int, hertz float64) []byte {
+// toneFrame returns a frame of 20 ms of a tone in VR2Gather's format.
+func toneFrame(encoder *libspeex.Encoder, number int, hertz float64) []byte {
 	samples := make([]float32, libopus.FrameSamples)
 	for i := range samples {
 		samples[i] = float32(0.25 * math.Sin(2*math.Pi*hertz*float64(number*len(samples)+i)/libopus.Rate))
@@ -51,9 +52,9 @@ func voiced(encoder *libspeex.Encoder, number int, hertz float64) []byte {
 	return append(vr2gather.NewFrameHeader(vr2gather.CodecVoice, len(data), time.Now()).Append(nil), data...)
 }
 
-// toned is how much of the amplitude of samples a frequency has, and how large its amplitude is, after the first tenth
-// of a second.
-func toned(samples []float32, hertz float64) (part, amplitude float64) {
+// toneShare returns the share of a frequency in the amplitude of samples, and the amplitude of that frequency, after
+// the first tenth of a second.
+func toneShare(samples []float32, hertz float64) (part, amplitude float64) {
 	samples = samples[min(len(samples), libopus.Rate/10):]
 	var re, im, power float64
 	for i, v := range samples {
@@ -64,44 +65,45 @@ func toned(samples []float32, hertz float64) (part, amplitude float64) {
 	return amplitude / math.Sqrt(2*power/float64(len(samples))), amplitude
 }
 
-// TestBridgeTranscodesSound has the connector's sound come to a client by v1 as Opus, and the client's Opus to the
-// connector as VR2Gather's sound, while that of one of VR2Gather's own peers comes to the connector byte for byte.
+// TestBridgeTranscodesSound checks that the connector's audio reaches a client of signalling v1 as Opus, that the
+// client's Opus reaches the connector as VR2Gather's audio, and that the audio of one of VR2Gather's own peers reaches
+// the connector unchanged.
 func TestBridgeTranscodesSound(t *testing.T) {
-	if err := transcode.SoundAvailable(); err != nil {
+	if err := transcode.AudioAvailable(); err != nil {
 		t.Skipf("skipped: %v", err)
 	}
 	s := openSoundTest(t)
 	stop := bridgeTo(t, &Options{
 		sfu: s.url, port: s.n.bridge.String(), client: 1, layout: bridge.Layout{Tiles: 1, Qualities: 1}, input: true,
-		output: true, transcode: true, packs: codec.Raw,
+		output: true, transcode: true, pointCodec: codec.Raw,
 	})
 	tone := opus.Tone()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	const enough = libopus.Rate / 2
-	for end := time.After(patience); len(s.up) < enough || len(s.down) < enough || len(s.heard) < 10; {
+	for end := time.After(patience); len(s.up) < enough || len(s.down) < enough || len(s.relayed) < 10; {
 		select {
 		case now := <-ticker.C:
 			s.speak()
-			// Before the connection is there nothing is sent.
+			// Nothing is sent before the connection is established.
 			_, _ = s.session.Publisher(opusName).WritePackets(0, 0, now,
-				[][]byte{tone.Packets[s.said%len(tone.Packets)].Data})
+				[][]byte{tone.Packets[s.sent%len(tone.Packets)].Data})
 		case p := <-s.session.Packets():
-			s.hearOpus(&p)
+			s.receiveOpus(&p)
 		case p := <-s.n.sounds:
-			s.hearSpeex(p)
+			s.receiveSpeex(p)
 		case <-end:
-			t.Fatalf("%d samples came up, %d down, %d frames of the peer", len(s.up), len(s.down), len(s.heard))
+			t.Fatalf("%d samples came up, %d down, %d frames of the peer", len(s.up), len(s.down), len(s.relayed))
 		}
 	}
-	// A packet may be late or lost on a machine that has no time, and the client's tone has a seam every two seconds.
-	if part, amplitude := toned(s.up, 440); part < 0.7 || amplitude < 0.15 || amplitude > 0.3 {
+	// A packet may be late or lost on a busy machine, and the client's tone has a seam every two seconds.
+	if part, amplitude := toneShare(s.up, 440); part < 0.7 || amplitude < 0.15 || amplitude > 0.3 {
 		t.Errorf("up, the tone has %.2f of the amplitude, and one of %.2f", part, amplitude)
 	}
-	if part, amplitude := toned(s.down, 440); part < 0.5 || amplitude < 0.05 {
+	if part, amplitude := toneShare(s.down, 440); part < 0.5 || amplitude < 0.05 {
 		t.Errorf("down, the tone has %.2f of the amplitude, and one of %.2f", part, amplitude)
 	}
-	for _, frame := range s.heard {
+	for _, frame := range s.relayed {
 		if !slices.ContainsFunc(s.peered, func(sent []byte) bool { return slices.Equal(sent, frame) }) {
 			t.Fatal("the connector has a frame of the peer's that the peer did not send")
 		}
@@ -120,7 +122,7 @@ func TestBridgeTranscodesSound(t *testing.T) {
 	}
 }
 
-// opusName is what the other client calls its sound.
+// opusName is the name of the other client's audio.
 const opusName = "audio"
 
 func openSoundTest(t *testing.T) *soundTest {
@@ -164,23 +166,23 @@ func openSoundTest(t *testing.T) *soundTest {
 	return s
 }
 
-// speak has the connector and the peer say a frame of 20 ms each.
+// speak sends a frame of 20 ms from the connector and one from the peer.
 func (s *soundTest) speak() {
-	frame := voiced(s.encoder, s.said, 440)
-	s.n.sendKind(s.t, volumetric.KindAudio, uint32(s.said), frame)
-	s.said++
+	frame := toneFrame(s.encoder, s.sent, 440)
+	s.n.sendKind(s.t, volumetric.KindAudio, uint32(s.sent), frame)
+	s.sent++
 	if s.peer.WriteAudio(frame) == nil {
 		s.peered = append(s.peered, frame)
 	}
 }
 
-// hearOpus takes a packet that the client has received.
-func (s *soundTest) hearOpus(p *client.Packet) {
+// receiveOpus decodes a packet that the client has received.
+func (s *soundTest) receiveOpus(p *client.Packet) {
 	s.t.Helper()
 	if p.Track.Participant != "1" {
 		return
 	}
-	if !p.Codec.Is(volumetric.MIMEOpus) || p.Track.Publication != voiceName {
+	if !p.Codec.Is(volumetric.MIMEOpus) || p.Track.Publication != audioName {
 		s.t.Fatalf("%s of %v, expected Opus", p.Codec.MIMEType, p.Track)
 	}
 	var err error
@@ -189,8 +191,8 @@ func (s *soundTest) hearOpus(p *client.Packet) {
 	}
 }
 
-// hearSpeex takes a frame that the connector has received.
-func (s *soundTest) hearSpeex(p vr2gather.Packet) {
+// receiveSpeex decodes a frame that the connector has received.
+func (s *soundTest) receiveSpeex(p vr2gather.Packet) {
 	s.t.Helper()
 	var header vr2gather.FrameHeader
 	data, err := header.Parse(p.Data)
@@ -199,7 +201,7 @@ func (s *soundTest) hearSpeex(p vr2gather.Packet) {
 	}
 	switch p.Client {
 	case 7:
-		s.heard = append(s.heard, p.Data)
+		s.relayed = append(s.relayed, p.Data)
 	case 12:
 		if off := time.Since(header.Capture()); off.Abs() > patience {
 			s.t.Fatalf("captured %v ago", off)
