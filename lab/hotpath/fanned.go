@@ -60,7 +60,7 @@ func (f *fanned) close() error { return f.program.Stop() }
 
 // attach offers all lines at once. A receiver is sent the tracks that have begun.
 func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
-	if part.publish && part.receive {
+	if part.publishes && part.receives {
 		return nil, fmt.Errorf("%w: the server to compare with does not know publishers that receive", ErrLoad)
 	}
 	p, err := newPeer(part.every)
@@ -69,7 +69,7 @@ func (f *fanned) attach(ctx context.Context, part part) (*member, error) {
 	}
 	c := &member{socket: p.socket, end: p.close}
 	path := fanout.ReceivePath
-	if part.publish {
+	if part.publishes {
 		path = fanout.PublishPath
 		err = f.addTracks(p, c, part)
 	} else {

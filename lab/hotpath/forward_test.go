@@ -91,7 +91,7 @@ func fanOut(t *testing.T, flags []string) {
 			f.Residence, f.SegmentsPerSend, f.PacerHold)
 	}
 	// Two publications in one connection are not supported.
-	if _, err := server.attach(ctx, part{load: smallLoad(), publish: true, receive: true}); !errors.Is(err, ErrLoad) {
+	if _, err := server.attach(ctx, part{load: smallLoad(), publishes: true, receives: true}); !errors.Is(err, ErrLoad) {
 		t.Errorf("got %v, want ErrLoad", err)
 	}
 }
