@@ -86,7 +86,8 @@ func TestFileErrors(t *testing.T) {
 				"plots: [{name: p, title: t, kind: stacked, x: [height], figures: [latency, rate]}]", "same unit"},
 		{"limit of another figure",
 			begin + "matrix: [{height: [1]}]\n" +
-				"plots: [{name: p, title: t, kind: bars, x: [height], figures: [latency], limits: [{value: 1, figure: rate}]}]",
+				"plots: [{name: p, title: t, kind: bars, x: [height], figures: [latency],\n" +
+				"  limits: [{value: 1, figure: rate}]}]",
 			"rate"},
 	}
 	l, err := experimenttest.Library(experimenttest.Run, nil)

@@ -1,5 +1,5 @@
-// Package experimenttest has an experiment for tests: a scenario whose figures follow from its parameters, so that tests
-// know the results.
+// Package experimenttest has an experiment for tests: a scenario whose figures follow from its parameters, so that
+// tests know the results.
 package experimenttest
 
 import (

@@ -134,7 +134,8 @@ func (s *sealer) seal(dst []byte) []byte {
 // for the first 65,536 packets.
 func (s *sealer) open(packet []byte) error {
 	binary.BigEndian.PutUint32(s.nonce[8:], uint32(binary.BigEndian.Uint16(packet[2:])))
-	_, err := s.aead.Open(packet[mediasocket.RTPHeader:mediasocket.RTPHeader], s.nonce[:], packet[mediasocket.RTPHeader:], packet[:mediasocket.RTPHeader])
+	header, sealed := packet[:mediasocket.RTPHeader], packet[mediasocket.RTPHeader:]
+	_, err := s.aead.Open(sealed[:0], s.nonce[:], sealed, header)
 	return err
 }
 

@@ -23,8 +23,8 @@ const MaxRunBytes = 65507
 // RTPHeader is the size of an RTP header without extensions (RFC 3550 section 5.1).
 const RTPHeader = 12
 
-// BufferBytes is the size of a socket's buffers. They hold two frames of 2 MB, whose packets cost the kernel twice their
-// size.
+// BufferBytes is the size of a socket's buffers. They hold two frames of 2 MB, whose packets cost the kernel twice
+// their size.
 const BufferBytes = 16 << 20
 
 // Socket is a client's UDP socket, one per peer connection. Written RTP is queued until flush and leaves in segmented
