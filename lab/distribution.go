@@ -44,3 +44,16 @@ func (d *Distribution) Max() time.Duration { return d.Percentile(1) }
 
 // Milliseconds converts a time to a number of milliseconds, the unit of lines.
 func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Microseconds converts a duration for reports.
+func Microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// Median returns the middle value, or the mean of the middle two if their number is even; 0 for an empty list.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}

@@ -42,3 +42,14 @@ func TestPercentiles(t *testing.T) {
 		t.Errorf("1500 µs are %g ms", got)
 	}
 }
+
+func TestMedian(t *testing.T) {
+	for _, test := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 2, 9}, 3}} {
+		if got := Median(test.values); got != test.want {
+			t.Errorf("median of %v is %g, want %g", test.values, got, test.want)
+		}
+	}
+}

@@ -203,18 +203,26 @@ deps_realsense() {
 	has_realsense || python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 }
 
+# extract_wheel PACKAGE==VERSION SUM PLATFORM OPTION…: downloads a wheel, checks its SHA-256, and extracts the wheel into
+# a new folder, which becomes the present one and is removed when the calling subshell ends.
+extract_wheel() {
+	local requirement=$1 sum=$2 platform=$3
+	shift 3
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	cd "$scratch"
+	echo "$requirement --hash=sha256:$sum" >wanted
+	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes \
+		--only-binary=:all: --platform "$platform" "$@" --requirement wanted >&2 || return 1
+	python3 -m zipfile -e ./*.whl .
+}
+
 # The wheel's library refers to Python's functions, which nothing here calls. librealsense2.so is a library that defines
 # these symbols and depends on the wheel's, so that a program that opens it finds all symbols.
 install_realsense() (
 	say "extracting librealsense $realsense_version from its Python package"
-	scratch=$(mktemp -d)
-	trap 'rm -rf "$scratch"' EXIT
-	cd "$scratch"
-	echo "pyrealsense2==$realsense_version --hash=sha256:$realsense_sum" >wanted
-	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes \
-		--only-binary=:all: --implementation cp --python-version 311 --platform manylinux1_x86_64 \
-		--requirement wanted >&2 || return 1
-	python3 -m zipfile -e pyrealsense2-*.whl .
+	extract_wheel "pyrealsense2==$realsense_version" "$realsense_sum" manylinux1_x86_64 \
+		--implementation cp --python-version 311 || return 1
 	library=pyrealsense2/pyrealsense2.cpython-311-x86_64-linux-gnu.so
 	soname=$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')
 	mkdir -p "$realsense_lib"
@@ -246,13 +254,7 @@ deps_lab() {
 
 install_ffmpeg() (
 	say "extracting ffmpeg from the Python package imageio-ffmpeg $ffmpeg_version"
-	scratch=$(mktemp -d)
-	trap 'rm -rf "$scratch"' EXIT
-	cd "$scratch"
-	echo "imageio-ffmpeg==$ffmpeg_version --hash=sha256:$ffmpeg_sum" >wanted
-	python3 -m pip --quiet --disable-pip-version-check --retries 2 download --no-deps --require-hashes \
-		--only-binary=:all: --implementation py --platform manylinux_2_28_x86_64 --requirement wanted >&2 || return 1
-	python3 -m zipfile -e imageio_ffmpeg-*.whl .
+	extract_wheel "imageio-ffmpeg==$ffmpeg_version" "$ffmpeg_sum" manylinux_2_28_x86_64 --implementation py || return 1
 	install -D -m 755 imageio_ffmpeg/binaries/ffmpeg-linux-x86_64-* "$tools/ffmpeg"
 )
 

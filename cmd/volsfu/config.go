@@ -1,13 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/internal/config"
 )
+
+// errUnknownVariables reports variables of the environment that belong to no key. A typing error in a name would
+// otherwise pass the check. The server only warns, because container platforms set variables of their own.
+var errUnknownVariables = errors.New("unknown environment variables")
 
 func newConfig() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "Check or print the configuration"}
@@ -17,8 +23,8 @@ func newConfig() *cobra.Command {
 				if err := loader.Validate(); err != nil {
 					return err
 				}
-				for _, name := range loader.UnknownVariables(os.Environ()) {
-					fmt.Fprintln(cmd.ErrOrStderr(), "volsfu: unknown environment variable:", name)
+				if unknown := loader.UnknownVariables(os.Environ()); len(unknown) > 0 {
+					return fmt.Errorf("%w: %s", errUnknownVariables, strings.Join(unknown, ", "))
 				}
 				fmt.Fprintln(cmd.OutOrStdout(), "the configuration is valid")
 				return nil

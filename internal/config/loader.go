@@ -77,7 +77,8 @@ func (l *Loader) Load(environment []string) error {
 }
 
 // UnknownVariables returns the variables of the environment with the prefix that belong to no key. They may be
-// misspelt, but container platforms also set such variables for a service named volsfu, so they are not errors.
+// misspelt, but container platforms also set such variables for a service named volsfu. The caller decides whether they
+// are errors.
 func (l *Loader) UnknownVariables(environment []string) []string {
 	known := map[string]bool{fileVariable: true}
 	for _, k := range l.root.all() {

@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/fanout"
 	"github.com/volsfu/volsfu/lab/hotpath"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 )
 
 // errComparison is returned for an unknown server in --compare.
@@ -88,7 +89,7 @@ func ForwardCommand() *cobra.Command {
 
 // forward measures a load and, if the machine allows it, the machine's own limit.
 func forward(ctx context.Context, o hotpath.Options) (*hotpath.Result, error) {
-	limit, err := hotpath.MeasureLimit(ctx)
+	limit, err := machinelimit.Measure(ctx)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func LimitCommand() *cobra.Command {
 		Short: "Measure the machine's own limit: the least time of one core to send and to receive a packet",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			limit, err := hotpath.MeasureLimit(cmd.Context())
+			limit, err := machinelimit.Measure(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -1,14 +1,17 @@
-package experiment
+package experiment_test
 
 import (
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/experimenttest"
 )
 
 func TestMatrix(t *testing.T) {
-	e := sea(t)
+	e := waves(t)
 	var names []string
 	var short []bool
 	for _, c := range e.Cells() {
@@ -26,42 +29,13 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-func TestMatrixOfManyAxes(t *testing.T) {
-	m := Matrix{{Axes: []Axis{{"a", []any{1, 2}}, {"b", []any{"x", "y"}}, {"c", []any{true}}}}}
-	cells, err := m.cells(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, c := range cells {
-		names = append(names, c.Name())
-	}
-	if want := []string{"a=1 b=x c=true", "a=1 b=y c=true", "a=2 b=x c=true", "a=2 b=y c=true"}; !slices.Equal(names,
-		want) {
-		t.Errorf("expected %v, got %v", want, names)
-	}
-}
-
-func TestMatrixIsBounded(t *testing.T) {
-	values := make([]any, 300)
-	for i := range values {
-		values[i] = i
-	}
-	m := Matrix{{Axes: []Axis{{"a", values}, {"b", values}, {"c", values}, {"d", values}}}}
-	if _, err := m.cells(nil); err == nil || !strings.Contains(err.Error(), "at most 10000") {
-		t.Errorf("expected an error about too many cells, got %v", err)
-	}
-}
-
 func TestWithoutMatrixThereIsOneCell(t *testing.T) {
-	e, err := parse(t, "{name: a, title: b, scenario: test/waves, parameters: {height: 3}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := experimenttest.Parse(t, experimenttest.Run,
+		"{name: a, title: b, scenario: test/waves, parameters: {height: 3}}")
 	if cells := e.Cells(); len(cells) != 1 || !cells[0].Short || cells[0].Name() != "only" {
 		t.Errorf("expected one short cell named only, got %+v", cells)
 	}
-	if e.Iterations != 10 || e.Seconds != 60 || e.Short != (Extent{1, 10}) {
+	if e.Iterations != 10 || e.Seconds != 60 || e.Short != (experiment.Extent{Iterations: 1, Seconds: 10}) {
 		t.Errorf("expected 10 iterations of 60 s, short 1 of 10 s, got %d of %g s, short %+v", e.Iterations, e.Seconds,
 			e.Short)
 	}
@@ -116,10 +90,14 @@ func TestFileErrors(t *testing.T) {
 				"limits: [{value: 1, figure: rate}]}]",
 			"rate"},
 	}
+	l, err := experimenttest.Library(experimenttest.Run, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := parse(t, test.text)
-			if !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), test.want) {
+			_, err := l.Parse([]byte(test.text))
+			if !errors.Is(err, experiment.ErrFile) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("expected an error of the file with %q, got %v", test.want, err)
 			}
 		})
@@ -128,41 +106,41 @@ func TestFileErrors(t *testing.T) {
 
 func TestLibraryErrors(t *testing.T) {
 	for name, files := range map[string]map[string]string{
-		"name differs from file": {"other.yaml": wavesFile},
+		"name differs from file": {"other.yaml": experimenttest.File},
 		"broken":                 {"waves.yaml": "name: waves"},
 	} {
-		if _, err := harbour(t, files); !errors.Is(err, ErrFile) {
+		if _, err := experimenttest.Library(experimenttest.Run, files); !errors.Is(err, experiment.ErrFile) {
 			t.Errorf("%s: expected an error of the file, got %v", name, err)
 		}
 	}
-	l, err := harbour(t, map[string]string{"waves.yaml": wavesFile})
+	l, err := experimenttest.Library(experimenttest.Run, map[string]string{"waves.yaml": experimenttest.File})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Find("ripples"); !errors.Is(err, ErrName) || !strings.Contains(err.Error(), "waves") {
+	if _, err := l.Find("ripples"); !errors.Is(err, experiment.ErrName) || !strings.Contains(err.Error(), "waves") {
 		t.Errorf("expected an error with the known names, got %v", err)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(wavesFile))
+	f.Add([]byte(experimenttest.File))
 	f.Add([]byte("name: a\ntitle: b\nscenario: test/waves\nmatrix: [{a: [1, 2], b: [1, x], short: true}]"))
 	f.Add([]byte("&a [*a]"))
 	f.Add([]byte("name: a\nmatrix:\n  - {? [a] : 1}"))
-	l, err := NewLibrary(Collection{nil, map[string]Scenario{"test/waves": Define(waves{}, waveQuantities, runWaves)}})
+	l, err := experimenttest.Library(experimenttest.Run, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		e, err := l.Parse(text)
 		if err != nil {
-			if !errors.Is(err, ErrFile) {
+			if !errors.Is(err, experiment.ErrFile) {
 				t.Errorf("expected an error of the file, got %v", err)
 			}
 			return
 		}
-		if len(e.Cells()) == 0 || len(e.Cells()) > maxCells {
-			t.Errorf("expected 1 to %d cells, got %d", maxCells, len(e.Cells()))
+		if n := len(e.Cells()); n == 0 || n > 10_000 {
+			t.Errorf("expected 1 to 10,000 cells, got %d", n)
 		}
 	})
 }

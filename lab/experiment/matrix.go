@@ -142,8 +142,8 @@ func (b *Block) product() []Parameters {
 	return all
 }
 
-// number returns a parameter as a number; a duration in milliseconds.
-func (c *Cell) number(name string) (float64, error) {
+// Number returns a parameter as a number; a duration in milliseconds.
+func (c *Cell) Number(name string) (float64, error) {
 	text, _ := c.Parameters.Value(name)
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v, nil

@@ -26,8 +26,8 @@ const (
 // validities lists all validities, from best to worst.
 var validities = []Validity{Valid, CPUBound, Invalid, Failed, Skipped}
 
-// worse returns the worse of two validities.
-func worse(a, b Validity) Validity {
+// Worse returns the worse of two validities.
+func Worse(a, b Validity) Validity {
 	if slices.Index(validities, a) > slices.Index(validities, b) {
 		return a
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"time"
@@ -39,7 +40,8 @@ type Result struct {
 	// Notes are the notes of all iterations, each once.
 	Notes []string `json:"notes,omitempty"`
 
-	experiment *Experiment
+	// Experiment is the experiment that has run.
+	Experiment *Experiment `json:"-"`
 }
 
 // CellResult is the result of a cell.
@@ -51,7 +53,7 @@ type CellResult struct {
 	Worth   Validity  `json:"worth"`
 	Figures []Summary `json:"figures"`
 
-	cell Cell
+	Cell Cell `json:"-"`
 }
 
 // IterationResult is one iteration.
@@ -147,8 +149,8 @@ func (c *CellResult) Figure(name string) *Summary {
 	return nil
 }
 
-// usable returns the iterations on which the figures are based.
-func (c *CellResult) usable() []IterationResult {
+// Usable returns the iterations on which the figures are based.
+func (c *CellResult) Usable() []IterationResult {
 	var all []IterationResult
 	for _, i := range c.Iterations {
 		if i.Validity == c.Worth {
@@ -163,12 +165,12 @@ func (c *CellResult) usable() []IterationResult {
 func (c *CellResult) summarise(e *Experiment) {
 	c.Figures = []Summary{}
 	for _, c.Worth = range validities {
-		if len(c.usable()) > 0 {
+		if len(c.Usable()) > 0 {
 			break
 		}
 	}
 	for _, q := range e.scenario.Quantities() {
-		figures := c.figuresOf(q.Name)
+		figures := c.FiguresOf(q.Name)
 		if len(figures) == 0 {
 			continue
 		}
@@ -177,9 +179,10 @@ func (c *CellResult) summarise(e *Experiment) {
 	}
 }
 
-func (c *CellResult) figuresOf(name string) []Figure {
+// FiguresOf returns a quantity of the usable iterations.
+func (c *CellResult) FiguresOf(name string) []Figure {
 	var figures []Figure
-	for _, i := range c.usable() {
+	for _, i := range c.Usable() {
 		for _, f := range i.Figures {
 			if f.Name == name {
 				figures = append(figures, f)
@@ -194,36 +197,29 @@ func (e *Experiment) paperFigure(cell Parameters, name string) *PaperFigure {
 	var found *PaperFigure
 	for _, r := range e.References {
 		if r.Figure == name && cell.Match(r.Cell) {
-			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, orElse(r.Why, e.Why)}
+			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
 		}
 	}
 	return found
 }
 
-func orElse(text, otherwise string) string {
-	if text != "" {
-		return text
-	}
-	return otherwise
-}
-
 // compare computes the comparisons. The interval is bootstrapped from the iterations of both cells; a single iteration
 // contributes its parts.
 func (r *Result) compare() {
-	for _, c := range r.experiment.Comparisons {
+	for _, c := range r.Experiment.Comparisons {
 		of, to := r.one(c.Of), r.one(c.To)
 		result := ComparisonResult{
 			Name: c.Name, Figure: c.Figure, Of: c.Of.String(), To: c.To.String(), As: c.As, Unit: c.unit(),
-			Paper: c.Paper, Why: orElse(c.Why, r.experiment.Why),
+			Paper: c.Paper, Why: cmp.Or(c.Why, r.Experiment.Why),
 		}
 		if of != nil && to != nil {
-			result.Worth = worse(of.Worth, to.Worth)
+			result.Worth = Worse(of.Worth, to.Worth)
 		}
 		if of != nil && to != nil && of.Figure(c.Figure) != nil && to.Figure(c.Figure) != nil &&
 			to.Figure(c.Figure).Mean != 0 {
 			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)
 			result.Value = &value
-			result.Interval = Bootstrap(parts(of.figuresOf(c.Figure)), parts(to.figuresOf(c.Figure)), c.relate)
+			result.Interval = Bootstrap(parts(of.FiguresOf(c.Figure)), parts(to.FiguresOf(c.Figure)), c.relate)
 		}
 		r.Comparisons = append(r.Comparisons, result)
 	}
@@ -255,8 +251,8 @@ func parts(figures []Figure) []float64 {
 // PlotNames returns the names of the report's plots that show at least one of the selected cells, in order.
 func (r *Result) PlotNames() []string {
 	var names []string
-	for i := range r.experiment.Plots {
-		if p := &r.experiment.Plots[i]; r.one(p.Where) != nil {
+	for i := range r.Experiment.Plots {
+		if p := &r.Experiment.Plots[i]; r.one(p.Where) != nil {
 			names = append(names, p.Name)
 		}
 	}

@@ -62,12 +62,12 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		Version: o.Version,
 		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations,
 		Short: o.Short, Seed: o.Seed, Data: o.Data,
-		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), experiment: e,
+		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), Experiment: e,
 	}
 	for _, c := range e.cells {
 		if (c.Short || !o.Short) && c.Parameters.Match(o.Only) {
 			r.Cells = append(r.Cells, CellResult{Name: c.Name(), Parameters: c.Parameters,
-				Iterations: []IterationResult{}, cell: c})
+				Iterations: []IterationResult{}, Cell: c})
 		}
 	}
 	if len(r.Cells) == 0 {
@@ -90,7 +90,7 @@ func (e *Experiment) iterate(ctx context.Context, r *Result, extent Extent, o Op
 			}
 			c := &r.Cells[i]
 			o.Progress.Say("%s: %s, iteration %d of %d", e.Name, c.Name, iteration+1, extent.Iterations)
-			result, err := e.once(ctx, c.cell, iteration, extent.Duration(), o)
+			result, err := e.once(ctx, c.Cell, iteration, extent.Duration(), o)
 			if err != nil {
 				return err
 			}
@@ -175,7 +175,7 @@ func (i *IterationResult) line() string {
 func (r *Result) complete() {
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		c.summarise(r.experiment)
+		c.summarise(r.Experiment)
 		for _, iteration := range c.Iterations {
 			for _, note := range iteration.Notes {
 				if !slices.Contains(r.Notes, note) {

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/volsfu/volsfu/lab"
 )
 
 // confidence is the confidence level of all intervals.
@@ -67,16 +69,6 @@ func Quantile(values []float64, share float64) float64 {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// Median returns the middle value, or the mean of the two in the middle; 0 for no values.
-func Median(values []float64) float64 {
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
 // Student returns the half width of the mean's interval for independent values: t(0.975, n-1)·s/√n. The result is false
 // for fewer than two values.
 func Student(values []float64) (float64, bool) {
@@ -108,7 +100,7 @@ func Summarise(figures []Figure) Statistics {
 	for i, f := range figures {
 		values[i] = f.Value
 	}
-	s := Statistics{Count: len(values), Mean: Mean(values), Median: Median(values)}
+	s := Statistics{Count: len(values), Mean: Mean(values), Median: lab.Median(values)}
 	if len(values) == 0 {
 		return s
 	}

@@ -34,10 +34,7 @@ func TestQuantiles(t *testing.T) {
 			t.Errorf("share %g: expected %g, got %g", share, want, got)
 		}
 	}
-	if got := Median([]float64{4, 1, 3, 2}); got != 2.5 {
-		t.Errorf("expected a median of 2.5, got %g", got)
-	}
-	if Mean(nil) != 0 || Median(nil) != 0 || Quantile(nil, 0.5) != 0 {
+	if Mean(nil) != 0 || Quantile(nil, 0.5) != 0 {
 		t.Error("expected 0 without values")
 	}
 	if !slices.Equal(values, []float64{5, 1, 4, 2, 3}) {

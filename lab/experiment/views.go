@@ -8,19 +8,19 @@ import (
 
 // The kinds of plots.
 const (
-	// kindBars draws groups of bars with their intervals: a group per value of X, a colour per value of Split.
-	kindBars = "bars"
-	// kindStacked draws bars whose parts add up: a bar per value of X, a colour per figure.
-	kindStacked = "stacked"
-	// kindLines joins cells along one numeric parameter, with their intervals.
-	kindLines = "lines"
-	// kindDistribution shows, per cell, the share of the samples that do not exceed a value.
-	kindDistribution = "distribution"
-	// kindSeries shows an outcome's series over time, of the first usable iteration.
-	kindSeries = "series"
+	// KindBars draws groups of bars with their intervals: a group per value of X, a colour per value of Split.
+	KindBars = "bars"
+	// KindStacked draws bars whose parts add up: a bar per value of X, a colour per figure.
+	KindStacked = "stacked"
+	// KindLines joins cells along one numeric parameter, with their intervals.
+	KindLines = "lines"
+	// KindDistribution shows, per cell, the share of the samples that do not exceed a value.
+	KindDistribution = "distribution"
+	// KindSeries shows an outcome's series over time, of the first usable iteration.
+	KindSeries = "series"
 )
 
-var plotKinds = []string{kindBars, kindStacked, kindLines, kindDistribution, kindSeries}
+var plotKinds = []string{KindBars, KindStacked, KindLines, KindDistribution, KindSeries}
 
 // Plot is a diagram of the report.
 type Plot struct {
@@ -65,15 +65,15 @@ func (p *Plot) check(e *Experiment) error {
 		return errors.New("title: expected one or more words")
 	case !slices.Contains(plotKinds, p.Kind):
 		return fmt.Errorf("kind: expected one of %v, got %q", plotKinds, p.Kind)
-	case (p.Kind == kindSeries) != (len(p.Series) > 0), (p.Kind == kindSeries) == (len(p.Figures) > 0):
-		return fmt.Errorf("expected names under series if the kind is %s, otherwise under figures", kindSeries)
-	case p.Kind == kindLines && len(p.X) != 1:
+	case (p.Kind == KindSeries) != (len(p.Series) > 0), (p.Kind == KindSeries) == (len(p.Figures) > 0):
+		return fmt.Errorf("expected names under series if the kind is %s, otherwise under figures", KindSeries)
+	case p.Kind == KindLines && len(p.X) != 1:
 		return errors.New("x: lines require one parameter")
-	case p.Kind == kindLines && p.XLabel == "":
+	case p.Kind == KindLines && p.XLabel == "":
 		return errors.New("x_label: expected the name of the parameter with its unit")
-	case (p.Kind == kindBars || p.Kind == kindStacked) && len(p.X) == 0:
+	case (p.Kind == KindBars || p.Kind == KindStacked) && len(p.X) == 0:
 		return errors.New("x: expected at least one parameter")
-	case p.Kind == kindDistribution && len(p.Figures) != 1:
+	case p.Kind == KindDistribution && len(p.Figures) != 1:
 		return errors.New("figures: a distribution shows one figure")
 	case len(e.matching(p.Where)) == 0:
 		return fmt.Errorf("where: no cell has %s", p.Where)
@@ -96,7 +96,7 @@ func (p *Plot) check(e *Experiment) error {
 
 // checkUnits checks that stacked figures have the same unit.
 func (p *Plot) checkUnits(e *Experiment) error {
-	if p.Kind != kindStacked {
+	if p.Kind != KindStacked {
 		return nil
 	}
 	first, _ := e.Quantity(p.Figures[0])
@@ -118,11 +118,11 @@ func (p *Plot) checkAxes(cells []Cell) error {
 			}
 		}
 	}
-	if p.Kind != kindLines {
+	if p.Kind != KindLines {
 		return nil
 	}
 	for _, c := range cells {
-		if _, err := c.number(p.X[0]); err != nil {
+		if _, err := c.Number(p.X[0]); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -14,7 +15,7 @@ import (
 // the folder of this program.
 func Checks(progress lab.Progress) []lab.Check {
 	command, err := FanoutCommand()
-	b := bench{progress: progress, compare: command, broken: err, forward: Forward, limit: MeasureLimit}
+	b := bench{progress: progress, compare: command, broken: err, forward: Forward, limit: machinelimit.Measure}
 	return []lab.Check{
 		&Comparison{bench: b, Runs: 3, Cases: []ComparisonCase{
 			{Name: "10 receivers", Load: DefaultLoad(), Pacing: PacingOff, Ratio: 1. / 4, OfCeiling: 1.8},
@@ -61,7 +62,7 @@ type bench struct {
 	// duration replaces the duration of runs if not 0.
 	duration time.Duration
 	forward  func(context.Context, Options) (*Result, error)
-	limit    func(context.Context) (*Limit, error)
+	limit    func(context.Context) (*machinelimit.Limit, error)
 }
 
 // runTime is the measured time of a server in one run.

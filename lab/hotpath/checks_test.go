@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -36,9 +37,10 @@ func (s *scripted) forward(_ context.Context, o Options) (*Result, error) {
 
 // bench returns a bench that follows the script. The machine's limit is 1.1 µs for 10 receivers.
 func (s *scripted) bench() bench {
-	return bench{compare: []string{"pion"}, forward: s.forward, limit: func(context.Context) (*Limit, error) {
-		return &Limit{SealSegmented: 1, Receive: 1, Coalesced: 0.5}, nil
-	}}
+	limit := func(context.Context) (*machinelimit.Limit, error) {
+		return &machinelimit.Limit{SealSegmented: 1, Receive: 1, Coalesced: 0.5}, nil
+	}
+	return bench{compare: []string{"pion"}, forward: s.forward, limit: limit}
 }
 
 // compared returns a result with CPU times of both servers.

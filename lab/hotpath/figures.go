@@ -124,7 +124,7 @@ func (w *window) quantiles(name string) *Quantiles {
 	if !slices.ContainsFunc(buckets, func(b exposition.Bucket) bool { return b.Count > 0 }) {
 		return nil
 	}
-	at := func(share float64) float64 { return microseconds(exposition.Quantile(buckets, share)) }
+	at := func(share float64) float64 { return lab.Microseconds(exposition.Quantile(buckets, share)) }
 	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
 
@@ -133,11 +133,9 @@ func quantilesOf(d *lab.Distribution) *Quantiles {
 	if d.Count() == 0 {
 		return nil
 	}
-	at := func(share float64) float64 { return microseconds(d.Percentile(share)) }
+	at := func(share float64) float64 { return lab.Microseconds(d.Percentile(share)) }
 	return &Quantiles{at(0.5), at(0.99), at(0.999)}
 }
-
-func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 // ratio returns a/b, or 0 if b is 0.
 func ratio(a, b float64) float64 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/awake"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 )
 
 // Options select the load and the server of a measurement.
@@ -64,8 +65,8 @@ type Result struct {
 	CPURatio *float64 `json:"cpu_ratio,omitempty"`
 	// Limit is the machine's own limit. Ceiling is the least cost of a packet of this load under that limit. Both are
 	// absent if not measured.
-	Limit   *Limit   `json:"limit,omitempty"`
-	Ceiling *float64 `json:"ceiling_us_per_packet,omitempty"`
+	Limit   *machinelimit.Limit `json:"limit,omitempty"`
+	Ceiling *float64            `json:"ceiling_us_per_packet,omitempty"`
 }
 
 // disturbed reports whether the machine had too little time for one of the servers.
@@ -198,7 +199,7 @@ func measureInTurns(ctx context.Context, subjects []subject, o Options) (figures
 }
 
 // Beside adds the machine's limit to the figures; nil changes nothing.
-func (r *Result) Beside(limit *Limit) {
+func (r *Result) Beside(limit *machinelimit.Limit) {
 	if limit == nil || r.Load.Receivers == 0 {
 		return
 	}

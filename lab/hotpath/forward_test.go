@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
 )
 
 // smallLoad is a load that a busy machine carries under the race detector.
@@ -90,7 +91,8 @@ func fanOut(t *testing.T, flags []string) {
 			f.Residence, f.SegmentsPerSend, f.PacerHold)
 	}
 	// Two publications in one connection are not supported.
-	if _, err := server.attach(ctx, part{load: smallLoad(), publish: true, receive: true}); !errors.Is(err, ErrLoad) {
+	both := part{load: smallLoad(), publishes: true, receives: true}
+	if _, err := server.attach(ctx, both); !errors.Is(err, ErrLoad) {
 		t.Errorf("got %v, want ErrLoad", err)
 	}
 }
@@ -126,7 +128,7 @@ func TestForward(t *testing.T) {
 			*result.CPURatio <= 0 {
 			t.Errorf("figures are missing: %+v", result)
 		}
-		result.Beside(&Limit{SealSegmented: 1, Receive: 1})
+		result.Beside(&machinelimit.Limit{SealSegmented: 1, Receive: 1})
 		object := checkKeys(t, result, "pacer_hold_us")
 		compare, _ := object["compare"].(map[string]any)
 		checkFigures(t, "compare", compare, "pacer_hold_us")
@@ -209,7 +211,7 @@ func unwatchedTracks(ctx context.Context, t *testing.T, path string) {
 
 // checkBuilt runs the checks that do more than Forward on a built server.
 func checkBuilt(ctx context.Context, t *testing.T, path string) {
-	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: MeasureLimit}
+	b := bench{serverBin: path, duration: 300 * time.Millisecond, forward: Forward, limit: machinelimit.Measure}
 	burst := smallLoad()
 	burst.Spread = 0
 	lines, err := (&Burst{bench: b, Load: burst}).Run(ctx)

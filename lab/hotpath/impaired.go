@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/udp"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 )
 
 // clientAddress is the client's address on its emulated network (RFC 2544 reserves the block for measurements).
@@ -43,9 +44,9 @@ func impair(load Load, seed uint64, server netip.AddrPort) (*impairment, error) 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("emulate a path to %s: %w", server, err), i.network.Close())
 	}
-	udp.EnlargeBuffers(i.conn, socketBytes, socketBytes)
-	_ = i.client.SetReadBuffer(socketBytes)
-	_ = i.server.SetReadBuffer(socketBytes)
+	udp.EnlargeBuffers(i.conn, mediasocket.BufferBytes, mediasocket.BufferBytes)
+	_ = i.client.SetReadBuffer(mediasocket.BufferBytes)
+	_ = i.server.SetReadBuffer(mediasocket.BufferBytes)
 	i.running.Go(i.toServer)
 	i.running.Go(i.toClient)
 	return i, nil
@@ -53,7 +54,7 @@ func impair(load Load, seed uint64, server netip.AddrPort) (*impairment, error) 
 
 // toServer relays packets from the emulated network to the server.
 func (i *impairment) toServer() {
-	packet := make([]byte, maxRunBytes)
+	packet := make([]byte, mediasocket.MaxRunBytes)
 	for {
 		n, _, err := i.server.ReadFromAddrPort(packet)
 		if err != nil {
@@ -66,7 +67,7 @@ func (i *impairment) toServer() {
 
 // toClient relays packets from the server to the emulated network.
 func (i *impairment) toClient() {
-	packet := make([]byte, maxRunBytes)
+	packet := make([]byte, mediasocket.MaxRunBytes)
 	for {
 		n, err := i.conn.Read(packet)
 		if errors.Is(err, net.ErrClosed) {

@@ -1,6 +1,7 @@
 package hotpath
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/lab/fanout"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -27,7 +29,7 @@ var errConnection = errors.New("peer connection failed")
 type peer struct {
 	api       *webrtc.API
 	pc        *webrtc.PeerConnection
-	socket    *socket
+	socket    *mediasocket.Socket
 	mux       ice.UDPMux
 	reception *reception
 	connected chan struct{}
@@ -38,7 +40,7 @@ type peer struct {
 func newPeer(every int) (*peer, error) {
 	p := &peer{reception: newReception(every), connected: make(chan struct{}), failed: make(chan struct{})}
 	var err error
-	if p.socket, err = openSocket(p.reception.observe); err != nil {
+	if p.socket, err = mediasocket.Open(p.reception.observe); err != nil {
 		return nil, err
 	}
 	logs := logging.NewDefaultLoggerFactory()
@@ -122,6 +124,18 @@ func (p *peer) negotiated(description string) error {
 	}
 	p.reception.expect(uint8(number))
 	return nil
+}
+
+// connect waits until a peer connection is established.
+func (p *peer) connect(ctx context.Context) error {
+	select {
+	case <-p.connected:
+		return nil
+	case <-p.failed:
+		return errConnection
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errConnection, ctx.Err())
+	}
 }
 
 // close ends the connection; the mux closes the socket.

@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 )
-
-// rtpHeader is the size of an RTP header without extensions (RFC 3550 section 5.1).
-const rtpHeader = 12
 
 // stream holds the counters of one incoming SSRC.
 type stream struct {
@@ -68,7 +66,7 @@ type reception struct {
 	every uint16
 	// counted is the socket that counts and drops media, or nil. countedBefore is the number of packets that the socket
 	// had dropped before.
-	counted       *socket
+	counted       *mediasocket.Socket
 	countedBefore int
 	timing        bool
 	packet, frame lab.Distribution
@@ -90,7 +88,7 @@ const kept = 4096
 
 // observe counts media as it arrives at the socket, and reports whether the packet needs decryption.
 func (r *reception) observe(packet []byte, at time.Time) bool {
-	if isControl(packet) {
+	if mediasocket.IsControl(packet) {
 		// Nothing in reports is measured here, and the server needs no responses to them.
 		return false
 	}
@@ -148,10 +146,10 @@ func (r *reception) decrypted(packet []byte) {
 
 // payloadOf skips the header of an RTP packet with its contributing sources and its extension (RFC 3550 section 5.3.1).
 func payloadOf(packet []byte) ([]byte, bool) {
-	if len(packet) < rtpHeader {
+	if len(packet) < mediasocket.RTPHeader {
 		return nil, false
 	}
-	at := rtpHeader + 4*int(packet[0]&0x0f)
+	at := mediasocket.RTPHeader + 4*int(packet[0]&0x0f)
 	if packet[0]&0x10 != 0 {
 		if len(packet) < at+4 {
 			return nil, false
@@ -189,7 +187,7 @@ func (r *reception) sum() received {
 	defer r.mu.Unlock()
 	sum := received{streams: len(r.streams)}
 	if r.counted != nil {
-		sum.packets = uint64(dropped(r.counted.UDPConn) - r.countedBefore)
+		sum.packets = uint64(mediasocket.Dropped(r.counted.UDPConn) - r.countedBefore)
 	}
 	for _, s := range r.streams {
 		sum.packets += s.packets
@@ -199,16 +197,15 @@ func (r *reception) sum() received {
 	return sum
 }
 
-// countOnly makes the socket count and drop media from now on. Frames are no longer counted. countOnly returns false if
-// times are measured or if the system does not support the filter.
-func (r *reception) countOnly(s *socket) bool {
+// countOnly makes the socket count and drop media from now on; frames are no longer counted. It returns false if times
+// are measured or if the system does not support the filter.
+func (r *reception) countOnly(s *mediasocket.Socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before := dropped(s.UDPConn)
-	if r.every > 0 || countMedia(s) != nil {
+	before := mediasocket.Dropped(s.UDPConn)
+	if r.every > 0 || s.CountOnly() != nil {
 		return false
 	}
-	s.counting.Store(true)
 	r.counted, r.countedBefore = s, before
 	return true
 }

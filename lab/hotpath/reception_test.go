@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
@@ -49,14 +50,14 @@ func TestStreamCounts(t *testing.T) {
 
 // rtpPacket returns an RTP packet of payload type 96 with a stamp.
 func rtpPacket(ssrc uint32, number uint16, marker bool, sent, begun time.Time) []byte {
-	packet := make([]byte, rtpHeader+payload.DescriptorSize+stampBytes)
+	packet := make([]byte, mediasocket.RTPHeader+payload.DescriptorSize+stampBytes)
 	packet[0], packet[1] = 2<<6, 96
 	if marker {
 		packet[1] |= 0x80
 	}
 	binary.BigEndian.PutUint16(packet[2:], number)
 	binary.BigEndian.PutUint32(packet[8:], ssrc)
-	writeStamp(packet[rtpHeader:], sent, begun)
+	writeStamp(packet[mediasocket.RTPHeader:], sent, begun)
 	return packet
 }
 
@@ -121,7 +122,7 @@ func FuzzReception(f *testing.F) {
 		r := newReception(1)
 		r.expect(96)
 		r.time(true)
-		if isMedia(packet) && r.observe(packet, time.Now()) {
+		if mediasocket.IsMedia(packet) && r.observe(packet, time.Now()) {
 			r.decrypted(packet)
 			if got := r.sum(); got.packets != 1 || got.streams != 1 {
 				t.Errorf("one packet counts as %+v", got)

@@ -9,15 +9,10 @@ import (
 )
 
 // WriteJSON writes the result as one JSON object.
-func (r *Result) WriteJSON(w io.Writer) error { return writeJSON(w, r) }
-
-// WriteJSON writes the limit as one JSON object.
-func (l *Limit) WriteJSON(w io.Writer) error { return writeJSON(w, l) }
-
-func writeJSON(w io.Writer, v any) error {
+func (r *Result) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	return encoder.Encode(r)
 }
 
 // row is one line of a table: a name, and a function that prints one server's figure, or a dash if the server does not
@@ -90,7 +85,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(&text, "\nidle processors %s\n", resting)
 	if r.CPURatio != nil {
-		fmt.Fprintf(&text, "\nCPU per forwarded packet: %.3f of the other server\n", *r.CPURatio)
+		fmt.Fprintf(&text, "\nCPU per forwarded packet, relative to the other server: %.3f\n", *r.CPURatio)
 	}
 	if r.Ceiling != nil {
 		fmt.Fprintf(&text, "the machine's limit for this load: %.3f µs (the server used %.2f times the limit)\n",
@@ -105,13 +100,5 @@ func (r *Result) WriteText(w io.Writer) error {
 			100*maxBusy)
 	}
 	_, err := io.WriteString(w, text.String())
-	return err
-}
-
-// WriteText writes the limit as a table.
-func (l *Limit) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "seal and segmented send  %.3f µs\nplain send               %.3f µs\n"+
-		"receive and decrypt      %.3f µs\nreceive in runs          %.3f µs\nmachine busy             %.1f %%\n",
-		l.SealSegmented, l.PlainSend, l.Receive, l.Coalesced, 100*l.MachineBusy)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 	"github.com/volsfu/volsfu/test/exposition"
 	"github.com/volsfu/volsfu/test/testbed"
 )
@@ -21,7 +22,7 @@ type rig struct {
 	receivers  []receiver
 	// seen is set for each receiver that observes frames. Other receivers count packets only.
 	seen    []bool
-	sockets []*socket
+	sockets []*mediasocket.Socket
 	members []*member
 
 	window window
@@ -54,7 +55,7 @@ func newRig(ctx context.Context, s subject, load Load) (*rig, error) {
 // assemble attaches publishers, then receivers, and primes them.
 func (r *rig) assemble(ctx context.Context) error {
 	for i := range r.load.Publishers {
-		p := part{load: r.load, number: i, publish: true, receive: r.load.Together}
+		p := part{load: r.load, number: i, publishes: true, receives: r.load.Together}
 		if r.load.Together && i == 0 {
 			p.every = r.load.every()
 		}
@@ -73,7 +74,7 @@ func (r *rig) assemble(ctx context.Context) error {
 		return err
 	}
 	for i := len(r.receivers); i < r.load.Receivers; i++ {
-		p := part{load: r.load, number: i, receive: true}
+		p := part{load: r.load, number: i, receives: true}
 		if i == 0 {
 			p.every = r.load.every()
 		}
@@ -171,7 +172,7 @@ func (r *rig) countOnly() {
 		}
 		i++
 	}
-	r.sockets = slices.DeleteFunc(r.sockets, func(s *socket) bool { return s.counting.Load() })
+	r.sockets = slices.DeleteFunc(r.sockets, func(s *mediasocket.Socket) bool { return s.Counting() })
 }
 
 // settleTime is the time for which frames are sent on impaired paths before anything counts. The time is longer than
@@ -224,7 +225,7 @@ func (r *rig) sent() []uint64 {
 func (r *rig) drops() int {
 	sum := 0
 	for _, s := range r.sockets {
-		sum += dropped(s.UDPConn)
+		sum += mediasocket.Dropped(s.UDPConn)
 	}
 	return sum
 }

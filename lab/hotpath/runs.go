@@ -1,6 +1,11 @@
 package hotpath
 
-import "context"
+import (
+	"context"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
+)
 
 // Runs are results of the same measurement, of which medians count.
 type Runs []*Result
@@ -8,7 +13,7 @@ type Runs []*Result
 // Repeat makes the given number of runs. A run on a busy machine is repeated, at most twice. The machine's limit is
 // measured with each run.
 func Repeat(ctx context.Context, what string, runs int, o Options) (Runs, error) {
-	b := bench{progress: o.Progress, serverBin: o.ServerBin, forward: Forward, limit: MeasureLimit}
+	b := bench{progress: o.Progress, serverBin: o.ServerBin, forward: Forward, limit: machinelimit.Measure}
 	return b.repeat(ctx, what, runs, o)
 }
 
@@ -42,7 +47,7 @@ func (r Runs) Median(figure func(*Result) float64) float64 {
 	for i, one := range r {
 		values[i] = figure(one)
 	}
-	return median(values)
+	return lab.Median(values)
 }
 
 // Figure returns the median of a figure that a server may not report; nil if the figure is missing in any run.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -137,7 +138,7 @@ func (r *Residence) quantiles(prefix string, q Quantiles, bounded bool) []claim.
 	}{{"p50", q.P50, r.P50}, {"p99", q.P99, r.P99}, {"p99.9", q.P999, r.P999}} {
 		name := prefix + "residence time, " + one.name
 		if bounded {
-			lines = append(lines, claim.AtMost(name, one.figure, "µs", microseconds(one.bound)))
+			lines = append(lines, claim.AtMost(name, one.figure, "µs", lab.Microseconds(one.bound)))
 		} else {
 			lines = append(lines, claim.Information(name, one.figure, "µs"))
 		}

@@ -119,11 +119,8 @@ func (m *Uplink) check() error {
 	if err := checkBitrate("estimate_bps", m.Estimate); err != nil {
 		return err
 	}
-	if m.GaveUp == nil {
-		return invalid("gave_up is missing")
-	}
-	if len(m.GaveUp) > MaxGaveUp {
-		return invalid("%d tracks given up, expected at most %d", len(m.GaveUp), MaxGaveUp)
+	if err := checkList("gave_up", "tracks given up", m.GaveUp, MaxGaveUp); err != nil {
+		return err
 	}
 	for _, track := range m.GaveUp {
 		if err := volumetric.ValidateName("publication", track.Publication); err != nil {

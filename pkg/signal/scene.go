@@ -167,11 +167,8 @@ func (m *Pose) check() error {
 func (m *Arrange) Validate() error { return m.reply(m.check()) }
 
 func (m *Arrange) check() error {
-	if m.Objects == nil {
-		return invalid("objects is missing")
-	}
-	if len(m.Objects) > MaxPlacements {
-		return invalid("%d objects, expected at most %d", len(m.Objects), MaxPlacements)
+	if err := checkList("objects", "objects", m.Objects, MaxPlacements); err != nil {
+		return err
 	}
 	for i := range m.Objects {
 		if err := m.Objects[i].check(); err != nil {

@@ -83,11 +83,8 @@ func (m *Candidate) Validate() error {
 func (m *SetQuality) Validate() error { return m.reply(m.check()) }
 
 func (m *SetQuality) check() error {
-	if m.Choices == nil {
-		return invalid("choices is missing")
-	}
-	if len(m.Choices) > MaxChoices {
-		return invalid("%d choices, expected at most %d", len(m.Choices), MaxChoices)
+	if err := checkList("choices", "choices", m.Choices, MaxChoices); err != nil {
+		return err
 	}
 	for i := range m.Choices {
 		if err := m.Choices[i].check(); err != nil {
@@ -124,14 +121,23 @@ func checkTile(tile int) error {
 	return nil
 }
 
+// checkList checks that a list is present and has at most limit entries. key is the list's name in the message, entries
+// the name of its entries in errors.
+func checkList[T any](key, entries string, list []T, limit int) error {
+	if list == nil {
+		return invalid("%s is missing", key)
+	}
+	if len(list) > limit {
+		return invalid("%d %s, expected at most %d", len(list), entries, limit)
+	}
+	return nil
+}
+
 // Validate implements Request. The generations need not be current, because an acknowledgement may
 // cross a new assignment.
 func (m *Acknowledge) Validate() error {
-	if m.Slots == nil {
-		return m.reply(invalid("slots is missing"))
-	}
-	if len(m.Slots) > MaxSlots {
-		return m.reply(invalid("%d slots, expected at most %d", len(m.Slots), MaxSlots))
+	if err := checkList("slots", "slots", m.Slots, MaxSlots); err != nil {
+		return m.reply(err)
 	}
 	for _, slot := range m.Slots {
 		if err := checkLength("mid", slot.MID, 1, MaxMIDLength); err != nil {

@@ -47,6 +47,10 @@
 // frame and leaves the next frame to the pending track. If no packet of the pending track arrives
 // for CutAfter, the active track continues.
 //
+// While both tracks arrive, the switch delay, from Select to the first packet of the new track, is
+// therefore at most two frame intervals: the pending track opens a frame within one interval, and the
+// active track may have begun the same frame.
+//
 // Frames of foreign codecs end with the marker, so that their extent is not known in advance. A
 // switch waits for the end of the current frame, at most for CutAfter. The switch does not wait if
 // the new frame is a key frame that the new track needs: the key frame was requested, may not be

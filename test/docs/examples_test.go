@@ -156,33 +156,3 @@ func keys(t *testing.T, text []byte) []string {
 	}
 	return list
 }
-
-// TestEveryPackageIsOnTheMap checks that docs/architecture.md lists exactly the existing folders.
-func TestEveryPackageIsOnTheMap(t *testing.T) {
-	page := readDocument(t, filepath.Join(root, "docs", "architecture.md"))
-	house, _, _ := strings.Cut(page.text, "\n## The way of a packet\n")
-	_, lab, _ := strings.Cut(page.text, "\n## The lab\n")
-	lab, _, _ = strings.Cut(lab, "\n## ")
-	var there []string
-	for side, section := range map[string]string{"cmd": house, "internal": house, "pkg": house, "lab": lab} {
-		entries, err := os.ReadDir(filepath.Join(root, side))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			if !entry.IsDir() {
-				continue
-			}
-			there = append(there, side+"/"+entry.Name())
-			if name := "`" + side + "/" + entry.Name() + "`"; !strings.Contains(section, name) {
-				t.Errorf("docs/architecture.md does not name %s", name)
-			}
-		}
-	}
-	for _, match := range regexp.MustCompile("`((?:cmd|internal|pkg|lab)/[a-z0-9]+)`").FindAllStringSubmatch(page.text,
-		-1) {
-		if !slices.Contains(there, match[1]) {
-			t.Errorf("docs/architecture.md names %s, which is not there", match[1])
-		}
-	}
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/report"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -65,11 +66,11 @@ func (c *everything) Run(ctx context.Context) (lines []claim.Line, err error) {
 		if err := ctx.Err(); err != nil {
 			return lines, err
 		}
-		unwritten = errors.Join(unwritten, r.WriteReport(filepath.Join(folder, e.Name)))
+		unwritten = errors.Join(unwritten, report.Write(r, filepath.Join(folder, e.Name)))
 		results = append(results, r)
 		lines = append(lines, reported(r, filepath.Join(folder, e.Name))...)
 	}
-	unwritten = errors.Join(unwritten, experiment.WriteIndex(folder, results))
+	unwritten = errors.Join(unwritten, report.WriteIndex(folder, results))
 	return append(lines, claim.AtMost("all experiments", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/paper001"
 	"github.com/volsfu/volsfu/lab/experiment/paper002"
 	"github.com/volsfu/volsfu/lab/experiment/paper004"
+	"github.com/volsfu/volsfu/lab/experiment/report"
 	"github.com/volsfu/volsfu/lab/experiment/scale"
 )
 
@@ -178,7 +179,7 @@ func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, o
 		if err != nil {
 			return errors.Join(unwritten, err)
 		}
-		unwritten = errors.Join(unwritten, result.WriteReport(o.Folder))
+		unwritten = errors.Join(unwritten, report.Write(result, o.Folder))
 		if err := r.print(result, out); err != nil {
 			unwritten = errors.Join(unwritten, fmt.Errorf("print %s: %w", e.Name, err))
 		}
@@ -186,7 +187,7 @@ func (r *running) runAll(ctx context.Context, chosen []*experiment.Experiment, o
 		failed += result.Counts()[experiment.Failed]
 	}
 	if len(chosen) > 1 {
-		unwritten = errors.Join(unwritten, experiment.WriteIndex(r.out, results))
+		unwritten = errors.Join(unwritten, report.WriteIndex(r.out, results))
 	}
 	if failed > 0 {
 		return errors.Join(unwritten, fmt.Errorf("%w: %d", errFailed, failed))
@@ -198,17 +199,17 @@ func (r *running) print(result *experiment.Result, out io.Writer) error {
 	if r.json {
 		return result.WriteJSON(out)
 	}
-	if err := result.WriteText(out); err != nil {
+	if err := report.WriteText(result, out); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "\n  %s\n\n", filepath.Join(r.out, result.Name, experiment.PageFile))
+	_, err := fmt.Fprintf(out, "\n  %s\n\n", filepath.Join(r.out, result.Name, report.PageFile))
 	return err
 }
 
 // list prints the experiments.
 func list(l *experiment.Library, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "experiment\tpaper\tcells (short)\titerations × seconds (short)\twhat")
+	_, _ = fmt.Fprintln(table, "experiment\tpaper\tcells (short)\titerations × seconds (short)\ttitle")
 	for _, e := range l.Experiments() {
 		short := 0
 		for _, c := range e.Cells() {

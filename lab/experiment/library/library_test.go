@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/report"
 )
 
 // TestLibrary reads every experiment of this program.
@@ -113,7 +114,7 @@ func TestRunWithoutPrograms(t *testing.T) {
 	if !errors.Is(err, errFailed) || !strings.Contains(text, "1 failed") {
 		t.Errorf("expected a failed iteration, got %v:\n%s", err, text)
 	}
-	page, err := os.ReadFile(filepath.Join(folder, "scale", experiment.PageFile))
+	page, err := os.ReadFile(filepath.Join(folder, "scale", report.PageFile))
 	if err != nil || !strings.Contains(string(page), "make build") {
 		t.Errorf("expected a report that names the missing program, got %v", err)
 	}

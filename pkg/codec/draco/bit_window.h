@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "bits.h"
 #include "draco/compression/bit_coders/rans_bit_decoder.h"
 #include "draco/core/decoder_buffer.h"
 
@@ -13,14 +14,7 @@ namespace volsfu {
 // Words of 32 bits as in the stream, zeros beyond its end.
 class DirectWords {
  public:
-  bool Start(draco::DecoderBuffer *in) {
-    uint32_t size = 0;
-    if (!in->Decode(&size) || size == 0 || size % sizeof(uint32_t) != 0 || size > in->remaining_size()) return false;
-    next_ = in->data_head();
-    end_ = next_ + size;
-    in->Advance(size);
-    return true;
-  }
+  bool Start(draco::DecoderBuffer *in) { return TakeWords(in, &next_, &end_); }
 
   uint32_t Next() {
     uint32_t word = 0;

@@ -110,16 +110,19 @@ class FoldedNumbers {
   draco::RAnsBitEncoder entropy_;
 };
 
+// Takes a stream of words from a buffer: from *next to *end.
+inline bool TakeWords(draco::DecoderBuffer *in, const char **next, const char **end) {
+  uint32_t size = 0;
+  if (!in->Decode(&size) || size == 0 || size % sizeof(uint32_t) != 0 || size > in->remaining_size()) return false;
+  *next = in->data_head();
+  *end = *next + size;
+  in->Advance(size);
+  return true;
+}
+
 class BitReader {
  public:
-  bool Start(draco::DecoderBuffer *in) {
-    uint32_t size = 0;
-    if (!in->Decode(&size) || size == 0 || size % sizeof(uint32_t) != 0 || size > in->remaining_size()) return false;
-    next_ = in->data_head();
-    end_ = next_ + size;
-    in->Advance(size);
-    return true;
-  }
+  bool Start(draco::DecoderBuffer *in) { return TakeWords(in, &next_, &end_); }
 
   // Returns the next 0 to 32 bits, zeros beyond the end.
   uint32_t Get(int bits) {

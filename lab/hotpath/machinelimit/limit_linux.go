@@ -1,4 +1,4 @@
-package hotpath
+package machinelimit
 
 import (
 	"errors"
@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/volsfu/volsfu/internal/udp"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 )
 
-// limitBench holds the sockets of the limit's measurement: the sender, a socket that only counts like the measured
+// bench holds the sockets of the limit's measurement: the sender, a socket that only counts like the measured
 // receivers, a socket that is read packet by packet, and a socket that accepts runs.
-type limitBench struct {
+type bench struct {
 	sender                  *net.UDPConn
 	unread, single, whole   *net.UDPConn
 	toUnread, toOne, toRuns netip.AddrPort
@@ -29,8 +30,8 @@ type limitBench struct {
 // batchPackets is the number of packets per recvmmsg.
 const batchPackets = 64
 
-func newLimitBench() (*limitBench, error) {
-	b := &limitBench{run: make([]byte, 0, maxRunBytes), control: segmentControl(nil, sealedBytes)}
+func newBench() (*bench, error) {
+	b := &bench{run: make([]byte, 0, mediasocket.MaxRunBytes), control: mediasocket.SegmentControl(nil, sealedBytes)}
 	for _, conn := range []**net.UDPConn{&b.sender, &b.unread, &b.single, &b.whole} {
 		opened, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
@@ -39,10 +40,10 @@ func newLimitBench() (*limitBench, error) {
 		}
 		*conn = opened
 	}
-	udp.EnlargeBuffers(b.sender, socketBytes, socketBytes)
-	udp.EnlargeBuffers(b.single, socketBytes, socketBytes)
-	udp.EnlargeBuffers(b.whole, socketBytes, socketBytes)
-	if err := errors.Join(acceptRuns(b.whole), countMedia(b.unread)); err != nil {
+	udp.EnlargeBuffers(b.sender, mediasocket.BufferBytes, mediasocket.BufferBytes)
+	udp.EnlargeBuffers(b.single, mediasocket.BufferBytes, mediasocket.BufferBytes)
+	udp.EnlargeBuffers(b.whole, mediasocket.BufferBytes, mediasocket.BufferBytes)
+	if err := errors.Join(acceptRuns(b.whole), mediasocket.CountMedia(b.unread)); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func acceptRuns(conn *net.UDPConn) error {
 	return errors.Join(err, failed)
 }
 
-func (b *limitBench) close() {
+func (b *bench) close() {
 	for _, conn := range []*net.UDPConn{b.sender, b.unread, b.single, b.whole} {
 		if conn != nil {
 			_ = conn.Close()
@@ -100,14 +101,14 @@ func threadTime() (time.Duration, error) {
 }
 
 // sendRuns seals packets and sends them in runs.
-func (b *limitBench) sendRuns(to netip.AddrPort, packets int) error {
+func (b *bench) sendRuns(to netip.AddrPort, packets int) error {
 	s, err := newSealer()
 	if err != nil {
 		return err
 	}
-	for sent := 0; sent < packets; sent += maxRun {
+	for sent := 0; sent < packets; sent += mediasocket.MaxRun {
 		b.run = b.run[:0]
-		for range maxRun {
+		for range mediasocket.MaxRun {
 			b.run = s.seal(b.run)
 		}
 		if _, _, err := b.sender.WriteMsgUDPAddrPort(b.run, b.control, to); err != nil {
@@ -117,12 +118,12 @@ func (b *limitBench) sendRuns(to netip.AddrPort, packets int) error {
 	return nil
 }
 
-func (b *limitBench) sealSegmented() (time.Duration, int, error) {
+func (b *bench) sealSegmented() (time.Duration, int, error) {
 	took, err := onThread(func() error { return b.sendRuns(b.toUnread, sendRound) })
 	return took, sendRound, err
 }
 
-func (b *limitBench) plainSend() (time.Duration, int, error) {
+func (b *bench) plainSend() (time.Duration, int, error) {
 	packet := make([]byte, sealedBytes)
 	took, err := onThread(func() error {
 		for range sendRound {
@@ -136,18 +137,18 @@ func (b *limitBench) plainSend() (time.Duration, int, error) {
 }
 
 // fill sends a round to a socket and returns the number of packets that the socket's buffer accepted.
-func (b *limitBench) fill(conn *net.UDPConn, to netip.AddrPort) (*sealer, int, error) {
+func (b *bench) fill(conn *net.UDPConn, to netip.AddrPort) (*sealer, int, error) {
 	s, err := newSealer()
 	if err != nil {
 		return nil, 0, err
 	}
-	before := dropped(conn)
+	before := mediasocket.Dropped(conn)
 	err = b.sendRuns(to, receiveRound)
-	return s, receiveRound - (dropped(conn) - before), err
+	return s, receiveRound - (mediasocket.Dropped(conn) - before), err
 }
 
 // receive empties a buffer packet by packet. Filling the buffer does not count.
-func (b *limitBench) receive() (time.Duration, int, error) {
+func (b *bench) receive() (time.Duration, int, error) {
 	s, packets, err := b.fill(b.single, b.toOne)
 	if err != nil {
 		return 0, 0, err
@@ -171,12 +172,12 @@ func (b *limitBench) receive() (time.Duration, int, error) {
 }
 
 // coalesced empties a buffer run by run.
-func (b *limitBench) coalesced() (time.Duration, int, error) {
+func (b *bench) coalesced() (time.Duration, int, error) {
 	s, packets, err := b.fill(b.whole, b.toRuns)
 	if err != nil {
 		return 0, 0, err
 	}
-	buffer, control := make([]byte, maxRunBytes), make([]byte, unix.CmsgSpace(4))
+	buffer, control := make([]byte, mediasocket.MaxRunBytes), make([]byte, unix.CmsgSpace(4))
 	took, err := onThread(func() error {
 		for left := packets; left > 0; {
 			n, _, _, _, err := b.whole.ReadMsgUDPAddrPort(buffer, control)

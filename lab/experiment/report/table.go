@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	"encoding/csv"
@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/volsfu/volsfu/lab/experiment"
 )
 
 // number formats a figure with four digits, and at most three after the point.
@@ -22,8 +24,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 3, 64)
 }
 
-// spread formats a mean with half its interval and the number of iterations.
-func (s *Statistics) spread() string {
+// measured formats a mean with half its interval and the number of iterations.
+func measured(s *experiment.Summary) string {
 	text := number(s.Mean)
 	if s.Interval != nil {
 		text += " ± " + number((s.Interval.High-s.Interval.Low)/2)
@@ -31,8 +33,8 @@ func (s *Statistics) spread() string {
 	return fmt.Sprintf("%s (n = %d)", text, s.Count)
 }
 
-// spread formats a paper's figure in the style of papers.
-func (f *PaperFigure) spread() string {
+// printed formats a paper's figure in the style of papers.
+func printed(f *experiment.PaperFigure) string {
 	text := number(f.Value)
 	if f.PlusMinus != 0 {
 		text += " ± " + number(f.PlusMinus)
@@ -44,19 +46,19 @@ func (f *PaperFigure) spread() string {
 }
 
 // varied returns the names of the parameters in which cells differ.
-func (r *Result) varied() []string {
+func varied(r *experiment.Result) []string {
 	if len(r.Cells) == 0 {
 		return nil
 	}
 	var names []string
-	for _, p := range r.Cells[0].cell.Varied() {
+	for _, p := range r.Cells[0].Cell.Varied() {
 		names = append(names, p.Name)
 	}
 	return names
 }
 
 // texts returns a cell's values of parameters.
-func (c *CellResult) texts(names []string) []string {
+func texts(c *experiment.CellResult, names []string) []string {
 	texts := make([]string, len(names))
 	for i, name := range names {
 		texts[i], _ = c.Parameters.Value(name)
@@ -65,16 +67,16 @@ func (c *CellResult) texts(names []string) []string {
 }
 
 // WriteFigures writes a table in CSV: a row per cell and figure, with its statistics and the paper's figure.
-func (r *Result) WriteFigures(w io.Writer) error {
+func WriteFigures(r *experiment.Result, w io.Writer) error {
 	table := csv.NewWriter(w)
-	names := r.varied()
+	names := varied(r)
 	_ = table.Write(append(append([]string{"experiment"}, names...),
 		"figure", "unit", "worth", "iterations", "mean", "low", "high", "interval", "median", "deviation", "min", "max",
 		"paper", "paper_plus_minus", "paper_deviation"))
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		for _, s := range c.Figures {
-			row := append(append([]string{r.Name}, c.texts(names)...), s.Name, s.Unit, string(c.Worth),
+			row := append(append([]string{r.Name}, texts(c, names)...), s.Name, s.Unit, string(c.Worth),
 				strconv.Itoa(s.Count), exact(s.Mean))
 			if s.Interval != nil {
 				row = append(row, exact(s.Interval.Low), exact(s.Interval.High), s.Interval.Method)
@@ -96,15 +98,15 @@ func (r *Result) WriteFigures(w io.Writer) error {
 
 // WriteIterations writes a table in CSV: a row per iteration and figure, and a row without figure for an iteration that
 // has none. No iteration is left out.
-func (r *Result) WriteIterations(w io.Writer) error {
+func WriteIterations(r *experiment.Result, w io.Writer) error {
 	table := csv.NewWriter(w)
-	names := r.varied()
+	names := varied(r)
 	_ = table.Write(append(append([]string{"experiment"}, names...), "iteration", "seed", "load_before", "seconds",
 		"validity", "reason", "figure", "unit", "value"))
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		for _, iteration := range c.Iterations {
-			row := append(append([]string{r.Name}, c.texts(names)...), strconv.Itoa(iteration.Iteration),
+			row := append(append([]string{r.Name}, texts(c, names)...), strconv.Itoa(iteration.Iteration),
 				strconv.FormatUint(iteration.Seed, 10),
 				exact(iteration.LoadBefore), fmt.Sprintf("%.1f", iteration.Seconds), string(iteration.Validity),
 				iteration.Remark())
@@ -112,7 +114,7 @@ func (r *Result) WriteIterations(w io.Writer) error {
 				_ = table.Write(append(row, "", "", ""))
 			}
 			for _, f := range iteration.Figures {
-				q, _ := r.experiment.Quantity(f.Name)
+				q, _ := r.Experiment.Quantity(f.Name)
 				_ = table.Write(append(row[:len(row):len(row)], f.Name, q.Unit, exact(f.Value)))
 			}
 		}
@@ -126,20 +128,20 @@ func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // WriteText writes the figures for a terminal: a row per cell, a line per figure of the tables, every iteration with a
 // remark, relations and notes.
-func (r *Result) WriteText(w io.Writer) error {
+func WriteText(r *experiment.Result, w io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s\n%s\n", r.Name, r.Title, r.summary())
+	fmt.Fprintf(&text, "%s: %s\n%s\n", r.Name, r.Title, summary(r))
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		fmt.Fprintf(&text, "\n  %s%s\n", c.Name, c.Worth.remark())
-		for _, name := range r.figures() {
+		fmt.Fprintf(&text, "\n  %s%s\n", c.Name, remark(c.Worth))
+		for _, name := range figures(r) {
 			s := c.Figure(name)
 			if s == nil {
 				continue
 			}
-			text.WriteString(strings.TrimRight(fmt.Sprintf("    %-44s %s %s", s.Label, s.spread(), s.Unit), " "))
+			text.WriteString(strings.TrimRight(fmt.Sprintf("    %-44s %s %s", s.Label, measured(s), s.Unit), " "))
 			if s.Paper != nil {
-				fmt.Fprintf(&text, " (paper: %s)", s.Paper.spread())
+				fmt.Fprintf(&text, " (paper: %s)", printed(s.Paper))
 			}
 			text.WriteByte('\n')
 		}
@@ -150,7 +152,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		}
 	}
 	for _, c := range r.Comparisons {
-		fmt.Fprintf(&text, "\n  %s: %s%s", c.Name, c.ours(), c.papers())
+		fmt.Fprintf(&text, "\n  %s: %s%s", c.Name, ours(c), papers(c))
 	}
 	if len(r.Comparisons) > 0 {
 		text.WriteByte('\n')
@@ -166,9 +168,9 @@ func (r *Result) WriteText(w io.Writer) error {
 }
 
 // figures returns the names of the quantities of tables.
-func (r *Result) figures() []string {
-	if len(r.experiment.Figures) > 0 {
-		return r.experiment.Figures
+func figures(r *experiment.Result) []string {
+	if len(r.Experiment.Figures) > 0 {
+		return r.Experiment.Figures
 	}
 	names := make([]string, len(r.Quantities))
 	for i, q := range r.Quantities {
@@ -178,8 +180,8 @@ func (r *Result) figures() []string {
 }
 
 // remark returns the validity in brackets, empty if valid.
-func (v Validity) remark() string {
-	if v == Valid {
+func remark(v experiment.Validity) string {
+	if v == experiment.Valid {
 		return ""
 	}
 	return " (" + string(v) + ")"
@@ -187,18 +189,18 @@ func (v Validity) remark() string {
 
 // ours formats a comparison's value with its interval and validity. papers formats the paper's value, if the paper has
 // one.
-func (c *ComparisonResult) ours() string {
+func ours(c experiment.ComparisonResult) string {
 	switch {
 	case c.Value == nil:
 		return "not measured"
 	case c.Interval == nil:
-		return number(*c.Value) + " " + c.Unit + c.Worth.remark()
+		return number(*c.Value) + " " + c.Unit + remark(c.Worth)
 	}
 	return fmt.Sprintf("%s %s (%s to %s)%s", number(*c.Value), c.Unit, number(c.Interval.Low), number(c.Interval.High),
-		c.Worth.remark())
+		remark(c.Worth))
 }
 
-func (c *ComparisonResult) papers() string {
+func papers(c experiment.ComparisonResult) string {
 	if c.Paper == nil {
 		return ""
 	}
@@ -206,7 +208,7 @@ func (c *ComparisonResult) papers() string {
 }
 
 // summary returns the number of iterations of each validity, in words.
-func (r *Result) summary() string {
+func summary(r *experiment.Result) string {
 	counts := r.Counts()
 	var parts []string
 	for _, v := range columns {

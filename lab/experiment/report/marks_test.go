@@ -1,15 +1,18 @@
-package experiment
+package report
 
 import (
 	"bytes"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/experimenttest"
 )
 
 const marked = `
 name: marked
-title: What figures are worth
+title: The validity of figures
 scenario: test/waves
 iterations: 1
 seconds: 1
@@ -36,21 +39,19 @@ why: It is the sea.
 
 // TestMarks: a relation or a plot based on iterations that are not valid is marked.
 func TestMarks(t *testing.T) {
-	e, err := parse(t, marked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := voyage(t, e, Options{})
-	for i, want := range []Validity{Valid, CPUBound, Invalid} {
-		if c := r.Comparisons[i]; c.Worth != want || strings.HasSuffix(c.Ours(),
-			"("+string(want)+")") != (want != Valid) {
-			t.Errorf("%s has the validity %q and the text %q, want %s", c.Name, c.Worth, c.Ours(), want)
+	e := experimenttest.Parse(t, experimenttest.Run, marked)
+	r := experimenttest.Result(t, e, experiment.Options{})
+	for i, want := range []experiment.Validity{experiment.Valid, experiment.CPUBound, experiment.Invalid} {
+		c := r.Comparisons[i]
+		if text := ours(c); c.Worth != want || strings.HasSuffix(text,
+			"("+string(want)+")") != (want != experiment.Valid) {
+			t.Errorf("%s has the validity %q and the text %q, want %s", c.Name, c.Worth, text, want)
 		}
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(),
-		"to a slow one: "+r.Comparisons[1].Ours()) {
-		t.Errorf("the text lacks the validity of a relation: %v\n%s", err, text.String())
+	if err := WriteText(r, &text); err != nil || !strings.Contains(text.String(),
+		"to a slow one: "+ours(r.Comparisons[1])) {
+		t.Errorf("the text does not state the validity of a relation: %v\n%s", err, text.String())
 	}
 	want := map[string]string{
 		"bars": "[good slow (cpu-bound) late (invalid)]", "groups": "[latency] of [good slow\n(cpu-bound)]",
@@ -61,7 +62,7 @@ func TestMarks(t *testing.T) {
 	}
 	for i := range e.Plots {
 		p := &e.Plots[i]
-		d := r.diagram(p)
+		d := draw(r, p)
 		var names []string
 		for _, b := range d.Panels[0].Bars {
 			names = append(names, b.Name)
@@ -92,12 +93,9 @@ references:
 		{references + "  - {cell: {fate: slow}, figure: decode, value: 4}\n",
 			"[good slow\n(cpu-bound) the paper] encoding 2:7"},
 	} {
-		e, err := parse(t, marked+test.references)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := voyage(t, e, Options{})
-		d := r.diagram(&e.Plots[2])
+		e := experimenttest.Parse(t, experimenttest.Run, marked+test.references)
+		r := experimenttest.Result(t, e, experiment.Options{})
+		d := draw(r, &e.Plots[2])
 		got := fmt.Sprint(d.Groups)
 		for _, b := range d.Panels[0].Bars {
 			for _, p := range b.Points {

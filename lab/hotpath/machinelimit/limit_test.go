@@ -1,14 +1,16 @@
-package hotpath
+package machinelimit
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 )
 
 func TestLimit(t *testing.T) {
-	limit, err := MeasureLimit(context.Background())
+	limit, err := Measure(context.Background())
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -28,7 +30,7 @@ func TestLimit(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := MeasureLimit(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := Measure(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: got %v", err)
 	}
 }
@@ -39,7 +41,7 @@ func TestSealedPacketsOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := s.seal(nil), s.seal(nil)
-	if len(first) != sealedBytes || bytes.Equal(first[rtpHeader:], second[rtpHeader:]) {
+	if len(first) != sealedBytes || bytes.Equal(first[mediasocket.RTPHeader:], second[mediasocket.RTPHeader:]) {
 		t.Errorf("%d and %d bytes, equal %v", len(first), len(second), bytes.Equal(first, second))
 	}
 	for _, packet := range [][]byte{second, first} {
@@ -49,16 +51,5 @@ func TestSealedPacketsOpen(t *testing.T) {
 	}
 	if err := s.open(s.seal(nil)[:100]); err == nil {
 		t.Error("a truncated packet was opened")
-	}
-}
-
-func TestMedian(t *testing.T) {
-	for _, test := range []struct {
-		values []float64
-		want   float64
-	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{9, 1, 2}, 2}, {[]float64{4, 1, 2, 9}, 3}} {
-		if got := median(test.values); got != test.want {
-			t.Errorf("median of %v is %g, want %g", test.values, got, test.want)
-		}
 	}
 }

@@ -1,16 +1,20 @@
-package hotpath
+// Package machinelimit measures the least cost of a packet on this machine: sealing, sending and receiving in a tight
+// loop.
+package machinelimit
 
 import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hotpath/mediasocket"
 )
 
 // Limit is the machine's least cost for one packet of 1,200 bytes on one core: user and system time on loopback. The
@@ -32,30 +36,33 @@ type Limit struct {
 
 // Ceiling returns the least cost per sent packet if each received packet is sent to this number of receivers.
 func (l *Limit) Ceiling(receivers int) float64 {
-	return l.SealSegmented + ratio(l.Receive, float64(receivers))
+	if receivers == 0 {
+		return l.SealSegmented
+	}
+	return l.SealSegmented + l.Receive/float64(receivers)
 }
 
 // errLimit reports that the limit cannot be measured on this machine.
 var errLimit = errors.New("measure the machine's limit")
 
 const (
-	// limitPacket is the size of an RTP packet before encryption; tagBytes is the tag added by AES-GCM (RFC 7714
+	// plainBytes is the size of an RTP packet before encryption; tagBytes is the tag added by AES-GCM (RFC 7714
 	// section 5.2).
-	limitPacket = 1200
+	plainBytes  = 1200
 	tagBytes    = 16
-	sealedBytes = limitPacket + tagBytes
-	// limitRounds is the number of rounds. A round measures all kinds in turn, and the median of each kind counts.
-	limitRounds = 5
+	sealedBytes = plainBytes + tagBytes
+	// rounds is the number of rounds. A round measures all kinds in turn, and the median of each kind counts.
+	rounds = 5
 	// sendRound and receiveRound are the packets of each round, some 10 ms each. A receive round must fit the socket's
 	// buffer of 16 MB at some 2,300 bytes per packet.
-	sendRound    = 240 * maxRun
-	receiveRound = 100 * maxRun
+	sendRound    = 240 * mediasocket.MaxRun
+	receiveRound = 100 * mediasocket.MaxRun
 )
 
-// MeasureLimit measures the machine's limit. The error wraps errors.ErrUnsupported if the system does not support
+// Measure measures the machine's limit. The error wraps errors.ErrUnsupported if the system does not support
 // segmentation.
-func MeasureLimit(ctx context.Context) (*Limit, error) {
-	bench, err := newLimitBench()
+func Measure(ctx context.Context) (*Limit, error) {
+	bench, err := newBench()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errLimit, err)
 	}
@@ -67,7 +74,7 @@ func MeasureLimit(ctx context.Context) (*Limit, error) {
 	kinds := []func() (time.Duration, int, error){bench.sealSegmented, bench.plainSend, bench.receive, bench.coalesced}
 	costs := make([][]float64, len(kinds))
 	// The first round warms up.
-	for round := range limitRounds + 1 {
+	for round := range rounds + 1 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -77,7 +84,7 @@ func MeasureLimit(ctx context.Context) (*Limit, error) {
 				return nil, fmt.Errorf("%w: %w", errLimit, err)
 			}
 			if round > 0 {
-				costs[i] = append(costs[i], ratio(microseconds(took), float64(packets)))
+				costs[i] = append(costs[i], lab.Microseconds(took)/float64(packets))
 			}
 		}
 	}
@@ -86,23 +93,10 @@ func MeasureLimit(ctx context.Context) (*Limit, error) {
 		return nil, fmt.Errorf("%w: %w", errLimit, err)
 	}
 	return &Limit{
-		SealSegmented: median(costs[0]), PlainSend: median(costs[1]), Receive: median(costs[2]),
-		Coalesced:   median(costs[3]),
+		SealSegmented: lab.Median(costs[0]), PlainSend: lab.Median(costs[1]), Receive: lab.Median(costs[2]),
+		Coalesced:   lab.Median(costs[3]),
 		MachineBusy: after.BusySince(before),
 	}, nil
-}
-
-// median returns the middle value, or the mean of the two middle values of an even number; 0 for an empty list.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 0 {
-		return (sorted[middle-1] + sorted[middle]) / 2
-	}
-	return sorted[middle]
 }
 
 // sealer encrypts packets like SRTP with AES-128-GCM (RFC 7714). Each packet has its own nonce.
@@ -110,7 +104,7 @@ type sealer struct {
 	aead  cipher.AEAD
 	nonce [12]byte
 	index uint32
-	plain [limitPacket]byte
+	plain [plainBytes]byte
 }
 
 func newSealer() (*sealer, error) {
@@ -132,14 +126,30 @@ func (s *sealer) seal(dst []byte) []byte {
 	s.index++
 	binary.BigEndian.PutUint16(s.plain[2:], uint16(s.index))
 	binary.BigEndian.PutUint32(s.nonce[8:], s.index)
-	dst = append(dst, s.plain[:rtpHeader]...)
-	return s.aead.Seal(dst, s.nonce[:], s.plain[rtpHeader:], s.plain[:rtpHeader])
+	dst = append(dst, s.plain[:mediasocket.RTPHeader]...)
+	return s.aead.Seal(dst, s.nonce[:], s.plain[mediasocket.RTPHeader:], s.plain[:mediasocket.RTPHeader])
 }
 
 // open decrypts a packet in place. The nonce is derived from the sequence number, which equals the index used by seal
 // for the first 65,536 packets.
 func (s *sealer) open(packet []byte) error {
 	binary.BigEndian.PutUint32(s.nonce[8:], uint32(binary.BigEndian.Uint16(packet[2:])))
-	_, err := s.aead.Open(packet[rtpHeader:rtpHeader], s.nonce[:], packet[rtpHeader:], packet[:rtpHeader])
+	header, sealed := packet[:mediasocket.RTPHeader], packet[mediasocket.RTPHeader:]
+	_, err := s.aead.Open(sealed[:0], s.nonce[:], sealed, header)
+	return err
+}
+
+// WriteJSON writes the limit as one JSON object.
+func (l *Limit) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(l)
+}
+
+// WriteText writes the limit as a table.
+func (l *Limit) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "seal and segmented send  %.3f µs\nplain send               %.3f µs\n"+
+		"receive and decrypt      %.3f µs\nreceive in runs          %.3f µs\nmachine busy             %.1f %%\n",
+		l.SealSegmented, l.PlainSend, l.Receive, l.Coalesced, 100*l.MachineBusy)
 	return err
 }

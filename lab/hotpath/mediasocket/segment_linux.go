@@ -1,4 +1,4 @@
-package hotpath
+package mediasocket
 
 import (
 	"encoding/binary"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// segmentControl returns the control message that makes the kernel cut a datagram into packets of a size (UDP_SEGMENT).
-// segmentControl reuses the message's memory.
-func segmentControl(message []byte, size int) []byte {
+// SegmentControl returns the control message that makes the kernel cut a datagram into packets of a size (UDP_SEGMENT).
+// SegmentControl reuses the message's memory.
+func SegmentControl(message []byte, size int) []byte {
 	if message == nil {
 		message = make([]byte, unix.CmsgSpace(2))
 	}
@@ -21,11 +21,11 @@ func segmentControl(message []byte, size int) []byte {
 }
 
 // sendRun sends the run as one segmented datagram.
-func (s *socket) sendRun() error {
+func (s *Socket) sendRun() error {
 	if s.packets == 1 {
 		return s.sendSingly()
 	}
-	s.control = segmentControl(s.control, s.size)
+	s.control = SegmentControl(s.control, s.size)
 	_, _, err := s.WriteMsgUDPAddrPort(s.run, s.control, s.to)
 	return err
 }

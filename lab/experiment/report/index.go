@@ -1,4 +1,4 @@
-package experiment
+package report
 
 import (
 	_ "embed"
@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/volsfu/volsfu/lab/experiment"
 )
 
 // IndexFile is the page with links to the reports of several experiments.
@@ -19,7 +21,7 @@ var index = template.Must(template.New("index").Parse(indexText))
 
 // indexRow is an experiment on the index.
 type indexRow struct {
-	*Result
+	*experiment.Result
 	Page string
 	// Counts are in the order of the columns; bad counts are highlighted.
 	Counts []indexCount
@@ -32,31 +34,33 @@ type indexCount struct {
 }
 
 // columns are the validities in the order of the columns.
-var columns = []Validity{Valid, CPUBound, Invalid, Skipped, Failed}
+var columns = []experiment.Validity{experiment.Valid, experiment.CPUBound, experiment.Invalid, experiment.Skipped,
+	experiment.Failed}
 
-func (r *Result) indexRow() indexRow {
+func newIndexRow(r *experiment.Result) indexRow {
 	row := indexRow{Result: r, Page: filepath.ToSlash(filepath.Join(r.Name, PageFile))}
 	counts := r.Counts()
 	for _, v := range columns {
-		row.Counts = append(row.Counts, indexCount{counts[v], counts[v] > 0 && (v == Invalid || v == Failed)})
+		bad := v == experiment.Invalid || v == experiment.Failed
+		row.Counts = append(row.Counts, indexCount{counts[v], bad && counts[v] > 0})
 	}
 	return row
 }
 
 // WriteIndex writes the page that links to the reports of several experiments, each in a folder of its name.
-func WriteIndex(folder string, results []*Result) error {
+func WriteIndex(folder string, results []*experiment.Result) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
 	var rows []indexRow
 	seconds := 0.0
 	for _, r := range results {
-		rows = append(rows, r.indexRow())
+		rows = append(rows, newIndexRow(r))
 		seconds += r.Seconds
 	}
 	return writeFile(filepath.Join(folder, IndexFile), func(w io.Writer) error {
 		return index.Execute(w, struct {
-			Columns []Validity
+			Columns []experiment.Validity
 			Rows    []indexRow
 			Took    time.Duration
 			When    time.Time

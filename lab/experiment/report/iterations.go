@@ -1,9 +1,11 @@
-package experiment
+package report
+
+import "github.com/volsfu/volsfu/lab/experiment"
 
 // iterationRow is a figure of a cell over its iterations: their spread, and each value.
 type iterationRow struct {
 	Cell, Figure, Unit  string
-	Worth               Validity
+	Worth               experiment.Validity
 	Deviation, Min, Max string
 	Each                []iterationFigure
 }
@@ -11,12 +13,12 @@ type iterationRow struct {
 // iterationFigure is the figure of one iteration.
 type iterationFigure struct {
 	Text     string
-	Validity Validity
+	Validity experiment.Validity
 }
 
 // iterations adds the rows of a cell, one for each figure of the table. Deviation, least and largest are over the
 // iterations on which the cell's figures are based. The values of the other iterations are listed as well.
-func (v *view) iterations(c *CellResult) {
+func (v *view) iterations(c *experiment.CellResult) {
 	if v.Result.Iterations < 2 {
 		return
 	}

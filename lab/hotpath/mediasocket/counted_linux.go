@@ -1,4 +1,4 @@
-package hotpath
+package mediasocket
 
 import (
 	"fmt"
@@ -16,11 +16,11 @@ const (
 	surelyMedia = 1000
 )
 
-// countMedia makes a socket drop all RTP before it is queued and count the packets as dropped. Without the filter, a
+// CountMedia makes a socket drop all RTP before it is queued and count the packets as dropped. Without the filter, a
 // server on the same host pays for three things: queueing each packet, memory that another core frees, and waking the
 // reader. A receiver across a network causes none of these costs. The readers would also use the cores on which the
 // server is measured.
-func countMedia(conn syscall.Conn) error {
+func CountMedia(conn syscall.Conn) error {
 	// The first byte of RTP is 128 to 191 (RFC 7983). The second byte of RTCP is 192 to 223, that of RTP is not (RFC
 	// 5761 section 4).
 	program := []unix.SockFilter{

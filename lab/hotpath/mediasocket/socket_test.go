@@ -1,4 +1,4 @@
-package hotpath
+package mediasocket
 
 import (
 	"bytes"
@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-func addressOf(c *socket) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+func addressOf(c *Socket) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
 
 // TestRunsArriveAsPackets writes RTP of several sizes to two addresses: runs arrive packet by packet, in order.
 func TestRunsArriveAsPackets(t *testing.T) {
 	pass := func([]byte, time.Time) bool { return true }
-	sender, err := openSocket(pass)
+	sender, err := Open(pass)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = sender.Close() }()
-	var receivers [2]*socket
+	var receivers [2]*Socket
 	for i := range receivers {
-		if receivers[i], err = openSocket(pass); err != nil {
+		if receivers[i], err = Open(pass); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = receivers[i].Close() }()
@@ -35,7 +35,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2*maxRun + 5 {
+	for range 2*MaxRun + 5 {
 		write(0, 1216)
 	}
 	write(0, 700)
@@ -44,7 +44,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 	write(1, 1300)
 	write(1, 100)
 	write(0, 100)
-	if err := sender.flush(); err != nil {
+	if err := sender.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	// Packets other than RTP are not queued.
@@ -52,7 +52,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent[1] = append(sent[1], []byte{20, 1, 2, 3})
-	buffer := make([]byte, maxRunBytes)
+	buffer := make([]byte, MaxRunBytes)
 	for i, r := range receivers {
 		_ = r.SetReadDeadline(time.Now().Add(10 * time.Second))
 		for n, want := range sent[i] {
@@ -67,7 +67,7 @@ func TestRunsArriveAsPackets(t *testing.T) {
 // TestObserverFiltersMedia: the peer connection gets the media that the observer requests, and all other packets.
 func TestObserverFiltersMedia(t *testing.T) {
 	var seen int
-	s, err := openSocket(func(packet []byte, _ time.Time) bool {
+	s, err := Open(func(packet []byte, _ time.Time) bool {
 		seen++
 		return packet[2] == 1
 	})
@@ -99,12 +99,12 @@ func TestObserverFiltersMedia(t *testing.T) {
 // TestCountedMedia: a socket that only counts media drops media and all datagrams of the same length, and passes all
 // other datagrams.
 func TestCountedMedia(t *testing.T) {
-	s, err := openSocket(func([]byte, time.Time) bool { return true })
+	s, err := Open(func([]byte, time.Time) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if err := countMedia(s); errors.Is(err, errors.ErrUnsupported) {
+	if err := CountMedia(s); errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	} else if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestCountedMedia(t *testing.T) {
 			t.Fatalf("got %d bytes that begin with %v, %v; want %v", n, buffer[:2], err, want)
 		}
 	}
-	if got := dropped(s.UDPConn); got != 4 {
+	if got := Dropped(s.UDPConn); got != 4 {
 		t.Errorf("%d packets of media were counted, want 4", got)
 	}
 }

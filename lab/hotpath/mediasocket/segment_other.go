@@ -1,0 +1,5 @@
+//go:build !linux
+
+package mediasocket
+
+func (s *Socket) sendRun() error { return s.sendSingly() }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package hotpath
-
-func (s *socket) sendRun() error { return s.sendSingly() }
