@@ -60,7 +60,7 @@ func (f *fanoutServer) close() error { return f.program.Stop() }
 
 // attach offers all lines at once. The server sends a receiver the tracks that have begun.
 func (f *fanoutServer) attach(ctx context.Context, part part) (*member, error) {
-	if part.publish && part.receive {
+	if part.publishes && part.receives {
 		return nil, fmt.Errorf("%w: the other server does not support publishers that receive", ErrLoad)
 	}
 	p, err := newPeer(part.every)
@@ -69,7 +69,7 @@ func (f *fanoutServer) attach(ctx context.Context, part part) (*member, error) {
 	}
 	c := &member{socket: p.socket, end: p.close}
 	path := fanout.ReceivePath
-	if part.publish {
+	if part.publishes {
 		path = fanout.PublishPath
 		err = f.addTracks(p, c, part)
 	} else {

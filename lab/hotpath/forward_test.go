@@ -91,7 +91,8 @@ func fanOut(t *testing.T, flags []string) {
 			f.Residence, f.SegmentsPerSend, f.PacerHold)
 	}
 	// Two publications in one connection are not supported.
-	if _, err := server.attach(ctx, part{load: smallLoad(), publish: true, receive: true}); !errors.Is(err, ErrLoad) {
+	both := part{load: smallLoad(), publishes: true, receives: true}
+	if _, err := server.attach(ctx, both); !errors.Is(err, ErrLoad) {
 		t.Errorf("got %v, want ErrLoad", err)
 	}
 }

@@ -1,6 +1,7 @@
 package hotpath
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -123,6 +124,18 @@ func (p *peer) negotiated(description string) error {
 	}
 	p.reception.expect(uint8(number))
 	return nil
+}
+
+// connect waits until a peer connection is established.
+func (p *peer) connect(ctx context.Context) error {
+	select {
+	case <-p.connected:
+		return nil
+	case <-p.failed:
+		return errConnection
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errConnection, ctx.Err())
+	}
 }
 
 // close ends the connection; the mux closes the socket.

@@ -55,7 +55,7 @@ func newRig(ctx context.Context, s subject, load Load) (*rig, error) {
 // assemble attaches publishers, then receivers, and primes them.
 func (r *rig) assemble(ctx context.Context) error {
 	for i := range r.load.Publishers {
-		p := part{load: r.load, number: i, publish: true, receive: r.load.Together}
+		p := part{load: r.load, number: i, publishes: true, receives: r.load.Together}
 		if r.load.Together && i == 0 {
 			p.every = r.load.every()
 		}
@@ -74,7 +74,7 @@ func (r *rig) assemble(ctx context.Context) error {
 		return err
 	}
 	for i := len(r.receivers); i < r.load.Receivers; i++ {
-		p := part{load: r.load, number: i, receive: true}
+		p := part{load: r.load, number: i, receives: true}
 		if i == 0 {
 			p.every = r.load.every()
 		}

@@ -70,11 +70,11 @@ func joinRoom(ctx context.Context, url string, part part) (*session, error) {
 
 // greet joins and switches off the unwatched tracks: choices may be made before the publications exist.
 func (s *session) greet() error {
-	join := &signal.Join{Version: signal.Version, Room: room, Identity: s.part.identity(), Receive: s.part.receive}
-	if s.part.publish {
+	join := &signal.Join{Version: signal.Version, Room: room, Identity: s.part.identity(), Receive: s.part.receives}
+	if s.part.publishes {
 		join.Publications = s.part.load.publications()
 	}
-	if err := s.send(join); err != nil || !s.part.receive || s.part.load.UnwatchedTracks == 0 {
+	if err := s.send(join); err != nil || !s.part.receives || s.part.load.UnwatchedTracks == 0 {
 		return err
 	}
 	off := &signal.SetQuality{}
@@ -88,7 +88,7 @@ func (s *session) greet() error {
 
 // settle waits until the client is connected and each of its tracks has a line.
 func (s *session) settle(ctx context.Context) error {
-	if s.part.publish {
+	if s.part.publishes {
 		select {
 		case <-s.attached:
 		case <-s.failed:
@@ -199,7 +199,7 @@ func (s *session) answer(offer *signal.Offer) error {
 	if err := s.pc.SetLocalDescription(answer); err != nil {
 		return err
 	}
-	if s.part.publish && len(s.tracks) == s.part.load.tracksPerPublisher() {
+	if s.part.publishes && len(s.tracks) == s.part.load.tracksPerPublisher() {
 		select {
 		case <-s.attached:
 		default:

@@ -2,7 +2,6 @@ package hotpath
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/volsfu/volsfu/lab"
@@ -26,18 +25,18 @@ type subject interface {
 	close() error
 }
 
-// part describes a client. If publish is set, number is the number of the publisher.
+// part describes a client. If publishes is set, number is the number of the publisher.
 type part struct {
-	load             Load
-	number           int
-	publish, receive bool
+	load                Load
+	number              int
+	publishes, receives bool
 	// every is the interval in packets between packets whose times are measured, 0 for none.
 	every int
 }
 
 // identity returns the client's identity.
 func (p part) identity() string {
-	if p.publish {
+	if p.publishes {
 		return publisherName(p.number)
 	}
 	return "receiver-" + strconv.Itoa(p.number)
@@ -68,16 +67,4 @@ type receiver interface {
 // metricNames has a server's names of the measured metrics; a name is empty if the server does not count the metric.
 type metricNames struct {
 	packets, residence, hold, datagrams, sends, retransmissions, cache string
-}
-
-// connect waits until a peer connection is established.
-func (p *peer) connect(ctx context.Context) error {
-	select {
-	case <-p.connected:
-		return nil
-	case <-p.failed:
-		return errConnection
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", errConnection, ctx.Err())
-	}
 }

@@ -62,7 +62,7 @@ func (v *volsfu) close() error {
 
 // attach joins the room.
 func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
-	if part.load.impaired() && !part.publish {
+	if part.load.impaired() && !part.publishes {
 		return v.attachWhole(ctx, part)
 	}
 	s, err := joinRoom(ctx, v.url, part)
@@ -71,10 +71,10 @@ func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
 	}
 	m := &member{socket: s.socket, end: s.close,
 		trace: func(wanted bool) error { return s.send(&signal.Trace{FrameTimes: wanted}) }}
-	if part.publish {
+	if part.publishes {
 		m.publisher = s.publisher()
 	}
-	if part.receive {
+	if part.receives {
 		m.receiver = s.reception
 	}
 	return m, nil

@@ -38,6 +38,22 @@ func live(t *testing.T, change func(*rigConfig)) *rig {
 	return r
 }
 
+// TestSlotsOfTheLastReceiver: a writer that loses its last receiver has no active slots any more, although it sleeps
+// from then on.
+func TestSlotsOfTheLastReceiver(t *testing.T) {
+	r := live(t, func(c *rigConfig) { c.Writers = 1 })
+	p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(p.track, 1, time.Now())
+	wait.Until(t, "the slot is active", func() bool {
+		p.Next()
+		p.Send(time.Now(), p.Packets(1000)...)
+		return r.engine.Stats().ActiveSlots == 1
+	})
+	s.receiver.Close()
+	wait.Until(t, "no slot is active", func() bool { return r.engine.Stats().ActiveSlots == 0 })
+}
+
 // TestBlockedOutlet blocks one receiver of one publisher. The receivers of the other writer get all packets of other
 // publishers, whose readers are never delayed.
 func TestBlockedOutlet(t *testing.T) {

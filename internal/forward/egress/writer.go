@@ -222,6 +222,10 @@ func (w *writer) drainInbox() {
 		w.removeReceiver(r)
 		w.requests.closing[i] = nil
 	}
+	if len(w.requests.closing) > 0 {
+		// A writer without receivers sleeps, so that no housekeeping would count.
+		w.countSlots()
+	}
 }
 
 // handle handles the requests to a slot.

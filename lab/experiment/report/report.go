@@ -133,7 +133,7 @@ func newView(r *experiment.Result, plots []pagePlot) *view {
 		for _, q := range v.Columns {
 			text := "–"
 			if s := c.Figure(q.Name); s != nil {
-				text = measured(&s.Statistics)
+				text = measured(s)
 			}
 			row.Figures = append(row.Figures, text)
 		}
@@ -160,8 +160,8 @@ func (v *view) papers(c *experiment.CellResult) {
 		if s.Paper == nil {
 			continue
 		}
-		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: measured(&s.Statistics),
-			Paper: printed(s.Paper), Worth: c.Worth, Ratio: "–"}
+		row := paperRow{Cell: c.Name, Figure: s.Label, Unit: s.Unit, Ours: measured(&s), Paper: printed(s.Paper),
+			Worth: c.Worth, Ratio: "–"}
 		if s.Paper.Why != v.Why {
 			row.Why = s.Paper.Why
 		}

@@ -25,7 +25,7 @@ func number(v float64) string {
 }
 
 // measured formats a mean with half its interval and the number of iterations.
-func measured(s *experiment.Statistics) string {
+func measured(s *experiment.Summary) string {
 	text := number(s.Mean)
 	if s.Interval != nil {
 		text += " ± " + number((s.Interval.High-s.Interval.Low)/2)
@@ -139,8 +139,7 @@ func WriteText(r *experiment.Result, w io.Writer) error {
 			if s == nil {
 				continue
 			}
-			line := fmt.Sprintf("    %-44s %s %s", s.Label, measured(&s.Statistics), s.Unit)
-			text.WriteString(strings.TrimRight(line, " "))
+			text.WriteString(strings.TrimRight(fmt.Sprintf("    %-44s %s %s", s.Label, measured(s), s.Unit), " "))
 			if s.Paper != nil {
 				fmt.Fprintf(&text, " (paper: %s)", printed(s.Paper))
 			}
