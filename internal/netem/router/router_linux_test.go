@@ -72,31 +72,43 @@ func udp(t testing.TB, r *router.Router, index int, address netip.Addr) *net.UDP
 	return conn
 }
 
-// TestRouterMarks overloads a marking queue. Every received packet has a header checksum that the kernel accepts, and
-// the received marks are those that were made.
-func TestRouterMarks(t *testing.T) {
-	r := start(t, pair(t, "rate=5Mbit,queue=codel:1s", ""))
-	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
-	raw, err := from.SyscallConn()
+// setOption sets an option of IPv4 of a socket.
+func setOption(t *testing.T, conn *net.UDPConn, option, value int) {
+	t.Helper()
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var set error
 	if err := raw.Control(func(fd uintptr) {
-		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS,
-			int(netem.ECT0))
+		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, option, value)
 	}); err != nil || set != nil {
 		t.Fatal(err, set)
 	}
-	if raw, err = to.SyscallConn(); err != nil {
+}
+
+// readECN returns the codepoint of the next packet. The socket must have IP_RECVTOS.
+func readECN(t *testing.T, conn *net.UDPConn) netem.ECN {
+	t.Helper()
+	buffer, control := make([]byte, 2000), make([]byte, 100)
+	_, controls, _, _, err := conn.ReadMsgUDPAddrPort(buffer, control)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := raw.Control(func(fd uintptr) {
-		set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVTOS,
-			1)
-	}); err != nil || set != nil {
-		t.Fatal(err, set)
+	messages, err := unix.ParseSocketControlMessage(control[:controls])
+	if err != nil || len(messages) != 1 {
+		t.Fatal(messages, err)
 	}
+	return netem.ECN(messages[0].Data[0])
+}
+
+// TestRouterMarks overloads a marking queue. Every received packet has a header checksum that the kernel accepts, and
+// the received marks are those that were made.
+func TestRouterMarks(t *testing.T) {
+	r := start(t, pair(t, "rate=5Mbit,queue=codel:1s", ""))
+	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
+	setOption(t, from, unix.IP_TOS, int(netem.ECT0))
+	setOption(t, to, unix.IP_RECVTOS, 1)
 	// 100 packets of 1,250 bytes take 200 ms: packets wait for longer than 5 ms, and after 100 ms of that CoDel marks.
 	const count = 100
 	for range count {
@@ -105,17 +117,8 @@ func TestRouterMarks(t *testing.T) {
 		}
 	}
 	marked := 0
-	buffer, control := make([]byte, 2000), make([]byte, 100)
 	for range count {
-		_, controls, _, _, err := to.ReadMsgUDPAddrPort(buffer, control)
-		if err != nil {
-			t.Fatal(err)
-		}
-		messages, err := unix.ParseSocketControlMessage(control[:controls])
-		if err != nil || len(messages) != 1 {
-			t.Fatal(messages, err)
-		}
-		switch ecn := netem.ECN(messages[0].Data[0]); ecn {
+		switch ecn := readECN(t, to); ecn {
 		case netem.CongestionExperienced:
 			marked++
 		case netem.ECT0:
@@ -125,6 +128,47 @@ func TestRouterMarks(t *testing.T) {
 	}
 	if s := r.Statistics(); marked == 0 || uint64(marked) != s.Wires[0].Marked || s.Malformed != 0 || s.Refused != 0 {
 		t.Errorf("%d marks arrived, %d were made; %d malformed, %d refused", marked, s.Wires[0].Marked,
+			s.Malformed, s.Refused)
+	}
+}
+
+// TestRouterTreatsECN: the treatment of the ECN field changes real packets, with checksums that the kernel accepts.
+func TestRouterTreatsECN(t *testing.T) {
+	r := start(t, pair(t, "", ""))
+	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
+	setOption(t, to, unix.IP_RECVTOS, 1)
+	send := func(ecn netem.ECN) {
+		t.Helper()
+		setOption(t, from, unix.IP_TOS, int(ecn))
+		if _, err := from.WriteTo(make([]byte, 1000), to.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		treatment string
+		arrives   netem.ECN
+	}{
+		{netem.ECNKeep, netem.ECT1}, {netem.ECNClear, netem.NotECT}, {netem.ECNECT0, netem.ECT0},
+		{netem.ECNMark, netem.CongestionExperienced},
+	} {
+		if err := r.Configure(0, profile(t, "ecn="+test.treatment)); err != nil {
+			t.Fatal(err)
+		}
+		send(netem.ECT1)
+		if got := readECN(t, to); got != test.arrives {
+			t.Errorf("%s: ECT(1) arrives as %d, expected %d", test.treatment, got, test.arrives)
+		}
+	}
+	if err := r.Configure(0, profile(t, "ecn=drop")); err != nil {
+		t.Fatal(err)
+	}
+	send(netem.ECT1)
+	send(netem.NotECT)
+	if got := readECN(t, to); got != netem.NotECT {
+		t.Errorf("drop: the first packet that arrives has the codepoint %d, expected Not-ECT", got)
+	}
+	if s := r.Statistics(); s.Wires[0].DroppedECN != 1 || s.Malformed != 0 || s.Refused != 0 {
+		t.Errorf("%+v, %d malformed, %d refused; expected one packet dropped for its codepoint", s.Wires[0].Stats,
 			s.Malformed, s.Refused)
 	}
 }
