@@ -32,10 +32,10 @@ type collapse struct {
 	bytes, packets int           // without the first packet
 }
 
-// add adds a packet in the order of arrival. queued is the queueing part of its delay, variation the random variation
-// of delays, rate the current estimate in bit/s. It returns the remaining rate of the path in bit/s if a collapse was
-// detected, else 0.
-func (c *collapse) add(sent, arrived time.Duration, size int, queued, variation time.Duration, rate float64) float64 {
+// add adds a packet in the order of arrival. queued is the queueing part of its delay, gain the delay that the packets
+// have to gain, rate the current estimate in bit/s, and share the share of the estimate below which the path has
+// collapsed. It returns the remaining rate of the path in bit/s if a collapse was detected, else 0.
+func (c *collapse) add(sent, arrived time.Duration, size int, queued, gain time.Duration, share, rate float64) float64 {
 	if queued < calmQueue || sent-c.lastSent > maxCollapsePause || !c.begun {
 		c.begin(sent, arrived)
 		return 0
@@ -45,14 +45,14 @@ func (c *collapse) add(sent, arrived time.Duration, size int, queued, variation 
 	c.bytes += size
 	c.packets++
 	elapsed := arrived - c.first
-	if elapsed-(sent-c.sent) < collapseGain+collapseVariations*variation || c.packets < collapsePackets {
+	if elapsed-(sent-c.sent) < gain || c.packets < collapsePackets {
 		return 0
 	}
 	left := float64(c.bytes) * 8 / elapsed.Seconds()
 	paused := float64(c.gap) > maxCollapseGap*float64(elapsed)
-	slower := float64(sent-c.sent) < collapseShare*float64(elapsed)
+	slower := float64(sent-c.sent) < share*float64(elapsed)
 	c.begin(sent, arrived)
-	if paused || !slower || left >= collapseShare*rate {
+	if paused || !slower || left >= share*rate {
 		return 0
 	}
 	return left

@@ -12,6 +12,20 @@ import (
 // values.
 var ErrConfig = errors.New("invalid congestion configuration")
 
+// The values of Config.Controller.
+const (
+	// ControllerAuto is L4S for receivers that report the ECN field of packets, and GCC for others.
+	ControllerAuto = "auto"
+	// ControllerGCC is GCC, with packets as Not-ECT.
+	ControllerGCC = "gcc"
+	// ControllerPaper000 is the controller of paper 000, and GCC for receivers that do not report the ECN field.
+	ControllerPaper000 = "paper000"
+
+	// defaultController is GCC as long as sockets and reports do not carry the ECN field: packets would arrive as
+	// Not-ECT, and each path would be counted as bleached.
+	defaultController = ControllerGCC
+)
+
 // Limits are the bounds of an estimate.
 type Limits struct {
 	// Min and Max bound the estimate, Start is its initial value. In bit/s.
@@ -20,6 +34,8 @@ type Limits struct {
 
 // Config is the configuration of an estimator.
 type Config struct {
+	Controller string `yaml:"controller" help:"congestion control: auto (L4S if reports have ECN), gcc or paper000"`
+
 	Profile string  `yaml:"profile" help:"limits used if min_bps, start_bps or max_bps is 0: default or paper000"`
 	Min     Bitrate `yaml:"min_bps" help:"minimum estimate in bit/s, also without feedback; 0 is the profile's"`
 	Start   Bitrate `yaml:"start_bps" help:"initial estimate in bit/s; 0 is the profile's"`
@@ -129,7 +145,8 @@ func Profile(name string) (Limits, error) {
 // DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{
-		Profile: "default",
+		Controller: defaultController,
+		Profile:    "default",
 		Delay: DelayConfig{
 			// The values of libwebrtc.
 			GroupInterval: 5 * time.Millisecond,
@@ -167,6 +184,18 @@ func DefaultConfig() Config {
 			Backoff:  0.7,
 		},
 	}
+}
+
+// Algorithm returns the estimator for a receiver of RTP; reportsECN is set if the receiver's reports have the ECN field
+// of each packet (RFC 8888).
+func (c Config) Algorithm(reportsECN bool) Algorithm {
+	switch {
+	case reportsECN && c.Controller == ControllerAuto:
+		return L4S
+	case reportsECN && c.Controller == ControllerPaper000:
+		return Paper000
+	}
+	return GCC
 }
 
 // Limits returns the configured limits. The configuration must be valid; for an unknown profile, Limits uses "default".
@@ -225,6 +254,12 @@ func (l Limits) Validate() error {
 
 // Validate reports the first invalid key.
 func (c Config) Validate() error {
+	switch c.Controller {
+	case ControllerAuto, ControllerGCC, ControllerPaper000:
+	default:
+		return fmt.Errorf("%w: controller is %q, expected %s, %s or %s", ErrConfig, c.Controller, ControllerAuto,
+			ControllerGCC, ControllerPaper000)
+	}
 	if _, err := Profile(c.Profile); err != nil {
 		return err
 	}

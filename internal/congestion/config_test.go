@@ -37,6 +37,7 @@ func TestProfiles(t *testing.T) {
 
 func TestValidateNamesTheKey(t *testing.T) {
 	for key, change := range map[string]func(*Config){
+		"controller":           func(c *Config) { c.Controller = "x" },
 		"profile":              func(c *Config) { c.Profile = "x" },
 		"min_bps":              func(c *Config) { c.Min = 1 },
 		"max_bps":              func(c *Config) { c.Max = 1000 },
@@ -55,6 +56,23 @@ func TestValidateNamesTheKey(t *testing.T) {
 		change(&cfg)
 		if err := cfg.Validate(); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), key+" is ") {
 			t.Errorf("%s: got %v", key, err)
+		}
+	}
+}
+
+func TestAlgorithm(t *testing.T) {
+	for _, c := range []struct {
+		controller string
+		reportsECN bool
+		want       Algorithm
+	}{
+		{ControllerAuto, true, L4S}, {ControllerAuto, false, GCC}, {ControllerGCC, true, GCC},
+		{ControllerPaper000, true, Paper000}, {ControllerPaper000, false, GCC},
+	} {
+		cfg := DefaultConfig()
+		cfg.Controller = c.controller
+		if got := cfg.Algorithm(c.reportsECN); got != c.want {
+			t.Errorf("%s, reports with ECN %v: %v, expected %v", c.controller, c.reportsECN, got, c.want)
 		}
 	}
 }

@@ -107,6 +107,18 @@ func (g *gcc) probed(probe float64, acked throughput) float64 {
 	return max(probe, min(g.rate.rate, g.cfg.Rate.Backoff*acked.rate))
 }
 
+// collapsed reduces the rate to that of a path that has lost capacity and has left bit/s, and drains its queue. Almost
+// nothing is sent for a round trip, because the capacity may fall further until then.
+func (g *gcc) collapsed(now time.Duration, left float64) {
+	if !g.deep {
+		g.reduced(now, left)
+		g.draining, g.deep, g.drained, g.left, g.halted = true, true, now, left, now+g.rtt
+	}
+	g.left = min(g.left, left)
+	g.rate.set(min(g.rate.rate, g.cfg.Rate.Backoff*g.left))
+	g.publish(now)
+}
+
 func (g *gcc) throughput(now time.Duration) throughput {
 	rate, known := g.acked.rate()
 	latest, _ := g.acked.latest()
@@ -137,6 +149,9 @@ func (g *gcc) drain(now time.Duration) float64 {
 		return 1
 	}
 	queue, length, least := g.queue.delay, g.cfg.Rate.DrainTime, leastDrain
+	if g.deep && now < g.halted {
+		return deepDrain
+	}
 	if g.deep {
 		queue, length, least = g.backlog(now), deepDrainTime, deepDrain
 	}

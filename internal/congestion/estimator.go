@@ -96,6 +96,13 @@ type Stats struct {
 	Backlog int
 	// ECN is the codepoint with which RTP packets to the receiver leave.
 	ECN ecn.Codepoint
+	// L4S is the state of L4S. Alpha is the mean share of marked packets while the rate follows marks, 0 to 1.
+	L4S   L4SState
+	Alpha float64
+	// ProbeMarked reports that packets have been marked since the last probe began: the probe ends.
+	ProbeMarked bool
+	// ECNFallbacks counts the fallbacks of L4S by reason.
+	ECNFallbacks [Fallbacks]uint64
 	// Received and Lost count packets by their last report, Congested those that arrived with ECN-CE, Capable those
 	// with ECT(0) or ECT(1).
 	Received, Lost, Congested, Capable uint64
@@ -116,6 +123,10 @@ const (
 	GCC Algorithm = iota
 	// Reliable is for a transport that retransmits lost data and reports only acknowledgements.
 	Reliable
+	// L4S is GCC with the response of Prague to marks, for receivers that report the ECN field of packets (RFC 8888).
+	L4S
+	// Paper000 is the controller of paper 000, for comparison, for the same receivers.
+	Paper000
 )
 
 // New returns an estimator for one receiver. The configuration must be valid. Reliable uses only the limits,
@@ -126,6 +137,10 @@ func New(algorithm Algorithm, cfg Config, now time.Time) Estimator {
 		return newGCC(cfg, now)
 	case Reliable:
 		return newReliable(cfg, now)
+	case L4S:
+		return newL4S(cfg, now)
+	case Paper000:
+		return newPaper000(cfg, now)
 	}
 	panic(fmt.Sprintf("congestion: unknown algorithm %d", algorithm))
 }

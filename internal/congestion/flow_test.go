@@ -51,9 +51,12 @@ type testFlow struct {
 	reports  []testReport
 	bytes    int // delivered
 
-	due       time.Duration // of the estimator's next step
-	estimates []estimate
+	due time.Duration // of the estimator's next step
+	estimates
 }
+
+// estimates are the estimates of a sender over time.
+type estimates []estimate
 
 type estimate struct {
 	at   time.Duration
@@ -225,8 +228,8 @@ func simulate(link *testLink, until time.Duration, at func(now time.Duration), f
 }
 
 // reaches returns the first time after a given time at which the estimate is at least rate, and whether there is one.
-func (f *testFlow) reaches(from time.Duration, rate float64) (time.Duration, bool) {
-	for _, e := range f.estimates {
+func (f estimates) reaches(from time.Duration, rate float64) (time.Duration, bool) {
+	for _, e := range f {
 		if e.at >= from && e.rate >= rate {
 			return e.at, true
 		}
@@ -235,10 +238,10 @@ func (f *testFlow) reaches(from time.Duration, rate float64) (time.Duration, boo
 }
 
 // extremes returns the minimum, mean and maximum of the estimate between two times.
-func (f *testFlow) extremes(from, to time.Duration) (least, mean, most float64) {
+func (f estimates) extremes(from, to time.Duration) (least, mean, most float64) {
 	least = math.Inf(1)
 	n := 0
-	for _, e := range f.estimates {
+	for _, e := range f {
 		if e.at >= from && e.at < to {
 			least, most = min(least, e.rate), max(most, e.rate)
 			mean += e.rate

@@ -3,6 +3,7 @@ package congestion
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -41,6 +42,7 @@ type gcc struct {
 	rtt      time.Duration
 	stepped  time.Duration // time of the last call of the prober
 	drained  time.Duration // start of draining
+	halted   time.Duration // end of the time after collapsed in which almost nothing is sent
 	relieved time.Duration // when a long queue had emptied; losses of packets sent earlier do not count
 	longest  time.Duration // longest standing queue since strained was set
 	tried    time.Duration // report time of the last packet of a probe
@@ -61,7 +63,9 @@ type gcc struct {
 // arrival is a received packet.
 type arrival struct {
 	sent, arrived time.Duration
-	size, probe   int32
+	size          uint16
+	ecn, left     ecn.Codepoint // on arrival, and on departure
+	probe         int32
 }
 
 var _ Estimator = (*gcc)(nil)

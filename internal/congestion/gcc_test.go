@@ -10,7 +10,7 @@ import (
 
 // feed sends packets to an estimator, one per gap, and reports each at once, after a round trip of 20 ms.
 type feed struct {
-	estimator *gcc
+	estimator Estimator
 	now       time.Duration
 	sequence  int64
 	batch     []feedback.PacketResult
@@ -148,16 +148,27 @@ func TestNext(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	f := newFeed(startingAt(8e6))
-	f.run(time.Second, time.Millisecond, nil)
-	if n := testing.AllocsPerRun(1000, func() { f.run(10*time.Millisecond, time.Millisecond, nil) }); n != 0 {
-		t.Errorf("%v allocations per report, expected none", n)
+	for algorithm := GCC; algorithm <= Paper000; algorithm++ {
+		f := &feed{estimator: New(algorithm, startingAt(8e6), start)}
+		mark := func(r *feedback.PacketResult) {
+			r.ECN, r.SentECN = feedback.ECT1, feedback.ECT1
+			if r.Sequence%20 == 0 {
+				r.ECN = feedback.CongestionExperienced
+			}
+		}
+		f.run(time.Second, time.Millisecond, mark)
+		if n := testing.AllocsPerRun(1000, func() { f.run(10*time.Millisecond, time.Millisecond, mark) }); n != 0 {
+			t.Errorf("%T: %v allocations per report, expected none", f.estimator, n)
+		}
 	}
 }
 
 func TestSize(t *testing.T) {
 	if size := unsafe.Sizeof(gcc{}); size > 7<<10 {
 		t.Errorf("a GCC takes %d bytes, expected at most 7 KiB", size)
+	}
+	if size := unsafe.Sizeof(l4s{}); size > 8<<10 {
+		t.Errorf("an L4S takes %d bytes, expected at most 8 KiB", size)
 	}
 	t.Logf("a GCC takes %d bytes, and %d per packet of the largest report", unsafe.Sizeof(gcc{}),
 		unsafe.Sizeof(arrival{}))

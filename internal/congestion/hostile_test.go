@@ -39,6 +39,7 @@ func (h *hostile) play(data []byte) {
 			Received: data[0]&1 != 0,
 			Late:     data[0]&2 != 0,
 			ECN:      feedback.ECN(data[0] >> 1 & 3),
+			SentECN:  feedback.ECN(h.estimator.Stats().ECN),
 			Probe:    int(data[0] >> 3),
 		})
 		h.change(data[7]&3, Bitrate(data[7]>>2))
@@ -85,15 +86,16 @@ func (h *hostile) check() {
 		h.t.Fatalf("%T: a probe %+v, the limits are %+v", e, c, h.limits)
 	}
 	s := e.Stats()
-	if slices.ContainsFunc([]float64{s.Trend, s.Threshold, s.Loss, s.InherentLoss},
+	if slices.ContainsFunc([]float64{s.Trend, s.Threshold, s.Loss, s.InherentLoss, s.Alpha},
 		func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) ||
+		s.Alpha < 0 || s.Alpha > 1 ||
 		s.Loss < 0 || s.Loss > 1 || s.InherentLoss < 0 || s.InherentLoss > 1 || s.RTT < 0 || s.Window < 0 ||
 		s.Acknowledged < 0 {
 		h.t.Fatalf("%T: %+v", e, s)
 	}
 }
 
-// FuzzReport passes both estimators the results that a hostile receiver may cause: impossible times, duplicates,
+// FuzzReport passes all estimators the results that a hostile receiver may cause: impossible times, duplicates,
 // packets sent long ago, and any order, while limits and the wanted rate change.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte{})
@@ -109,7 +111,8 @@ func FuzzReport(f *testing.F) {
 		slices.Repeat([]byte{5, 0, 0, 0, 2, 3, 100, 1}, 20),
 	))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, e := range []Estimator{newGCC(DefaultConfig(), start), newReliable(DefaultConfig(), start)} {
+		for algorithm := GCC; algorithm <= Paper000; algorithm++ {
+			e := New(algorithm, DefaultConfig(), start)
 			h := &hostile{t: t, estimator: e, now: start, limits: DefaultConfig().Limits()}
 			h.play(data)
 		}

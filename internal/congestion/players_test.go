@@ -75,7 +75,8 @@ func (p *collapsePlayer) play(l *line) {
 			arrived += l.msKey("stall", 0)
 		}
 		arrived = max(arrived, sent)
-		if left := p.collapse.add(sent, arrived, packetSize, arrived-sent, l.msKey("variation", 0), 100e6); left > 0 {
+		if left := p.collapse.add(sent, arrived, packetSize, arrived-sent,
+			collapseGain+collapseVariations*l.msKey("variation", 0), collapseShare, 100e6); left > 0 {
 			l.printf("packet %d, after %v: %.1f left", i+1, arrived-l.ms(0), left/1e6)
 		}
 		sent += duration(packetSize * 8 / 1000 / l.key("rate", 1))

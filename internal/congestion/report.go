@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -27,8 +28,8 @@ func (g *gcc) take(now time.Duration, results []feedback.PacketResult) (metLost,
 			g.tried = now
 		}
 		if r.Received {
-			g.arrivals = append(g.arrivals, arrival{sent: sent, arrived: r.Arrived, size: int32(r.Size),
-				probe: int32(r.Probe)})
+			g.arrivals = append(g.arrivals, arrival{sent: sent, arrived: r.Arrived, size: uint16(r.Size),
+				ecn: ecn.Codepoint(r.ECN & 3), left: ecn.Codepoint(r.SentECN), probe: int32(r.Probe)})
 			g.countECN(r.ECN)
 		}
 		switch {
@@ -64,8 +65,8 @@ func (g *gcc) take(now time.Duration, results []feedback.PacketResult) (metLost,
 	return metLost, met
 }
 
-func (g *gcc) countECN(ecn feedback.ECN) {
-	switch ecn {
+func (g *gcc) countECN(arrived feedback.ECN) {
+	switch arrived {
 	case feedback.CongestionExperienced:
 		g.stats.Congested++
 	case feedback.ECT0, feedback.ECT1:
@@ -135,7 +136,8 @@ func (g *gcc) arrive(now time.Duration) float64 {
 		if queued > shortQueue {
 			g.waited = now
 		}
-		if left := g.collapse.add(a.sent, a.arrived, int(a.size), queued, g.queue.variation, g.rate.rate); left > 0 {
+		if left := g.collapse.add(a.sent, a.arrived, int(a.size), queued,
+			collapseGain+collapseVariations*g.queue.variation, collapseShare, g.rate.rate); left > 0 {
 			g.left, g.lost = left, true
 		}
 		g.longest = max(g.longest, g.queue.delay)

@@ -1,0 +1,305 @@
+package congestion
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/internal/netem"
+)
+
+// l4sQueue is the capacity of a queue, in bytes: 100 ms at 300 Mbit/s.
+const l4sQueue = 4 << 20
+
+// rate returns the mean rate of a flow at the bottleneck while run advances to a time, in bit/s.
+func (b *bottleneck) rate(flow uint64, until time.Duration) float64 {
+	before, from := b.queue.bytes[flow], b.now
+	b.run(until, nil)
+	return float64(b.queue.bytes[flow]-before) * 8 / (b.now - from).Seconds()
+}
+
+// TestL4SLinks checks the estimate of a link with DualPI2, and its queue. At 10 Mbit/s a packet takes 1 ms, as long as
+// the ramp of the queue, and the growth of one segment in a virtual round trip is 5 % of the rate.
+func TestL4SLinks(t *testing.T) {
+	for _, c := range []struct {
+		mbps, share float64
+		queue       time.Duration
+	}{
+		{10, 0.85, 8 * time.Millisecond}, {50, 0.95, 2 * time.Millisecond}, {100, 0.95, 2 * time.Millisecond},
+		{300, 0.95, 2 * time.Millisecond},
+	} {
+		t.Run(fmt.Sprintf("%v Mbit/s", c.mbps), func(t *testing.T) {
+			const from, until = 5 * time.Second, 12 * time.Second
+			b := newBottleneck(t, c.mbps, netem.NewDualPI2(l4sQueue))
+			s := b.add(newL4S(DefaultConfig(), start), 7)
+			b.run(from, nil)
+			dropped := s.dropped
+			used := b.rate(1, until) / (c.mbps * mbit)
+			_, mean, _ := s.extremes(from, until)
+			atLeast(t, "mean estimate, of the link", mean/(c.mbps*mbit), c.share)
+			atLeast(t, "used", used, budgetShare*c.share)
+			atMost(t, "p99 of the queue", b.queue.wait(from, until, 0.99), c.queue)
+			atMost(t, "frames dropped", float64(s.dropped-dropped), 0)
+			if stats := s.estimator.Stats(); stats.L4S != L4SMarked || !stats.Smooth || stats.ECN != ecn.ECT1 {
+				t.Errorf("the state is %+v", stats)
+			}
+		})
+	}
+}
+
+// TestL4SRamp starts at 12.5 Mbit/s on an idle link.
+func TestL4SRamp(t *testing.T) {
+	b := newBottleneck(t, 100, netem.NewDualPI2(l4sQueue))
+	cfg := DefaultConfig()
+	cfg.Profile = "paper000"
+	s := b.add(newL4S(cfg, start), 7)
+	b.run(5*time.Second, nil)
+	at, ok := s.reaches(0, 0.9*90*mbit)
+	if !ok {
+		t.Fatal("the estimate never reached 81 Mbit/s")
+	}
+	atMost(t, "time to 90 % of 90 Mbit/s", at, time.Second)
+	atMost(t, "longest queue", b.queue.wait(0, 5*time.Second, 1), 10*time.Millisecond)
+}
+
+// TestL4SCliff removes four fifths of a link's capacity within 50 ms. Nothing that the sender knows in time makes the
+// queue shorter than 72 ms if a frame is on its way.
+func TestL4SCliff(t *testing.T) {
+	const fall = 8 * time.Second
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			b := newBottleneck(t, 100, netem.NewDualPI2(l4sQueue))
+			s := b.add(newL4S(DefaultConfig(), start), seed)
+			b.run(fall+4*time.Second, func(now time.Duration) {
+				if now >= fall && now <= fall+50*time.Millisecond {
+					rate := 100 - 80*(now-fall).Seconds()/0.05
+					if err := b.link.Reconfigure(linkOf(rate), start.Add(now)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			atMost(t, "longest queue", b.queue.wait(fall, b.now, 1), 100*time.Millisecond)
+			last := fall
+			for _, w := range b.queue.waits {
+				if w.at >= fall && w.at < last+200*time.Millisecond && w.delay > 5*time.Millisecond {
+					last = w.at
+				}
+			}
+			atMost(t, "time until the queue stays below 5 ms for 200 ms", last-fall, 300*time.Millisecond)
+			_, mean, _ := s.extremes(fall+time.Second, b.now)
+			atLeast(t, "mean estimate from 1 s on", mean, 0.8*20*mbit)
+			if stats := s.estimator.Stats(); stats.L4S != L4SMarked {
+				t.Errorf("the state is %v, expected %v", stats.L4S, L4SMarked)
+			}
+		})
+	}
+}
+
+// TestL4SBesidePrague joins a sender of frames with one to three flows of Prague, and checks its share.
+func TestL4SBesidePrague(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		queue netem.Queue
+		mbps  float64
+		flows int
+		rtt   time.Duration
+		least float64 // of the fair share
+	}{
+		{"DualPI2, 1 flow", netem.NewDualPI2(l4sQueue), 100, 1, 20 * time.Millisecond, 0.85},
+		{"DualPI2, 2 flows", netem.NewDualPI2(l4sQueue), 100, 2, 20 * time.Millisecond, 0.85},
+		{"DualPI2, 3 flows", netem.NewDualPI2(l4sQueue), 100, 3, 20 * time.Millisecond, 0.85},
+		{"DualPI2, 1 flow, RTT of 50 ms", netem.NewDualPI2(l4sQueue), 100, 1, 50 * time.Millisecond, 0.75},
+		{"DualPI2, 1 flow, RTT of 100 ms", netem.NewDualPI2(l4sQueue), 100, 1, 100 * time.Millisecond, 0.5},
+		{"paper 000, 1 flow", netem.NewL4SPriority(200e6, l4sQueue), 200, 1, 20 * time.Millisecond, 0.8},
+		// A meter that is empty marks whoever sends next after another, so that evenly spaced flows keep their phases.
+		{"paper 000, 2 flows", netem.NewL4SPriority(200e6, l4sQueue), 200, 2, 20 * time.Millisecond, 0.5},
+		{"paper 000, 3 flows", netem.NewL4SPriority(200e6, l4sQueue), 200, 3, 20 * time.Millisecond, 0.8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBottleneck(t, c.mbps, c.queue)
+			cfg := DefaultConfig()
+			cfg.Profile = "paper000"
+			s := b.add(newL4S(cfg, start), 7)
+			s.back, s.extra = c.rtt/2, c.rtt/2-10*time.Millisecond
+			for i := range c.flows {
+				b.others = append(b.others,
+					netem.NewPragueFlow(uint64(i+2), 10*time.Millisecond, start.Add(3*time.Second)))
+			}
+			b.run(8*time.Second, nil)
+			share := b.rate(1, 23*time.Second) * float64(c.flows+1) / (100 * mbit)
+			atLeast(t, "share of fair", share, c.least)
+			atMost(t, "share of fair", share, 1.35)
+			if c.rtt <= 20*time.Millisecond {
+				atMost(t, "p99 of the queue", b.queue.wait(8*time.Second, b.now, 0.99), 2*time.Millisecond)
+			}
+		})
+	}
+}
+
+// TestClassicQueue sends into CoDel with ECN, which is no L4S queue, beside Cubic with ECN.
+func TestClassicQueue(t *testing.T) {
+	for _, flows := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d flows", flows), func(t *testing.T) {
+			b := newBottleneck(t, 50, netem.NewCoDel(l4sQueue))
+			s := b.add(newL4S(DefaultConfig(), start), 7)
+			s.begins = 3 * time.Second
+			for i := range flows {
+				b.others = append(b.others, netem.NewECNCubicFlow(uint64(i+2), 10*time.Millisecond, start))
+			}
+			var marked, found time.Duration
+			b.run(10*time.Second, func(now time.Duration) {
+				stats := s.estimator.Stats()
+				if marked == 0 && stats.Congested > 0 {
+					marked = now
+				}
+				if found == 0 && stats.ECNFallbacks[Classic] > 0 {
+					found = now
+				}
+			})
+			if found == 0 {
+				t.Fatalf("the queue was not recognised: %+v", s.estimator.Stats())
+			}
+			atMost(t, "time from the first mark", found-marked, 2*time.Second)
+			if stats := s.estimator.Stats(); stats.L4S != L4SClassic || stats.ECN != ecn.ECT0 {
+				t.Errorf("afterwards %v and %v", stats.L4S, stats.ECN)
+			}
+			share := b.rate(1, 25*time.Second) * float64(flows+1) / (50 * mbit)
+			atLeast(t, "share of fair", share, 0.6)
+			atMost(t, "share of fair", share, 1.35)
+		})
+	}
+}
+
+// TestNoFalseAlarm sends into DualPI2, alone and beside others, which must not count as a classic queue.
+func TestNoFalseAlarm(t *testing.T) {
+	for seed := range uint64(20) {
+		b := newBottleneck(t, []float64{10, 30, 100}[seed%3], netem.NewDualPI2(l4sQueue))
+		s := b.add(newL4S(DefaultConfig(), start), seed)
+		at := start.Add(time.Duration(seed) * 200 * time.Millisecond)
+		switch seed % 4 {
+		case 1:
+			b.others = append(b.others, netem.NewPragueFlow(2, 10*time.Millisecond, at))
+		case 2:
+			b.others = append(b.others, netem.NewCubicFlow(2, 10*time.Millisecond, at))
+		case 3:
+			b.others = append(b.others, netem.NewPragueFlow(2, 10*time.Millisecond, at),
+				netem.NewCubicFlow(3, 10*time.Millisecond, at))
+		}
+		b.run(8*time.Second, nil)
+		if stats := s.estimator.Stats(); stats.ECNFallbacks != [Fallbacks]uint64{} {
+			t.Errorf("seed %d: fallbacks %v", seed, stats.ECNFallbacks)
+		}
+	}
+}
+
+// TestHiddenMarks compares a receiver that reports no marks with GCC: the rate and the queue are those of GCC.
+func TestHiddenMarks(t *testing.T) {
+	measure := func(e Estimator) (rate float64, queue time.Duration) {
+		b := newBottleneck(t, 50, netem.NewDualPI2(l4sQueue))
+		s := b.add(e, 7)
+		s.hides = true
+		b.run(5*time.Second, nil)
+		rate = b.rate(1, 20*time.Second)
+		return rate, b.queue.wait(5*time.Second, b.now, 0.5)
+	}
+	honest, _ := measure(newGCC(DefaultConfig(), start))
+	hidden, queue := measure(newL4S(DefaultConfig(), start))
+	atMost(t, "rate relative to GCC", hidden/honest, 1.05)
+	atMost(t, "median queue", queue, 30*time.Millisecond)
+}
+
+// TestRetry lets a path carry ECT again after a fallback, which is tested after five minutes.
+func TestRetry(t *testing.T) {
+	v := newECNValidation()
+	now := time.Second
+	for range 3 * validationPackets {
+		v.arrived(now, &arrival{left: ecn.ECT1, ecn: ecn.NotECT}, 0)
+	}
+	if reason, ok := v.judge(now, 0); !ok || reason != Bleached {
+		t.Fatalf("got %v, %v", reason, ok)
+	}
+	due, ok := v.due(0)
+	if !ok || due != now+retryTime {
+		t.Fatalf("due at %v, %v", due, ok)
+	}
+	if v.step(due-1, 0); v.state != L4SFailed || v.sending != ecn.NotECT {
+		t.Fatalf("%v before the time", v.state)
+	}
+	if v.step(due, 0); v.state != L4STesting || v.sending != ecn.ECT1 {
+		t.Fatalf("%v with %v at the time", v.state, v.sending)
+	}
+	v.arrived(due, &arrival{left: ecn.ECT1, ecn: ecn.ECT1}, 0)
+	if _, fallback := v.judge(due, 0); fallback || v.state != L4SCapable || v.fallbacks[Bleached] != 1 {
+		t.Fatalf("%v, fallbacks %v", v.state, v.fallbacks)
+	}
+}
+
+// TestFalseMarks reports marks of packets that did not leave as ECT: they have no effect.
+func TestFalseMarks(t *testing.T) {
+	v := newECNValidation()
+	for range 100 {
+		if v.arrived(0, &arrival{left: ecn.NotECT, ecn: ecn.CE}, 0) {
+			t.Fatal("a mark of a Not-ECT packet counts")
+		}
+	}
+	if _, fallback := v.judge(time.Second, 0); fallback || v.state != L4STesting {
+		t.Errorf("the state is %v", v.state)
+	}
+}
+
+// TestFallbacks meddles with the codepoints of packets.
+func TestFallbacks(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		reason Fallback
+		meddle func(p *netem.Packet) bool
+	}{
+		{"clear", Bleached, func(p *netem.Packet) bool { p.ECN = netem.NotECT; return true }},
+		{"ect0", Rewritten, func(p *netem.Packet) bool {
+			if p.ECN == netem.ECT1 {
+				p.ECN = netem.ECT0
+			}
+			return true
+		}},
+		{"mark", AllMarked, func(p *netem.Packet) bool {
+			if p.ECN != netem.NotECT {
+				p.ECN = netem.CongestionExperienced
+			}
+			return true
+		}},
+		{"drop", Dropped, func(p *netem.Packet) bool { return p.ECN == netem.NotECT }},
+	} {
+		for _, later := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s later=%v", c.name, later), func(t *testing.T) {
+				b := newBottleneck(t, 50, netem.NewDropTail(1<<20))
+				begins := time.Duration(0)
+				if later {
+					begins = 3 * time.Second
+				}
+				b.meddle = func(p *netem.Packet) bool { return b.now < begins || c.meddle(p) }
+				s := b.add(newL4S(DefaultConfig(), start), 7)
+				found := time.Duration(-1)
+				b.run(6*time.Second, func(now time.Duration) {
+					if found < 0 && s.estimator.Stats().ECNFallbacks[c.reason] > 0 {
+						found = now - begins
+					}
+				})
+				if found < 0 {
+					t.Fatalf("no fallback: %+v", s.estimator.Stats())
+				}
+				atMost(t, "time to the fallback", found, 500*time.Millisecond)
+				stats := s.estimator.Stats()
+				if stats.L4S != L4SFailed || stats.ECN != ecn.NotECT {
+					t.Errorf("afterwards %v and %v", stats.L4S, stats.ECN)
+				}
+				used := b.rate(1, 12*time.Second)
+				g := newBottleneck(t, 50, netem.NewDropTail(1<<20))
+				g.add(newGCC(DefaultConfig(), start), 7)
+				g.run(6*time.Second, nil)
+				ofGCC := used / g.rate(1, 12*time.Second)
+				atLeast(t, "rate relative to GCC", ofGCC, 0.95)
+			})
+		}
+	}
+}
