@@ -248,6 +248,10 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 		}
 	}
 	*s.stats = s.estimator.Stats()
+	if s.Probing() && s.stats.ProbeMarked {
+		s.EndProbe()
+		change.Next = true
+	}
 	if s.updatePath(now) {
 		change.Next = true
 	}

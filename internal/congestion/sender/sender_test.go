@@ -380,3 +380,22 @@ func TestWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestMarksEndProbes marks a packet during a probe: the probe ends, and the pacer has another next tick.
+func TestMarksEndProbes(t *testing.T) {
+	s, e := started(t, Options{})
+	s.Sent(1, 1, 1200, feedback.Media, at(0))
+	e.probes = []congestion.ProbeCluster{
+		{ID: 5, Rate: 10e6, Duration: 15 * time.Millisecond, MinBytes: 12000, MinPackets: 10},
+	}
+	if change := s.Step(at(1)); !change.Probe || !s.Probing() {
+		t.Fatalf("a probe changes %+v", change)
+	}
+	if s.Consult(at(2)); !s.Probing() {
+		t.Fatal("the probe ends without a mark")
+	}
+	e.stats.ProbeMarked = true
+	if change := s.Consult(at(3)); !change.Next || s.Probing() {
+		t.Errorf("a mark changes %+v, probing %v", change, s.Probing())
+	}
+}
