@@ -64,7 +64,9 @@ var controllers = []struct {
 	name      string
 	algorithm congestion.Algorithm
 }{
+	{congestion.ControllerAuto, congestion.L4S},
 	{ControllerGCC, congestion.GCC},
+	{congestion.ControllerPaper000, congestion.Paper000},
 }
 
 // controllerNames returns the names of the controllers for errors and help.
