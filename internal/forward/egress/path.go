@@ -69,7 +69,7 @@ type path struct {
 	// limits is nil before SetLimits.
 	want   atomic.Int64
 	limits atomic.Pointer[congestion.Limits]
-	// window is the maximum number of bytes in flight to the receiver, if its estimator limits the number.
+	// window is the maximum number of bytes in flight over a reliable transport to the receiver.
 	window atomic.Int64
 	mu     sync.Mutex
 	// latest is the last published Path. numbered is set while packets are numbered.
@@ -96,7 +96,7 @@ func (r *Receiver) SetLimits(limits congestion.Limits) {
 	r.path.limits.Store(&limits)
 }
 
-// Window returns the maximum number of bytes in flight to the receiver, if its estimator limits the number. Window is
+// Window returns the maximum number of bytes in flight over a reliable transport to the receiver. Window is
 // safe for any goroutine.
 func (r *Receiver) Window() int64 { return r.path.window.Load() }
 
@@ -221,7 +221,7 @@ func (p *path) estimate(wanted bool, now time.Time, at time.Duration) (changed b
 	case wanted && p.estimation == nil:
 		p.estimation = &estimation{begun: at}
 		p.sender.Start(p.departures.history, congestion.New(p.algorithm(), p.cfg.Congestion, now), now)
-		p.window.Store(int64(p.sender.Stats().Window))
+		p.window.Store(int64(p.sender.Stats().Backlog))
 	case !wanted && p.estimation != nil:
 		p.estimation = nil
 		p.sender.Stop(now)
