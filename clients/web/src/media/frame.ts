@@ -1,8 +1,8 @@
-// Parsing of received frames: the server disguises frames as VP8 key frames, because browsers do
-// not assemble other frames (docs/payload.md, "Browsers").
+// Parsing of received frames: the server wraps frames as VP8 key frames, because browsers do not
+// assemble other frames (docs/payload.md, "Browsers").
 
 /** The header of a VP8 key frame before every frame. */
-const disguise = [0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00];
+const keyFrameHeader = [0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00];
 const descriptorSize = 16;
 const prefixSize = 12;
 
@@ -26,19 +26,19 @@ export interface Frame {
   data: Uint8Array;
 }
 
-/** Removes the disguise from a frame of payload v1. Throws a FrameError with the cause. */
+/** Removes the wrapping from a frame of payload v1. Throws a FrameError with the cause. */
 export function parseFrame(encoded: ArrayBuffer): Frame {
   const bytes = new Uint8Array(encoded);
-  if (bytes.length < disguise.length + descriptorSize || disguise.some((b, i) => bytes[i] !== b)) {
-    throw new FrameError(`frame of ${bytes.length} bytes is not disguised as a VP8 key frame`);
+  if (bytes.length < keyFrameHeader.length + descriptorSize || keyFrameHeader.some((b, i) => bytes[i] !== b)) {
+    throw new FrameError(`frame of ${bytes.length} bytes is not wrapped as a VP8 key frame`);
   }
-  const view = new DataView(encoded, disguise.length);
+  const view = new DataView(encoded, keyFrameHeader.length);
   const flags = view.getUint8(0);
   if (flags >> 4 !== 1) {
     throw new FrameError(`payload version is ${flags >> 4}, expected 1`);
   }
   const length = view.getUint32(12);
-  const body = bytes.subarray(disguise.length + descriptorSize);
+  const body = bytes.subarray(keyFrameHeader.length + descriptorSize);
   if (body.length !== length) {
     throw new FrameError(`frame has ${body.length} bytes, expected ${length}`);
   }

@@ -49,7 +49,7 @@ export class Setup {
     this.lens = this.lensFields();
     this.element = h(
       "form", { class: "setup" }, this.kinds(wishes.kind), this.lens, this.more(wishes),
-      h("label", { class: "check" }, this.speak, "Speak, too"), this.problem, h("button", { type: "submit", class: "primary" }, "Show yourself"),
+      h("label", { class: "check" }, this.speak, "Use the microphone"), this.problem, h("button", { type: "submit", class: "primary" }, "Show yourself"),
     );
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -60,7 +60,7 @@ export class Setup {
   }
 
   private kinds(chosen: Kind): HTMLElement {
-    return h("fieldset", { class: "kinds" }, h("legend", {}, "With what?"), ...kinds.map(([kind, title, text]) => {
+    return h("fieldset", { class: "kinds" }, h("legend", {}, "Source"), ...kinds.map(([kind, title, text]) => {
       const radio = h("input", { type: "radio", name: "kind", value: kind, checked: kind === chosen });
       const note = h("span", { class: "note" });
       this.radios.set(kind, radio);
@@ -85,7 +85,7 @@ export class Setup {
       return h("label", { class: "check", title: `${100 * share} % of the points, ${bits} bits` }, box, name);
     });
     return h(
-      "details", {}, h("summary", {}, "How much"),
+      "details", {}, h("summary", {}, "Settings"),
       h("div", { class: "fields" }, labelled("Points", points), labelled("Frames per second", fps), labelled("Tiles", tiles)),
       h("fieldset", { class: "checks" }, h("legend", {}, "Qualities"), ...boxes),
     );

@@ -22,7 +22,7 @@ interface Row {
 
 /** The columns, and explanations for some of them. */
 const columns: readonly [string, string?][] = [
-  ["Tile"], ["Quality"], ["Why"], ["fps"], ["Rate"], ["Points"],
+  ["Tile"], ["Quality"], ["Reason"], ["fps"], ["Rate"], ["Points"],
   ["Publisher", "From capture until its first packet leaves the publisher"],
   ["Uplink", "Until the server has that packet; includes the publisher's time if that is unknown"],
   ["Server", "Until the server forwards it"],

@@ -10,7 +10,8 @@ run(async () => {
   ]) {
     const page = await open("/?room=demo&identity=Barbara&points=15000&fps=5", options);
     page.setDefaultTimeout(150_000);
-    await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 12);
+    // Frames of both people, who have one tile each.
+    await until(page, () => globalThis.volsfu?.conference.meters.byMid.size >= 2 && volsfu.conference.meters.total.decoded >= 12);
     await page.keyboard.press("p");
     await page.locator(".self form").waitFor();
     if (name === "publish-choose-dark") {

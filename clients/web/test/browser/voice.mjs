@@ -9,7 +9,7 @@ run(async () => {
   const page = await open("/?room=demo&identity=page&points=1000&fps=5&tiles=1&qualities=low", small);
   await until(page, () => globalThis.volsfu?.conference.room);
   await page.keyboard.press("p");
-  await page.getByLabel("Speak, too").focus();
+  await page.getByLabel("Use the microphone").focus();
   await page.keyboard.press("Space");
   await page.locator(".self form button").focus();
   await page.keyboard.press("Enter");

@@ -175,13 +175,13 @@ describe("mutations of valid frames", () => {
 
   it("are frames and chunks that are read, or errors", () => {
     const random = randomOf(8);
-    const disguised = Uint8Array.from([0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00, 0x11, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 14, ...new Uint8Array(14).fill(65)]);
+    const wrapped = Uint8Array.from([0x10, 0x02, 0x00, 0x9d, 0x01, 0x2a, 0x10, 0x00, 0x10, 0x00, 0x11, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 14, ...new Uint8Array(14).fill(65)]);
     const chunk = Uint8Array.from([1, 1, 0, 0, 2, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 14, 0, 0, 11, 184, ...new Uint8Array(14).fill(65)]);
     const assembler = new ChunkAssembler();
     const before = process.memoryUsage().arrayBuffers;
     let read = 0;
     for (let i = 0; i < 5_000; i++) {
-      for (const take of [() => parseFrame(mutate(disguised, random).buffer), () => assembler.take(mutate(chunk, random).buffer)]) {
+      for (const take of [() => parseFrame(mutate(wrapped, random).buffer), () => assembler.take(mutate(chunk, random).buffer)]) {
         try {
           const frame = take();
           read += frame ? 1 : 0;
