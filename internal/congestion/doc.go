@@ -93,20 +93,20 @@
 // # L4S
 //
 // L4S is for receivers that report the ECN field of each packet. Packets leave as ECT(1), and frames one after another
-// at the estimate (Stats.Smooth), until a long queue without marks shows that the bottleneck does not mark. GCC with its
-// probes governs the rate until the first mark, which ends a probe. From then on
+// at the estimate (Stats.Smooth), until a long queue without marks shows that the bottleneck does not mark. GCC with
+// its probes governs the rate until the first mark, which ends a probe. From then on
 //
-//	markResponse   the rate follows the share of marked packets by the law of Prague, with a virtual round trip of 25 ms
+//	markResponse   the rate follows the share of marked packets as that of Prague, with a virtual trip of 25 ms
 //	GCC            lowers the rate: standing queue, trend, losses, silence
 //	collapse       lowers the rate when marked packets in a row arrive at a fraction of the rate
 //	ecnValidation  codepoint of packets, and the state of the path
 //	cubicResponse  the rate on a path with a classic ECN queue
 //
-// A receiver that hides marks is a path that does not mark: it has the rate of GCC. After 10 s without marks GCC governs
-// again. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception, or dropped. GCC
-// then governs, with packets as Not-ECT. A classic ECN queue is recognised by the delay of marked packets and by the
-// packets that wait as long without a mark. Then packets leave as ECT(0). The path is tested again after five minutes,
-// and after a silence.
+// A receiver that hides marks is a path that does not mark: it has the rate of GCC. After 10 s without marks GCC
+// governs again. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception, or
+// dropped. GCC then governs, with packets as Not-ECT. A classic ECN queue is recognised by the delay of marked packets
+// and by the packets that wait as long without a mark. Then packets leave as ECT(0). The path is tested again after
+// five minutes, and after a silence.
 //
 // At rates below 20 Mbit/s, one segment in a virtual round trip is more than 2.4 % of the rate. The queue of a single
 // flow then exceeds the ramp of DualPI2 by more before a mark is felt: p99 is 4 ms at 10 Mbit/s, 1 ms at 50 Mbit/s.

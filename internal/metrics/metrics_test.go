@@ -226,8 +226,10 @@ func TestDataPlane(t *testing.T) {
 		CacheBytes:         24,
 		ReceiveQueueDrops:  25,
 		Sockets: Sockets{
-			Received:   Transfers{Datagrams: 26, Calls: 27, Codepoints: Codepoints{NotECT: 5, ECT1: 6, ECT0: 7, CE: 8}},
-			Sent:       Transfers{Datagrams: 28, Calls: 29, Codepoints: Codepoints{NotECT: 20, ECT1: 5, ECT0: 2, CE: 1}},
+			Received: Transfers{Datagrams: 26, Calls: 27, Codepoints: Codepoints{NotECT: 5, ECT1: 6, ECT0: 7, CE: 8}},
+			Sent: Transfers{
+				Datagrams: 28, Calls: 29, Codepoints: Codepoints{NotECT: 20, ECT1: 5, ECT0: 2, CE: 1},
+			},
 			Runs:       30,
 			SendErrors: 31,
 		},

@@ -33,8 +33,8 @@ func recycle(p *Packet) {
 }
 
 // Conn is a socket of a Network. It is a net.PacketConn that behaves like an unconnected *net.UDPConn, and has the two
-// methods with which pion/ice reads and writes without allocation. ReadECN and WriteECN carry codepoints as well. Writing
-// never blocks. Errors are of type *net.OpError, as for a UDP socket.
+// methods with which pion/ice reads and writes without allocation. ReadECN and WriteECN carry codepoints as well.
+// Writing never blocks. Errors are of type *net.OpError, as for a UDP socket.
 type Conn struct {
 	network *Network
 	local   netip.AddrPort

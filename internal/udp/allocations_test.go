@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/test/race"
 )
 
-// TestAllocations sends runs and single datagrams, with and without a codepoint, and receives them, without allocating. A PacketConn without
-// methods for netip.AddrPort allocates by itself.
+// TestAllocations sends runs and single datagrams, with and without a codepoint, and receives them, without allocating.
+// A PacketConn without methods for netip.AddrPort allocates by itself.
 func TestAllocations(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector makes sync.Pool allocate")

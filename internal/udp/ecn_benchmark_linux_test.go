@@ -14,8 +14,8 @@ import (
 )
 
 // BenchmarkECN compares datagrams of 1,200 bytes without and with a codepoint, in turn, so that both find the same
-// conditions. The metrics are the processor time per datagram without, and the ratio of the times with and without, each
-// a median over rounds of about 100 datagrams.
+// conditions. The metrics are the processor time per datagram without, and the ratio of the times with and without,
+// each a median over rounds of about 100 datagrams.
 func BenchmarkECN(b *testing.B) {
 	for _, datagrams := range []int{1, 5, 43} {
 		b.Run(fmt.Sprintf("send/%d", datagrams), func(b *testing.B) { benchmarkSendECN(b, datagrams) })

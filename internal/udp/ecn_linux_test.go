@@ -79,7 +79,8 @@ func sameCodepoints(t *testing.T, got, want []arrival) {
 	}
 	for i := range want {
 		if got[i].number != want[i].number || got[i].length != want[i].length || got[i].ecn != want[i].ecn {
-			t.Fatalf("datagram %d arrived as number %d with %d bytes and %v, expected number %d with %d bytes and %v", i,
+			t.Fatalf("datagram %d arrived as number %d with %d bytes and %v, expected number %d with %d bytes and "+
+				"%v", i,
 				got[i].number, got[i].length, got[i].ecn, want[i].number, want[i].length, want[i].ecn)
 		}
 	}
@@ -219,7 +220,8 @@ func TestControls(t *testing.T) {
 					value = binary.NativeEndian.Uint32(c.Data)
 				}
 				if kind := [2]int32{c.Header.Level, c.Header.Type}; kind != kinds[i] || value != values[i] {
-					t.Errorf("%v, subset %d: control %d is %v with %d, expected %v with %d", peer, subset, i, kind, value,
+					t.Errorf("%v, subset %d: control %d is %v with %d, expected %v with %d", peer, subset, i, kind,
+						value,
 						kinds[i], values[i])
 				}
 			}
@@ -248,7 +250,10 @@ func TestParseControls(t *testing.T) {
 		{"TOS with DSCP", message(unix.SOL_IP, unix.IP_TOS, 0xb9), controlFacts{ecn: ecn.ECT1}},
 		{"traffic class with DSCP", message(unix.SOL_IPV6, unix.IPV6_TCLASS, number(0xba)...),
 			controlFacts{ecn: ecn.ECT0}},
-		{"run, TOS", slices.Concat(gro, message(unix.SOL_IP, unix.IP_TOS, 3)), controlFacts{segment: 1200, ecn: ecn.CE}},
+		{
+			"run, TOS", slices.Concat(gro, message(unix.SOL_IP, unix.IP_TOS, 3)),
+			controlFacts{segment: 1200, ecn: ecn.CE},
+		},
 		{"traffic class, run", slices.Concat(message(unix.SOL_IPV6, unix.IPV6_TCLASS, number(1)...), gro),
 			controlFacts{segment: 1200, ecn: ecn.ECT1}},
 		{"TOS without data", slices.Concat(message(unix.SOL_IP, unix.IP_TOS), gro), controlFacts{segment: 1200}},

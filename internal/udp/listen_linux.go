@@ -119,8 +119,8 @@ func (s *Socket) configure(conn *net.UDPConn, c Config, use abilities) error {
 	return err
 }
 
-// reportECN makes the kernel report the codepoint of each received message. An IPv6 socket may also receive IPv4. If the
-// kernel refuses, codepoints are unknown.
+// reportECN makes the kernel report the codepoint of each received message. An IPv6 socket may also receive IPv4. If
+// the kernel refuses, codepoints are unknown.
 func reportECN(fd int, ipv6 bool) {
 	_ = unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_RECVTOS, 1)
 	if ipv6 {

@@ -199,7 +199,8 @@ func onVeth(t *testing.T) (from, to *Port) {
 	return from, to
 }
 
-// namespace is a thread in a network namespace of its own, with /sys of that namespace. Sockets stay in the namespace in which they were opened.
+// namespace is a thread in a network namespace of its own, with /sys of that namespace. Sockets stay in the namespace
+// in which they were opened.
 type namespace struct {
 	thread int
 	work   chan func()
@@ -276,7 +277,8 @@ func switchOffload(t *testing.T, device string, command uint32, on bool) {
 		return
 	}
 	defer func() { _ = unix.Close(fd) }()
-	if _, _, err := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); err != 0 {
+	if _, _, err := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+		uintptr(unsafe.Pointer(&request))); err != 0 {
 		t.Errorf("ethtool command %#x of %s: %v", command, device, err)
 	}
 }

@@ -28,9 +28,9 @@ type inboxBatch struct {
 }
 
 // controlSpace is the size of the control messages of one message, in bytes. With words of 64 bits those of a received
-// run have 112: 24 for the segment length, 24 for the codepoint, and 64 for three times of day. Those of a sent datagram
-// have 152 at most: 64 for the times, 64 for an error with an IPv6 address, and 24 for the codepoint, which Linux 6 does
-// not report with them.
+// run have 112: 24 for the segment length, 24 for the codepoint, and 64 for three times of day. Those of a sent
+// datagram have 152 at most: 64 for the times, 64 for an error with an IPv6 address, and 24 for the codepoint, which
+// Linux 6 does not report with them.
 const controlSpace = 192
 
 // controlRoom is aligned memory for control messages.

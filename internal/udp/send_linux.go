@@ -43,8 +43,8 @@ type batch struct {
 	err   syscall.Errno
 }
 
-// control is a control message with data of up to 32 bits. The header makes its size a multiple of a word, as the kernel
-// expects.
+// control is a control message with data of up to 32 bits. The header makes its size a multiple of a word, as the
+// kernel expects.
 type control struct {
 	header unix.Cmsghdr
 	data   [4]byte
@@ -292,8 +292,8 @@ func (s *Socket) countSent(b *batch, first int) {
 // and EOPNOTSUPP concern the system: if segmenting has never worked on this socket, it is disabled. If it has worked,
 // such an error concerns the route to one peer, and other peers keep their runs.
 //
-// The request for timestamps and the codepoint may be the cause as well, but several errors have other causes, too, such
-// as an invalid port. The socket therefore gives up a feature only if the kernel accepts the run without it.
+// The request for timestamps and the codepoint may be the cause as well, but several errors have other causes, too,
+// such as an invalid port. The socket therefore gives up a feature only if the kernel accepts the run without it.
 func (s *Socket) refused(b *batch) error {
 	run, cause := b.runs[b.next:b.next+1], b.err
 	b.next++

@@ -19,8 +19,8 @@ type Flow[P any] struct {
 	rank time.Duration
 	// turn is the value of Pacer.turn at the start of the flow's last frame.
 	turn uint64
-	// owed is the size of the part of the last frame that has not left, in bytes, 0 or less if the size is unknown. began
-	// is the time at which the frame began. listed is set while the flow is in bound.open.
+	// owed is the size of the part of the last frame that has not left, in bytes, 0 or less if the size is unknown.
+	// began is the time at which the frame began. listed is set while the flow is in bound.open.
 	owed   int
 	began  time.Duration
 	listed bool

@@ -8,9 +8,9 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestMarks sends the frames of three publishers, 97 % of the estimate in all, through a DualPI2 queue, at the same time
-// and one after another. On a smooth path almost no packet is marked up to an estimate of the rate of the link; with
-// the usual bursts many are if the frames come at the same time and the estimate is 0.4 of the link.
+// TestMarks sends the frames of three publishers, 97 % of the estimate in all, through a DualPI2 queue, at the same
+// time and one after another. On a smooth path almost no packet is marked up to an estimate of the rate of the link;
+// with the usual bursts many are if the frames come at the same time and the estimate is 0.4 of the link.
 func TestMarks(t *testing.T) {
 	for _, test := range []struct {
 		link, estimate int64

@@ -121,7 +121,8 @@ func (p *Pacer[P, R]) roomFor(o Offer, now time.Duration) bool {
 // Hold queues a packet that was not admitted. It reports whether Next may have changed.
 func (p *Pacer[P, R]) Hold(f *Flow[P], packet P, o Offer) (next bool) {
 	f.push(entry[P]{
-		packet: packet, due: p.planned(o), expires: o.Expires, frame: int32(min(o.Frame, math.MaxInt32)), begins: o.Begins,
+		packet: packet, due: p.planned(o), expires: o.Expires, frame: int32(min(o.Frame, math.MaxInt32)),
+		begins: o.Begins,
 	})
 	if p.held == 0 {
 		p.waits = o.Arrived <= p.filled

@@ -25,7 +25,8 @@ type path struct {
 	bytes     int
 	now       time.Duration
 	out       []sent
-	// budget is the time for which a frame may wait, 0 for any time. dropping has the flows of which a frame is dropped.
+	// budget is the time for which a frame may wait, 0 for any time. dropping has the flows of which a frame is
+	// dropped.
 	budget   time.Duration
 	dropping []bool
 	dropped  int
@@ -86,7 +87,9 @@ func (p *path) leave(packet sent) {
 // arrive offers a packet of a flow now.
 func (p *path) arrive(flow int, packet Packet) {
 	due := p.schedules[flow].Due(packet, p.now)
-	offer := Offer{Arrived: p.now, Due: due, Begins: packet.Framed && packet.Index == 0, Frame: packet.Packets * p.bytes}
+	offer := Offer{
+		Arrived: p.now, Due: due, Begins: packet.Framed && packet.Index == 0, Frame: packet.Packets * p.bytes,
+	}
 	if p.budget > 0 {
 		offer.Expires = p.now + p.budget + 1
 	}

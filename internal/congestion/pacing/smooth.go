@@ -3,29 +3,29 @@ package pacing
 import "time"
 
 const (
-	// smoothFactor is the send rate of frames on a smooth path as a multiple of the estimate. A queue that marks packets
-	// at 1 ms keeps a sender at about 1/factor of the link: the peak rate meets the marks.
+	// smoothFactor is the send rate of frames on a smooth path as a multiple of the estimate. A queue that marks
+	// packets at 1 ms keeps a sender at about 1/factor of the link: the peak rate meets the marks.
 	smoothFactor = 1.05
 	// smoothTick is the time between two ticks on a smooth path: half of the queue at which a DualPI2 queue marks every
 	// packet (RFC 9332 section 2.4: 1 ms), 5 packets at 100 Mbit/s. Ticks are at its multiples, so that a writer wakes
 	// once for all its receivers and sends their packets with one system call.
 	smoothTick = 500 * time.Microsecond
 	// smoothQueue bounds the queue that a smooth path with exactly the rate of the estimate would have. A frame that
-	// fills its interval of 33 ms at smoothFactor alone would build a queue of 1.6 ms. A late wake-up does not find more
-	// than smoothQueue either.
+	// fills its interval of 33 ms at smoothFactor alone would build a queue of 1.6 ms. A late wake-up does not find
+	// more than smoothQueue either.
 	smoothQueue = time.Millisecond
 )
 
-// On a smooth path frames leave one after another, in the order in which they began, at smoothFactor × the estimate, and
-// at the estimate once the modelled queue is full. Due times of packets have no effect: a frame that is short beside
-// the estimate leaves sooner than the plan would send it, and no frame leaves faster than the path carries it. A packet
-// of a later frame leaves only while no packet of an earlier frame is queued.
+// On a smooth path frames leave one after another, in the order in which they began, at smoothFactor × the estimate,
+// and at the estimate once the modelled queue is full. Due times of packets have no effect: a frame that is short
+// beside the estimate leaves sooner than the plan would send it, and no frame leaves faster than the path carries it. A
+// packet of a later frame leaves only while no packet of an earlier frame is queued.
 
 // full reports whether a packet on a smooth path has to wait for the queue.
 func (r *room) full() bool { return r.queue >= r.mostQueued() }
 
-// mostQueued returns the bytes in the queue from which on packets wait: one packet less than smoothQueue. At rates below
-// 20 Mbit/s the bytes of a tick are more: the queue is never empty at a tick while packets wait.
+// mostQueued returns the bytes in the queue from which on packets wait: one packet less than smoothQueue. At rates
+// below 20 Mbit/s the bytes of a tick are more: the queue is never empty at a tick while packets wait.
 func (r *room) mostQueued() float64 {
 	return max(1, r.rate*float64(smoothQueue)-fullPacket, r.rate*float64(smoothTick))
 }

@@ -151,7 +151,8 @@ func TestSmoothWakesLate(t *testing.T) {
 		}
 		took := p.out[199].left - 100*ms
 		if most > test.most || took < test.took-2*ms || took > test.took+2*ms {
-			t.Errorf("%v late: 200 packets left within %v, %d at once; expected %v and at most %d", test.late, took, most,
+			t.Errorf("%v late: 200 packets left within %v, %d at once; expected %v and at most %d", test.late, took,
+				most,
 				test.took, test.most)
 		}
 	}
@@ -201,8 +202,8 @@ func TestSmoothQueue(t *testing.T) {
 }
 
 // TestSmoothRate sends random frames, retransmissions and audio over a smooth path: over any 5 ms the sent bytes are at
-// most 1.05 times the estimate, a tick and a packet, besides the audio, which bypasses the pacer. No packet leaves while
-// a packet of a frame that began earlier is queued, and every packet leaves.
+// most 1.05 times the estimate, a tick and a packet, besides the audio, which bypasses the pacer. No packet leaves
+// while a packet of a frame that began earlier is queued, and every packet leaves.
 func TestSmoothRate(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 13))
@@ -266,7 +267,8 @@ func (p *repairPath) checkOrder(t *testing.T, seed uint64) {
 		// A frame has 150 packets at most.
 		for _, other := range p.out[i+1 : min(i+450, len(p.out))] {
 			if other.arrived < s.left && other.turn < s.turn && !other.begins {
-				t.Fatalf("seed %d: packet %d of flow %d left at %v before packet %d of flow %d, which had arrived at %v "+
+				t.Fatalf("seed %d: packet %d of flow %d left at %v before packet %d of flow %d, which had "+
+					"arrived at %v "+
 					"and whose frame began earlier", seed, s.number, s.flow, s.left, other.number, other.flow,
 					other.arrived)
 			}

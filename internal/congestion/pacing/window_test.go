@@ -165,8 +165,8 @@ func TestWindow(t *testing.T) {
 }
 
 // TestRandomWindows sends frames of random sizes with random windows, reports and pauses, on smooth paths and others.
-// A frame begins only if it fits beside the bytes in flight, or alone after a pause. No flow starves, and time advances:
-// a pacer that asks for a tick has something to do.
+// A frame begins only if it fits beside the bytes in flight, or alone after a pause. No flow starves, and time
+// advances: a pacer that asks for a tick has something to do.
 func TestRandomWindows(t *testing.T) {
 	const interval = time.Second / 30
 	for seed := range uint64(60) {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestPacedAtRandom lets tracks of two codecs lose, delay and repair packets, while receivers switch tracks, get
-// estimates, windows and smooth paths, and close. The packets of a slot have no gap, no repeat, and whole frames only. At the end no packet is
-// referenced.
+// estimates, windows and smooth paths, and close. The packets of a slot have no gap, no repeat, and whole frames only.
+// At the end no packet is referenced.
 func TestPacedAtRandom(t *testing.T) {
 	seeds := uint64(24)
 	if race.Enabled {

@@ -122,8 +122,8 @@ type attachment struct {
 	// start.
 	leaving int64
 	left    time.Duration
-	// size is the size on the wire of the frame that arrives, in bytes, and formerSize that of the frame before. They are
-	// measured on tracks without frame numbers.
+	// size is the size on the wire of the frame that arrives, in bytes, and formerSize that of the frame before. They
+	// are measured on tracks without frame numbers.
 	size, formerSize int
 	// skipping is set if frames up to the frame with ordinal resumes were dropped and the switcher is not informed yet.
 	skipping bool

@@ -19,8 +19,8 @@ func (r *rig) pace(subscribers []*subscriber, known pacing.Path) {
 	}
 }
 
-// TestSmoothReceiversShareTicks has three receivers with smooth paths, two of them of half the rate. Their packets leave
-// in the same ticks.
+// TestSmoothReceiversShareTicks has three receivers with smooth paths, two of them of half the rate. Their packets
+// leave in the same ticks.
 func TestSmoothReceiversShareTicks(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

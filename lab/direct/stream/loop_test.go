@@ -189,8 +189,8 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// TestFindsCapacity: with either form of reports, the estimate rises from 2 Mbit/s to about the capacity of the link and
-// stays there without a queue. Then the capacity falls.
+// TestFindsCapacity: with either form of reports, the estimate rises from 2 Mbit/s to about the capacity of the link
+// and stays there without a queue. Then the capacity falls.
 func TestFindsCapacity(t *testing.T) {
 	t.Run("by number", func(t *testing.T) { findsCapacity(t, estimating(2_000_000)) })
 	config := estimating(2_000_000)

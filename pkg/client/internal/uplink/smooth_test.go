@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestSmooth sends the two tiles of a frame, 40 packets each, over a smooth path of 50 Mbit/s: one tile after the other,
-// 2 or 3 packets every 0.5 ms, as long as the path takes for them.
+// TestSmooth sends the two tiles of a frame, 40 packets each, over a smooth path of 50 Mbit/s: one tile after the
+// other, 2 or 3 packets every 0.5 ms, as long as the path takes for them.
 func TestSmooth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newRig(t)
