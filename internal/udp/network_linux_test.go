@@ -17,6 +17,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/test/namespace"
 )
 
 // TestFullSendBuffer sends more than the send buffer holds over a slow link: Send must wait, and lose nothing. All of
@@ -150,31 +152,31 @@ var (
 // a network card's driver does with those of one interrupt. It skips the test if that is not permitted.
 func onVeth(t *testing.T) (from, to *Port) {
 	on6(t)
-	a, b := newNamespace(t), newNamespace(t)
+	a, b := namespace.New(t), namespace.New(t)
 	for _, command := range []string{
 		// Package net checks once, at the first socket for both families, whether the loopback has IPv6.
 		"ip link set lo up",
-		fmt.Sprintf("ip link add near type veth peer name far netns %d", b.thread),
+		fmt.Sprintf("ip link add near type veth peer name far netns %d", b.Thread),
 		"ip link set near up",
 	} {
-		a.run(t, command)
+		a.Run(t, command)
 	}
-	b.run(t, "ip link set lo up")
-	b.run(t, "ip link set far up")
+	b.Run(t, "ip link set lo up")
+	b.Run(t, "ip link set far up")
 	for i, end := range []struct {
-		namespace *namespace
-		device    string
+		at     *namespace.Namespace
+		device string
 	}{{a, "near"}, {b, "far"}} {
-		end.namespace.run(t, fmt.Sprintf("ip address add %s/24 dev %s", vethAddresses[i], end.device))
-		end.namespace.run(t, fmt.Sprintf("ip address add %s/64 dev %s nodad", vethAddresses6[i], end.device))
+		end.at.Run(t, fmt.Sprintf("ip address add %s/24 dev %s", vethAddresses[i], end.device))
+		end.at.Run(t, fmt.Sprintf("ip address add %s/64 dev %s nodad", vethAddresses6[i], end.device))
 	}
-	a.do(func() {
+	a.Do(func() {
 		// A pair coalesces only if the sending end has no TCP segmentation offload (veth_skb_is_eligible_for_gro).
 		switchOffload(t, "near", unix.ETHTOOL_STSO, false)
 		switchOffload(t, "near", unix.ETHTOOL_SGSO, false)
 		from = opened(t)(Listen(Config{Address: bothFamilies, SendBuffer: 4 << 20}))
 	})
-	b.do(func() {
+	b.Do(func() {
 		switchOffload(t, "far", unix.ETHTOOL_SGRO, true)
 		if err := os.WriteFile("/sys/class/net/far/gro_flush_timeout", []byte("2000000"), 0); err != nil {
 			t.Error(err)
@@ -197,65 +199,6 @@ func onVeth(t *testing.T) (from, to *Port) {
 		}
 	}
 	return from, to
-}
-
-// namespace is a thread in a network namespace of its own, with /sys of that namespace. Sockets stay in the namespace
-// in which they were opened.
-type namespace struct {
-	thread int
-	work   chan func()
-}
-
-// newNamespace starts a thread, which ends with the test. It skips the test if that is not permitted.
-func newNamespace(t *testing.T) *namespace {
-	n := &namespace{work: make(chan func())}
-	entered := make(chan error)
-	var group sync.WaitGroup
-	group.Go(func() {
-		// The thread ends with this goroutine, which does not unlock it: no other goroutine enters the namespace.
-		runtime.LockOSThread()
-		n.thread = unix.Gettid()
-		err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS)
-		if err == nil {
-			// The settings of the namespace's network cards.
-			err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-				unix.Mount("sysfs", "/sys", "sysfs", 0, ""))
-		}
-		entered <- err
-		for f := range n.work {
-			f()
-		}
-	})
-	t.Cleanup(func() {
-		close(n.work)
-		group.Wait()
-	})
-	if err := <-entered; err != nil {
-		t.Skipf("a network namespace takes root: %v", err)
-	}
-	return n
-}
-
-// do calls f in the namespace. f must not end the test.
-func (n *namespace) do(f func()) {
-	done := make(chan struct{})
-	n.work <- func() {
-		defer close(done)
-		f()
-	}
-	<-done
-}
-
-// run runs a command in the namespace. It skips the test if the command fails.
-func (n *namespace) run(t *testing.T, command string) {
-	t.Helper()
-	words := strings.Fields(command)
-	var output []byte
-	var err error
-	n.do(func() { output, err = exec.Command(words[0], words[1:]...).CombinedOutput() })
-	if err != nil {
-		t.Skipf("%s: %v: %s", command, err, output)
-	}
 }
 
 // switchOffload switches an offload of a network card on or off.

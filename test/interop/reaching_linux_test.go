@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/interop/oldpeer"
 	"github.com/volsfu/volsfu/test/interop/standin"
+	"github.com/volsfu/volsfu/test/namespace"
 )
 
 // Both ends of the cable have addresses that the shipped peer accepts.
@@ -23,17 +24,17 @@ const (
 )
 
 // cabled creates the network of a server and that of a peer.
-func cabled(t *testing.T) (server, peer *namespace) {
+func cabled(t *testing.T) (server, peer network) {
 	t.Helper()
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	server, peer = newNamespace(t), newNamespace(t)
+	server, peer = network{namespace.New(t)}, network{namespace.New(t)}
 	connectNamespaces(t, server, peer, serverAddress+"/16", peerAddress+"/16")
 	return server, peer
 }
 
 // connectTwentyTimes lets a shipped peer connect 20 times in a row, without loopback and without STUN, and receive
 // frames of an existing peer.
-func connectTwentyTimes(t *testing.T, from *namespace, server string) {
+func connectTwentyTimes(t *testing.T, from network, server string) {
 	t.Helper()
 	network := from.pion(t)
 	shipped := func(client int) *oldpeer.Peer {
@@ -81,7 +82,7 @@ func TestShippedPeersReachTheServer(t *testing.T) {
 	settings.Media.Address = serverAddress
 	var s *server.Server
 	var err error
-	there.do(func() {
+	there.Do(func() {
 		s, err = server.Start(server.Options{Config: settings, Log: zap.NewNop(), VR2GatherOnly: true})
 	})
 	if err != nil {

@@ -1,0 +1,77 @@
+package namespace
+
+import (
+	"errors"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Namespace is a network namespace with a thread in it, and with /sys of the namespace. It lives as long as the thread
+// and the sockets that were opened on the thread.
+type Namespace struct {
+	// Thread is the thread's id: commands of ip name the namespace by it.
+	Thread int
+	work   chan func()
+}
+
+// New returns a namespace with only a loopback interface, which is down. The thread ends with the test. New skips the
+// test if namespaces are not permitted or ip is not installed.
+func New(t *testing.T) *Namespace {
+	t.Helper()
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skipf("skipped: a network namespace takes the command ip: %v", err)
+	}
+	n := &Namespace{work: make(chan func())}
+	entered := make(chan error)
+	var group sync.WaitGroup
+	group.Go(func() {
+		// The thread ends with this goroutine, which does not unlock it: no other goroutine enters the namespace.
+		runtime.LockOSThread()
+		n.Thread = unix.Gettid()
+		err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS)
+		if err == nil {
+			// The settings of the namespace's network cards.
+			err = errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+				unix.Mount("sysfs", "/sys", "sysfs", 0, ""))
+		}
+		entered <- err
+		for f := range n.work {
+			f()
+		}
+	})
+	t.Cleanup(func() {
+		close(n.work)
+		group.Wait()
+	})
+	if err := <-entered; err != nil {
+		t.Skipf("skipped: a network namespace takes root: %v", err)
+	}
+	return n
+}
+
+// Do calls f in the namespace and waits for it. f must not end the test.
+func (n *Namespace) Do(f func()) {
+	done := make(chan struct{})
+	n.work <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
+}
+
+// Run runs a command in the namespace. A command that fails ends the test.
+func (n *Namespace) Run(t *testing.T, command string) {
+	t.Helper()
+	words := strings.Fields(command)
+	var output []byte
+	var err error
+	n.Do(func() { output, err = exec.Command(words[0], words[1:]...).CombinedOutput() })
+	if err != nil {
+		t.Fatalf("%s: %v: %s", command, err, output)
+	}
+}
