@@ -13,9 +13,6 @@ const (
 	minimumWindow = 2   // segments
 	// a segment is lost when this number of later ones is acknowledged (RFC 5681, section 3.2)
 	reorderingSegments = 3
-	initialTimeout     = time.Second            // before the first round trip (RFC 6298, section 2)
-	minimumTimeout     = 200 * time.Millisecond // as in Linux; RFC 6298 has 1 s
-	maximumTimeout     = time.Minute            // RFC 6298, section 2
 )
 
 // Cubic is an idealised TCP sender with the congestion control of RFC 9438, unlimited data and no receive window. It
@@ -31,14 +28,9 @@ type Cubic struct {
 	threshold float64 // ssthresh
 	growth    cubicGrowth
 
-	round roundTrip
-	// time at which the segments in flight count as lost without an acknowledgement, zero if none is in flight
-	timer time.Time
-
-	sent     segmentRing
-	inFlight int
-	newest   uint64 // one more than the highest acknowledged number
-	recover  uint64 // losses of segments before this number belong to the last reduction
+	outstanding
+	newest  uint64 // one more than the highest acknowledged number
+	recover uint64 // losses of segments before this number belong to the last reduction
 
 	stats CubicStats
 }
@@ -60,7 +52,7 @@ type CubicStats struct {
 
 // NewCubic returns a sender in slow start.
 func NewCubic() *Cubic {
-	return &Cubic{window: initialWindow, threshold: math.Inf(1), round: roundTrip{timeout: initialTimeout}}
+	return &Cubic{window: initialWindow, threshold: math.Inf(1), outstanding: newOutstanding()}
 }
 
 // Stats returns the counters and the state.
@@ -76,25 +68,17 @@ func (c *Cubic) Send(now time.Time) (number uint64, ok bool) {
 	if c.inFlight+1 > int(c.window) {
 		return 0, false
 	}
-	c.inFlight++
 	c.stats.Sent++
-	if c.timer.IsZero() {
-		c.timer = now.Add(c.round.timeout)
-	}
-	return c.sent.push(now), true
+	return c.send(now), true
 }
 
 // Acknowledge processes the acknowledgement of a segment, which arrived with CE if marked is set. A duplicate, or one
 // for a segment that counts as lost, has no effect.
 func (c *Cubic) Acknowledge(number uint64, marked bool, now time.Time) {
-	segment := c.sent.at(number)
-	if segment == nil || segment.acknowledged {
+	if c.acknowledge(number, now) == nil {
 		return
 	}
-	segment.acknowledged = true
-	c.inFlight--
 	c.stats.Acknowledged++
-	c.round.sample(now.Sub(segment.sentAt))
 	// In recovery the window does not grow. Recovery ends with the acknowledgement of a segment sent after the
 	// reduction.
 	if marked {
@@ -111,16 +95,14 @@ func (c *Cubic) Acknowledge(number uint64, marked bool, now time.Time) {
 	for c.sent.first+reorderingSegments < c.newest {
 		lost := c.sent.first
 		if !c.sent.pop() {
-			c.lose(1)
+			c.inFlight--
+			c.stats.Lost++
 			if lost >= c.recover {
 				c.reduce()
 			}
 		}
 	}
-	c.timer = time.Time{}
-	if c.inFlight > 0 {
-		c.timer = now.Add(c.round.timeout)
-	}
+	c.rearm(now)
 }
 
 // Next returns the time of the next Expire, zero if nothing is in flight.
@@ -129,11 +111,10 @@ func (c *Cubic) Next() time.Time { return c.timer }
 // Expire declares all segments in flight lost after the timeout without an acknowledgement (RFC 6298, section 5; RFC
 // 9438, section 4.8). It may be called at any time.
 func (c *Cubic) Expire(now time.Time) {
-	if c.timer.IsZero() || now.Before(c.timer) {
+	if !c.overdue(now) {
 		return
 	}
-	c.lose(c.inFlight)
-	c.sent.first = c.sent.next
+	c.stats.Lost += uint64(c.abandon())
 	// After consecutive timeouts, slow start ends at the threshold of the first one (RFC 5681, section 3.1).
 	if c.window > 1 {
 		c.reduce()
@@ -141,13 +122,6 @@ func (c *Cubic) Expire(now time.Time) {
 	c.stats.Timeouts++
 	// After slow start the window grows from its current value, because there is no former maximum.
 	c.window, c.growth.maximum = 1, 0
-	c.round.timeout = min(2*c.round.timeout, maximumTimeout)
-	c.timer = time.Time{}
-}
-
-func (c *Cubic) lose(segments int) {
-	c.inFlight -= segments
-	c.stats.Lost += uint64(segments)
 }
 
 // grow increases the window for one acknowledged segment.
@@ -215,59 +189,4 @@ func (g *cubicGrowth) next(window float64, rtt time.Duration, now time.Time) flo
 func (g *cubicGrowth) at(elapsed time.Duration) float64 {
 	t := (elapsed - g.plateau).Seconds()
 	return cubicC*t*t*t + g.maximum
-}
-
-// roundTrip is the smoothed round-trip time and the resulting timeout (RFC 6298, section 2).
-type roundTrip struct{ smoothed, variation, timeout time.Duration }
-
-func (r *roundTrip) sample(rtt time.Duration) {
-	if r.smoothed == 0 {
-		r.smoothed, r.variation = rtt, rtt/2
-	} else {
-		r.variation += ((r.smoothed - rtt).Abs() - r.variation) / 4
-		r.smoothed += (rtt - r.smoothed) / 8
-	}
-	r.timeout = min(max(r.smoothed+4*r.variation, minimumTimeout), maximumTimeout)
-}
-
-// segment is a sent segment.
-type segment struct {
-	sentAt       time.Time
-	acknowledged bool
-}
-
-// segmentRing holds the segments first to next-1, in a ring that grows by doubling.
-type segmentRing struct {
-	ring        []segment // its length is a power of two
-	first, next uint64
-}
-
-// at returns a segment, nil if it is not held.
-func (r *segmentRing) at(number uint64) *segment {
-	if number < r.first || number >= r.next {
-		return nil
-	}
-	return &r.ring[number&uint64(len(r.ring)-1)]
-}
-
-// push adds the next segment and returns its number.
-func (r *segmentRing) push(now time.Time) uint64 {
-	if r.next-r.first == uint64(len(r.ring)) {
-		grown := make([]segment, max(2*len(r.ring), 64))
-		for n := r.first; n < r.next; n++ {
-			grown[n&uint64(len(grown)-1)] = *r.at(n)
-		}
-		r.ring = grown
-	}
-	number := r.next
-	r.next++
-	*r.at(number) = segment{sentAt: now}
-	return number
-}
-
-// pop removes the first segment, and reports whether it was acknowledged.
-func (r *segmentRing) pop() (acknowledged bool) {
-	acknowledged = r.at(r.first).acknowledged
-	r.first++
-	return acknowledged
 }

@@ -42,7 +42,6 @@ type Prague struct {
 	window    float64 // in segments per virtual round trip
 	slowStart bool
 	alpha     float64
-	round     roundTrip
 
 	// The share of marks since begin.
 	begin         time.Time
@@ -52,13 +51,10 @@ type Prague struct {
 
 	departs time.Time // of the next burst
 	burst   int       // segments left of the current burst
-	// time at which the segments in flight count as lost without an acknowledgement, zero if none is in flight
-	timer time.Time
 
-	sent     segmentRing
-	inFlight int
-	latest   time.Time // departure of the latest segment that was acknowledged
-	recover  uint64    // losses of segments before this number belong to the last reduction by a loss
+	outstanding
+	latest  time.Time // departure of the latest segment that was acknowledged
+	recover uint64    // losses of segments before this number belong to the last reduction by a loss
 
 	stats PragueStats
 }
@@ -79,7 +75,7 @@ type PragueStats struct {
 
 // NewPrague returns a sender in slow start.
 func NewPrague() *Prague {
-	return &Prague{window: initialWindow, slowStart: true, alpha: 1, round: roundTrip{timeout: initialTimeout}}
+	return &Prague{window: initialWindow, slowStart: true, alpha: 1, outstanding: newOutstanding()}
 }
 
 // Stats returns the counters and the state.
@@ -123,25 +119,18 @@ func (c *Prague) Send(now time.Time) (number uint64, ok bool) {
 		c.departs = c.departs.Add(time.Duration(float64(c.burst) / rate * float64(time.Second)))
 	}
 	c.burst--
-	c.inFlight++
 	c.stats.Sent++
-	if c.timer.IsZero() {
-		c.timer = now.Add(c.round.timeout)
-	}
-	return c.sent.push(now), true
+	return c.send(now), true
 }
 
 // Acknowledge processes the acknowledgement of a segment, which arrived with CE if marked is set. A duplicate, or one
 // for a segment that counts as lost, has no effect.
 func (c *Prague) Acknowledge(number uint64, marked bool, now time.Time) {
-	segment := c.sent.at(number)
-	if segment == nil || segment.acknowledged {
+	segment := c.acknowledge(number, now)
+	if segment == nil {
 		return
 	}
-	segment.acknowledged = true
-	c.inFlight--
 	c.stats.Acknowledged++
-	c.round.sample(now.Sub(segment.sentAt))
 	c.average(marked, now)
 	switch {
 	case marked:
@@ -157,10 +146,7 @@ func (c *Prague) Acknowledge(number uint64, marked bool, now time.Time) {
 		c.latest = segment.sentAt
 	}
 	c.detectLosses(now)
-	c.timer = time.Time{}
-	if c.inFlight > 0 {
-		c.timer = now.Add(c.round.timeout)
-	}
+	c.rearm(now)
 }
 
 // average counts an acknowledgement, and updates the average share of marks once per virtual round trip.
@@ -233,14 +219,11 @@ func (c *Prague) Next() time.Time {
 // Expire declares all segments in flight lost after the timeout without an acknowledgement (RFC 6298, section 5), and
 // returns to slow start. It may be called at any time.
 func (c *Prague) Expire(now time.Time) {
-	if c.timer.IsZero() || now.Before(c.timer) {
+	if !c.overdue(now) {
 		return
 	}
-	c.stats.Lost += uint64(c.inFlight)
+	c.stats.Lost += uint64(c.abandon())
 	c.stats.Timeouts++
-	c.inFlight, c.burst = 0, 0
-	c.sent.first = c.sent.next
+	c.burst = 0
 	c.window, c.slowStart, c.recover = minimumWindow, true, c.sent.next
-	c.round.timeout = min(2*c.round.timeout, maximumTimeout)
-	c.timer = time.Time{}
 }
