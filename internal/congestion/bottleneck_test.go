@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
 )
@@ -47,7 +48,7 @@ func (q *timedQueue) Enqueue(p *netem.Packet, now time.Time) int {
 func (q *timedQueue) Dequeue(now time.Time) (*netem.Packet, int) {
 	p, dropped := q.Queue.Dequeue(now)
 	if p != nil {
-		if p.Offered() == netem.ECT1 {
+		if p.Offered() == ecn.ECT1 {
 			q.waits = append(q.waits, sample{now.Sub(start), now.Sub(q.since[p])})
 		}
 		q.bytes[p.Flow] += p.Size
@@ -250,11 +251,11 @@ func (s *frameSender) tick(b *bottleneck, now time.Duration) {
 
 func (s *frameSender) send(b *bottleneck, now time.Duration, probe int) {
 	s.sent = append(s.sent, feedback.PacketResult{Sequence: int64(s.base) + int64(len(s.sent)), Size: testPacketSize,
-		Sent: start.Add(now), Probe: probe, SentECN: feedback.ECN(s.estimator.Stats().ECN)})
+		Sent: start.Add(now), Probe: probe, SentECN: s.estimator.Stats().ECN})
 	s.inFlight += testPacketSize
 	s.estimator.Sent(start.Add(now), testPacketSize)
 	p := &netem.Packet{Size: testPacketSize, Flow: s.number, Number: s.base + uint64(len(s.sent)-1),
-		ECN: netem.ECN(s.estimator.Stats().ECN)}
+		ECN: s.estimator.Stats().ECN}
 	if b.meddle == nil || b.meddle(p) {
 		b.link.Send(p, start.Add(now))
 	}
@@ -266,14 +267,14 @@ func (s *frameSender) arrive(p *netem.Packet, now time.Duration) {
 		return
 	}
 	r := &s.sent[p.Number-s.base]
-	r.Received, r.Arrived, r.ECN = true, now/clockStep*clockStep+remoteOffset, feedback.ECN(p.ECN)
+	r.Received, r.Arrived, r.ECN = true, now/clockStep*clockStep+remoteOffset, p.ECN
 	s.covered = max(s.covered, p.Number+1)
 	s.received += p.Size
-	if s.hides && p.ECN == netem.CongestionExperienced {
-		r.ECN = feedback.ECT1
+	if s.hides && p.ECN == ecn.CE {
+		r.ECN = ecn.ECT1
 		return
 	}
-	if p.ECN == netem.CongestionExperienced && !s.marked {
+	if p.ECN == ecn.CE && !s.marked {
 		s.marked = true
 		s.nextReport = min(s.nextReport, now+reportSoon)
 	}

@@ -21,8 +21,7 @@ const (
 	// ControllerPaper000 is the controller of paper 000, and GCC for receivers that do not report the ECN field.
 	ControllerPaper000 = "paper000"
 
-	// defaultController is GCC as long as sockets and reports do not carry the ECN field: packets would arrive as
-	// Not-ECT, and each path would be counted as bleached.
+	// defaultController is GCC until L4S meets its targets beside other flows and on a classic ECN queue.
 	defaultController = ControllerGCC
 )
 

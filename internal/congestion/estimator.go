@@ -114,6 +114,16 @@ func (s *Stats) Path() pacing.Path {
 		ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth, Window: s.Window}
 }
 
+// countECN counts the codepoint with which a packet arrived.
+func (s *Stats) countECN(arrived ecn.Codepoint) {
+	switch arrived {
+	case ecn.CE:
+		s.Congested++
+	case ecn.ECT0, ecn.ECT1:
+		s.Capable++
+	}
+}
+
 // Algorithm selects an estimator.
 type Algorithm int
 

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -73,11 +74,11 @@ func TestCounts(t *testing.T) {
 	f.run(time.Second, time.Millisecond, func(r *feedback.PacketResult) {
 		switch r.Sequence % 10 {
 		case 1:
-			r.ECN = feedback.CongestionExperienced
+			r.ECN = ecn.CE
 		case 2:
-			r.ECN = feedback.ECT1
+			r.ECN = ecn.ECT1
 		case 3:
-			r.ECN = feedback.ECT0
+			r.ECN = ecn.ECT0
 		case 4:
 			late = append(late, *r)
 			late[len(late)-1].Late = true
@@ -151,9 +152,9 @@ func TestNoAllocations(t *testing.T) {
 	for algorithm := GCC; algorithm <= Paper000; algorithm++ {
 		f := &feed{estimator: New(algorithm, startingAt(8e6), start)}
 		mark := func(r *feedback.PacketResult) {
-			r.ECN, r.SentECN = feedback.ECT1, feedback.ECT1
+			r.ECN, r.SentECN = ecn.ECT1, ecn.ECT1
 			if r.Sequence%20 == 0 {
-				r.ECN = feedback.CongestionExperienced
+				r.ECN = ecn.CE
 			}
 		}
 		f.run(time.Second, time.Millisecond, mark)

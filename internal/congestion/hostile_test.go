@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -38,8 +39,8 @@ func (h *hostile) play(data []byte) {
 			Arrived:  time.Duration(int32(binary.BigEndian.Uint32(data[1:5]))) * 2 * time.Second,
 			Received: data[0]&1 != 0,
 			Late:     data[0]&2 != 0,
-			ECN:      feedback.ECN(data[0] >> 1 & 3),
-			SentECN:  feedback.ECN(h.estimator.Stats().ECN),
+			ECN:      ecn.Codepoint(data[0] >> 1 & 3),
+			SentECN:  h.estimator.Stats().ECN,
 			Probe:    int(data[0] >> 3),
 		})
 		h.change(data[7]&3, Bitrate(data[7]>>2))

@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -120,7 +119,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	l.gcc.Report(now, results)
 	for i := range results {
 		if !results[i].Received {
-			l.ecn.lost(results[i].Sent.Sub(l.epoch), ecn.Codepoint(results[i].SentECN))
+			l.ecn.lost(results[i].Sent.Sub(l.epoch), results[i].SentECN)
 		}
 	}
 	acked, marked, left := l.receive(at)

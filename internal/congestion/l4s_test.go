@@ -255,20 +255,20 @@ func TestFallbacks(t *testing.T) {
 		reason Fallback
 		meddle func(p *netem.Packet) bool
 	}{
-		{"clear", Bleached, func(p *netem.Packet) bool { p.ECN = netem.NotECT; return true }},
+		{"clear", Bleached, func(p *netem.Packet) bool { p.ECN = ecn.NotECT; return true }},
 		{"ect0", Rewritten, func(p *netem.Packet) bool {
-			if p.ECN == netem.ECT1 {
-				p.ECN = netem.ECT0
+			if p.ECN == ecn.ECT1 {
+				p.ECN = ecn.ECT0
 			}
 			return true
 		}},
 		{"mark", AllMarked, func(p *netem.Packet) bool {
-			if p.ECN != netem.NotECT {
-				p.ECN = netem.CongestionExperienced
+			if p.ECN != ecn.NotECT {
+				p.ECN = ecn.CE
 			}
 			return true
 		}},
-		{"drop", Dropped, func(p *netem.Packet) bool { return p.ECN == netem.NotECT }},
+		{"drop", Dropped, func(p *netem.Packet) bool { return p.ECN == ecn.NotECT }},
 	} {
 		for _, later := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s later=%v", c.name, later), func(t *testing.T) {

@@ -77,12 +77,9 @@ func (p *paper000) Report(now time.Time, results []feedback.PacketResult) {
 		p.stats.Received++
 		p.received++
 		p.acked.add(sent, r.Arrived, min(max(r.Size, 0), maxSize))
-		switch r.ECN {
-		case feedback.CongestionExperienced:
-			p.stats.Congested++
+		p.stats.countECN(r.ECN)
+		if r.ECN == ecn.CE {
 			p.marks++
-		case feedback.ECT0, feedback.ECT1:
-			p.stats.Capable++
 		}
 	}
 	p.measure(now, results)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -29,8 +28,8 @@ func (g *gcc) take(now time.Duration, results []feedback.PacketResult) (metLost,
 		}
 		if r.Received {
 			g.arrivals = append(g.arrivals, arrival{sent: sent, arrived: r.Arrived, size: uint16(r.Size),
-				ecn: ecn.Codepoint(r.ECN & 3), left: ecn.Codepoint(r.SentECN), probe: int32(r.Probe)})
-			g.countECN(r.ECN)
+				ecn: r.ECN & 3, left: r.SentECN, probe: int32(r.Probe)})
+			g.stats.countECN(r.ECN)
 		}
 		switch {
 		case r.Late:
@@ -63,15 +62,6 @@ func (g *gcc) take(now time.Duration, results []feedback.PacketResult) (metLost,
 		slices.SortStableFunc(g.arrivals, byArrival)
 	}
 	return metLost, met
-}
-
-func (g *gcc) countECN(arrived feedback.ECN) {
-	switch arrived {
-	case feedback.CongestionExperienced:
-		g.stats.Congested++
-	case feedback.ECT0, feedback.ECT1:
-		g.stats.Capable++
-	}
 }
 
 // measureRoundTrip updates the round trip from the fastest packet of a report, excluding the time that the packet

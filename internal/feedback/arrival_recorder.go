@@ -3,6 +3,8 @@ package feedback
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // ArrivalRecorder records the arrivals of the packets of one transport and reports them to their sender in the
@@ -38,11 +40,13 @@ func (r *ArrivalRecorder) ReportByStream(byStream bool) {
 
 // Received records an RTP packet that arrived with a codepoint. extension identifies the header extension with the
 // transport-wide number, 0 for none. Packets without a number are not reported by number.
-func (r *ArrivalRecorder) Received(ssrc uint32, packet []byte, extension uint8, ecn ECN, now time.Time) {
+func (r *ArrivalRecorder) Received(
+	ssrc uint32, packet []byte, extension uint8, codepoint ecn.Codepoint, now time.Time,
+) {
 	r.media = ssrc
 	if r.streams != nil {
 		if len(packet) >= rtpHeaderSize {
-			r.streams.Received(ssrc, binary.BigEndian.Uint16(packet[2:]), len(packet), ecn, now)
+			r.streams.Received(ssrc, binary.BigEndian.Uint16(packet[2:]), len(packet), codepoint, now)
 		}
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // CongestionHistory is the sending side of congestion control by RFC 8888: it records the packets of all streams of one
@@ -53,7 +55,7 @@ func (h *CongestionHistory) InFlight() int { return h.history.InFlight() }
 // Sent records a packet sent now, and returns its number in the order of sending. size is in bytes on the wire, up to
 // 65,535. ecn is the codepoint with which the packet leaves.
 func (h *CongestionHistory) Sent(
-	ssrc uint32, sequence uint16, size int, kind PacketKind, ecn ECN, now time.Time,
+	ssrc uint32, sequence uint16, size int, kind PacketKind, codepoint ecn.Codepoint, now time.Time,
 ) int64 {
 	s := h.streams[ssrc]
 	if s == nil {
@@ -68,7 +70,7 @@ func (h *CongestionHistory) Sent(
 		h.grown += len(s.packets)
 		s.resize(2 * len(s.packets))
 	}
-	*s.at(sequence) = sentNumber{number: number, sequence: sequence, ecn: ecn}
+	*s.at(sequence) = sentNumber{number: number, sequence: sequence, ecn: codepoint}
 	return number
 }
 
@@ -164,8 +166,8 @@ func (h *CongestionHistory) received(
 	}
 	result := &results[before]
 	result.ECN, result.SentECN = arrival.ECN, sent.ecn
-	if arrival.ECN == CongestionExperienced && sent.ecn == NotECT {
-		result.ECN = NotECT
+	if arrival.ECN == ecn.CE && sent.ecn == ecn.NotECT {
+		result.ECN = ecn.NotECT
 		h.history.stats.FalseMarks++
 	}
 	return results

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // congestionRig sends two streams alternately to a receiver that reports by RFC 8888.
@@ -25,7 +27,7 @@ func newCongestionRig(t *testing.T) *congestionRig {
 func (r *congestionRig) send() (places [2]int64) {
 	for i := range r.next {
 		r.now += time.Millisecond
-		places[i] = r.h.Sent(uint32(i+1), r.next[i], 1000+i, Media, ECT1, after(r.now))
+		places[i] = r.h.Sent(uint32(i+1), r.next[i], 1000+i, Media, ecn.ECT1, after(r.now))
 		r.next[i]++
 	}
 	return places
@@ -51,23 +53,23 @@ func TestCongestionHistory(t *testing.T) {
 	first := r.send()
 	second := r.send()
 	third := r.send()
-	at := func(offset uint16, ecn ECN) PacketArrival {
-		return PacketArrival{Received: true, Offset: offset, ECN: ecn}
+	at := func(offset uint16, codepoint ecn.Codepoint) PacketArrival {
+		return PacketArrival{Received: true, Offset: offset, ECN: codepoint}
 	}
 	got := r.tell(65_000,
-		StreamReport{SSRC: 2, Begin: 10, Packets: []PacketArrival{at(512, ECT1), at(256, CongestionExperienced)}},
+		StreamReport{SSRC: 2, Begin: 10, Packets: []PacketArrival{at(512, ecn.ECT1), at(256, ecn.CE)}},
 		StreamReport{SSRC: 3, Begin: 0, Packets: []PacketArrival{at(0, 0)}},
-		StreamReport{SSRC: 1, Begin: 65_533, Packets: []PacketArrival{{}, at(1024, ECT1), {}}})
+		StreamReport{SSRC: 1, Begin: 65_533, Packets: []PacketArrival{{}, at(1024, ecn.ECT1), {}}})
 	base := 65_000 * time.Second
 	sent := func(i int) time.Time { return after(time.Duration(i) * time.Millisecond) }
 	want := []PacketResult{
-		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: ECT1,
-			SentECN: ECT1},
-		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: ECT1,
-			SentECN: ECT1},
-		{Sequence: second[0], Size: 1000, Sent: sent(3), SentECN: ECT1},
+		{Sequence: first[0], Size: 1000, Sent: sent(1), Received: true, Arrived: base - time.Second, ECN: ecn.ECT1,
+			SentECN: ecn.ECT1},
+		{Sequence: first[1], Size: 1001, Sent: sent(2), Received: true, Arrived: base - time.Second/2, ECN: ecn.ECT1,
+			SentECN: ecn.ECT1},
+		{Sequence: second[0], Size: 1000, Sent: sent(3), SentECN: ecn.ECT1},
 		{Sequence: second[1], Size: 1001, Sent: sent(4), Received: true, Arrived: base - time.Second/4,
-			ECN: CongestionExperienced, SentECN: ECT1},
+			ECN: ecn.CE, SentECN: ecn.ECT1},
 	}
 	expectResults(t, got, want)
 	if in := r.h.InFlight(); in != 2001 {
@@ -76,12 +78,12 @@ func TestCongestionHistory(t *testing.T) {
 	// Overlapping reports yield only new results; a lost packet arrived late; a packet that arrived after the report's
 	// time has that time. The clock wraps around.
 	got = r.tell(66_000, StreamReport{SSRC: 1, Begin: 65_534,
-		Packets: []PacketArrival{at(0, ECT1), at(1024, ECT0), at(OffsetUnknown, NotECT)}})
+		Packets: []PacketArrival{at(0, ecn.ECT1), at(1024, ecn.ECT0), at(OffsetUnknown, ecn.NotECT)}})
 	base = 66_000 * time.Second
 	want = []PacketResult{
 		{Sequence: second[0], Size: 1000, Sent: sent(3), Received: true, Late: true, Arrived: base - time.Second,
-			ECN: ECT0, SentECN: ECT1},
-		{Sequence: third[0], Size: 1000, Sent: sent(5), Received: true, Arrived: base, SentECN: ECT1},
+			ECN: ecn.ECT0, SentECN: ecn.ECT1},
+		{Sequence: third[0], Size: 1000, Sent: sent(5), Received: true, Arrived: base, SentECN: ecn.ECT1},
 	}
 	expectResults(t, got, want)
 	s := r.h.Stats()
@@ -124,7 +126,7 @@ func TestCongestionHistoryGrows(t *testing.T) {
 		for range 3000 {
 			stream := min(random.IntN(10), 2)
 			now += 50 * time.Microsecond
-			places[key{uint32(stream), next[stream]}] = h.Sent(uint32(stream), next[stream], 100, Media, NotECT,
+			places[key{uint32(stream), next[stream]}] = h.Sent(uint32(stream), next[stream], 100, Media, ecn.NotECT,
 				after(now))
 			next[stream]++
 		}
@@ -186,7 +188,7 @@ func TestCongestionHistoryIsBounded(t *testing.T) {
 			var next [streams]uint16
 			now := time.Duration(0)
 			send := func(stream int, step uint16) {
-				h.Sent(uint32(stream), next[stream], 1200, Media, NotECT, after(now))
+				h.Sent(uint32(stream), next[stream], 1200, Media, ecn.NotECT, after(now))
 				next[stream] += step
 				now += 100 * time.Microsecond
 			}
@@ -236,7 +238,7 @@ func TestSweepsCountWhatTheyTakeBack(t *testing.T) {
 	send := func(ssrc uint32, sequences ...uint16) {
 		for _, sequence := range sequences {
 			now += 10 * time.Microsecond
-			h.Sent(ssrc, sequence, 1200, Media, NotECT, after(now))
+			h.Sent(ssrc, sequence, 1200, Media, ecn.NotECT, after(now))
 		}
 	}
 	for sequence := range uint16(100) {
@@ -265,7 +267,7 @@ func TestSweptStreamsKeepTheirPackets(t *testing.T) {
 	send := func(ssrc uint32, from uint16, count int) (places []int64) {
 		for n := range count {
 			now += 10 * time.Microsecond
-			places = append(places, h.Sent(ssrc, from+uint16(n), 1200, Media, NotECT, after(now)))
+			places = append(places, h.Sent(ssrc, from+uint16(n), 1200, Media, ecn.NotECT, after(now)))
 		}
 		return places
 	}
@@ -325,7 +327,7 @@ func BenchmarkCongestionHistory(b *testing.B) {
 	for b.Loop() {
 		report.Streams[0].Begin = sequence
 		for range 100 {
-			h.Sent(1, sequence, 1200, Media, NotECT, after(now))
+			h.Sent(1, sequence, 1200, Media, ecn.NotECT, after(now))
 			sequence++
 		}
 		now += 10 * time.Millisecond

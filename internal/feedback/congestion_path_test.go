@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // crossing is a packet in transit to a receiver that reports by RFC 8888.
@@ -16,8 +18,8 @@ type crossing struct {
 	place    int64
 	sent     time.Duration
 	arrives  time.Duration // 0 for never
-	left     ECN
-	ecn      ECN // on arrival
+	left     ecn.Codepoint
+	ecn      ecn.Codepoint // on arrival
 }
 
 // TestCongestionPath checks that the sender learns the exact fate of the packets of five streams of unequal rates, on
@@ -45,9 +47,9 @@ func TestCongestionPath(t *testing.T) {
 			for i := range path.packets {
 				stream := max(random.IntN(9)-4, 0)
 				p := crossing{ssrc: uint32(stream), sequence: next[stream], sent: time.Duration(i) * path.spacing,
-					left: ECN(random.IntN(3)), ecn: ECN(random.IntN(4))}
-				if p.left == NotECT {
-					p.ecn = NotECT
+					left: ecn.Codepoint(random.IntN(3)), ecn: ecn.Codepoint(random.IntN(4))}
+				if p.left == ecn.NotECT {
+					p.ecn = ecn.NotECT
 				}
 				next[stream]++
 				if i < 10*len(next) || random.Float64() >= path.loss {
@@ -163,7 +165,7 @@ func TestCongestionRecorderForgetsWhatNobodyFetches(t *testing.T) {
 	now := time.Duration(0)
 	for i := range 200_000 {
 		now += 10 * time.Microsecond
-		r.Received(7, uint16(i), 1200, NotECT, after(now))
+		r.Received(7, uint16(i), 1200, ecn.NotECT, after(now))
 	}
 	if len(r.closed) > maxClosed || r.Stats().Dropped == 0 {
 		t.Errorf("%d bytes of reports wait, %+v", len(r.closed), r.Stats())
@@ -187,23 +189,23 @@ func TestMarksOfCopiesAreReported(t *testing.T) {
 	r := NewCongestionRecorder(DefaultConfig().Transport, 1)
 	for _, p := range []struct {
 		sequence uint16
-		ecn      ECN
+		ecn      ecn.Codepoint
 		at       time.Duration
-	}{{1, ECT1, 0}, {2, ECT1, 1}, {3, CongestionExperienced, 2}, {1, CongestionExperienced, 5}, {2, ECT0, 6},
-		{3, ECT1, 7}} {
+	}{{1, ecn.ECT1, 0}, {2, ecn.ECT1, 1}, {3, ecn.CE, 2}, {1, ecn.CE, 5}, {2, ecn.ECT0, 6},
+		{3, ecn.ECT1, 7}} {
 		r.Received(7, p.sequence, 1200, p.ecn, after(p.at*time.Millisecond))
 	}
 	var report CongestionReport
 	if err := report.Unmarshal(r.AppendReports(nil, after(10*time.Millisecond))); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []PacketArrival{{true, CongestionExperienced, 10}, {true, ECT1, 9},
-		{true, CongestionExperienced, 8}} {
+	for i, want := range []PacketArrival{{true, ecn.CE, 10}, {true, ecn.ECT1, 9},
+		{true, ecn.CE, 8}} {
 		if got := report.Streams[0].Packets[i]; got != want {
 			t.Errorf("packet %d is reported as %+v, expected %+v", i+1, got, want)
 		}
 	}
-	r.Received(7, 2, 1200, CongestionExperienced, after(20*time.Millisecond))
+	r.Received(7, 2, 1200, ecn.CE, after(20*time.Millisecond))
 	if s := r.Stats(); s.Duplicates != 4 || !r.Next().IsZero() {
 		t.Errorf("%d copies count, and a report is due at %v after a copy of a reported packet", s.Duplicates, r.Next())
 	}
@@ -232,7 +234,7 @@ func FuzzCongestionRecorder(f *testing.F) {
 			p := key{uint32(input[0] % 3), binary.BigEndian.Uint16(input[1:])}
 			now += time.Duration(input[0]/3) * time.Millisecond
 			arrived[p] = true
-			r.Received(p.ssrc, p.sequence, 1200, ECN(p.sequence&3), after(now))
+			r.Received(p.ssrc, p.sequence, 1200, ecn.Codepoint(p.sequence&3), after(now))
 			for packet := r.AppendReports(nil, after(now)); len(packet) > 0; packet = r.AppendReports(nil, after(now)) {
 				if err := report.Unmarshal(packet); err != nil || len(packet) > cfg.MaxBytes {
 					t.Fatalf("a report of %d bytes: %v", len(packet), err)
@@ -241,7 +243,7 @@ func FuzzCongestionRecorder(f *testing.F) {
 					reported += len(s.Packets)
 					for i, a := range s.Packets {
 						sequence := s.Begin + uint16(i)
-						if a.Received && (!arrived[key{s.SSRC, sequence}] || a.ECN != ECN(sequence&3)) {
+						if a.Received && (!arrived[key{s.SSRC, sequence}] || a.ECN != ecn.Codepoint(sequence&3)) {
 							t.Fatalf("%d of %d arrived according to the report, with %d", sequence, s.SSRC, a.ECN)
 						}
 					}
@@ -262,7 +264,7 @@ func BenchmarkCongestionRecorder(b *testing.B) {
 	for b.Loop() {
 		for range 100 {
 			now += 100 * time.Microsecond
-			r.Received(1, sequence, 1200, NotECT, after(now))
+			r.Received(1, sequence, 1200, ecn.NotECT, after(now))
 			sequence++
 		}
 		report = r.AppendReports(report[:0], after(now))

@@ -3,6 +3,8 @@ package feedback
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // CongestionRecorderStats are the counters of a CongestionRecorder.
@@ -79,7 +81,7 @@ type receivedStream struct {
 type arrivedPacket struct {
 	at       time.Duration
 	received bool
-	ecn      ECN
+	ecn      ecn.Codepoint
 }
 
 const (
@@ -124,7 +126,7 @@ func NewCongestionRecorder(cfg TransportFeedbackConfig, sender uint32) *Congesti
 func (r *CongestionRecorder) Stats() CongestionRecorderStats { return r.stats }
 
 // Received records a packet with its size on the wire in bytes. ecn is NotECT if it is unknown.
-func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ecn ECN, now time.Time) {
+func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, codepoint ecn.Codepoint, now time.Time) {
 	if r.epoch.IsZero() {
 		r.begins(now)
 	}
@@ -138,7 +140,7 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ec
 	newest := s.next - 1
 	number := newest + int64(int16(sequence-uint16(newest)))
 	if number < s.next {
-		number = r.late(s, number, ecn, at)
+		number = r.late(s, number, codepoint, at)
 	} else {
 		number = r.advance(s, number, at)
 	}
@@ -146,7 +148,7 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ec
 		return
 	}
 	s.stale = 0
-	*s.at(number) = arrivedPacket{at: at, received: true, ecn: ecn}
+	*s.at(number) = arrivedPacket{at: at, received: true, ecn: codepoint}
 	if r.packets == 0 {
 		r.first = at
 	}
@@ -154,7 +156,7 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, ec
 	r.bytes += size
 	r.latest = at
 	r.earn(size, at)
-	r.marked = r.marked || ecn == CongestionExperienced
+	r.marked = r.marked || codepoint == ecn.CE
 	r.stats.Received++
 }
 
@@ -236,7 +238,7 @@ func (s *receivedStream) at(number int64) *arrivedPacket {
 // late prepares the record of a packet that arrived after higher numbers, and returns its number. The number changes if
 // the stream restarts; it is -1 for packets that are not recorded. If any copy of a packet has ECN-CE, ECN-CE is
 // reported (RFC 8888 section 3.1).
-func (r *CongestionRecorder) late(s *receivedStream, number int64, ecn ECN, at time.Duration) int64 {
+func (r *CongestionRecorder) late(s *receivedStream, number int64, codepoint ecn.Codepoint, at time.Duration) int64 {
 	fits := emptyCongestionReport+streamSize(s.next-number) <= r.cfg.MaxBytes
 	switch {
 	case number < max(s.begin, s.next-int64(len(s.arrivals))) || !fits:
@@ -252,8 +254,8 @@ func (r *CongestionRecorder) late(s *receivedStream, number int64, ecn ECN, at t
 		r.extend(s, at)
 	case s.at(number).received:
 		r.stats.Duplicates++
-		if ecn == CongestionExperienced && number >= s.from {
-			s.at(number).ecn, r.marked = ecn, true
+		if codepoint == ecn.CE && number >= s.from {
+			s.at(number).ecn, r.marked = codepoint, true
 		}
 		return -1
 	case number < s.from:

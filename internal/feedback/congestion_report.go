@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // ErrCongestionReport is the sentinel of malformed congestion control feedback packets, and of reports that cannot be
@@ -35,7 +37,7 @@ type StreamReport struct {
 // PacketArrival is the part of a report for one packet. Offset and ECN have no meaning if the packet was not received.
 type PacketArrival struct {
 	Received bool
-	ECN      ECN
+	ECN      ecn.Codepoint
 	// Offset is the time from the arrival to the report, in 1/1024 s, or one of the values below.
 	Offset uint16
 }
@@ -143,7 +145,7 @@ func (r *CongestionReport) Unmarshal(packet []byte) error {
 			block := binary.BigEndian.Uint16(rest[2*i:])
 			p := PacketArrival{Received: block>>15 != 0}
 			if p.Received {
-				p.ECN, p.Offset = ECN(block>>13&3), block&OffsetUnknown
+				p.ECN, p.Offset = ecn.Codepoint(block>>13&3), block&OffsetUnknown
 			}
 			r.arrivals = append(r.arrivals, p)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // congestionExample is a report of two streams, after the figure in RFC 8888 section 3.1.
@@ -33,7 +35,7 @@ func TestCongestionReport(t *testing.T) {
 		Sender: 1,
 		Streams: []StreamReport{
 			{SSRC: 1111, Begin: 65535, Packets: []PacketArrival{{Received: true}, {},
-				{Received: true, ECN: CongestionExperienced, Offset: 1024}}},
+				{Received: true, ECN: ecn.CE, Offset: 1024}}},
 			{SSRC: 2222, Begin: 100, Packets: []PacketArrival{}},
 		},
 		Timestamp: 98_304,
@@ -108,12 +110,12 @@ func FuzzCongestionReport(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		h := NewCongestionHistory()
 		for i := range 100 {
-			h.Sent(1111, uint16(65_500+i), 1000, Media, ECN(i%3), start)
+			h.Sent(1111, uint16(65_500+i), 1000, Media, ecn.Codepoint(i%3), start)
 		}
 		results := h.Feedback(packet, after(time.Second), nil)
 		for _, result := range results {
 			number := result.Sequence - firstCycle
-			if result.SentECN != ECN(number%3) || result.SentECN == NotECT && result.ECN == CongestionExperienced {
+			if result.SentECN != ecn.Codepoint(number%3) || result.SentECN == ecn.NotECT && result.ECN == ecn.CE {
 				t.Fatalf("packet %d left with %d: %+v", number, number%3, result)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // reporting is a receiver that makes every report at the time of Next.
@@ -25,10 +27,10 @@ func newReporting(t *testing.T) *reporting {
 }
 
 // receive records a packet that arrives at a time, after the reports that are due before.
-func (r *reporting) receive(ssrc uint32, sequence uint16, size int, ecn ECN, at time.Duration) {
+func (r *reporting) receive(ssrc uint32, sequence uint16, size int, codepoint ecn.Codepoint, at time.Duration) {
 	r.until(at - 1)
 	r.arrivals[sequence] = at
-	r.Received(ssrc, sequence, size, ecn, after(at))
+	r.Received(ssrc, sequence, size, codepoint, after(at))
 	r.until(at)
 }
 
@@ -45,7 +47,7 @@ func (r *reporting) until(end time.Duration) {
 		r.bytes += len(r.buffer) + reportWireOverhead - emptyCongestionReport
 		for _, s := range r.report.Streams {
 			for i, p := range s.Packets {
-				if p.ECN == CongestionExperienced {
+				if p.ECN == ecn.CE {
 					r.wait = max(r.wait, now-r.arrivals[s.Begin+uint16(i)])
 				}
 			}
@@ -80,11 +82,11 @@ func TestReportsAboutMarksTakeTheirShare(t *testing.T) {
 					if frames {
 						at = time.Duration(i/each*each)*gap + time.Duration(i%each)*gap*2/5
 					}
-					ecn := ECT1
+					codepoint := ecn.ECT1
 					if random.Float64() < marked {
-						ecn = CongestionExperienced
+						codepoint = ecn.CE
 					}
-					r.receive(7, uint16(i), size, ecn, at)
+					r.receive(7, uint16(i), size, codepoint, at)
 				}
 				share := float64(r.bytes) / float64(packets*size)
 				t.Logf("%5.1f Mbit/s, %3.0f %% marked, frames %-5t: %5.1f reports/s, %.2f %% of the rate, wait %v",
@@ -109,8 +111,8 @@ func TestReportsWithoutMarksAreNotEarlier(t *testing.T) {
 	plain, capable := newReporting(t), newReporting(t)
 	for i := range 20_000 {
 		at := time.Duration(i) * 200 * time.Microsecond
-		plain.receive(7, uint16(i), 1200, NotECT, at)
-		capable.receive(7, uint16(i), 1200, ECT1, at)
+		plain.receive(7, uint16(i), 1200, ecn.NotECT, at)
+		capable.receive(7, uint16(i), 1200, ecn.ECT1, at)
 	}
 	if plain.reports != capable.reports || plain.bytes != capable.bytes || plain.reports > 161 {
 		t.Errorf("%d reports of %d bytes with ECT(1), %d of %d without, expected as many, and at most 40 per second",
@@ -140,7 +142,7 @@ func TestJumpingNumbersCauseFewReports(t *testing.T) {
 			for i := range packets {
 				at += 50 * time.Microsecond
 				ssrc, sequence := next(i)
-				r.receive(ssrc, sequence, size, CongestionExperienced, at)
+				r.receive(ssrc, sequence, size, ecn.CE, at)
 				if len(r.streams) > maxRecordedStreams {
 					t.Fatalf("%d streams are recorded, expected %d at most", len(r.streams), maxRecordedStreams)
 				}
@@ -154,12 +156,12 @@ func TestJumpingNumbersCauseFewReports(t *testing.T) {
 			// The first packets restore the credit.
 			for i := range 100 {
 				at += 50 * time.Microsecond
-				r.receive(1<<31, uint16(i), 1200, NotECT, at)
+				r.receive(1<<31, uint16(i), 1200, ecn.NotECT, at)
 			}
 			before := r.Stats()
 			for i := range 1000 {
 				at += time.Millisecond
-				r.receive(1<<31, uint16(100+i), 1200, NotECT, at)
+				r.receive(1<<31, uint16(100+i), 1200, ecn.NotECT, at)
 			}
 			if s := r.Stats(); s.Received-before.Received != 1000 || s.Refused != before.Refused {
 				t.Errorf("of 1000 honest packets %d are recorded, %d refused", s.Received-before.Received,

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // TestCongestionTranscripts plays testdata/congestion: a sender's history and a receiver's recorder, as in
@@ -90,27 +92,27 @@ func (p *congestionPlayer) play(fields []string) error {
 	switch fields[1] {
 	case "send":
 		count, err := strconv.Atoi(fields[3])
-		ecn := NotECT
+		codepoint := ecn.NotECT
 		if len(fields) > 4 && fields[4] == "ect" {
-			ecn = ECT1
+			codepoint = ecn.ECT1
 		}
 		for range count {
-			p.streams.Sent(ssrc, firstOfStream+p.sent[ssrc], 1200, Media, ecn, now)
+			p.streams.Sent(ssrc, firstOfStream+p.sent[ssrc], 1200, Media, codepoint, now)
 			p.sent[ssrc]++
 		}
 		return err
 	case "receive":
-		return p.arrive(ssrc, fields[3:], NotECT, now)
+		return p.arrive(ssrc, fields[3:], ecn.NotECT, now)
 	case "mark":
-		return p.arrive(ssrc, fields[3:], CongestionExperienced, now)
+		return p.arrive(ssrc, fields[3:], ecn.CE, now)
 	}
 	return fmt.Errorf("unknown command %q", fields[1])
 }
 
 // arrive records packets of a stream that arrive with a codepoint.
-func (p *congestionPlayer) arrive(ssrc uint32, ranges []string, ecn ECN, now time.Time) error {
+func (p *congestionPlayer) arrive(ssrc uint32, ranges []string, codepoint ecn.Codepoint, now time.Time) error {
 	return eachNumber(ranges, func(number int64) {
-		p.recorded.Received(ssrc, firstOfStream+uint16(number), 1200, ecn, now)
+		p.recorded.Received(ssrc, firstOfStream+uint16(number), 1200, codepoint, now)
 	})
 }
 

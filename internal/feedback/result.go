@@ -1,6 +1,10 @@
 package feedback
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+)
 
 // PacketKind is the purpose of a packet.
 type PacketKind uint8
@@ -15,17 +19,6 @@ const (
 	Retransmission
 	// Probe is a packet that only fills a probe.
 	Probe
-)
-
-// ECN is the field of explicit congestion notification in an IP header, with its values there (RFC 3168 section 5).
-type ECN uint8
-
-// The codepoints. NotECT is also reported of packets whose IP header is not known.
-const (
-	NotECT                ECN = 0
-	ECT1                  ECN = 1
-	ECT0                  ECN = 2
-	CongestionExperienced ECN = 3
 )
 
 // PacketResult is the receiver's report on a packet.
@@ -50,5 +43,5 @@ type PacketResult struct {
 	Kind PacketKind
 	// ECN is the codepoint of the packet on arrival, SentECN the codepoint with which it left. Transport-wide feedback
 	// reports neither.
-	ECN, SentECN ECN
+	ECN, SentECN ecn.Codepoint
 }

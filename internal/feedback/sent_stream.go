@@ -1,5 +1,7 @@
 package feedback
 
+import "github.com/volsfu/volsfu/internal/ecn"
+
 // sentStream is the table of the packets of one stream: sequence number s is at index s mod len.
 type sentStream struct {
 	packets []sentNumber // length is a power of two
@@ -10,7 +12,7 @@ type sentStream struct {
 type sentNumber struct {
 	number   int64
 	sequence uint16
-	ecn      ECN
+	ecn      ecn.Codepoint
 }
 
 // minStream is the minimum size of a table.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // TestTransportTranscripts plays testdata/transport: a sender's history and a receiver's recorder, as in
@@ -173,7 +175,7 @@ func (p *transportPlayer) results(results []PacketResult) {
 		default:
 			lost = append(lost, number)
 		}
-		if result.ECN == CongestionExperienced {
+		if result.ECN == ecn.CE {
 			marked = append(marked, number)
 		}
 	}

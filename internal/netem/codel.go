@@ -3,6 +3,8 @@ package netem
 import (
 	"math"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // The parameters of CoDel for the Internet (RFC 8289, section 4.4).
@@ -130,9 +132,9 @@ func (c *controlLaw) after(t time.Time) time.Time {
 
 // mark sets CE on an ECN-capable packet (RFC 3168) and reports whether it did.
 func mark(p *Packet) bool {
-	if p.ECN == NotECT {
+	if p.ECN == ecn.NotECT {
 		return false
 	}
-	p.ECN = CongestionExperienced
+	p.ECN = ecn.CE
 	return true
 }

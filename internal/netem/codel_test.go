@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -12,12 +13,12 @@ import (
 // and one leaves every two milliseconds. Numbers are those of the packets, and the time is that of the Dequeue that
 // dropped it.
 func TestCoDelControlLaw(t *testing.T) {
-	for _, ecn := range []netem.ECN{netem.NotECT, netem.ECT0} {
+	for _, codepoint := range []ecn.Codepoint{ecn.NotECT, ecn.ECT0} {
 		q := netem.NewCoDel(1 << 30)
 		var drops, marks []int
 		for ms := range 500 {
 			now := at(time.Duration(ms) * time.Millisecond)
-			if dropped := q.Enqueue(&netem.Packet{Size: 1000, ECN: ecn}, now); dropped != 0 {
+			if dropped := q.Enqueue(&netem.Packet{Size: 1000, ECN: codepoint}, now); dropped != 0 {
 				t.Fatalf("%d dropped by Enqueue", dropped)
 			}
 			if ms%2 == 0 {
@@ -28,7 +29,7 @@ func TestCoDelControlLaw(t *testing.T) {
 				for range dropped {
 					drops = append(drops, ms)
 				}
-				if p.ECN == netem.CongestionExperienced {
+				if p.ECN == ecn.CE {
 					marks = append(marks, ms)
 				}
 			}
@@ -37,10 +38,10 @@ func TestCoDelControlLaw(t *testing.T) {
 		// following are 100 ms / √n apart: at 110 + 100, + 70.7, + 57.7, + 50, + 44.7, + 40.8 = 210, 280.7, 338.4,
 		// 388.4, 433.2, 474.0; a packet is served every 2 ms.
 		expected := []int{110, 210, 282, 340, 390, 434, 474}
-		if ecn == netem.NotECT && (!slices.Equal(drops, expected) || marks != nil) {
+		if codepoint == ecn.NotECT && (!slices.Equal(drops, expected) || marks != nil) {
 			t.Errorf("drops at %v and marks at %v, expected drops at %v alone", drops, marks, expected)
 		}
-		if ecn == netem.ECT0 && (!slices.Equal(marks, expected) || drops != nil) {
+		if codepoint == ecn.ECT0 && (!slices.Equal(marks, expected) || drops != nil) {
 			t.Errorf("drops at %v and marks at %v, expected marks at %v alone", drops, marks, expected)
 		}
 	}

@@ -100,7 +100,7 @@ func (c *Conn) ReadECN(b []byte) (int, netip.AddrPort, ecn.Codepoint, error) {
 	p := c.buffer.pop()
 	c.bytes -= len(p.Payload)
 	c.mu.Unlock()
-	n, source, codepoint := copy(b, p.Payload), p.Source, ecn.Codepoint(p.ECN)
+	n, source, codepoint := copy(b, p.Payload), p.Source, p.ECN
 	recycle(p)
 	return n, source, codepoint, nil
 }
@@ -126,7 +126,7 @@ func (c *Conn) WriteECN(b []byte, destination netip.AddrPort, codepoint ecn.Code
 	}
 	p := packets.Get().(*Packet)
 	p.Payload = append(p.Payload[:0], b...)
-	p.ECN = ECN(codepoint)
+	p.ECN = codepoint
 	p.Source = c.local
 	p.Destination = netip.AddrPortFrom(destination.Addr().Unmap().WithZone(""), destination.Port())
 	p.Size = len(b) + headersIPv4

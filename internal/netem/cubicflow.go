@@ -1,6 +1,10 @@
 package netem
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+)
 
 // CubicFlow is an endless Cubic transfer through a Link, with the methods of a transfer: Next, Step, Receive and Stop.
 type CubicFlow struct {
@@ -18,7 +22,7 @@ func NewCubicFlow(flow uint64, back time.Duration, start time.Time) *CubicFlow {
 // NewECNCubicFlow returns the same transfer with classic ECN (RFC 3168): packets leave as ECT(0).
 func NewECNCubicFlow(flow uint64, back time.Duration, start time.Time) *CubicFlow {
 	f := NewCubicFlow(flow, back, start)
-	f.ecn = ECT0
+	f.ecn = ecn.ECT0
 	return f
 }
 

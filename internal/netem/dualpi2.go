@@ -1,6 +1,10 @@
 package netem
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+)
 
 // The parameters of DualPI2 and their defaults: RFC 9332, appendix A.1, figure 2.
 const (
@@ -58,7 +62,7 @@ type ClassStats struct {
 }
 
 // leave counts a packet that leaves for the transmitter. It arrived with the codepoint offered.
-func (s *ClassStats) leave(p *Packet, offered ECN, now time.Time) {
+func (s *ClassStats) leave(p *Packet, offered ecn.Codepoint, now time.Time) {
 	s.Packets++
 	if p.ECN != offered {
 		s.Marked++
@@ -76,7 +80,7 @@ func (q *DualPI2) resetStats() { q.l4sStats, q.classicStats = ClassStats{}, Clas
 func NewDualPI2(limitBytes int) *DualPI2 { return &DualPI2{limit: limitBytes} }
 
 // isL4S reports whether a packet belongs to the L4S queue (RFC 9331, section 5.1).
-func isL4S(p *Packet) bool { return p.ECN == ECT1 || p.ECN == CongestionExperienced }
+func isL4S(p *Packet) bool { return p.ECN == ecn.ECT1 || p.ECN == ecn.CE }
 
 // Enqueue adds p, or drops it if another full packet would not fit.
 func (q *DualPI2) Enqueue(p *Packet, now time.Time) (dropped int) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -16,25 +17,25 @@ type served struct{ sent, marked, dropped int }
 // TestDualPI2Ramp lets every L4S packet wait 900 µs: a quarter of the way from 800 to 1,200 µs, so that one in four is
 // marked. The counter exceeds 1 for the first time at the fifth.
 func TestDualPI2Ramp(t *testing.T) {
-	for _, ecn := range []netem.ECN{netem.ECT1, netem.CongestionExperienced} {
+	for _, codepoint := range []ecn.Codepoint{ecn.ECT1, ecn.CE} {
 		q := netem.NewDualPI2(1 << 20)
 		var marks []int
 		for i := range 36 {
 			now := at(time.Duration(i) * 300 * us)
-			q.Enqueue(&netem.Packet{Size: 1200, ECN: ecn, Number: uint64(i + 1)}, now)
+			q.Enqueue(&netem.Packet{Size: 1200, ECN: codepoint, Number: uint64(i + 1)}, now)
 			if i < 3 {
 				continue
 			}
-			if p, _ := q.Dequeue(now); p.ECN == netem.CongestionExperienced && ecn == netem.ECT1 {
+			if p, _ := q.Dequeue(now); p.ECN == ecn.CE && codepoint == ecn.ECT1 {
 				marks = append(marks, int(p.Number))
 			}
 		}
 		expected := []int{5, 9, 13, 17, 21, 25, 29, 33}
-		if ecn == netem.CongestionExperienced {
+		if codepoint == ecn.CE {
 			expected = nil
 		}
 		if !slices.Equal(marks, expected) {
-			t.Errorf("%v: marked %v, expected %v", ecn, marks, expected)
+			t.Errorf("%v: marked %v, expected %v", codepoint, marks, expected)
 		}
 	}
 }
@@ -44,8 +45,8 @@ func TestDualPI2SparesSinglePackets(t *testing.T) {
 	q := netem.NewDualPI2(1 << 20)
 	for i := range 2 {
 		now := at(time.Duration(i) * 5 * time.Millisecond)
-		q.Enqueue(&netem.Packet{Size: 1200, ECN: netem.ECT1}, now)
-		if p, dropped := q.Dequeue(now.Add(5 * time.Millisecond)); p == nil || p.ECN != netem.ECT1 || dropped != 0 {
+		q.Enqueue(&netem.Packet{Size: 1200, ECN: ecn.ECT1}, now)
+		if p, dropped := q.Dequeue(now.Add(5 * time.Millisecond)); p == nil || p.ECN != ecn.ECT1 || dropped != 0 {
 			t.Errorf("%+v and %d dropped, expected the packet as it was", p, dropped)
 		}
 	}
@@ -53,10 +54,10 @@ func TestDualPI2SparesSinglePackets(t *testing.T) {
 
 // backlog is a queue whose first packet has waited since the epoch, after the given number of controller steps of 15
 // ms.
-func backlog(steps int, count int, ecn netem.ECN) (*netem.DualPI2, time.Time) {
+func backlog(steps int, count int, codepoint ecn.Codepoint) (*netem.DualPI2, time.Time) {
 	q := netem.NewDualPI2(1 << 30)
 	for range count {
-		q.Enqueue(&netem.Packet{Size: 1200, ECN: ecn}, epoch)
+		q.Enqueue(&netem.Packet{Size: 1200, ECN: codepoint}, epoch)
 	}
 	return q, at(time.Duration(steps)*15*time.Millisecond + time.Millisecond)
 }
@@ -68,17 +69,17 @@ func TestDualPI2Controller(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		steps    int
-		ecn      netem.ECN
+		ecn      ecn.Codepoint
 		expected served // of 1,000 packets
 	}{
 		// 0.14175² = 0.020093.
-		{"classic", 3, netem.NotECT, served{980, 0, 20}},
-		{"classic with ECN", 3, netem.ECT0, served{1000, 20, 0}},
+		{"classic", 3, ecn.NotECT, served{980, 0, 20}},
+		{"classic with ECN", 3, ecn.ECT0, served{1000, 20, 0}},
 		// 0.55125² = 0.303877 is more than a quarter, beyond which ECN is given up.
-		{"classic overload", 10, netem.NotECT, served{697, 0, 303}},
-		{"classic overload with ECN", 10, netem.ECT0, served{697, 0, 303}},
+		{"classic overload", 10, ecn.NotECT, served{697, 0, 303}},
+		{"classic overload with ECN", 10, ecn.ECT0, served{697, 0, 303}},
 		// Twice 0.55125 is more than 1: every packet that is not dropped is marked.
-		{"L4S overload", 10, netem.ECT1, served{697, 697, 303}},
+		{"L4S overload", 10, ecn.ECT1, served{697, 697, 303}},
 	} {
 		q, now := backlog(test.steps, 1000, test.ecn)
 		var got served
@@ -88,7 +89,7 @@ func TestDualPI2Controller(t *testing.T) {
 			if p != nil {
 				got.sent++
 			}
-			if p != nil && p.ECN == netem.CongestionExperienced {
+			if p != nil && p.ECN == ecn.CE {
 				got.marked++
 			}
 		}
@@ -102,15 +103,15 @@ func TestDualPI2Controller(t *testing.T) {
 // marked. Of 1,600 packets one in 16 is classic, which is 100, and 2 % of these are dropped, each for another L4S
 // packet; 0.2835 of the other 1,502 are 425.
 func TestDualPI2Coupling(t *testing.T) {
-	q, now := backlog(3, 1000, netem.NotECT)
+	q, now := backlog(3, 1000, ecn.NotECT)
 	var l4s served
 	classic := 0
 	for range 1600 {
-		q.Enqueue(&netem.Packet{Size: 1200, ECN: netem.ECT1}, now)
+		q.Enqueue(&netem.Packet{Size: 1200, ECN: ecn.ECT1}, now)
 		switch p, _ := q.Dequeue(now); p.ECN {
-		case netem.NotECT:
+		case ecn.NotECT:
 			classic++
-		case netem.CongestionExperienced:
+		case ecn.CE:
 			l4s.marked++
 		default:
 			l4s.sent++
@@ -158,8 +159,8 @@ func TestDualPI2ClassStats(t *testing.T) {
 func TestDualPI2Limit(t *testing.T) {
 	q := netem.NewDualPI2(4000)
 	dropped := 0
-	for i, ecn := range []netem.ECN{netem.NotECT, netem.ECT1, netem.ECT1, netem.NotECT} {
-		dropped += q.Enqueue(&netem.Packet{Size: 1000, Number: uint64(i), ECN: ecn}, epoch)
+	for i, codepoint := range []ecn.Codepoint{ecn.NotECT, ecn.ECT1, ecn.ECT1, ecn.NotECT} {
+		dropped += q.Enqueue(&netem.Packet{Size: 1000, Number: uint64(i), ECN: codepoint}, epoch)
 	}
 	// The third finds 2,000 bytes, and 2,000 + 1,514 fit; the fourth finds 3,000.
 	if dropped != 1 || q.Len() != 3 {
@@ -173,13 +174,13 @@ func TestDualPI2Limit(t *testing.T) {
 // TestDualPI2Recovers lets the queue be empty for a while: the share falls by 0.15 × 15 ms = 0.00225 per step and by 3
 // × the decrease of the delay, and stays 0 from then on.
 func TestDualPI2Recovers(t *testing.T) {
-	q, now := backlog(3, 10, netem.NotECT)
+	q, now := backlog(3, 10, ecn.NotECT)
 	for q.Len() > 0 {
 		q.Dequeue(now)
 	}
 	for range 1000 {
 		now = now.Add(24 * time.Hour)
-		q.Enqueue(&netem.Packet{Size: 1200, ECN: netem.NotECT}, now)
+		q.Enqueue(&netem.Packet{Size: 1200, ECN: ecn.NotECT}, now)
 		if p, dropped := q.Dequeue(now); p == nil || dropped != 0 {
 			t.Fatalf("%v and %d dropped after a day, expected the packet", p, dropped)
 		}

@@ -5,23 +5,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
 // TestECNTreatment offers a packet of each codepoint to a link with each treatment.
 func TestECNTreatment(t *testing.T) {
 	const (
-		not, ect1, ect0, ce = netem.NotECT, netem.ECT1, netem.ECT0, netem.CongestionExperienced
+		not, ect1, ect0, ce = ecn.NotECT, ecn.ECT1, ecn.ECT0, ecn.CE
 	)
-	offered := []netem.ECN{not, ect1, ect0, ce}
-	for treatment, expected := range map[string][]netem.ECN{
+	offered := []ecn.Codepoint{not, ect1, ect0, ce}
+	for treatment, expected := range map[string][]ecn.Codepoint{
 		"": offered, netem.ECNKeep: offered, netem.ECNClear: {not, not, not, not}, netem.ECNECT0: {not, ect0, ect0, ce},
 		netem.ECNMark: {not, ce, ce, ce}, netem.ECNDrop: {not},
 	} {
 		link := newLink(t, with(func(c *netem.Config) { c.ECN = treatment }), 1)
-		var got []netem.ECN
-		for _, ecn := range offered {
-			link.Send(&netem.Packet{Size: 1200, ECN: ecn}, epoch)
+		var got []ecn.Codepoint
+		for _, codepoint := range offered {
+			link.Send(&netem.Packet{Size: 1200, ECN: codepoint}, epoch)
 		}
 		for _, p := range link.Deliver(epoch) {
 			got = append(got, p.ECN)
@@ -49,11 +50,11 @@ func TestECNTreatmentBeforeTheQueue(t *testing.T) {
 		link := newLink(t, with(func(c *netem.Config) { c.ECN, c.Loss = treatment, 0.1 }), 7)
 		next := uint64(0)
 		for i := range uint64(1000) {
-			ecn := netem.NotECT
+			codepoint := ecn.NotECT
 			if i%10 == 0 {
-				ecn = netem.ECT1
+				codepoint = ecn.ECT1
 			}
-			link.Send(&netem.Packet{Size: 1200, Number: i, ECN: ecn}, at(time.Duration(i)*time.Millisecond))
+			link.Send(&netem.Packet{Size: 1200, Number: i, ECN: codepoint}, at(time.Duration(i)*time.Millisecond))
 			for _, p := range link.Deliver(at(time.Duration(i) * time.Millisecond)) {
 				for ; next < p.Number; next++ {
 					if next%10 != 0 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -73,14 +74,14 @@ func TestMarkedCounts(t *testing.T) {
 	}), 1)
 	came, marked := 0, 0
 	for i := range 3000 {
-		ecn := netem.ECT0
+		codepoint := ecn.ECT0
 		if i%10 == 0 {
-			ecn, came = netem.CongestionExperienced, came+1
+			codepoint, came = ecn.CE, came+1
 		}
-		link.Send(&netem.Packet{Size: 1250, ECN: ecn}, at(time.Duration(i)*900*us))
+		link.Send(&netem.Packet{Size: 1250, ECN: codepoint}, at(time.Duration(i)*900*us))
 	}
 	for _, p := range link.Deliver(at(time.Hour)) {
-		if p.ECN == netem.CongestionExperienced {
+		if p.ECN == ecn.CE {
 			marked++
 		}
 	}

@@ -1,6 +1,10 @@
 package netem
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+)
 
 // meterDepth is the burst size of a meter, as a time at its rate: 125 kB at 100 Mbit/s. Paper 000 does not specify it.
 // The paper's sender reaches 90 Mbit/s without marks above 100, with 30 frames per second each sent within 20 ms, that
@@ -35,7 +39,7 @@ func (q *L4SPriority) Enqueue(p *Packet, now time.Time) (dropped int) {
 		return 1
 	}
 	if !q.marker.conforms(p.Size, now) {
-		p.ECN = CongestionExperienced
+		p.ECN = ecn.CE
 	}
 	return q.l4s.Enqueue(p, now)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -18,7 +19,7 @@ func paper000() netem.Config {
 // flow is packets of 1,250 bytes at a constant rate: 10,000 bits each.
 type flow struct {
 	number uint64
-	ecn    netem.ECN
+	ecn    ecn.Codepoint
 	mbps   int
 }
 
@@ -33,7 +34,7 @@ func offer(link *netem.Link, seconds int, flows ...flow) (mbps, marked map[uint6
 				continue
 			}
 			mbps[p.Flow] += 0.01
-			if p.ECN == netem.CongestionExperienced {
+			if p.ECN == ecn.CE {
 				marked[p.Flow] += 0.01
 			}
 		}
@@ -61,16 +62,16 @@ func TestL4SPriority(t *testing.T) {
 		flows        []flow
 		mbps, marked []float64 // of each flow
 	}{
-		{"L4S below half of the rate", []flow{{1, netem.ECT1, 95}}, []float64{95}, []float64{0}},
-		{"a third of L4S is too much", []flow{{1, netem.ECT1, 150}}, []float64{150}, []float64{1. / 3}},
-		{"L4S above the rate", []flow{{1, netem.ECT1, 250}}, []float64{200}, []float64{0.5}},
-		{"marked packets are L4S", []flow{{1, netem.CongestionExperienced, 250}}, []float64{200}, []float64{1}},
-		{"classic is neither marked nor policed", []flow{{1, netem.ECT0, 190}}, []float64{190}, []float64{0}},
-		{"L4S goes first", []flow{{1, netem.ECT1, 150}, {2, netem.NotECT, 150}}, []float64{150, 50},
+		{"L4S below half of the rate", []flow{{1, ecn.ECT1, 95}}, []float64{95}, []float64{0}},
+		{"a third of L4S is too much", []flow{{1, ecn.ECT1, 150}}, []float64{150}, []float64{1. / 3}},
+		{"L4S above the rate", []flow{{1, ecn.ECT1, 250}}, []float64{200}, []float64{0.5}},
+		{"marked packets are L4S", []flow{{1, ecn.CE, 250}}, []float64{200}, []float64{1}},
+		{"classic is neither marked nor policed", []flow{{1, ecn.ECT0, 190}}, []float64{190}, []float64{0}},
+		{"L4S goes first", []flow{{1, ecn.ECT1, 150}, {2, ecn.NotECT, 150}}, []float64{150, 50},
 			[]float64{1. / 3, 0}},
-		{"classic flows share", []flow{{1, netem.ECT1, 80}, {2, netem.NotECT, 300}, {3, netem.ECT0, 100}},
+		{"classic flows share", []flow{{1, ecn.ECT1, 80}, {2, ecn.NotECT, 300}, {3, ecn.ECT0, 100}},
 			[]float64{80, 60, 60}, []float64{0, 0, 0}},
-		{"the limits are those of all L4S flows", []flow{{1, netem.ECT1, 80}, {2, netem.ECT1, 80}}, []float64{80, 80},
+		{"the limits are those of all L4S flows", []flow{{1, ecn.ECT1, 80}, {2, ecn.ECT1, 80}}, []float64{80, 80},
 			[]float64{0.375, 0.375}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestL4SPriorityTakesFrames(t *testing.T) {
 	link := newLink(t, paper000(), 1)
 	for frame := range 30 {
 		for i := range 300 { // packets of 1,250 bytes: 375 kB
-			link.Send(&netem.Packet{Size: 1250, ECN: netem.ECT1},
+			link.Send(&netem.Packet{Size: 1250, ECN: ecn.ECT1},
 				at(time.Duration(frame)*second/30+time.Duration(i)*20*time.Millisecond/300))
 		}
 	}
@@ -114,7 +115,7 @@ func TestL4SPriorityFollowsTheRate(t *testing.T) {
 	if err := link.Reconfigure(cfg, epoch); err != nil {
 		t.Fatal(err)
 	}
-	if mbps, marked := offer(link, 2, flow{1, netem.ECT1, 190}); marked[1] != 0 || math.Abs(mbps[1]-190) > 1 {
+	if mbps, marked := offer(link, 2, flow{1, ecn.ECT1, 190}); marked[1] != 0 || math.Abs(mbps[1]-190) > 1 {
 		t.Errorf("%v Mbit/s, %v marked, expected 190 and none", mbps, marked)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // Link is one direction of a link: a queue, a transmitter and a wire. It is stepped with an explicit now and has
@@ -247,18 +249,18 @@ func (l *Link) Send(p *Packet, now time.Time) {
 
 // treatECN applies the treatment of the ECN field, and returns false if the packet is to be dropped.
 func (l *Link) treatECN(p *Packet) (pass bool) {
-	if p.ECN == NotECT {
+	if p.ECN == ecn.NotECT {
 		return true
 	}
 	switch l.config.ECN {
 	case ECNClear:
-		p.ECN = NotECT
+		p.ECN = ecn.NotECT
 	case ECNECT0:
-		if p.ECN == ECT1 {
-			p.ECN = ECT0
+		if p.ECN == ecn.ECT1 {
+			p.ECN = ecn.ECT0
 		}
 	case ECNMark:
-		p.ECN = CongestionExperienced
+		p.ECN = ecn.CE
 	case ECNDrop:
 		return false
 	}
@@ -320,7 +322,7 @@ func (l *Link) transmit() {
 			return
 		}
 		p.Waited = l.transmitter.idleAt.Sub(p.queued)
-		if p.ECN == CongestionExperienced && p.offered != CongestionExperienced {
+		if p.ECN == ecn.CE && p.offered != ecn.CE {
 			l.stats.Marked++
 		}
 		l.transmitter.occupy(p.Size)

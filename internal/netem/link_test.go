@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -88,9 +89,9 @@ func TestPerfectLinkDeliversAtOnce(t *testing.T) {
 	if next := link.Next(); !next.IsZero() {
 		t.Fatalf("Next of an idle link is %v, expected zero", next)
 	}
-	link.Send(&netem.Packet{Flow: 7, Size: 100, ECN: netem.ECT1, Payload: []byte("x")}, epoch)
+	link.Send(&netem.Packet{Flow: 7, Size: 100, ECN: ecn.ECT1, Payload: []byte("x")}, epoch)
 	got := link.Deliver(epoch)
-	if len(got) != 1 || got[0].Flow != 7 || got[0].ECN != netem.ECT1 || string(got[0].Payload) != "x" ||
+	if len(got) != 1 || got[0].Flow != 7 || got[0].ECN != ecn.ECT1 || string(got[0].Payload) != "x" ||
 		!got[0].Arrival.Equal(epoch) {
 		t.Fatalf("delivered %+v, expected the packet as it was sent", got)
 	}
@@ -250,7 +251,7 @@ func (q *markingStack) Enqueue(p *netem.Packet, _ time.Time) int {
 func (q *markingStack) Dequeue(time.Time) (*netem.Packet, int) {
 	last := len(q.packets) - 1
 	p := q.packets[last]
-	p.ECN = netem.CongestionExperienced
+	p.ECN = ecn.CE
 	if last == 0 {
 		q.packets = nil
 		return p, 0
@@ -268,11 +269,11 @@ func TestLinkObeysItsQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 5 {
-		link.Send(&netem.Packet{Flow: uint64(i), Size: 1250, ECN: netem.ECT0}, epoch)
+		link.Send(&netem.Packet{Flow: uint64(i), Size: 1250, ECN: ecn.ECT0}, epoch)
 	}
 	var got []uint64
 	for _, p := range link.Deliver(at(time.Second)) {
-		if p.ECN != netem.CongestionExperienced {
+		if p.ECN != ecn.CE {
 			t.Errorf("packet %d has ECN %d, expected the mark of the queue", p.Flow, p.ECN)
 		}
 		got = append(got, p.Flow)

@@ -3,17 +3,8 @@ package netem
 import (
 	"net/netip"
 	"time"
-)
 
-// ECN is the explicit congestion notification codepoint of an IP packet (RFC 3168, RFC 9331).
-type ECN uint8
-
-// The codepoints, with their values in the IP header.
-const (
-	NotECT                ECN = 0
-	ECT1                  ECN = 1
-	ECT0                  ECN = 2
-	CongestionExperienced ECN = 3
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // Packet is one datagram in transit. Send passes its ownership to the Link until the packet is delivered; a dropped
@@ -35,7 +26,7 @@ type Packet struct {
 	// Number is carried, never read: a sender without payload may number its packets.
 	Number uint64
 	// ECN does not change unless a Queue marks the packet.
-	ECN ECN
+	ECN ecn.Codepoint
 	// Source and Destination are carried, never read, by a Link. A Network routes by them.
 	Source, Destination netip.AddrPort
 	// Arrival is the time at which the packet leaves the link at its far end. The Link sets it.
@@ -47,14 +38,14 @@ type Packet struct {
 	copy  bool   // made by duplication
 	fate  fate
 
-	queued  time.Time // time of enqueueing
-	offered ECN       // value when the packet was offered
+	queued  time.Time     // time of enqueueing
+	offered ecn.Codepoint // value when the packet was offered
 	pool    *PacketPool
 }
 
 // Offered returns the codepoint with which the packet was offered to its Link, after Config.ECN. A Queue's mark does
 // not change it.
-func (p *Packet) Offered() ECN { return p.offered }
+func (p *Packet) Offered() ecn.Codepoint { return p.offered }
 
 // clone returns a copy that shares no memory with p.
 func (p *Packet) clone() *Packet {

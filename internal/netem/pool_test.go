@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -25,7 +26,7 @@ func TestPoolGetsDroppedPacketsBack(t *testing.T) {
 				for range 100 {
 					number++
 					p := pool.Get()
-					p.Size, p.Flow, p.ECN = 1200, uint64(number%3), netem.ECN(number%4)
+					p.Size, p.Flow, p.ECN = 1200, uint64(number%3), ecn.Codepoint(number%4)
 					link.Send(p, now)
 					for _, p := range link.Deliver(now) {
 						pool.Put(p)
@@ -49,11 +50,11 @@ func TestPoolGetsDroppedPacketsBack(t *testing.T) {
 func TestPoolClearsPackets(t *testing.T) {
 	var pool netem.PacketPool
 	p := pool.Get()
-	p.Payload, p.Size, p.Late, p.Route, p.ECN = make([]byte, 10, 100), 10, time.Second, 3, netem.ECT1
+	p.Payload, p.Size, p.Late, p.Route, p.ECN = make([]byte, 10, 100), 10, time.Second, 3, ecn.ECT1
 	pool.Put(p)
 	again := pool.Get()
 	if again != p || len(again.Payload) != 0 || cap(again.Payload) != 100 || again.Size != 0 || again.Late != 0 ||
-		again.Route != 0 || again.ECN != netem.NotECT {
+		again.Route != 0 || again.ECN != ecn.NotECT {
 		t.Errorf("%+v, expected the same packet without contents", again)
 	}
 }

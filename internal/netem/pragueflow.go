@@ -1,6 +1,10 @@
 package netem
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+)
 
 // PragueFlow is an endless Prague transfer through a Link, with the methods of a transfer: Next, Step, Receive and
 // Stop. Its packets leave as ECT(1).
@@ -13,7 +17,7 @@ type PragueFlow struct {
 // take the time back.
 func NewPragueFlow(flow uint64, back time.Duration, start time.Time) *PragueFlow {
 	prague := NewPrague()
-	return &PragueFlow{transfer: transfer{flow: flow, back: back, ecn: ECT1, sender: prague, start: start},
+	return &PragueFlow{transfer: transfer{flow: flow, back: back, ecn: ecn.ECT1, sender: prague, start: start},
 		prague: prague}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -12,7 +13,7 @@ import (
 func (b *bottleneck) lowLatency() *netem.DelayCounts {
 	waited := new(netem.DelayCounts)
 	b.arrived = func(p *netem.Packet) {
-		if p.Offered() == netem.ECT1 {
+		if p.Offered() == ecn.ECT1 {
 			waited.Add(p.Waited)
 		}
 	}

@@ -1,6 +1,10 @@
 package netem
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/ecn"
+)
 
 // SegmentBytes is the size of a segment of a transfer on the wire, headers included.
 const SegmentBytes = 1500
@@ -20,7 +24,7 @@ type windowSender interface {
 type transfer struct {
 	flow    uint64
 	back    time.Duration
-	ecn     ECN
+	ecn     ecn.Codepoint
 	sender  windowSender
 	start   time.Time // time of the first segment; zero after that
 	stopped bool
@@ -78,7 +82,7 @@ func (f *transfer) Step(link *Link, now time.Time) {
 
 // Receive processes a packet of the flow that has left the link, and keeps it.
 func (f *transfer) Receive(p *Packet) {
-	f.acknowledgements.push(acknowledgement{p.Number, p.ECN == CongestionExperienced, p.Arrival.Add(f.back)})
+	f.acknowledgements.push(acknowledgement{p.Number, p.ECN == ecn.CE, p.Arrival.Add(f.back)})
 	f.unused = append(f.unused, p)
 }
 

@@ -3,8 +3,8 @@ package control
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/client"
 )
 
@@ -49,9 +49,9 @@ func newArrivals(form Feedback) arrivals {
 const reporter, reported = 1, 2
 
 // received records a packet that has arrived with a codepoint.
-func (a *arrivals) received(h *header, size int, ecn netem.ECN, now time.Duration) {
+func (a *arrivals) received(h *header, size int, codepoint ecn.Codepoint, now time.Duration) {
 	if a.streams != nil {
-		a.streams.Received(h.ssrc(), h.number, size, feedback.ECN(ecn), at(now))
+		a.streams.Received(h.ssrc(), h.number, size, codepoint, at(now))
 		return
 	}
 	a.transport.Received(h.number, size, at(now))

@@ -3,6 +3,7 @@ package control
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
 )
@@ -25,7 +26,7 @@ const (
 
 // classOf returns the class of a packet, from the codepoint with which the packet was offered to the link.
 func classOf(p *netem.Packet) class {
-	if offered := p.Offered(); offered == netem.ECT1 || offered == netem.CongestionExperienced {
+	if offered := p.Offered(); offered == ecn.ECT1 || offered == ecn.CE {
 		return lowLatency
 	}
 	return classic
@@ -108,10 +109,10 @@ func (q *watchedQueue) Dequeue(now time.Time) (*netem.Packet, int) {
 // count counts a transmitted packet.
 func (c *watchedClass) count(p *netem.Packet) {
 	c.transmitted++
-	if p.Offered() != netem.NotECT {
+	if p.Offered() != ecn.NotECT {
 		c.capable++
 	}
-	if p.ECN == netem.CongestionExperienced && p.Offered() != netem.CongestionExperienced {
+	if p.ECN == ecn.CE && p.Offered() != ecn.CE {
 		c.marked++
 	}
 }

@@ -38,7 +38,7 @@ func (c *capable) Report(now time.Time, results []feedback.PacketResult) {
 			continue
 		}
 		c.reported[r.ECN]++
-		if c.marksInARow++; r.ECN != feedback.CongestionExperienced {
+		if c.marksInARow++; r.ECN != ecn.CE {
 			c.marksInARow = 0
 		}
 	}

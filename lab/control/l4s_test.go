@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -68,9 +69,9 @@ func TestBleach(t *testing.T) {
 			e.fallen = func() bool {
 				switch ct := &e.reported; kind {
 				case netem.ECNClear:
-					return ct[netem.NotECT] > 0
+					return ct[ecn.NotECT] > 0
 				case netem.ECNECT0:
-					return ct[netem.ECT0] > 0
+					return ct[ecn.ECT0] > 0
 				case netem.ECNMark:
 					// The queue itself marks as many in a row, at the start.
 					return e.marksInARow > 100 && e.latest.After(at(bleachAt))

@@ -188,7 +188,7 @@ func (s *server) transmit(p fragment, sequence int64, kind feedback.PacketKind, 
 	s.ledger.sent(kind, size)
 	codepoint := s.Stats().ECN
 	s.ledger.left(codepoint, now)
-	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id, ECN: netem.ECN(codepoint)}, at(now))
+	s.link.Send(&netem.Packet{Payload: h.marshal(), Size: size, Flow: s.id, ECN: codepoint}, at(now))
 }
 
 // rtcp handles an RTCP compound from the receiver.

@@ -48,7 +48,7 @@ func TestArrivalsAreReportedByStream(t *testing.T) {
 		t.Fatalf("reported %+v", report)
 	}
 	for i, p := range append(media.Packets, repaired.Packets...) {
-		if p.Received != (i != 1) || p.ECN != feedback.NotECT {
+		if p.Received != (i != 1) || p.ECN != ecn.NotECT {
 			t.Errorf("packet %d is %+v", i, p)
 		}
 	}
@@ -147,7 +147,7 @@ func TestMarksAreReportedSoon(t *testing.T) {
 	if err := report.Unmarshal(raw); err != nil {
 		t.Fatal(err)
 	}
-	if s := report.Streams[0]; len(s.Packets) != 20 || s.Packets[0].ECN != feedback.CongestionExperienced {
+	if s := report.Streams[0]; len(s.Packets) != 20 || s.Packets[0].ECN != ecn.CE {
 		t.Errorf("reported %+v", s)
 	}
 	if receive(1, ecn.CE); !woken() {

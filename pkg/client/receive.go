@@ -18,7 +18,7 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.downlink.Arrived(ssrc, packet, feedback.ECN(info.ECN), info.At)
+	m.downlink.Arrived(ssrc, packet, info.ECN, info.At)
 	if info.ECN == ecn.CE && !m.awaited {
 		m.awaited = true
 		select {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -65,14 +66,14 @@ func marked(t *testing.T, rate int64, known Path, phase time.Duration) float64 {
 	count := func(packets []*netem.Packet) {
 		for _, packet := range packets {
 			delivered++
-			if packet.ECN == netem.CongestionExperienced {
+			if packet.ECN == ecn.CE {
 				marks++
 			}
 		}
 	}
 	for _, s := range p.out {
 		count(link.Deliver(epoch.Add(s.left)))
-		link.Send(&netem.Packet{Size: p.bytes, ECN: netem.ECT1}, epoch.Add(s.left))
+		link.Send(&netem.Packet{Size: p.bytes, ECN: ecn.ECT1}, epoch.Add(s.left))
 	}
 	count(link.Deliver(epoch.Add(time.Hour)))
 	if delivered != len(p.out) {

@@ -32,7 +32,7 @@ func (h *History) sent(
 	ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, codepoint ecn.Codepoint, now time.Time,
 ) int64 {
 	if h.streams != nil {
-		return h.streams.Sent(ssrc, sequence, size, kind, feedback.ECN(codepoint), now)
+		return h.streams.Sent(ssrc, sequence, size, kind, codepoint, now)
 	}
 	return h.numbers.Sent(size, kind, now)
 }

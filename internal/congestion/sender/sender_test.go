@@ -296,16 +296,16 @@ func TestPacketsLeaveWithTheCodepoint(t *testing.T) {
 		e.stats.ECN = codepoint
 		s.Consult(at(10 * n))
 		s.Sent(9, uint16(n), 1000, feedback.Media, at(10*n))
-		recorder.Received(9, uint16(n), 1000, feedback.CongestionExperienced, at(10*n+5))
+		recorder.Received(9, uint16(n), 1000, ecn.CE, at(10*n+5))
 	}
 	results := s.Report(recorder.AppendReports(nil, at(200)), at(200), at(200), nil)
 	if len(results) != 3 {
 		t.Fatalf("%d results, expected 3", len(results))
 	}
-	for n, want := range []feedback.ECN{feedback.NotECT, feedback.CongestionExperienced,
-		feedback.CongestionExperienced} {
-		if r := results[n]; r.ECN != want || r.SentECN != []feedback.ECN{feedback.NotECT, feedback.ECT1,
-			feedback.ECT0}[n] {
+	for n, want := range []ecn.Codepoint{ecn.NotECT, ecn.CE,
+		ecn.CE} {
+		if r := results[n]; r.ECN != want || r.SentECN != []ecn.Codepoint{ecn.NotECT, ecn.ECT1,
+			ecn.ECT0}[n] {
 			t.Errorf("packet %d: %+v, expected it to arrive with %d", n, r, want)
 		}
 	}
@@ -322,7 +322,7 @@ func TestHistories(t *testing.T) {
 		for n := range uint16(3) {
 			number := h.sent(9, 100+n, 1000, feedback.Media, ecn.ECT1, at(int(n)))
 			numbers.Received(uint16(number), 1000, at(int(n)+10))
-			streams.Received(9, 100+n, 1000, feedback.NotECT, at(int(n)+10))
+			streams.Received(9, 100+n, 1000, ecn.NotECT, at(int(n)+10))
 		}
 		report := numbers.AppendReports(nil, 1, 2, at(100))
 		if h.ByStream() {
@@ -349,7 +349,7 @@ func TestWindow(t *testing.T) {
 			number := s.Sent(9, n, 1200, feedback.Media, at(100))
 			s.Spend(1200)
 			numbers.Received(uint16(number), 1200, at(110))
-			streams.Received(9, n, 1200, feedback.NotECT, at(110))
+			streams.Received(9, n, 1200, ecn.NotECT, at(110))
 		}
 		// Of 5,000 bytes, 1,200 for audio remain besides a frame of three packets.
 		now := 100 * time.Millisecond

@@ -69,9 +69,9 @@ type path struct {
 	// limits is nil before SetLimits.
 	want   atomic.Int64
 	limits atomic.Pointer[congestion.Limits]
-	// window is the maximum number of bytes in flight over a reliable transport to the receiver.
-	window atomic.Int64
-	mu     sync.Mutex
+	// backlog is the maximum number of bytes that a reliable transport to the receiver holds.
+	backlog atomic.Int64
+	mu      sync.Mutex
 	// latest is the last published Path. numbered is set while packets are numbered.
 	latest   Path
 	numbered bool
@@ -96,9 +96,9 @@ func (r *Receiver) SetLimits(limits congestion.Limits) {
 	r.path.limits.Store(&limits)
 }
 
-// Window returns the maximum number of bytes in flight over a reliable transport to the receiver. Window is
-// safe for any goroutine.
-func (r *Receiver) Window() int64 { return r.path.window.Load() }
+// Backlog returns the maximum number of bytes that a reliable transport to the receiver holds. Backlog is safe for any
+// goroutine.
+func (r *Receiver) Backlog() int64 { return r.path.backlog.Load() }
 
 // snapshot returns the last published Path. snapshot is safe for any goroutine.
 func (p *path) snapshot() Path {
@@ -221,7 +221,7 @@ func (p *path) estimate(wanted bool, now time.Time, at time.Duration) (changed b
 	case wanted && p.estimation == nil:
 		p.estimation = &estimation{begun: at}
 		p.sender.Start(p.departures.history, congestion.New(p.algorithm(), p.cfg.Congestion, now), now)
-		p.window.Store(int64(p.sender.Stats().Backlog))
+		p.backlog.Store(int64(p.sender.Stats().Backlog))
 	case !wanted && p.estimation != nil:
 		p.estimation = nil
 		p.sender.Stop(now)

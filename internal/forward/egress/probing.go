@@ -45,7 +45,7 @@ func (r *Receiver) follow(change sender.Change) {
 		w.reschedule(r)
 	}
 	p.count(&w.stats.counts)
-	p.window.Store(int64(p.sender.Stats().Backlog))
+	p.backlog.Store(int64(p.sender.Stats().Backlog))
 	p.mark()
 	p.publish(w.at)
 	w.stepDue = min(w.stepDue, p.sender.StepDue())

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/race"
@@ -26,7 +27,7 @@ func (l *downlink) byStream() {
 
 func (l *downlink) record(p arrivingPacket) {
 	if l.streams != nil {
-		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, feedback.NotECT, p.at)
+		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, ecn.NotECT, p.at)
 		return
 	}
 	l.recorder.Received(p.number, p.size, p.at)
@@ -197,7 +198,7 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 				lost++
 				continue
 			}
-			recorder.Received(p.SSRC, p.SequenceNumber, 1224, feedback.NotECT, r.now)
+			recorder.Received(p.SSRC, p.SequenceNumber, 1224, ecn.NotECT, r.now)
 		}
 		s.peer.flushed = nil
 	}
@@ -247,7 +248,7 @@ func TestBadReportsAreCounted(t *testing.T) {
 	p.Send(r.now, p.Packets(3*1144)...)
 	r.run()
 	first := s.outlet.sent()[0].SequenceNumber
-	marked := feedback.PacketArrival{Received: true, ECN: feedback.CongestionExperienced}
+	marked := feedback.PacketArrival{Received: true, ECN: ecn.CE}
 	report := feedback.CongestionReport{Streams: []feedback.StreamReport{
 		{SSRC: 4711, Packets: []feedback.PacketArrival{marked, marked}},
 		// Two that were sent, one that is lost, and one more.

@@ -55,7 +55,7 @@ func TestFramesInChunksWithoutAllocations(t *testing.T) {
 	c := newChunked(t)
 	_, o, _ := c.line()
 	// Nothing is sent, so that nothing is copied.
-	c.receiver.window = -1
+	c.receiver.backlog = -1
 	const length = 100 * payload.FragmentSize
 	d := payload.Descriptor{Source: 100, Length: length}
 	body := make([]byte, payload.DescriptorSize+payload.FragmentSize)
@@ -88,7 +88,7 @@ func TestFramesInChunksKeepToABudget(t *testing.T) {
 	const limit, length = 4 << 20, 100 * payload.FragmentSize
 	// Chunked frames may use a quarter of the cache.
 	c := newChunkedWithin(t, 4*limit)
-	c.receiver.window = -1
+	c.receiver.backlog = -1
 	var outlets []*Outlet
 	var channels []*playedChannel
 	for range 60 {
@@ -110,14 +110,14 @@ func TestFramesInChunksKeepToABudget(t *testing.T) {
 	if held := c.receiver.Memory().Used(); held < limit/3 || dropped < 60 {
 		t.Errorf("%d bytes are held, %d frames were dropped", held, dropped)
 	}
-	other := &windowed{c.writers.NewReceiver(fakePeer{}, 0), 1 << 20}
+	other := &limited{c.writers.NewReceiver(fakePeer{}, 0), 1 << 20}
 	channel := &playedChannel{}
 	o := NewSender(other, 1<<20, &playedChannel{}).NewOutlet(channel)
 	whole(o, t, 1, length)
 	if len(channel.frames(t)) != 1 {
 		t.Error("there is no room for another receiver")
 	}
-	c.receiver.window = 1 << 30
+	c.receiver.backlog = 1 << 30
 	c.sender.Acknowledged(c.now)
 	for _, o := range outlets {
 		whole(o, t, 4, length)
@@ -128,7 +128,7 @@ func TestFramesInChunksKeepToABudget(t *testing.T) {
 		}
 	}
 	fragment(outlets[0], t, 5, 15_000, length, 0)
-	c.receiver.window = -1
+	c.receiver.backlog = -1
 	whole(outlets[1], t, 5, length)
 	if c.pieces.Used() == 0 {
 		t.Error("nothing is held")

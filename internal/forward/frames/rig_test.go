@@ -71,14 +71,14 @@ func (fakePeer) ReportsByStream() bool         { return true }
 func (fakePeer) AcceptsReportsByStream() bool  { return false }
 func (fakePeer) Fail()                         {}
 
-// windowed is a receiver with a window that the test sets.
-type windowed struct {
+// limited is a receiver whose Backlog the test sets.
+type limited struct {
 	*egress.Receiver
-	window int64
+	backlog int64
 }
 
-// Window implements Receiver.
-func (w *windowed) Window() int64 { return w.window }
+// Backlog implements Receiver.
+func (l *limited) Backlog() int64 { return l.backlog }
 
 // publisher makes the packets of one track.
 type publisher struct {

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
@@ -35,8 +36,8 @@ type Receiver interface {
 	// SendReliably selects an estimator for acknowledgements of a reliable transport. SendReliably is called before
 	// slots are added.
 	SendReliably()
-	// Window returns the maximum number of bytes in flight to the receiver.
-	Window() int64
+	// Backlog returns the maximum number of bytes that the transport to the receiver holds.
+	Backlog() int64
 	// Memory returns the allotment for the memory of the receiver's frames.
 	Memory() *packetlog.Allotment
 	// EngineTime returns the time of the clock of the receiver's engine.
@@ -123,7 +124,7 @@ func (s *Sender) report(now time.Time) [][]byte {
 }
 
 // room reports whether the window has room.
-func (s *Sender) room() bool { return int64(s.outstanding) <= s.receiver.Window() }
+func (s *Sender) room() bool { return int64(s.outstanding) <= s.receiver.Backlog() }
 
 // send sends a message on a channel. A message that cannot be sent is lost with its connection.
 func (s *Sender) send(stream *chunkStream, message []byte) bool {
@@ -180,7 +181,7 @@ func (c *chunkStream) acknowledge(recorder *feedback.CongestionRecorder, now tim
 	c.acked = max(c.acked, c.written-min(c.written, uint64(max(outstanding, 0))))
 	for c.next < len(c.parts) && c.parts[c.next].end <= c.acked {
 		p := &c.parts[c.next]
-		recorder.Received(p.ssrc, p.sequence, int(p.size), feedback.NotECT, now.Add(-p.held))
+		recorder.Received(p.ssrc, p.sequence, int(p.size), ecn.NotECT, now.Add(-p.held))
 		c.next++
 	}
 	if c.next == len(c.parts) {

@@ -9,6 +9,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -60,7 +61,7 @@ func (c *playedChannel) frames(t *testing.T) (frames []payload.Chunk) {
 // chunked is a receiver of chunked frames, with slots on channels.
 type chunked struct {
 	*rig
-	receiver *windowed
+	receiver *limited
 	sender   *Sender
 	padding  *playedChannel
 }
@@ -73,7 +74,7 @@ func newChunked(t *testing.T) *chunked {
 func newChunkedWithin(t *testing.T, cacheBytes int64) *chunked {
 	r := newRig(t, pacing.Off, cacheBytes)
 	// The estimator sets the window after packets have passed through the writer.
-	receiver := &windowed{r.writers.NewReceiver(fakePeer{}, 0), 128 << 10}
+	receiver := &limited{r.writers.NewReceiver(fakePeer{}, 0), 128 << 10}
 	c := &chunked{rig: r, receiver: receiver, padding: &playedChannel{}}
 	c.sender = NewSender(receiver, 1<<20, c.padding)
 	return c
@@ -235,7 +236,7 @@ func TestAcknowledgementsAreReports(t *testing.T) {
 	for frame := uint32(1); frame <= 3; frame++ {
 		for i := range 10 {
 			sequence := uint16(100*frame) + uint16(i)
-			sent[history.Sent(o.SSRC(), sequence, 1200, feedback.Media, feedback.NotECT, now)] = frame
+			sent[history.Sent(o.SSRC(), sequence, 1200, feedback.Media, ecn.NotECT, now)] = frame
 		}
 		whole(o, t, frame, length)
 		now = now.Add(33 * time.Millisecond)
@@ -322,7 +323,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
 	const length, window = 50_000, 100_000
-	c.receiver.window = window
+	c.receiver.backlog = window
 	frame := uint32(0)
 	fill := func() (frames int) {
 		channel.sent = nil
@@ -358,7 +359,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	}
 	c.padding.unread, channel.unread = 0, 0
 	c.sender.Acknowledged(c.now)
-	c.receiver.window = 0
+	c.receiver.backlog = 0
 	if n := fill(); n != 1 {
 		t.Errorf("%d frames were sent without a window, expected one: something is always under way", n)
 	}
@@ -373,7 +374,7 @@ func TestWaitingIsNoQueueDelay(t *testing.T) {
 	const length, trip = 10 * payload.FragmentSize, 30 * time.Millisecond
 	send := func(frame uint32, apart time.Duration) {
 		for i := range 10 {
-			history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, feedback.NotECT, c.now)
+			history.Sent(o.SSRC(), uint16(100*frame)+uint16(i), 1200, feedback.Media, ecn.NotECT, c.now)
 			fragment(o, t, frame, 3000*frame, length, i)
 			if i < 9 {
 				c.now = c.now.Add(apart)
@@ -395,7 +396,7 @@ func TestWaitingIsNoQueueDelay(t *testing.T) {
 	send(2, 2*time.Millisecond)
 	acknowledge()
 	// The third frame delays the fourth by 50 ms.
-	c.receiver.window = 0
+	c.receiver.backlog = 0
 	send(3, 0)
 	send(4, 0)
 	c.now = c.now.Add(50 * time.Millisecond)

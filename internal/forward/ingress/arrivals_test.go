@@ -120,7 +120,7 @@ func TestReportsToPublishersByStream(t *testing.T) {
 	history := feedback.NewCongestionHistory()
 	sent := func(packet []byte) []byte {
 		ssrc, sequence := binary.BigEndian.Uint32(packet[8:]), binary.BigEndian.Uint16(packet[2:])
-		history.Sent(ssrc, sequence, len(packet), feedback.Media, feedback.ECT1, r.now)
+		history.Sent(ssrc, sequence, len(packet), feedback.Media, ecn.ECT1, r.now)
 		return packet
 	}
 	// The goroutine of the ingress is stepped when it is due, and when it is woken.
@@ -139,7 +139,7 @@ func TestReportsToPublishersByStream(t *testing.T) {
 			before := len(results)
 			results = history.Feedback(raw, r.now, results)
 			for _, result := range results[before:] {
-				if result.ECN != feedback.CongestionExperienced {
+				if result.ECN != ecn.CE {
 					continue
 				}
 				if marks++; reported.IsZero() {
@@ -190,14 +190,14 @@ func TestReportsToPublishersByStream(t *testing.T) {
 	}
 	r.now = r.now.Add(time.Second)
 	step()
-	received := map[feedback.ECN]int{}
+	received := map[ecn.Codepoint]int{}
 	for _, result := range results {
 		if result.Received {
 			received[result.ECN]++
 		}
 	}
-	if len(results) != packets || received[feedback.ECT0] != lost || received[feedback.CongestionExperienced] != 1 ||
-		received[feedback.ECT1] != packets-2*lost-1 {
+	if len(results) != packets || received[ecn.ECT0] != lost || received[ecn.CE] != 1 ||
+		received[ecn.ECT1] != packets-2*lost-1 {
 		t.Errorf("%d results with %v, expected %d, of which %d with ECT(0), 1 with CE and %d with ECT(1)", len(results),
 			received, packets, lost, packets-2*lost-1)
 	}

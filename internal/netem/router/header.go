@@ -3,7 +3,7 @@ package router
 import (
 	"encoding/binary"
 
-	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 const (
@@ -16,7 +16,7 @@ const (
 // header has the fields of an IPv4 packet that the router uses.
 type header struct {
 	source, destination uint32
-	ecn                 netem.ECN
+	ecn                 ecn.Codepoint
 	flow                uint64
 }
 
@@ -33,7 +33,7 @@ func parse(packet []byte) (header, bool) {
 	h := header{
 		source:      binary.BigEndian.Uint32(packet[12:]),
 		destination: binary.BigEndian.Uint32(packet[16:]),
-		ecn:         netem.ECN(packet[1] & 3),
+		ecn:         ecn.Codepoint(packet[1] & 3),
 	}
 	protocol := packet[9]
 	ports := uint64(0)
@@ -55,9 +55,9 @@ func spread(x uint64) uint64 {
 }
 
 // setECN changes the codepoint of a parsed packet, and updates its header checksum (RFC 1624, equation 3).
-func setECN(packet []byte, ecn netem.ECN) {
+func setECN(packet []byte, codepoint ecn.Codepoint) {
 	before := binary.BigEndian.Uint16(packet)
-	packet[1] = packet[1]&^3 | byte(ecn)
+	packet[1] = packet[1]&^3 | byte(codepoint)
 	after := binary.BigEndian.Uint16(packet)
 	sum := uint32(^binary.BigEndian.Uint16(packet[10:])) + uint32(^before) + uint32(after)
 	sum = sum&0xffff + sum>>16

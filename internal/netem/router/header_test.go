@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/ecn"
 )
 
 // packet returns an IPv4 packet with a correct checksum.
@@ -36,12 +36,13 @@ func checksum(header []byte) uint16 {
 func TestSetECNKeepsTheChecksum(t *testing.T) {
 	for tos := range 256 {
 		for _, address := range []uint32{0, 0xc6120001, 0xffffffff, 0x80007fff} {
-			for ecn := netem.NotECT; ecn <= netem.CongestionExperienced; ecn++ {
+			for codepoint := ecn.NotECT; codepoint <= ecn.CE; codepoint++ {
 				p := packet(byte(tos), protocolUDP, 0, address, ^address*3)
-				setECN(p, ecn)
+				setECN(p, codepoint)
 				if got, expected := binary.BigEndian.Uint16(p[10:]),
-					checksum(p); got != expected || p[1] != byte(tos)&^3|byte(ecn) {
-					t.Fatalf("type of service %#x to ECN %d: checksum %#x and type %#x, expected %#x", tos, ecn, got,
+					checksum(p); got != expected || p[1] != byte(tos)&^3|byte(codepoint) {
+					t.Fatalf("type of service %#x to ECN %d: checksum %#x and type %#x, "+
+						"expected %#x", tos, codepoint, got,
 						p[1], expected)
 				}
 			}
@@ -52,7 +53,7 @@ func TestSetECNKeepsTheChecksum(t *testing.T) {
 func TestParse(t *testing.T) {
 	p := packet(0xb9, protocolUDP, 0, 0xc6120001, 0xc6120002, 0x13, 0x88, 0x13, 0x89)
 	h, ok := parse(p)
-	if !ok || h.source != 0xc6120001 || h.destination != 0xc6120002 || h.ecn != netem.ECT1 {
+	if !ok || h.source != 0xc6120001 || h.destination != 0xc6120002 || h.ecn != ecn.ECT1 {
 		t.Errorf("%+v, %v", h, ok)
 	}
 	for name, other := range map[string][]byte{
@@ -90,9 +91,9 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		setECN(p, netem.CongestionExperienced)
+		setECN(p, ecn.CE)
 		again, ok := parse(p)
-		if !ok || again.ecn != netem.CongestionExperienced || again.flow != h.flow {
+		if !ok || again.ecn != ecn.CE || again.flow != h.flow {
 			t.Errorf("%+v became %+v", h, again)
 		}
 	})

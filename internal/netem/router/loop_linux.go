@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -224,7 +225,7 @@ func (l *loop) send(p *netem.Packet, d *device, now time.Time, late time.Duratio
 // write writes the packets that have reached the end of their route.
 func (l *loop) write() {
 	for _, p := range l.mesh.Arrived() {
-		if netem.ECN(p.Payload[1]&3) != p.ECN {
+		if ecn.Codepoint(p.Payload[1]&3) != p.ECN {
 			setECN(p.Payload, p.ECN)
 		}
 		d := l.exits[p.Route]

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/test/wait"
@@ -88,7 +89,7 @@ func setOption(t *testing.T, conn *net.UDPConn, option, value int) {
 }
 
 // readECN returns the codepoint of the next packet. The socket must have IP_RECVTOS.
-func readECN(t *testing.T, conn *net.UDPConn) netem.ECN {
+func readECN(t *testing.T, conn *net.UDPConn) ecn.Codepoint {
 	t.Helper()
 	buffer, control := make([]byte, 2000), make([]byte, 100)
 	_, controls, _, _, err := conn.ReadMsgUDPAddrPort(buffer, control)
@@ -99,7 +100,7 @@ func readECN(t *testing.T, conn *net.UDPConn) netem.ECN {
 	if err != nil || len(messages) != 1 {
 		t.Fatal(messages, err)
 	}
-	return netem.ECN(messages[0].Data[0])
+	return ecn.Codepoint(messages[0].Data[0])
 }
 
 // TestRouterMarks overloads a marking queue. Every received packet has a header checksum that the kernel accepts, and
@@ -107,7 +108,7 @@ func readECN(t *testing.T, conn *net.UDPConn) netem.ECN {
 func TestRouterMarks(t *testing.T) {
 	r := start(t, pair(t, "rate=5Mbit,queue=codel:1s", ""))
 	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
-	setOption(t, from, unix.IP_TOS, int(netem.ECT0))
+	setOption(t, from, unix.IP_TOS, int(ecn.ECT0))
 	setOption(t, to, unix.IP_RECVTOS, 1)
 	// 100 packets of 1,250 bytes take 200 ms: packets wait for longer than 5 ms, and after 100 ms of that CoDel marks.
 	const count = 100
@@ -118,12 +119,12 @@ func TestRouterMarks(t *testing.T) {
 	}
 	marked := 0
 	for range count {
-		switch ecn := readECN(t, to); ecn {
-		case netem.CongestionExperienced:
+		switch codepoint := readECN(t, to); codepoint {
+		case ecn.CE:
 			marked++
-		case netem.ECT0:
+		case ecn.ECT0:
 		default:
-			t.Errorf("a packet arrived with the codepoint %d", ecn)
+			t.Errorf("a packet arrived with the codepoint %d", codepoint)
 		}
 	}
 	if s := r.Statistics(); marked == 0 || uint64(marked) != s.Wires[0].Marked || s.Malformed != 0 || s.Refused != 0 {
@@ -137,24 +138,24 @@ func TestRouterTreatsECN(t *testing.T) {
 	r := start(t, pair(t, "", ""))
 	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
 	setOption(t, to, unix.IP_RECVTOS, 1)
-	send := func(ecn netem.ECN) {
+	send := func(codepoint ecn.Codepoint) {
 		t.Helper()
-		setOption(t, from, unix.IP_TOS, int(ecn))
+		setOption(t, from, unix.IP_TOS, int(codepoint))
 		if _, err := from.WriteTo(make([]byte, 1000), to.LocalAddr()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, test := range []struct {
 		treatment string
-		arrives   netem.ECN
+		arrives   ecn.Codepoint
 	}{
-		{netem.ECNKeep, netem.ECT1}, {netem.ECNClear, netem.NotECT}, {netem.ECNECT0, netem.ECT0},
-		{netem.ECNMark, netem.CongestionExperienced},
+		{netem.ECNKeep, ecn.ECT1}, {netem.ECNClear, ecn.NotECT}, {netem.ECNECT0, ecn.ECT0},
+		{netem.ECNMark, ecn.CE},
 	} {
 		if err := r.Configure(0, profile(t, "ecn="+test.treatment)); err != nil {
 			t.Fatal(err)
 		}
-		send(netem.ECT1)
+		send(ecn.ECT1)
 		if got := readECN(t, to); got != test.arrives {
 			t.Errorf("%s: ECT(1) arrives as %d, expected %d", test.treatment, got, test.arrives)
 		}
@@ -162,9 +163,9 @@ func TestRouterTreatsECN(t *testing.T) {
 	if err := r.Configure(0, profile(t, "ecn=drop")); err != nil {
 		t.Fatal(err)
 	}
-	send(netem.ECT1)
-	send(netem.NotECT)
-	if got := readECN(t, to); got != netem.NotECT {
+	send(ecn.ECT1)
+	send(ecn.NotECT)
+	if got := readECN(t, to); got != ecn.NotECT {
 		t.Errorf("drop: the first packet that arrives has the codepoint %d, expected Not-ECT", got)
 	}
 	if s := r.Statistics(); s.Wires[0].DroppedECN != 1 || s.Malformed != 0 || s.Refused != 0 {

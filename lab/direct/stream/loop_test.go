@@ -106,13 +106,13 @@ func (l *loop) pass(d time.Duration) {
 			}
 			data = data[:n+copy(data[n:], l.due[i].Payload)]
 			l.link.Send(&netem.Packet{Payload: data, Size: congestion.PacketOverhead + len(l.due[i].Payload),
-				ECN: netem.ECN(l.due[i].ECN)}, l.now)
+				ECN: l.due[i].ECN}, l.now)
 		}
 		for _, d := range l.sender.Departures(nil) {
 			l.left[d.Number] = d
 		}
 		for _, p := range l.link.Deliver(l.now) {
-			if f := l.receiver.RTP(p.Payload, ecn.Codepoint(p.ECN), l.now); f != nil {
+			if f := l.receiver.RTP(p.Payload, p.ECN, l.now); f != nil {
 				l.got = append(l.got, f)
 				l.waits = append(l.waits, f.Last.Sub(f.Prefix.Capture))
 			}

@@ -79,7 +79,7 @@ func (r *Receiver) RTP(packet []byte, codepoint ecn.Codepoint, now time.Time) *p
 		r.stats.Malformed++
 		return nil
 	}
-	r.arrivals.Received(r.header.SSRC, packet, r.config.Wire.Extension, feedback.ECN(codepoint), now)
+	r.arrivals.Received(r.header.SSRC, packet, r.config.Wire.Extension, codepoint, now)
 	original := r.header.SSRC == r.config.Wire.SSRC
 	if !original {
 		if packet, n = r.unpack(packet); packet == nil {

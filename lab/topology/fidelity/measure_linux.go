@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/test/claim"
@@ -247,10 +248,10 @@ func loss(ctx context.Context, share float64, seed uint64) (lines []claim.Line, 
 // wrong checksum do not reach a socket.
 func marks(ctx context.Context) (lines []claim.Line, err error) {
 	for _, kind := range []struct {
-		ecn    netem.ECN
+		ecn    ecn.Codepoint
 		name   string
 		marked bool
-	}{{netem.ECT1, "ECT(1)", true}, {netem.ECT0, "ECT(0)", true}, {netem.NotECT, "not ECT", false}} {
+	}{{ecn.ECT1, "ECT(1)", true}, {ecn.ECT0, "ECT(0)", true}, {ecn.NotECT, "not ECT", false}} {
 		got, err := marksOf(ctx, kind.ecn, kind.name, kind.marked)
 		if err != nil {
 			return nil, err
@@ -260,14 +261,14 @@ func marks(ctx context.Context) (lines []claim.Line, err error) {
 	return lines, nil
 }
 
-func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (lines []claim.Line, err error) {
+func marksOf(ctx context.Context, codepoint ecn.Codepoint, name string, marked bool) (lines []claim.Line, err error) {
 	t, err := openTrial(ctx, netem.Config{Delay: time.Millisecond, RateBPS: 50e6, Queue: netem.QueueDualPI2,
 		QueueDelay: 250 * time.Millisecond}, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	if err := t.sender.setECN(ecn); err != nil {
+	if err := t.sender.setECN(codepoint); err != nil {
 		return nil, err
 	}
 	interval := cell{mbps: 50}.interval(1.1)
@@ -277,9 +278,9 @@ func marksOf(ctx context.Context, ecn netem.ECN, name string, marked bool) (line
 	}
 	came := 0
 	for _, a := range arrivals {
-		if a.ecn == netem.CongestionExperienced {
+		if a.ecn == ecn.CE {
 			came++
-		} else if a.ecn != ecn {
+		} else if a.ecn != codepoint {
 			return nil, fmt.Errorf("a packet sent as %s arrived with the codepoint %d", name, a.ecn)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
@@ -54,8 +54,8 @@ func openProbe(n *topology.Network, host string, kind, protocol int) (*probe, er
 func (p *probe) close() { _ = unix.Close(p.fd) }
 
 // setECN makes the socket send packets with a codepoint.
-func (p *probe) setECN(ecn netem.ECN) error {
-	if err := unix.SetsockoptInt(p.fd, unix.IPPROTO_IP, unix.IP_TOS, int(ecn)); err != nil {
+func (p *probe) setECN(codepoint ecn.Codepoint) error {
+	if err := unix.SetsockoptInt(p.fd, unix.IPPROTO_IP, unix.IP_TOS, int(codepoint)); err != nil {
 		return fmt.Errorf("codepoint of a socket: %w", err)
 	}
 	return nil
@@ -69,7 +69,7 @@ func address(n *topology.Network, host string) unix.Sockaddr {
 type arrival struct {
 	number uint64
 	at     int64 // by the kernel's clock, in nanoseconds since 1970
-	ecn    netem.ECN
+	ecn    ecn.Codepoint
 }
 
 // receive receives packets until no packet has arrived for quiet. The number of each packet is in the payload after
@@ -114,7 +114,7 @@ func (a *arrival) read(control []byte) error {
 			a.at = int64(binary.NativeEndian.Uint64(data))*int64(time.Second) +
 				int64(binary.NativeEndian.Uint64(data[8:]))
 		case header.Level == unix.IPPROTO_IP && header.Type == unix.IP_TOS && len(data) >= 1:
-			a.ecn = netem.ECN(data[0] & 3)
+			a.ecn = ecn.Codepoint(data[0] & 3)
 		}
 		control = rest
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
@@ -134,8 +135,8 @@ func (r *Receiver) Dropped(drops signal.SlotDrops) {
 }
 
 // Arrived records the arrival of an RTP packet with a codepoint, for the server's congestion control.
-func (r *Receiver) Arrived(ssrc uint32, packet []byte, ecn feedback.ECN, now time.Time) {
-	r.arrivals.Received(ssrc, packet, r.extension, ecn, now)
+func (r *Receiver) Arrived(ssrc uint32, packet []byte, codepoint ecn.Codepoint, now time.Time) {
+	r.arrivals.Received(ssrc, packet, r.extension, codepoint, now)
 }
 
 // RTP processes an RTP packet that arrived at now by the system's clock. The packet may be changed.

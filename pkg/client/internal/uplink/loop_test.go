@@ -187,7 +187,7 @@ func (r *loopRig) arrive(p *netem.Packet) {
 	if _, numbered := feedback.TransportSequence(p.Payload, 1); numbered == r.byStream && !r.deaf {
 		r.t.Fatalf("a packet has a transport-wide number: %t", numbered)
 	}
-	r.recorder.Received(packet.SSRC, p.Payload, 1, feedback.ECN(p.ECN), p.Arrival)
+	r.recorder.Received(packet.SSRC, p.Payload, 1, p.ECN, p.Arrival)
 	if packet.PayloadType != 96 {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -24,7 +25,7 @@ func FuzzUplinkReports(f *testing.F) {
 		for i := range 200 {
 			now := epoch.Add(time.Duration(i)*time.Millisecond + 20*time.Millisecond)
 			if i%7 != 0 {
-				recorder.Received(100, numbered(f, i), 1, feedback.CongestionExperienced, now)
+				recorder.Received(100, numbered(f, i), 1, ecn.CE, now)
 			}
 			if report := recorder.AppendReports(nil, now); len(report) > 0 {
 				honest = scripted(honest, 50, report)

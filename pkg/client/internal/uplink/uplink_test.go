@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -72,7 +73,7 @@ func TestOnlyReportsInTheAgreedFormAreRead(t *testing.T) {
 		numbers, streams := feedback.NewTransportRecorder(cfg), feedback.NewCongestionRecorder(cfg, 1)
 		number := u.queue.sender.Sent(100, 1, 1200, feedback.Media, now)
 		numbers.Received(uint16(number), 1200, now)
-		streams.Received(100, 1, 1200, feedback.NotECT, now)
+		streams.Received(100, 1, 1200, ecn.NotECT, now)
 		now = now.Add(time.Second)
 		agreed, other := numbers.AppendReports(nil, 1, 0, now), streams.AppendReports(nil, now)
 		if byStream {
