@@ -75,7 +75,8 @@ CASE is one of
 		"pacing mode: spread:PART, spread:DURATION, burst5ms or off")
 	flags.StringVar(&o.Estimator.Profile, "profile", "",
 		"limits of the estimate: default or paper000; empty selects the case's default")
-	flags.StringVar(&o.Controller, "controller", o.Controller, "congestion controller: "+controllerNames())
+	flags.StringVar(&o.Estimator.Controller, "controller", o.Estimator.Controller,
+		"congestion controller: auto (L4S with ccfb reports), gcc or paper000")
 	flags.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback),
 		"format of the receivers' arrival reports: transport (transport-wide feedback) or ccfb (RFC 8888); by default "+
 			"transport with gcc, ccfb with other controllers")

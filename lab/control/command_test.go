@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 )
 
@@ -70,7 +71,7 @@ func TestControlRefuses(t *testing.T) {
 		{"no Prague flow of a live run", []string{"prague:1", "--live"}, ErrCase},
 		{"no treatment of a live run", []string{"bleach:mark", "--live"}, ErrCase},
 		{"no round trip of competitors of a live run", []string{"cubic:1", "--live", "--rival-rtt", "50ms"}, ErrCase},
-		{"no such controller", []string{"ramp", "--controller", "pid"}, ErrCase},
+		{"no such controller", []string{"ramp", "--controller", "pid"}, congestion.ErrConfig},
 		{"no place for a plot", []string{"steady:5", "--seconds", "2", "--plot", "/nowhere/run.svg"}, os.ErrNotExist},
 	} {
 		t.Run(test.name, func(t *testing.T) {

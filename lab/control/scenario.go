@@ -30,12 +30,10 @@ type Options struct {
 	Queue string
 	// Pacing is the pacer's mode.
 	Pacing pacing.Mode
-	// Controller is the congestion controller. Empty selects ControllerGCC.
-	Controller string
 	// Estimator configures the estimator. An empty profile selects the case's default.
 	Estimator congestion.Config
-	// Feedback is the format of the receivers' arrival reports. Empty selects FeedbackTransport with ControllerGCC, and
-	// FeedbackCCFB with other controllers, which need the codepoints of packets.
+	// Feedback is the format of the receivers' arrival reports. Empty selects FeedbackTransport with
+	// congestion.ControllerGCC, and FeedbackCCFB with other controllers, which need the codepoints of packets.
 	Feedback Feedback
 	// RivalRTT is the round trip of the empty path of competitors; 0 selects RTT. Both paths have the same delay before
 	// the receivers, half of the shorter round trip.
@@ -53,53 +51,13 @@ type Options struct {
 func DefaultOptions() Options {
 	cfg := congestion.DefaultConfig()
 	cfg.Profile = ""
-	return Options{Seed: 1, Pacing: pacing.Default, Controller: ControllerGCC, Estimator: cfg}
+	return Options{Seed: 1, Pacing: pacing.Default, Estimator: cfg}
 }
 
-// ControllerGCC is the controller of congestion.GCC.
-const ControllerGCC = "gcc"
-
-// controllers are the congestion controllers by name.
-var controllers = []struct {
-	name      string
-	algorithm congestion.Algorithm
-}{
-	{congestion.ControllerAuto, congestion.L4S},
-	{ControllerGCC, congestion.GCC},
-	{congestion.ControllerPaper000, congestion.Paper000},
-}
-
-// controllerNames returns the names of the controllers for errors and help.
-func controllerNames() string {
-	names := make([]string, len(controllers))
-	for i, c := range controllers {
-		names[i] = c.name
-	}
-	return strings.Join(names, ", ")
-}
-
-// algorithm returns the algorithm of a controller, and whether the controller exists.
-func algorithm(controller string) (a congestion.Algorithm, ok bool) {
-	for _, c := range controllers {
-		if c.name == controller {
-			return c.algorithm, true
-		}
-	}
-	return 0, false
-}
-
-// completeController applies the defaults of the controller and of the format of reports, and validates both.
-func (s *scenario) completeController() error {
-	o := &s.options
-	if o.Controller == "" {
-		o.Controller = ControllerGCC
-	}
-	var ok bool
-	if s.algorithm, ok = algorithm(o.Controller); !ok {
-		return fmt.Errorf("%w: controller %q, expected %s", ErrCase, o.Controller, controllerNames())
-	}
+// completeFeedback applies the default format of reports, and validates the format.
+func (o *Options) completeFeedback() error {
 	switch {
-	case o.Feedback == "" && o.Controller == ControllerGCC:
+	case o.Feedback == "" && o.Estimator.Controller == congestion.ControllerGCC:
 		o.Feedback = FeedbackTransport
 	case o.Feedback == "":
 		o.Feedback = FeedbackCCFB
@@ -113,7 +71,6 @@ func (s *scenario) completeController() error {
 type scenario struct {
 	name      string
 	options   Options
-	algorithm congestion.Algorithm
 	trace     netem.RateTrace
 	loss      float64 // in each direction
 	receivers int
@@ -254,7 +211,7 @@ func (s *scenario) complete(d defaults) error {
 	if d.link < 1e5 || d.link > 1e10 {
 		return fmt.Errorf("%w: a link of %g bit/s, expected 100 kbit/s to 10 Gbit/s", ErrCase, d.link)
 	}
-	if err := s.completeController(); err != nil {
+	if err := o.completeFeedback(); err != nil {
 		return err
 	}
 	if err := o.Pacing.Validate(); err != nil {

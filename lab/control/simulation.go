@@ -134,8 +134,8 @@ func (s *Simulation) addFlow(id uint64, h *hop, begins time.Duration) error {
 	}
 	f.publisher = newPublisher(ladderFor(congestion.Bitrate(s.scenario.trace.Max())), rand.New(rand.NewPCG(o.Seed, id)))
 	f.publisher.next, f.publisher.planned = begins, begins
-	f.server = newServer(id, o, congestion.New(s.scenario.algorithm, o.Estimator, at(begins)), plan, h.link, f.ledger,
-		begins)
+	estimator := congestion.New(o.Estimator.Algorithm(o.Feedback == FeedbackCCFB), o.Estimator, at(begins))
+	f.server = newServer(id, o, estimator, plan, h.link, f.ledger, begins)
 	if f.adaptation, err = newAdaptation(o, f.publisher, f.server, f.ledger); err != nil {
 		return err
 	}

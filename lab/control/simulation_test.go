@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
@@ -346,7 +347,7 @@ func TestRefusedCases(t *testing.T) {
 		{"no trace", "trace:/nowhere.csv", nil, os.ErrNotExist},
 		{"no such queue", "ramp", func(o *Options) { o.Queue = "lifo" }, ErrCase},
 		{"a queue without length", "ramp", func(o *Options) { o.Queue = "fifo:0" }, ErrCase},
-		{"no such controller", "ramp", func(o *Options) { o.Controller = "pid" }, ErrCase},
+		{"no such controller", "ramp", func(o *Options) { o.Estimator.Controller = "pid" }, congestion.ErrConfig},
 		{"no such pacing", "ramp", func(o *Options) { o.Pacing = "slowly" }, pacing.ErrMode},
 		{"no such feedback", "ramp", func(o *Options) { o.Feedback = "by post" }, ErrCase},
 		{"no link", "ramp", func(o *Options) { o.LinkBPS = -1 }, ErrCase},
