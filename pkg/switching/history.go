@@ -52,7 +52,8 @@ func (r *run) carries(p *Packet) bool {
 
 // history is a ring of the latest runs. The output numbers are contiguous: each run begins where the previous run ends.
 type history struct {
-	runs  [runLimit]run
+	// runs is nil before the first run: most slots of a receiver are idle, and the ring has 5 kB.
+	runs  *[runLimit]run
 	count int // number of all runs ever added; the newest is at count-1
 }
 

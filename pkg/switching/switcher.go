@@ -283,6 +283,9 @@ func (s *Switcher) begin(src Source, p *Packet, first, floor int64, now time.Tim
 		s.release()
 		first, _ = p.extent()
 	}
+	if s.history.runs == nil {
+		s.history.runs, s.sent.words = new([runLimit]run), new([windowSize / 64]uint64)
+	}
 	r := s.history.push(run{
 		track: src.Track, group: src.Group,
 		first: first, last: first - 1, offset: s.next - first,

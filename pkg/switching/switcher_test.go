@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // TestWindow compares the ring of bits with a plain set.
@@ -12,7 +13,7 @@ func TestWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		first := rng.Int64N(1 << 17)
-		w, taken := window{newest: first - 1}, map[int64]bool{}
+		w, taken := window{words: new([windowSize / 64]uint64), newest: first - 1}, map[int64]bool{}
 		newest := first - 1
 		for range 20_000 {
 			var n int64
@@ -333,5 +334,17 @@ func BenchmarkResolve(b *testing.B) {
 		if _, _, ok := s.Resolve(500); !ok {
 			b.Fatal("unknown")
 		}
+	}
+}
+
+// TestIdleSwitcherIsSmall: a Switcher has a ring of runs and one of numbers, 7 kB, only once a source has begun. A
+// receiver has tens of slots, most of which are idle.
+func TestIdleSwitcherIsSmall(t *testing.T) {
+	const most = 1024
+	if size := unsafe.Sizeof(Switcher{}); size > most {
+		t.Errorf("an idle Switcher has %d bytes, expected at most %d", size, most)
+	}
+	if s := New(Config{}); s.history.runs != nil || s.sent.words != nil {
+		t.Error("a new Switcher has rings")
 	}
 }

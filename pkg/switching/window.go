@@ -7,7 +7,8 @@ const windowSize = 1 << 14
 // window records which of the latest output numbers have been sent, in a ring of bits indexed by
 // number.
 type window struct {
-	words  [windowSize / 64]uint64
+	// words is nil before the first run. It has 2 kB.
+	words  *[windowSize / 64]uint64
 	newest int64
 }
 
@@ -36,7 +37,7 @@ func (w *window) old(n int64) bool { return w.newest-n >= windowSize }
 // contain the bits of the numbers windowSize below.
 func (w *window) forget(first, end int64) {
 	if end-first >= windowSize {
-		w.words = [windowSize / 64]uint64{}
+		*w.words = [windowSize / 64]uint64{}
 		return
 	}
 	for n := first; n < end; {
