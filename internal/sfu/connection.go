@@ -59,6 +59,9 @@ func (c *connection) OfferMade(offer *signal.Offer, lines []subscriber.Line) {
 	c.room.post(offerMade{c, offer, lines})
 }
 
+// OfferRepeated implements peer.Owner.
+func (c *connection) OfferRepeated(offer *signal.Offer) { c.room.post(offerRepeated{c, offer}) }
+
 // AnswerTaken implements peer.Owner.
 func (c *connection) AnswerTaken(published map[peer.Track]transport.Streams) {
 	c.room.post(answerTaken{c, published})
@@ -91,6 +94,10 @@ type (
 		offer *signal.Offer
 		lines []subscriber.Line
 	}
+	offerRepeated struct {
+		*connection
+		offer *signal.Offer
+	}
 	answerTaken struct {
 		*connection
 		published map[peer.Track]transport.Streams
@@ -120,7 +127,7 @@ type (
 	// answerOverdue follows an offer after the answer timeout.
 	answerOverdue struct {
 		*connection
-		offer *signal.Offer
+		offer *pendingOffer
 	}
 	// connectOverdue follows the start or the failure of a connection after the connect timeout.
 	connectOverdue struct {
@@ -134,15 +141,28 @@ func (q offerMade) apply(r *Room) {
 		return
 	}
 	p := q.owner
-	p.pendingOffer = q.offer
+	p.pendingOffer = &pendingOffer{q.offer.Offer}
 	p.subscriber.Slots.Add(q.lines)
 	told := p.subscriber.Slots.Assign()
 	p.send(p.offerFor(q.offer))
 	p.sendAssignments(told)
-	q.answerTimer.set(r, r.node.config.AnswerTimeout, answerOverdue{q.connection, q.offer})
+	q.answerTimer.set(r, r.node.config.AnswerTimeout, answerOverdue{q.connection, p.pendingOffer})
 	if !p.connected && !q.connectTimer.running() {
 		q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})
 	}
+}
+
+// apply implements request. Assignments and qualities follow the offer, which has the lines that they name.
+func (q offerRepeated) apply(*Room) {
+	if !q.present() {
+		return
+	}
+	p := q.owner
+	// The answer may have arrived before the offer is repeated.
+	if q.offer != nil && p.pendingOffer != nil && q.offer.Offer == p.pendingOffer.number {
+		p.send(p.offerFor(q.offer))
+	}
+	p.repeatSlots()
 }
 
 // apply implements request.
@@ -152,6 +172,7 @@ func (q answerTaken) apply(r *Room) {
 	}
 	p := q.owner
 	p.pendingOffer = nil
+	q.answerTimer.stop()
 	for track, streams := range q.published {
 		publication := p.publication(track.Publication)
 		if publication == nil || publication.id != track.ID {

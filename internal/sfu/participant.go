@@ -71,8 +71,8 @@ type participant struct {
 	connected  bool
 	// arrived is set when the participant has been connected once.
 	arrived bool
-	// pendingOffer is the offer that awaits an answer.
-	pendingOffer *signal.Offer
+	// pendingOffer is the offer that awaits an answer, nil if there is none.
+	pendingOffer *pendingOffer
 
 	publications []*publication
 	// publishing limits the rate of new publications, of which others are notified.
@@ -83,6 +83,10 @@ type participant struct {
 	limitReported bool
 	gone          bool
 }
+
+// pendingOffer is an offer that was sent and awaits an answer. A repeated offer is another pendingOffer. The connection
+// can make the text again, which has 20 kB.
+type pendingOffer struct{ number int }
 
 // joinOptions are the requests of a client in its join: to receive, to receive over data channels, and to publish over
 // data channels.

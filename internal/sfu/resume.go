@@ -77,18 +77,23 @@ func (p *participant) proves(secret string) bool {
 // catchUp repeats the messages that a resumed client may have missed, and restarts ICE on its connection.
 func (p *participant) catchUp() {
 	if p.pendingOffer != nil {
-		// The header is left out, because the former outbox may be changing it.
-		offer := &signal.Offer{Offer: p.pendingOffer.Offer, SDP: p.pendingOffer.SDP, Media: p.pendingOffer.Media}
-		p.pendingOffer = offer
-		p.send(offer)
-		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout, answerOverdue{p.connection, offer})
+		p.pendingOffer = &pendingOffer{p.pendingOffer.number}
+		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout,
+			answerOverdue{p.connection, p.pendingOffer})
+		p.connection.Do(peer.Repeat{})
+	} else {
+		p.repeatSlots()
 	}
-	p.sendAssignments(p.subscriber.Slots.Assignments())
-	p.sendSlotQualities(p.subscriber.Sending())
 	if !p.connected {
 		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
 	}
 	p.connection.Do(peer.Restart{})
+}
+
+// repeatSlots repeats the assignments and the qualities of all slots.
+func (p *participant) repeatSlots() {
+	p.sendAssignments(p.subscriber.Slots.Assignments())
+	p.sendSlotQualities(p.subscriber.Sending())
 }
 
 // reconnect gives a resumed client a new peer connection. Publications and choices stay; slots do not.

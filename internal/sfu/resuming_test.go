@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +58,8 @@ func TestARepeatedOfferIsNew(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)
 	s, former := enter(t, n, "bob", true)
 	first := expect[*signal.Offer](t, former, 1)
+	var pending *pendingOffer
+	inRoom(t, s, func(*Room) { pending = s.participant.pendingOffer })
 	s.Detach()
 	s, o := resume(t, n, "bob", former)
 	second := expect[*signal.Offer](t, o, 1)
@@ -67,9 +70,27 @@ func TestARepeatedOfferIsNew(t *testing.T) {
 	if first == second {
 		t.Error("two outboxes have the same message")
 	}
-	inRoom(t, s, func(r *Room) { answerOverdue{s.participant.connection, first}.apply(r) })
+	inRoom(t, s, func(r *Room) { answerOverdue{s.participant.connection, pending}.apply(r) })
 	if code, ended := o.ended(); ended {
 		t.Errorf("closed with %q by the timer of the offer before, expected time to answer again", code)
+	}
+}
+
+// TestARepeatedOfferPrecedesAssignments resumes a client that has not answered its offer: assignments name the lines of
+// the offer.
+func TestARepeatedOfferPrecedesAssignments(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	enter(t, n, "alice", false, bodyOf(1, 1))
+	s, former := enter(t, n, "bob", true)
+	expect[*signal.Assignments](t, former, 1)
+	s.Detach()
+	_, o := resume(t, n, "bob", former)
+	assignments := expect[*signal.Assignments](t, o, 1)
+	offer := expect[*signal.Offer](t, o, 1)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if at := slices.Index(o.all, signal.Message(offer)); slices.Index(o.all, signal.Message(assignments)) < at {
+		t.Errorf("the assignments precede the offer, which is message %d", at)
 	}
 }
 

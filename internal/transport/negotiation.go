@@ -116,6 +116,15 @@ func (p *Peer) Offer(restart bool) (string, error) {
 	return offer.Marshal(), p.agent.gather()
 }
 
+// LastOffer returns the last offer that Offer has made, "" if there is none. It makes the text again: the text is several
+// times as long as the state that it is made from.
+func (p *Peer) LastOffer() string {
+	if p.offer == nil {
+		return ""
+	}
+	return p.offer.Marshal()
+}
+
 // Answered applies the remote peer's answer and returns the streams that the remote peer sends, by mid. After an error
 // that wraps ErrDescription, the offer still waits for an answer. After an error that wraps ErrSpent, the connection
 // cannot continue.

@@ -24,6 +24,9 @@ type (
 		ID        string
 		Candidate transport.Candidate
 	}
+	// Repeat repeats the offer that awaits an answer, to the client that may have missed it: the owner receives
+	// OfferRepeated.
+	Repeat struct{}
 	// Restart restarts ICE.
 	Restart struct{}
 	// Close ends the connection.

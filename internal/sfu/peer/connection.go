@@ -27,6 +27,8 @@ const PanicPlace = "connection"
 type Owner interface {
 	// OfferMade passes an offer to send, and the lines in the offer for new slots.
 	OfferMade(*signal.Offer, []subscriber.Line)
+	// OfferRepeated passes the offer that awaits an answer once more, nil if there is none.
+	OfferRepeated(*signal.Offer)
 	// AnswerTaken reports that the client's answer was applied, with the streams of each track.
 	AnswerTaken(map[Track]transport.Streams)
 	// ChannelsMade passes data channels for new slots.
@@ -179,6 +181,8 @@ func (c *Connection) execute(command Command) {
 	switch m := command.(type) {
 	case SetLines:
 		c.wanted = m.Lines
+	case Repeat:
+		c.repeat()
 	case Restart:
 		c.restart = true
 	case Answer:
@@ -190,6 +194,15 @@ func (c *Connection) execute(command Command) {
 	default:
 		panic(fmt.Sprintf("unknown command %T", command))
 	}
+}
+
+// repeat passes the offer that awaits an answer to the owner. The lines have not changed since the offer was made.
+func (c *Connection) repeat() {
+	if !c.awaiting {
+		c.owner.OfferRepeated(nil)
+		return
+	}
+	c.owner.OfferRepeated(&signal.Offer{Offer: c.offer, SDP: c.peer.LastOffer(), Media: c.lines.media()})
 }
 
 // answered applies the client's answer and reports the streams of each track to the owner.

@@ -30,6 +30,7 @@ func newListener() *listener {
 }
 
 func (l *listener) OfferMade(*signal.Offer, []subscriber.Line) {}
+func (l *listener) OfferRepeated(*signal.Offer)                {}
 func (l *listener) AnswerTaken(map[Track]transport.Streams)    {}
 func (l *listener) ChannelsMade([]subscriber.Line)             {}
 func (l *listener) RequestFailed(string, signal.Code, string)  {}
