@@ -19,9 +19,9 @@ var (
 	errRate     = errors.New("too many messages")
 )
 
-// keptBuffer is the size in bytes above which a buffer is not reused for the next message. Only session descriptions
-// are longer.
-const keptBuffer = 64 << 10
+// keptBuffer is the size in bytes above which a buffer is not kept for the next message. Frequent messages are shorter:
+// viewpoints, poses and acknowledgements. An answer to an offer has some 20 kB.
+const keptBuffer = 4 << 10
 
 // silenceFactor is the number of ping intervals after which a silent client counts as gone.
 const silenceFactor = 3
@@ -48,14 +48,15 @@ func NewInbox(conn *websocket.Conn, config *Config) *Inbox {
 
 // Read reads one message. The next call overwrites data. text reports whether the message is a text message.
 func (i *Inbox) Read() (data []byte, text bool, err error) {
-	kind, reader, err := i.conn.NextReader()
-	if err != nil {
-		return nil, false, err
-	}
+	// A client may be silent for a long time, so a large buffer is released before the wait.
 	if i.buffer.Cap() > keptBuffer {
 		i.buffer = bytes.Buffer{}
 	}
 	i.buffer.Reset()
+	kind, reader, err := i.conn.NextReader()
+	if err != nil {
+		return nil, false, err
+	}
 	limit := int64(i.limit)
 	n, err := io.Copy(&i.buffer, io.LimitReader(reader, limit+1))
 	now := time.Now()
