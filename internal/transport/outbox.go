@@ -41,7 +41,8 @@ type outbox struct {
 
 	rtcp       sync.Mutex
 	rtcpSealer *srtp.Sealer
-	sealed     [rtcpBytes]byte
+	// sealed is the buffer for RTCP, of rtcpBytes.
+	sealed []byte
 }
 
 // queue encrypts a packet into the outbox. If the outbox is full, the queued packets are sent first.
@@ -187,7 +188,7 @@ func (o *outbox) open(sealer *srtp.Sealer) {
 	defer o.mu.Unlock()
 	o.rtcp.Lock()
 	defer o.rtcp.Unlock()
-	o.sealer, o.rtcpSealer = sealer, sealer
+	o.sealer, o.rtcpSealer, o.sealed = sealer, sealer, make([]byte, 0, rtcpBytes)
 }
 
 // setRTCP sets the codepoint of RTCP packets after an RTP packet has arrived with a codepoint. RTCP leaves as ECT(1)
@@ -212,7 +213,7 @@ func (o *outbox) writeRTCP(packets []rtcp.Packet) error {
 	if o.rtcpSealer == nil {
 		return nil
 	}
-	sealed, err := o.rtcpSealer.SealRTCP(o.sealed[:0], compound)
+	sealed, err := o.rtcpSealer.SealRTCP(o.sealed, compound)
 	if err != nil {
 		return err
 	}

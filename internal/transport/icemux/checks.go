@@ -66,10 +66,10 @@ type checks struct {
 	unanswered int
 	// replies counts the responses to addresses that have not answered a check.
 	replies int
-	// pending are the checks that wait for an answer. order is a ring of their identifiers, and next the index of the
-	// oldest.
+	// pending are the checks that wait for an answer. order has the identifiers of the latest checks, at most maxPending.
+	// Once it is full, it is a ring, and next is the index of the oldest.
 	pending map[TransactionID]pendingCheck
-	order   [maxPending]TransactionID
+	order   []TransactionID
 	next    int
 }
 
@@ -118,10 +118,15 @@ func (c *checks) sends(to netip.AddrPort, id TransactionID, now time.Time) (forg
 	if r == nil || !c.unbounded && !r.answered && !c.allows(r, to, now) {
 		return TransactionID{}, false
 	}
-	forgotten = c.order[c.next]
-	delete(c.pending, forgotten)
-	c.order[c.next], c.pending[id] = id, pendingCheck{to, now}
-	c.next = (c.next + 1) % maxPending
+	if len(c.order) < maxPending {
+		c.order = append(c.order, id)
+	} else {
+		forgotten = c.order[c.next]
+		delete(c.pending, forgotten)
+		c.order[c.next] = id
+		c.next = (c.next + 1) % maxPending
+	}
+	c.pending[id] = pendingCheck{to, now}
 	return forgotten, true
 }
 

@@ -214,21 +214,22 @@ func familyOf(address netip.Addr) int {
 
 // agentInbox holds datagrams until one of the agent's connections reads them.
 type agentInbox struct {
-	queue  chan inboxDatagram
+	queue  chan *inboxDatagram
 	closed chan struct{}
 	// conns counts the open connections.
 	conns int
 }
 
-// inboxDatagram is a copy of a datagram, with its source.
+// inboxDatagram is a copy of a datagram, with its source. A queue has pointers, because the queue of each agent has room
+// for inboxDatagrams.
 type inboxDatagram struct {
-	data *[MaxDatagram]byte
+	data [MaxDatagram]byte
 	size int
 	from netip.AddrPort
 }
 
-// inboxMemory has the buffers for the copies.
-var inboxMemory = sync.Pool{New: func() any { return new([MaxDatagram]byte) }}
+// inboxMemory has the memory for the copies.
+var inboxMemory = sync.Pool{New: func() any { return new(inboxDatagram) }}
 
 // candidateConn is the connection of one candidate. candidateConn implements net.PacketConn and
 // ice.AddrPortReaderWriter.
@@ -337,7 +338,7 @@ func (m *Mux) GetConn(ufrag string, local net.Addr) (net.PacketConn, error) {
 	}
 	inbox := a.inboxes[family]
 	if inbox == nil {
-		inbox = &agentInbox{queue: make(chan inboxDatagram, inboxDatagrams), closed: make(chan struct{})}
+		inbox = &agentInbox{queue: make(chan *inboxDatagram, inboxDatagrams), closed: make(chan struct{})}
 		a.inboxes[family] = inbox
 	}
 	inbox.conns++
@@ -475,11 +476,12 @@ func (a *Agent) put(datagram []byte, from netip.AddrPort) {
 	if inbox == nil {
 		return
 	}
-	data := inboxMemory.Get().(*[MaxDatagram]byte)
+	d := inboxMemory.Get().(*inboxDatagram)
+	d.size, d.from = copy(d.data[:], datagram), from
 	select {
-	case inbox.queue <- inboxDatagram{data, copy(data[:], datagram), from}:
+	case inbox.queue <- d:
 	default:
-		inboxMemory.Put(data)
+		inboxMemory.Put(d)
 		a.mux.limited.Add(1)
 	}
 }
@@ -488,9 +490,9 @@ func (a *Agent) put(datagram []byte, from netip.AddrPort) {
 func (c *candidateConn) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
 	select {
 	case d := <-c.inbox.queue:
-		n := copy(b, d.data[:d.size])
-		inboxMemory.Put(d.data)
-		return n, d.from, nil
+		n, from := copy(b, d.data[:d.size]), d.from
+		inboxMemory.Put(d)
+		return n, from, nil
 	case <-c.inbox.closed:
 		return 0, netip.AddrPort{}, io.EOF
 	case <-c.closed:
