@@ -27,6 +27,10 @@ type Ingress struct {
 	stats   counters.Shard
 	wakeup  chan struct{}
 	stopped chan struct{}
+	// start starts the goroutine when it is woken for the first time: most connections only receive. start is nil with
+	// NewStepped.
+	start    func()
+	starting sync.Once
 
 	mu     sync.Mutex
 	closed bool
@@ -38,8 +42,9 @@ type Ingress struct {
 	repairs map[uint32]*stream
 	groups  groups
 	packet  rtp.Packet
-	// original is the buffer for the original packet of a retransmission.
-	original [maxOriginal]byte
+	// original is the buffer for the original packet of a retransmission, nil before the first one: most connections
+	// only receive.
+	original []byte
 	// order is the Order of the last packet.
 	order   int64
 	signals signals
@@ -154,8 +159,11 @@ func (i *Ingress) repair(s *stream, packet []byte, info *transport.PacketInfo) {
 		i.stats.Add(counters.MalformedRTP, 1)
 		return
 	}
+	if i.original == nil {
+		i.original = make([]byte, maxOriginal)
+	}
 	kind := packetlog.Retransmission
-	size, err := feedback.UnpackRTX(i.original[:], packet, s.ssrc, 0)
+	size, err := feedback.UnpackRTX(i.original, packet, s.ssrc, 0)
 	if err != nil {
 		// Browsers probe with packets that contain only padding.
 		kind = packetlog.Probe

@@ -13,8 +13,12 @@ import (
 // burst. It is short against the 10 ms after which requests are repeated.
 const minStep = 2 * time.Millisecond
 
-// wake wakes the ingress's goroutine. wake is safe for any goroutine.
+// wake wakes the ingress's goroutine. wake is safe for any goroutine. The caller may hold the ingress's mutex, but not
+// the set's.
 func (i *Ingress) wake() {
+	if i.start != nil {
+		i.starting.Do(i.start)
+	}
 	select {
 	case i.wakeup <- struct{}{}:
 	default:

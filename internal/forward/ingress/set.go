@@ -93,9 +93,16 @@ func NewSet(cfg Config, clock *packetlog.Clock, pieces *packetlog.Pieces) *Set {
 	}
 }
 
-// New adds the peer connection of a publisher. The caller ends the ingress with Close.
+// New adds the peer connection of a publisher. The goroutine starts with the first track. The caller ends the ingress
+// with Close.
 func (s *Set) New(p Peer) *Ingress {
 	i := s.NewStepped(p)
+	i.start = func() { s.run(i) }
+	return i
+}
+
+// run starts the goroutine of an ingress, unless the set is closed.
+func (s *Set) run(i *Ingress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -106,7 +113,6 @@ func (s *Set) New(p Peer) *Ingress {
 			}
 		})
 	}
-	return i
 }
 
 // NewStepped is New without a goroutine. The caller calls Step.
