@@ -12,11 +12,13 @@ import (
 // of both families, STUN and TURN have about twenty. Connectivity checks are sent to each, whatever its address is.
 const MaxCandidates = 64
 
-// The lengths of ICE credentials. RFC 8839 section 5.4 permits up to 256. User name fragments are sent in every check,
-// to any address that the remote peer specifies; implementations have 4 to 32 characters.
+// MaxUfrag is the length of the longest user name fragment in characters. RFC 8839 section 5.4 permits 256. The fragment
+// is sent in every check, to any address that the remote peer specifies; implementations have 4 to 32 characters.
+const MaxUfrag = 64
+
+// The other lengths of ICE credentials in characters (RFC 8839 section 5.4).
 const (
 	minUfrag    = 4
-	maxUfrag    = 64
 	minPassword = 22
 	maxPassword = 256
 )
@@ -26,7 +28,7 @@ const (
 func (p *parser) transport(lines []*sdp.MediaDescription, t *Transport) error {
 	levels := [][]sdp.Attribute{p.tagged(lines), p.session}
 	t.Ufrag, t.Password = strings.Clone(first(levels, "ice-ufrag")), strings.Clone(first(levels, "ice-pwd"))
-	if err := checkCredential("ice-ufrag", t.Ufrag, minUfrag, maxUfrag); err != nil {
+	if err := checkCredential("ice-ufrag", t.Ufrag, minUfrag, MaxUfrag); err != nil {
 		return err
 	}
 	if err := checkCredential("ice-pwd", t.Password, minPassword, maxPassword); err != nil {

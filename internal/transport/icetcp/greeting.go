@@ -16,8 +16,12 @@ const (
 	// frameHeader is the size in bytes of the header of each packet on a stream: the packet's length (RFC 4571 section
 	// 2).
 	frameHeader = 2
-	// maxGreeting is the size in bytes of the largest first packet. A binding request has some 100 bytes; user names
-	// have up to 512 (RFC 8445 section 7.2.2).
+	// maxGreeting is the size in bytes of the largest first packet: the buffer of Pion's mux, which reads the packet
+	// next. The largest binding request has 200 bytes: a header of 20, USERNAME of 4 + 84 with our fragment of 16
+	// characters, a colon and the remote peer's fragment of at most description.MaxUfrag (RFC 8445 section 7.2.2),
+	// PRIORITY of 8, ICE-CONTROLLING of 12, USE-CANDIDATE of 4, MESSAGE-INTEGRITY of 24, MESSAGE-INTEGRITY-SHA256 of 36
+	// and FINGERPRINT of 8. The other 312 bytes are for SOFTWARE, which has at most 132 bytes in ASCII (RFC 8489
+	// section 14.14), and attributes of implementations, which have 8 bytes each.
 	maxGreeting = 512
 )
 
