@@ -70,6 +70,8 @@ func (p *Peer) readICE(conn net.Conn, records *secure.Records) {
 // secureConnection is the goroutine that performs the handshake and then waits until the remote peer ends the
 // connection.
 func (p *Peer) secureConnection(records *secure.Records, client bool, fingerprint string) {
+	// Nothing reads records any more when the goroutine ends.
+	defer func() { _ = records.Close() }()
 	if p.agent.AwaitConnect(p.context) != nil {
 		return
 	}

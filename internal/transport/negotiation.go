@@ -98,6 +98,8 @@ func (p *Peer) Offer(restart bool) (string, error) {
 	local.Role = description.RoleActpass
 	p.version++
 	offer := &description.Description{SessionID: p.session, Version: p.version, Transport: local}
+	// The lines are kept until the next offer.
+	offer.Lines = make([]description.Line, 0, len(p.lines))
 	for _, l := range p.lines {
 		line := description.Line{MID: l.mid, Kind: l.kind, Direction: description.DirectionRecvOnly}
 		line.Codecs, line.Extensions = description.Offered(l.kind)

@@ -5,8 +5,10 @@ package secure
 
 import (
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/transport/v5/packetio"
@@ -125,7 +127,8 @@ func IsRecord(datagram []byte) bool {
 // DTLS library.
 type Records struct {
 	conn net.Conn
-	in   *packetio.Buffer
+	// in has the records that DTLS has not read. Close replaces it.
+	in atomic.Pointer[packetio.Buffer]
 
 	mu     sync.Mutex
 	filter recordFilter
@@ -149,7 +152,9 @@ var SourceRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurs
 func NewRecords(conn net.Conn) *Records {
 	in := packetio.NewBuffer()
 	in.SetLimitSize(recordBytes)
-	return &Records{conn: conn, in: in, rate: ratelimit.NewBucket(recordRate, recordBurst)}
+	c := &Records{conn: conn, rate: ratelimit.NewBucket(recordRate, recordBurst)}
+	c.in.Store(in)
+	return c
 }
 
 // Admits reports whether the remote peer may send one more datagram of records.
@@ -165,7 +170,7 @@ func (c *Records) Write(datagram []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if records := c.filter.filter(datagram); len(records) > 0 {
-		_, _ = c.in.Write(records, nil)
+		_, _ = c.in.Load().Write(records, nil)
 	}
 }
 
@@ -178,7 +183,7 @@ func (c *Records) Finish() {
 
 // ReadFrom implements net.PacketConn.
 func (c *Records) ReadFrom(b []byte) (int, net.Addr, error) {
-	n, _, err := c.in.Read(b, nil)
+	n, _, err := c.in.Load().Read(b, nil)
 	return n, c.RemoteAddr(), err
 }
 
@@ -205,10 +210,14 @@ func (c *Records) LocalAddr() net.Addr {
 	return &net.UDPAddr{}
 }
 
-// Close implements net.PacketConn. The peer closes ICE.
-func (c *Records) Close() error { return c.in.Close() }
+// Close implements net.PacketConn. The peer closes ICE. The memory of records that were not read is released, up to
+// recordBytes: a participant stays in its room for a while after its connection has ended, and may go on sending.
+func (c *Records) Close() error {
+	closed := packetio.NewBuffer()
+	return errors.Join(closed.Close(), c.in.Swap(closed).Close())
+}
 
 // SetDeadline implements net.PacketConn, as do the two methods below. Writing never waits.
-func (c *Records) SetDeadline(t time.Time) error     { return c.in.SetReadDeadline(t) }
-func (c *Records) SetReadDeadline(t time.Time) error { return c.in.SetReadDeadline(t) }
+func (c *Records) SetDeadline(t time.Time) error     { return c.in.Load().SetReadDeadline(t) }
+func (c *Records) SetReadDeadline(t time.Time) error { return c.in.Load().SetReadDeadline(t) }
 func (c *Records) SetWriteDeadline(time.Time) error  { return nil }

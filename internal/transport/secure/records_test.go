@@ -3,6 +3,8 @@ package secure
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"testing"
 )
 
@@ -78,6 +80,26 @@ func TestUnprotectedRecordsAreBounded(t *testing.T) {
 	}
 	if protected := record(contentApplicationData, 1, 1); len(f.filter(protected)) != len(protected) {
 		t.Error("a protected record is not taken")
+	}
+}
+
+// TestClosedRecordsHoldNothing sends to a connection whose records are not read, before and after its end.
+func TestClosedRecordsHoldNothing(t *testing.T) {
+	c := NewRecords(nil)
+	protected := record(contentApplicationData, 1, make([]byte, 1000)...)
+	c.Write(bytes.Clone(protected))
+	if size := c.in.Load().Size(); size < len(protected) {
+		t.Fatalf("%d bytes wait to be read, expected a record of %d", size, len(protected))
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Write(bytes.Clone(protected))
+	if size := c.in.Load().Size(); size != 0 {
+		t.Errorf("%d bytes are kept after the end, expected 0", size)
+	}
+	if n, _, err := c.in.Load().Read(make([]byte, 2000), nil); !errors.Is(err, io.EOF) {
+		t.Errorf("%d bytes were read and %v, expected the end", n, err)
 	}
 }
 
