@@ -101,6 +101,7 @@
 //	collapse       lowers the rate when marked packets in a row arrive at a fraction of the rate
 //	ecnValidation  codepoint of packets, and the state of the path
 //	cubicResponse  the rate on a path with a classic ECN queue
+//	tickMarks      detects from marks that packets must leave one by one
 //
 // A receiver that hides marks is a path that does not mark: it has the rate of GCC. After 10 s without marks GCC
 // governs again. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception, or
