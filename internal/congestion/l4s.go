@@ -326,7 +326,9 @@ func (l *l4s) SetLimits(now time.Time, limits Limits) {
 func (l *l4s) Stats() Stats {
 	s := l.gcc.Stats()
 	s.ECN, s.L4S, s.ECNFallbacks = l.ecn.sending, l.ecn.state, l.ecn.fallbacks
-	s.ProbeMarked, s.Smooth = l.probeMarked, l.smooth && l.ecn.state != L4SClassic && l.ecn.state != L4SFailed
+	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked less
+	// than the packets of others.
+	s.ProbeMarked, s.Smooth = l.probeMarked, l.ecn.state == L4SClassic || l.smooth && l.ecn.state != L4SFailed
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha

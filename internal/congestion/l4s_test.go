@@ -165,9 +165,12 @@ func TestClassicQueue(t *testing.T) {
 			if stats := s.estimator.Stats(); stats.L4S != L4SClassic || stats.ECN != ecn.ECT0 {
 				t.Errorf("afterwards %v and %v", stats.L4S, stats.ECN)
 			}
+			cubic := b.queue.bytes[2]
 			share := b.rate(1, 25*time.Second) * float64(flows+1) / (50 * mbit)
-			atLeast(t, "share of fair", share, 0.6)
-			atMost(t, "share of fair", share, 1.35)
+			atLeast(t, "share of fair", share, 0.7)
+			atMost(t, "share of fair", share, 1.3)
+			others := float64(b.queue.bytes[2]-cubic) * 8 / 15 * float64(flows+1) / (50 * mbit)
+			atLeast(t, "a Cubic flow's share of fair", others, 0.7)
 		})
 	}
 }
