@@ -9,8 +9,8 @@ import (
 const (
 	cubicBeta = 0.7 // share of the rate that remains after a mark
 	cubicC    = 0.4 // segments per cubic second
-	// cubicReno is the growth of Reno, in segments per round trip, that has the share of Reno with this β (section
-	// 4.3).
+	// cubicReno is the growth of Reno, in segments per round trip, that has the share of Reno with this β, up to the
+	// rate before the last reduction. Beyond that rate the growth is that of Reno, 1 (section 4.3).
 	cubicReno = 3 * (1 - cubicBeta) / (1 + cubicBeta)
 )
 
@@ -60,6 +60,10 @@ func (r *cubicResponse) grow(now time.Duration, trip float64) {
 	segments := markSegment / trip // bit/s of one segment per round trip
 	plateau := math.Cbrt(max(r.top/segments*(1-cubicBeta)/cubicC, 0))
 	t := (now - r.cut).Seconds() - plateau
-	r.reno += cubicReno * segments * min((now-r.updated).Seconds(), 1) / trip
+	reno := cubicReno
+	if r.reno >= r.top {
+		reno = 1
+	}
+	r.reno += reno * segments * min((now-r.updated).Seconds(), 1) / trip
 	r.rate = max(r.rate, min(r.top+cubicC*t*t*t*segments, 1.5*r.rate), r.reno)
 }

@@ -310,7 +310,7 @@ func (v *ecnValidation) fall(now time.Duration, reason Fallback) (Fallback, bool
 
 // isClassic reports whether marks come from a classic queue.
 func (v *ecnValidation) isClassic() bool {
-	if v.count >= classicMarks && v.median() >= classicDelay && v.lateUnmarked >= v.lateMarks {
+	if v.count >= classicMarks && v.median() >= classicDelay && v.lateUnmarked >= max(v.lateMarks, validationPackets) {
 		return true
 	}
 	return v.lateMarks >= lateMarks && v.lateMarks > v.earlyMarks && v.lateUnmarked >= lateUnmarked*v.lateMarks

@@ -84,6 +84,9 @@ type Stats struct {
 	// Smooth reports that frames should leave one after another at the estimate, because the queue of the path marks
 	// packets.
 	Smooth bool
+	// Spaced reports that packets should leave one by one, because the queue of the path marks the packets of a burst
+	// beyond the first.
+	Spaced bool
 	// Overuses is the number of times that the path was found overused, Silences the number of reductions because of
 	// missing feedback.
 	Overuses, Silences uint64
@@ -111,7 +114,7 @@ type Stats struct {
 // Path returns the input of a pacer.
 func (s *Stats) Path() pacing.Path {
 	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Evenly: s.Evenly,
-		ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth, Window: s.Window}
+		ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth, Spaced: s.Spaced, Window: s.Window}
 }
 
 // countECN counts the codepoint with which a packet arrived.

@@ -24,6 +24,13 @@ const (
 	// (vollab control prague:N, DualPI2).
 	alphaDecay  = 1.0 / 16
 	alphaAttack = 0.75 * alphaDecay
+	// A marker that meters the rate (see tickMarks) marks no packet in the pauses between frames, in which others send,
+	// and marks the packets that follow those of others: of two flows the one with the higher rate has the smaller share
+	// of marks. So growth counts by time there, that is by bytes / the used share of the rate, which is at least
+	// leastUsed, and the weight is smaller. In the queue of paper 000 a receiver then has 0.90, 0.85 and 0.86 of the
+	// fair rate beside one to three Prague flows that join it, without both 0.88, 0.84 and 0.84.
+	meteredAttack = 0.5 * alphaDecay
+	leastUsed     = 0.75
 	// A mark multiplies the rate by 1 - α/2. leastCut bounds that for paths whose round trip exceeds the virtual one.
 	leastCut = 0.5
 	// A mark at a queue longer than cutQueue reduces the rate further, so that the rest of the queue drains within
@@ -51,9 +58,10 @@ const (
 	// collapse.
 	fallGain  = 2500 * time.Microsecond
 	fallShare = 0.85
-	// A probe has filled the queue when more than 1/probeShare of the packets of a report are marked. The ticks of a
-	// probe, up to 16 packets, mark a third of their packets on an idle path of 100 Mbit/s.
-	probeShare = 2
+	// Frames that leave before the first report are not paced smoothly: their ticks mark up to a third of their packets on
+	// an idle path of 100 Mbit/s. A probe among them has filled the queue when more than 1/earlyShare of the packets of
+	// a report are marked.
+	earlyShare = 2
 	// probeBound bounds the result of a probe that was marked: it has filled the queue, and other flows have a part.
 	probeBound = 0.9
 	// blindQueue is a queue in which every L4S AQM marks. If blindPackets packets in a row have met it and none was
@@ -81,15 +89,17 @@ type l4s struct {
 	// answered is the time of the last reduction for another reason than marks. Marks of packets that left before do
 	// not count: they met the same queue.
 	answered time.Duration
-	// probing is the time until which packets may belong to a probe, or meet its queue. probeMarked is set when the
-	// probe has filled the queue, which ends the probe.
-	probing     time.Duration
-	probeMarked bool
+	// probed is the time at which the last probe began, probing the time until which packets may belong to it, or meet
+	// its queue. probeMarked is set by the first mark of them: the probe has filled the queue, and ends. smoothed is the
+	// time of the first report.
+	probed, probing, smoothed time.Duration
+	probeMarked               bool
 	// blind counts packets in a row that met blindQueue without a mark; smooth is cleared when they show that the path
 	// does not mark.
 	blind               int
 	smooth              bool
 	markSent, markDelay time.Duration
+	ticks               tickMarks
 }
 
 var _ Estimator = (*l4s)(nil)
@@ -112,6 +122,9 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 		return
 	}
 	at, before := now.Sub(l.epoch), l.rate.rate
+	if !l.reported {
+		l.smoothed = at
+	}
 	if l.silence.broken && (l.ecn.state == L4SFailed || l.ecn.state == L4SClassic) {
 		// The path may have changed.
 		l.ecn.begin()
@@ -142,14 +155,19 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 // response to marks, and of those that were marked, and the remaining rate of a path that has lost capacity, or 0.
 func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
 	tail := time.Duration(unmarkedTail / l.rate.rate * float64(time.Second))
-	probing, marks := now < l.probing, 0
+	probing, early := now < l.probing, 0
 	for i := range l.arrivals {
 		a := &l.arrivals[i]
 		queued := l.queue.delayOf(a.arrived - a.sent)
 		congested := l.ecn.arrived(now, a, queued-tail)
 		l.see(congested, queued)
-		if congested {
-			marks++
+		l.ticks.add(a.sent, queued, congested)
+		switch {
+		case !congested || !probing || a.probe == 0 && a.sent <= l.probed:
+		case a.sent < l.smoothed:
+			early++
+		default:
+			l.probeMarked = true
 		}
 		if !congested {
 			l.fall = collapse{}
@@ -166,9 +184,10 @@ func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
 			l.markSent, l.markDelay = max(l.markSent, a.sent), queued
 		}
 	}
-	if probing && probeShare*marks > len(l.arrivals) {
-		l.probeMarked, l.probing = true, 0
+	if l.probeMarked = l.probeMarked || earlyShare*early > len(l.arrivals); l.probeMarked {
+		l.probing = 0
 	}
+	l.ticks.judge(now)
 	return acked, marked, left
 }
 
@@ -195,6 +214,9 @@ func (l *l4s) begin(now time.Duration, before float64, acked, marked int) {
 		marked, l.answered = 0, now
 	}
 	l.mark = newMarkResponse(now, rate)
+	if l.probeMarked {
+		l.mark.seek()
+	}
 	if marked > 0 {
 		l.mark.alpha = max(l.mark.alpha, float64(marked)/float64(acked))
 	}
@@ -235,7 +257,7 @@ func (l *l4s) response(acked, marked int) markedReport {
 		used = min(latest/l.rate.rate, 1)
 	}
 	return markedReport{acked: acked, marked: marked, sent: l.markSent, delay: l.markDelay, trip: l.rtt, used: used,
-		limited: l.limited.limited}
+		limited: l.limited.limited, metered: l.ticks.spaced}
 }
 
 // follow sets the rate of a response.
@@ -288,7 +310,8 @@ func (l *l4s) Probe(now time.Time) (ProbeCluster, bool) {
 	}
 	c, ok := l.gcc.Probe(now)
 	if ok {
-		l.probing, l.probeMarked = now.Sub(l.epoch)+2*c.Duration+l.rtt+reportInterval/2, false
+		l.probed = now.Sub(l.epoch)
+		l.probing, l.probeMarked = l.probed+2*c.Duration+l.rtt+reportInterval/2, false
 	}
 	return c, ok
 }
@@ -303,7 +326,10 @@ func (l *l4s) SetLimits(now time.Time, limits Limits) {
 func (l *l4s) Stats() Stats {
 	s := l.gcc.Stats()
 	s.ECN, s.L4S, s.ECNFallbacks = l.ecn.sending, l.ecn.state, l.ecn.fallbacks
-	s.ProbeMarked, s.Smooth = l.probeMarked, l.smooth && l.ecn.state != L4SClassic && l.ecn.state != L4SFailed
+	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked less
+	// than the packets of others.
+	s.ProbeMarked, s.Smooth = l.probeMarked, l.ecn.state == L4SClassic || l.smooth && l.ecn.state != L4SFailed
+	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
 		s.Window = windowOf(l.estimate, l.empty+windowTime)
@@ -321,6 +347,7 @@ type markedReport struct {
 	delay         time.Duration // queueing delay of the last marked packet
 	trip          time.Duration // smoothed round trip
 	used          float64       // share of the rate that arrives, 0 to 1
+	metered       bool          // by a marker that meters the rate
 	limited       bool          // the sender uses little of the rate
 }
 
@@ -341,6 +368,13 @@ func newMarkResponse(now time.Duration, rate float64) markResponse {
 	return markResponse{rate: rate, alpha: min(2*markGrowth/rate, 1), cut: now - virtualTrip, marked: now, top: rate}
 }
 
+// seek makes the rate grow fast until the next mark: a probe has shown that the path carries less than the probe, and
+// nothing else.
+func (r *markResponse) seek() {
+	r.marked -= quietTrips*virtualTrip + 1
+	r.top = r.rate / nearMost
+}
+
 // report returns the rate after a report.
 func (r *markResponse) report(now time.Duration, m markedReport) float64 {
 	trips := float64(m.acked) * 8 / (r.rate * virtualTrip.Seconds())
@@ -349,8 +383,14 @@ func (r *markResponse) report(now time.Duration, m markedReport) float64 {
 		gain := alphaDecay
 		if share > r.alpha {
 			gain = alphaAttack
+			if m.metered {
+				gain = meteredAttack
+			}
 		}
 		r.alpha += (share - r.alpha) * (1 - math.Pow(1-gain, trips))
+		if m.metered {
+			trips /= max(m.used, leastUsed)
+		}
 		r.grow(now, m, trips*(1-share))
 	}
 	if m.marked > 0 {
@@ -367,7 +407,7 @@ func (r *markResponse) grow(now time.Duration, m markedReport, trips float64) {
 	}
 	growth := markGrowth
 	below := r.rate < nearLeast*r.top && quiet > recoverTrips*virtualTrip
-	above := r.rate > nearMost*r.top && quiet > quietTrips*virtualTrip
+	above := r.rate >= nearMost*r.top && quiet > quietTrips*virtualTrip
 	if (below || above) && !m.limited {
 		growth = max(growth, quickGrowth*r.rate)
 	}

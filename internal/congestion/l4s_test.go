@@ -2,6 +2,7 @@ package congestion
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -164,9 +165,12 @@ func TestClassicQueue(t *testing.T) {
 			if stats := s.estimator.Stats(); stats.L4S != L4SClassic || stats.ECN != ecn.ECT0 {
 				t.Errorf("afterwards %v and %v", stats.L4S, stats.ECN)
 			}
+			cubic := b.queue.bytes[2]
 			share := b.rate(1, 25*time.Second) * float64(flows+1) / (50 * mbit)
-			atLeast(t, "share of fair", share, 0.6)
-			atMost(t, "share of fair", share, 1.35)
+			atLeast(t, "share of fair", share, 0.7)
+			atMost(t, "share of fair", share, 1.3)
+			others := float64(b.queue.bytes[2]-cubic) * 8 / 15 * float64(flows+1) / (50 * mbit)
+			atLeast(t, "a Cubic flow's share of fair", others, 0.7)
 		})
 	}
 }
@@ -207,6 +211,29 @@ func TestHiddenMarks(t *testing.T) {
 	hidden, queue := measure(newL4S(DefaultConfig(), start))
 	atMost(t, "rate relative to GCC", hidden/honest, 1.05)
 	atMost(t, "median queue", queue, 30*time.Millisecond)
+}
+
+// TestStateOfL4S checks the names for metrics, and the states of estimators before the first report.
+func TestStateOfL4S(t *testing.T) {
+	var states, reasons []string
+	for state := L4SOff; state < L4SStates; state++ {
+		states = append(states, state.String())
+	}
+	for reason := Bleached; reason < Fallbacks; reason++ {
+		reasons = append(reasons, reason.String())
+	}
+	if want := []string{"off", "testing", "capable", "marked", "classic", "failed"}; !slices.Equal(states, want) {
+		t.Errorf("states are %q, expected %q", states, want)
+	}
+	if want := []string{"bleached", "rewritten", "all_marked", "dropped", "classic"}; !slices.Equal(reasons, want) {
+		t.Errorf("reasons are %q, expected %q", reasons, want)
+	}
+	for algorithm, want := range map[Algorithm]L4SState{GCC: L4SOff, L4S: L4STesting, Paper000: L4SMarked} {
+		s := New(algorithm, DefaultConfig(), start).Stats()
+		if s.L4S != want || (s.ECN == ecn.ECT1) != (want != L4SOff) || s.ECNFallbacks != [Fallbacks]uint64{} {
+			t.Errorf("algorithm %d begins with %v, %v and fallbacks %v", algorithm, s.L4S, s.ECN, s.ECNFallbacks)
+		}
+	}
 }
 
 // TestRetry lets a path carry ECT again after a fallback, which is tested after five minutes.

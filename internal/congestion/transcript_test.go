@@ -76,6 +76,9 @@ func TestTranscripts(t *testing.T) {
 		"shortness":    func() player { return &shortnessPlayer{} },
 		"train":        func() player { return &trainPlayer{} },
 		"probe":        func() player { return newProbePlayer() },
+		"ecn":          func() player { return &ecnPlayer{newECNValidation()} },
+		"marks":        func() player { return newMarksPlayer() },
+		"ticks":        func() player { return &ticksPlayer{} },
 	} {
 		files, err := filepath.Glob("testdata/" + part + "/*.txt")
 		if err != nil || len(files) == 0 {

@@ -31,7 +31,7 @@ CASE is one of
   trace:FILE     a link whose rate follows a CSV file with the columns t_s (seconds) and mbps (Mbit/s)
   cubic:N        beside N flows of TCP Cubic on 200 Mbit/s, joined after some seconds
   prague:N       beside N flows of Prague, the scalable sender of L4S, joined after 5 s, on 100 Mbit/s (with
-                 --queue paper000 on 200 Mbit/s)
+                 --queue paper000 on 200 Mbit/s, joined by the flows after 5 s)
   fair:N         N receivers on 50 Mbit/s
   room:N         N participants with an uplink and a downlink of 100 Mbit/s each; a Prague flow joins the first
                  participant's uplink at 15 s
@@ -64,6 +64,9 @@ CASE is one of
 	flags.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 selects the case's default, 20 ms")
 	flags.DurationVar(&o.RivalRTT, "rival-rtt", 0,
 		"round-trip time of the empty path of competitors; 0 selects that of the receivers; not with --live")
+	flags.StringVar(&o.Joins, "joins", "",
+		"who joins after some seconds, the receiver or the rivals; empty is the rivals with --queue paper000, else the "+
+			"receiver; rivals not with --live")
 	flags.BoolVar(&o.CubicECN, "cubic-ecn", false,
 		"competing Cubic flows use classic ECN: marks instead of losses; not with --live")
 	flags.Float64Var(&seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")

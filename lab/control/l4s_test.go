@@ -35,6 +35,34 @@ func TestBesidePrague(t *testing.T) {
 	}
 }
 
+// TestJoins: the receiver joins the competitors, or the competitors join the receiver, as in paper 000.
+func TestJoins(t *testing.T) {
+	for _, c := range []struct {
+		queue, joins     string
+		receiver, rivals time.Duration
+	}{
+		{"", "", besideBegin, 0}, {"", JoinRivals, 0, besideBegin}, {netem.QueuePaper000, "", 0, besideBegin},
+		{netem.QueuePaper000, JoinReceiver, besideBegin, 0},
+	} {
+		o := short(7)
+		o.Queue, o.Joins = c.queue, c.joins
+		s := run(t, "prague:1", o)
+		began := func(sent func(i int) bool) time.Duration {
+			for i, x := range s.flows[0].ledger.samples {
+				if sent(i) {
+					return x.at.Truncate(time.Second)
+				}
+			}
+			return never
+		}
+		receiver := began(func(i int) bool { return s.flows[0].ledger.samples[i].sent > 0 })
+		rivals := began(func(i int) bool { return s.competitors[0].samples[i].offered > 0 })
+		if receiver != c.receiver || rivals != c.rivals {
+			t.Errorf("%+v: the receiver begins at %v, the competitor at %v", c, receiver, rivals)
+		}
+	}
+}
+
 // TestCubicECN: competing Cubic flows with classic ECN are marked by CoDel, and lose nothing after slow start.
 func TestCubicECN(t *testing.T) {
 	o := short(16)

@@ -38,12 +38,12 @@ func (s *Simulation) Record() *Record {
 	return r
 }
 
-// besideTime is the time for which competitors are measured after a receiver has joined.
+// besideTime is the time for which competitors are measured after they or the receiver have joined.
 const besideTime = 3 * time.Second
 
 // others returns the competitors' figures.
 func (s *Simulation) others() *OtherFigures {
-	begin := s.scenario.begin
+	begin := max(s.scenario.begin, s.scenario.rivals)
 	var delays lab.Distribution
 	var offered, discarded float64
 	for _, c := range s.competitors {

@@ -38,6 +38,9 @@ type Options struct {
 	// RivalRTT is the round trip of the empty path of competitors; 0 selects RTT. Both paths have the same delay before
 	// the receivers, half of the shorter round trip.
 	RivalRTT time.Duration
+	// Joins selects who joins after some seconds beside competitors: JoinReceiver or JoinRivals. Empty selects JoinRivals
+	// with the queue of paper 000, as in its section 4.1, and else JoinReceiver.
+	Joins string
 	// CubicECN makes competing Cubic flows use classic ECN (RFC 3168).
 	CubicECN bool
 	// NoRTX is set if receivers do not accept RTX, and therefore neither retransmissions nor padding.
@@ -46,6 +49,12 @@ type Options struct {
 	// default.
 	LinkBPS int64
 }
+
+// The values of Options.Joins: the receiver joins the competitors, or the competitors join the receiver.
+const (
+	JoinReceiver = "receiver"
+	JoinRivals   = "rivals"
+)
 
 // DefaultOptions returns the defaults of the command.
 func DefaultOptions() Options {
@@ -93,7 +102,8 @@ type scenario struct {
 const (
 	// warmUp is the time left out of utilisation.
 	warmUp = 10 * time.Second
-	// besideBegin is when a receiver joins Prague flows, which have the rate of a long transfer by then.
+	// besideBegin is when a receiver joins Prague flows, which have the rate of a long transfer by then, or when
+	// competitors join a receiver (paper 000, section 4.1).
 	besideBegin = 5 * time.Second
 	// cliffTime is the time in which the rate falls, cliffSteps the number of equal steps, and cliffFactor the factor.
 	cliffTime, cliffSteps, cliffFactor = 50 * time.Millisecond, 10, 5
@@ -134,7 +144,6 @@ func newScenario(text string, o Options) (*scenario, error) {
 		d.link, d.queue, d.duration = 200e6, "fq", 50*time.Second
 		// A cycle of Cubic is ten seconds long; the seed selects the phase at which the receiver joins.
 		s.begin = 10*time.Second + time.Duration(o.Seed%rampRuns)*10*time.Second/rampRuns
-		s.measured += s.begin
 	case "prague":
 		s.pragues, err = count(text, parameter, 1, 100)
 		d.queue = netem.QueueDualPI2
@@ -142,7 +151,6 @@ func newScenario(text string, o Options) (*scenario, error) {
 			d.link = 200e6 // of paper 000
 		}
 		s.begin = besideBegin
-		s.measured += s.begin
 	case "room":
 		s.participants, err = count(text, parameter, 2, 10)
 		s.receivers, s.pragues, s.rivals = 2*s.participants, 1, markAt
@@ -164,7 +172,29 @@ func newScenario(text string, o Options) (*scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.begin > 0 {
+		if err := s.order(&d); err != nil {
+			return nil, err
+		}
+	}
 	return s, s.complete(d)
+}
+
+// order decides who joins after some seconds, the receiver or the competitors. The bounds of the estimate beside
+// competitors in the queue of paper 000 are those of the paper.
+func (s *scenario) order(d *defaults) error {
+	paper := s.options.Queue == netem.QueuePaper000
+	if paper {
+		d.profile = "paper000"
+	}
+	switch joins := s.options.Joins; {
+	case joins == JoinRivals, joins == "" && paper:
+		s.begin, s.rivals = 0, besideBegin
+	case joins != "" && joins != JoinReceiver:
+		return fmt.Errorf("%w: %q joins, expected %s or %s", ErrCase, joins, JoinReceiver, JoinRivals)
+	}
+	s.measured += max(s.begin, s.rivals)
+	return nil
 }
 
 // defaults are the settings of a case for options that are not set.
@@ -203,11 +233,16 @@ func (s *scenario) complete(d defaults) error {
 		return fmt.Errorf("%w: a round trip of %v, expected 1 ms to 1 s", ErrCase, o.RTT)
 	case o.RivalRTT < time.Millisecond || o.RivalRTT > time.Second:
 		return fmt.Errorf("%w: a round trip of %v of competitors, expected 1 ms to 1 s", ErrCase, o.RivalRTT)
-	case o.Duration < max(s.least, s.begin+time.Second) || o.Duration > time.Hour:
-		return fmt.Errorf("%w: %v long, expected %v to 1 h", ErrCase, o.Duration, max(s.least, s.begin+time.Second))
+	}
+	begun := s.begin
+	if s.participants == 0 {
+		begun = max(begun, s.rivals)
+	}
+	if least := max(s.least, begun+time.Second); o.Duration < least || o.Duration > time.Hour {
+		return fmt.Errorf("%w: %v long, expected %v to 1 h", ErrCase, o.Duration, least)
 	}
 	// If the run is short, the second half counts.
-	s.measured = min(s.measured, s.begin+(o.Duration-s.begin)/2)
+	s.measured = min(s.measured, begun+(o.Duration-begun)/2)
 	if d.link < 1e5 || d.link > 1e10 {
 		return fmt.Errorf("%w: a link of %g bit/s, expected 100 kbit/s to 10 Gbit/s", ErrCase, d.link)
 	}
@@ -255,7 +290,7 @@ func (s *scenario) forth() netem.Config {
 
 // virtualOnly reports whether the case runs in virtual time only.
 func (s *scenario) virtualOnly() bool {
-	return s.pragues > 0 || s.cliff || s.bleach != ""
+	return s.pragues > 0 || s.rivals > 0 || s.cliff || s.bleach != ""
 }
 
 // kind parses the parameter of bleach.

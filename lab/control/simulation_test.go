@@ -344,6 +344,10 @@ func TestRefusedCases(t *testing.T) {
 		{"no such treatment", "bleach:keep", nil, ErrCase},
 		{"a cliff that does not come", "cliff", func(o *Options) { o.Duration = 15 * time.Second }, ErrCase},
 		{"no path of competitors", "prague:1", func(o *Options) { o.RivalRTT = time.Hour }, ErrCase},
+		{"nobody joins", "prague:1", func(o *Options) { o.Joins = "all" }, ErrCase},
+		{"competitors that do not come", "prague:1", func(o *Options) {
+			o.Joins, o.Duration = JoinRivals, 5*time.Second
+		}, ErrCase},
 		{"no trace", "trace:/nowhere.csv", nil, os.ErrNotExist},
 		{"no such queue", "ramp", func(o *Options) { o.Queue = "lifo" }, ErrCase},
 		{"a queue without length", "ramp", func(o *Options) { o.Queue = "fifo:0" }, ErrCase},

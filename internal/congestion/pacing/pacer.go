@@ -53,6 +53,8 @@ type Pacer[P, R any] struct {
 
 	repairs repairs[R]
 	probe   probe
+	// smoothProbes is set if the ticks of probes are those of a smooth path.
+	smoothProbes bool
 }
 
 // Offer describes a packet to a Pacer: its arrival, its due time by the Schedule, and whether it begins a frame.

@@ -15,6 +15,9 @@ type Path struct {
 	// Smooth is set while the queue of the path marks packets (RFC 9331): frames leave one after another at the
 	// estimate.
 	Smooth bool
+	// Spaced is set while the queue of a smooth path marks the packets of a tick beyond the first: packets leave in
+	// ticks of 50 µs, and a frame is spread over its interval.
+	Spaced bool
 	// Window bounds the bytes in flight, see SetInFlight: a frame begins only if it fits. 0 is no bound.
 	Window int
 }
@@ -26,9 +29,11 @@ type Path struct {
 func (p Path) Leads() bool { return p.ApplicationLimited && !p.Evenly && !p.Smooth }
 
 // Factor returns the send rate of frames as a multiple of the estimate: a frame that fills its interval is sent within
-// 0.4 of it, 0.8 if Evenly is set, or 0.95 if Smooth is set.
+// 0.4 of it, 0.8 if Evenly is set, 0.95 if Smooth is set, or 1.03 if Spaced is set as well.
 func (p Path) Factor() float64 {
 	switch {
+	case p.Smooth && p.Spaced:
+		return spacedFactor
 	case p.Smooth:
 		return smoothFactor
 	case p.Evenly:
@@ -40,10 +45,12 @@ func (p Path) Factor() float64 {
 // SetPath sets the common rate of all current frames to Factor × the estimate, and limits all packets to the estimate
 // in the longer term. Retransmissions have a rate of their own: 2.5 × the assumed capacity of the path, while the
 // estimate is lower to drain a queue. If Smooth is set, retransmissions share the rate of the frames. If packets do not
-// lead any more, current frames continue by their schedule. An estimate of 0 removes all limits.
+// lead any more, current frames continue by their schedule. An estimate of 0 removes all limits; Smooth then determines
+// the ticks of probes only.
 func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 	p.fill(now)
 	estimate := bytesPerNanosecond(path.Estimate)
+	p.smoothProbes = path.Smooth
 	if estimate == 0 {
 		path.Smooth, path.Window = false, 0
 	}
@@ -59,6 +66,10 @@ func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 		p.lead.open = p.rate > 0 && path.Leads()
 	}
 	p.setSmooth(path.Smooth)
+	p.room.tick = smoothTick
+	if path.Spaced {
+		p.room.tick = spacedTick
+	}
 	p.setWindow(path.Window)
 	if begins {
 		p.credit, p.room.bytes, p.lead.bytes, p.room.queue = 0, estimate*float64(frameSlack), 0, 0
@@ -71,10 +82,10 @@ func bytesPerNanosecond(bitsPerSecond int64) float64 {
 }
 
 // tick returns the bytes of one tick at a rate: max(1 packet, min(16 packets, 2 ms at the rate)), or 0.5 ms at the rate
-// while the Path is smooth.
+// while the Path is smooth, 50 µs while it is spaced.
 func (p *Pacer[P, R]) tick(rate float64) float64 {
 	if p.room.smooth {
-		return max(1, rate*float64(smoothTick))
+		return max(1, rate*float64(p.room.tick))
 	}
 	return max(1, min(float64(p.plan.most)*fullPacket, rate*float64(p.plan.ahead)))
 }
@@ -91,7 +102,7 @@ func (p *Pacer[P, R]) lateness() float64 {
 // smooth, it is the first tick at which a packet may leave.
 func (p *Pacer[P, R]) refilled(rate, bytes float64) time.Duration {
 	if p.room.smooth {
-		return nextTick(p.filled + time.Duration((1-bytes)/rate))
+		return p.room.nextTick(p.filled + time.Duration((1-bytes)/rate))
 	}
 	return p.filled + time.Duration((p.tick(rate)-bytes)/rate) + 1
 }

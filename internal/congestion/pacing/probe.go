@@ -20,7 +20,7 @@ type probe struct {
 // Probe replaces an active probe. On a smooth path the ticks of the probe are 0.5 ms long instead of 2 ms.
 func (p *Pacer[P, R]) Probe(bitsPerSecond int64, bytes, packets int, end, now time.Duration) {
 	rate := max(float64(bitsPerSecond), 1) / 8 / float64(time.Second)
-	p.probe = probe{rate: rate, filled: now, bytes: bytes, packets: packets, end: end, smooth: p.room.smooth}
+	p.probe = probe{rate: rate, filled: now, bytes: bytes, packets: packets, end: end, smooth: p.smoothProbes}
 	p.probe.credit = p.probe.tick()
 }
 

@@ -23,6 +23,8 @@ type room struct {
 	short bool
 	// smooth is set while the Path is smooth: queue decides instead of bytes.
 	smooth bool
+	// tick is the time between two ticks while the Path is smooth.
+	tick time.Duration
 	// queue is the number of bytes in the queue of a path with the rate of the estimate, as of the pacer's last fill.
 	// It is tracked at all times, so that a path that becomes smooth first drains what bursts have left on it.
 	queue float64

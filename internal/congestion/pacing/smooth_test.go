@@ -53,6 +53,15 @@ func TestSmoothTranscripts(t *testing.T) {
 			107.5ms: 1
 			109.5ms: 1
 			111.5ms: 1`},
+		// At 97 Mbit/s a packet takes 99 µs, and a frame of 337 packets its whole interval.
+		{"one by one", Default, 1, Path{Estimate: 100_000_000, Smooth: true, Spaced: true},
+			func(p *path) { p.frame(6, 0) }, `
+			100ms: 1
+			100.05ms: 1
+			100.15ms: 1
+			100.25ms: 1
+			100.35ms: 1
+			100.45ms: 1`},
 		// Ticks of the publisher are 2.22 ms apart, 7 packets take 0.64 ms.
 		{"as it arrives", Default, 1, even(100_000_000), func(p *path) { p.frame(21, 2220*time.Microsecond) }, `
 			100ms: 6

@@ -277,12 +277,13 @@ func (s *Sender[P, R]) mayProbe(now time.Time) bool {
 	return s.idle == 0 || !s.latest.IsZero() && now.Sub(s.latest) <= s.idle
 }
 
-// updatePath passes the path to the pacer if the path has changed, and reports whether it has.
+// updatePath passes the path to the pacer if the path has changed, and reports whether it has. While nothing limits the
+// sender, the path only determines the ticks of probes.
 func (s *Sender[P, R]) updatePath(now time.Time) bool {
 	if s.Off() {
 		return false
 	}
-	path := pacing.Path{}
+	path := pacing.Path{Smooth: s.stats.Smooth}
 	if s.reported || s.inGrace(now) {
 		path = s.stats.Path()
 	}
