@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // cube is centred at a position, with edges of the given length.
@@ -67,6 +68,7 @@ func TestAreaOfBoxes(t *testing.T) {
 
 // Ray casting over the view has the same result as clipping.
 func TestAreaAgreesWithRays(t *testing.T) {
+	race.SkipSequential(t)
 	r := rand.New(rand.NewPCG(11, 12))
 	around := func(size float64) vector {
 		return vector{size * r.NormFloat64(), size * r.NormFloat64(), size * r.NormFloat64()}

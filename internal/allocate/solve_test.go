@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 const grain = 10_000 // bit/s: rates of randomScene are multiples of grain
@@ -38,6 +39,7 @@ func exact(a *Allocator, items []int32, budget volumetric.Bitrate) float64 {
 }
 
 func TestWithinTwoPercentOfOptimum(t *testing.T) {
+	race.SkipSequential(t)
 	for _, c := range []struct{ problems, tiles, levels int }{
 		{300, 1, 8}, {600, 2, 8}, {600, 4, 8}, {600, 6, 3}, {300, 8, 5}, {150, 15, 3}, {40, 40, 4}, {2, 300, 3},
 	} {

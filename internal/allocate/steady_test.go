@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // wobble is the relative noise of a scene without real changes: the variation of estimate, viewpoint and measured
@@ -93,6 +94,7 @@ func worth(a *Allocator, scene Scene, decided Result) float64 {
 }
 
 func TestWobbleDoesNotFlipQualities(t *testing.T) {
+	race.SkipSequential(t)
 	free := func(c *Config) { c.SwitchCost, c.Reserve, c.Budget.ReserveMax = 0, 0, 0 }
 	for name, c := range map[string]struct {
 		wobble wobble

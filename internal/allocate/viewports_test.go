@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // testData returns the path of a file of the test data, or skips the test.
@@ -140,6 +141,7 @@ func watch(t testing.TB, change func(*Config), object Object, traces [][]Viewpoi
 
 // The viewers stand 0.2 to 2.2 m from the figure and mostly look at its upper half.
 func TestVisibleQualityOfRealViewers(t *testing.T) {
+	race.SkipSequential(t)
 	for _, c := range []struct {
 		fov   float64
 		tiles int

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // bottleneck is a link with a queue of netem in virtual time, the senders with estimators that use it, and competitors.
@@ -75,6 +76,7 @@ func (q *timedQueue) wait(from, to time.Duration, share float64) time.Duration {
 // newBottleneck returns a link with a rate in Mbit/s and a delay of a half of 20 ms.
 func newBottleneck(t *testing.T, mbps float64, queue netem.Queue) *bottleneck {
 	t.Helper()
+	race.SkipSequential(t)
 	b := &bottleneck{queue: &timedQueue{Queue: queue, since: map[*netem.Packet]time.Time{}, bytes: map[uint64]int{}}}
 	var err error
 	b.link, err = netem.NewLink(linkOf(mbps), 1, b.queue)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 const mbit = 1e6
@@ -40,6 +42,7 @@ func atLeast[T ~int64 | ~float64](t *testing.T, what string, got, limit T) {
 
 // TestLinks checks the share of a link that a sender gets, and the queueing times of its packets, after 10 s.
 func TestLinks(t *testing.T) {
+	race.SkipSequential(t)
 	const feedbackSlow, feedbackFast = 50 * time.Millisecond, 25 * time.Millisecond
 	for _, c := range []struct {
 		name        string
@@ -102,6 +105,7 @@ func TestLinks(t *testing.T) {
 
 // TestTraffic checks links that delay packets in batches, as radio links and busy hosts do, and other frame intervals.
 func TestTraffic(t *testing.T) {
+	race.SkipSequential(t)
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name          string

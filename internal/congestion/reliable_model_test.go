@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 const (
@@ -123,6 +124,7 @@ type reliableFlow struct {
 // newReliableFlow returns a flow over a link of the given bit/s with a queue of 200 ms.
 func newReliableFlow(t *testing.T, rate float64, trip time.Duration, loss float64, seed uint64) *reliableFlow {
 	t.Helper()
+	race.SkipSequential(t)
 	cfg := netem.Config{Delay: trip / 2, RateBPS: int(rate), QueueBytes: int(rate / 8 * 0.2), Loss: loss}
 	link, err := netem.NewLink(cfg, seed, nil)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestLimitedSender sends a third of the estimate.
@@ -79,6 +81,7 @@ func TestStepUp(t *testing.T) {
 // after the second start. Single runs differ: at 50 Mbit/s and more a sender that starts at 2 Mbit/s beside one that
 // has the whole link has not always converged after 30 s.
 func TestFairness(t *testing.T) {
+	race.SkipSequential(t)
 	for _, c := range []struct {
 		rate  float64
 		late  time.Duration
@@ -88,7 +91,7 @@ func TestFairness(t *testing.T) {
 		t.Run(fmt.Sprintf("%v Mbit/s, %v later", c.rate, c.late), func(t *testing.T) {
 			mean := 0.0
 			for seed := range c.seeds {
-				x, y, _ := race(c.rate*mbit, c.late, seed)
+				x, y, _ := rivalry(c.rate*mbit, c.late, seed)
 				jain := (x + y) * (x + y) / 2 / (x*x + y*y)
 				atLeast(t, fmt.Sprintf("Jain's index (%.1f and %.1f Mbit/s)", x/mbit, y/mbit), jain, c.least)
 				mean += jain / float64(c.seeds)
@@ -98,8 +101,8 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// race returns the delivered rates of two senders, and the link.
-func race(rate float64, late time.Duration, seed uint64) (float64, float64, *testLink) {
+// rivalry returns the delivered rates of two senders, and the link.
+func rivalry(rate float64, late time.Duration, seed uint64) (float64, float64, *testLink) {
 	link := newTestLink(rate)
 	first := newTestFlow(newGCC(DefaultConfig(), start), link, 7+seed)
 	second := newTestFlow(newGCC(DefaultConfig(), start.Add(late)), link, 99+seed)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // congestionRig sends two streams alternately to a receiver that reports by RFC 8888.
@@ -111,6 +112,7 @@ func expectResults(t *testing.T, got, want []PacketResult) {
 // TestCongestionHistoryGrows keeps packets of streams of unequal rates until they are reported, across wrap-arounds:
 // each has one result, and none has that of another.
 func TestCongestionHistoryGrows(t *testing.T) {
+	race.SkipSequential(t)
 	random := rand.New(rand.NewPCG(9, 9))
 	h := NewCongestionHistory()
 	type key struct {
@@ -178,6 +180,7 @@ func (h *CongestionHistory) sizes(t *testing.T) (entries int) {
 // within their bound, and tables of unused streams are released. A report at the end yields results for the last
 // packets of its stream.
 func TestCongestionHistoryIsBounded(t *testing.T) {
+	race.SkipSequential(t)
 	const streams, each = 40, 2 * maxWindow
 	for name, test := range map[string]struct {
 		trickle bool

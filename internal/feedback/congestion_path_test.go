@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // crossing is a packet in transit to a receiver that reports by RFC 8888.
@@ -26,6 +27,7 @@ type crossing struct {
 // paths that lose, mark and reorder them: one final result for every packet before the last that arrived of its stream,
 // with its arrival time to a millisecond.
 func TestCongestionPath(t *testing.T) {
+	race.SkipSequential(t)
 	for _, path := range []struct {
 		name    string
 		packets int

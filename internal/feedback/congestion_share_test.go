@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // reporting is a receiver that makes every report at the time of Next.
@@ -59,6 +60,7 @@ func (r *reporting) until(end time.Duration) {
 // distances and in frames that are sent at 2.5 times their rate. The bounds of a mark's wait are 4 ms, or the time in
 // which 5 % of the rate permit a report.
 func TestReportsAboutMarksTakeTheirShare(t *testing.T) {
+	race.SkipSequential(t)
 	const size, length = 1200, 10 * time.Second
 	for _, test := range []struct {
 		mbps  float64

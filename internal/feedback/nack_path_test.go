@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // lossyPath is a publisher, a server and a watcher in virtual time, with loss in each direction of both hops. Server
@@ -173,6 +175,7 @@ func (p *lossyPath) run(frames int, deadline time.Duration) float64 {
 
 // TestNACKPath checks the results of the arithmetic of NACKGenerator.
 func TestNACKPath(t *testing.T) {
+	race.SkipSequential(t)
 	// 52,400 packets on each hop.
 	const frames = 400
 	tests := []struct {

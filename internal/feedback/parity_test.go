@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 const (
@@ -68,6 +70,7 @@ func TestJoinParity(t *testing.T) {
 
 // TestUndecodable compares the formula with a simulation.
 func TestUndecodable(t *testing.T) {
+	race.SkipSequential(t)
 	const frames = 200_000
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, test := range []struct {

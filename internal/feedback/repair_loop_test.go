@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/switching"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 const (
@@ -20,6 +21,9 @@ const (
 	loopInterval          = time.Second / 30
 	loopTick              = time.Millisecond
 )
+
+// loopFrames is the number of frames of a repairLoop.
+const loopFrames = 1000
 
 // repairLoop is a server and a receiver in virtual time, with random loss in both directions: frames of 100 packets ±
 // 20 % are published with a quarter of parity, of which the slot's Switcher forwards the share of ParityShare, over 13
@@ -251,6 +255,7 @@ func (l *repairLoop) run() {
 // TestRepairLoop checks the share of decodable frames under random loss in both directions: by requests if the round
 // trip is short, by parity and one request if it is long, and by parity alone if it is longer than the deadline.
 func TestRepairLoop(t *testing.T) {
+	race.SkipSequential(t)
 	tests := []struct {
 		loss      float64
 		rtt       time.Duration

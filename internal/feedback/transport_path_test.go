@@ -5,11 +5,14 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestTransportPath checks that the sender learns the exact fate of each packet on a path that loses, reorders and
 // duplicates packets, over several wraps of the numbers: one final result for every packet up to the last that arrived.
 func TestTransportPath(t *testing.T) {
+	race.SkipSequential(t)
 	for _, path := range []struct {
 		name            string
 		packets         int
@@ -69,6 +72,7 @@ func TestTransportPath(t *testing.T) {
 
 // TestTransportPathLosesReports checks that no result is wrong when reports are lost, delayed and duplicated.
 func TestTransportPathLosesReports(t *testing.T) {
+	race.SkipSequential(t)
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -104,6 +108,7 @@ func TestTransportPathLosesReports(t *testing.T) {
 // TestTransportBursts sends frames of 1 Gbit/s in bursts, with loss. Every compound must stay within the limit (which
 // the path checks), for any number of packets, and the reports must remain a small share.
 func TestTransportBursts(t *testing.T) {
+	race.SkipSequential(t)
 	random := rand.New(rand.NewPCG(3, 3))
 	p := newTransportPath(t, DefaultConfig().Transport, 0)
 	sent := 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestCoDelControlLaw is a transcript of CoDel with a sender that does not react: a packet arrives every millisecond
@@ -100,6 +101,7 @@ func TestCoDelLimits(t *testing.T) {
 
 // TestCoDelHoldsTheQueueAtItsTarget lets Cubic fill the same buffer of 100 ms under CoDel and without it.
 func TestCoDelHoldsTheQueueAtItsTarget(t *testing.T) {
+	race.SkipSequential(t)
 	delays := func(discipline string) (counts netem.DelayCounts, utilisation float64) {
 		b := newBottleneck(t, with(func(c *netem.Config) {
 			c.Delay, c.RateBPS, c.Queue = 10*time.Millisecond,

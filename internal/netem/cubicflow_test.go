@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // endless is an endless transfer of either kind.
@@ -123,6 +124,7 @@ func dumbbell(rate int, discipline string, products float64) netem.Config {
 }
 
 func TestCubicAloneFillsTheLink(t *testing.T) {
+	race.SkipSequential(t)
 	cfg := dumbbell(200_000_000, netem.QueueFIFO, 1)
 	b := newBottleneck(t, cfg)
 	f := b.add(10*time.Millisecond, 0)
@@ -141,6 +143,7 @@ func TestCubicAloneFillsTheLink(t *testing.T) {
 
 // TestCubicFlowsShare starts flows one after another; each has its share soon.
 func TestCubicFlowsShare(t *testing.T) {
+	race.SkipSequential(t)
 	for _, test := range []struct {
 		discipline string
 		flows      int

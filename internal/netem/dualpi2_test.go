@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 const us = time.Microsecond
@@ -190,6 +191,7 @@ func TestDualPI2Recovers(t *testing.T) {
 // TestDualPI2HoldsCubic fills 50 Mbit/s with a Cubic flow: its packets wait about the target of 15 ms; in a first-in,
 // first-out queue they would fill the whole buffer.
 func TestDualPI2HoldsCubic(t *testing.T) {
+	race.SkipSequential(t)
 	cfg := dumbbell(50_000_000, netem.QueueDualPI2, 10)
 	b := newBottleneck(t, cfg)
 	b.add(10*time.Millisecond, 0)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // paper000 is a link of 200 Mbit/s with the queue of the paper.
@@ -57,6 +58,7 @@ func offer(link *netem.Link, seconds int, flows ...flow) (mbps, marked map[uint6
 }
 
 func TestL4SPriority(t *testing.T) {
+	race.SkipSequential(t)
 	for _, test := range []struct {
 		name         string
 		flows        []flow

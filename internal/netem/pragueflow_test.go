@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // lowLatency collects the waiting times of the packets of L4S flows.
@@ -24,6 +25,7 @@ func (b *bottleneck) lowLatency() *netem.DelayCounts {
 // trip once, until the first mark is known. At 10 Mbit/s a segment takes 1.2 ms. DualPI2 does not mark a packet unless
 // two more wait behind it, which takes 2.4 ms, and until the mark is known the window grows twice by a segment.
 func TestPragueAloneFillsTheLink(t *testing.T) {
+	race.SkipSequential(t)
 	for mbps, bound := range map[int]time.Duration{10: 5 * time.Millisecond, 50: 2 * time.Millisecond,
 		100: 2 * time.Millisecond, 300: 2 * time.Millisecond} {
 		b := newBottleneck(t, dumbbell(mbps*1e6, netem.QueueDualPI2, 10))
@@ -49,6 +51,7 @@ func TestPragueAloneFillsTheLink(t *testing.T) {
 // TestPragueFlowsShare: flows that begin at different times and have different round trips below the virtual one get
 // equal rates.
 func TestPragueFlowsShare(t *testing.T) {
+	race.SkipSequential(t)
 	for _, back := range [][]time.Duration{{10, 10}, {10, 10, 10}, {5, 14}} {
 		b := newBottleneck(t, dumbbell(100e6, netem.QueueDualPI2, 10))
 		waited := b.lowLatency()
@@ -69,6 +72,7 @@ func TestPragueFlowsShare(t *testing.T) {
 // TestPragueBesideCubic: DualPI2's coupling gives Prague and Cubic, with or without classic ECN, similar rates, and
 // Prague's queue stays short.
 func TestPragueBesideCubic(t *testing.T) {
+	race.SkipSequential(t)
 	for _, test := range []struct {
 		mbps int
 		ecn  bool
@@ -108,6 +112,7 @@ func TestECNCubicIsMarked(t *testing.T) {
 }
 
 func TestPragueFlowLivesThroughAnOutage(t *testing.T) {
+	race.SkipSequential(t)
 	b := newBottleneck(t, dumbbell(100e6, netem.QueueDualPI2, 10))
 	setRate(t, b.link, netem.RateTrace{
 		Steps: []netem.RateStep{{0, 100e6}, {15 * second, 0}, {18 * second, 100e6}}, Duration: 40 * second,

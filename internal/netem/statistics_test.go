@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestCounts compares every random effect with exact counts, which follow from the seed, and with its distribution:
 // three standard deviations around the mean.
 func TestCounts(t *testing.T) {
+	race.SkipSequential(t)
 	const count = 100_000
 	ms := time.Millisecond
 	tests := []struct {
@@ -67,6 +69,7 @@ func checkConservation(t *testing.T, s netem.Stats) {
 }
 
 func TestBurstLengths(t *testing.T) {
+	race.SkipSequential(t)
 	for _, length := range []float64{1, 3, 10} {
 		link := newLink(t, with(func(c *netem.Config) { c.Burst = burstLoss(t, 0.05, length) }), 2)
 		const count = 200_000
@@ -88,6 +91,7 @@ func TestBurstLengths(t *testing.T) {
 }
 
 func TestJitterDistributions(t *testing.T) {
+	race.SkipSequential(t)
 	const count, delay, jitter = 100_000, 50 * time.Millisecond, 5 * time.Millisecond
 	tests := []struct {
 		distribution      string

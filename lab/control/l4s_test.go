@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestBesidePrague: a receiver and two Prague flows use the link. Competitors may have a round trip of their own.
@@ -84,6 +85,7 @@ func TestCubicECN(t *testing.T) {
 
 // TestBleach: each treatment begins at 10 s. The estimator falls back to Not-ECT with the first report that shows it.
 func TestBleach(t *testing.T) {
+	race.SkipSequential(t)
 	for _, kind := range bleachKinds {
 		t.Run(kind, func(t *testing.T) {
 			o := short(14)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // short returns options for runs of a few virtual seconds.
@@ -16,6 +18,7 @@ func short(seconds float64) Options {
 // run runs a case to its end.
 func run(t *testing.T, text string, o Options) *Simulation {
 	t.Helper()
+	race.SkipSequential(t)
 	s, err := NewSimulation(text, o)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // viewersWith writes a file of recorded viewers with the given rows and returns its name.
@@ -70,6 +72,7 @@ func TestReadViewers(t *testing.T) {
 // TestSeeing: a viewer who looks at the upper half of a person from a metre away sees more quality than with uniform
 // allocation.
 func TestSeeing(t *testing.T) {
+	race.SkipSequential(t)
 	var rows []string
 	for i := range 60 {
 		rows = append(rows, fmt.Sprintf("%d,0.%02d,1.6,-1,0,0,0,P01,loot,%d", i+1, i%30, i+1))

@@ -1,7 +1,7 @@
 // Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the
-// tests below test/ one package at a time after all others, because each needs the whole machine. Tests that are
-// impossible with the race detector run again without the detector. Then every native fuzz test runs for a short while.
-// With -long, only the tests that call long.Test run, otherwise all others.
+// tests of whole programs one package at a time after all others, because each needs the whole machine. Tests that skip
+// themselves because of the race detector run again without the detector. Then every native fuzz test runs for a short
+// while. With -long, only the tests that call long.Test run, otherwise all others.
 //
 // Suite prints a line per package, the whole output of each failed test, the skipped tests with reasons, the slowest
 // tests, and the closing line "N passed, N failed, N skipped". The status is 1 if a test failed or no test ran.
@@ -18,6 +18,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -105,9 +107,14 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 		}
 		packages, selection = found, "-run="+anyOf(names)
 	}
+	if err := endPromptly(); err != nil {
+		return err
+	}
 	flags := []string{"-timeout=" + o.timeout.String(), selection}
 	together, alone := splitByPlace(packages)
-	if err := runTests(ctx, tally, w, importPaths(together), append(flags, "-race")...); err != nil {
+	// One package more than processors, because some tests wait.
+	parallel := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
+	if err := runTests(ctx, tally, w, importPaths(together), append(flags, "-race", parallel)...); err != nil {
 		return err
 	}
 	if err := runTests(ctx, tally, w, importPaths(alone), append(flags, "-race", "-p=1")...); err != nil {
@@ -119,6 +126,16 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 	}
 	fmt.Fprintln(w, "\nwithout the race detector:")
 	return runTests(ctx, tally, w, unraced, append(flags, "-run="+anyOf(names))...)
+}
+
+// endPromptly makes programs with the race detector end 10 ms after their last line: by default they sleep for a second
+// to detect races of goroutines that still run, which is longer than the tests of most packages take.
+func endPromptly() error {
+	const variable = "GORACE"
+	if os.Getenv(variable) != "" {
+		return nil
+	}
+	return os.Setenv(variable, "atexit_sleep_ms=10")
 }
 
 // findTestdata reports whether the real captures are available, and if so passes the absolute path to the tests: each
@@ -139,10 +156,18 @@ func findTestdata(module string, w io.Writer) error {
 	return os.Setenv(testdataVariable, path)
 }
 
+// light has the packages below test/ that do not need the whole machine: they start no browser and no network
+// namespace, and measure nothing.
+var light = []string{
+	"architecture", "claim", "coding", "deploy", "docs", "exposition", "interop/oldpeer", "intruder", "lint", "suite",
+	"testbed", "transcript",
+}
+
 // splitByPlace returns the packages that are tested in parallel, and those below test/ that are tested one at a time.
 func splitByPlace(packages []testPackage) (together, alone []testPackage) {
 	for _, p := range packages {
-		if strings.Contains(p.ImportPath+"/", "/test/") {
+		_, below, found := strings.Cut(p.ImportPath, "/test/")
+		if found && !slices.Contains(light, below) {
 			alone = append(alone, p)
 		} else {
 			together = append(together, p)

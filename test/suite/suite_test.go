@@ -213,6 +213,28 @@ func TestNoOtherShortTests(t *testing.T) {
 	}
 }
 
+// TestSplitByPlace checks that only tests of whole programs have the machine to themselves, and that every light
+// package exists.
+func TestSplitByPlace(t *testing.T) {
+	var packages []testPackage
+	for _, path := range []string{"pkg/payload", "test/e2e", "test/lint", "test/interop", "test/interop/oldpeer",
+		"lab/test/faults"} {
+		packages = append(packages, testPackage{ImportPath: "example.org/owner/module/" + path})
+	}
+	together, alone := splitByPlace(packages)
+	if got := len(together); got != 3 {
+		t.Errorf("%d packages are tested together, expected payload, lint and oldpeer: %v", got, together)
+	}
+	if got := len(alone); got != 3 {
+		t.Errorf("%d packages are tested alone, expected e2e, interop and faults: %v", got, alone)
+	}
+	for _, name := range light {
+		if _, err := os.Stat(filepath.Join("..", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTakeUnraced(t *testing.T) {
 	tally := newTally()
 	events := `{"Action":"output","Package":"e.org/o/m/a","Test":"TestA/sub","Output":"    a_test.go:7: race detector"}

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -57,6 +58,7 @@ func (c *conference) frames(d time.Duration, most float64, each func(Path)) {
 
 // TestEstimateFindsTheLink begins at 2 Mbit/s on a link of 20 Mbit/s, with media that adapts up to 30 Mbit/s.
 func TestEstimateFindsTheLink(t *testing.T) {
+	race.SkipSequential(t)
 	const link = 20e6
 	c := newConference(t, link, nil)
 	c.receiver.Want(30e6)

@@ -7,6 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestWaitingPacketsAreReleased closes and cuts within frames.
@@ -96,6 +97,7 @@ func TestLateFramesBehindHeldOnes(t *testing.T) {
 
 // TestTooManyWait fills a receiver's queue.
 func TestTooManyWait(t *testing.T) {
+	race.SkipSequential(t)
 	r := newPacedRig(t, pacing.Default, func(c *rigConfig) { c.TrackCacheBytes, c.MaxLag = 256<<20, time.Hour })
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribeAll(1, p)[0]

@@ -14,12 +14,9 @@ import (
 // estimates, windows and smooth paths, and close. The packets of a slot have no gap, no repeat, and whole frames only.
 // At the end no packet is referenced.
 func TestPacedAtRandom(t *testing.T) {
-	seeds := uint64(24)
-	if race.Enabled {
-		// One goroutine steps everything, and the race detector makes it 20 times slower.
-		seeds = 4
-	}
-	for seed := range seeds {
+	race.SkipSequential(t)
+	const seeds = 24
+	for seed := range uint64(seeds) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		mode := []pacing.Mode{pacing.Default, "spread:20ms", pacing.Burst5ms, "spread:100ms"}[seed%4]
 		r := newPacedRig(t, mode, func(c *rigConfig) { c.Writers = 2 })

@@ -226,6 +226,7 @@ func TestFramesOverBudget(t *testing.T) {
 // the selected track arrive 5 ms earlier. All frames that do not leave are reported, regardless of the track that was
 // to begin them, except frames lost on the publisher's link.
 func TestFramesOverBudgetOfAPendingTrack(t *testing.T) {
+	race.SkipSequential(t)
 	const total, lostEvery = 200, 20
 	lost := 0
 	for estimate := int64(2_000_000); estimate <= 8_000_000; estimate += 250_000 {

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // scriptedEstimator returns the clusters of a test, and records its inputs.
@@ -165,6 +166,7 @@ func TestProbesRideOnMedia(t *testing.T) {
 // TestProbesFollowWhatIsWanted uses a link without a limit. The padding is in proportion to the wanted rate, and to the
 // rate at which frames leave soon.
 func TestProbesFollowWhatIsWanted(t *testing.T) {
+	race.SkipSequential(t)
 	for _, ample := range []float64{1, 8} {
 		for _, want := range []float64{1e6, 5e6, 40e6} {
 			c := newConference(t, 2000e6, func(c *rigConfig) { c.Congestion.Probe.Ample = ample })

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // arrival is something in flight with its arrival time.
@@ -125,6 +126,7 @@ func (v *viewer) receive(p rtp.Packet, now time.Time) {
 // TestRetransmissionsPerLoss closes the loop. At a loss of 2 % in both directions, also with the same loss from the
 // publisher, nearly all losses are repaired, with at most 1.1 retransmissions each.
 func TestRetransmissionsPerLoss(t *testing.T) {
+	race.SkipSequential(t)
 	for _, test := range []struct {
 		name        string
 		uplink      float64
@@ -196,6 +198,7 @@ func checkSealedOnce(t testing.TB, o *fakeOutlet) {
 // duplicated, qualities are switched, away and back, publishers restart or move to another connection, and receivers
 // request anything. The slot's numbers wrap.
 func TestNumbersAreSealedOnce(t *testing.T) {
+	race.SkipSequential(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	r := newRig(t, nil)
 	ingresses := []*ingress.Ingress{r.ingress(&fakePeer{}), r.ingress(&fakePeer{})}

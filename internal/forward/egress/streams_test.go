@@ -103,6 +103,7 @@ func estimateOn(t *testing.T, link, loss float64, byStream bool) outcomeOf {
 // times are four times as coarse. Estimates, queues, losses and round trips are the same within a few per cent or
 // milliseconds.
 func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
+	race.SkipSequential(t)
 	for _, test := range []struct {
 		name       string
 		link, loss float64
@@ -113,9 +114,6 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 		{"50 Mbit/s", 50e6, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if race.Enabled && test.link > 20e6 {
-				t.Skip("one goroutine does it all, for half a minute under the race detector")
-			}
 			numbers, streams := estimateOn(t, test.link, test.loss, false), estimateOn(t, test.link, test.loss, true)
 			t.Logf("transport-wide: %+v", numbers)
 			t.Logf("RFC 8888:       %+v", streams)

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestSwitchesUnderLoss switches at random between three qualities while packets are lost and repaired late, also after
 // the switch away from their track. The packets of the slot must have no gap, no repeat, and only whole frames.
 func TestSwitchesUnderLoss(t *testing.T) {
+	race.SkipSequential(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // uplinkSource is the number of source packets of a frame that feedback.ParityShare assumes.
@@ -39,6 +40,7 @@ type uplinkLoop struct {
 }
 
 func newUplinkLoop(t *testing.T, loss float64, rtt time.Duration) *uplinkLoop {
+	race.SkipSequential(t)
 	random := rand.New(rand.NewPCG(5, 6))
 	receiving := payload.DefaultConfig()
 	receiving.Deadline = defaultConfig().NACK.Deadline

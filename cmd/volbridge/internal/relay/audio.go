@@ -34,9 +34,7 @@ func (s *Relay) convertAudio(ctx context.Context, session *client.Session, f *br
 		}
 		return false
 	}
-	s.mu.Lock()
-	s.rawAudio = f.Header.FourCC == vr2gather.CodecRawVoice
-	s.mu.Unlock()
+	s.rawAudio.Store(f.Header.FourCC == vr2gather.CodecRawVoice)
 	if published := s.upward.audio; published != nil && published.VR2Gather {
 		return false
 	}
@@ -56,14 +54,10 @@ func (s *Relay) convertAudio(ctx context.Context, session *client.Session, f *br
 		if !ok {
 			break
 		}
-		s.mu.Lock()
-		s.figures.audioUp.Add(time.Since(p.Arrival) + transcoder.Lookahead())
-		s.mu.Unlock()
+		s.figures.update(func(c *counts) { c.audioUp.Add(time.Since(p.Arrival) + transcoder.Lookahead()) })
 		s.publish(ctx, session, outgoing{Frame: f, data: bytes.Clone(p.Packet), transcoded: true, capture: p.Capture})
 	}
-	s.mu.Lock()
-	s.figures.concealed += transcoder.Concealed() - before
-	s.mu.Unlock()
+	s.figures.update(func(c *counts) { c.concealed += transcoder.Concealed() - before })
 	return true
 }
 
@@ -74,16 +68,17 @@ func (t *transcoding) retain(present func(client uint32) bool) {
 
 // transcodeAudio handles an Opus packet for the connector.
 func (m *sessionOutput) transcodeAudio(p *client.Packet, number uint32) {
-	l := m.transcoding.toVoice[number]
+	voices := m.relay.transcoding.toVoice
+	l := voices[number]
 	if l == nil {
 		transcoder, err := transcode.NewVoiceTranscoder()
 		if err != nil {
-			m.tally.Add(bridge.DropReceivedCodec)
-			m.log.Debug("sound for the connector not transcoded", "error", err)
+			m.relay.tally.Add(bridge.DropReceivedCodec)
+			m.relay.log.Debug("sound for the connector not transcoded", "error", err)
 			return
 		}
 		l = &audioStream{VoiceTranscoder: transcoder}
-		m.transcoding.toVoice[number] = l
+		voices[number] = l
 	}
 	captured := p.Capture
 	if captured.IsZero() {
@@ -96,28 +91,26 @@ func (m *sessionOutput) transcodeAudio(p *client.Packet, number uint32) {
 
 // deliverTranscodedAudio sends all available audio frames to the connector.
 func (m *sessionOutput) deliverTranscodedAudio() {
-	if m.transcoding == nil {
+	if m.relay.transcoding == nil {
 		return
 	}
-	m.mu.Lock()
-	raw := m.rawAudio
-	m.mu.Unlock()
+	raw := m.relay.rawAudio.Load()
 	now := time.Now()
 	next := now.Add(time.Hour)
-	for client, l := range m.transcoding.toVoice {
+	for client, l := range m.relay.transcoding.toVoice {
 		before := l.Counts().Malformed
 		for {
 			frame, ok := l.Next(now, raw)
 			if !ok {
 				break
 			}
-			m.deliverAudio(&bridge.Received{Kind: volumetric.KindAudio, Client: client, Number: l.number,
+			m.downward.deliverAudio(&bridge.Received{Kind: volumetric.KindAudio, Client: client, Number: l.number,
 				Data: frame.Frame})
 			l.number++
 			m.recordAudio(time.Since(frame.Arrival)+l.Lookahead(), l)
 		}
 		for range l.Counts().Malformed - before {
-			m.tally.Add(bridge.DropReceivedCodec)
+			m.relay.tally.Add(bridge.DropReceivedCodec)
 		}
 		if due, ok := l.Due(); ok && due.Before(next) {
 			next = due
@@ -128,9 +121,10 @@ func (m *sessionOutput) deliverTranscodedAudio() {
 
 // recordAudio records the time that transcoding adds to an audio frame.
 func (m *sessionOutput) recordAudio(took time.Duration, l *audioStream) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.figures.audioDown.Add(took)
-	m.figures.concealed += l.Counts().Concealed - l.concealed
-	l.concealed = l.Counts().Concealed
+	concealed := l.Counts().Concealed
+	m.relay.figures.update(func(c *counts) {
+		c.audioDown.Add(took)
+		c.concealed += concealed - l.concealed
+	})
+	l.concealed = concealed
 }

@@ -27,9 +27,7 @@ func (s *Relay) runDialectSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.figures.sessions++
-	s.mu.Unlock()
+	s.figures.update(func(c *counts) { c.sessions++ })
 	s.log.Info("joined", "dialect", dialectVR2Gather, "client", query.Client, "tiles", query.Tiles, "qualities",
 		query.Qualities)
 	s.downward.outlet.Restart()
@@ -67,20 +65,22 @@ func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, rece
 	for {
 		select {
 		case sound := <-received.sounds:
-			s.deliverAudio(sound)
+			s.downward.deliverAudio(sound)
 			continue
 		default:
 		}
 		select {
 		case sound := <-received.sounds:
-			s.deliverAudio(sound)
+			s.downward.deliverAudio(sound)
 		case f := <-received.frames:
-			s.deliver(ctx, f, func(long time.Duration) { s.forwardAudioFor(ctx, long, received.sounds) })
-			s.recordDown(time.Since(f.Arrival))
-			s.mu.Lock()
-			s.figures.received.Expected++
-			s.figures.received.Complete++
-			s.mu.Unlock()
+			s.downward.deliver(ctx, f, func(long time.Duration) {
+				s.downward.forwardAudioFor(ctx, long, received.sounds)
+			})
+			s.figures.update(func(c *counts) {
+				c.down.Add(time.Since(f.Arrival))
+				c.received.Expected++
+				c.received.Complete++
+			})
 		case text := <-chosen:
 			// A repeated message is sent again, because a publisher may have left and returned.
 			s.downward.chosen, sent = text, ""
@@ -98,13 +98,13 @@ func (s *Relay) serveDialect(ctx context.Context, session *dialect.Session, rece
 }
 
 // forwardAudioFor forwards audio for the given time.
-func (s *Relay) forwardAudioFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
+func (d *downward) forwardAudioFor(ctx context.Context, long time.Duration, sounds <-chan *bridge.Received) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
 	for {
 		select {
 		case sound := <-sounds:
-			s.deliverAudio(sound)
+			d.deliverAudio(sound)
 		case <-timer.C:
 			return
 		case <-ctx.Done():
@@ -115,7 +115,7 @@ func (s *Relay) forwardAudioFor(ctx context.Context, long time.Duration, sounds 
 
 // dialectSender sends the connector's frames to a server of VR2Gather's dialect. The sender is owned by one goroutine.
 type dialectSender struct {
-	*Relay
+	relay   *Relay
 	session *dialect.Session
 	pace    bridge.Pace
 	// offset is the random offset of RTP timestamps.
@@ -127,7 +127,7 @@ const lateFrame = 100 * time.Millisecond
 
 // sendDialect sends the connector's frames to the server.
 func (s *Relay) sendDialect(ctx context.Context, session *dialect.Session) {
-	v := &dialectSender{Relay: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.maxBitrate)),
+	v := &dialectSender{relay: s, session: session, pace: bridge.NewPace(volumetric.Bitrate(s.settings.maxBitrate)),
 		offset: rand.Uint32()}
 	for {
 		select {
@@ -141,15 +141,15 @@ func (s *Relay) sendDialect(ctx context.Context, session *dialect.Session) {
 
 // send sends one frame.
 func (v *dialectSender) send(ctx context.Context, f *bridge.Frame) {
-	u := v.upward
-	frame := vr2gather.Packet{Kind: f.Kind, Client: v.settings.client, Tile: uint32(f.Tile), Quality: uint32(f.Quality)}
+	u := v.relay.upward
+	frame := vr2gather.Packet{Kind: f.Kind, Client: u.settings.client, Tile: uint32(f.Tile), Quality: uint32(f.Quality)}
 	capture := f.Arrival
 	if f.Kind == volumetric.KindAudio {
 		frame.Frame = u.audioFrame
 		u.audioFrame++
 	} else {
 		if time.Since(f.Arrival) > lateFrame {
-			v.tally.Add(bridge.DropBehind)
+			u.tally.Add(bridge.DropBehind)
 			return
 		}
 		frame.Frame, capture = u.instants.Next(f.Track, f.Header.TimestampMS, f.Arrival)
@@ -171,11 +171,11 @@ func (v *dialectSender) send(ctx context.Context, f *bridge.Frame) {
 		}
 		allowed--
 		if err := v.session.WritePacket(&p, timestamp); err != nil {
-			v.tally.Add(bridge.DropUnsent)
+			u.tally.Add(bridge.DropUnsent)
 			return
 		}
 	}
-	v.recordUp(time.Since(f.Arrival))
+	v.relay.figures.recordUp(time.Since(f.Arrival))
 }
 
 // dialectTime converts a time to an RTP timestamp of 90 kHz.

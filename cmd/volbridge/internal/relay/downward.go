@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
+	"github.com/volsfu/volsfu/cmd/volbridge/internal/connector"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -16,10 +17,12 @@ import (
 // downward is the state of the direction to the connector, over all sessions. downward is owned by one goroutine at a
 // time.
 type downward struct {
-	tally  *bridge.Tally
-	outlet *bridge.Outlet
-	voices *bridge.Voices
-	pace   bridge.Pace
+	tally   *bridge.Tally
+	figures *figures
+	local   *connector.Connector // nil if there is none
+	outlet  *bridge.Outlet
+	voices  *bridge.Voices
+	pace    bridge.Pace
 	// video and audio have the datagrams of a frame. The memory is reused for the next frame.
 	video, audio []byte
 	// chosen is the newest quality message. chosen also applies to publishers that join later.
@@ -30,7 +33,8 @@ type downward struct {
 
 // sessionOutput is one session as it is presented to the connector.
 type sessionOutput struct {
-	*Relay
+	relay     *Relay
+	downward  *downward
 	session   *client.Session
 	directory *bridge.Directory
 	requests  chan<- []signal.Choice
@@ -42,11 +46,12 @@ type sessionOutput struct {
 // it.
 func (s *Relay) serve(ctx context.Context, session *client.Session, requests chan<- []signal.Choice,
 	refused <-chan []signal.Choice) {
-	m := &sessionOutput{Relay: s, session: session, requests: requests, overdue: time.NewTimer(0)}
+	m := &sessionOutput{relay: s, downward: s.downward, session: session, requests: requests,
+		overdue: time.NewTimer(0)}
 	defer m.overdue.Stop()
 	m.addParticipants()
 	m.sendViewpoint()
-	m.sendPose(session)
+	s.sendPose(session)
 	var chosen <-chan string
 	var views <-chan *signal.Viewpoint
 	var poses <-chan *signal.Pose
@@ -77,7 +82,7 @@ func (s *Relay) serve(ctx context.Context, session *client.Session, requests cha
 			m.handleFrame(ctx, &f)
 		case <-m.overdue.C:
 			m.deliverTranscodedAudio()
-		case u := <-m.transcoding.unpacked():
+		case u := <-s.transcoding.unpacked():
 			m.deliverUnpacked(ctx, u)
 		case e, open := <-events:
 			if !open {
@@ -90,8 +95,8 @@ func (s *Relay) serve(ctx context.Context, session *client.Session, requests cha
 			m.downward.view = view
 			m.sendViewpoint()
 		case pose := <-poses:
-			m.setPose(pose)
-			m.sendPose(session)
+			s.pose.Store(pose)
+			s.sendPose(session)
 		case choices := <-refused:
 			m.directory.Refused(choices)
 		case <-session.Done():
@@ -104,7 +109,7 @@ func (s *Relay) serve(ctx context.Context, session *client.Session, requests cha
 
 // handleEvent handles a session event.
 func (m *sessionOutput) handleEvent(e client.Event) {
-	peer.LogEvent(m.log, e)
+	peer.LogEvent(m.relay.log, e)
 	switch e := e.(type) {
 	case client.ParticipantJoined:
 		m.participantJoined(e.Participant)
@@ -123,8 +128,8 @@ func (m *sessionOutput) handleEvent(e client.Event) {
 
 // addParticipants adds all participants of the session.
 func (m *sessionOutput) addParticipants() {
-	m.directory = bridge.NewDirectory(m.settings.client)
-	if m.transcoding != nil {
+	m.directory = bridge.NewDirectory(m.relay.settings.client)
+	if m.relay.transcoding != nil {
 		m.directory.AdmitForeign()
 	}
 	for _, p := range m.session.Participants() {
@@ -137,8 +142,8 @@ func (m *sessionOutput) addParticipants() {
 func (m *sessionOutput) removeDeparted() {
 	m.downward.outlet.Retain(m.directory.Present)
 	m.downward.voices.Retain(m.directory.Present)
-	if m.transcoding != nil {
-		m.transcoding.retain(m.directory.Present)
+	if t := m.relay.transcoding; t != nil {
+		t.retain(m.directory.Present)
 	}
 }
 
@@ -153,17 +158,17 @@ func (m *sessionOutput) published(participant string, publication volumetric.Pub
 	admission := m.directory.Published(participant, publication)
 	if admission.Admitted {
 		m.downward.outlet.RestartClient(admission.Client)
-		m.log.Info("for the connector", "participant", participant, "publication", publication.Name, "client",
+		m.relay.log.Info("for the connector", "participant", participant, "publication", publication.Name, "client",
 			admission.Client)
 		if choices, _ := m.directory.Choices(m.downward.chosen); len(choices) > 0 {
 			m.request(choices)
 		}
 		return
 	}
-	if !m.settings.output {
+	if !m.relay.settings.output {
 		return
 	}
-	m.log.Info("not for the connector", "participant", participant, "publication", publication.Name, "reason",
+	m.relay.log.Info("not for the connector", "participant", participant, "publication", publication.Name, "reason",
 		admission.Reason)
 	if publication.Kind == volumetric.KindVideo {
 		ref := volumetric.PublicationRef{Participant: participant, Publication: publication.Name}
@@ -176,10 +181,10 @@ func (m *sessionOutput) choose(text string) {
 	m.downward.chosen = text
 	choices, ignored := m.directory.Choices(text)
 	for range ignored {
-		m.tally.Add(bridge.DropChoice)
+		m.relay.tally.Add(bridge.DropChoice)
 	}
 	if len(choices) > 0 {
-		m.log.Debug("qualities", "choices", len(choices))
+		m.relay.log.Debug("qualities", "choices", len(choices))
 		m.request(choices)
 	}
 }
@@ -189,7 +194,7 @@ func (m *sessionOutput) request(choices []signal.Choice) {
 	select {
 	case m.requests <- choices:
 	default:
-		m.tally.Add(bridge.DropChoice)
+		m.relay.tally.Add(bridge.DropChoice)
 		m.directory.Refused(choices)
 	}
 }
@@ -219,7 +224,7 @@ func (m *sessionOutput) handleAudio(p *client.Packet) {
 		// Audio is sent to every receiver, also if the connector cannot play it.
 		return
 	}
-	if m.transcoding != nil && p.Codec.Is(volumetric.MIMEOpus) {
+	if m.relay.transcoding != nil && p.Codec.Is(volumetric.MIMEOpus) {
 		m.transcodeAudio(p, number)
 		return
 	}
@@ -227,7 +232,7 @@ func (m *sessionOutput) handleAudio(p *client.Packet) {
 	if received == nil {
 		return
 	}
-	m.deliverAudio(received)
+	m.downward.deliverAudio(received)
 }
 
 // handleFrame sends a received frame to the connector, as fast as the connector can read.
@@ -235,20 +240,20 @@ func (m *sessionOutput) handleFrame(ctx context.Context, f *client.Frame) {
 	number, ok := m.client(f.Track.PublicationRef)
 	switch {
 	case !ok:
-		m.tally.Add(bridge.DropClient)
+		m.relay.tally.Add(bridge.DropClient)
 		return
-	case f.Whole == nil && m.transcoding != nil:
+	case f.Whole == nil && m.relay.transcoding != nil:
 		m.unpack(f, number)
 		return
 	case len(f.Whole) < vr2gather.FrameHeaderSize:
-		m.tally.Add(bridge.DropHeader)
+		m.relay.tally.Add(bridge.DropHeader)
 		return
 	}
-	m.deliver(ctx, &bridge.Received{
+	m.downward.deliver(ctx, &bridge.Received{
 		Kind: volumetric.KindVideo, Client: number, Tile: f.Track.Tile, Quality: f.Track.Quality,
 		Number: uint32(f.Number), Data: f.Whole,
 	}, func(long time.Duration) { m.forwardAudioUntil(ctx, long) })
-	m.recordDown(m.session.ServerTime(time.Now()).Sub(f.Complete))
+	m.relay.figures.recordDown(m.session.ServerTime(time.Now()).Sub(f.Complete))
 }
 
 // forwardAudioUntil forwards audio for the given time.
@@ -274,9 +279,8 @@ func (m *sessionOutput) forwardAudioUntil(ctx context.Context, long time.Duratio
 
 // deliver sends a tile frame to the connector as fast as the connector can read. While the pace is exhausted, deliver
 // calls pause with the time to wait.
-func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time.Duration)) {
-	d := s.downward
-	if s.connectorSilent() {
+func (d *downward) deliver(ctx context.Context, r *bridge.Received, pause func(time.Duration)) {
+	if d.connectorSilent() {
 		return
 	}
 	d.video = d.outlet.AppendDatagrams(d.video[:0], r, time.Now())
@@ -289,58 +293,48 @@ func (s *Relay) deliver(ctx context.Context, r *bridge.Received, pause func(time
 			}
 			continue
 		}
-		s.sendDatagrams(rest[:n*vr2gather.DatagramSize])
+		d.sendDatagrams(rest[:n*vr2gather.DatagramSize])
 		rest = rest[n*vr2gather.DatagramSize:]
 	}
-	s.recordOutlet()
+	d.recordOutlet()
 }
 
 // deliverAudio sends an audio frame to the connector without pacing.
-func (s *Relay) deliverAudio(r *bridge.Received) {
-	d := s.downward
-	if s.connectorSilent() {
+func (d *downward) deliverAudio(r *bridge.Received) {
+	if d.connectorSilent() {
 		return
 	}
 	d.audio = d.outlet.AppendDatagrams(d.audio[:0], r, time.Now())
-	s.sendDatagrams(d.audio)
-	s.recordOutlet()
+	d.sendDatagrams(d.audio)
+	d.recordOutlet()
 }
 
 // connectorSilent reports whether the connector is silent, and counts the frame that is not sent because of that.
 // Without a connector, frames are cut and counted as if they were sent.
-func (s *Relay) connectorSilent() bool {
-	if s.local == nil {
+func (d *downward) connectorSilent() bool {
+	if d.local == nil {
 		return false
 	}
-	if _, ok := s.local.Receiver(time.Now()); ok {
+	if _, ok := d.local.Receiver(time.Now()); ok {
 		return false
 	}
-	s.tally.Add(bridge.DropSilent)
+	d.tally.Add(bridge.DropSilent)
 	return true
 }
 
 // sendDatagrams sends datagrams to the connector, if there is one.
-func (s *Relay) sendDatagrams(datagrams []byte) {
-	if s.local == nil {
+func (d *downward) sendDatagrams(datagrams []byte) {
+	if d.local == nil {
 		return
 	}
-	if receiver, ok := s.local.Receiver(time.Now()); ok && len(datagrams) > 0 {
-		s.local.Send(datagrams, receiver)
+	if receiver, ok := d.local.Receiver(time.Now()); ok && len(datagrams) > 0 {
+		d.local.Send(datagrams, receiver)
 	}
 }
 
 // recordOutlet publishes the counters of the outlet.
-func (s *Relay) recordOutlet() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.figures.outlet = s.downward.outlet.Counts()
-}
-
-// recordDown records the time of a frame from its last packet to the connector.
-func (s *Relay) recordDown(took time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.figures.down.Add(took)
+func (d *downward) recordOutlet() {
+	d.figures.update(func(c *counts) { c.outlet = d.outlet.Counts() })
 }
 
 // sendViewpoint sends the connector's viewpoint to the server, if it is known.
@@ -353,20 +347,10 @@ func (m *sessionOutput) sendViewpoint() {
 
 // sendPose sends the pose of the connector's object to the server, if the pose is known and the object is published.
 func (s *Relay) sendPose(session *client.Session) {
-	s.mu.Lock()
-	pose := s.pose
-	s.mu.Unlock()
-	publisher := session.Publisher(cloudName)
+	pose, publisher := s.pose.Load(), session.Publisher(cloudName)
 	if pose == nil || publisher == nil {
 		return
 	}
 	publisher.SetPose(client.Pose{Position: pose.Position, Orientation: pose.Orientation, Scale: pose.Scale,
 		Boxes: pose.Boxes})
-}
-
-// setPose stores the pose of the connector's object.
-func (s *Relay) setPose(pose *signal.Pose) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pose = pose
 }

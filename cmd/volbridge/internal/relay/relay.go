@@ -3,7 +3,7 @@
 // protocol is signalling v1 or VR2Gather's dialect. The relay transcodes if configured.
 //
 // In each session, one goroutine sends to the server and owns upward and the transcoding to Opus; another goroutine
-// serves the connector and owns downward and the transcoding from Opus. A mutex guards the figures.
+// serves the connector and owns downward and the transcoding from Opus. Figures have a mutex of their own.
 package relay
 
 import (
@@ -13,13 +13,13 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/connector"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/dialect"
 	"github.com/volsfu/volsfu/internal/peer"
-	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -42,28 +42,11 @@ type Relay struct {
 	// transcoding is nil if nothing is transcoded.
 	transcoding *transcoding
 
-	// mu guards the following fields. pose is the pose of the connector's object, nil if unknown. rawAudio is set if
-	// the connector sends uncompressed audio; the connector then also expects uncompressed audio.
-	mu       sync.Mutex
-	figures  figures
-	pose     *signal.Pose
-	rawAudio bool
-}
-
-// figures has the counters of a bridge other than drops.
-type figures struct {
-	sessions int64
-	outlet   bridge.OutletCounts
-	uplink   client.UplinkCounts
-	received client.FrameCounts
-	// up is the time from the last datagram of a frame to its delivery to the client library. down is the time from the
-	// last packet of a frame until all of it was sent to the connector.
-	up, down distribution.Distribution
-	// packed and unpacked are the times that transcoding adds to up and down, including queueing. audioUp and audioDown
-	// are the times that transcoding adds to audio. concealed is the number of concealed audio frames.
-	packed, unpacked   distribution.Distribution
-	audioUp, audioDown distribution.Distribution
-	concealed          int64
+	figures *figures
+	// pose is the pose of the connector's object, nil if unknown. rawAudio is set if the connector sends uncompressed
+	// audio; the connector then also expects uncompressed audio.
+	pose     atomic.Pointer[signal.Pose]
+	rawAudio atomic.Bool
 }
 
 // frameQueue is the number of frames that may wait to be sent to the server: two captures of 9 tiles in 3 qualities.
@@ -71,11 +54,13 @@ const frameQueue = 64
 
 // New returns a relay. The options must have been checked.
 func New(b *Options, log *slog.Logger) *Relay {
-	tally := &bridge.Tally{}
+	tally, figures := &bridge.Tally{}, &figures{}
 	return &Relay{
-		settings: b, log: log, tally: tally, began: time.Now(), frames: make(chan *bridge.Frame, frameQueue),
-		upward:   newUpward(b, tally, log),
-		downward: &downward{tally: tally, outlet: bridge.NewOutlet(tally), voices: bridge.NewVoices(tally)},
+		settings: b, log: log, tally: tally, figures: figures, began: time.Now(),
+		frames: make(chan *bridge.Frame, frameQueue),
+		upward: newUpward(b, tally, log),
+		downward: &downward{tally: tally, figures: figures, outlet: bridge.NewOutlet(tally),
+			voices: bridge.NewVoices(tally)},
 	}
 }
 
@@ -93,7 +78,7 @@ func (s *Relay) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.local = local
+		s.local, s.downward.local = local, local
 		running.Go(local.Read)
 		running.Go(func() { local.Step(ctx) })
 		defer func() { _ = local.Close() }()
@@ -178,9 +163,7 @@ func (s *Relay) runSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.figures.sessions++
-	s.mu.Unlock()
+	s.figures.update(func(c *counts) { c.sessions++ })
 	s.log.Info("joined", "room", session.Room(), "identity", session.Identity())
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -193,9 +176,7 @@ func (s *Relay) runSession(ctx context.Context) error {
 	cancel()
 	_ = session.Close()
 	running.Wait()
-	s.mu.Lock()
-	s.figures.add(session)
-	s.mu.Unlock()
+	s.figures.update(func(c *counts) { c.add(session) })
 	return fmt.Errorf("%w: %w", errEnded, ended)
 }
 
@@ -219,18 +200,11 @@ func (s *Relay) send(ctx context.Context, session *client.Session) {
 func (s *Relay) publish(ctx context.Context, session *client.Session, f outgoing) {
 	unknown := session.Publisher(cloudName) == nil
 	if s.upward.send(ctx, session, f) {
-		s.recordUp(time.Since(f.Arrival))
+		s.figures.recordUp(time.Since(f.Arrival))
 	}
 	if unknown {
 		s.sendPose(session)
 	}
-}
-
-// recordUp records the time of a frame from its last datagram to the hand-over to the server's session.
-func (s *Relay) recordUp(took time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.figures.up.Add(took)
 }
 
 // sendRequests sends quality requests in order, each after the reply to the previous one, and returns refused requests.

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
@@ -51,45 +52,76 @@ type UplinkSummary struct {
 	Dropped int64 `json:"frames_dropped"`
 }
 
+// counts has the counters of a bridge other than drops.
+type counts struct {
+	sessions int64
+	outlet   bridge.OutletCounts
+	uplink   client.UplinkCounts
+	received client.FrameCounts
+	// up is the time from the last datagram of a frame to its delivery to the client library. down is the time from the
+	// last packet of a frame until all of it was sent to the connector.
+	up, down distribution.Distribution
+	// packed and unpacked are the times that transcoding adds to up and down, including queueing. audioUp and audioDown
+	// are the times that transcoding adds to audio. concealed is the number of concealed audio frames.
+	packed, unpacked   distribution.Distribution
+	audioUp, audioDown distribution.Distribution
+	concealed          int64
+}
+
 // add adds the counters of a session.
-func (f *figures) add(session *client.Session) {
-	counts := session.Uplink().UplinkCounts
-	f.uplink.Paused += counts.Paused
-	f.uplink.GivenUp += counts.GivenUp
-	f.uplink.Dropped += counts.Dropped
+func (c *counts) add(session *client.Session) {
+	uplink := session.Uplink().UplinkCounts
+	c.uplink.Paused += uplink.Paused
+	c.uplink.GivenUp += uplink.GivenUp
+	c.uplink.Dropped += uplink.Dropped
 	for _, tile := range session.Stats() {
-		f.received.Expected += tile.Expected
-		f.received.Complete += tile.Complete
-		f.received.Undecodable += tile.Undecodable
-		f.received.Missing += tile.Missing
-		f.received.Overflowed += tile.Overflowed
-		f.received.DroppedByServer += tile.DroppedByServer
+		c.received.Expected += tile.Expected
+		c.received.Complete += tile.Complete
+		c.received.Undecodable += tile.Undecodable
+		c.received.Missing += tile.Missing
+		c.received.Overflowed += tile.Overflowed
+		c.received.DroppedByServer += tile.DroppedByServer
 	}
 }
 
+// figures has the counts of a bridge. Its methods may be called by several goroutines.
+type figures struct {
+	mu     sync.Mutex
+	counts counts
+}
+
+// update calls change with the counts, while no other goroutine uses them.
+func (f *figures) update(change func(*counts)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.counts)
+}
+
+// recordUp records the time of a frame from its last datagram to the hand-over to the server's session.
+func (f *figures) recordUp(took time.Duration) { f.update(func(c *counts) { c.up.Add(took) }) }
+
+// recordDown records the time of a frame from its last packet until all of it was sent to the connector.
+func (f *figures) recordDown(took time.Duration) { f.update(func(c *counts) { c.down.Add(took) }) }
+
 // summary returns the summary so far.
 func (s *Relay) summary() Summary {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	b := Summary{
-		Seconds:     math.Round(time.Since(s.began).Seconds()*1000) / 1000,
-		Client:      s.settings.client,
-		Sessions:    s.figures.sessions,
-		ToConnector: s.figures.outlet,
-		Received:    s.figures.received,
-		Up:          s.figures.up.Percentiles(),
-		Down:        s.figures.down.Percentiles(),
-		Dropped:     s.tally.Counts(),
-		Uplink: UplinkSummary{Paused: s.figures.uplink.Paused, GivenUp: s.figures.uplink.GivenUp,
-			Dropped: s.figures.uplink.Dropped},
+		Seconds: math.Round(time.Since(s.began).Seconds()*1000) / 1000,
+		Client:  s.settings.client,
+		Dropped: s.tally.Counts(),
 	}
-	if s.settings.transcode {
-		b.Transcoding = &TranscodingSummary{
-			Up: s.figures.packed.Percentiles(), Down: s.figures.unpacked.Percentiles(),
-			SoundUp: s.figures.audioUp.Percentiles(), SoundDown: s.figures.audioDown.Percentiles(),
-			Concealed: s.figures.concealed,
+	s.figures.update(func(c *counts) {
+		b.Sessions, b.ToConnector, b.Received = c.sessions, c.outlet, c.received
+		b.Up, b.Down = c.up.Percentiles(), c.down.Percentiles()
+		b.Uplink = UplinkSummary{Paused: c.uplink.Paused, GivenUp: c.uplink.GivenUp, Dropped: c.uplink.Dropped}
+		if s.settings.transcode {
+			b.Transcoding = &TranscodingSummary{
+				Up: c.packed.Percentiles(), Down: c.unpacked.Percentiles(),
+				SoundUp: c.audioUp.Percentiles(), SoundDown: c.audioDown.Percentiles(),
+				Concealed: c.concealed,
+			}
 		}
-	}
+	})
 	if s.local != nil {
 		b.FromConnector = s.local.Counts()
 		if n := s.local.Unsent(); n > 0 {

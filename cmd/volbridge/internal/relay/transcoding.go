@@ -162,9 +162,7 @@ func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 		return false
 	case published != nil:
 		if p := session.Publisher(published.Name); p != nil && !p.Wanted(f.Tile, f.Quality) {
-			s.mu.Lock()
-			s.figures.uplink.Paused++
-			s.mu.Unlock()
+			s.figures.update(func(c *counts) { c.uplink.Paused++ })
 			return true
 		}
 	}
@@ -182,9 +180,7 @@ func (s *Relay) publishPacked(ctx context.Context, session *client.Session, p pa
 		s.log.Debug("frame of the connector not transcoded", "error", p.err)
 		return
 	}
-	s.mu.Lock()
-	s.figures.packed.Add(p.done.Sub(p.submitted))
-	s.mu.Unlock()
+	s.figures.update(func(c *counts) { c.packed.Add(p.done.Sub(p.submitted)) })
 	s.publish(ctx, session, outgoing{Frame: p.frame, codec: s.transcoding.codec, data: *p.whole, transcoded: true})
 }
 
@@ -192,8 +188,8 @@ func (s *Relay) publishPacked(ctx context.Context, session *client.Session, p pa
 func (m *sessionOutput) unpack(f *client.Frame, number uint32) {
 	key := f.Track
 	key.Quality = volumetric.QualityOff
-	if m.transcoding.down.Submit(key, unpackable{m.session, *f, number, time.Now()}) {
-		m.tally.Add(bridge.DropReceivedSuperseded)
+	if m.relay.transcoding.down.Submit(key, unpackable{m.session, *f, number, time.Now()}) {
+		m.relay.tally.Add(bridge.DropReceivedSuperseded)
 	}
 }
 
@@ -204,19 +200,17 @@ func (m *sessionOutput) deliverUnpacked(ctx context.Context, u unpacked) {
 		return
 	}
 	if u.err != nil {
-		m.tally.Add(bridge.DropReceivedCodec)
-		if errors.Is(u.err, codec.ErrUnknown) && m.transcoding.markLogged(u.frame.Codec) {
-			m.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant, "error",
-				codecs.Explain(u.frame.Codec, u.err))
+		m.relay.tally.Add(bridge.DropReceivedCodec)
+		if errors.Is(u.err, codec.ErrUnknown) && m.relay.transcoding.markLogged(u.frame.Codec) {
+			m.relay.log.Warn("frames for the connector are not transcoded", "participant", u.frame.Track.Participant,
+				"error", codecs.Explain(u.frame.Codec, u.err))
 		}
 		return
 	}
-	m.mu.Lock()
-	m.figures.unpacked.Add(u.done.Sub(u.submitted))
-	m.mu.Unlock()
-	m.deliver(ctx, &bridge.Received{
+	m.relay.figures.update(func(c *counts) { c.unpacked.Add(u.done.Sub(u.submitted)) })
+	m.downward.deliver(ctx, &bridge.Received{
 		Kind: volumetric.KindVideo, Client: u.client, Tile: u.frame.Track.Tile, Quality: u.frame.Track.Quality,
 		Number: uint32(u.frame.Number), Data: *u.whole,
 	}, func(long time.Duration) { m.forwardAudioUntil(ctx, long) })
-	m.recordDown(m.session.ServerTime(time.Now()).Sub(u.frame.Complete))
+	m.relay.figures.recordDown(m.session.ServerTime(time.Now()).Sub(u.frame.Complete))
 }
