@@ -70,11 +70,11 @@ func bytesPerNanosecond(bitsPerSecond int64) float64 {
 	return float64(max(bitsPerSecond, 0)) / 8 / float64(time.Second)
 }
 
-// tick returns the bytes of one tick at a rate: max(1 packet, min(16 packets, 2 ms at the rate)), or 0.5 ms at the rate
-// while the Path is smooth.
+// tick returns the bytes of one tick at a rate: max(1 packet, min(16 packets, 2 ms at the rate)), or smoothSpan at the
+// rate while the Path is smooth.
 func (p *Pacer[P, R]) tick(rate float64) float64 {
 	if p.room.smooth {
-		return max(1, rate*float64(smoothTick))
+		return max(1, rate*float64(p.room.smoothSpan()))
 	}
 	return max(1, min(float64(p.plan.most)*fullPacket, rate*float64(p.plan.ahead)))
 }
@@ -91,7 +91,8 @@ func (p *Pacer[P, R]) lateness() float64 {
 // smooth, it is the first tick at which a packet may leave.
 func (p *Pacer[P, R]) refilled(rate, bytes float64) time.Duration {
 	if p.room.smooth {
-		return nextTick(p.filled + time.Duration((1-bytes)/rate))
+		span := p.room.smoothSpan()
+		return (p.filled + time.Duration((1-bytes)/rate) + span).Truncate(span)
 	}
 	return p.filled + time.Duration((p.tick(rate)-bytes)/rate) + 1
 }

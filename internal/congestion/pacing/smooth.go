@@ -10,6 +10,11 @@ const (
 	// packet (RFC 9332 section 2.4: 1 ms), 5 packets at 100 Mbit/s. Ticks are at its multiples, so that a writer wakes
 	// once for all its receivers and sends their packets with one system call.
 	smoothTick = 500 * time.Microsecond
+	// singleTick is the time between two ticks at estimates at which a packet takes longer than smoothTick, below 19.2
+	// Mbit/s. Packets then leave singly, each when the path has delivered the one before, as precisely as timers of this
+	// system permit: at 10 Mbit/s a packet takes 0.96 ms, so a packet that leaves half of that too early waits for half
+	// of the queue that a DualPI2 queue permits.
+	singleTick = smoothTick / 4
 	// smoothQueue bounds the queue that a smooth path with exactly the rate of the estimate would have. A frame that
 	// fills its interval of 33 ms at smoothFactor alone would build a queue of 1.6 ms. A late wake-up does not find
 	// more than smoothQueue either.
@@ -24,14 +29,19 @@ const (
 // full reports whether a packet on a smooth path has to wait for the queue.
 func (r *room) full() bool { return r.queue >= r.mostQueued() }
 
-// mostQueued returns the bytes in the queue from which on packets wait: one packet less than smoothQueue. At rates
-// below 20 Mbit/s the bytes of a tick are more: the queue is never empty at a tick while packets wait.
-func (r *room) mostQueued() float64 {
-	return max(1, r.rate*float64(smoothQueue)-fullPacket, r.rate*float64(smoothTick))
+// smoothSpan returns the time between two ticks.
+func (r *room) smoothSpan() time.Duration {
+	if r.rate*float64(smoothTick) < fullPacket {
+		return singleTick
+	}
+	return smoothTick
 }
 
-// nextTick returns the first tick after a time.
-func nextTick(at time.Duration) time.Duration { return (at/smoothTick + 1) * smoothTick }
+// mostQueued returns the bytes in the queue from which on packets wait: one packet less than smoothQueue. At rates
+// below 11 Mbit/s the bytes of a tick are more: the queue is never empty at a tick while packets wait.
+func (r *room) mostQueued() float64 {
+	return max(1, r.rate*float64(smoothQueue)-fullPacket, r.rate*float64(r.smoothSpan()))
+}
 
 // setSmooth changes the order of the queued flows.
 func (p *Pacer[P, R]) setSmooth(on bool) {
