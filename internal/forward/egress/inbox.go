@@ -78,7 +78,7 @@ func (b *inbox) keyFrameWanted(s *Slot) {
 
 // reported stores a report block about the slot.
 func (b *inbox) reported(s *Slot, block rtcp.ReceptionReport, now time.Time) {
-	defer s.receiver.writer.turn.Wake()
+	defer s.receiver.writer.turn.WakeSoon()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.requests.block, s.requests.reportedAt = block, now
@@ -150,7 +150,7 @@ func (b *inbox) open(s *Slot, room []rtcp.NackPair) slotRequests {
 // onReport stores a receiver's report of arrivals. at is the arrival time since the engine's start. onReport returns
 // the number of reports dropped because the box was full.
 func (b *inbox) onReport(r *Receiver, report []byte, at int64) (dropped int) {
-	defer r.writer.turn.Wake()
+	defer r.writer.turn.WakeSoon()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	dropped, first := r.reports.add(report, at)

@@ -40,9 +40,12 @@ type Set struct {
 func NewSet(cfg Config, clock *packetlog.Clock, tracks *track.Tracks, pieces *packetlog.Pieces, batches []Batch) *Set {
 	s := &Set{cfg: cfg, paced: !cfg.Plan.Off(), clock: clock, tracks: tracks, pieces: pieces,
 		open: make(map[*Receiver]struct{})}
+	var turns []*turn.Turn
 	for _, batch := range batches {
-		s.writers = append(s.writers, newWriter(s, batch))
+		w := newWriter(s, batch)
+		s.writers, turns = append(s.writers, w), append(turns, w.turn)
 	}
+	turn.Share(turns)
 	return s
 }
 

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"math"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,15 +28,14 @@ func RunInline(turns []*Turn, packets int) {
 			expected += cost
 			own = append(own, t)
 		} else {
-			t.forgetCost()
+			t.cost.forget()
 			t.Wake()
 		}
 	}
 	if len(own) == 0 {
 		return
 	}
-	clock := own[0].clock
-	now := time.Duration(clock.Since(clock.Now()))
+	now := own[0].now()
 	end := now + InlineTime
 	for _, t := range own {
 		switch {
@@ -49,23 +49,26 @@ func RunInline(turns []*Turn, packets int) {
 	}
 }
 
-// costShare is the inverse of the weight of the latest burst in the mean cost of a packet.
+// costShare is the inverse of the weight of the latest burst or tick in a mean cost.
 const costShare = 8
 
-// learnCost updates the mean cost of an incoming packet. Work that a reader could not finish counts as twice the cost
-// of the finished part.
-func (t *Turn) learnCost(took time.Duration, packets int, done bool) {
-	cost, latest := t.cost.Load(), int64(took)/int64(packets)
+// meanCost is the mean of recent costs in nanoseconds.
+type meanCost struct{ atomic.Int64 }
+
+// learn updates the mean with the latest cost. Work that was not finished counts as twice the cost of the finished
+// part.
+func (c *meanCost) learn(latest int64, done bool) {
+	mean := c.Load()
 	if done {
-		t.cost.Store(cost + (latest-cost)/costShare)
+		c.Store(mean + (latest-mean)/costShare)
 	} else {
-		t.cost.Store(max(cost, 2*latest))
+		c.Store(max(mean, 2*latest))
 	}
 }
 
-// forgetCost reduces the cost each time the work is left to the worker's goroutine, because the cost is not measured
-// then. A cost that was high only for a moment is therefore tried again some bursts later.
-func (t *Turn) forgetCost() {
-	cost := t.cost.Load()
-	t.cost.Store(cost - cost/costShare)
+// forget reduces the cost each time the work is left to the worker's goroutine, because the cost is not measured then.
+// A cost that was high only for a moment is therefore tried again some bursts later.
+func (c *meanCost) forget() {
+	mean := c.Load()
+	c.Store(mean - mean/costShare)
 }

@@ -29,7 +29,7 @@ func workers(n int) (turns []*Turn) {
 	clock := packetlog.NewClock(func() time.Time { return now })
 	for range n {
 		t := New(&worker{due: time.Hour}, clock, NewTimer())
-		t.armed = Forever
+		t.armed.Store(int64(Forever))
 		turns = append(turns, t)
 	}
 	return turns
@@ -113,7 +113,8 @@ func TestAReaderSetsTheAlarm(t *testing.T) {
 		{armed: 4 * ms, at: 5 * ms, due: 6 * ms, want: []time.Duration{ms}},
 	} {
 		turns, alarm := workers(1), &setAlarm{}
-		turns[0].armed, turns[0].alarm = test.armed, alarm
+		turns[0].armed.Store(int64(test.armed))
+		turns[0].alarm = alarm
 		w := turns[0].work.(*worker)
 		w.at, w.due = test.at, test.due
 		if woken := runTo(turns, 1); woken[0] || !slices.Equal(alarm.settings, test.want) {

@@ -8,6 +8,8 @@
 // The turn is the right to do the worker's work. One goroutine has the turn at a time. While the worker sleeps the turn
 // is free. A goroutine takes the free turn either to hand it over to the worker's goroutine, which wakes, or to do the
 // work.
+//
+// Workers also have timed work. The goroutine of one worker may do the timed work of the others (Share).
 package turn
 
 import (
@@ -39,11 +41,13 @@ type Turn struct {
 	handed chan struct{}
 	// stopping is set when the worker's goroutine is to end.
 	stopping atomic.Bool
-	// cost is the mean recent cost of an incoming packet in nanoseconds.
-	cost atomic.Int64
-	// armed is the time at which the alarm wakes the goroutine, since the engine's start. armed belongs to the
-	// goroutine that has the turn.
-	armed time.Duration
+	// cost is the mean recent cost of an incoming packet, tick that of the work after an alarm.
+	cost, tick meanCost
+	// due is the time of the worker's next timed work, armed the time at which the alarm wakes the goroutine, both
+	// since the engine's start. The goroutine that has the turn sets them.
+	due, armed atomic.Int64
+	// others are the turns whose timed work the worker's goroutine may do, and that may do this worker's.
+	others []*Turn
 }
 
 // New returns the turn of a worker that sleeps on the alarm. The caller has the turn.
@@ -54,16 +58,24 @@ func New(work Work, clock *packetlog.Clock, alarm Alarm) *Turn {
 // Run works until Stop. The caller has the turn, and has it again when Run returns.
 func (t *Turn) Run() {
 	defer t.alarm.Stop()
+	timed := false
 	for !t.stopping.Load() {
+		begin := t.now()
 		t.work.Work(Forever)
 		at, idle := t.work.Idle()
-		t.armed = at + idle
-		t.alarm.Set(idle)
+		if timed {
+			t.tick.learn(int64(at-begin), true)
+		}
+		t.arm(at+idle, at)
 		if t.yield() {
-			t.sleep()
+			t.workForOthers(at)
+			timed = t.sleep()
 		}
 	}
 }
+
+// now returns the time since the engine's start.
+func (t *Turn) now() time.Duration { return time.Duration(t.clock.Since(t.clock.Now())) }
 
 // Stop makes Run return.
 func (t *Turn) Stop() {
@@ -86,14 +98,7 @@ func (t *Turn) Free() bool { return t.free.Load() }
 
 // Receive takes the turn for a worker without a goroutine, if the turn has been handed over. Receive reports whether it
 // was.
-func (t *Turn) Receive() bool {
-	select {
-	case <-t.handed:
-		return true
-	default:
-		return false
-	}
-}
+func (t *Turn) Receive() bool { return received(t.handed) }
 
 // take takes the turn if it is free and reports whether it did.
 func (t *Turn) take() bool { return t.free.Load() && t.free.CompareAndSwap(true, false) }
@@ -102,6 +107,7 @@ func (t *Turn) take() bool { return t.free.Load() && t.free.CompareAndSwap(true,
 func (t *Turn) hand() {
 	// There is only one turn, so the channel has room.
 	t.handed <- struct{}{}
+	t.alarm.Set(0)
 }
 
 // yield frees the turn. yield returns false if work is pending that no other goroutine will do. The caller then still
@@ -114,40 +120,39 @@ func (t *Turn) yield() bool {
 	return !t.take()
 }
 
-// retryTime is the time after which the worker's goroutine tries again if the alarm woke it and the turn was taken: the
-// goroutine that has the turn may have set the alarm before that.
-const retryTime = time.Millisecond
-
-// sleep returns when the worker's goroutine has the turn again.
-func (t *Turn) sleep() {
+// sleep returns when the worker's goroutine has the turn again. It reports whether the alarm was the reason.
+func (t *Turn) sleep() (timed bool) {
 	for !t.alarm.Wait(t.handed) {
 		if t.take() {
-			return
+			return true
 		}
-		t.alarm.Set(retryTime)
+		// The goroutine that has the turn sets the alarm, but may have done so before that.
+		t.workForOthers(t.now())
+		t.alarm.Set(guardTime)
 	}
+	return false
 }
 
 // runInline does the work on a goroutine other than the worker's, from now until end at the latest, and returns the
-// time. Times are since the engine's start. The worker's goroutine does the rest. A panic ends the process, because the
-// work is half done for receivers of other clients.
+// time. Times are since the engine's start. packets is the number of incoming packets, 0 for timed work. The worker's
+// goroutine does the rest. A panic ends the process, because the work is half done for receivers of other clients.
 func (t *Turn) runInline(packets int, now, end time.Duration) time.Duration {
 	defer panics.Shared()
 	for !t.stopping.Load() {
 		begin := now
 		taken, done := t.work.Work(end)
-		now = time.Duration(t.clock.Since(t.clock.Now()))
+		now = t.now()
 		// If a batch has packets of several publishers, the first goroutine served does the work for all of them.
-		t.learnCost(now-begin, max(packets, taken), done)
+		if incoming := max(packets, taken); incoming > 0 {
+			t.cost.learn(int64(now-begin)/int64(incoming), done)
+		} else {
+			t.tick.learn(int64(now-begin), done)
+		}
 		if !done {
 			break
 		}
-		// An alarm that was due has woken the goroutine, which found the turn taken and tries again after retryTime:
-		// two ticks of a smooth path.
-		if at, idle := t.work.Idle(); at+idle < t.armed || t.armed <= at {
-			t.armed = at + idle
-			t.alarm.Set(idle)
-		}
+		at, idle := t.work.Idle()
+		t.rearm(at+idle, at)
 		if t.yield() {
 			return now
 		}

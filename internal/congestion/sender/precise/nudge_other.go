@@ -9,8 +9,10 @@ type nudge struct{}
 
 func newNudge() nudge { return nudge{} }
 
-func (nudge) after(time.Duration) {}
+func (*nudge) after(time.Duration) {}
 
-func (nudge) works() bool { return false }
+func (*nudge) wait() {}
 
-func (nudge) close() {}
+func (*nudge) works() bool { return false }
+
+func (*nudge) close() {}
