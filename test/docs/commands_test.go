@@ -142,6 +142,7 @@ func TestCommands(t *testing.T) {
 	h := newHelpers(t)
 	t.Run("shell examples", h.shellExamples)
 	t.Run("flags of volpeer", h.flagsOfVolpeer)
+	t.Run("example of L4S", h.exampleOfL4S)
 }
 
 // shellExamples checks the commands in shell blocks.
@@ -196,6 +197,27 @@ func (h *helpers) flagsOfVolpeer(t *testing.T) {
 				t.Errorf("docs/client.md does not mention volpeer %s %s", part.command, name)
 			}
 		}
+	}
+}
+
+// exampleOfL4S runs the first command of docs/l4s.md, which is in virtual time, and compares the names of its figures
+// with those of the page.
+func (h *helpers) exampleOfL4S(t *testing.T) {
+	blocks := readDocument(t, filepath.Join(root, "docs", "l4s.md")).blocks()
+	if len(blocks) < 2 || blocks[0].info != "sh" || blocks[1].info != "text" {
+		t.Fatal("docs/l4s.md does not begin with a command and its output")
+	}
+	words := strings.Fields(blocks[0].text)
+	ctx, cancel := context.WithTimeout(context.Background(), helpTimeout)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, filepath.Join(h.dir, words[0]), words[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(words, " "), err, out)
+	}
+	// Two spaces or more separate a name from its value.
+	name := regexp.MustCompile(`(?m)^.*?  `)
+	if got, want := name.FindAllString(string(out), -1), name.FindAllString(blocks[1].text, -1); !slices.Equal(got, want) {
+		t.Errorf("the command prints\n%s\nthe page has\n%s", out, blocks[1].text)
 	}
 }
 
