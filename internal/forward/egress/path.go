@@ -21,6 +21,10 @@ type Path struct {
 	// Awaited is set if the first report is pending: the peer has agreed to report, and the first packet was sent less
 	// than a second ago. Until then Estimate is the start rate.
 	Awaited bool
+	// L4S is the state of L4S on the path. Alpha is the mean share of marked packets while the rate follows marks, 0 to
+	// 1. Both are valid even if the path is not known.
+	L4S   congestion.L4SState
+	Alpha float32
 	// Estimate is the total rate that may be sent to the receiver, on the wire: media, audio, retransmissions, parity,
 	// and their headers.
 	Estimate volumetric.Bitrate
@@ -37,10 +41,6 @@ type Path struct {
 	Loss, InherentLoss float64
 	// QueueDelay is the minimum queueing delay on the path over the last tenth of a second.
 	QueueDelay time.Duration
-	// L4S is the state of L4S on the path. Alpha is the mean share of marked packets while the rate follows marks, 0 to
-	// 1. Both are valid even if the path is not known.
-	L4S   congestion.L4SState
-	Alpha float64
 }
 
 // firstReport is the time after the first packet within which a receiver makes its first report: reports follow every
@@ -135,7 +135,7 @@ func (p *path) publish(now time.Duration) {
 		latest.Wanted = volumetric.Bitrate(want - 1)
 	}
 	e, s := p.estimation, p.sender.Stats()
-	latest.L4S, latest.Alpha = s.L4S, s.Alpha
+	latest.L4S, latest.Alpha = s.L4S, float32(s.Alpha)
 	switch {
 	case e == nil:
 	case !p.sender.Reported() && now-e.begun < firstReport:

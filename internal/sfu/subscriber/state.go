@@ -24,7 +24,7 @@ type State struct {
 	Parity     float64 `json:"parity"`
 	// L4S is the state of L4S. CEShare is the mean share of packets marked ECN-CE while the rate follows marks, 0 to 1.
 	L4S     string  `json:"l4s"`
-	CEShare float64 `json:"ce_share"`
+	CEShare float32 `json:"ce_share"`
 	// Viewpoint is set if the receiver reports its viewpoint.
 	Viewpoint bool        `json:"viewpoint"`
 	Slots     []SlotState `json:"slots"`
