@@ -127,10 +127,10 @@ var families = slices.Concat([]family{
 	{l4sHops, "Hops to receivers that were sent packets in the last second, by state of L4S: off (without ECN), " +
 		"testing (whether ECT(1) arrives), capable (no packet marked lately), marked (the rate follows marks), " +
 		"classic (a classic ECN queue), failed (the path does not carry ECT).", []string{"state"}},
-	{ecnPublisherHops, "Hops from publishers that sent packets in the last second, by ECN codepoint: ce (at least one " +
-		"packet was marked), or the most frequent of not_ect, ect1, ect0.", []string{"codepoint"}},
-	{ecnFallbacks, "Ends of L4S on a hop to a receiver, by reason: bleached (ECT(1) arrives as Not-ECT), rewritten (as " +
-		"ECT(0)), all_marked (everything is marked without a queue), dropped (ECT is lost while other packets " +
+	{ecnPublisherHops, "Hops from publishers that sent packets in the last second, by ECN codepoint: ce (at least " +
+		"one packet was marked), or the most frequent of not_ect, ect1, ect0.", []string{"codepoint"}},
+	{ecnFallbacks, "Ends of L4S on a hop to a receiver, by reason: bleached (ECT(1) arrives as Not-ECT), rewritten " +
+		"(as ECT(0)), all_marked (everything is marked without a queue), dropped (ECT is lost while other packets " +
 		"arrive), classic (marks come from a classic ECN queue).", []string{"reason"}},
 }, adaptationFamilies, countedFamilies)
 
