@@ -97,8 +97,7 @@ var families = slices.Concat([]family{
 		"receivers, out to publishers.", []string{"direction"}},
 	{transportPackets, "Packets to receivers by reported outcome: received, lost (a packet received after it was " +
 		"reported lost counts as both), unmatched (reported as received, but never sent, already reported, or given " +
-		"up), marked (reported with ECN-CE; received as well), false_mark (reported with ECN-CE, but sent without ECT; " +
-		"received as well).", []string{"outcome"}},
+		"up), false_mark (reported with ECN-CE, but sent without ECT; received as well).", []string{"outcome"}},
 	{receiverEstimate, "Estimated rate of each receiver, on the wire; a summary of the current values of receivers " +
 		"that report arrivals: quantile 0 is the minimum, 1 the maximum.", nil},
 	{receiverWanted, "Rate that each receiver would be sent without a bandwidth limit, on the wire; summarised " +
@@ -128,10 +127,10 @@ var families = slices.Concat([]family{
 	{l4sHops, "Hops to receivers that were sent packets in the last second, by state of L4S: off (without ECN), " +
 		"testing (whether ECT(1) arrives), capable (no packet marked lately), marked (the rate follows marks), " +
 		"classic (a classic ECN queue), failed (the path does not carry ECT).", []string{"state"}},
-	{ecnPublisherHops, "Hops from publishers that sent packets in the last second, by ECN codepoint: ce (at least one " +
-		"packet was marked), or the most frequent of not_ect, ect1, ect0.", []string{"codepoint"}},
-	{ecnFallbacks, "Ends of L4S on a hop to a receiver, by reason: bleached (ECT(1) arrives as Not-ECT), rewritten (as " +
-		"ECT(0)), all_marked (everything is marked without a queue), dropped (ECT is lost while other packets " +
+	{ecnPublisherHops, "Hops from publishers that sent packets in the last second, by ECN codepoint: ce (at least " +
+		"one packet was marked), or the most frequent of not_ect, ect1, ect0.", []string{"codepoint"}},
+	{ecnFallbacks, "Ends of L4S on a hop to a receiver, by reason: bleached (ECT(1) arrives as Not-ECT), rewritten " +
+		"(as ECT(0)), all_marked (everything is marked without a queue), dropped (ECT is lost while other packets " +
 		"arrive), classic (marks come from a classic ECN queue).", []string{"reason"}},
 }, adaptationFamilies, countedFamilies)
 

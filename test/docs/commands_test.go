@@ -216,7 +216,8 @@ func (h *helpers) exampleOfL4S(t *testing.T) {
 	}
 	// Two spaces or more separate a name from its value.
 	name := regexp.MustCompile(`(?m)^.*?  `)
-	if got, want := name.FindAllString(string(out), -1), name.FindAllString(blocks[1].text, -1); !slices.Equal(got, want) {
+	got, want := name.FindAllString(string(out), -1), name.FindAllString(blocks[1].text, -1)
+	if !slices.Equal(got, want) {
 		t.Errorf("the command prints\n%s\nthe page has\n%s", out, blocks[1].text)
 	}
 }
