@@ -8,121 +8,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/congestion"
-	"github.com/volsfu/volsfu/internal/ecn"
-	"github.com/volsfu/volsfu/internal/forward/counters"
-	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/test/testbed"
 )
-
-// Hosts of a hosted run, besides the participants of a room.
-const (
-	hostServer    = "server"
-	hostPublisher = "publisher"
-	hostReceiver  = "receiver"
-	hostRival     = "rival"
-	hostSink      = "sink"
-)
-
-// Links of a hosted run, besides the uplinks and downlinks of the participants of a room.
-const (
-	linkBottleneck = "bottleneck"
-	linkMedia      = "media"  // returns the packets of the media
-	linkRivals     = "rivals" // returns the packets of competitors
-)
-
-// queueInterval is the interval at which the queue and the codepoints are read: the precision of figures about the time
-// after a change. A frame interval of 33 ms is longer.
-const queueInterval = 20 * time.Millisecond
-
-// wire is one direction of a link.
-type wire struct {
-	link string
-	way  topology.Way
-}
-
-// participantName returns the name of a participant of a room, and of the participant's host.
-func participantName(i int) string { return fmt.Sprintf("participant%d", i+1) }
-
-// uplinkName and downlinkName are the names of the two halves of a participant's access link. A competitor shares the
-// uplink only: its acknowledgements do not meet the participant's downlink.
-func uplinkName(i int) string   { return participantName(i) + "-up" }
-func downlinkName(i int) string { return participantName(i) + "-down" }
-
-// bottlenecks returns the bottlenecks of the case. Those of a room are the uplinks, and then the downlinks.
-func (s *scenario) bottlenecks() (list []wire) {
-	if s.participants == 0 {
-		return []wire{{linkBottleneck, topology.Forth}}
-	}
-	for i := range s.participants {
-		list = append(list, wire{uplinkName(i), topology.Forth})
-	}
-	for i := range s.participants {
-		list = append(list, wire{downlinkName(i), topology.Back})
-	}
-	return list
-}
-
-// network returns the network of the case. Packets of the media and of competitors share the bottleneck, and return by
-// links of their own, whose delays complete the round trips.
-func (s *scenario) network() (*topology.Topology, error) {
-	forth, err := s.access()
-	if err != nil {
-		return nil, err
-	}
-	forth.Delay = s.forth().Delay
-	direction := topology.Direction{Config: forth}
-	if len(s.trace.Steps) > 1 {
-		direction.Trace = &s.trace
-	}
-	t := &topology.Topology{Seed: s.options.Seed, Links: make(map[string]topology.Link), Hosts: map[string]topology.Host{
-		hostServer: {}, hostRival: {}, hostSink: {},
-	}}
-	if s.options.CubicECN {
-		sysctls := map[string]string{"net.ipv4.tcp_ecn": "1"}
-		t.Hosts[hostRival], t.Hosts[hostSink] = topology.Host{Sysctls: sysctls}, topology.Host{Sysctls: sysctls}
-	}
-	shared := linkBottleneck
-	if s.participants > 0 {
-		shared = uplinkName(0)
-		for i := range s.participants {
-			t.Hosts[participantName(i)] = topology.Host{}
-			t.Links[uplinkName(i)] = topology.Link{Forth: direction}
-			t.Links[downlinkName(i)] = topology.Link{Back: direction}
-			t.Paths = append(t.Paths, topology.Path{From: participantName(i), To: hostServer,
-				Through: through(uplinkName(i), downlinkName(i))})
-		}
-	} else {
-		from, to := hostServer, hostReceiver
-		if s.uplink {
-			from, to = hostPublisher, hostServer
-		}
-		t.Hosts[from], t.Hosts[to] = topology.Host{}, topology.Host{}
-		t.Links[linkBottleneck] = topology.Link{Forth: direction, Back: topology.Direction{
-			Config: netem.Config{Loss: s.loss}}}
-		t.Links[linkMedia] = returning(s.options.RTT - forth.Delay)
-		t.Paths = append(t.Paths, topology.Path{From: from, To: to, Through: through(linkBottleneck, linkMedia)})
-	}
-	t.Links[linkRivals] = returning(s.options.RivalRTT - forth.Delay)
-	t.Paths = append(t.Paths, topology.Path{From: hostRival, To: hostSink, Through: through(shared, linkRivals)})
-	return t, nil
-}
-
-// returning returns a link with a delay on the way back.
-func returning(delay time.Duration) topology.Link {
-	return topology.Link{Back: topology.Direction{Config: netem.Config{Delay: delay}}}
-}
-
-func through(links ...string) (passages []topology.Passage) {
-	for _, link := range links {
-		passages = append(passages, topology.Passage{Link: link})
-	}
-	return passages
-}
 
 // hosted is an end-to-end run of a case with real sockets: the server, its clients and the competitors are on hosts of
 // an emulated network, which are network namespaces. A publisher without a link of its own is on the server's host.
@@ -292,21 +182,28 @@ func (h *hosted) begin() {
 	h.begun = time.Now()
 }
 
+// changeInterval is the interval at which the queue and the codepoints are read in cases with figures about the time
+// after a change. Other cases read them with each sample, which costs less.
+const changeInterval = 20 * time.Millisecond
+
 // watch takes samples until the case ends, and makes the changes of the case.
 func (h *hosted) watch(ctx context.Context) error {
 	sc := h.scenario
 	latest := h.read()
 	sampled := latest
 	bleached, marked := sc.bleach == "", sc.participants == 0
-	longest := time.Duration(0)
+	longest, interval := time.Duration(0), sampleInterval
+	if sc.cliff || !bleached {
+		interval = changeInterval
+	}
 	for next := latest.at; latest.at < sc.options.Duration; {
-		next += queueInterval
+		next += interval
 		if err := lab.Pause(ctx, next-time.Since(h.begun)); err != nil {
 			return err
 		}
 		now := h.read()
 		longest = max(longest, h.observe(latest, now))
-		if now.at >= sampled.at+sampleInterval {
+		if now.at >= sampled.at+sampleInterval-changeInterval/2 {
 			h.sample(sampled, now, longest)
 			sampled, longest = now, 0
 		}
@@ -349,118 +246,4 @@ func (h *hosted) compete(ctx context.Context) error {
 		return h.rivals.startPragues(h.network, sc.pragues)
 	}
 	return h.rivals.startCubics(ctx, h.network, sc.cubics, sc.options.Duration-time.Since(h.begun))
-}
-
-// hostedReading holds all counters at one time.
-type hostedReading struct {
-	at         time.Duration
-	network    topology.Statistics
-	server     counters.Stats
-	codepoints udp.CodepointCounts // of the datagrams that the server has sent
-}
-
-func (h *hosted) read() *hostedReading {
-	r := &hostedReading{network: h.network.Statistics()}
-	if h.conference != nil {
-		r.server = h.conference.Server.Stats()
-		_, r.codepoints = h.conference.Server.Codepoints()
-	}
-	r.at = time.Since(h.begun)
-	return r
-}
-
-// wire returns the counters of a bottleneck.
-func (r *hostedReading) wire(w wire) topology.WireStatistics { return r.network.Wire(w.link, w.way) }
-
-// interfaces returns the packets and bytes that a host has sent and received.
-func (r *hostedReading) interfaces(host string) (sent, sentBytes, received, receivedBytes uint64) {
-	for i := range r.network.Router.Interfaces {
-		if n := &r.network.Router.Interfaces[i]; n.Namespace == host {
-			sent += n.Sent
-			sentBytes += n.SentBytes
-			received += n.Received
-			receivedBytes += n.ReceivedBytes
-		}
-	}
-	return sent, sentBytes, received, receivedBytes
-}
-
-// leastPackets is the number of datagrams in queueInterval from which their most frequent codepoint is that of the
-// media. Fewer may be reports and connectivity checks only.
-const leastPackets = 10
-
-// observe records the queue and the codepoints between two readings, and returns the longest waiting time in the queue
-// of the first bottleneck.
-func (h *hosted) observe(before, now *hostedReading) (longest time.Duration) {
-	first := h.scenario.bottlenecks()[0]
-	earlier, later := before.wire(first), now.wire(first)
-	waited := later.Waited.Since(&earlier.Waited)
-	longest = waited.Quantile(1)
-	l := h.ledgers[0]
-	if l.fall > 0 && now.at > l.fall {
-		l.fallen = append(l.fallen, delaySample{now.at, longest})
-	}
-	if h.scenario.uplink || h.scenario.participants > 0 {
-		return longest
-	}
-	most, sum := ecn.NotECT, uint64(0)
-	var sent udp.CodepointCounts
-	for c := range sent {
-		sent[c] = now.codepoints[c] - before.codepoints[c]
-		sum += sent[c]
-		if sent[c] > sent[most] {
-			most = ecn.Codepoint(c)
-		}
-	}
-	if sum >= leastPackets {
-		l.left(most, now.at)
-	}
-	return longest
-}
-
-// sample ends a sample in every ledger.
-func (h *hosted) sample(before, now *hostedReading, longest time.Duration) {
-	sc := h.scenario
-	elapsed := (now.at - before.at).Seconds()
-	hops := sc.bottlenecks()
-	for i, l := range h.ledgers {
-		hop := hops[min(i, len(hops)-1)]
-		earlier, later := before.wire(hop), now.wire(hop)
-		x := sample{
-			at: now.at, capacity: sc.trace.Bits(before.at, now.at) / elapsed,
-			offered: later.Sent - earlier.Sent, discarded: later.DroppedQueue - earlier.DroppedQueue,
-			loss: lossOf(later.Stats),
-		}
-		if i == 0 {
-			x.queue = longest
-		}
-		switch {
-		case h.conference == nil:
-			x.sent = sentBits(before, now, hostServer) / elapsed
-			_, _, _, earlier := before.interfaces(hostReceiver)
-			_, _, _, later := now.interfaces(hostReceiver)
-			x.goodput = float64(later-earlier) * 8 / elapsed
-		case sc.uplink:
-			x.estimate = float64(h.publishers[0].Session.Uplink().Estimate)
-			x.allocated = float64(h.receivers[0].Bandwidth().Allocated)
-			x.sent = sentBits(before, now, hostPublisher) / elapsed
-		case i < sc.participants:
-			x.estimate = float64(h.publishers[i].Session.Uplink().Estimate)
-			x.sent = sentBits(before, now, participantName(i)) / elapsed
-			// Nearly everything that a participant sends is frames.
-			x.goodput = x.sent * fragmentSize / (fragmentSize + congestion.PacketOverhead)
-		default:
-			bandwidth := h.receivers[i-sc.participants].Bandwidth()
-			x.estimate, x.allocated = float64(bandwidth.Estimate), float64(bandwidth.Allocated)
-			x.sent = float64(onWire(now.server.Sent)-onWire(before.server.Sent)) * 8 / elapsed
-		}
-		l.samples = append(l.samples, x)
-	}
-}
-
-// sentBits returns the bits that a host has sent between two readings.
-func sentBits(before, now *hostedReading, host string) float64 {
-	_, earlier, _, _ := before.interfaces(host)
-	_, later, _, _ := now.interfaces(host)
-	return float64(later-earlier) * 8
 }
