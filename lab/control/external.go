@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/rival"
 	"github.com/volsfu/volsfu/lab/topology"
 )
@@ -43,24 +42,17 @@ func RunExternal(ctx context.Context, text string, o Options, e *rival.External)
 // runExternal runs the case with a sender of others.
 func (h *hosted) runExternal(ctx context.Context, e *rival.External) error {
 	sc := h.scenario
-	h.begin()
-	if sc.begin > 0 {
-		if err := h.compete(ctx); err != nil {
-			return err
-		}
-		if err := lab.Pause(ctx, sc.begin-time.Since(h.begun)); err != nil {
-			return err
-		}
-		h.before = h.read()
-	}
 	limits := sc.options.Estimator.Limits()
 	bounds := rival.Bounds{Min: int64(limits.Min), Start: int64(limits.Start), Max: int64(limits.Max)}
-	flow, err := e.Start(ctx, h.network, hostServer, hostReceiver, bounds, sc.options.Duration-time.Since(h.begun))
-	if err != nil {
+	var flow *rival.ExternalFlow
+	err := h.play(ctx, func(ctx context.Context) (err error) {
+		flow, err = e.Start(ctx, h.network, hostServer, hostReceiver, bounds, sc.options.Duration-sc.begin)
 		return err
+	})
+	if flow != nil {
+		defer flow.Stop()
 	}
-	defer flow.Stop()
-	if err := h.watch(ctx); err != nil {
+	if err != nil {
 		return err
 	}
 	h.end = time.Since(h.begun)

@@ -28,8 +28,8 @@ type hosted struct {
 	end   time.Duration
 	// ledgers holds the samples of each hop of a room, or of each receiver.
 	ledgers []*ledger
-	// before and after are the competitors' counters when the first receiver joined, and a while later; measured are
-	// those when rates begin to count.
+	// before and after are the competitors' counters when the first receiver, or the competitors, joined, and a while
+	// later; measured are those when rates begin to count.
 	before, after, measured *hostedReading
 }
 
@@ -134,32 +134,39 @@ func (h *hosted) receive(ctx context.Context) error {
 	return nil
 }
 
-// run runs the case. The case's time begins when the first flow of the bottleneck begins.
-func (h *hosted) run(ctx context.Context) error {
+// play runs the case up to its last frame. The case's time begins when the first flow of the bottleneck begins. receive
+// begins the flow to the receivers.
+func (h *hosted) play(ctx context.Context, receive func(context.Context) error) error {
 	sc := h.scenario
-	if err := h.publish(ctx); err != nil {
-		return err
-	}
-	beside := sc.begin > 0
-	if !beside {
-		if err := h.receive(ctx); err != nil {
+	if sc.begin == 0 {
+		if err := receive(ctx); err != nil {
 			return err
 		}
 	}
 	h.begin()
-	if beside {
+	if sc.cubics+sc.pragues > 0 && sc.rivals == 0 {
 		if err := h.compete(ctx); err != nil {
 			return err
 		}
+	}
+	if sc.begin > 0 {
 		if err := lab.Pause(ctx, sc.begin-time.Since(h.begun)); err != nil {
 			return err
 		}
 		h.before = h.read()
-		if err := h.receive(ctx); err != nil {
+		if err := receive(ctx); err != nil {
 			return err
 		}
 	}
-	if err := h.watch(ctx); err != nil {
+	return h.watch(ctx)
+}
+
+// run runs the case with the server and its clients.
+func (h *hosted) run(ctx context.Context) error {
+	if err := h.publish(ctx); err != nil {
+		return err
+	}
+	if err := h.play(ctx, h.receive); err != nil {
 		return err
 	}
 	for _, p := range h.publishers {
@@ -191,7 +198,7 @@ func (h *hosted) watch(ctx context.Context) error {
 	sc := h.scenario
 	latest := h.read()
 	sampled := latest
-	bleached, marked := sc.bleach == "", sc.participants == 0
+	bleached, competing := sc.bleach == "", sc.rivals == 0
 	longest, interval := time.Duration(0), sampleInterval
 	if sc.cliff || !bleached {
 		interval = changeInterval
@@ -213,12 +220,15 @@ func (h *hosted) watch(ctx context.Context) error {
 			if err := h.bleach(); err != nil {
 				return err
 			}
-		case !marked && now.at >= markAt:
-			marked = true
+		case !competing && now.at >= sc.rivals:
+			competing = true
+			if sc.participants == 0 {
+				h.before = now
+			}
 			if err := h.compete(ctx); err != nil {
 				return err
 			}
-		case h.before != nil && h.after == nil && now.at >= sc.begin+besideTime:
+		case h.before != nil && h.after == nil && now.at >= h.before.at+besideTime:
 			h.after = now
 		}
 		if h.measured == nil && now.at >= sc.measured {

@@ -62,10 +62,13 @@ func (r *rivals) startCubics(ctx context.Context, n *topology.Network, flows int
 	return err
 }
 
-// failure returns the error of a competitor that has ended early, if any.
+// failure returns the errors of competitors that have ended with a failure.
 func (r *rivals) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.cubics != nil {
+		return errors.Join(r.failed, r.cubics.Failure())
+	}
 	return r.failed
 }
 

@@ -266,7 +266,7 @@ func (s *scenario) needsHosts() bool {
 	case netem.QueueCoDel, netem.QueueDualPI2, netem.QueuePaper000:
 		return true
 	}
-	return s.pragues > 0 || s.cliff || s.bleach != "" || s.participants > 0 || s.uplink || s.options.CubicECN ||
+	return s.pragues > 0 || s.rivals > 0 || s.cliff || s.bleach != "" || s.uplink || s.options.CubicECN ||
 		s.options.RivalRTT != s.options.RTT
 }
 

@@ -113,11 +113,13 @@ func (e *External) Start(ctx context.Context, n *topology.Network, from, to stri
 
 // Failure returns an error if one of the programs has ended with a failure. Programs that have ended without one, and
 // running ones, have not failed.
-func (f *ExternalFlow) Failure() error {
-	var err error
+func (f *ExternalFlow) Failure() error { return failureOf(f.sender, f.receiver) }
+
+// failureOf returns the failures of the programs that have ended.
+func failureOf(programs ...*lab.Program) (err error) {
 	ended, end := context.WithCancel(context.Background())
 	end()
-	for _, p := range []*lab.Program{f.sender, f.receiver} {
+	for _, p := range programs {
 		if failed := p.Wait(ended); failed != nil && !errors.Is(failed, context.Canceled) {
 			err = errors.Join(err, failed)
 		}

@@ -80,6 +80,14 @@ func (c *TCP) Wait(ctx context.Context) ([]Rate, error) {
 	return ParseRates(c.client.Output())
 }
 
+// Failure returns an error if the client or the server has ended with a failure.
+func (c *TCP) Failure() error {
+	if err := failureOf(c.client, c.server); err != nil {
+		return fmt.Errorf("%w: %w", ErrTCP, err)
+	}
+	return nil
+}
+
 // Stop ends server and client. Their exit status after SIGTERM is not a failure.
 func (c *TCP) Stop() {
 	_ = c.client.Stop()
