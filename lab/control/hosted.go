@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/pkg/frametimes"
@@ -63,6 +64,10 @@ func (h *hosted) serve() error {
 	c := testbed.ConferenceConfig()
 	c.Server.Listen, c.Media.Address = address+":0", address
 	c.Forward.Pacing, c.Forward.Congestion = h.scenario.options.Pacing, h.scenario.options.Estimator
+	if h.scenario.uplink || h.scenario.participants > 0 {
+		// Publishers send what receivers take, so that frames received are those that the uplink carried.
+		c.Rooms.Suppression.Policy = demand.Strict
+	}
 	return h.network.Inside(hostServer, func() (err error) {
 		h.conference, err = testbed.NewConference(c, nil, zap.NewNop())
 		return err
