@@ -14,11 +14,17 @@ import (
 func (h *hosted) record() (*Record, error) {
 	sc := h.scenario
 	r := &Record{scenario: sc, ladder: ladderFor(congestion.Bitrate(sc.trace.Max())), receivers: h.ledgers}
+	unsent := int64(0)
+	if sc.uplink || sc.participants > 0 {
+		for _, p := range h.publishers {
+			unsent += p.Session.Uplink().Dropped
+		}
+	}
 	for i, peer := range h.receivers {
 		if err := peer.Failure(); err != nil {
 			return nil, err
 		}
-		if err := fillLedger(h.ledgers[sc.participants+i], peer, h.begun); err != nil {
+		if err := fillLedger(h.ledgers[sc.participants+i], peer, h.begun, unsent); err != nil {
 			return nil, fmt.Errorf("receiver %d: %w", i, err)
 		}
 	}
@@ -26,12 +32,9 @@ func (h *hosted) record() (*Record, error) {
 	first := h.ledgers[0]
 	switch {
 	case sc.uplink || sc.participants > 0:
-		for _, p := range h.publishers {
-			counts := p.Session.Uplink().UplinkCounts
-			first.sentBytes[feedback.Probe] += counts.ProbeBytes
-			first.droppedWhole += int(counts.Dropped)
-		}
-		for i := range h.publishers {
+		first.droppedWhole += int(unsent)
+		for i, p := range h.publishers {
+			first.sentBytes[feedback.Probe] += p.Session.Uplink().ProbeBytes
 			host := hostPublisher
 			if sc.participants > 0 {
 				host = participantName(i)

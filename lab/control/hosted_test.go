@@ -155,8 +155,8 @@ func TestHostedUplinks(t *testing.T) {
 	}
 }
 
-// TestExternal: a sender of others has the place of the server. The programs of the test send nothing, so the link stays
-// empty.
+// TestExternal: a sender of others has the place of the server. The programs of the test send nothing, so the link
+// stays empty.
 func TestExternal(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"scream_bw_test_tx", "scream_bw_test_rx"} {

@@ -29,7 +29,7 @@ func (l *Live) record() (*Record, error) {
 		}
 		book := newLedger()
 		book.samples = append(book.samples, l.samples...)
-		if err := fillLedger(book, peer, l.begun); err != nil {
+		if err := fillLedger(book, peer, l.begun, 0); err != nil {
 			return nil, fmt.Errorf("receiver %d: %w", i, err)
 		}
 		r.receivers = append(r.receivers, book)
@@ -72,8 +72,9 @@ func sentBy(flows []netem.CubicStats) (sum uint64) {
 }
 
 // fillLedger adds a receiver's frames to a ledger that has the samples of a run begun at begun: received frames, and
-// other frames from the receiver's statistics.
-func fillLedger(b *ledger, peer *testbed.Peer, begun time.Time) error {
+// other frames from the receiver's statistics. The publishers have dropped unsent frames whole, which the receiver
+// counts as missing.
+func fillLedger(b *ledger, peer *testbed.Peer, begun time.Time, unsent int64) error {
 	arrivals := peer.Arrivals()
 	if len(arrivals) == 0 {
 		return errNothing
@@ -104,7 +105,9 @@ func fillLedger(b *ledger, peer *testbed.Peer, begun time.Time) error {
 	}
 	for _, s := range peer.Session.Stats() {
 		b.droppedWhole += int(s.DroppedByServer)
-		for range s.Undecodable + s.Missing {
+		dropped := min(unsent, s.Missing)
+		unsent -= dropped
+		for range s.Undecodable + s.Missing - dropped {
 			key := frameKey{trackNumber(tracks, s.Track.TileRef), -1 - int64(len(b.order))}
 			b.frames[key] = &frameRecord{}
 			b.order = append(b.order, key)

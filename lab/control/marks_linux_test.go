@@ -108,8 +108,8 @@ var forwarding = topology.Host{Sysctls: map[string]string{
 	"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1", "net.ipv4.conf.all.rp_filter": "0",
 }}
 
-// TestMarksArrive: of the packets that DualPI2 marks on the way between two sockets, as many arrive with CE, whatever the
-// receiving network card coalesces, in both families and directions.
+// TestMarksArrive: of the packets that DualPI2 marks on the way between two sockets, as many arrive with CE, whatever
+// the receiving network card coalesces, in both families and directions.
 func TestMarksArrive(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skipf("skipped: %v", err)
@@ -169,9 +169,9 @@ func openIn(t *testing.T, place *namespace.Namespace) (port *udp.Port) {
 	return port
 }
 
-// exchange sends runs of datagrams as ECT(1), each when the previous run has long left a link of 20 Mbit/s, and receives
-// them. The last packets of a run wait for longer than the first. It returns the number of messages in which they
-// arrived.
+// exchange sends runs of datagrams as ECT(1), each when the previous run has long left a link of 20 Mbit/s, and
+// receives them. The last packets of a run wait for longer than the first. It returns the number of messages in which
+// they arrived.
 func exchange(t *testing.T, from, to *udp.Port, address netip.AddrPort, runs, length, size int) (messages int) {
 	t.Helper()
 	go func() {

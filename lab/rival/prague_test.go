@@ -61,7 +61,8 @@ func marking(t *testing.T) netip.AddrPort {
 	return port.Address()
 }
 
-// TestPragueOverLoopback sends without a bottleneck: every segment arrives as ECT(1), and the counts of both ends agree.
+// TestPragueOverLoopback sends without a bottleneck: every segment arrives as ECT(1), and the counts of both ends
+// agree.
 func TestPragueOverLoopback(t *testing.T) {
 	for _, address := range []netip.AddrPort{loopback4, loopback6} {
 		sink := listen(t, address)

@@ -13,7 +13,8 @@ func TestSegments(t *testing.T) {
 		t.Errorf("number %d of %d bytes, %v", number, len(b), ok)
 	}
 	for name, wrong := range map[string][]byte{
-		"empty": {}, "short": b[:segmentHeader-1], "an acknowledgement": appendAcknowledgements(nil, make([]acknowledgement, 2)),
+		"empty": {}, "short": b[:segmentHeader-1],
+		"an acknowledgement": appendAcknowledgements(nil, make([]acknowledgement, 2)),
 	} {
 		if _, ok := parseSegment(wrong); ok {
 			t.Errorf("%s: taken for a segment", name)
