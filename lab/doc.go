@@ -8,7 +8,7 @@
 //     control, adaptation, interop, pipeline, layers, hardening and viewing; suite makes checks of tests.
 //   - experiment repeats experiments of papers and reports their figures. carriage is the client that all compared
 //     transports share, and baseline has the transports.
-//   - topology emulates networks between processes, and link is its command.
+//   - topology emulates networks between processes, and link is its command. rival has flows that compete there.
 //   - direct sends point clouds to one viewer without a server. imagediff compares received with captured pictures, and
 //     codecbench compares codecs.
 //

@@ -25,6 +25,13 @@ func (c *DelayCounts) Add(d time.Duration) {
 	c.classes[uint64(octave)<<delayBits+us>>octave]++
 }
 
+// Join adds the counts of other.
+func (c *DelayCounts) Join(other *DelayCounts) {
+	for i, n := range other.classes {
+		c.classes[i] += n
+	}
+}
+
 // Since returns the counts added since c was in the state earlier.
 func (c *DelayCounts) Since(earlier *DelayCounts) DelayCounts {
 	difference := *c

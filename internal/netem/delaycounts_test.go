@@ -36,4 +36,8 @@ func TestDelayCounts(t *testing.T) {
 	if since := counts.Since(&earlier); since.Count() != 3000 || since.Quantile(1) != 0 {
 		t.Errorf("%d delays up to %v since, expected 3000 of 0", since.Count(), since.Quantile(1))
 	}
+	joined := counts.Since(&earlier)
+	if joined.Join(&earlier); joined != counts {
+		t.Errorf("%d delays joined, expected %d", joined.Count(), counts.Count())
+	}
 }

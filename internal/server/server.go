@@ -28,6 +28,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/internal/viewer"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -245,6 +246,12 @@ func (s *Server) AdminAddress() string {
 
 // Stats returns the counters of the data plane.
 func (s *Server) Stats() counters.Stats { return s.engine.Stats() }
+
+// Codepoints returns the numbers of datagrams that the media sockets have received and sent, by ECN codepoint.
+func (s *Server) Codepoints() (received, sent udp.CodepointCounts) {
+	stats := s.endpoint.Stats()
+	return stats.ReceivedECN, stats.SentECN
+}
 
 // watch reports failed media sockets until the endpoint is closed.
 func (s *Server) watch(failed <-chan error) {

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -204,24 +203,7 @@ func onVeth(t *testing.T) (from, to *Port) {
 // switchOffload switches an offload of a network card on or off.
 func switchOffload(t *testing.T, device string, command uint32, on bool) {
 	t.Helper()
-	value := struct{ command, data uint32 }{command: command}
-	if on {
-		value.data = 1
-	}
-	request := struct {
-		name [unix.IFNAMSIZ]byte
-		data unsafe.Pointer
-		_    [16]byte
-	}{data: unsafe.Pointer(&value)}
-	copy(request.name[:], device)
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
+	if err := namespace.SwitchOffload(device, command, on); err != nil {
 		t.Error(err)
-		return
-	}
-	defer func() { _ = unix.Close(fd) }()
-	if _, _, err := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
-		uintptr(unsafe.Pointer(&request))); err != 0 {
-		t.Errorf("ethtool command %#x of %s: %v", command, device, err)
 	}
 }

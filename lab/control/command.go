@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/rival"
 )
 
 // Command returns the command vollab control.
@@ -17,7 +19,7 @@ func Command() *cobra.Command {
 	o := DefaultOptions()
 	var asJSON, live bool
 	var seconds, mbps float64
-	var plot string
+	var plot, scream, prague string
 	cmd := &cobra.Command{
 		Use:   "control CASE",
 		Short: "Run estimator, allocator, pacer and repair over an emulated link in virtual time",
@@ -27,6 +29,7 @@ CASE is one of
   steady:MBPS    a link of a constant rate
   ramp           from 12.5 to 90 Mbit/s on an idle link of 100 Mbit/s
   drop           100 Mbit/s, falling to 25 at 15 s and back to 100 at 25 s
+  uplink:MBPS    a publisher behind an uplink of a constant rate
   cliff          100 Mbit/s, falling to 20 within 50 ms at 15 s
   trace:FILE     a link whose rate follows a CSV file with the columns t_s (seconds) and mbps (Mbit/s)
   cubic:N        beside N flows of TCP Cubic on 200 Mbit/s, joined after some seconds
@@ -44,6 +47,13 @@ CASE is one of
 			defer cancel()
 			o.Duration = time.Duration(seconds * float64(time.Second))
 			o.LinkBPS = int64(mbps * 1e6)
+			if scream != "" || prague != "" {
+				result, err := runProgram(ctx, arguments[0], o, scream, prague, live && plot == "")
+				if err != nil {
+					return err
+				}
+				return lab.Print(cmd.OutOrStdout(), result, asJSON)
+			}
 			run := RunVirtual
 			if live {
 				run = RunLive
@@ -63,17 +73,16 @@ CASE is one of
 	flags := cmd.Flags()
 	flags.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 selects the case's default, 20 ms")
 	flags.DurationVar(&o.RivalRTT, "rival-rtt", 0,
-		"round-trip time of the empty path of competitors; 0 selects that of the receivers; not with --live")
+		"round-trip time of the empty path of competitors; 0 selects that of the receivers")
 	flags.StringVar(&o.Joins, "joins", "",
 		"who joins after some seconds, the receiver or the rivals; empty is the rivals with --queue paper000, else the "+
-			"receiver; rivals not with --live")
-	flags.BoolVar(&o.CubicECN, "cubic-ecn", false,
-		"competing Cubic flows use classic ECN: marks instead of losses; not with --live")
+			"receiver")
+	flags.BoolVar(&o.CubicECN, "cubic-ecn", false, "competing Cubic flows use classic ECN: marks instead of losses")
 	flags.Float64Var(&seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses; the same seed reproduces the run")
 	flags.StringVar(&o.Queue, "queue", "",
 		"queue of the bottleneck: fifo:MS, codel, fq, dualpi2 or paper000; by default fifo:50, beside Cubic fq, "+
-			"in prague, room, cliff and bleach dualpi2. MS is at the mean rate")
+			"in prague, uplink, room, cliff and bleach dualpi2. MS is at the mean rate")
 	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing),
 		"pacing mode: spread:PART, spread:DURATION, burst5ms or off")
 	flags.StringVar(&o.Estimator.Profile, "profile", "",
@@ -88,10 +97,31 @@ CASE is one of
 	flags.Float64Var(&mbps, "mbps", 0, "link rate for cases without a rate of their own; 0 selects the case's default")
 	flags.StringVar(&plot, "plot", "", "write a diagram of rates, queue and losses over time to this SVG file")
 	flags.BoolVar(&live, "live", false,
-		"run a server and its clients end to end over an emulated network in real time, "+
-			"instead; not prague, room, cliff and bleach")
+		"run a server and its clients end to end over an emulated network in real time, instead; as root in prague, "+
+			"uplink, room, cliff and bleach, and with codel, dualpi2, paper000, --rival-rtt and --cubic-ecn")
+	flags.StringVar(&scream, "scream", "", "with --live: run SCReAM in place of the server and its clients; the folder "+
+		"has scream_bw_test_tx and scream_bw_test_rx")
+	flags.StringVar(&prague, "udp-prague", "", "with --live: run udp_prague with frames in place of the server and its "+
+		"clients; the folder has udp_prague_sender and udp_prague_receiver")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
+}
+
+// runProgram runs a case with a sender of others, from the folder of SCReAM or of udp_prague.
+func runProgram(ctx context.Context, text string, o Options, scream, prague string, possible bool) (*Result, error) {
+	if !possible || scream != "" && prague != "" {
+		return nil, fmt.Errorf("%w: --scream and --udp-prague, expected one of them, with --live and without --plot",
+			ErrCase)
+	}
+	find, folder := rival.Scream, scream
+	if prague != "" {
+		find, folder = rival.UDPPrague, prague
+	}
+	e, err := find(folder)
+	if err != nil {
+		return nil, err
+	}
+	return RunExternal(ctx, text, o, e)
 }
 
 func writePlot(record *Record, name string) (err error) {

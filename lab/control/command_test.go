@@ -68,9 +68,6 @@ func TestControlRefuses(t *testing.T) {
 		{"no such pacing", []string{"ramp", "--pacing", "slowly"}, pacing.ErrMode},
 		{"no such feedback", []string{"ramp", "--feedback", "by post"}, ErrCase},
 		{"no retransmissions of a live run", []string{"ramp", "--live", "--no-rtx"}, ErrCase},
-		{"no Prague flow of a live run", []string{"prague:1", "--live"}, ErrCase},
-		{"no treatment of a live run", []string{"bleach:mark", "--live"}, ErrCase},
-		{"no round trip of competitors of a live run", []string{"cubic:1", "--live", "--rival-rtt", "50ms"}, ErrCase},
 		{"no such controller", []string{"ramp", "--controller", "pid"}, congestion.ErrConfig},
 		{"no place for a plot", []string{"steady:5", "--seconds", "2", "--plot", "/nowhere/run.svg"}, os.ErrNotExist},
 	} {

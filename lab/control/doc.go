@@ -17,6 +17,7 @@
 // The publisher's uplink is not simulated: frames are at the server as soon as they are captured. Audio is not
 // simulated either.
 //
-// RunLive runs the same cases with a server and its clients in this process, over an emulated network in real time.
-// Both kinds of run produce a Record.
+// RunLive runs the same cases with a server and its clients in this process, over an emulated network in real time: a
+// netem.Network inside the process, or for cases about L4S hosts with real sockets (package topology), beside real
+// competitors (package rival). All kinds of run produce a Record.
 package control

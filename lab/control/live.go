@@ -22,8 +22,8 @@ const (
 	stalling = time.Second
 )
 
-// Live is an end-to-end run of a case: a server and its clients in this process, over an emulated network in real time.
-// The publisher's link has no limits.
+// Live is an end-to-end run of a case inside this process: a server and its clients, over an emulated network in real
+// time. The publisher's link has no limits.
 type Live struct {
 	scenario   *scenario
 	conference *testbed.Emulation
@@ -49,7 +49,9 @@ type competition struct {
 	delays netem.DelayCounts
 }
 
-// RunLive runs a case end to end. An invalid case or option is an error that wraps ErrCase.
+// RunLive runs a case end to end. An invalid case or option is an error that wraps ErrCase. Cases about L4S run on an
+// emulated network of real sockets: the error wraps router.ErrPrivileges or router.ErrTUN if this process may not
+// create such a network.
 func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 	sc, err := newScenario(text, o)
 	if err != nil {
@@ -59,10 +61,8 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 		return nil, fmt.Errorf("%w: --no-rtx is not possible with --live, whose clients always accept retransmissions",
 			ErrCase)
 	}
-	if sc.virtualOnly() || sc.options.CubicECN || sc.options.RivalRTT != sc.options.RTT {
-		return nil,
-			fmt.Errorf("%w: prague, room, cliff, bleach, --cubic-ecn and --rival-rtt are not possible with --live",
-				ErrCase)
+	if sc.needsHosts() {
+		return runHosted(ctx, sc)
 	}
 	l := &Live{scenario: sc}
 	c := testbed.ConferenceConfig()

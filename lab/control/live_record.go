@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
@@ -26,8 +27,9 @@ func (l *Live) record() (*Record, error) {
 		if err := peer.Failure(); err != nil {
 			return nil, err
 		}
-		book, err := l.book(peer)
-		if err != nil {
+		book := newLedger()
+		book.samples = append(book.samples, l.samples...)
+		if err := fillLedger(book, peer, l.begun, 0); err != nil {
 			return nil, fmt.Errorf("receiver %d: %w", i, err)
 		}
 		r.receivers = append(r.receivers, book)
@@ -69,19 +71,20 @@ func sentBy(flows []netem.CubicStats) (sum uint64) {
 	return sum
 }
 
-// book builds a receiver's ledger from the received frames and from the receiver's statistics on other frames.
-func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
-	b := newLedger()
-	b.samples = append(b.samples, l.samples...)
+// fillLedger adds a receiver's frames to a ledger that has the samples of a run begun at begun: received frames, and
+// other frames from the receiver's statistics. The publishers have dropped unsent frames whole, which the receiver
+// counts as missing.
+func fillLedger(b *ledger, peer *testbed.Peer, begun time.Time, unsent int64) error {
 	arrivals := peer.Arrivals()
 	if len(arrivals) == 0 {
-		return nil, errNothing
+		return errNothing
 	}
+	tracks := make(map[string]int64)
 	i := 0
 	for _, a := range arrivals {
-		complete := a.Complete.Sub(l.begun)
-		key := frameKey{int64(a.Track.Tile), a.Number}
-		b.frames[key] = &frameRecord{captured: a.Capture.Sub(l.begun), bytes: a.Bytes, complete: max(complete, 1)}
+		complete := a.Complete.Sub(begun)
+		key := frameKey{trackNumber(tracks, a.Track.TileRef), a.Number}
+		b.frames[key] = &frameRecord{captured: a.Capture.Sub(begun), bytes: a.Bytes, complete: max(complete, 1)}
 		b.order = append(b.order, key)
 		// Arrivals are in order of completion, except for small races between goroutines.
 		for i < len(b.samples) && b.samples[i].at < complete {
@@ -92,8 +95,8 @@ func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
 		}
 	}
 	before := time.Duration(0)
-	if len(l.samples) > 0 {
-		before = l.samples[0].at - sampleInterval
+	if len(b.samples) > 0 {
+		before = b.samples[0].at - sampleInterval
 	}
 	for i := range b.samples {
 		x := &b.samples[i]
@@ -102,11 +105,24 @@ func (l *Live) book(peer *testbed.Peer) (*ledger, error) {
 	}
 	for _, s := range peer.Session.Stats() {
 		b.droppedWhole += int(s.DroppedByServer)
-		for range s.Undecodable + s.Missing {
-			key := frameKey{int64(s.Track.Tile), -1 - int64(len(b.order))}
+		dropped := min(unsent, s.Missing)
+		unsent -= dropped
+		for range s.Undecodable + s.Missing - dropped {
+			key := frameKey{trackNumber(tracks, s.Track.TileRef), -1 - int64(len(b.order))}
 			b.frames[key] = &frameRecord{}
 			b.order = append(b.order, key)
 		}
 	}
-	return b, nil
+	return nil
+}
+
+// trackNumber returns the number of a tile of one of several publishers.
+func trackNumber(numbers map[string]int64, tile volumetric.TileRef) int64 {
+	name := fmt.Sprint(tile)
+	number, known := numbers[name]
+	if !known {
+		number = int64(len(numbers))
+		numbers[name] = number
+	}
+	return number
 }

@@ -67,5 +67,15 @@ func (r *Result) WriteText(w io.Writer) error {
 	if r.Room != nil {
 		r.Room.write(table)
 	}
+	if e := r.Emulation; e != nil {
+		verdict := "valid"
+		if !e.Valid {
+			verdict = "NOT VALID: " + e.Reason
+		}
+		row("packets late p95 / p99.9", "%.2f / %.2f ms, %s", e.LateP95, e.LateP999, verdict)
+		if e.Disturbance != "" {
+			row("disturbance", "%s", e.Disturbance)
+		}
+	}
 	return table.Flush()
 }

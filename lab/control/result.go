@@ -20,7 +20,7 @@ type Result struct {
 	Queue QueueFigures `json:"queue_ms"`
 	// LowLatency and Classic hold the figures of the two classes of packets at the bottleneck, those of competitors
 	// included. They are nil unless the queue separates the classes or packets were ECN-capable, if the class had no
-	// packet, and in real time.
+	// packet, and in a run in real time without hosts.
 	LowLatency *ClassFigures `json:"low_latency,omitempty"`
 	Classic    *ClassFigures `json:"classic,omitempty"`
 	// Latency is the time from the capture of a frame to the arrival of the last packet needed.
@@ -62,6 +62,8 @@ type Result struct {
 	Codepoints []CodepointFigures `json:"codepoints,omitempty"`
 	// Room holds the estimates of a room.
 	Room *RoomFigures `json:"room,omitempty"`
+	// Emulation reports whether the network of a run with hosts was in time, nil for other runs.
+	Emulation *EmulationFigures `json:"emulation,omitempty"`
 	// EstimateShare is the mean estimate as a share of the link's rate, from 10 s on.
 	EstimateShare float64 `json:"estimate_share"`
 	// RepairOverhead is the bytes of retransmissions and parity as a share of media.
@@ -76,8 +78,19 @@ type OtherFigures struct {
 	Loss     float64 `json:"loss"`
 	QueueP95 float64 `json:"queue_ms_p95"`
 	// ShareOfFair is the competitors' mean rate as a share of the rate that each flow would have if all were equal,
-	// over the time of Result.ShareOfFair. It is nil in real time.
+	// over the time of Result.ShareOfFair. It is nil in a run in real time without hosts.
 	ShareOfFair *float64 `json:"share_of_fair,omitempty"`
+}
+
+// EmulationFigures reports whether the emulated network was in time. The figures of a run that is not Valid have the
+// errors of a busy machine; a Disturbance has a cause outside of the run.
+type EmulationFigures struct {
+	Valid       bool   `json:"valid"`
+	Reason      string `json:"reason,omitempty"`
+	Disturbance string `json:"disturbance,omitempty"`
+	// LateP95 and LateP999 are quantiles of the lateness of packets, in ms.
+	LateP95  float64 `json:"late_ms_p95"`
+	LateP999 float64 `json:"late_ms_p999"`
 }
 
 // CliffFigures holds the longest time in the queue after a fall of the link's rate, in ms, and the time in seconds from
@@ -134,12 +147,13 @@ type Record struct {
 	lowLatency, classic *ClassFigures
 	discarded           uint64
 	others              *OtherFigures
+	emulation           *EmulationFigures
 }
 
 // Result computes the figures of the run.
 func (r *Record) Result() *Result {
 	result := &Result{Case: r.scenario.name, Queue: r.queue, LowLatency: r.lowLatency, Classic: r.classic,
-		PacketsDiscarded: r.discarded, Others: r.others}
+		PacketsDiscarded: r.discarded, Others: r.others, Emulation: r.emulation}
 	var latency lab.Distribution
 	var media, repairs, padding int64
 	for _, l := range r.receivers {

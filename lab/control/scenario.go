@@ -93,6 +93,7 @@ type scenario struct {
 	fall      time.Duration // when the link's rate falls, 0 for never
 	rise      time.Duration // when the link's rate is restored, 0 for never
 	cliff     bool          // the rate falls within cliffTime, to a fifth
+	uplink    bool          // the bottleneck is the publisher's uplink, not the receivers' downlink
 	bleach    string        // treatment of the ECN field from bleachAt on, empty for none
 	// participants is the number of participants of a room, 0 for other cases. The receivers are then the server on
 	// each participant's uplink, and after them the participants on their downlinks.
@@ -128,6 +129,10 @@ func newScenario(text string, o Options) (*scenario, error) {
 		d.link, err = number(text, parameter, 0.5, 1000)
 		d.link *= 1e6
 		s.options.LinkBPS = 0
+	case "uplink":
+		d.link, err = number(text, parameter, 0.5, 1000)
+		d.link *= 1e6
+		s.options.LinkBPS, s.uplink, d.queue = 0, true, netem.QueueDualPI2
 	case "ramp":
 		d.profile, d.duration, s.target = "paper000", 15*time.Second, 90e6
 	case "drop":
@@ -166,8 +171,8 @@ func newScenario(text string, o Options) (*scenario, error) {
 		s.loss, err = number(text, parameter, 0, 50)
 		s.loss /= 100
 	default:
-		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, ramp, drop, cliff, trace:FILE, cubic:N, prague:N, "+
-			"fair:N, room:N, loss:PERCENT or bleach:KIND", ErrCase, text)
+		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, uplink:MBPS, ramp, drop, cliff, trace:FILE, cubic:N, "+
+			"prague:N, fair:N, room:N, loss:PERCENT or bleach:KIND", ErrCase, text)
 	}
 	if err != nil {
 		return nil, err
@@ -288,9 +293,16 @@ func (s *scenario) forth() netem.Config {
 	return netem.Config{Delay: min(s.options.RTT, s.options.RivalRTT) / 2, Loss: s.loss}
 }
 
-// virtualOnly reports whether the case runs in virtual time only.
-func (s *scenario) virtualOnly() bool {
-	return s.pragues > 0 || s.rivals > 0 || s.cliff || s.bleach != ""
+// needsHosts reports whether an end-to-end run of the case needs hosts with real sockets: marks then pass the system's
+// network, and the queue is measured by class.
+func (s *scenario) needsHosts() bool {
+	name, _, _ := strings.Cut(s.options.Queue, ":")
+	switch name {
+	case netem.QueueCoDel, netem.QueueDualPI2, netem.QueuePaper000:
+		return true
+	}
+	return s.pragues > 0 || s.rivals > 0 || s.cliff || s.bleach != "" || s.uplink || s.options.CubicECN ||
+		s.options.RivalRTT != s.options.RTT
 }
 
 // kind parses the parameter of bleach.
@@ -383,6 +395,7 @@ func (s *scenario) access() (netem.Config, error) {
 	c := netem.DefaultConfig()
 	var err error
 	c.Queue, c.QueueBytes, err = s.discipline()
+	c.QueueDelay = 0
 	c.RateBPS, c.Delay, c.Loss = s.trace.RateAt(0), s.options.RTT/2, s.loss
 	return c, err
 }

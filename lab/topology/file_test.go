@@ -131,7 +131,7 @@ func TestParseRefuses(t *testing.T) {
 		{"", "the file is empty"},
 		{"[", "yaml"},
 		{"- 1\n", "is not a mapping"},
-		{"hosts: {a: }\nhots: {}\n", "line 2: hots is unknown, expected one of hosts, links, paths, seed"},
+		{"hosts: {a: }\nhots: {}\n", "line 2: hots is unknown, expected one of hosts, ipv6, links, paths, seed"},
 		{"hosts: {a: , a: }\n", "hosts.a occurs twice"},
 		{"hosts: {}\n", "hosts has 0 entries"},
 		{"hosts: {a b: }\n", "hosts.a b: expected a name"},

@@ -29,6 +29,17 @@ func addressOf(host, parallel int) netip.Addr {
 	return netip.AddrFrom4(bytes)
 }
 
+// firstNetwork6 is the network of RFC 5180, which is reserved for measurements with IPv6: one /64 for each number of
+// parallel paths.
+var firstNetwork6 = netip.MustParseAddr("2001:2::")
+
+// address6Of is addressOf for IPv6.
+func address6Of(host, parallel int) netip.Addr {
+	bytes := firstNetwork6.As16()
+	bytes[7], bytes[15] = byte(parallel), byte(host+1)
+	return netip.AddrFrom16(bytes)
+}
+
 // interfaceName returns the name of an interface inside a namespace.
 func interfaceName(parallel int) string { return fmt.Sprintf("path%d", parallel) }
 
@@ -46,14 +57,17 @@ func newLayout(t *Topology) *layout {
 	}
 	parallels := make(map[[2]int]int)
 	for _, p := range t.Paths {
-		l.addPath(&p, parallels)
+		l.addPath(&p, parallels, t.IPv6)
 	}
 	for i, name := range sortedKeys(t.Hosts) {
 		namespace := router.Namespace{Name: name, Sysctls: t.Hosts[name].Sysctls}
 		for parallel := range l.parallels[i] {
-			namespace.Interfaces = append(namespace.Interfaces, router.Interface{
-				Name: interfaceName(parallel), Address: netip.PrefixFrom(addressOf(i, parallel), 24),
-			})
+			at := router.Interface{Name: interfaceName(parallel),
+				Address: netip.PrefixFrom(addressOf(i, parallel), 24)}
+			if t.IPv6 {
+				at.Address6 = netip.PrefixFrom(address6Of(i, parallel), 64)
+			}
+			namespace.Interfaces = append(namespace.Interfaces, at)
 		}
 		l.plan.Namespaces = append(l.plan.Namespaces, namespace)
 	}
@@ -71,7 +85,7 @@ func (l *layout) addWire(link string, way Way, d *Direction) int {
 }
 
 // addPath adds the routes of both directions of a path.
-func (l *layout) addPath(p *Path, parallels map[[2]int]int) {
+func (l *layout) addPath(p *Path, parallels map[[2]int]int, ipv6 bool) {
 	from, to := l.hosts[p.From], l.hosts[p.To]
 	pair := [2]int{min(from, to), max(from, to)}
 	parallel := parallels[pair]
@@ -89,6 +103,11 @@ func (l *layout) addPath(p *Path, parallels map[[2]int]int) {
 	}
 	slices.Reverse(back.Wires)
 	l.plan.Routes = append(l.plan.Routes, forth, back)
+	if ipv6 {
+		forth.From, forth.To = address6Of(from, parallel), address6Of(to, parallel)
+		back.From, back.To = forth.To, forth.From
+		l.plan.Routes = append(l.plan.Routes, forth, back)
+	}
 }
 
 // address returns the address of a host on its parallel paths of a number. The address is invalid if it does not exist.

@@ -85,6 +85,15 @@ func (n *Network) AddressOn(host string, parallel int) netip.Addr {
 	return n.layout.address(host, parallel)
 }
 
+// Address6 returns the main IPv6 address of a host, invalid if the host does not exist or the topology has no IPv6.
+func (n *Network) Address6(host string) netip.Addr {
+	i, ok := n.layout.hosts[host]
+	if !ok || !n.topology.IPv6 {
+		return netip.Addr{}
+	}
+	return address6Of(i, 0)
+}
+
 // ClockOffset returns how far a host's clock is ahead of the machine's for programs that honour ClockOffsetVariable.
 func (n *Network) ClockOffset(host string) time.Duration { return n.topology.Hosts[host].ClockOffset }
 

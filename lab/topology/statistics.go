@@ -26,7 +26,7 @@ type WireStatistics struct {
 	Waited netem.DelayCounts
 	// QueuePackets is the number of packets in the queue now.
 	QueuePackets int
-	// Classes holds the counters of the two queues of dualpi2, nil with another queue.
+	// Classes holds the counters by class: see router.WireStatistics.
 	Classes *router.Classes
 }
 

@@ -44,12 +44,13 @@ type WireSummary struct {
 	Waiting      int     `json:"waiting"`
 	WaitedP50    float64 `json:"waited_p50_ms"`
 	WaitedP95    float64 `json:"waited_p95_ms"`
-	// LowLatency and Classic are the two queues of dualpi2, absent with another queue.
+	// LowLatency and Classic are the two queues of dualpi2. With another queue they are the packets of L4S and the others,
+	// with unknown drops, absent if no packet was ECN-capable.
 	LowLatency *ClassSummary `json:"low_latency,omitempty"`
 	Classic    *ClassSummary `json:"classic,omitempty"`
 }
 
-// ClassSummary is one of the two queues of dualpi2. Counts are of packets.
+// ClassSummary is one class of packets. Counts are of packets.
 type ClassSummary struct {
 	Packets   uint64  `json:"packets"`
 	Marked    uint64  `json:"marked"`
@@ -59,7 +60,7 @@ type ClassSummary struct {
 	WaitedMax float64 `json:"waited_max_ms"`
 }
 
-// summariseClass summarises the counters of one queue of dualpi2.
+// summariseClass summarises the counters of one class.
 func summariseClass(s *netem.ClassStats) *ClassSummary {
 	return &ClassSummary{Packets: s.Packets, Marked: s.Marked, Dropped: s.Dropped,
 		WaitedP50: milliseconds(s.Waited.Quantile(0.5)), WaitedP99: milliseconds(s.Waited.Quantile(0.99)),
@@ -153,14 +154,14 @@ func (s *Summary) WriteText(w io.Writer) error {
 		s.Seconds, 100*s.CPU, milliseconds(s.Validity.P50), milliseconds(s.Validity.P95), milliseconds(s.Validity.P999),
 		milliseconds(s.Validity.Max), verdict)
 	if n := s.Unroutable + s.Malformed + s.Refused; n > 0 {
-		fmt.Fprintf(&text, "packets without a route: %d, not IPv4: %d, refused by the kernel: %d\n", s.Unroutable,
+		fmt.Fprintf(&text, "packets without a route: %d, not IP: %d, refused by the kernel: %d\n", s.Unroutable,
 			s.Malformed, s.Refused)
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
 }
 
-// writeClasses writes a table of the queues of dualpi2, if there is one.
+// writeClasses writes a table of the classes of packets, if there are any.
 func (s *Summary) writeClasses(table io.Writer) {
 	titled := false
 	for i := range s.Links {
@@ -169,7 +170,7 @@ func (s *Summary) writeClasses(table io.Writer) {
 			continue
 		}
 		if !titled {
-			fmt.Fprintln(table, "\nlink\tqueue\tpackets\tmarked\tdropped\twaited p50\tp99\tmax [ms]\t")
+			fmt.Fprintln(table, "\nlink\tclass\tpackets\tmarked\tdropped\twaited p50\tp99\tmax [ms]\t")
 			titled = true
 		}
 		for _, c := range []struct {

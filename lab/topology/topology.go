@@ -27,6 +27,8 @@ type Topology struct {
 	// Paths connect pairs of hosts, in both directions. The first path between two hosts connects their main addresses.
 	// Each further path is parallel to the first and connects separate addresses and interfaces.
 	Paths []Path
+	// IPv6 is set if each IPv4 address of a host has an IPv6 address beside it.
+	IPv6 bool
 	// Seed determines random decisions, together with the name of the link and the direction.
 	Seed uint64
 }

@@ -2,11 +2,13 @@ package namespace
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -74,4 +76,29 @@ func (n *Namespace) Run(t *testing.T, command string) {
 	if err != nil {
 		t.Fatalf("%s: %v: %s", command, err, output)
 	}
+}
+
+// SwitchOffload switches an offload of a network card on or off, in the namespace of the calling thread. The command is
+// one of ethtool, such as unix.ETHTOOL_SGRO.
+func SwitchOffload(device string, command uint32, on bool) error {
+	value := struct{ command, data uint32 }{command: command}
+	if on {
+		value.data = 1
+	}
+	request := struct {
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		_    [16]byte
+	}{data: unsafe.Pointer(&value)}
+	copy(request.name[:], device)
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	if _, _, err := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
+		uintptr(unsafe.Pointer(&request))); err != 0 {
+		return fmt.Errorf("ethtool command %#x of %s: %w", command, device, err)
+	}
+	return nil
 }

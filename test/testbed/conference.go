@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -70,6 +71,8 @@ type Part struct {
 	FrameBytes int
 	// Feedback is the client's.
 	Feedback client.Feedback
+	// ClockSource is the client's.
+	ClockSource frametimes.Source
 	// URL replaces the server's address unless empty, for clients behind a relay.
 	URL string
 	// Media replaces the client's UDP socket unless nil.
@@ -102,6 +105,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		QueueBudget:  part.QueueBudget,
 		FrameBytes:   part.FrameBytes,
 		Feedback:     part.Feedback,
+		ClockSource:  part.ClockSource,
 		PacketConn:   part.Media,
 	})
 	if err != nil {

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -10,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -39,9 +37,9 @@ type loop struct {
 	router  *Router
 	mesh    *Mesh
 	devices []*device
-	exits   []*device      // at the end of each route
-	routes  map[uint64]int // between two addresses
-	polled  []unix.PollFd  // the devices, and the alarm at the end
+	exits   []*device     // at the end of each route
+	routes  map[pair]int  // between two addresses
+	polled  []unix.PollFd // the devices, and the alarm at the end
 	pool    netem.PacketPool
 	queue   *runQueue // nil if the system has no such counters
 
@@ -64,21 +62,24 @@ type busyClock struct {
 func (c *busyClock) at(now time.Time) time.Duration { return now.Sub(c.began) - c.asleep }
 
 func newLoop(r *Router, mesh *Mesh) *loop {
-	l := &loop{router: r, mesh: mesh, routes: make(map[uint64]int)}
+	l := &loop{router: r, mesh: mesh, routes: make(map[pair]int)}
 	at := make(map[netip.Addr]*device)
 	for i, n := range r.namespaces {
 		for j, d := range n.devices {
 			l.devices = append(l.devices, d)
 			l.polled = append(l.polled, unix.PollFd{Fd: int32(d.fd), Events: unix.POLLIN})
-			at[r.plan.Namespaces[i].Interfaces[j].Address.Addr()] = d
+			plan := &r.plan.Namespaces[i].Interfaces[j]
+			at[plan.Address.Addr()] = d
+			if plan.Address6.IsValid() {
+				at[plan.Address6.Addr()] = d
+			}
 		}
 	}
 	l.polled = append(l.polled, unix.PollFd{Fd: int32(r.alarm), Events: unix.POLLIN})
 	l.empty = make([]time.Duration, len(l.devices))
 	for i, route := range r.plan.Routes {
 		l.exits = append(l.exits, at[route.To])
-		from, to := route.From.As4(), route.To.As4()
-		l.routes[uint64(binary.BigEndian.Uint32(from[:]))<<32|uint64(binary.BigEndian.Uint32(to[:]))] = i
+		l.routes[pair{route.From.As16(), route.To.As16()}] = i
 	}
 	return l
 }
@@ -212,7 +213,7 @@ func (l *loop) send(p *netem.Packet, d *device, now time.Time, late time.Duratio
 		l.pool.Put(p)
 		return
 	}
-	route, ok := l.routes[uint64(h.source)<<32|uint64(h.destination)]
+	route, ok := l.routes[h.pair]
 	if !ok {
 		l.stats.Unroutable++
 		l.pool.Put(p)
@@ -225,7 +226,7 @@ func (l *loop) send(p *netem.Packet, d *device, now time.Time, late time.Duratio
 // write writes the packets that have reached the end of their route.
 func (l *loop) write() {
 	for _, p := range l.mesh.Arrived() {
-		if ecn.Codepoint(p.Payload[1]&3) != p.ECN {
+		if codepoint(p.Payload) != p.ECN {
 			setECN(p.Payload, p.ECN)
 		}
 		d := l.exits[p.Route]

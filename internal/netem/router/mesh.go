@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/agenda"
 )
@@ -26,6 +27,9 @@ type wire struct {
 	fair   bool          // the queue may reorder packets
 	late   time.Duration // lateness of the packet that began the current busy period
 	waited netem.DelayCounts
+	// classes counts the packets that have arrived, by class. Their drops are unknown.
+	classes Classes
+	capable bool // a packet was ECN-capable
 
 	round  time.Time // start of the current round of the schedule
 	change int       // index of the next change; after the last one comes the next round, if there is one
@@ -116,7 +120,7 @@ func (m *Mesh) Restart(now time.Time) {
 			panic(fmt.Sprintf("router: parameters were valid at the start and are refused: %v", err))
 		}
 		w.link.ResetStats()
-		w.waited = netem.DelayCounts{}
+		w.waited, w.classes, w.capable = netem.DelayCounts{}, Classes{}, false
 		m.schedule(w)
 	}
 }
@@ -176,11 +180,27 @@ func (m *Mesh) Step(now time.Time) {
 		at := w.Due()
 		w.turn(at)
 		for _, p := range w.link.Deliver(at) {
-			w.waited.Add(p.Waited)
+			w.count(p)
 			m.enter(p, p.Arrival)
 		}
 		m.schedule(w)
 	}
+}
+
+// count counts a packet that has arrived at the end of the wire.
+func (w *wire) count(p *netem.Packet) {
+	w.waited.Add(p.Waited)
+	offered := p.Offered()
+	w.capable = w.capable || offered != ecn.NotECT
+	c := &w.classes.Classic
+	if offered == ecn.ECT1 || offered == ecn.CE {
+		c = &w.classes.L4S
+	}
+	c.Packets++
+	if p.ECN != offered {
+		c.Marked++
+	}
+	c.Waited.Add(p.Waited)
 }
 
 // Arrived returns the packets that have reached the end of their route, in the order of Packet.Arrival. The slice is
@@ -201,11 +221,12 @@ type WireStatistics struct {
 	Waited netem.DelayCounts
 	// QueuePackets is the current number of packets in the queue.
 	QueuePackets int
-	// Classes holds the counters of the two queues of DualPI2, nil with another queue.
+	// Classes holds the counters of the two queues of DualPI2. With another queue it holds those of the packets of each
+	// class that have arrived at the end of the wire, with unknown drops, and is nil if no packet was ECN-capable.
 	Classes *Classes
 }
 
-// Classes holds the counters of the L4S queue and of the classic queue of DualPI2.
+// Classes holds the counters of L4S packets (ECT(1) or CE), and of the others.
 type Classes struct{ L4S, Classic netem.ClassStats }
 
 // Statistics returns the counters of all wires, in the order of the plan.
@@ -215,6 +236,9 @@ func (m *Mesh) Statistics() []WireStatistics {
 		list[i] = WireStatistics{Stats: w.link.Stats(), Waited: w.waited, QueuePackets: w.link.Waiting()}
 		if l4s, classic, ok := w.link.ClassStats(); ok {
 			list[i].Classes = &Classes{l4s, classic}
+		} else if w.capable {
+			classes := w.classes
+			list[i].Classes = &classes
 		}
 	}
 	return list

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
 )
@@ -175,6 +176,29 @@ func TestMeshSharesWires(t *testing.T) {
 	m.Send(&netem.Packet{Size: 1250, Number: 0}, 1, epoch)
 	m.Send(&netem.Packet{Size: 1250, Number: 1}, 0, epoch)
 	expect(t, transcript(m, time.Second), "1 11000", "0 21000")
+}
+
+// TestMeshClasses: a wire counts L4S packets apart from others, with any queue, once a packet is ECN-capable. CoDel marks
+// after packets have waited for 5 ms for 100 ms; packets of 1,250 bytes take 10 ms each.
+func TestMeshClasses(t *testing.T) {
+	m := newMesh(t, wires(t, "rate=1Mbit,queue=codel:1s"))
+	m.Send(&netem.Packet{Size: 1250}, 0, epoch)
+	transcript(m, 10*ms)
+	if s := m.Statistics()[0]; s.Classes != nil || s.Waited.Count() != 1 {
+		t.Errorf("%d packets waited, classes %+v, expected none without ECN", s.Waited.Count(), s.Classes)
+	}
+	for n := range 30 {
+		m.Send(&netem.Packet{Size: 1250, ECN: []ecn.Codepoint{ecn.ECT0, ecn.ECT1, ecn.CE}[n%3]}, 0, at(10*ms))
+	}
+	transcript(m, time.Second)
+	s := m.Statistics()[0]
+	if s.Classes == nil || s.Marked == 0 || s.Classes.L4S.Packets != 20 || s.Classes.Classic.Packets != 11 ||
+		s.Classes.L4S.Marked+s.Classes.Classic.Marked != s.Marked || s.Classes.L4S.Waited.Count() != 20 {
+		t.Errorf("%d marks, classes %+v", s.Marked, s.Classes)
+	}
+	if m.Restart(at(time.Second)); m.Statistics()[0].Classes != nil {
+		t.Error("classes are counted on after a restart")
+	}
 }
 
 // TestMeshSeeds checks that losses depend on the seed and the name of the wire.

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -92,11 +94,7 @@ func enterNew(plan *Namespace) (n *namespace, err error) {
 		return n, fmt.Errorf("socket for settings: %w", err)
 	}
 	defer func() { _ = unix.Close(socket) }()
-	// IPv6 packets are not routed here, so it is disabled.
-	if err := setSysctl("net.ipv6.conf.all.disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return n, err
-	}
-	if err := setSysctl("net.ipv6.conf.default.disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := configureIPv6(plan); err != nil {
 		return n, err
 	}
 	if err := raise(socket, loopback); err != nil {
@@ -115,6 +113,27 @@ func enterNew(plan *Namespace) (n *namespace, err error) {
 		}
 	}
 	return n, nil
+}
+
+// configureIPv6 disables IPv6 in the calling thread's namespace, unless the plan has an address of IPv6. With IPv6,
+// interfaces have the addresses of the plan only, at once, and send no messages about addresses and routers.
+func configureIPv6(plan *Namespace) error {
+	settings := []string{"disable_ipv6=1"}
+	for i := range plan.Interfaces {
+		if plan.Interfaces[i].Address6.IsValid() {
+			settings = []string{"accept_dad=0", "accept_ra=0", "autoconf=0", "addr_gen_mode=1", "router_solicitations=0"}
+		}
+	}
+	for _, setting := range settings {
+		key, value, _ := strings.Cut(setting, "=")
+		for _, scope := range []string{"all", "default"} {
+			err := setSysctl("net.ipv6.conf."+scope+"."+key, value)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // privileges wraps errors of missing privileges with ErrPrivileges.
@@ -180,7 +199,13 @@ func newDevice(socket int, namespace string, plan *Interface) (d *device, err er
 	if err := setAddress(socket, plan); err != nil {
 		return nil, err
 	}
-	return d, raise(socket, plan.Name)
+	if err := raise(socket, plan.Name); err != nil {
+		return nil, err
+	}
+	if plan.Address6.IsValid() {
+		return d, setAddress6(plan)
+	}
+	return d, nil
 }
 
 // setLength sets the queue length of a device.
@@ -216,6 +241,30 @@ func setAddress(socket int, plan *Interface) error {
 		if err := unix.IoctlIfreq(socket, setting.request, request); err != nil {
 			return fmt.Errorf("address %s: %w", plan.Address, err)
 		}
+	}
+	return nil
+}
+
+// setAddress6 adds the IPv6 address of an interface, which is up.
+func setAddress6(plan *Interface) error {
+	index, err := net.InterfaceByName(plan.Name)
+	if err != nil {
+		return fmt.Errorf("address %s: %w", plan.Address6, err)
+	}
+	socket, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("address %s: %w", plan.Address6, err)
+	}
+	defer func() { _ = unix.Close(socket) }()
+	// struct in6_ifreq of linux/ipv6.h
+	request := struct {
+		address address
+		bits    uint32
+		index   int32
+	}{plan.Address6.Addr().As16(), uint32(plan.Address6.Bits()), int32(index.Index)}
+	_, _, failure := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCSIFADDR, uintptr(unsafe.Pointer(&request)))
+	if failure != 0 {
+		return fmt.Errorf("address %s: %w", plan.Address6, failure)
 	}
 	return nil
 }

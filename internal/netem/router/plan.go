@@ -41,6 +41,8 @@ type Interface struct {
 	Name string
 	// Address is an IPv4 address with the length of its network's prefix.
 	Address netip.Prefix
+	// Address6 is an IPv6 address likewise; invalid for none.
+	Address6 netip.Prefix
 }
 
 // Wire is one direction of a link.
@@ -64,7 +66,7 @@ type Change struct {
 }
 
 // Route is the wires between two addresses, at most 255, given by their index in the plan. Without wires a packet
-// arrives at once.
+// arrives at once. Both addresses are of one family.
 type Route struct {
 	From, To netip.Addr
 	Wires    []int

@@ -24,8 +24,8 @@ type Statistics struct {
 	// the kernel does not grant that priority; Watch is then empty.
 	Watch     netem.DelayCounts
 	Unwatched bool
-	// Unroutable counts packets without a route in the plan, such as multicast; Malformed counts packets that are not
-	// IPv4; Refused counts packets that a namespace's kernel did not accept.
+	// Unroutable counts packets without a route in the plan, such as multicast; Malformed counts packets that are
+	// neither IPv4 nor IPv6; Refused counts packets that a namespace's kernel did not accept.
 	Unroutable, Malformed, Refused uint64
 	// CPU is the processor time of the router's thread.
 	CPU time.Duration

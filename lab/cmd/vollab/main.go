@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/lab/link"
 	"github.com/volsfu/volsfu/lab/peer"
 	"github.com/volsfu/volsfu/lab/probe"
+	"github.com/volsfu/volsfu/lab/rival"
 )
 
 // version is set by the linker.
@@ -67,6 +68,7 @@ func newRoot() *cobra.Command {
 		link.Command(),
 		peer.Command(), peer.PrepareCommand(),
 		probe.Command(),
+		rival.Command(),
 		newVersion(),
 	)
 	root.AddCommand(measuringCommands()...)

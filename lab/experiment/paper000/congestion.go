@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/cast"
 	"github.com/volsfu/volsfu/lab/experiment/direct"
+	"github.com/volsfu/volsfu/lab/rival"
 )
 
 //go:embed *.yaml
@@ -99,7 +100,7 @@ func (p *performance) measure(o *experiment.Outcome) {
 	p.measureTimes(o, stable)
 	p.measureEstimates(o)
 	if len(p.rates) > 0 {
-		o.Set("cubic", meanRate(p.rates, p.stable-p.began, p.length-p.began)/1e6)
+		o.Set("cubic", rival.MeanRate(p.rates, p.stable-p.began, p.length-p.began)/1e6)
 		var points [][2]float64
 		for _, r := range p.rates {
 			points = append(points, [2]float64{p.began + (r.From+r.Until)/2, r.BPS / 1e6})
@@ -165,9 +166,9 @@ type network struct {
 // open starts the network, or returns a skip that names the missing requirement.
 func (s *stage) open(ctx context.Context, settings *experiment.Settings) (*network, *experiment.Outcome, error) {
 	if s.Flows > 0 {
-		if _, err := exec.LookPath(competitor); err != nil {
+		if _, err := exec.LookPath(rival.Program); err != nil {
 			return nil, experiment.Skip("%s is missing, which generates the competing flows; make deps installs it",
-				competitor), nil
+				rival.Program), nil
 		}
 	}
 	layout, err := s.layout(settings.Seed)

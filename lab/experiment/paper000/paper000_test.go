@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/direct"
+	"github.com/volsfu/volsfu/lab/rival"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -78,40 +79,6 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-const iperf = `{"start":{"version":"iperf 3.12"},"intervals":[
-{"streams":[{"bits_per_second":1}],"sum":{"start":0,"end":1,"bits_per_second":100e6}},
-{"sum":{"start":1,"end":2,"bits_per_second":150e6}},{"sum":{"start":2,"end":2.5,"bits_per_second":50e6}}],"end":{}}`
-
-func TestParseCompetitors(t *testing.T) {
-	rates, err := parseCompetitors([]byte(iperf))
-	if err != nil || len(rates) != 3 || rates[1] != (rate{1, 2, 150e6}) {
-		t.Fatalf("got %+v, %v", rates, err)
-	}
-	for _, test := range []struct{ from, until, want float64 }{{0, 2, 125e6}, {1.5, 2.5, 100e6}, {0, 100, 110e6},
-		{3, 4, 0}} {
-		if got := meanRate(rates, test.from, test.until); math.Abs(got-test.want) > 1 {
-			t.Errorf("from %g to %g s it was %g, want %g", test.from, test.until, got, test.want)
-		}
-	}
-	for text, want := range map[string]string{"": "JSON", "{}": "no interval",
-		`{"error":"unable to connect"}`: "unable to connect", `{"intervals":1}`: "JSON"} {
-		if _, err := parseCompetitors([]byte(text)); !errors.Is(err, errCompetitors) ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
-func FuzzParseCompetitors(f *testing.F) {
-	f.Add([]byte(iperf))
-	f.Add([]byte(`{"intervals":[{}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if rates, err := parseCompetitors(text); (err == nil) == (len(rates) == 0) {
-			t.Errorf("%d rates and %v", len(rates), err)
-		}
-	})
-}
-
 // fly returns 10 flights a second for ten seconds: 1 Mbit each for two seconds, then 3.
 func fly() (list []flight) {
 	for i := range 100 {
@@ -132,7 +99,7 @@ func TestMeasure(t *testing.T) {
 	list := fly()
 	p := &performance{
 		flights: &flights{list: list, estimates: estimates(list), bound: 0.25}, stable: 5, length: 10, began: 2,
-		rates: []rate{{0, 3, 100e6}, {3, 8, 120e6}},
+		rates: []rival.Rate{{Until: 3, BPS: 100e6}, {From: 3, Until: 8, BPS: 120e6}},
 		queue: queueing{dropped: 7},
 	}
 	o := experiment.NewOutcome()

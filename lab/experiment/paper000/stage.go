@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/lab/carriage"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/direct"
+	"github.com/volsfu/volsfu/lab/rival"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
@@ -167,7 +168,7 @@ type performance struct {
 	// stable is the beginning of the stable state, in seconds.
 	stable, length float64
 	// rates are the rates of all competitors together. began is their beginning, in seconds.
-	rates []rate
+	rates []rival.Rate
 	began float64
 	// queue describes the bottleneck's queue in the stable state, with the packets of all flows.
 	queue queueing
@@ -200,16 +201,16 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 	length := n.settings.Duration
 	competing, stable := n.stage.phases(length)
 	p := &performance{stable: stable.Seconds(), length: length.Seconds(), began: competing.Seconds()}
-	var others *competitors
+	var others *rival.TCP
 	if n.stage.Flows > 0 {
 		if err := n.Until(ctx, competing, running.ended()); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
-		if others, err = startCompetitors(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows,
+		if others, err = rival.StartCubic(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows,
 			length-competing); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
-		defer others.stop()
+		defer others.Stop()
 	}
 	if p.queue, err = n.observe(ctx, stable, length, running.ended()); err != nil {
 		return nil, errors.Join(err, running.stop())
@@ -221,7 +222,7 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 		return nil, errNoFrame
 	}
 	if others != nil {
-		if p.rates, err = others.wait(ctx); err != nil {
+		if p.rates, err = others.Wait(ctx); err != nil {
 			return nil, err
 		}
 	}
