@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/test/testbed"
 )
@@ -78,7 +79,9 @@ func (h *hosted) serve() error {
 func (h *hosted) join(ctx context.Context, host string, part testbed.Part) (peer *testbed.Peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
-	part.Room, part.Feedback, part.ClockSource = liveRoom, h.scenario.options.Feedback.client(), frametimes.SourceSystem
+	options := &h.scenario.options
+	part.Room, part.Feedback, part.ClockSource = liveRoom, options.Feedback.client(), frametimes.SourceSystem
+	part.Controller = client.Controller(options.Estimator.Controller)
 	err = h.network.Inside(host, func() error {
 		peer, err = h.conference.Join(ctx, part)
 		return err

@@ -71,7 +71,8 @@ type Part struct {
 	FrameBytes int
 	// Feedback is the client's.
 	Feedback client.Feedback
-	// ClockSource is the client's.
+	// Controller and ClockSource are the client's.
+	Controller  client.Controller
 	ClockSource frametimes.Source
 	// URL replaces the server's address unless empty, for clients behind a relay.
 	URL string
@@ -105,6 +106,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		QueueBudget:  part.QueueBudget,
 		FrameBytes:   part.FrameBytes,
 		Feedback:     part.Feedback,
+		Controller:   part.Controller,
 		ClockSource:  part.ClockSource,
 		PacketConn:   part.Media,
 	})
