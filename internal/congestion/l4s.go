@@ -56,6 +56,9 @@ type l4s struct {
 	smooth              bool
 	markSent, markDelay time.Duration
 	ticks               tickMarks
+	// latest is the latest departure of a packet that counts for the response to marks, waiting the mean queueing delay
+	// of those of the last report, without their own time on the link.
+	latest, waiting time.Duration
 }
 
 var _ Estimator = (*l4s)(nil)
@@ -111,7 +114,8 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 // response to marks, and of those that were marked, and the remaining rate of a path that has lost capacity, or 0.
 func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
 	tail := time.Duration(unmarkedTail / l.rate.rate * float64(time.Second))
-	probing, early := now < l.probing, 0
+	probing, early, count := now < l.probing, 0, 0
+	l.waiting = 0
 	for i := range l.arrivals {
 		a := &l.arrivals[i]
 		queued := l.queue.delayOf(a.arrived - a.sent)
@@ -135,6 +139,9 @@ func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
 			continue
 		}
 		acked += int(a.size)
+		count++
+		l.latest = max(l.latest, a.sent)
+		l.waiting += max(queued-time.Duration(float64(a.size)*8/l.rate.rate*1e9), 0)
 		if congested {
 			marked += int(a.size)
 			l.markSent, l.markDelay = max(l.markSent, a.sent), queued
@@ -143,6 +150,7 @@ func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
 	if l.probeMarked = l.probeMarked || earlyShare*early > len(l.arrivals); l.probeMarked {
 		l.probing = 0
 	}
+	l.waiting /= time.Duration(max(count, 1))
 	l.ticks.judge(now)
 	return acked, marked, left
 }
@@ -212,8 +220,8 @@ func (l *l4s) response(acked, marked int) markedReport {
 	if known {
 		used = min(latest/l.rate.rate, 1)
 	}
-	return markedReport{acked: acked, marked: marked, sent: l.markSent, delay: l.markDelay, trip: l.rtt, used: used,
-		limited: l.limited.limited, metered: l.ticks.spaced}
+	return markedReport{acked: acked, marked: marked, sent: l.markSent, delay: l.markDelay, latest: l.latest,
+		queue: l.waiting, trip: l.rtt, used: used, limited: l.limited.limited, metered: l.ticks.spaced}
 }
 
 // follow sets the rate of a response.

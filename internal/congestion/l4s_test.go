@@ -20,14 +20,14 @@ func (b *bottleneck) rate(flow uint64, until time.Duration) float64 {
 	return float64(b.queue.bytes[flow]-before) * 8 / (b.now - from).Seconds()
 }
 
-// TestL4SLinks checks the estimate of a link with DualPI2, and its queue. At 10 Mbit/s a packet takes 1 ms, as long as
-// the ramp of the queue, and the growth of one segment in a virtual round trip is 5 % of the rate.
+// TestL4SLinks checks the estimate of a link with DualPI2, and its queue. At 10 Mbit/s packets are not marked before
+// three of them wait, 2.9 ms, and the growth of one segment in a virtual round trip is 5 % of the rate.
 func TestL4SLinks(t *testing.T) {
 	for _, c := range []struct {
 		mbps, share float64
 		queue       time.Duration
 	}{
-		{10, 0.85, 8 * time.Millisecond}, {50, 0.95, 2 * time.Millisecond}, {100, 0.95, 2 * time.Millisecond},
+		{10, 0.9, 6500 * time.Microsecond}, {50, 0.95, 2 * time.Millisecond}, {100, 0.95, 2 * time.Millisecond},
 		{300, 0.95, 2 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%v Mbit/s", c.mbps), func(t *testing.T) {

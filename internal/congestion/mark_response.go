@@ -56,6 +56,8 @@ type markedReport struct {
 	acked, marked int           // bytes
 	sent          time.Duration // latest departure of a marked packet
 	delay         time.Duration // queueing delay of the last marked packet
+	latest        time.Duration // latest departure of a packet
+	queue         time.Duration // mean queueing delay of the packets, without their own time on the link
 	trip          time.Duration // smoothed round trip
 	used          float64       // share of the rate that arrives, 0 to 1
 	metered       bool          // by a marker that meters the rate
@@ -71,6 +73,7 @@ type markResponse struct {
 	cut    time.Duration // time of the last reduction
 	marked time.Duration // time of the last report with marks
 	top    float64       // rate that the path carries: at the last marks after a virtual round trip without any
+	slow   slowLink
 }
 
 // newMarkResponse returns a response with the α of which the rate is the equilibrium: Prague's initial α of 1 belongs
@@ -105,9 +108,27 @@ func (r *markResponse) report(now time.Duration, m markedReport) float64 {
 		r.grow(now, m, trips*(1-share))
 	}
 	if m.marked > 0 {
+		r.slow.marked(now, m.delay, max(m.trip, virtualTrip), r.rate)
 		r.reduce(now, m)
 	}
+	r.drain(now, m)
 	return r.rate
+}
+
+// drain reduces the rate by the queue of a slow link without other flows, once in a virtual round trip, or in a round
+// trip if that is longer.
+func (r *markResponse) drain(now time.Duration, m markedReport) {
+	switch {
+	case r.slow.tries(now):
+		r.rate *= slowTry
+		r.cut = now
+	case !r.slow.alone(r.rate) || m.acked == 0 || m.latest < r.cut+m.trip || now-r.cut < max(m.trip, virtualTrip):
+	default:
+		if cut := r.slow.cut(m.queue); cut > 0 {
+			r.rate *= 1 - cut
+			r.cut, r.marked, r.top = now, now, r.rate
+		}
+	}
 }
 
 // grow raises the rate for the data of some virtual round trips that arrived without marks.
@@ -119,7 +140,10 @@ func (r *markResponse) grow(now time.Duration, m markedReport, trips float64) {
 	growth := markGrowth
 	below := r.rate < nearLeast*r.top && quiet > recoverTrips*virtualTrip
 	above := r.rate >= nearMost*r.top && quiet > quietTrips*virtualTrip
-	if (below || above) && !m.limited {
+	switch {
+	case r.slow.alone(r.rate):
+		growth = slowGrowth(quiet) * r.rate
+	case (below || above) && !m.limited:
 		growth = max(growth, quickGrowth*r.rate)
 	}
 	r.rate += growth * trips
