@@ -114,6 +114,7 @@ type frameSender struct {
 	random    *rand.Rand
 	span      time.Duration // over which a frame is spread whatever the estimate is, 0 for none
 	hides     bool          // the receiver reports no marks
+	forges    uint64        // the receiver reports a mark of each packet whose number is a multiple, 0 for none
 
 	nextFrame, nextPacket, nextReport time.Duration
 	left                              int // bytes of frames that wait
@@ -275,6 +276,9 @@ func (s *frameSender) arrive(p *netem.Packet, now time.Duration) {
 	if s.hides && p.ECN == ecn.CE {
 		r.ECN = ecn.ECT1
 		return
+	}
+	if s.forges > 0 && p.Number%s.forges == 0 {
+		r.ECN = ecn.CE
 	}
 	if p.ECN == ecn.CE && !s.marked {
 		s.marked = true

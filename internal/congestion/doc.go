@@ -102,6 +102,7 @@
 //	ecnValidation  codepoint of packets, and the state of the path
 //	cubicResponse  the rate on a path with a classic ECN queue
 //	tickMarks      detects from marks that packets must leave one by one
+//	slowLink       keeps the queue of a slow link short, if there are no other flows
 //
 // A receiver that hides marks is a path that does not mark: it has the rate of GCC. After 10 s without marks GCC
 // governs, and its pacing. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception, or
@@ -109,8 +110,9 @@
 // and by the packets that wait as long without a mark. Then packets leave as ECT(0), and frames one after another. The
 // path is tested again after five minutes, and after a silence.
 //
-// At rates below 20 Mbit/s, one segment in a virtual round trip is more than 2.4 % of the rate. The queue of a single
-// flow then exceeds the ramp of DualPI2 by more before a mark is felt: p99 is 4 ms at 10 Mbit/s, 1 ms at 50 Mbit/s.
+// Below 22 Mbit/s, DualPI2 marks late, since it marks no packet before three of them wait: 2.9 ms at 10 Mbit/s. While no
+// other flow uses such a link, the delay of packets limits the rate before packets are marked (slowLink): p99 of the
+// queue is 1 to 3 ms at 10 Mbit/s instead of 4, and 1 ms from 50 Mbit/s on.
 //
 // Paper000 is the controller of paper 000, for comparison.
 //

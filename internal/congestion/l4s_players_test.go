@@ -48,21 +48,25 @@ func (p *ecnPlayer) play(l *line) {
 	}
 }
 
-// marksPlayer: NOW every=MS bytes=COUNT [marked=COUNT] [delay=MS] [trip=MS] [used=SHARE] [limited=1] [until=NOW] passes
-// reports to the response to marks, from 50 Mbit/s on.
+// marksPlayer: NOW every=MS bytes=COUNT [marked=COUNT] [delay=MS] [queue=MS] [trip=MS] [used=SHARE] [limited=1]
+// [until=NOW] passes reports to the response to marks.
 type marksPlayer struct {
 	response markResponse
 }
 
-func newMarksPlayer() *marksPlayer { return &marksPlayer{newMarkResponse(0, 50e6)} }
+func newMarksPlayer(rate float64) *marksPlayer { return &marksPlayer{newMarkResponse(0, rate)} }
 
 func (p *marksPlayer) play(l *line) {
 	for now := l.ms(0); now <= l.msKey("until", l.number(0)); now += l.msKey("every", 25) {
 		p.response.report(now, markedReport{acked: int(l.key("bytes", 0)), marked: int(l.key("marked", 0)),
 			sent: now - l.msKey("trip", 20), delay: l.msKey("delay", 1), trip: l.msKey("trip", 20),
+			latest: now, queue: l.msKey("queue", 0),
 			used: l.key("used", 1), limited: l.key("limited", 0) > 0})
 	}
 	l.printf("%.2f Mbit/s, α %.4f", p.response.rate/1e6, p.response.alpha)
+	if p.response.slow.others {
+		l.printf("other flows until %v", p.response.slow.retry)
+	}
 }
 
 // ticksPlayer: NOW ticks=COUNT packets=COUNT first=EVERY others=EVERY delay=MS reports ticks of that many packets. Of the

@@ -20,14 +20,14 @@ func (b *bottleneck) rate(flow uint64, until time.Duration) float64 {
 	return float64(b.queue.bytes[flow]-before) * 8 / (b.now - from).Seconds()
 }
 
-// TestL4SLinks checks the estimate of a link with DualPI2, and its queue. At 10 Mbit/s a packet takes 1 ms, as long as
-// the ramp of the queue, and the growth of one segment in a virtual round trip is 5 % of the rate.
+// TestL4SLinks checks the estimate of a link with DualPI2, and its queue. At 10 Mbit/s packets are not marked before
+// three of them wait, 2.9 ms, and the growth of one segment in a virtual round trip is 5 % of the rate.
 func TestL4SLinks(t *testing.T) {
 	for _, c := range []struct {
 		mbps, share float64
 		queue       time.Duration
 	}{
-		{10, 0.85, 8 * time.Millisecond}, {50, 0.95, 2 * time.Millisecond}, {100, 0.95, 2 * time.Millisecond},
+		{10, 0.9, 6500 * time.Microsecond}, {50, 0.95, 2 * time.Millisecond}, {100, 0.95, 2 * time.Millisecond},
 		{300, 0.95, 2 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%v Mbit/s", c.mbps), func(t *testing.T) {
@@ -228,6 +228,46 @@ func TestHiddenMarks(t *testing.T) {
 	hidden, queue := measure(newL4S(DefaultConfig(), start))
 	atMost(t, "rate relative to GCC", hidden/honest, 1.05)
 	atMost(t, "median queue", queue, 30*time.Millisecond)
+}
+
+// TestForgedMarks compares a receiver that reports marks that no queue made with an honest one beside a Prague flow: it
+// gains nothing. If it forges all marks, packets leave as Not-ECT, and it has the rate of GCC.
+func TestForgedMarks(t *testing.T) {
+	measure := func(e Estimator, forges uint64) float64 {
+		b := newBottleneck(t, 50, netem.NewDualPI2(l4sQueue))
+		b.add(e, 7).forges = forges
+		b.others = append(b.others, netem.NewPragueFlow(2, 10*time.Millisecond, start))
+		b.run(4*time.Second, nil)
+		return b.rate(1, 10*time.Second)
+	}
+	honest, gcc := measure(newL4S(DefaultConfig(), start), 0), measure(newGCC(DefaultConfig(), start), 0)
+	for _, forges := range []uint64{20, 3} {
+		atMost(t, fmt.Sprintf("rate with a mark of each packet %d, relative to an honest receiver", forges),
+			measure(newL4S(DefaultConfig(), start), forges)/honest, 0.9)
+	}
+	atMost(t, "rate with all marks, relative to GCC", measure(newL4S(DefaultConfig(), start), 1)/gcc, 1.1)
+}
+
+// TestNewPath bleaches a path until packets leave as Not-ECT. An interruption follows, after which the path carries ECT:
+// it is tested at once.
+func TestNewPath(t *testing.T) {
+	const outage, over = 3 * time.Second, 4500 * time.Millisecond
+	b := newBottleneck(t, 50, netem.NewDualPI2(l4sQueue))
+	b.meddle = func(p *netem.Packet) bool {
+		if b.now < outage {
+			p.ECN = ecn.NotECT
+		}
+		return b.now < outage || b.now >= over
+	}
+	s := b.add(newL4S(DefaultConfig(), start), 7)
+	b.run(outage, nil)
+	if stats := s.estimator.Stats(); stats.L4S != L4SFailed || stats.ECN != ecn.NotECT {
+		t.Fatalf("%v and %v on the path that bleaches", stats.L4S, stats.ECN)
+	}
+	b.run(over+time.Second, nil)
+	if stats := s.estimator.Stats(); stats.ECN != ecn.ECT1 || stats.L4S != L4SCapable && stats.L4S != L4SMarked {
+		t.Errorf("%v and %v on the new path", stats.L4S, stats.ECN)
+	}
 }
 
 // TestStateOfL4S checks the names for metrics, and the states of estimators before the first report.

@@ -14,6 +14,8 @@ const (
 	// times, 1 ms, add half of a step to a mean delay. Packets that DualPI2 marks because of their own delay have
 	// waited for 0.8 ms or longer, and more of them are the last ones of a tick.
 	tickDelay = time.Millisecond
+	// tickLongest bounds a delay, so that forged arrival times do not overflow the sum.
+	tickLongest = time.Second
 	// spacedTime is the time for which packets leave one by one. Then the marks are compared again.
 	spacedTime = time.Minute
 )
@@ -46,7 +48,7 @@ func (t *tickMarks) add(sent, delay time.Duration, marked bool) {
 	m.packets++
 	if marked {
 		m.marked++
-		m.delay += min(delay, clockJump)
+		m.delay += min(delay, tickLongest)
 	}
 }
 

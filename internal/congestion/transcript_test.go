@@ -77,7 +77,8 @@ func TestTranscripts(t *testing.T) {
 		"train":        func() player { return &trainPlayer{} },
 		"probe":        func() player { return newProbePlayer() },
 		"ecn":          func() player { return &ecnPlayer{newECNValidation()} },
-		"marks":        func() player { return newMarksPlayer() },
+		"marks":        func() player { return newMarksPlayer(50e6) },
+		"slow":         func() player { return newMarksPlayer(10e6) },
 		"ticks":        func() player { return &ticksPlayer{} },
 	} {
 		files, err := filepath.Glob("testdata/" + part + "/*.txt")
