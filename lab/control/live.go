@@ -59,10 +59,6 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 		return nil, fmt.Errorf("%w: --no-rtx is not possible with --live, whose clients always accept retransmissions",
 			ErrCase)
 	}
-	if sc.options.Estimator.Controller != congestion.ControllerGCC {
-		return nil, fmt.Errorf("%w: --controller %s is not possible with --live, whose server uses %s", ErrCase,
-			sc.options.Estimator.Controller, congestion.ControllerGCC)
-	}
 	if sc.virtualOnly() || sc.options.CubicECN || sc.options.RivalRTT != sc.options.RTT {
 		return nil,
 			fmt.Errorf("%w: prague, room, cliff, bleach, --cubic-ecn and --rival-rtt are not possible with --live",

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -238,7 +239,10 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 // TestBadReportsAreCounted reports marks of packets that left without ECT, packets of an unknown stream, and packets
 // that were never sent. Marks and unknown packets are ignored.
 func TestBadReportsAreCounted(t *testing.T) {
-	r := newRig(t, withoutProbes)
+	r := newRig(t, func(c *rigConfig) {
+		withoutProbes(c)
+		c.Congestion.Controller = congestion.ControllerGCC
+	})
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.peer.reportByStream(true)
