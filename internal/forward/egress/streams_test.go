@@ -28,7 +28,7 @@ func (l *downlink) byStream() {
 
 func (l *downlink) record(p arrivingPacket) {
 	if l.streams != nil {
-		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, ecn.NotECT, p.at)
+		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, p.ecn, p.at)
 		return
 	}
 	l.recorder.Received(p.number, p.size, p.at)
