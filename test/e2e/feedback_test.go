@@ -60,7 +60,7 @@ func TestArrivalsReportedByRFC8888(t *testing.T) {
 	// The first is the only receiver, so the reports are its.
 	for _, settings := range []client.Config{
 		{Identity: "bob", Feedback: client.FeedbackCCFB, Publications: []volumetric.Publication{publication}},
-		{Identity: "carol"},
+		{Identity: "carol", Feedback: client.FeedbackTransportCC},
 	} {
 		socket := listenForHeaders(t)
 		settings.URL, settings.Room, settings.Receive, settings.PacketConn = c.Server.URL(), "room", true, socket

@@ -8,7 +8,9 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -26,6 +28,8 @@ type downlink struct {
 	deaf  bool // reports are lost
 	// asks requests lost packets. It is nil if the receiver makes no requests.
 	asks *asker
+	// marking replaces the bottleneck, its queue and the delay towards the receiver unless nil.
+	marking *netem.Link
 
 	free     time.Time
 	recorder *feedback.TransportRecorder
@@ -43,6 +47,7 @@ type arrivingPacket struct {
 	at     time.Time
 	number uint16
 	size   int
+	ecn    ecn.Codepoint
 	rtp.Packet
 }
 
@@ -67,25 +72,21 @@ func (r *rig) connect(s *subscriber, rate float64) *downlink {
 }
 
 // pass advances the time, in steps from event to event.
-func (l *downlink) pass(d time.Duration) {
-	r := l.rig
+func (l *downlink) pass(d time.Duration) { passAll(d, l) }
+
+// passAll advances the time of several links of one rig.
+func passAll(d time.Duration, links ...*downlink) {
+	r := links[0].rig
 	for end := r.now.Add(d); ; {
 		r.run()
-		l.carry()
-		l.arrive()
 		next := end
+		for _, l := range links {
+			l.carry()
+			l.arrive()
+			next = earliest(next, l.next())
+		}
 		for _, w := range r.engine.writers {
 			next = earliest(next, r.now.Add(max(idleOf(w), time.Microsecond)))
-		}
-		if len(l.arriving) > 0 {
-			next = earliest(next, l.arriving[0].at)
-		}
-		if len(l.reports) > 0 {
-			next = earliest(next, l.reports[0].at)
-		}
-		next = earliest(next, l.reportDue())
-		if l.asks != nil {
-			next = earliest(next, l.asks.missing.Next())
 		}
 		if !r.now.Before(end) {
 			return
@@ -96,11 +97,29 @@ func (l *downlink) pass(d time.Duration) {
 	}
 }
 
+// next returns the time of the next event, or the zero time.
+func (l *downlink) next() time.Time {
+	next := l.reportDue()
+	if len(l.arriving) > 0 {
+		next = earliest(next, l.arriving[0].at)
+	}
+	if len(l.reports) > 0 {
+		next = earliest(next, l.reports[0].at)
+	}
+	if l.asks != nil {
+		next = earliest(next, l.asks.missing.Next())
+	}
+	if l.marking != nil {
+		next = earliest(next, l.marking.Next())
+	}
+	return next
+}
+
 // carry puts the packets that have left on the link.
 func (l *downlink) carry() {
 	peer := l.to.peer
 	peer.mu.Lock()
-	flushed := slices.Clone(peer.flushed)
+	flushed, codepoint := slices.Clone(peer.flushed), peer.codepoint
 	peer.flushed = peer.flushed[:0]
 	peer.mu.Unlock()
 	now := l.rig.now
@@ -115,6 +134,10 @@ func (l *downlink) carry() {
 		}
 		size := congestion.PacketOverhead + len(p.Payload)
 		l.departed = append(l.departed, departedPacket{now, size, p})
+		if l.marking != nil {
+			l.marking.Send(&netem.Packet{Payload: raw, Size: size, ECN: codepoint}, now)
+			continue
+		}
 		if l.free.Before(now) {
 			l.free = now
 		}
@@ -126,7 +149,7 @@ func (l *downlink) carry() {
 		l.queued = append(l.queued, waits)
 		l.free = l.free.Add(time.Duration(float64(size) * 8 / l.rate * 1e9))
 		if l.loses == nil || !l.loses(number) {
-			l.arriving = append(l.arriving, arrivingPacket{l.free.Add(l.delay), number, size, p})
+			l.arriving = append(l.arriving, arrivingPacket{l.free.Add(l.delay), number, size, codepoint, p})
 		}
 	}
 }
@@ -134,6 +157,15 @@ func (l *downlink) carry() {
 // arrive delivers packets and reports that are due.
 func (l *downlink) arrive() {
 	now := l.rig.now
+	if l.marking != nil {
+		for _, p := range l.marking.Deliver(now) {
+			came := arrivingPacket{at: p.Arrival, size: p.Size, ecn: p.ECN}
+			if err := came.Unmarshal(p.Payload); err != nil {
+				l.t.Fatal(err)
+			}
+			l.queued, l.arriving = append(l.queued, p.Waited), append(l.arriving, came)
+		}
+	}
 	for len(l.arriving) > 0 && !l.arriving[0].at.After(now) {
 		p := l.arriving[0]
 		l.arriving = l.arriving[1:]

@@ -28,7 +28,7 @@ func (l *downlink) byStream() {
 
 func (l *downlink) record(p arrivingPacket) {
 	if l.streams != nil {
-		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, ecn.NotECT, p.at)
+		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, p.ecn, p.at)
 		return
 	}
 	l.recorder.Received(p.number, p.size, p.at)
@@ -258,7 +258,10 @@ func TestAudioAndRetransmissionsAreReportedByStream(t *testing.T) {
 // TestBadReportsAreCounted reports marks of packets that left without ECT, packets of an unknown stream, and packets
 // that were never sent. Marks and unknown packets are ignored.
 func TestBadReportsAreCounted(t *testing.T) {
-	r := newRig(t, withoutProbes)
+	r := newRig(t, func(c *rigConfig) {
+		withoutProbes(c)
+		c.Congestion.Controller = congestion.ControllerGCC
+	})
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s := r.subscribe(1000, volumetric.KindVideo)
 	s.peer.reportByStream(true)
