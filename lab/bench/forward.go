@@ -22,7 +22,7 @@ import (
 )
 
 // errComparison is returned for an unknown server in --compare.
-var errComparison = errors.New("--compare: expected pion")
+var errComparison = errors.New("--compare: expected pion or on")
 
 // ForwardCommand returns the command vollab forward.
 func ForwardCommand() *cobra.Command {
@@ -46,6 +46,8 @@ func ForwardCommand() *cobra.Command {
 				if o.Compare, err = hotpath.FanoutCommand(); err != nil {
 					return err
 				}
+			case "on":
+				o.ComparePaced = true
 			default:
 				return fmt.Errorf("%w, got %q", errComparison, compare)
 			}
@@ -78,11 +80,14 @@ func ForwardCommand() *cobra.Command {
 	flags.DurationVar(&o.Load.RTT, "rtt", 0, "round-trip time between server and receivers")
 	flags.Float64Var(&seconds, "seconds", 10, "time of measuring each server, in seconds")
 	flags.StringVar((*string)(&o.Pacing), "pacing", "",
-		"on: fail unless the server paces; off: start the server without pacing; the default is the configuration")
+		"on: fail unless the server paces; off: start the server without pacing; smooth: receivers report arrivals, and "+
+			"the server sends frames evenly, as to receivers with L4S; the default is the configuration")
 	flags.BoolVar(&o.Sleep, "sleep", false,
 		"let idle processors sleep, so that the time to wake them counts; by default they stay awake on Linux, "+
 			"which requires root")
-	flags.StringVar(&compare, "compare", "", "pion: measure a minimal fan-out server on Pion in turns with the server")
+	flags.StringVar(&compare, "compare", "", "pion: measure a minimal fan-out server on Pion in turns with the "+
+		"server; on: measure another volsfu with --pacing on, to which receivers report if they report to the first")
+	flags.StringVar(&o.CompareBin, "compare-bin", "", "the program of the server of --compare on; by default the same")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }

@@ -39,6 +39,7 @@ func Checks(progress lab.Progress) []lab.Check {
 			Publishers: 1, Receivers: 1, Tracks: 4, Qualities: 1, Mbps: 100, FrameRate: 30, Spread: defaultSpread,
 			Loss: 0.02, RTT: 20 * time.Millisecond,
 		}},
+		&Smooth{bench: b, Runs: 3, Load: DefaultLoad(), Ratio: 1.5},
 	}
 }
 

@@ -59,6 +59,35 @@ func line(t *testing.T, lines []claim.Line, name string) claim.Line {
 	return lines[i]
 }
 
+// TestSmoothCheck: the ratio, and whether paths were smooth, are judged.
+func TestSmoothCheck(t *testing.T) {
+	for segments, smooth := range map[float64]bool{3.4: true, 7: false} {
+		script := &scripted{}
+		for _, cpu := range []float64{3, 2.6, 4} {
+			r := compared(cpu, 2, 0.5)
+			r.SegmentsPerSend, r.RSS, r.Compare.RSS = &segments, 50_100_000, 50_000_000
+			script.results = append(script.results, r)
+		}
+		check := &Smooth{bench: script.bench(), Runs: 3, Load: DefaultLoad(), Ratio: 1.5}
+		lines, err := check.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := script.asked[0]; o.Pacing != PacingSmooth || !o.ComparePaced {
+			t.Errorf("a run with %+v", o)
+		}
+		if l := line(t, lines, "CPU per forwarded packet, relative to other paths"); l.Figure != 1.5 || !l.Met {
+			t.Error(l)
+		}
+		if l := line(t, lines, "resident memory beyond that of other paths, per receiver"); l.Figure != 10 {
+			t.Error(l)
+		}
+		if l := line(t, lines, "packets per send, mean"); l.Met != smooth {
+			t.Error(l)
+		}
+	}
+}
+
 // TestLossesAreNotRepeated: a run in which the server lost a packet counts. A run disturbed by other work is repeated,
 // and the repetition is counted.
 func TestLossesAreNotRepeated(t *testing.T) {
@@ -249,8 +278,8 @@ func TestUnwatched(t *testing.T) {
 
 func TestChecksAreNumbered(t *testing.T) {
 	checks := Checks(lab.Progress{})
-	if len(checks) != 8 {
-		t.Fatalf("there are %d checks, want 8", len(checks))
+	if len(checks) != 9 {
+		t.Fatalf("there are %d checks, want 9", len(checks))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

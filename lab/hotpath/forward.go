@@ -1,6 +1,7 @@
 package hotpath
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,10 @@ type Options struct {
 	Pacing       Pacing
 	// Compare is the command of the server to compare with, program and arguments; nil for no comparison.
 	Compare []string
+	// ComparePaced compares with another volsfu with PacingOn instead, of the program CompareBin or, if that is empty,
+	// the same program.
+	ComparePaced bool
+	CompareBin   string
 	// Duration is the measured time of each server.
 	Duration time.Duration
 	// Sleep allows idle processors to sleep. The server then pays for waking the processors, on a virtual machine
@@ -59,10 +64,11 @@ type Result struct {
 	Repeated int `json:"repeated,omitempty"`
 	// ProcessorsAwake reports that idle processors did not sleep.
 	ProcessorsAwake bool `json:"processors_awake"`
-	// Compare holds the figures of the other server. CPURatio is our CPU time per forwarded packet relative to the
+	// CompareServer is the name of the other server. Compare holds its figures. CPURatio is our CPU time per forwarded packet relative to the
 	// other server.
-	Compare  *Figures `json:"compare,omitempty"`
-	CPURatio *float64 `json:"cpu_ratio,omitempty"`
+	CompareServer string   `json:"compare_server,omitempty"`
+	Compare       *Figures `json:"compare,omitempty"`
+	CPURatio      *float64 `json:"cpu_ratio,omitempty"`
 	// Limit is the machine's own limit. Ceiling is the least cost of a packet of this load under that limit. Both are
 	// absent if not measured.
 	Limit   *machinelimit.Limit `json:"limit,omitempty"`
@@ -109,6 +115,14 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 		defer func() { _ = theirs.close() }()
 		subjects = append(subjects, theirs)
 	}
+	if o.ComparePaced {
+		theirs, err := o.startPaced(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, theirs.close()) }()
+		subjects = append(subjects, theirs)
+	}
 	figures, err := measureInTurns(ctx, subjects, o)
 	if err != nil {
 		return nil, err
@@ -116,7 +130,7 @@ func Forward(ctx context.Context, o Options) (result *Result, err error) {
 	result = &Result{Server: ours.name(), Load: o.Load, Figures: figures[0], Valid: figures[0].valid(o.Load),
 		ProcessorsAwake: awoken}
 	if len(figures) > 1 {
-		result.Compare = &figures[1]
+		result.CompareServer, result.Compare = subjects[1].name(), &figures[1]
 		quotient := ratio(figures[0].CPU, figures[1].CPU)
 		result.CPURatio = &quotient
 		result.Valid = result.Valid && !figures[1].disturbed()
@@ -136,8 +150,13 @@ func (o *Options) validate() error {
 	case (o.URL == "") != (o.Metrics == ""):
 		return fmt.Errorf("%w: a server that runs already needs both its address and the address of its metrics",
 			ErrLoad)
-	case o.Pacing != PacingConfigured && o.Pacing != PacingOn && o.Pacing != PacingOff:
-		return fmt.Errorf("%w: %q, expected on or off", ErrPacing, o.Pacing)
+	case o.Pacing != PacingConfigured && o.Pacing != PacingOff && !o.Pacing.paces():
+		return fmt.Errorf("%w: %q, expected on, off or smooth", ErrPacing, o.Pacing)
+	case o.ComparePaced && (o.Compare != nil || o.URL != ""):
+		return fmt.Errorf("%w: only one server that this command starts can be compared with pacing on", ErrPacing)
+	case o.Pacing == PacingSmooth && (o.Load.impaired() || o.Load.Together || o.Load.Receivers == 0):
+		return fmt.Errorf("%w: smooth pacing needs receivers that do not publish, on paths without loss and delay",
+			ErrLoad)
 	}
 	return o.Load.Validate()
 }
@@ -150,6 +169,24 @@ func (o *Options) start(ctx context.Context) (*volsfu, error) {
 		}
 		return &volsfu{url: strings.TrimSuffix(o.URL, "/"), metrics: o.Metrics}, nil
 	}
+	if o.Pacing == PacingSmooth {
+		return o.launch(ctx, "", smoothReports(o.Load))
+	}
+	return o.launch(ctx, "", reports{})
+}
+
+// startPaced starts the volsfu to compare with.
+func (o Options) startPaced(ctx context.Context) (*volsfu, error) {
+	var made reports
+	if o.Pacing == PacingSmooth {
+		made = usualReports(o.Load)
+	}
+	o.Pacing, o.ServerBin = PacingOn, cmp.Or(o.CompareBin, o.ServerBin)
+	return o.launch(ctx, "pacing on", made)
+}
+
+// launch starts the program of a server with a name for results, to which receivers make reports.
+func (o *Options) launch(ctx context.Context, name string, made reports) (*volsfu, error) {
 	path := o.ServerBin
 	if path == "" {
 		var err error
@@ -165,7 +202,11 @@ func (o *Options) start(ctx context.Context) (*volsfu, error) {
 	if err != nil {
 		return nil, err
 	}
-	return startVolsfu(ctx, path, append(slices.Clone(arguments), pacing...)...)
+	v, err := startVolsfu(ctx, path, slices.Concat(arguments, pacing, made.arguments)...)
+	if err == nil {
+		v.title, v.reports = name, made
+	}
+	return v, err
 }
 
 // measureInTurns attaches the load to all servers and measures them in alternating slices.

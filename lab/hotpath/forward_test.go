@@ -183,6 +183,18 @@ func TestForward(t *testing.T) {
 			}
 		}
 	})
+	t.Run("smooth", func(t *testing.T) {
+		o := options
+		o.Pacing, o.ComparePaced = PacingSmooth, true
+		result, err := Forward(ctx, o)
+		switch {
+		case errors.Is(err, ErrPacing):
+		case err != nil:
+			t.Error(err)
+		case result.CompareServer != "pacing on" || result.Compare == nil || result.PacerHold == nil:
+			t.Errorf("got %+v, expected figures of two servers that pace", result)
+		}
+	})
 	t.Run("checks", func(t *testing.T) { checkBuilt(ctx, t, path) })
 	t.Run("traced", func(t *testing.T) { traceBuilt(ctx, t, path) })
 }
@@ -301,6 +313,8 @@ func TestForwardRefuses(t *testing.T) {
 			o.URL, o.Metrics, o.Pacing = "ws://127.0.0.1:1", "http://127.0.0.1:1/metrics", PacingOff
 		}), ErrPacing},
 		{"half pacing", change(func(o *Options) { o.Pacing = "half" }), ErrPacing},
+		{"smooth pacing with losses", change(func(o *Options) { o.Pacing, o.Load.Loss = PacingSmooth, 0.1 }), ErrLoad},
+		{"two comparisons", change(func(o *Options) { o.Compare, o.ComparePaced = []string{"x"}, true }), ErrPacing},
 		{"no server beside a test", change(func(*Options) {}), lab.ErrProgram},
 		{"no such server", change(func(o *Options) { o.ServerBin = "/nowhere/volsfu" }), lab.ErrProgram},
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -100,6 +101,13 @@ func (l Load) frameBytes() int {
 
 // packetsPerFrame returns the number of packets of each frame.
 func (l Load) packetsPerFrame() int { return payload.SourceFragments(l.frameBytes()) }
+
+// wireRate returns the rate on the wire that a receiver gets, in bit/s.
+func (l Load) wireRate() float64 {
+	packets := l.packetsPerFrame()
+	bytes := l.frameBytes() + packets*(payload.DescriptorSize+congestion.PacketOverhead)
+	return float64(8*bytes*l.Publishers*l.Tracks) * l.FrameRate
+}
 
 // streams returns the number of streams for the receiver with this number: the streams of all publishers except itself.
 func (l Load) streams(receiver int) int {

@@ -70,6 +70,8 @@ type reception struct {
 	countedBefore int
 	timing        bool
 	packet, frame lab.Distribution
+	// reporter reports the received packets to the server; nil if the receiver makes no reports.
+	reporter *reporter
 }
 
 func newReception(every int) *reception {
@@ -92,6 +94,7 @@ func (r *reception) observe(packet []byte, at time.Time) bool {
 		// Nothing in reports is measured here, and the server needs no responses to them.
 		return false
 	}
+	r.reporter.received(packet, at)
 	number, ssrc := binary.BigEndian.Uint16(packet[2:]), binary.BigEndian.Uint32(packet[8:])
 	marker := packet[1]&0x80 != 0
 	r.mu.Lock()
@@ -106,6 +109,10 @@ func (r *reception) observe(packet []byte, at time.Time) bool {
 			s.arrivals = make([]arrival, kept)
 		}
 		r.streams[ssrc] = s
+	}
+	if r.counted != nil {
+		s.packets++
+		return false
 	}
 	complete := s.take(number, marker)
 	if r.every == 0 || !marker && number%r.every != 0 {
@@ -197,14 +204,24 @@ func (r *reception) sum() received {
 	return sum
 }
 
-// countOnly makes the socket count and drop media from now on; frames are no longer counted. It returns false if times
-// are measured or if the system does not support the filter.
+// countOnly makes the socket count and drop media from now on, except for samples if the receiver makes reports; frames
+// are no longer counted. It returns false if times are measured or if the system does not support the filter.
 func (r *reception) countOnly(s *mediasocket.Socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := mediasocket.Dropped(s.UDPConn)
-	if r.every > 0 || s.CountOnly() != nil {
+	switch {
+	case r.every > 0:
 		return false
+	case r.reporter == nil:
+		if s.CountOnly() != nil {
+			return false
+		}
+	default:
+		if s.Sample() != nil {
+			return false
+		}
+		r.reporter.sample()
 	}
 	r.counted, r.countedBefore = s, before
 	return true

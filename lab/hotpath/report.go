@@ -68,7 +68,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(table, "\t%s", r.Server)
 	if r.Compare != nil {
 		columns = append(columns, r.Compare)
-		fmt.Fprint(table, "\tpion")
+		fmt.Fprintf(table, "\t%s", r.CompareServer)
 	}
 	fmt.Fprintln(table)
 	for _, row := range rows {

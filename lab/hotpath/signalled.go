@@ -34,6 +34,8 @@ type session struct {
 	// attached.
 	tracks   map[volumetric.TrackRef]*webrtc.TrackLocalStaticRTP
 	attached chan struct{}
+	// stopReports ends the goroutine that makes reports.
+	stopReports context.CancelFunc
 
 	writing sync.Mutex
 	mu      sync.Mutex
@@ -47,7 +49,13 @@ func joinRoom(ctx context.Context, url string, part part) (*session, error) {
 		return nil, err
 	}
 	s := &session{peer: p, part: part, tracks: make(map[volumetric.TrackRef]*webrtc.TrackLocalStaticRTP),
-		attached: make(chan struct{})}
+		attached: make(chan struct{}), stopReports: func() {}}
+	if part.reports.made {
+		s.reception.reporter = newReporter(part.reports.codepoint)
+		if err := p.socket.Stamp(); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+	}
 	var response *http.Response
 	if s.conn, response, err = websocket.DefaultDialer.DialContext(ctx, url+signal.Path, nil); err != nil {
 		if response != nil {
@@ -64,6 +72,11 @@ func joinRoom(ctx context.Context, url string, part part) (*session, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.failure(), s.close())
+	}
+	if reporter := s.reception.reporter; reporter != nil {
+		var reporting context.Context
+		reporting, s.stopReports = context.WithCancel(context.Background())
+		s.running.Go(func() { reporter.run(reporting, s.pc.WriteRTCP) })
 	}
 	return s, nil
 }
@@ -206,6 +219,9 @@ func (s *session) answer(offer *signal.Offer) error {
 			close(s.attached)
 		}
 	}
+	if s.part.reports.made {
+		answer.SDP = acceptReports(answer.SDP)
+	}
 	return s.send(&signal.Answer{Offer: offer.Offer, SDP: answer.SDP})
 }
 
@@ -285,6 +301,7 @@ const leavePatience = 5 * time.Second
 
 // close leaves the room and closes the connections.
 func (s *session) close() error {
+	s.stopReports()
 	_ = s.conn.SetReadDeadline(time.Now().Add(leavePatience))
 	_ = s.send(&signal.Leave{})
 	s.running.Wait()

@@ -32,6 +32,8 @@ type part struct {
 	publishes, receives bool
 	// every is the interval in packets between packets whose times are measured, 0 for none.
 	every int
+	// reports are those that the client makes about the packets that it receives.
+	reports reports
 }
 
 // identity returns the client's identity.

@@ -1,6 +1,7 @@
 package hotpath
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -12,12 +13,16 @@ import (
 
 // volsfu is the server under measurement, either started for the measurement or already running.
 type volsfu struct {
+	// title replaces the name in reports.
+	title string
 	// program is nil if the server was already running.
 	program *lab.ServerProgram
 	url     string
 	metrics string
 	// seed is the seed of the next impaired path.
 	seed uint64
+	// reports are those of all receivers.
+	reports reports
 }
 
 // startVolsfu starts a server with additional arguments.
@@ -29,7 +34,7 @@ func startVolsfu(ctx context.Context, path string, arguments ...string) (*volsfu
 	return &volsfu{program: program, url: program.URL(), metrics: "http://" + program.Admin + "/metrics"}, nil
 }
 
-func (v *volsfu) name() string { return "volsfu" }
+func (v *volsfu) name() string { return cmp.Or(v.title, "volsfu") }
 
 func (v *volsfu) pid() int {
 	if v.program == nil {
@@ -64,6 +69,10 @@ func (v *volsfu) close() error {
 func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
 	if part.load.impaired() && !part.publishes {
 		return v.attachWhole(ctx, part)
+	}
+	if part.receives && v.reports.made {
+		// The server would pay for waking a receiver that reads all packets, most of all on smooth paths.
+		part.reports, part.every = v.reports, 0
 	}
 	s, err := joinRoom(ctx, v.url, part)
 	if err != nil {

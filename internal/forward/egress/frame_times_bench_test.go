@@ -26,7 +26,7 @@ type loop struct {
 }
 
 // newLoop returns a loop with one slot per receiver. flushes counts the flushes of all peers.
-func newLoop(b *testing.B, slots, perFrame int, mode pacing.Mode, traced bool, flushes *int) *loop {
+func newLoop(b testing.TB, slots, perFrame int, mode pacing.Mode, traced bool, flushes *int) *loop {
 	cfg := defaultConfig()
 	cfg.Writers, cfg.Pacing, cfg.FrameTimes = 1, mode, traced
 	l := &loop{rig: &rig{t: b, now: time.Now()}}
@@ -50,6 +50,19 @@ func newLoop(b *testing.B, slots, perFrame int, mode pacing.Mode, traced bool, f
 
 // frame forwards one frame.
 func (l *loop) frame() {
+	l.arrive()
+	l.rig.ticks(time.Second / 30)
+	for _, r := range l.receivers {
+		select {
+		case <-r.FrameTimesReady():
+			l.taken = r.TakeFrameTimes(l.taken[:0])
+		default:
+		}
+	}
+}
+
+// arrive passes the packets of the next frame to the ingress.
+func (l *loop) arrive() {
 	l.number++
 	for _, packet := range l.packets {
 		binary.BigEndian.PutUint16(packet[2:], l.sequence)
@@ -59,14 +72,6 @@ func (l *loop) frame() {
 		l.ingress.RTP(l.publisher.SSRC, packet, forwardtest.InfoAt(l.rig.now))
 	}
 	l.ingress.Flush()
-	l.rig.ticks(time.Second / 30)
-	for _, r := range l.receivers {
-		select {
-		case <-r.FrameTimesReady():
-			l.taken = r.TakeFrameTimes(l.taken[:0])
-		default:
-		}
-	}
 }
 
 // BenchmarkFrameTimes compares forwarding with and without tracing in alternate turns of some frames, so that other

@@ -1,12 +1,15 @@
 package egress
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -85,6 +88,43 @@ func TestWindowBoundsFrames(t *testing.T) {
 	}
 }
 
+// TestMemoryOfSmoothReceivers compares receivers at 50 Mbit/s with L4S, a smooth path and a window with receivers of
+// GCC, in the middle of a frame. The histories of sent packets hold what is in flight for 50 ms.
+func TestMemoryOfSmoothReceivers(t *testing.T) {
+	const receivers, perFrame, more = 40, 175, 10 << 10
+	each := func(algorithm congestion.Algorithm, known pacing.Path, history func() *sender.History) int64 {
+		before := inUse()
+		l := newPacedLoop(t, receivers, perFrame, known)
+		for range 30 {
+			l.frame()
+		}
+		for _, r := range l.receivers {
+			h, now := history(), l.rig.now
+			r.path.sender.Start(h, congestion.New(algorithm, l.rig.engine.cfg.Congestion, now), now)
+			r.path.sender.SetPath(known, r.writer.at)
+			for n := range uint16(perFrame * 3 / 2) {
+				r.path.sender.Sent(1000, n, 1200, feedback.Media, now)
+			}
+		}
+		l.arrive()
+		l.rig.run()
+		held := l.receivers[0].path.sender.Held()
+		if held == 0 {
+			t.Errorf("no packet waits")
+		}
+		used := (inUse() - before) / receivers
+		t.Logf("a receiver takes %d bytes, %d packets wait", used, held)
+		runtime.KeepAlive(l)
+		return used
+	}
+	usual := each(congestion.GCC, pacing.Path{Estimate: 55_000_000},
+		func() *sender.History { return sender.NewNumbered(0) })
+	smooth := each(congestion.L4S, pacing.Path{Estimate: 55_000_000, Smooth: true, Window: 1_200_000}, sender.NewByStream)
+	if smooth > usual+more {
+		t.Errorf("a receiver with L4S takes %d bytes, one with GCC %d, expected at most %d more", smooth, usual, more)
+	}
+}
+
 // BenchmarkSmooth compares forwarding to ten receivers at 50 Mbit/s on smooth paths with the usual spreading, in
 // alternate turns of some frames. smooth/usual is the median over the turns of the ratio of the times per packet.
 func BenchmarkSmooth(b *testing.B) {
@@ -129,7 +169,7 @@ type pacedLoop struct {
 	flushes int
 }
 
-func newPacedLoop(b *testing.B, receivers, perFrame int, known pacing.Path) *pacedLoop {
+func newPacedLoop(b testing.TB, receivers, perFrame int, known pacing.Path) *pacedLoop {
 	l := &pacedLoop{}
 	l.loop = newLoop(b, receivers, perFrame, pacing.Default, false, &l.flushes)
 	for _, r := range l.receivers {

@@ -48,6 +48,12 @@ func (t *Turn) short(due int64) bool {
 	return total <= int64(tickTime)
 }
 
+// learnTick updates the mean cost of ticks. A tick that takes longer than twice tickTime counts as that: after one short
+// preemption of a goroutine, workers continue to share alarms.
+func (t *Turn) learnTick(took time.Duration, done bool) {
+	t.tick.learn(int64(min(took, 2*tickTime)), done)
+}
+
 // latest returns the latest time for the alarm of a worker that is due at a time.
 func (t *Turn) latest(due int64) int64 {
 	if t.rings(due) && t.short(due) {

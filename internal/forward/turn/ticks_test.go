@@ -137,6 +137,26 @@ func TestWorkersWithMuchWork(t *testing.T) {
 	}
 }
 
+// TestPreemptedTicks checks that one tick that takes long does not end the sharing of alarms, and that many do.
+func TestPreemptedTicks(t *testing.T) {
+	turns, _ := group(2)
+	turns[1].tick.Store(int64(100 * time.Microsecond))
+	for n, short := range []bool{true, true, false} {
+		if n > 0 {
+			turns[0].learnTick(10*time.Millisecond, true)
+		}
+		if n == 2 {
+			for range 10 {
+				turns[0].learnTick(time.Millisecond, true)
+			}
+		}
+		if got := turns[1].tick.Load()+turns[0].tick.Load() <= int64(tickTime); got != short {
+			t.Errorf("after %d long ticks: ticks of %v, short %t, expected %t", n, time.Duration(turns[0].tick.Load()),
+				got, short)
+		}
+	}
+}
+
 // TestAnAlarmOthersRelyOn checks that a worker whose own work is later keeps the time that another relies on.
 func TestAnAlarmOthersRelyOn(t *testing.T) {
 	turns, alarms := group(3)

@@ -64,7 +64,7 @@ func (t *Turn) Run() {
 		t.work.Work(Forever)
 		at, idle := t.work.Idle()
 		if timed {
-			t.tick.learn(int64(at-begin), true)
+			t.learnTick(at-begin, true)
 		}
 		t.arm(at+idle, at)
 		if t.yield() {
@@ -146,7 +146,7 @@ func (t *Turn) runInline(packets int, now, end time.Duration) time.Duration {
 		if incoming := max(packets, taken); incoming > 0 {
 			t.cost.learn(int64(now-begin)/int64(incoming), done)
 		} else {
-			t.tick.learn(int64(now-begin), done)
+			t.learnTick(now-begin, done)
 		}
 		if !done {
 			break

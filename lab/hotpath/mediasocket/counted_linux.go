@@ -23,7 +23,7 @@ const (
 func CountMedia(conn syscall.Conn) error {
 	// The first byte of RTP is 128 to 191 (RFC 7983). The second byte of RTCP is 192 to 223, that of RTP is not (RFC
 	// 5761 section 4).
-	program := []unix.SockFilter{
+	return filter(conn, []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_LEN},
 		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: udpHeader + surelyMedia, Jt: 7},
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: udpHeader},
@@ -34,7 +34,28 @@ func CountMedia(conn syscall.Conn) error {
 		{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: 224, Jt: 1},
 		{Code: unix.BPF_RET | unix.BPF_K, K: 65535},
 		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
-	}
+	})
+}
+
+// SampleMedia is CountMedia except for the packets whose sequence number is a multiple of SampleInterval, which are
+// received.
+func SampleMedia(conn syscall.Conn) error {
+	return filter(conn, []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: udpHeader},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xc0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0x80, Jf: 5},
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: udpHeader},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xe0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 192, Jt: 2},
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: udpHeader + 2},
+		{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: SampleInterval - 1, Jt: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 65535},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+	})
+}
+
+// filter sets the filter of a socket.
+func filter(conn syscall.Conn, program []unix.SockFilter) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return fmt.Errorf("count media at a socket: %w", err)

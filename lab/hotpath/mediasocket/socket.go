@@ -27,6 +27,9 @@ const RTPHeader = 12
 // the kernel twice their size.
 const BufferBytes = 16 << 20
 
+// SampleInterval is the number of packets of which Sample receives one, a power of two.
+const SampleInterval = 32
+
 // Socket is a client's UDP socket, one per peer connection. Written RTP is queued until flush and leaves in segmented
 // sends; received RTP and RTCP are passed to an observer first. The socket does not accept UDP_GRO: a run sent by the
 // server arrives as single packets.
@@ -58,6 +61,10 @@ func Open(observe func(packet []byte, at time.Time) bool) (*Socket, error) {
 	return &Socket{UDPConn: conn, observe: observe, run: make([]byte, 0, MaxRunBytes)}, nil
 }
 
+// Stamp makes the socket pass the kernel's arrival times of packets to the observer. Before, and on other systems than
+// Linux, the times are those of reading.
+func (s *Socket) Stamp() error { return stampArrivals(s) }
+
 // Dropped returns the number of packets that the kernel has dropped at a socket, or 0 if the kernel does not report the
 // number.
 func Dropped(conn *net.UDPConn) int {
@@ -69,6 +76,13 @@ func Dropped(conn *net.UDPConn) int {
 // mean a full buffer.
 func (s *Socket) CountOnly() error {
 	err := CountMedia(s)
+	s.counting.Store(err == nil)
+	return err
+}
+
+// Sample is CountOnly except for one of SampleInterval packets of a stream, which are received.
+func (s *Socket) Sample() error {
+	err := SampleMedia(s)
 	s.counting.Store(err == nil)
 	return err
 }
@@ -86,8 +100,8 @@ func IsControl(packet []byte) bool { return packet[1] >= 192 && packet[1] <= 223
 // the others.
 func (s *Socket) ReadFromAddrPort(buffer []byte) (int, netip.AddrPort, error) {
 	for {
-		n, from, err := s.ReadFromUDPAddrPort(buffer)
-		if err != nil || !IsMedia(buffer[:n]) || s.observe(buffer[:n], time.Now()) {
+		n, from, at, err := s.readStamped(buffer)
+		if err != nil || !IsMedia(buffer[:n]) || s.observe(buffer[:n], at) {
 			return n, from, err
 		}
 	}

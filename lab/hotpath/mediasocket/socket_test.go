@@ -131,3 +131,40 @@ func TestCountedMedia(t *testing.T) {
 		t.Errorf("%d packets of media were counted, want 4", got)
 	}
 }
+
+// TestSampledMedia: a socket that samples media receives one of SampleInterval numbers, and everything but RTP.
+func TestSampledMedia(t *testing.T) {
+	s, err := Open(func([]byte, time.Time) bool { return true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if err := s.Sample(); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	send := func(head ...byte) {
+		if _, err := s.WriteToUDPAddrPort(append(head, make([]byte, 1200)...), addressOf(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for number := range byte(3*SampleInterval + 1) {
+		send(128, 96, 1, number)
+	}
+	send(128, 96|0x80, 1, SampleInterval+1)
+	for _, head := range [][]byte{{128, 200, 1, 1}, {191, 223, 1, 1}, {0, 1, 1, 1}, {22, 254, 1, 1}} {
+		send(head...)
+	}
+	buffer := make([]byte, 1500)
+	_ = s.SetReadDeadline(time.Now().Add(10 * time.Second))
+	for _, want := range [][]byte{{128, 96, 1, 0}, {128, 96, 1, 32}, {128, 96, 1, 64}, {128, 96, 1, 96},
+		{128, 200, 1, 1}, {191, 223, 1, 1}, {0, 1, 1, 1}, {22, 254, 1, 1}} {
+		if n, _, err := s.ReadFromAddrPort(buffer); err != nil || !bytes.Equal(buffer[:4], want) {
+			t.Fatalf("got %d bytes that begin with %v, %v; want %v", n, buffer[:4], err, want)
+		}
+	}
+	if got, want := Dropped(s.UDPConn), 3*(SampleInterval-1)+1; got != want || !s.Counting() {
+		t.Errorf("%d packets of media were counted, want %d", got, want)
+	}
+}
