@@ -285,6 +285,17 @@ func TestUnits(t *testing.T) {
 	}
 }
 
+// TestMutationsLong gives the pages' decoders many more mutations of frames than TestUnits.
+func TestMutationsLong(t *testing.T) {
+	long.Test(t)
+	tools(t)
+	command := exec.Command(filepath.Join(root, "scripts", "web.sh"), "test", "test/unit/mutations.test.ts")
+	command.Env = append(os.Environ(), "VOLSFU_MUTATIONS=1000")
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // TestAddresses checks the responses at the pages' addresses.
 func TestAddresses(t *testing.T) {
 	s := start(t, nil)

@@ -5,7 +5,8 @@ namespace Volsfu.Tests
 {
     /// <summary>
     /// The tests of the core, for test/interop/unity_test.go: "pure" runs those without external requirements;
-    /// "signalling" and "bridge" execute commands from standard input and print the events, one line each.
+    /// "fuzz" mutates the inputs in a folder for a number of milliseconds; "signalling" and "bridge" execute commands
+    /// from standard input and print the events, one line each.
     /// </summary>
     static class Program
     {
@@ -14,11 +15,12 @@ namespace Volsfu.Tests
             switch (args.Length > 0 ? args[0] : "")
             {
                 case "pure": return Check.RunAll() == 0 ? 0 : 1;
+                case "fuzz": return Fuzzing.Run(args[1], int.Parse(args[2])) == 0 ? 0 : 1;
                 case "signalling": return SignallingPuppet.Run(args);
                 case "bridge": return BridgePuppet.Run(args);
                 case "points": return Copy(args[1], args[2]);
                 default:
-                    Console.Error.WriteLine("expected pure, signalling, bridge or points");
+                    Console.Error.WriteLine("expected pure, fuzz, signalling, bridge or points");
                     return 2;
             }
         }

@@ -29,7 +29,7 @@ namespace Volsfu.Tests
             return session;
         }
 
-        static SignallingSession Join()
+        internal static SignallingSession Join()
         {
             SignallingSession session = Start();
             JsonValue join = Next(session, "join");
