@@ -92,6 +92,11 @@ func checkSampleKeys(t *testing.T, sample []byte, l *Loader) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the sample has the keys %v, expected %v", got, want)
 	}
+	const most = 100
+	if len(want) > most {
+		t.Errorf("there are %d keys, expected at most %d: a key exists only if an operator can decide its value", len(want),
+			most)
+	}
 }
 
 func withoutNil(c Config) Config {

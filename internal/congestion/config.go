@@ -102,7 +102,8 @@ type ProbeConfig struct {
 	IntervalMin time.Duration `yaml:"-"`
 	// IntervalMax bounds the interval. Probes for more than the wanted rate have an interval of up to 5 minutes.
 	IntervalMax time.Duration `yaml:"-"`
-	Ample       float64       `yaml:"ample" help:"largest multiple of the wanted rate that is probed for headroom"`
+	// Ample is the largest multiple of the wanted rate that is probed for headroom.
+	Ample float64 `yaml:"-"`
 }
 
 // SilenceConfig configures the reaction to missing feedback.

@@ -127,17 +127,17 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		m.connect()
 		outlet := &nowhere{wire: newOutlet(volumetric.MIMEVolumetric, 100, 101)}
 		m.attach("0", outlet, p, 0, 0)
-		begin := time.Now()
 		payloads := make([][]byte, 10_000*perMillisecond)
 		for i := range payloads {
 			payloads[i] = make([]byte, 100)
 		}
-		frame := uplink.Frame{Publication: p.sent, Capture: begin, Payloads: payloads, Spread: 10 * time.Second}
+		frame := uplink.Frame{Publication: p.sent, Capture: time.Now(), Payloads: payloads, Spread: 10 * time.Second}
 		if err := m.enqueue(frame); err != nil {
 			t.Fatal(err)
 		}
 		s := sending{media: m}
-		now := begin
+		// The frame begins when enqueue reads the clock, before this.
+		now := time.Now()
 		step := func() {
 			now = now.Add(time.Millisecond)
 			s.step(now, noFlush{})

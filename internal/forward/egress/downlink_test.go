@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // downlink simulates the path to a subscriber in virtual time: a bottleneck with a queue, a delay in each direction,
@@ -272,6 +273,7 @@ func (l *downlink) p95() time.Duration {
 // TestMoreThanTheEstimate sends 10 Mbit/s to a receiver behind a link of 2 Mbit/s, in one track and in four. The queue
 // stays short, frames are dropped as a whole, and each track gets its share.
 func TestMoreThanTheEstimate(t *testing.T) {
+	race.SkipSequential(t)
 	for _, tracks := range []int{1, 4} {
 		c := newConference(t, 2e6, nil)
 		publishers, outlets := []*publisher{c.publisher}, []*fakeOutlet{c.outlet}
@@ -316,6 +318,7 @@ func TestMoreThanTheEstimate(t *testing.T) {
 // TestRetransmissionsArePaced loses 5 % on a full link of 10 Mbit/s, and all packets for 50 ms every second.
 // Retransmissions leave at 2.5 times the estimate and do not fill the queue.
 func TestRetransmissionsArePaced(t *testing.T) {
+	race.SkipSequential(t)
 	c := newConference(t, 10e6, nil)
 	c.receiver.Want(20e6)
 	c.frames(5*time.Second, 20e6, nil)

@@ -3,6 +3,8 @@ package egress
 import (
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // lossy returns a conference whose frames have 20 source and 10 parity packets, on a link with a delay in each
@@ -38,6 +40,7 @@ func (c *conference) parityPerFrame() (source, parity float64) {
 
 // TestParityFollowsThePath checks that frames are protected only if requests arrive too late.
 func TestParityFollowsThePath(t *testing.T) {
+	race.SkipSequential(t)
 	for _, test := range []struct {
 		name        string
 		delay       time.Duration
