@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -281,6 +282,17 @@ func TestPictures(t *testing.T) {
 func TestUnits(t *testing.T) {
 	tools(t)
 	if out, err := exec.Command(filepath.Join(root, "scripts", "web.sh"), "test").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestMutationsLong gives the pages' decoders many more mutations of frames than TestUnits.
+func TestMutationsLong(t *testing.T) {
+	long.Test(t)
+	tools(t)
+	command := exec.Command(filepath.Join(root, "scripts", "web.sh"), "test", "test/unit/mutations.test.ts")
+	command.Env = append(os.Environ(), "VOLSFU_MUTATIONS=300")
+	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
