@@ -91,7 +91,7 @@ fuzz: deps-build $(SUITE) ## run only the fuzz tests, each for FUZZTIME (make fu
 	@$(SUITE) -tests=false -fuzztime $(FUZZTIME) -fuzzbudget 0 $(PKG)
 
 .PHONY: asan
-asan: deps-build ## run the fuzz tests of decoders in C and C++ with AddressSanitizer (FUZZTIME=2s)
+asan: deps-build ## run the fuzz tests of C and C++ with AddressSanitizer (FUZZTIME=2s)
 	@FUZZTIME='$(FUZZTIME)' scripts/asan.sh
 
 .PHONY: lint

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the fuzz tests of decoders in C and C++ with AddressSanitizer: first their seeds, then each test for FUZZTIME
-# seconds (by default 2s).
+# Runs the fuzz tests of decoders in C and C++, and of the C library's functions, with AddressSanitizer: first their
+# seeds, then each test for FUZZTIME seconds (by default 2s).
 #
 # Go's -asan instruments Go and C, but not C++, which CGO_CXXFLAGS does here. Debian's builds of libdraco, libjpeg,
 # libopus and libspeex are not instrumented: in these libraries AddressSanitizer finds only the errors that its own
@@ -15,6 +15,7 @@ limit=$((${each%s} + 60))
 packages=(
 	pkg/codec/draco pkg/codec/dracojpeg pkg/codec/parts
 	cmd/volbridge/internal/libopus cmd/volbridge/internal/libspeex
+	clients/c
 )
 
 export CGO_ENABLED=1 CGO_CXXFLAGS='-g -O2 -fsanitize=address'
