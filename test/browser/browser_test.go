@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -290,7 +291,7 @@ func TestMutationsLong(t *testing.T) {
 	long.Test(t)
 	tools(t)
 	command := exec.Command(filepath.Join(root, "scripts", "web.sh"), "test", "test/unit/mutations.test.ts")
-	command.Env = append(os.Environ(), "VOLSFU_MUTATIONS=1000")
+	command.Env = append(os.Environ(), "VOLSFU_MUTATIONS=300")
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
