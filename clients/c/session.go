@@ -68,9 +68,9 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 			return config, err
 		}
 	}
-	if c.flags&^(C.VOLSFU_RECEIVE|C.VOLSFU_TCP) != 0 {
+	if c.flags&^(C.VOLSFU_RECEIVE|C.VOLSFU_TCP|C.VOLSFU_GCC) != 0 {
 		return config, fmt.Errorf(
-			"%w: flags are %#x, expected VOLSFU_RECEIVE and VOLSFU_TCP",
+			"%w: flags are %#x, expected VOLSFU_RECEIVE, VOLSFU_TCP and VOLSFU_GCC",
 			guest.ErrArgument,
 			uint32(c.flags),
 		)
@@ -87,6 +87,9 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 	}
 	config.Receive = c.flags&C.VOLSFU_RECEIVE != 0
 	config.TCP = c.flags&C.VOLSFU_TCP != 0
+	if c.flags&C.VOLSFU_GCC != 0 {
+		config.Controller = client.ControllerGCC
+	}
 	config.MaxBitrate, config.StartBitrate = volumetric.Bitrate(c.max_bitrate), volumetric.Bitrate(c.start_bitrate)
 	config.MaxUplink, config.MinUplink = volumetric.Bitrate(c.max_uplink), volumetric.Bitrate(c.min_uplink)
 	config.Deadline = time.Duration(c.deadline_ms) * time.Millisecond

@@ -119,13 +119,14 @@ typedef uint64_t volsfu_session;
 /* Flags of a configuration. */
 enum {
   VOLSFU_RECEIVE = 1, /* receive the publications of others */
-  VOLSFU_TCP = 2      /* send and receive media over TCP, for networks that block UDP */
+  VOLSFU_TCP = 2,     /* send and receive media over TCP, for networks that block UDP */
+  VOLSFU_GCC = 4      /* Google Congestion Control on the uplink, and not L4S: no sent packet has ECN */
 };
 
 /* The address, the identity and the settings of a session. */
 typedef struct {
   uint32_t size;
-  uint32_t flags;         /* VOLSFU_RECEIVE | VOLSFU_TCP */
+  uint32_t flags;         /* VOLSFU_RECEIVE | VOLSFU_TCP | VOLSFU_GCC */
   const char *url;        /* the server's address, as ws://host:port or wss://host:port */
   const char *room;       /* NULL if the token names the room */
   const char *identity;   /* this participant's name in the room; NULL if the token names the participant */

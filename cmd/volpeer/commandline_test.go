@@ -30,6 +30,7 @@ func TestCommandLine(t *testing.T) {
 		{"publish --token t --fps 2000", "fps is 2000"},
 		{"publish --token t --publication \x01", "invalid name"},
 		{"publish --token t --max-bitrate 20", "expected a rate such as 20Mbit"},
+		{"publish --token t --controller bbr", `controller is "bbr", expected auto, gcc or paper000`},
 		{"publish --token t --pose 1,2", "--pose: expected X,Y,Z"},
 		{"watch", "expected --room and --identity"},
 		{"watch --token t --quality -3", "--quality: cannot read"},

@@ -20,9 +20,6 @@ const (
 	ControllerGCC = "gcc"
 	// ControllerPaper000 is the controller of paper 000, and GCC for receivers that do not report the ECN field.
 	ControllerPaper000 = "paper000"
-
-	// defaultController is GCC until L4S meets its targets beside other flows and on a classic ECN queue.
-	defaultController = ControllerGCC
 )
 
 // Limits are the bounds of an estimate.
@@ -144,7 +141,7 @@ func Profile(name string) (Limits, error) {
 // DefaultConfig returns the default configuration.
 func DefaultConfig() Config {
 	return Config{
-		Controller: defaultController,
+		Controller: ControllerAuto,
 		Profile:    "default",
 		Delay: DelayConfig{
 			// The values of libwebrtc.

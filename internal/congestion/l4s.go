@@ -41,7 +41,8 @@ const (
 	quietTrips   = 14
 	nearLeast    = 0.95
 	nearMost     = 1.1
-	// forgetMarks is the time without a mark after which GCC governs again, with its probes.
+	// forgetMarks is the time without a mark, from the start on, after which GCC governs the rate and the pacing, with
+	// its probes.
 	forgetMarks = 10 * time.Second
 	// While marks have arrived within recentMarks, the rate of a sender that uses little of it is in equilibrium, and
 	// grows. Otherwise nothing bounds the rate, and it does not grow.
@@ -130,6 +131,8 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	case L4SCapable:
 		if marked > 0 || l.probeMarked {
 			l.begin(at, before, acked, marked)
+		} else if at-l.mark.marked >= forgetMarks {
+			l.smooth = false
 		}
 	case L4SMarked:
 		l.respond(at, before, acked, marked, left)

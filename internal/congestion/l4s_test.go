@@ -48,6 +48,23 @@ func TestL4SLinks(t *testing.T) {
 	}
 }
 
+// TestUnmarkedPath uses a third of a link, so that no queue marks: after ten seconds frames leave as with GCC.
+func TestUnmarkedPath(t *testing.T) {
+	b := newBottleneck(t, 100, netem.NewDualPI2(l4sQueue))
+	cfg := DefaultConfig()
+	cfg.Max = 30 * mbit
+	s := b.add(newL4S(cfg, start), 7)
+	for _, c := range []struct {
+		until  time.Duration
+		smooth bool
+	}{{9 * time.Second, true}, {11 * time.Second, false}} {
+		b.run(c.until, nil)
+		if stats := s.estimator.Stats(); stats.Smooth != c.smooth || stats.L4S != L4SCapable || stats.ECN != ecn.ECT1 {
+			t.Errorf("after %v the state is %+v, expected smooth %v", c.until, stats, c.smooth)
+		}
+	}
+}
+
 // TestL4SRamp starts at 12.5 Mbit/s on an idle link.
 func TestL4SRamp(t *testing.T) {
 	b := newBottleneck(t, 100, netem.NewDualPI2(l4sQueue))

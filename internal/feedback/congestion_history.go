@@ -166,9 +166,13 @@ func (h *CongestionHistory) received(
 	}
 	result := &results[before]
 	result.ECN, result.SentECN = arrival.ECN, sent.ecn
-	if arrival.ECN == ecn.CE && sent.ecn == ecn.NotECT {
+	switch {
+	case arrival.ECN != ecn.CE:
+	case sent.ecn == ecn.NotECT:
 		result.ECN = ecn.NotECT
 		h.history.stats.FalseMarks++
+	default:
+		h.history.stats.Marked++
 	}
 	return results
 }

@@ -14,8 +14,9 @@ type TransportHistoryStats struct {
 	// Unmatched counts packets reported as received that do not wait for a result: already reported, given up, or never
 	// sent.
 	Unmatched uint64
-	// FalseMarks counts packets reported with ECN-CE that left without ECT: no queue marks such packets.
-	FalseMarks uint64
+	// Marked counts packets reported with ECN-CE that left as ECT, FalseMarks those that left without ECT: no queue
+	// marks such packets.
+	Marked, FalseMarks uint64
 	// ClockJumps counts jumps of the receiver's clock by more than a minute relative to the local clock.
 	ClockJumps uint64
 }

@@ -82,6 +82,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(transportPackets, s.TransportFeedback.PacketsReceived, "received")
 	e.count(transportPackets, s.TransportFeedback.PacketsLost, "lost")
 	e.count(transportPackets, s.TransportFeedback.PacketsUnmatched, "unmatched")
+	e.count(transportPackets, s.TransportFeedback.PacketsMarked, "marked")
 	e.count(transportPackets, s.TransportFeedback.FalseMarks, "false_mark")
 	e.receivers(s.Receivers)
 	e.count(probes, s.Probes.Sent)

@@ -213,7 +213,7 @@ func TestDataPlane(t *testing.T) {
 		Paced:     true,
 
 		TransportFeedback: TransportFeedback{Received: 37, Sent: 38, PacketsReceived: 39, PacketsLost: 40,
-			PacketsUnmatched: 77, FalseMarks: 78},
+			PacketsUnmatched: 77, PacketsMarked: 99, FalseMarks: 78},
 		Receivers: []ReceiverPath{
 			{Estimate: 30e6, Wanted: 60e6, Sent: 25e6, Loss: 0.25, RoundTrip: 20 * time.Millisecond},
 			{Estimate: 10e6, Wanted: 40e6, Sent: 9e6, Loss: 0.5, RoundTrip: 150 * time.Millisecond},

@@ -148,9 +148,9 @@ type TransportFeedback struct {
 	// PacketsReceived and PacketsLost count packets to receivers by the reported outcome. A packet received after a
 	// report of its loss counts as both.
 	PacketsReceived, PacketsLost uint64
-	// PacketsUnmatched counts packets reported as received that wait for no report, FalseMarks marks (ECN-CE) of
-	// packets that left without ECT.
-	PacketsUnmatched, FalseMarks uint64
+	// PacketsUnmatched counts packets reported as received that wait for no report, PacketsMarked those reported with
+	// ECN-CE, FalseMarks marks of packets that left without ECT.
+	PacketsUnmatched, PacketsMarked, FalseMarks uint64
 }
 
 // ReceiverPath is the path to one receiver.

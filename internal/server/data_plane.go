@@ -51,7 +51,8 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 		TransportFeedback: metrics.TransportFeedback{
 			Received: s.TransportReports, Sent: s.TransportReportsSent,
 			PacketsReceived: s.TransportReceived, PacketsLost: s.TransportLost,
-			PacketsUnmatched: s.TransportUnmatched, FalseMarks: s.TransportFalseMarks,
+			PacketsUnmatched: s.TransportUnmatched, PacketsMarked: s.TransportMarked,
+			FalseMarks: s.TransportFalseMarks,
 		},
 		Receivers:          receivers(d.engine.Paths(nil)),
 		Probes:             metrics.Probes{Sent: s.Probes, Measured: s.ProbesMeasured},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -100,10 +101,12 @@ type Config struct {
 	Secret string
 	// Spread is the share of the frame interval over which a publisher of volsfu sends a frame. Uplink is the
 	// publisher's assumed rate to the server until the first report. 0 selects the SDK's default for either. Pacing is
-	// the server's pacing mode.
-	Spread float64
-	Uplink volumetric.Bitrate
-	Pacing pacing.Mode
+	// the server's pacing mode. Controller is the congestion control of a publisher, or of the server towards
+	// receivers: a value of congestion.Config.
+	Spread     float64
+	Uplink     volumetric.Bitrate
+	Pacing     pacing.Mode
+	Controller string
 	// QueueFrames bounds the queue of each receiver in the servers of Reflector and Websocket.
 	QueueFrames int
 }
@@ -120,6 +123,7 @@ func DefaultConfig() Config {
 		Max:         90_000_000,
 		Suppression: demand.Neighbours,
 		Pacing:      pacing.Default,
+		Controller:  congestion.ControllerAuto,
 		Secret:      "the laboratory's publicly known secret",
 		QueueFrames: 10,
 	}

@@ -65,7 +65,8 @@ func Open(ctx context.Context, c Config, listening func(string)) (carriage.End, 
 		return asEnd(end, err)
 	default:
 		config := conference.Config{Address: c.Connect, Secret: c.Secret, Name: c.Name, Watched: c.Watched,
-			Tiles: watched, Quality: c.Quality, Adapt: c.Adapt, Spread: c.Spread, Uplink: c.Uplink}
+			Tiles: watched, Quality: c.Quality, Adapt: c.Adapt, Spread: c.Spread, Uplink: c.Uplink,
+			Controller: c.Controller}
 		if c.Role.Publishes() {
 			config.Publication = &c.Publication
 		}
@@ -96,7 +97,7 @@ func Serve(ctx context.Context, c Config, listening func(string)) (*carriage.Rel
 		return segments.Serve(ctx, options, c.Listen, listening)
 	default: // Validate has refused all others.
 		return conference.Serve(ctx, conference.Settings{Address: c.Listen, Secret: c.Secret,
-			Suppression: c.Suppression, Pacing: c.Pacing}, listening)
+			Suppression: c.Suppression, Pacing: c.Pacing, Controller: c.Controller}, listening)
 	}
 }
 

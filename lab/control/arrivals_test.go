@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
 )
 
@@ -39,9 +40,11 @@ func TestFeedback(t *testing.T) {
 }
 
 // TestWithoutRTX: a receiver without RTX is sent neither retransmissions nor padding. Queued media serves as the probe,
-// so the rate still rises, but later.
+// so the rate still rises, but later. The controller is GCC: with L4S frames leave smoothly at first, and too little media
+// is queued for a probe.
 func TestWithoutRTX(t *testing.T) {
 	o := short(4)
+	o.Estimator.Controller = congestion.ControllerGCC
 	with := run(t, "ramp", o).Record().Result()
 	o.NoRTX = true
 	s := run(t, "ramp", o)

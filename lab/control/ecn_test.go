@@ -80,7 +80,7 @@ func TestECN(t *testing.T) {
 // TestClasses: GCC's packets are classic in an L4S queue.
 func TestClasses(t *testing.T) {
 	o := short(4)
-	o.Queue = "dualpi2"
+	o.Queue, o.Estimator.Controller = "dualpi2", congestion.ControllerGCC
 	s := run(t, "steady:20", o)
 	r := s.Record().Result()
 	if r.LowLatency != nil || r.Classic == nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
-// TestBesidePrague: a receiver and two Prague flows use the link. Competitors may have a round trip of their own.
+// TestBesidePrague: a receiver with GCC and two Prague flows use the link. Competitors may have a round trip of their own.
 func TestBesidePrague(t *testing.T) {
 	for _, rtt := range []time.Duration{20 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond} {
 		o := short(20)
-		o.RTT, o.RivalRTT = rtt, 25*time.Millisecond
+		o.RTT, o.RivalRTT, o.Estimator.Controller = rtt, 25*time.Millisecond, congestion.ControllerGCC
 		s := run(t, "prague:2", o)
 		r := s.Record().Result()
 		if shares := *r.ShareOfFair + 2**r.Others.ShareOfFair; shares < 2.7 || shares > 3.01 {
@@ -124,7 +124,9 @@ func TestFallback(t *testing.T) {
 // TestCliff: the rate falls to a fifth within 50 ms, and the figures are the longest time in the queue and the last
 // long one.
 func TestCliff(t *testing.T) {
-	s := run(t, "cliff", short(20))
+	o := short(20)
+	o.Estimator.Controller = congestion.ControllerGCC
+	s := run(t, "cliff", o)
 	fall := s.scenario.fall
 	for at, want := range map[time.Duration]int{0: 100e6, fall - 1: 100e6, fall: 92e6, fall + 5*time.Millisecond: 84e6,
 		fall + 45*time.Millisecond: 20e6, 19 * time.Second: 20e6} {

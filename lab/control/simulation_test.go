@@ -163,15 +163,15 @@ func TestSeed(t *testing.T) {
 // TestFigures: a run of each case has its figures, under the documented names.
 func TestFigures(t *testing.T) {
 	always := []string{"utilisation", "share_of_capacity", "queue_ms", "frame_latency_ms", "frames_sent",
-		"frames_undecodable", "frames_dropped_whole", "repair_overhead", "padding_overhead"}
+		"frames_undecodable", "frames_dropped_whole", "repair_overhead", "padding_overhead", "codepoints"}
 	own := map[string][]string{
 		"ramp": {"seconds_to_target"}, "drop": {"recovery_seconds", "queue_seconds", "quality_seconds"},
 		"trace": {"recovery_seconds"},
 		"cubic": {"share_of_fair", "others"}, "fair": {"jain_index"}, "cliff": {"cliff"},
-		"prague": {"share_of_fair", "others"}, "room": {"room", "jain_index"},
+		"prague": {"share_of_fair", "others"}, "room": {"room", "jain_index"}, "bleach": {"fallback_seconds"},
 	}
 	optional := []string{"seconds_to_target", "recovery_seconds", "share_of_fair", "jain_index", "cliff", "room",
-		"fallback_seconds", "codepoints"}
+		"fallback_seconds"}
 	for text, o := range cases(t) {
 		name := strings.SplitN(text, ":", 2)[0]
 		t.Run(name, func(t *testing.T) {

@@ -257,7 +257,8 @@ func TestDirectCommandLine(t *testing.T) {
 		{"produce --connect a --detail-distance -1", "--detail-distance"},
 		{"produce --connect a --detail-distance 1 --detail-least 2", "--detail-least"},
 		{"produce --connect a --pacing slowly", "--pacing"},
-		{"produce --connect a --feedback none", "--feedback: expected transport or ccfb"},
+		{"produce --connect a --feedback none", "--feedback: expected ccfb or transport"},
+		{"produce --connect a --controller bbr", `--controller: invalid congestion configuration: controller is "bbr"`},
 		{"produce --connect a --min-bitrate 50Mbit --max-bitrate 20Mbit", "--min-bitrate, --max-bitrate"},
 		{"produce --connect a --source lidar", "unknown source"},
 	}

@@ -49,6 +49,7 @@ type producing struct {
 	most       peer.Bitrate
 	pacing     string
 	feedback   string
+	controller string
 	regionBy   string
 	gap        time.Duration
 	count      int
@@ -91,8 +92,10 @@ func newProduce() *cobra.Command {
 	f.Var(&p.most, "max-bitrate", "mode adaptive: largest estimate; the default is 90Mbit")
 	f.StringVar(&p.pacing, "pacing", string(pacing.Default),
 		"mode adaptive: pacing of frames: spread:PART of the frame interval, spread:TIME, burst5ms or off")
-	f.StringVar(&p.feedback, "feedback", feedbackTransport,
-		"mode adaptive: reports of arrivals: transport, by transport-wide number; ccfb, by stream with ECN (RFC 8888)")
+	f.StringVar(&p.feedback, "feedback", feedbackCCFB,
+		"mode adaptive: reports of arrivals: ccfb, by stream with ECN (RFC 8888); transport, by transport-wide number")
+	f.StringVar(&p.controller, "controller", congestion.ControllerAuto,
+		"mode adaptive: congestion control: auto (L4S with ccfb reports), gcc or paper000")
 	p.seeing.Add(f, lod.List(pointcloud.DefaultFieldOfView().Maxima))
 	f.StringVar(&p.regionBy, "region-by", regionByObject,
 		"mode adaptive: unit that is assigned to a region of the view: object, by its centre, or point, by its "+
@@ -121,7 +124,7 @@ var (
 	errChunks    = errors.New("--mode paper002: expected --transport udp, and no bitrates")
 	errGap       = errors.New("--gap: expected 0 to 100ms")
 	errCount     = errors.New("--count: expected 0 or more")
-	errFeedback  = errors.New("--feedback: expected transport or ccfb")
+	errFeedback  = errors.New("--feedback: expected ccfb or transport")
 	errRegionBy  = errors.New("--region-by: expected object or point")
 )
 
@@ -148,7 +151,7 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 		return d, fmt.Errorf("%w, got %.32q", errMode, p.mode)
 	case paper && (p.transport != rendezvous.TransportUDP || p.rate != 0 || p.least != 0 || p.most != 0):
 		return d, errChunks
-	case !slices.Contains([]string{"", feedbackTransport, feedbackCCFB}, p.feedback):
+	case !slices.Contains([]string{"", feedbackCCFB, feedbackTransport}, p.feedback):
 		return d, fmt.Errorf("%w, got %.32q", errFeedback, p.feedback)
 	case p.count < 0:
 		return d, fmt.Errorf("%w, got %d", errCount, p.count)
@@ -178,6 +181,10 @@ func (p *producing) check(log *slog.Logger) (d settings, err error) {
 	d.sender = stream.SenderConfig{Congestion: congestion.DefaultConfig(), Pacing: pacing.Mode(p.pacing)}
 	d.sender.Congestion.Min, d.sender.Congestion.Start, d.sender.Congestion.Max = d.limits.Min, d.limits.Start,
 		d.limits.Max
+	d.sender.Congestion.Controller = cmp.Or(p.controller, congestion.ControllerAuto)
+	if err := d.sender.Congestion.Validate(); err != nil {
+		return d, fmt.Errorf("--controller: %w", err)
+	}
 	if err := d.sender.Pacing.Validate(); err != nil {
 		return d, fmt.Errorf("--pacing: %w", err)
 	}

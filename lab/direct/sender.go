@@ -113,7 +113,7 @@ func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, ru
 	info := s.source.Info()
 	s.own = rendezvous.Hello{
 		Role: rendezvous.RoleProducer, SSRC: rand.Uint32(), Transport: s.flags.transport, Mode: s.flags.mode,
-		MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(), ByStream: s.flags.feedback == feedbackCCFB,
+		MediaSSRC: rand.Uint32(), RepeatSSRC: rand.Uint32(), ByStream: s.flags.feedback != feedbackTransport,
 		Codec: s.settings.codec.FourCC().String(), FrameRate: info.FrameRate, Box: info.Box,
 		SourceDescription: info.Description,
 	}

@@ -103,6 +103,8 @@ func (p *flags) endFlags(f *pflag.FlagSet) {
 		"volsfu's publisher: part of the frame interval over which a frame is sent; 0 is the SDK's default")
 	f.Var(rate{&p.End.Uplink}, "uplink",
 		"volsfu's publisher: assumed rate of the path to the server until the first report; 0 is the SDK's default")
+	f.StringVar(&p.End.Controller, "controller", p.End.Controller,
+		"volsfu's publisher and server: congestion control: auto (L4S if reports have ECN), gcc or paper000")
 	f.StringVar(&p.End.Secret, "secret", p.End.Secret,
 		"volsfu: key of the tokens with which peers join, 32 bytes or more, the same for all peers")
 	f.IntVar(&p.End.QueueFrames, "receiver-queue", p.End.QueueFrames,

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -64,9 +65,11 @@ type Config struct {
 	// QueueBudget is how long a frame may wait for the uplink before the whole frame is dropped. Audio is never
 	// dropped. 0 is one frame interval, 100 ms at most, and half a second for codecs whose frames depend on each other.
 	QueueBudget time.Duration
-	// Feedback is the form of this client's reports of arrivals, from which the server estimates the client's link.
-	// Empty is FeedbackTransportCC.
+	// Feedback is the form of the reports of arrivals in both directions, from which each side estimates the link to the
+	// other. Empty is FeedbackCCFB.
 	Feedback Feedback
+	// Controller is the congestion control of the uplink. Empty is ControllerAuto.
+	Controller Controller
 	// FrameTimes measures the delays of each frame from capture to display, with the help of publishers and the server.
 	// See Session.FrameTimes.
 	FrameTimes bool
@@ -113,6 +116,22 @@ const (
 	// FeedbackCCFB is congestion control feedback (RFC 8888), by SSRC and sequence number, exact to 1/1024 s, with ECN
 	// marks. Both sides report in this form, each if the server offers it. Otherwise they use transport-wide feedback.
 	FeedbackCCFB Feedback = "ccfb"
+)
+
+// Controller is a congestion control. The values are those of the server's key forward.congestion.controller.
+type Controller string
+
+// The controllers. ControllerAuto and ControllerPaper000 need the server's reports in the form FeedbackCCFB. Without
+// such reports the uplink has GCC.
+const (
+	// ControllerAuto is L4S (RFC 9330): packets leave as ECT(1), and the rate follows the marks of queues. Until the
+	// first mark, and on paths that do not carry the ECN field, the rate is that of ControllerGCC.
+	ControllerAuto Controller = congestion.ControllerAuto
+	// ControllerGCC is Google Congestion Control, with packets as Not-ECT.
+	ControllerGCC Controller = congestion.ControllerGCC
+	// ControllerPaper000 is the controller of De Fré et al., "Low-Latency Volumetric Video Conferencing in Congested
+	// Networks Through L4S", for comparison.
+	ControllerPaper000 Controller = congestion.ControllerPaper000
 )
 
 // defaultSpread: a frame is through long before the next, and its packets do not hit the first queue as one burst.
@@ -174,6 +193,7 @@ func (c Config) withDefaults() (Config, error) {
 // too.
 func (c Config) congestion() congestion.Config {
 	config := congestion.DefaultConfig()
+	config.Controller = string(cmp.Or(c.Controller, ControllerAuto))
 	usual := config.Limits()
 	config.Max, config.Start = c.MaxUplink, c.StartUplink
 	if config.Max == 0 {
@@ -269,7 +289,7 @@ func (c Config) signalling() signalling.Config {
 // newPeer makes a peer connection.
 func (c Config) newPeer(endpoint *transport.Endpoint, sink transport.Sink) (*transport.Peer, error) {
 	peer, err := endpoint.NewPeer(sink)
-	if err == nil && c.Feedback == FeedbackCCFB {
+	if err == nil && c.Feedback != FeedbackTransportCC {
 		peer.PreferReportsByStream()
 	}
 	return peer, err

@@ -28,6 +28,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"an uplink that begins above its limit", Config{URL: url, MaxUplink: 1e6, StartUplink: 2e6}},
 		{"an uplink too narrow for anything", Config{URL: url, MaxUplink: 10}},
 		{"a form of feedback that nobody knows", Config{URL: url, Feedback: "remb"}},
+		{"a congestion control that nobody knows", Config{URL: url, Controller: "bbr"}},
 		{"a downlink of less than nothing", Config{URL: url, MaxBitrate: -1}},
 		{"a downlink that begins with less than nothing", Config{URL: url, StartBitrate: -1}},
 		{"a downlink that begins above its limit", Config{URL: url, MaxBitrate: 1e6, StartBitrate: 2e6}},

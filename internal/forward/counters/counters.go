@@ -54,6 +54,7 @@ const (
 	TransportReceived
 	TransportLost
 	TransportUnmatched
+	TransportMarked
 	TransportFalseMarks
 	TransportDropped
 

@@ -74,9 +74,10 @@ type Stats struct {
 	TransportReports, TransportReportsSent, TransportDropped uint64
 	// TransportReceived and TransportLost count packets to receivers by reported outcome. A packet that arrived after
 	// it was reported lost counts as both. TransportUnmatched counts packets that were reported as received and do not
-	// wait for a report: never sent, already reported, or given up. TransportFalseMarks counts those of
-	// TransportReceived that were reported with ECN-CE although they left without ECT. These marks are ignored.
-	TransportReceived, TransportLost, TransportUnmatched, TransportFalseMarks uint64
+	// wait for a report: never sent, already reported, or given up. TransportMarked counts those of TransportReceived
+	// that were reported with ECN-CE. TransportFalseMarks counts those that were reported with ECN-CE although they left
+	// without ECT: these marks are ignored.
+	TransportReceived, TransportLost, TransportUnmatched, TransportMarked, TransportFalseMarks uint64
 	// Probes counts clusters of packets sent above a receiver's estimate, ProbesMeasured the clusters that yielded a
 	// rate. Overuses counts detected overuses of receivers' paths, Silences the reductions of an estimate due to
 	// missing feedback.
@@ -128,7 +129,8 @@ func (s *Stats) Take(c *Counts) {
 	s.TransportReports, s.TransportReportsSent, s.TransportDropped = c[TransportReports], c[TransportReportsSent],
 		c[TransportDropped]
 	s.TransportReceived, s.TransportLost = c[TransportReceived], c[TransportLost]
-	s.TransportUnmatched, s.TransportFalseMarks = c[TransportUnmatched], c[TransportFalseMarks]
+	s.TransportUnmatched, s.TransportMarked, s.TransportFalseMarks = c[TransportUnmatched], c[TransportMarked],
+		c[TransportFalseMarks]
 	s.Probes, s.ProbesMeasured, s.Overuses, s.Silences = c[ProbesSent], c[ProbesMeasured], c[Overuses], c[Silences]
 	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested, s.KeyFramesLimited =
 		c[KeyFramesAsked], c[KeyFramesAbsorbed], c[KeyFramesRequested], c[KeyFramesLimited]

@@ -107,6 +107,7 @@ func (p *path) countReports(counts *counters.Counts) {
 	counts[counters.TransportReceived] += stats.Received - d.counted.Received
 	counts[counters.TransportLost] += stats.Lost - d.counted.Lost
 	counts[counters.TransportUnmatched] += stats.Unmatched - d.counted.Unmatched
+	counts[counters.TransportMarked] += stats.Marked - d.counted.Marked
 	counts[counters.TransportFalseMarks] += stats.FalseMarks - d.counted.FalseMarks
 	counts[counters.MalformedRTCP] += stats.Malformed - d.counted.Malformed
 	d.counted = stats

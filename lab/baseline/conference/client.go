@@ -25,10 +25,11 @@ type Config struct {
 	Tiles   int
 	Quality volumetric.Quality
 	Adapt   bool
-	// Spread and Uplink are fields of client.Config: the share of the frame interval over which frames are sent, and
-	// the assumed rate to the server.
-	Spread float64
-	Uplink volumetric.Bitrate
+	// Spread, Uplink and Controller are fields of client.Config: the share of the frame interval over which frames are
+	// sent, the assumed rate to the server, and the congestion control.
+	Spread     float64
+	Uplink     volumetric.Bitrate
+	Controller string
 }
 
 // Client is the end of a client.
@@ -69,7 +70,7 @@ func Join(ctx context.Context, c Config) (*Client, error) {
 		return nil, err
 	}
 	config := client.Config{URL: "ws://" + c.Address, Room: Room, Identity: c.Name, Token: pass, Receive: c.Tiles > 0,
-		Spread: c.Spread, StartUplink: c.Uplink}
+		Spread: c.Spread, StartUplink: c.Uplink, Controller: client.Controller(c.Controller)}
 	if c.Publication != nil {
 		config.Publications = []volumetric.Publication{*c.Publication}
 	}

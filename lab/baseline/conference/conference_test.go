@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/lab/carriage"
@@ -31,7 +32,7 @@ func TestSendWithoutReceivers(t *testing.T) {
 	const secret = "a secret of thirty-two characters"
 	go func() {
 		_, err := Serve(serving, Settings{Address: "127.0.0.1:0", Secret: secret, Suppression: demand.Strict,
-			Pacing: pacing.Default}, func(address string) { listening <- address })
+			Pacing: pacing.Default, Controller: congestion.ControllerAuto}, func(address string) { listening <- address })
 		served <- err
 	}()
 	var address string

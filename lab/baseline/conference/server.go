@@ -37,8 +37,9 @@ type Settings struct {
 	// Secret signs tokens; Suppression is the policy of the demand on publishers.
 	Secret      string
 	Suppression demand.Policy
-	// Pacing is the pacing mode towards receivers.
-	Pacing pacing.Mode
+	// Pacing is the pacing mode towards receivers, Controller the congestion control (congestion.Config).
+	Pacing     pacing.Mode
+	Controller string
 }
 
 // Serve runs a server until the context ends. listening is called with the server's address.
@@ -55,6 +56,7 @@ func Serve(ctx context.Context, s Settings, listening func(string)) (*carriage.R
 	}
 	c.Auth.Keys = []string{keyName + ":" + s.Secret}
 	c.Rooms.Suppression.Policy, c.Forward.Pacing = s.Suppression, s.Pacing
+	c.Forward.Congestion.Controller = s.Controller
 	if err := errors.Join(c.Rooms.Validate(), c.Forward.Validate()); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package carry
 import (
 	"bytes"
 	"context"
+	"net"
 	"net/netip"
 	"sync"
 	"testing"
@@ -146,13 +147,14 @@ func TestUDP(t *testing.T) {
 	_ = a.Close()
 }
 
-// TestWebRTC: the two sides negotiate streams, and packets pass in both directions.
-func TestWebRTC(t *testing.T) {
-	l, err := rendezvous.Listen("127.0.0.1:0")
+// meet returns the two ends of a rendezvous.
+func meet(t *testing.T, address string) (ours, theirs *rendezvous.Conn) {
+	t.Helper()
+	l, err := rendezvous.Listen(net.JoinHostPort(address, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(l.Close)
 	dialled := make(chan *rendezvous.Conn, 1)
 	go func() {
 		c, err := rendezvous.Dial(t.Context(), l.Address())
@@ -161,14 +163,18 @@ func TestWebRTC(t *testing.T) {
 		}
 		dialled <- c
 	}()
-	ours, err := l.Accept(t.Context())
-	if err != nil {
+	if ours, err = l.Accept(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	defer ours.Close()
-	theirs := <-dialled
-	defer theirs.Close()
+	theirs = <-dialled
+	t.Cleanup(ours.Close)
+	t.Cleanup(theirs.Close)
+	return ours, theirs
+}
 
+// TestWebRTC: the two sides negotiate streams, and packets pass in both directions.
+func TestWebRTC(t *testing.T) {
+	ours, theirs := meet(t, "127.0.0.1")
 	reports, media := newTaker(), newTaker()
 	var consumer *WebRTC
 	answered := make(chan error, 1)

@@ -34,6 +34,8 @@ const maxRun = 64_000
 type UDP struct {
 	port *udp.Port
 	peer atomic.Pointer[netip.AddrPort]
+	// arrived is the codepoint of the latest RTP packet, an ecn.Codepoint.
+	arrived atomic.Uint32
 
 	mu       sync.Mutex
 	buffer   []byte
@@ -71,6 +73,9 @@ func (u *UDP) Run(t Taker) error {
 		}
 		now := time.Now()
 		for _, m := range inbox.Messages() {
+			if isRTP(m.Data) {
+				u.arrived.Store(uint32(m.ECN))
+			}
 			for datagram := range m.Datagrams() {
 				t.Datagram(datagram, m.Peer, m.ECN, now)
 			}
@@ -123,11 +128,22 @@ func (u *UDP) add(peer netip.AddrPort, datagram []byte, codepoint ecn.Codepoint)
 	u.messages = append(u.messages, udp.Message{Peer: peer, Data: datagram, Segment: len(datagram), ECN: codepoint})
 }
 
-// SendOne sends one datagram immediately.
+// SendOne sends one RTCP packet immediately, as ECT(1) while RTP arrives as ECT(1) or CE, like a peer connection.
 func (u *UDP) SendOne(datagram []byte) {
-	if peer := u.peer.Load(); peer != nil {
-		_ = u.port.Sockets()[0].Send([]udp.Message{{Peer: *peer, Data: datagram}})
+	peer := u.peer.Load()
+	if peer == nil {
+		return
 	}
+	m := udp.Message{Peer: *peer, Data: datagram}
+	if arrived := ecn.Codepoint(u.arrived.Load()); arrived == ecn.ECT1 || arrived == ecn.CE {
+		m.ECN = ecn.ECT1
+	}
+	_ = u.port.Sockets()[0].Send([]udp.Message{m})
+}
+
+// isRTP reports whether a datagram is RTP and not RTCP (RFC 5761 section 4).
+func isRTP(datagram []byte) bool {
+	return len(datagram) >= 12 && datagram[0]>>6 == 2 && (datagram[1] < 192 || datagram[1] > 223)
 }
 
 // Close closes the socket.

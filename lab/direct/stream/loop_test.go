@@ -318,11 +318,16 @@ func FuzzSender(f *testing.F) {
 		if err := s.Send(Frame{Number: 1, Capture: now, Data: data}, now); err != nil {
 			t.Fatal(err)
 		}
-		packets := s.Step(now.Add(20*time.Millisecond), nil)
-		for _, packet := range Compound(datagram) {
-			s.RTCP(packet, now.Add(40*time.Millisecond), 0)
+		var packets []Packet
+		for ms := range 60 {
+			at := now.Add(time.Duration(ms) * time.Millisecond)
+			if ms == 40 {
+				for _, packet := range Compound(datagram) {
+					s.RTCP(packet, at, 0)
+				}
+			}
+			packets = s.Step(at, packets)
 		}
-		packets = s.Step(now.Add(50*time.Millisecond), packets)
 		if len(packets) < 5 || len(packets) > 1000 {
 			t.Fatalf("%d packets of a frame of 5", len(packets))
 		}

@@ -20,7 +20,8 @@ import (
 // SenderConfig configures a Sender.
 type SenderConfig struct {
 	Wire Wire
-	// Congestion configures the bandwidth estimate. Without Estimate, there is no estimate and no rate limit.
+	// Congestion configures the bandwidth estimate, with the algorithm for the reports of the Wire. Without Estimate,
+	// there is no estimate and no rate limit.
 	Congestion congestion.Config
 	Estimate   bool
 	// Pacing is the spreading of frames.
@@ -131,7 +132,7 @@ func NewSender(config SenderConfig, now time.Time) (*Sender, error) {
 	}
 	var estimator congestion.Estimator
 	if config.Estimate {
-		estimator = congestion.New(congestion.GCC, config.Congestion, now)
+		estimator = congestion.New(config.Congestion.Algorithm(config.Wire.ByStream), config.Congestion, now)
 	}
 	history := sender.NewNumbered(uint16(rand.Uint32()))
 	if config.Wire.ByStream {

@@ -28,13 +28,14 @@ import (
 // options has the flags of volpeer publish.
 type options struct {
 	production.Options
-	room    peer.Room
-	audio   string
-	most    peer.Bitrate
-	pose    string
-	seconds float64
-	json    bool
-	times   timing.Measurement
+	room       peer.Room
+	audio      string
+	most       peer.Bitrate
+	controller string
+	pose       string
+	seconds    float64
+	json       bool
+	times      timing.Measurement
 }
 
 // errName is returned if the object has the name of the audio publication.
@@ -57,6 +58,8 @@ func Command() *cobra.Command {
 	p.PublishFlags(f)
 	f.StringVar(&p.audio, "audio", "", "audio to publish: tone, or an Ogg Opus file that is played in a loop")
 	f.Var(&p.most, "max-bitrate", "largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
+	f.StringVar(&p.controller, "controller", string(client.ControllerAuto), "congestion control: auto, which is L4S if the "+
+		"server reports the ECN field; gcc; or paper000")
 	f.StringVar(&p.pose, "pose", "", "position of the object in the room: X,Y,Z in metres, and optionally YAW in "+
 		"degrees to the left")
 	f.Float64Var(&p.seconds, "seconds", 0, "time to publish in seconds; 0 means until interrupted")
@@ -188,7 +191,7 @@ func (p *options) enter(ctx context.Context, b *broadcast) (*client.Session, err
 		publications = append(publications, opus.Publication(soundName))
 	}
 	session, err := p.room.Join(ctx, client.Config{Publications: publications, MaxUplink: volumetric.Bitrate(p.most),
-		FrameTimes: p.times.Wanted(), Log: b.log})
+		Controller: client.Controller(p.controller), FrameTimes: p.times.Wanted(), Log: b.log})
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (q *queue) number(extension uint8, byStream bool, config congestion.Config,
 	if !byStream {
 		history = sender.NewNumbered(uint16(rand.Uint32()))
 	}
-	q.sender.Start(history, congestion.New(congestion.GCC, config, now), now)
+	q.sender.Start(history, congestion.New(config.Algorithm(byStream), config, now), now)
 }
 
 // at converts a time to that of the Sender's pacer.
