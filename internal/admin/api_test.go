@@ -40,7 +40,7 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 	if room != "" && room != "lab" {
 		return nil, nil
 	}
-	reception := &subscriber.State{Known: true, Estimate: 5e6,
+	reception := &subscriber.State{Known: true, Estimate: 5e6, L4S: "marked",
 		Slots: []subscriber.SlotState{{MID: "3", Participant: "bob", Publication: "body", Reason: "auto"}}}
 	if past {
 		reception.History = []subscriber.Sample{{At: 7, Estimate: 4e6}}
@@ -50,8 +50,8 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
 	return []sfu.RoomState{{Name: "lab", Participants: []sfu.ParticipantState{
-		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), Publications: []sfu.PublicationState{publication},
-			Reception: reception},
+		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), ECN: &sfu.ECNState{ECT1: 9, CE: 1},
+			Publications: []sfu.PublicationState{publication}, Reception: reception},
 	}}}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
@@ -86,6 +87,10 @@ func (e *Engine) NewReceiver(p egress.Peer, deadline time.Duration) *egress.Rece
 
 // Paths appends the paths to all receivers, in no particular order, for metrics.
 func (e *Engine) Paths(paths []egress.Path) []egress.Path { return e.writers.Paths(paths) }
+
+// PublisherHops returns the numbers of publishers that have sent packets in the last second, by ECN codepoint: ecn.CE
+// if a packet was marked, and the most frequent codepoint otherwise.
+func (e *Engine) PublisherHops() [ecn.CE + 1]int { return e.ingresses.Hops() }
 
 // StartRate returns the initial estimate in bit/s for receivers that state no rate.
 func (e *Engine) StartRate() congestion.Bitrate { return e.cfg.Congestion.Limits().Start }

@@ -20,7 +20,7 @@ var dataPlaneFamilies = []string{
 	receiverRoundTrip,
 	probes, probesMeasured, overuses, feedbackSilences, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops,
 	receivedDatagrams, receiveCalls,
-	sentDatagrams, sendRuns, sendCalls, sendErrors, ecnPackets,
+	sentDatagrams, sendRuns, sendCalls, sendErrors, ecnPackets, l4sHops, ecnPublisherHops, ecnFallbacks,
 }
 
 // collector converts snapshots of the data plane to metrics.
@@ -108,6 +108,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.count(sendErrors, s.Sockets.SendErrors)
 	e.codepoints(in, s.Sockets.Received.Codepoints)
 	e.codepoints(out, s.Sockets.Sent.Codepoints)
+	e.l4s(s.L4SHops, s.PublisherHops, s.ECNFallbacks)
 }
 
 // emitter writes the metrics of one scrape.
@@ -154,6 +155,24 @@ func (e emitter) codepoints(direction string, c Codepoints) {
 	e.count(ecnPackets, c.ECT1, direction, "ect1")
 	e.count(ecnPackets, c.ECT0, direction, "ect0")
 	e.count(ecnPackets, c.CE, direction, "ce")
+}
+
+func (e emitter) l4s(hops L4SHops, publishers PublisherHops, fallbacks ECNFallbacks) {
+	e.gauge(l4sHops, float64(hops.Off), "off")
+	e.gauge(l4sHops, float64(hops.Testing), "testing")
+	e.gauge(l4sHops, float64(hops.Capable), "capable")
+	e.gauge(l4sHops, float64(hops.Marked), "marked")
+	e.gauge(l4sHops, float64(hops.Classic), "classic")
+	e.gauge(l4sHops, float64(hops.Failed), "failed")
+	e.gauge(ecnPublisherHops, float64(publishers.NotECT), "not_ect")
+	e.gauge(ecnPublisherHops, float64(publishers.ECT1), "ect1")
+	e.gauge(ecnPublisherHops, float64(publishers.ECT0), "ect0")
+	e.gauge(ecnPublisherHops, float64(publishers.CE), "ce")
+	e.count(ecnFallbacks, fallbacks.Bleached, "bleached")
+	e.count(ecnFallbacks, fallbacks.Rewritten, "rewritten")
+	e.count(ecnFallbacks, fallbacks.AllMarked, "all_marked")
+	e.count(ecnFallbacks, fallbacks.Dropped, "dropped")
+	e.count(ecnFallbacks, fallbacks.Classic, "classic")
 }
 
 // quantiles are the quantiles of the distributions over receivers.

@@ -51,6 +51,9 @@ const (
 	sendCalls          = "volsfu_send_calls_total"
 	sendErrors         = "volsfu_send_errors_total"
 	ecnPackets         = "volsfu_ecn_packets_total"
+	l4sHops            = "volsfu_l4s_hops"
+	ecnPublisherHops   = "volsfu_ecn_publisher_hops"
+	ecnFallbacks       = "volsfu_ecn_fallbacks_total"
 )
 
 // family is one metric with all label values.
@@ -122,6 +125,14 @@ var families = slices.Concat([]family{
 	{sendErrors, "Datagrams that the kernel refused to send.", nil},
 	{ecnPackets, "Datagrams on the media sockets by direction and ECN codepoint (RFC 3168): not_ect, ect1, ect0, ce; " +
 		"datagrams with an unknown codepoint count as not_ect.", []string{"direction", "codepoint"}},
+	{l4sHops, "Hops to receivers that were sent packets in the last second, by state of L4S: off (without ECN), " +
+		"testing (whether ECT(1) arrives), capable (no packet marked lately), marked (the rate follows marks), " +
+		"classic (a classic ECN queue), failed (the path does not carry ECT).", []string{"state"}},
+	{ecnPublisherHops, "Hops from publishers that sent packets in the last second, by ECN codepoint: ce (at least one " +
+		"packet was marked), or the most frequent of not_ect, ect1, ect0.", []string{"codepoint"}},
+	{ecnFallbacks, "Ends of L4S on a hop to a receiver, by reason: bleached (ECT(1) arrives as Not-ECT), rewritten (as " +
+		"ECT(0)), all_marked (everything is marked without a queue), dropped (ECT is lost while other packets " +
+		"arrive), classic (marks come from a classic ECN queue).", []string{"reason"}},
 }, adaptationFamilies, countedFamilies)
 
 // Names returns the names of all metrics of volsfu, without the metrics of the Go runtime and of the process.

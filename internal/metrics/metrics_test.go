@@ -233,6 +233,9 @@ func TestDataPlane(t *testing.T) {
 			Runs:       30,
 			SendErrors: 31,
 		},
+		L4SHops:       L4SHops{Off: 79, Testing: 80, Capable: 81, Marked: 82, Classic: 83, Failed: 84},
+		PublisherHops: PublisherHops{NotECT: 85, ECT1: 86, ECT0: 87, CE: 88},
+		ECNFallbacks:  ECNFallbacks{Bleached: 89, Rewritten: 90, AllMarked: 91, Dropped: 92, Classic: 93},
 	}})
 	want := expected(t, "dataplane.txt")
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), dataPlaneFamilies...); err != nil {

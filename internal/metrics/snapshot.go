@@ -9,8 +9,8 @@ type DataPlane interface {
 	Snapshot() Snapshot
 }
 
-// Snapshot is the state of the data plane. All fields except Tracks, Slots, Receivers and CacheBytes are counters since
-// the start.
+// Snapshot is the state of the data plane. All fields except Tracks, Slots, Receivers, CacheBytes, L4SHops and
+// PublisherHops are counters since the start.
 type Snapshot struct {
 	Tracks int
 	Slots  SlotCounts
@@ -52,6 +52,9 @@ type Snapshot struct {
 	// ReceiveQueueDrops counts datagrams dropped by the kernel because the media socket's receive buffer was full.
 	ReceiveQueueDrops uint64
 	Sockets           Sockets
+	L4SHops           L4SHops
+	PublisherHops     PublisherHops
+	ECNFallbacks      ECNFallbacks
 }
 
 // Sockets counts the traffic of the media sockets.
@@ -73,6 +76,22 @@ type Transfers struct {
 // Codepoints counts datagrams by ECN codepoint. Unknown codepoints count as NotECT.
 type Codepoints struct {
 	NotECT, ECT1, ECT0, CE uint64
+}
+
+// L4SHops counts the hops to receivers that were sent packets in the last second by state of L4S.
+type L4SHops struct {
+	Off, Testing, Capable, Marked, Classic, Failed int
+}
+
+// PublisherHops counts the hops from publishers that sent packets in the last second by codepoint: CE if a packet was
+// marked, and the most frequent codepoint otherwise.
+type PublisherHops struct {
+	NotECT, ECT1, ECT0, CE int
+}
+
+// ECNFallbacks counts the ends of L4S on hops to receivers by reason.
+type ECNFallbacks struct {
+	Bleached, Rewritten, AllMarked, Dropped, Classic uint64
 }
 
 // SlotCounts counts slots by state.

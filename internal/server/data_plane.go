@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/counters"
@@ -19,7 +20,7 @@ type dataPlane struct {
 
 // Snapshot implements metrics.DataPlane.
 func (d dataPlane) Snapshot() metrics.Snapshot {
-	s, sockets := d.engine.Stats(), d.endpoint.Stats()
+	s, sockets, paths := d.engine.Stats(), d.endpoint.Stats(), d.engine.Paths(nil)
 	return metrics.Snapshot{
 		Tracks: s.Tracks,
 		Slots: metrics.SlotCounts{Idle: max(0, s.Slots-s.ActiveSlots-s.WaitingSlots), Waiting: s.WaitingSlots,
@@ -54,7 +55,7 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 			PacketsUnmatched: s.TransportUnmatched, PacketsMarked: s.TransportMarked,
 			FalseMarks: s.TransportFalseMarks,
 		},
-		Receivers:          receivers(d.engine.Paths(nil)),
+		Receivers:          receivers(paths),
 		Probes:             metrics.Probes{Sent: s.Probes, Measured: s.ProbesMeasured},
 		Overuses:           s.Overuses,
 		FeedbackSilences:   s.Silences,
@@ -76,6 +77,9 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 			Runs:       sockets.Runs,
 			SendErrors: sockets.SendErrors,
 		},
+		L4SHops:       l4sHops(paths),
+		PublisherHops: publisherHops(d.engine.PublisherHops()),
+		ECNFallbacks:  ecnFallbacks(s.ECNFallbacks),
 	}
 }
 
@@ -89,6 +93,31 @@ func traffic(t counters.TrafficByKind) metrics.Traffic {
 
 func codepoints(c udp.CodepointCounts) metrics.Codepoints {
 	return metrics.Codepoints{NotECT: c[ecn.NotECT], ECT1: c[ecn.ECT1], ECT0: c[ecn.ECT0], CE: c[ecn.CE]}
+}
+
+// l4sHops counts the paths to receivers that were sent packets by state of L4S.
+func l4sHops(paths []egress.Path) metrics.L4SHops {
+	var n [congestion.L4SStates]int
+	for _, p := range paths {
+		if p.Sent > 0 {
+			n[p.L4S]++
+		}
+	}
+	return metrics.L4SHops{
+		Off: n[congestion.L4SOff], Testing: n[congestion.L4STesting], Capable: n[congestion.L4SCapable],
+		Marked: n[congestion.L4SMarked], Classic: n[congestion.L4SClassic], Failed: n[congestion.L4SFailed],
+	}
+}
+
+func publisherHops(n [ecn.CE + 1]int) metrics.PublisherHops {
+	return metrics.PublisherHops{NotECT: n[ecn.NotECT], ECT1: n[ecn.ECT1], ECT0: n[ecn.ECT0], CE: n[ecn.CE]}
+}
+
+func ecnFallbacks(n [congestion.Fallbacks]uint64) metrics.ECNFallbacks {
+	return metrics.ECNFallbacks{
+		Bleached: n[congestion.Bleached], Rewritten: n[congestion.Rewritten], AllMarked: n[congestion.AllMarked],
+		Dropped: n[congestion.Dropped], Classic: n[congestion.Classic],
+	}
 }
 
 // receivers returns the paths of receivers that report packet arrivals.

@@ -335,6 +335,22 @@ func TestAFallOfTheBandwidthIsReportedAtOnce(t *testing.T) {
 	}
 }
 
+// TestChangesOfL4SAreReported changes the state of L4S, and nothing else.
+func TestChangesOfL4SAreReported(t *testing.T) {
+	s := newStage(t, nil)
+	s.enter("alice", false, false, ladder(1, 3))
+	bob := s.watches("bob", 100e6)
+	s.pass(time.Second)
+	_, before := latest[*signal.Bandwidth](bob.shelf)
+	for i, state := range []congestion.L4SState{congestion.L4STesting, congestion.L4SMarked} {
+		bob.way.path.L4S = state
+		s.pass(time.Second)
+		if told, n := latest[*signal.Bandwidth](bob.shelf); n != before+i+1 || told.L4S != state.String() {
+			t.Errorf("in the state %v bob was told %d times, the last time of %q", state, n-before, told.L4S)
+		}
+	}
+}
+
 // TestBandwidthStaysWithinBounds checks declared rates whose sum exceeds the limit of the message.
 func TestBandwidthStaysWithinBounds(t *testing.T) {
 	s := newStage(t, nil)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -28,10 +30,20 @@ type ParticipantState struct {
 	VR2Gather bool `json:"vr2gather,omitempty"`
 	// TokenID is the id of the token, by which the token may be revoked. TokenID is empty if there is none.
 	TokenID string `json:"token_id,omitempty"`
+	// ECN counts the participant's packets of the last second, nil if the participant sent none.
+	ECN *ECNState `json:"ecn,omitempty"`
 	// Publications are the participant's publications.
 	Publications []PublicationState `json:"publications"`
 	// Reception is the state of the participant as a receiver, nil if the participant receives nothing.
 	Reception *subscriber.State `json:"reception,omitempty"`
+}
+
+// ECNState has the numbers of packets by ECN codepoint.
+type ECNState struct {
+	NotECT uint64 `json:"not_ect"`
+	ECT0   uint64 `json:"ect0"`
+	ECT1   uint64 `json:"ect1"`
+	CE     uint64 `json:"ce"`
 }
 
 // PublicationState is the description and the state of one publication.
@@ -106,6 +118,7 @@ func (p *participant) state(past bool) ParticipantState {
 		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil,
 		VR2Gather:    p.profile.Converted,
 		TokenID:      p.token.ID,
+		ECN:          ecnState(p.connection.Ingress.Codepoints()),
 		Publications: []PublicationState{},
 	}
 	for _, publication := range p.publications {
@@ -115,6 +128,14 @@ func (p *participant) state(past bool) ParticipantState {
 		state.Reception = p.subscriber.State(past)
 	}
 	return state
+}
+
+// ecnState returns nil if there are no packets.
+func ecnState(c ingress.Codepoints) *ECNState {
+	if _, any := c.Codepoint(); !any {
+		return nil
+	}
+	return &ECNState{NotECT: c[ecn.NotECT], ECT0: c[ecn.ECT0], ECT1: c[ecn.ECT1], CE: c[ecn.CE]}
 }
 
 func (p *publication) state() PublicationState {

@@ -150,6 +150,9 @@ func TestMarksAreReportedSoon(t *testing.T) {
 	if s := report.Streams[0]; len(s.Packets) != 20 || s.Packets[0].ECN != ecn.CE {
 		t.Errorf("reported %+v", s)
 	}
+	if got := m.session.ECN(); got != (ECNCounts{ECT1: 20, CE: 20}) {
+		t.Errorf("the codepoints are %+v, expected 20 ECT(1) and 20 CE", got)
+	}
 	if receive(1, ecn.CE); !woken() {
 		t.Error("the next mark does not wake the goroutine")
 	}

@@ -130,7 +130,7 @@ func (c *control) handle(m signal.Message) {
 	case *signal.Pose:
 		s.events.add(posed(m))
 	case *signal.Bandwidth:
-		s.events.add(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted})
+		s.events.add(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted, L4S: m.L4S})
 	case *signal.TimeReply:
 		s.media.clockReply(m, time.Now())
 	case *signal.Trace:

@@ -62,7 +62,11 @@ type (
 	}
 	// Bandwidth reports the server's view of this client's link: the estimated rate, the rate that the server has
 	// decided to send, and the rate that the server would send over a link without limit.
-	Bandwidth struct{ Estimate, Allocated, Wanted volumetric.Bitrate }
+	Bandwidth struct {
+		Estimate, Allocated, Wanted volumetric.Bitrate
+		// L4S is the state of L4S on the link as in the message, empty if the server does not report it.
+		L4S string
+	}
 	// Connected reports that media flows.
 	Connected struct{}
 	// Interrupted reports that the websocket has broken. The session tries to resume.

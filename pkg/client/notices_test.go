@@ -114,11 +114,11 @@ func TestViewpointsPosesAndLimitsReachTheServer(t *testing.T) {
 
 func TestWhatTheServerSaysBecomesEvents(t *testing.T) {
 	s := newRig(t, Config{}).session
-	(&control{session: s}).handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1})
+	(&control{session: s}).handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1, L4S: "marked"})
 	(&control{session: s}).handle(&signal.Pose{Participant: "ada", Publication: "body",
 		Position: signal.Vector{1, 2, 3}, Orientation: signal.Rotation{0, 1, 0, 0}})
 	for _, want := range []Event{
-		Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1},
+		Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1, L4S: "marked"},
 		PoseChanged{
 			Publication: volumetric.PublicationRef{Participant: "ada", Publication: "body"},
 			Pose: Pose{Position: [3]float64{1, 2, 3}, Orientation: [4]float64{0, 1, 0, 0}, Scale: 1,

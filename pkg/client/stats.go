@@ -3,6 +3,7 @@ package client
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -70,6 +71,19 @@ func (s *Session) Stats() []TileStats {
 		})
 	}
 	return list
+}
+
+// ECNCounts counts the received RTP packets by ECN codepoint (RFC 3168) since the beginning of the session. CE packets
+// were marked by a queue.
+type ECNCounts struct{ NotECT, ECT0, ECT1, CE uint64 }
+
+// ECN returns the codepoints of the received packets.
+func (s *Session) ECN() ECNCounts {
+	m := s.media
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := m.downlink.Codepoints()
+	return ECNCounts{NotECT: counts[ecn.NotECT], ECT0: counts[ecn.ECT0], ECT1: counts[ecn.ECT1], CE: counts[ecn.CE]}
 }
 
 // UplinkStats describes the use of the uplink. The counts are of frames of one tile at one quality, since the beginning

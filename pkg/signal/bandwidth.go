@@ -77,6 +77,9 @@ type Bandwidth struct {
 	// Wanted is the bit rate that the server would send if the link had no limit and every tile
 	// were in view.
 	Wanted volumetric.Bitrate `json:"wanted_bps"`
+	// L4S is the state of L4S on the hop to the receiver: off, testing, capable, marked, classic or
+	// failed. It is empty if the server does not report it.
+	L4S string `json:"l4s,omitempty"`
 }
 
 // Validate implements Request.

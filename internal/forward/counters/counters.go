@@ -5,6 +5,7 @@ package counters
 import (
 	"sync/atomic"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 )
 
@@ -77,7 +78,9 @@ const (
 	DuplicatePackets
 	LatePackets
 
-	counters
+	// ECNFallbacks is the first of a range with one count per congestion.Fallback.
+	ECNFallbacks
+	counters = ECNFallbacks + Counter(congestion.Fallbacks)
 )
 
 // Counts is a set of counts that one goroutine owns.

@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/trace"
 )
@@ -82,6 +83,8 @@ type Stats struct {
 	// rate. Overuses counts detected overuses of receivers' paths, Silences the reductions of an estimate due to
 	// missing feedback.
 	Probes, ProbesMeasured, Overuses, Silences uint64
+	// ECNFallbacks counts the ends of L4S on paths to receivers, by reason.
+	ECNFallbacks [congestion.Fallbacks]uint64
 	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed the requests among them that need no key
 	// frame, KeyFramesRequested PLI to publishers. KeyFramesLimited counts requests that were ignored because one
 	// receiver asked too often; KeyFramesAsked does not include them.
@@ -132,6 +135,7 @@ func (s *Stats) Take(c *Counts) {
 	s.TransportUnmatched, s.TransportMarked, s.TransportFalseMarks = c[TransportUnmatched], c[TransportMarked],
 		c[TransportFalseMarks]
 	s.Probes, s.ProbesMeasured, s.Overuses, s.Silences = c[ProbesSent], c[ProbesMeasured], c[Overuses], c[Silences]
+	copy(s.ECNFallbacks[:], c[ECNFallbacks:])
 	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested, s.KeyFramesLimited =
 		c[KeyFramesAsked], c[KeyFramesAbsorbed], c[KeyFramesRequested], c[KeyFramesLimited]
 	s.MalformedRTP, s.MalformedPayload, s.MalformedRTCP = c[MalformedRTP], c[MalformedPayload], c[MalformedRTCP]

@@ -37,6 +37,10 @@ type Path struct {
 	Loss, InherentLoss float64
 	// QueueDelay is the minimum queueing delay on the path over the last tenth of a second.
 	QueueDelay time.Duration
+	// L4S is the state of L4S on the path. Alpha is the mean share of marked packets while the rate follows marks, 0 to
+	// 1. Both are valid even if the path is not known.
+	L4S   congestion.L4SState
+	Alpha float64
 }
 
 // firstReport is the time after the first packet within which a receiver makes its first report: reports follow every
@@ -130,13 +134,13 @@ func (p *path) publish(now time.Duration) {
 	if want := p.want.Load(); want > 0 {
 		latest.Wanted = volumetric.Bitrate(want - 1)
 	}
-	e := p.estimation
+	e, s := p.estimation, p.sender.Stats()
+	latest.L4S, latest.Alpha = s.L4S, s.Alpha
 	switch {
 	case e == nil:
 	case !p.sender.Reported() && now-e.begun < firstReport:
 		latest.Awaited, latest.Estimate = true, p.startRate()
 	case p.sender.Reported():
-		s := p.sender.Stats()
 		latest.Known, latest.Estimate, latest.Acknowledged = true, s.Estimate, s.Acknowledged
 		latest.RTT, latest.QueueDelay, latest.Loss, latest.InherentLoss = s.RTT, s.QueueDelay, s.Loss, s.InherentLoss
 	}
@@ -255,5 +259,8 @@ func (p *path) count(counts *counters.Counts) {
 	counts[counters.ProbesMeasured] += stats.ProbesMeasured - counted.ProbesMeasured
 	counts[counters.Overuses] += stats.Overuses - counted.Overuses
 	counts[counters.Silences] += stats.Silences - counted.Silences
+	for reason, fallbacks := range stats.ECNFallbacks {
+		counts[int(counters.ECNFallbacks)+reason] += fallbacks - counted.ECNFallbacks[reason]
+	}
 	*counted = *stats
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -140,6 +141,27 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 					streams.reached, numbers.reached, streams.measured, streams.probes)
 			}
 		})
+	}
+}
+
+// TestStateOfL4S checks that the state of L4S is published and that fallbacks are counted. The receiver reports all
+// packets as Not-ECT, as behind a path that clears the ECN field.
+func TestStateOfL4S(t *testing.T) {
+	for controller, want := range map[string]congestion.L4SState{
+		congestion.ControllerGCC: congestion.L4SOff, congestion.ControllerAuto: congestion.L4SFailed,
+	} {
+		c := newConference(t, 20e6, func(cfg *rigConfig) { cfg.Congestion.Controller = controller })
+		c.link.byStream()
+		c.frames(time.Second, 5e6, nil)
+		var fallbacks [congestion.Fallbacks]uint64
+		if want == congestion.L4SFailed {
+			fallbacks[congestion.Bleached] = 1
+		}
+		path, got := c.receiver.Path(), c.engine.Stats().ECNFallbacks
+		if path.L4S != want || path.Alpha != 0 || got != fallbacks {
+			t.Errorf("%s: L4S is %v with α %v, fallbacks are %v, expected %v and %v", controller, path.L4S, path.Alpha,
+				got, want, fallbacks)
+		}
 	}
 }
 

@@ -53,6 +53,8 @@ type Ingress struct {
 	protection track.Protection
 	// arrivals is the state of the reports of arrivals to the publisher.
 	arrivals arrivals
+	// codepoints counts the packets of all streams.
+	codepoints codepointWindows
 	// stepped is the time of the last search for missing packets, scheduled the time of the next search.
 	stepped, scheduled time.Time
 	reportDue          time.Time
@@ -134,6 +136,7 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 
 // take is RTP for a caller that holds the mutex.
 func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	i.codepoints.add(info.ECN, info.At)
 	i.arrived(ssrc, packet, info)
 	if s := i.streams[ssrc]; s != nil {
 		i.receive(s, packet, info, false)

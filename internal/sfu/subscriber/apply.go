@@ -131,12 +131,13 @@ func (s *Subscriber) Bandwidth(now time.Time) *signal.Bandwidth {
 		Estimate:  min(path.Estimate, signal.MaxBitrate),
 		Allocated: min(s.last.rate, signal.MaxBitrate),
 		Wanted:    min(s.last.wanted, signal.MaxBitrate),
+		L4S:       path.L4S.String(),
 	}
 	fell := fallen(m.Estimate, s.told.Estimate) || fallen(m.Allocated, s.told.Allocated)
 	if now.Sub(s.toldAt) < bandwidthInterval && !fell ||
 		near(m.Estimate, s.told.Estimate, bandwidthTolerance) &&
 			near(m.Allocated, s.told.Allocated, bandwidthTolerance) &&
-			near(m.Wanted, s.told.Wanted, bandwidthTolerance) {
+			near(m.Wanted, s.told.Wanted, bandwidthTolerance) && m.L4S == s.told.L4S {
 		return nil
 	}
 	s.told, s.toldAt = m, now

@@ -22,6 +22,9 @@ type State struct {
 	QueueDelay float64 `json:"queue_delay_ms"`
 	Loss       float64 `json:"loss"`
 	Parity     float64 `json:"parity"`
+	// L4S is the state of L4S. CEShare is the mean share of packets marked ECN-CE while the rate follows marks, 0 to 1.
+	L4S     string  `json:"l4s"`
+	CEShare float64 `json:"ce_share"`
 	// Viewpoint is set if the receiver reports its viewpoint.
 	Viewpoint bool        `json:"viewpoint"`
 	Slots     []SlotState `json:"slots"`
@@ -52,7 +55,7 @@ func (s *Subscriber) State(past bool) *State {
 	state := &State{
 		Known: path.Known, Estimate: path.Estimate, Target: s.last.rate, Wanted: s.last.wanted, Sent: path.Sent,
 		RTT: inMilliseconds(path.RTT), QueueDelay: inMilliseconds(path.QueueDelay), Loss: path.Loss,
-		Parity: s.link.ParityShare(), Viewpoint: s.looks(), Slots: []SlotState{},
+		Parity: s.link.ParityShare(), L4S: path.L4S.String(), CEShare: path.Alpha, Viewpoint: s.looks(), Slots: []SlotState{},
 	}
 	for _, slot := range s.Slots.all {
 		if slot.Target != nil {

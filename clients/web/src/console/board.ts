@@ -5,13 +5,23 @@ import { bitrate, h, milliseconds } from "../dom";
 import { morph } from "../morph";
 import { closeRoom, drain, kick } from "./api";
 import { plot } from "./plot";
-import { Histories, type ParticipantState, type PublicationState, Rates, type ReceptionState, type RoomState, type ServerState, type SlotState, type Snapshot } from "./state";
+import { Histories, type ParticipantState, type PublicationState, Rates, type ReceptionState, type RoomState, type ServerState, type SlotState, type Snapshot, uplinkECN } from "./state";
 
 const reasons: Record<string, string> = {
   choice: "chosen by the receiver",
   auto: "the best use of the link's capacity",
   budget: "limited by the capacity of the link",
   unseen: "not in the receiver's view",
+};
+
+/** The states of L4S on the hop to a receiver. */
+const l4sStates: Record<string, string> = {
+  off: "Packets leave as Not-ECT: the receiver does not report ECN, or the controller does not use ECN.",
+  testing: "Packets leave as ECT(1). The first reports are due.",
+  capable: "ECT(1) arrives. No packet has been marked lately, and the delay governs the rate.",
+  marked: "The queue marks packets. The rate follows the share of marked packets.",
+  classic: "The queue marks as classic ECN queues do. Packets leave as ECT(0), and a mark counts as a loss.",
+  failed: "The path does not carry ECT(1). Packets leave as Not-ECT for five minutes.",
 };
 
 export class Board {
@@ -101,7 +111,7 @@ export class Board {
   private room(room: RoomState): HTMLElement {
     const close = h("button", { type: "button", class: "danger" }, "Close room");
     Object.assign(close.dataset, { act: "close", room: room.name });
-    const head = ["Participant", "Publishes", "Estimate", "Target", "Sent", "Queue", "Round trip", "Loss", ""].map((c) => h("th", { scope: "col" }, c));
+    const head = ["Participant", "Publishes", "Uplink ECN", "Estimate", "Target", "Sent", "Queue", "Round trip", "Loss", "L4S", ""].map((c) => h("th", { scope: "col" }, c));
     const rows = room.participants.flatMap((p) => this.participant(room, p));
     return h(
       "article", { class: "room-board" }, h("header", {}, h("h2", {}, room.name), close),
@@ -119,12 +129,12 @@ export class Board {
     const r = p.reception;
     const row = h(
       "tr", {}, h("td", {}, name, state, p.vr2gather ? h("small", {}, " VR2Gather") : undefined), h("td", {}, p.publications.map(describe).join("; ") || "–"),
-      ...receptionCells(r).map((text) => h("td", { class: "number" }, text)), h("td", {}, out),
+      h("td", {}, p.ecn ? uplinkECN(p.ecn) : "–"), ...receptionCells(r).map((text) => h("td", { class: "number" }, text)), l4sCell(r), h("td", {}, out),
     );
     if (!this.open.has(key)) {
       return [row];
     }
-    return [row, h("tr", { class: "detail" }, h("td", { colSpan: 9 }, ...this.detail(room, p)))];
+    return [row, h("tr", { class: "detail" }, h("td", { colSpan: 11 }, ...this.detail(room, p)))];
   }
 
   private detail(room: RoomState, p: ParticipantState): HTMLElement[] {
@@ -191,6 +201,14 @@ function receptionCells(r: ReceptionState | undefined): string[] {
     known(bitrate(r.estimate_bps)), bitrate(r.target_bps), bitrate(r.sent_bps), known(milliseconds(r.queue_delay_ms)), known(milliseconds(r.rtt_ms)),
     known(`${(100 * r.loss).toFixed(1)} %`),
   ];
+}
+
+function l4sCell(r: ReceptionState | undefined): HTMLElement {
+  if (!r) {
+    return h("td", {}, "–");
+  }
+  const share = r.l4s === "marked" ? ` ${(100 * r.ce_share).toFixed(1)} %` : "";
+  return h("td", { class: `l4s ${r.l4s}`, title: l4sStates[r.l4s] ?? "" }, r.l4s + share);
 }
 
 function describe(p: PublicationState): string {

@@ -61,6 +61,8 @@ export interface ReceptionState {
   queue_delay_ms: number;
   loss: number;
   parity: number;
+  l4s: string;
+  ce_share: number;
   viewpoint: boolean;
   slots: SlotState[];
   history?: Sample[];
@@ -77,12 +79,22 @@ export interface PublicationState {
   paused: boolean[][];
 }
 
+/** Packets of the last second by ECN codepoint. */
+export interface Codepoints {
+  not_ect: number;
+  ect0: number;
+  ect1: number;
+  ce: number;
+}
+
 export interface ParticipantState {
   identity: string;
   joined: string;
   connected: boolean;
   present: boolean;
   vr2gather?: boolean;
+  /** Absent if the participant sent nothing. */
+  ecn?: Codepoints;
   publications: PublicationState[];
   reception?: ReceptionState;
 }
@@ -95,6 +107,18 @@ export interface RoomState {
 export interface Snapshot {
   server: ServerState;
   rooms: RoomState[];
+}
+
+/** Returns the share of marked packets if any is marked, otherwise the most frequent codepoint. */
+export function uplinkECN(c: Codepoints): string {
+  const capable = c.ect0 + c.ect1 + c.ce;
+  if (c.ce > 0) {
+    return `CE ${((100 * c.ce) / capable).toFixed(1)} %`;
+  }
+  if (c.not_ect >= capable) {
+    return "Not-ECT";
+  }
+  return c.ect1 >= c.ect0 ? "ECT(1)" : "ECT(0)";
 }
 
 const keptSamples = 300;

@@ -135,7 +135,7 @@ export type ServerMessage =
   | { type: "delivery"; dropped: { mid: string; generation: number; frames: number }[] }
   | ({ type: "pose" } & Pose)
   | { type: "wanted"; publications: { publication: string; tiles: number[][] }[] }
-  | { type: "bandwidth"; estimate_bps: number; allocated_bps: number; wanted_bps: number }
+  | { type: "bandwidth"; estimate_bps: number; allocated_bps: number; wanted_bps: number; l4s?: string }
   | ({ type: "frame_times" } & FrameTimes)
   | { type: "time_reply"; id?: string; t0_us: number; t1_us: number; t2_us: number }
   | { type: "ok"; id?: string }

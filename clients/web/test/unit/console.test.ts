@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ceiling } from "../../src/console/plot";
-import { Histories, Rates, type ReceptionState, type ServerState, type Snapshot } from "../../src/console/state";
+import { Histories, Rates, type ReceptionState, type ServerState, type Snapshot, uplinkECN } from "../../src/console/state";
 
 const traffic = (media: number) => ({ packets: 0, media_bytes: media, parity_bytes: media / 10, retransmission_bytes: 0, audio_bytes: 0, probe_bytes: 0 });
 
@@ -14,7 +14,7 @@ function server(second: number, media: number): ServerState {
 
 function snapshot(second: number, reception: Partial<ReceptionState>): Snapshot {
   const full: ReceptionState = {
-    known: true, estimate_bps: second, target_bps: 2, wanted_bps: 3, sent_bps: 4, rtt_ms: 5, queue_delay_ms: 6, loss: 0, parity: 0, viewpoint: true, slots: [], ...reception,
+    known: true, estimate_bps: second, target_bps: 2, wanted_bps: 3, sent_bps: 4, rtt_ms: 5, queue_delay_ms: 6, loss: 0, parity: 0, l4s: "capable", ce_share: 0, viewpoint: true, slots: [], ...reception,
   };
   return { server: server(second, 0), rooms: [{ name: "lab", participants: [{ identity: "eye", joined: "", connected: true, present: true, publications: [], reception: full }] }] };
 }
@@ -36,6 +36,15 @@ describe("Rates", () => {
     rates.take(server(0, 1_000_000));
     rates.take({ ...server(1, 0), started: "2026-11-22T08:59:00Z" });
     expect(rates.receivedBps).toBe(0);
+  });
+});
+
+describe("uplinkECN", () => {
+  it("shows marks first, then the most frequent codepoint", () => {
+    expect(uplinkECN({ not_ect: 4, ect0: 0, ect1: 990, ce: 10 })).toBe("CE 1.0 %");
+    expect(uplinkECN({ not_ect: 4, ect0: 0, ect1: 990, ce: 0 })).toBe("ECT(1)");
+    expect(uplinkECN({ not_ect: 4, ect0: 990, ect1: 9, ce: 0 })).toBe("ECT(0)");
+    expect(uplinkECN({ not_ect: 990, ect0: 0, ect1: 4, ce: 0 })).toBe("Not-ECT");
   });
 });
 

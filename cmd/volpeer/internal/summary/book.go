@@ -20,6 +20,8 @@ type Book struct {
 	sound map[volumetric.PublicationRef]*soundCounter
 	// estimate and allocated are the newest values that the server reported.
 	estimate, allocated volumetric.Bitrate
+	// l4s is the newest state of L4S that the server reported, empty for none.
+	l4s string
 }
 
 // page has the counters of one tile that the session does not have.
@@ -86,9 +88,9 @@ func (b *Book) Skipped(ref volumetric.TileRef, frames int) {
 // Held records that a tile of an earlier frame was shown in the given number of frames.
 func (b *Book) Held(ref volumetric.TileRef, frames int) { b.page(ref).held += int64(frames) }
 
-// Bandwidth records the server's estimate of the link and the rate that the server allocated.
-func (b *Book) Bandwidth(estimate, allocated volumetric.Bitrate) {
-	b.estimate, b.allocated = estimate, allocated
+// Bandwidth records the server's estimate of the link, the rate that the server allocated, and the state of L4S.
+func (b *Book) Bandwidth(e client.Bandwidth) {
+	b.estimate, b.allocated, b.l4s = e.Estimate, e.Allocated, e.L4S
 }
 
 // Switched records a change of a tile's quality.
@@ -186,6 +188,9 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 		b.tile(byTile, ref)
 	}
 	s := Summary{Estimate: int64(b.estimate), Allocated: int64(b.allocated), Publications: []Tile{}}
+	if state := b.l4s; state != "" {
+		s.ECN.L4S = &state
+	}
 	measured := 0
 	var latency, change, skew distribution.Distribution
 	for _, ref := range slices.SortedFunc(maps.Keys(byTile), compareTiles) {

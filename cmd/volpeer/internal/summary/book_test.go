@@ -37,7 +37,7 @@ func evening() (*Book, []client.TileStats) {
 		b.Skew(tileRef("alice", 0).PublicationRef, time.Duration(frame%3-1)*time.Millisecond)
 	}
 	b.Off(tileRef("alice", 1), at(5040))
-	b.Bandwidth(30_000_000, 20_000_000)
+	b.Bandwidth(client.Bandwidth{Estimate: 30_000_000, Allocated: 20_000_000, L4S: "marked"})
 	// A frame that was under way when the tile was switched off does not switch it on.
 	b.Decoded(tileRef("alice", 1), 150, at(5030), at(5070))
 	b.Failed(tileRef("alice", 0))
@@ -75,6 +75,7 @@ func TestGolden(t *testing.T) {
 	sum := b.Sum(stats, at(10040))
 	ms := 12.5
 	drawing := distribution.Percentiles{P50: &ms, P95: &ms, P99: &ms, Max: &ms}
+	sum.ECN.Count(client.ECNCounts{NotECT: 10, ECT1: 4900, CE: 100})
 	sum.Render = &Render{Drawn: 300, Superseded: 1, Wait: drawing, Draw: drawing, Latency: drawing, Pictures: 10}
 	got, err := json.MarshalIndent(sum, "", "  ")
 	if err != nil {
@@ -161,7 +162,8 @@ func TestEmpty(t *testing.T) {
 	want := strings.Fields(`
 		frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server
 		tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered
-		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps render layers publications`)
+		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps ecn render layers
+		publications`)
 	contract := make(map[string]bool)
 	for _, key := range want {
 		contract[key] = true

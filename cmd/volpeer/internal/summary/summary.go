@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/volsfu/volsfu/internal/peer/distribution"
+	"github.com/volsfu/volsfu/pkg/client"
 )
 
 // Summary is the JSON object that volpeer watch --json prints. Counts are of tile frames.
@@ -16,6 +17,7 @@ type Summary struct {
 	// Both are 0 if the server reported nothing.
 	Estimate  int64 `json:"estimate_bps"`
 	Allocated int64 `json:"allocated_bps"`
+	ECN       ECN   `json:"ecn"`
 	// Render has the counters of rendering; nil if nothing was rendered.
 	Render *Render `json:"render"`
 	// Layers has the latency of frames by layer; nil if latency was not measured.
@@ -65,6 +67,26 @@ type Figures struct {
 type Audio struct {
 	PacketsReceived int64 `json:"packets_received"`
 	PacketsLost     int64 `json:"packets_lost"`
+}
+
+// ECN has the codepoints of the received RTP packets.
+type ECN struct {
+	NotECT uint64 `json:"not_ect"`
+	ECT0   uint64 `json:"ect0"`
+	ECT1   uint64 `json:"ect1"`
+	CE     uint64 `json:"ce"`
+	// CEShare is the share of CE in packets that are not Not-ECT, 0 to 1.
+	CEShare float64 `json:"ce_share"`
+	// L4S is the last state of L4S on the hop that the server reported, nil if the server reported none.
+	L4S *string `json:"l4s"`
+}
+
+// Count sets the counts and the share.
+func (e *ECN) Count(c client.ECNCounts) {
+	e.NotECT, e.ECT0, e.ECT1, e.CE = c.NotECT, c.ECT0, c.ECT1, c.CE
+	if capable := c.ECT0 + c.ECT1 + c.CE; capable > 0 {
+		e.CEShare = round(float64(c.CE)/float64(capable), 6)
+	}
 }
 
 // Render has the counters of rendering. Frames are frames of publications, with all tiles.

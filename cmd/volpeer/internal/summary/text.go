@@ -22,6 +22,13 @@ func (s *Summary) Text() string {
 		s.Decoded, s.Expected, s.Undecodable, s.Missing, s.Skipped, s.DroppedByServer, s.Held, s.Switches)
 	fmt.Fprintf(&b, "%.1f fps, %v, packets: %d received, %d lost, %d recovered, %d NACKs sent\n",
 		s.FPS, volumetric.Bitrate(s.Bitrate), s.PacketsReceived, s.PacketsLost, s.PacketsRecovered, s.NACKsSent)
+	if e := &s.ECN; e.ECT0+e.ECT1+e.CE > 0 {
+		fmt.Fprintf(&b, "ECN: %.2f %% of %d packets marked", 100*e.CEShare, e.ECT0+e.ECT1+e.CE)
+		if e.L4S != nil {
+			fmt.Fprintf(&b, ", L4S is %s", *e.L4S)
+		}
+		b.WriteByte('\n')
+	}
 	fmt.Fprintf(&b, "latency %s ms, quality change %s ms, skew to sound %s ms (median/95 %%/99 %%/largest)\n",
 		s.Latency.Text(), s.QualityChange.Text(), s.Skew.Text())
 	if r := s.Render; r != nil {

@@ -25,7 +25,7 @@ func (v *viewer) event(e client.Event) {
 	case client.Sending:
 		v.sending(&e)
 	case client.Bandwidth:
-		v.book.Bandwidth(e.Estimate, e.Allocated)
+		v.book.Bandwidth(e)
 	}
 }
 

@@ -54,6 +54,7 @@ func (s *fakeSession) ServerTime(t time.Time) time.Time { return t }
 func (s *fakeSession) Done() <-chan struct{}            { return s.done }
 func (s *fakeSession) Err() error                       { return s.err }
 func (s *fakeSession) Stats() []client.TileStats        { return s.stats }
+func (s *fakeSession) ECN() client.ECNCounts            { return client.ECNCounts{ECT1: 30, CE: 10} }
 func (s *fakeSession) setParticipants(p ...signal.Participant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,6 +29,7 @@ type reception interface {
 	SetQuality(ctx context.Context, choices ...signal.Choice) error
 	ServerTime(t time.Time) time.Time
 	Stats() []client.TileStats
+	ECN() client.ECNCounts
 	Done() <-chan struct{}
 	Err() error
 }
@@ -82,6 +83,7 @@ type viewer struct {
 	heard    volumetric.PublicationRef
 	ended    time.Time
 	stats    []client.TileStats
+	ecn      client.ECNCounts
 }
 
 // longestDeadline is the largest deadline that a session uses by default.
@@ -121,7 +123,7 @@ func (v *viewer) run(ctx context.Context, session reception, lines <-chan string
 	err := v.loop(ctx, lines)
 	cancel()
 	<-asking
-	v.ended, v.stats = v.now(), session.Stats()
+	v.ended, v.stats, v.ecn = v.now(), session.Stats(), session.ECN()
 	return err
 }
 
@@ -254,6 +256,7 @@ func (v *viewer) command(line string) (quit bool) {
 		v.say(choice.Help)
 	case choice.VerbStats:
 		s := v.book.Sum(v.volumetricStats(v.session.Stats()), v.now())
+		s.ECN.Count(v.session.ECN())
 		v.say(s.Text())
 	case choice.VerbQuality:
 		choices, err := choice.Resolve(command.Target, command.Wish, v.session.Participants())
@@ -296,6 +299,7 @@ func (v *viewer) close() {
 // sum returns the summary. sum is called after run has returned.
 func (v *viewer) sum() summary.Summary {
 	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
+	sum.ECN.Count(v.ecn)
 	if v.screen != nil {
 		sum.Render = rendered(v.screen.Stats())
 	}

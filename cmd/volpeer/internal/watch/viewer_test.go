@@ -91,8 +91,11 @@ func TestViewer(t *testing.T) {
 		t.Errorf("got latency %s, change %s, skew %s, audio %+v", s.Latency.Text(), s.QualityChange.Text(),
 			s.Skew.Text(), s.Audio)
 	}
+	if s.ECN.CE != 10 || s.ECN.CEShare != 0.25 || s.ECN.L4S != nil {
+		t.Errorf("got the codepoints %+v", s.ECN)
+	}
 	for _, want := range []string{`cannot read command "nonsense"`, `no quality "best"`,
-		"together: 6 of 9 frames decoded"} {
+		"together: 6 of 9 frames decoded", "ECN: 25.00 % of 40 packets marked\n"} {
 		if !strings.Contains(th.console.String(), want) {
 			t.Errorf("expected the console to say %q, got\n%s", want, th.console)
 		}

@@ -41,6 +41,8 @@ type Receiver struct {
 	nack  feedback.NACKConfig
 
 	arrivals *feedback.ArrivalRecorder
+	// codepoints counts the packets by ecn.Codepoint.
+	codepoints [ecn.CE + 1]uint64
 	// extension identifies the header extension with the transport-wide number, 0 for none.
 	extension uint8
 	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
@@ -136,8 +138,12 @@ func (r *Receiver) Dropped(drops signal.SlotDrops) {
 
 // Arrived records the arrival of an RTP packet with a codepoint, for the server's congestion control.
 func (r *Receiver) Arrived(ssrc uint32, packet []byte, codepoint ecn.Codepoint, now time.Time) {
+	r.codepoints[codepoint]++
 	r.arrivals.Received(ssrc, packet, r.extension, codepoint, now)
 }
+
+// Codepoints returns the numbers of RTP packets by ecn.Codepoint, those of earlier peer connections included.
+func (r *Receiver) Codepoints() [ecn.CE + 1]uint64 { return r.codepoints }
 
 // RTP processes an RTP packet that arrived at now by the system's clock. The packet may be changed.
 func (r *Receiver) RTP(ssrc uint32, packet []byte, now time.Time, stamp frametrace.KernelStamp) Arrival {
