@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/lab/hardening"
 	"github.com/volsfu/volsfu/lab/hotpath"
 	"github.com/volsfu/volsfu/lab/interop"
+	"github.com/volsfu/volsfu/lab/l4s"
 	"github.com/volsfu/volsfu/lab/layers"
 	"github.com/volsfu/volsfu/lab/pipeline"
 	"github.com/volsfu/volsfu/lab/topology/fidelity"
@@ -50,6 +51,9 @@ func collections(version string) []collection {
 		{name: "capture",
 			short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, " +
 				"memory; partly in a checkout with Go", bind: capture},
+		{name: "l4s",
+			short: "L4S: utilisation and queues of L4S bottlenecks, shares beside Prague and Cubic, fallbacks, rooms; " +
+				"end to end as root", bind: scalable},
 		{name: "lab",
 			short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, " +
 				"layers of latency; as root", bind: laboratory(version), punctual: true},
@@ -90,6 +94,17 @@ func capture(f *pflag.FlagSet) checklist {
 	o := pipeline.DefaultOptions()
 	f.DurationVar(&o.Endurance, "endurance", o.Endurance, "time for which memory is watched in the last check")
 	return func(progress lab.Progress) []lab.Check { return pipeline.Checks(o, progress) }
+}
+
+// scalable returns the checks of L4S.
+func scalable(f *pflag.FlagSet) checklist {
+	var o l4s.Options
+	f.BoolVar(&o.Live, "live", true, "also measure end to end, as root, for about 20 minutes")
+	f.StringVar(&o.Scream, "scream", "", "folder of SCReAM's programs, which are compared on the same links")
+	f.StringVar(&o.UDPPrague, "udp-prague", "", "folder of udp_prague's programs, which are compared on the same links")
+	return func(progress lab.Progress) []lab.Check {
+		return append(l4s.Checks(o, progress), l4s.NewExternal(o, progress))
+	}
 }
 
 func laboratory(version string) func(*pflag.FlagSet) checklist {
