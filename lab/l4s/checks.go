@@ -18,7 +18,7 @@ import (
 
 // Options configure the checks.
 type Options struct {
-	// Live is set if the checks also measure end to end, which needs root and about 20 minutes.
+	// Live is set if the checks also measure end to end, which needs root and about 40 minutes.
 	Live bool
 	// Scream and UDPPrague are folders with the programs of SCReAM and udp_prague, empty for none.
 	Scream, UDPPrague string
@@ -95,6 +95,23 @@ func (c *check) Run(ctx context.Context) ([]claim.Line, error) {
 	}
 	more, err := c.live.measured(ctx, c.measure)
 	return append(lines, more...), err
+}
+
+// EndToEnd returns a check that has no part in virtual time: the check itself, or without Options.Live a check that is
+// skipped.
+func EndToEnd(o Options, c lab.Check) lab.Check {
+	if o.Live {
+		return c
+	}
+	return skipped{c}
+}
+
+// skipped is a check that is not measured.
+type skipped struct{ lab.Check }
+
+// Run implements lab.Check.
+func (skipped) Run(context.Context) ([]claim.Line, error) {
+	return []claim.Line{claim.Skip("end to end", notLive)}, nil
 }
 
 // notLive is the reason of lines that are not measured end to end.

@@ -347,7 +347,7 @@ func TestExternal(t *testing.T) {
 	if _, err := broken.Run(t.Context()); !errors.Is(err, lab.ErrProgram) {
 		t.Errorf("got %v, want that a program is missing", err)
 	}
-	lines, err := NewExternal(Options{}, lab.Progress{}).Run(t.Context())
+	lines, err := EndToEnd(Options{}, NewExternal(Options{}, lab.Progress{})).Run(t.Context())
 	if err != nil || len(lines) != 1 || lines[0].Skipped == "" {
 		t.Errorf("got %v, %v, want a line that is skipped", lines, err)
 	}
