@@ -111,7 +111,7 @@ func scalable(version string) func(*pflag.FlagSet) checklist {
 		return func(progress lab.Progress) []lab.Check {
 			pictures.Library = experiments()
 			return append(l4s.Checks(o, progress), l4s.EndToEnd(o, claims.NewPictures(pictures, progress)),
-				l4s.EndToEnd(o, l4s.NewExternal(o, progress)))
+				l4s.EndToEnd(o, l4s.NewExternal(o, progress)), l4s.EndToEnd(o, l4s.NewChromium(progress)))
 		}
 	}
 }

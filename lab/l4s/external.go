@@ -3,10 +3,12 @@ package l4s
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/lab/rival"
+	"github.com/volsfu/volsfu/lab/suite"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -23,6 +25,17 @@ func NewExternal(o Options, progress lab.Progress) lab.Check {
 	o.Live = true
 	_, live := benches(o, progress)
 	return &external{live, o, control.RunExternal}
+}
+
+// chromiumTime bounds the test of Chromium, with the time of building programs.
+const chromiumTime = 10 * time.Minute
+
+// NewChromium returns the check of the marks that Chromium reports, a test of the source tree. It needs Go, Node and
+// Chromium.
+func NewChromium(progress lab.Progress) lab.Check {
+	return &suite.Tests{Progress: progress, Title: "Chromium reports the CE marks that were made (end to end)",
+		Parts: []suite.Part{{Package: "test/browser", Pattern: "^TestCodepointsOfChromium$", Limit: chromiumTime,
+			Counted: "tests passed in which the numbers are equal"}}}
 }
 
 // Name implements lab.Check.
