@@ -9,12 +9,14 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/adaptation"
 	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/claims"
 	"github.com/volsfu/volsfu/lab/experiment/library"
 	"github.com/volsfu/volsfu/lab/firstlight"
 	"github.com/volsfu/volsfu/lab/hardening"
 	"github.com/volsfu/volsfu/lab/hotpath"
 	"github.com/volsfu/volsfu/lab/interop"
+	"github.com/volsfu/volsfu/lab/l4s"
 	"github.com/volsfu/volsfu/lab/layers"
 	"github.com/volsfu/volsfu/lab/pipeline"
 	"github.com/volsfu/volsfu/lab/topology/fidelity"
@@ -50,6 +52,9 @@ func collections(version string) []collection {
 		{name: "capture",
 			short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, " +
 				"memory; partly in a checkout with Go", bind: capture},
+		{name: "l4s",
+			short: "L4S: utilisation and queues of L4S bottlenecks, shares beside Prague and Cubic, fallbacks, rooms; " +
+				"end to end as root", bind: scalable(version)},
 		{name: "lab",
 			short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, " +
 				"layers of latency; as root", bind: laboratory(version), punctual: true},
@@ -92,6 +97,34 @@ func capture(f *pflag.FlagSet) checklist {
 	return func(progress lab.Progress) []lab.Check { return pipeline.Checks(o, progress) }
 }
 
+// scalable returns the checks of L4S.
+func scalable(version string) func(*pflag.FlagSet) checklist {
+	return func(f *pflag.FlagSet) checklist {
+		var o l4s.Options
+		f.BoolVar(&o.Live, "live", true, "also measure end to end, as root, for about 40 minutes")
+		f.StringVar(&o.Scream, "scream", "", "folder of SCReAM's programs, which are compared on the same links")
+		f.StringVar(&o.UDPPrague, "udp-prague", "",
+			"folder of udp_prague's programs, which are compared on the same links")
+		pictures := claims.Options{Version: version}
+		f.StringVar(&pictures.Data, "data", os.Getenv(lab.TestDataVariable),
+			"folder of the test data for the check of pictures; empty selects the synthetic figure")
+		return func(progress lab.Progress) []lab.Check {
+			pictures.Library = experiments()
+			return append(l4s.Checks(o, progress), l4s.EndToEnd(o, claims.NewPictures(pictures, progress)),
+				l4s.EndToEnd(o, l4s.NewExternal(o, progress)), l4s.EndToEnd(o, l4s.NewChromium(progress)))
+		}
+	}
+}
+
+// experiments returns all experiments.
+func experiments() *experiment.Library {
+	all, err := library.New()
+	if err != nil {
+		panic("the embedded experiments cannot be read: " + err.Error())
+	}
+	return all
+}
+
 func laboratory(version string) func(*pflag.FlagSet) checklist {
 	return func(f *pflag.FlagSet) checklist {
 		o := claims.Options{Version: version}
@@ -100,11 +133,7 @@ func laboratory(version string) func(*pflag.FlagSet) checklist {
 		f.StringVar(&o.Folder, "out", "", "folder for the reports of the first check; empty removes them")
 		seed := f.Uint64("seed", 0, "seed of the losses in the third check, which reports it; 0 takes it from the time")
 		return func(progress lab.Progress) []lab.Check {
-			all, err := library.New()
-			if err != nil {
-				panic("the embedded experiments cannot be read: " + err.Error())
-			}
-			o.Library = all
+			o.Library = experiments()
 			return slices.Concat(claims.Checks(o, progress), []lab.Check{fidelity.New(progress, *seed)},
 				layers.Checks(progress), []lab.Check{hotpath.NewTracing(progress)})
 		}

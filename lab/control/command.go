@@ -92,6 +92,7 @@ CASE is one of
 	flags.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback),
 		"format of the receivers' arrival reports: transport (transport-wide feedback) or ccfb (RFC 8888); by default "+
 			"transport with gcc, ccfb with other controllers")
+	flags.BoolVar(&o.Audio, "audio", false, "also send audio to the receivers; not with --live")
 	flags.BoolVar(&o.NoRTX, "no-rtx", false,
 		"receivers accept neither retransmissions nor probe padding, which is sent as retransmissions; not with --live")
 	flags.Float64Var(&mbps, "mbps", 0, "link rate for cases without a rate of their own; 0 selects the case's default")

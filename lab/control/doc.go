@@ -14,8 +14,7 @@
 // NACKs are answered according to the round trip that the estimator measures, queues included, and retransmissions are
 // paced like frames. Both rules prevent a full queue from being filled with the packets it has dropped.
 //
-// The publisher's uplink is not simulated: frames are at the server as soon as they are captured. Audio is not
-// simulated either.
+// The publisher's uplink is not simulated: frames are at the server as soon as they are captured.
 //
 // RunLive runs the same cases with a server and its clients in this process, over an emulated network in real time: a
 // netem.Network inside the process, or for cases about L4S hosts with real sockets (package topology), beside real

@@ -61,6 +61,9 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 		return nil, fmt.Errorf("%w: --no-rtx is not possible with --live, whose clients always accept retransmissions",
 			ErrCase)
 	}
+	if sc.options.Audio {
+		return nil, fmt.Errorf("%w: --audio is not possible with --live", ErrCase)
+	}
 	if sc.needsHosts() {
 		return runHosted(ctx, sc)
 	}

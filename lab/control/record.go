@@ -32,10 +32,23 @@ func (s *Simulation) Record() *Record {
 	ms := func(share float64) float64 { return lab.Milliseconds(queue.Percentile(share)) }
 	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
 	r.lowLatency, r.classic = classFigures(s.hops)
+	r.audioQueue = s.audioQueue()
 	if len(s.competitors) > 0 && s.scenario.participants == 0 {
 		r.others = s.others()
 	}
 	return r
+}
+
+// audioQueue returns the 99th percentile of the waiting times of all audio, in ms, nil without audio.
+func (s *Simulation) audioQueue() *float64 {
+	if !s.scenario.options.Audio {
+		return nil
+	}
+	var waited lab.Distribution
+	for _, f := range s.flows {
+		waited.Join(&f.audio.waited)
+	}
+	return figure(lab.Milliseconds(waited.Percentile(0.99)))
 }
 
 // besideTime is the time for which competitors are measured after they or the receiver have joined.

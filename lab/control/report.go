@@ -39,6 +39,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		r.Queue.Max)
 	classRows("low-latency", r.LowLatency)
 	classRows("classic", r.Classic)
+	optional("audio queue p99", "ms", r.AudioQueue)
 	row("frame latency p50 / p95 / p99", "%.1f / %.1f / %.1f ms", r.Latency.P50, r.Latency.P95, r.Latency.P99)
 	row("frames sent", "%d", r.FramesSent)
 	row("frames undecodable", "%d", r.FramesUndecodable)

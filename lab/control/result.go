@@ -23,6 +23,9 @@ type Result struct {
 	// packet, and in a run in real time without hosts.
 	LowLatency *ClassFigures `json:"low_latency,omitempty"`
 	Classic    *ClassFigures `json:"classic,omitempty"`
+	// AudioQueue is the 99th percentile of the waiting times of audio packets at the bottleneck, in ms; nil without
+	// audio.
+	AudioQueue *float64 `json:"audio_queue_ms_p99,omitempty"`
 	// Latency is the time from the capture of a frame to the arrival of the last packet needed.
 	Latency LatencyFigures `json:"frame_latency_ms"`
 	// FramesSent counts frames of tiles that began to leave. FramesUndecodable counts the frames among them that were
@@ -145,6 +148,7 @@ type Record struct {
 	queue     QueueFigures
 	// lowLatency and classic are as in Result.
 	lowLatency, classic *ClassFigures
+	audioQueue          *float64
 	discarded           uint64
 	others              *OtherFigures
 	emulation           *EmulationFigures
@@ -153,7 +157,7 @@ type Record struct {
 // Result computes the figures of the run.
 func (r *Record) Result() *Result {
 	result := &Result{Case: r.scenario.name, Queue: r.queue, LowLatency: r.lowLatency, Classic: r.classic,
-		PacketsDiscarded: r.discarded, Others: r.others, Emulation: r.emulation}
+		AudioQueue: r.audioQueue, PacketsDiscarded: r.discarded, Others: r.others, Emulation: r.emulation}
 	var latency lab.Distribution
 	var media, repairs, padding int64
 	for _, l := range r.receivers {

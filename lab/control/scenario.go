@@ -43,6 +43,8 @@ type Options struct {
 	Joins string
 	// CubicECN makes competing Cubic flows use classic ECN (RFC 3168).
 	CubicECN bool
+	// Audio is set if the server also sends audio to receivers.
+	Audio bool
 	// NoRTX is set if receivers do not accept RTX, and therefore neither retransmissions nor padding.
 	NoRTX bool
 	// LinkBPS is the rate of the bottleneck in cases without a rate of their own, in bit/s; 0 selects the case's

@@ -33,6 +33,7 @@ type flow struct {
 	back       *netem.Link
 	ledger     *ledger
 	watched    *watchedFlow
+	audio      *audio // nil without audio
 }
 
 // hop is a bottleneck. Every case has one, except for room.
@@ -100,6 +101,9 @@ func NewSimulation(text string, o Options) (*Simulation, error) {
 	for i := range sc.cubics + sc.pragues {
 		s.addCompetitor(uint64(sc.receivers + i + 1))
 	}
+	if sc.options.Audio {
+		s.addAudio()
+	}
 	return s, nil
 }
 
@@ -163,6 +167,15 @@ func (s *Simulation) addCompetitor(id uint64) {
 	s.competitors = append(s.competitors, c)
 }
 
+// addAudio adds the audio of each receiver, as flows after those of competitors.
+func (s *Simulation) addAudio() {
+	for i, f := range s.flows {
+		a := &audio{id: uint64(len(s.flows) + len(s.competitors) + i + 1), next: f.begins}
+		s.hops[i%len(s.hops)].queue.watch(a.id, func(delay, _ time.Duration) { a.waited.Add(delay) })
+		f.audio = a
+	}
+}
+
 // Run runs the case to its end.
 func (s *Simulation) Run(ctx context.Context) error {
 	end := s.scenario.options.Duration + settling
@@ -196,6 +209,9 @@ func (s *Simulation) next() time.Duration {
 		if s.capturing(f.publisher.next) {
 			next = min(next, f.publisher.next)
 		}
+		if f.audio != nil && s.capturing(f.audio.next) {
+			next = min(next, f.audio.next)
+		}
 	}
 	for _, c := range s.competitors {
 		next = min(next, due(c.Next()))
@@ -221,9 +237,10 @@ func (s *Simulation) step() {
 	}
 	for _, h := range s.hops {
 		for _, p := range h.link.Deliver(now) {
-			if i := int(p.Flow) - 1; i < len(s.flows) {
+			switch i := int(p.Flow) - 1; {
+			case i < len(s.flows):
 				s.flows[i].receiver.take(p, s.now)
-			} else {
+			case i < len(s.flows)+len(s.competitors):
 				c := s.competitors[i-len(s.flows)]
 				c.Receive(p)
 			}
@@ -238,6 +255,9 @@ func (s *Simulation) step() {
 		}
 		if f.publisher.next <= s.now && s.capturing(f.publisher.next) {
 			f.capture(s.now)
+		}
+		if f.audio != nil && f.audio.next <= s.now && s.capturing(f.audio.next) {
+			f.audio.send(f.server.link, f.server.Stats().ECN, now)
 		}
 		if f.server.next() <= s.now {
 			f.server.run(s.now)

@@ -14,21 +14,9 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// Options configure the checks.
-type Options struct {
-	Library *experiment.Library
-	// Data is the folder of the test data, empty for the synthetic figure.
-	Data string
-	// Folder is the folder for the reports of the first check; empty selects a temporary folder.
-	Folder string
-	// Programs is the folder of the module's programs, empty for that of the running program.
-	Programs string
-	Version  string
-}
-
 // Checks returns the checks of experiments, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
-	return []lab.Check{&everything{o, progress}, &interactive{Options: o, progress: progress}}
+	return []lab.Check{&everything{o, progress}, &interactive{cells{Options: o, progress: progress}}}
 }
 
 // everything runs all experiments for a short time.
@@ -72,13 +60,6 @@ func (c *everything) Run(ctx context.Context) (lines []claim.Line, err error) {
 	}
 	unwritten = errors.Join(unwritten, report.WriteIndex(folder, results))
 	return append(lines, claim.AtMost("all experiments", time.Since(begun).Minutes(), "min", allMinutes)), unwritten
-}
-
-// options completes the options of a run.
-func (o *Options) options(folder string, run experiment.Options, progress lab.Progress) experiment.Options {
-	run.Data, run.Programs, run.Version, run.Progress, run.Seed = o.Data, o.Programs, o.Version, progress, 1
-	run.Folder, run.Shared = folder, filepath.Join(filepath.Dir(folder), "shared")
-	return run
 }
 
 // reported returns the lines of one experiment: the counts of its iterations, and whether its report has every plot.

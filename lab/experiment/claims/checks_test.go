@@ -286,7 +286,7 @@ func TestDisturbed(t *testing.T) {
 		if !test.measured && !strings.Contains(l.Skipped, "not measured: the machine was disturbed") {
 			t.Errorf("expected the reason, got %q", l.Skipped)
 		}
-		if count != min(test.disturbed+repeats, repeats*(1+again)) {
+		if count != min(test.disturbed+repeats, repeats*(1+maxAgain)) {
 			t.Errorf("%d iterations disturbed: %d were run", test.disturbed, count)
 		}
 		if l := found["level 7, 50 ms, 0.1 % loss: latency of volsfu-unpaced"]; l.Skipped != "" {

@@ -4,20 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
-	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
 // interactive checks paper 001's claims on latency, with the cells of its experiments.
-type interactive struct {
-	Options
-	progress lab.Progress
-	// repeated counts the cells that were measured again because the measurement was disturbed.
-	repeated int
-}
+type interactive struct{ cells }
 
 // The bounds of paper 001's claims in this project's form.
 const (
@@ -32,8 +25,6 @@ const (
 	unansweredShare = 5.0
 	// repeats is the number of iterations of each cell.
 	repeats = 3
-	// again is the largest number of repetitions of a cell whose iterations were all disturbed.
-	again = 2
 )
 
 // pathDelay is the delay of two links with 50 ms one way, in ms, the least latency of any transport.
@@ -61,45 +52,17 @@ func (c *interactive) Run(ctx context.Context) ([]claim.Line, error) {
 			return lines, err
 		}
 	}
-	repeated := claim.Information("cells measured again because they were disturbed", float64(c.repeated), "")
-	return append(lines, repeated), nil
+	return append(lines, c.again()), nil
 }
 
-// cells runs the selected cells of an experiment. A cell whose iterations were all disturbed is measured again.
-func (c *interactive) cells(ctx context.Context, folder, name string, only experiment.Parameters) (*experiment.Result,
-	error) {
+// measure runs the selected cells of an experiment for the time of its short runs.
+func (c *interactive) measure(ctx context.Context, folder, name string,
+	only experiment.Parameters) (*experiment.Result, error) {
 	e, err := c.Library.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	run := experiment.Options{Only: only, Iterations: repeats, Duration: e.Short.Duration()}
-	measure := func(only experiment.Parameters) (*experiment.Result, error) {
-		run.Only = only
-		return e.Run(ctx, c.options(filepath.Join(folder, name), run, c.progress))
-	}
-	r, err := measure(only)
-	if err != nil {
-		return nil, err
-	}
-	for range again {
-		for i := range r.Cells {
-			if r.Cells[i].Worth != experiment.Invalid || failureOf(&r.Cells[i]) != "" {
-				continue
-			}
-			c.progress.Say("%s: %s was disturbed and is measured again", name, r.Cells[i].Name)
-			repeated, err := measure(r.Cells[i].Parameters)
-			if err != nil {
-				return nil, err
-			}
-			r.Cells[i] = repeated.Cells[0]
-			c.repeated++
-		}
-	}
-	return r, ctx.Err()
-}
-
-func parameter(name string, value any) experiment.Parameter {
-	return experiment.Parameter{Name: name, Value: value}
+	return c.run(ctx, folder, e, experiment.Options{Only: only, Iterations: repeats, Duration: e.Short.Duration()})
 }
 
 // compared is volsfu without pacing, because the TCP baselines do not pace either. With its default pacing, volsfu
@@ -115,7 +78,7 @@ var baselines = []string{"direct-tcp", "reflector", "websocket"}
 
 // idle compares without delay.
 func (c *interactive) idle(ctx context.Context, folder string) ([]claim.Line, error) {
-	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1),
+	r, err := c.measure(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1),
 		parameter("fps", 15), parameter("loss", 0), parameter("delay", "0ms")})
 	if err != nil {
 		return nil, err
@@ -133,7 +96,7 @@ func (c *interactive) idle(ctx context.Context, folder string) ([]claim.Line, er
 // distant compares under the conditions of the paper's statement on the reflector: 50 ms, no loss. The paper's figure
 // describes its systems and is not a target for ours.
 func (c *interactive) distant(ctx context.Context, folder string) ([]claim.Line, error) {
-	r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1),
+	r, err := c.measure(ctx, folder, "sfu-fig4", experiment.Parameters{parameter("level", 7), parameter("tiles", 1),
 		parameter("fps", 15), parameter("loss", 0), parameter("delay", "50ms")})
 	if err != nil {
 		return nil, err
@@ -157,7 +120,7 @@ func (c *interactive) distant(ctx context.Context, folder string) ([]claim.Line,
 func (c *interactive) lossy(ctx context.Context, folder string) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, level := range []int{7, 9} {
-		r, err := c.cells(ctx, folder, "sfu-fig4", experiment.Parameters{
+		r, err := c.measure(ctx, folder, "sfu-fig4", experiment.Parameters{
 			parameter("level", level), parameter("tiles", 1), parameter("fps", 15), parameter("loss", 0.1),
 			parameter("delay", "50ms"),
 		})
@@ -244,7 +207,7 @@ func ownLatencies(r *experiment.Result, network string) (figure, []claim.Line) {
 func (c *interactive) decisions(ctx context.Context, folder string) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, delay := range []string{"5ms", "10ms"} {
-		r, err := c.cells(ctx, folder, "sfu-fig5-6", experiment.Parameters{parameter("delay", delay)})
+		r, err := c.measure(ctx, folder, "sfu-fig5-6", experiment.Parameters{parameter("delay", delay)})
 		if err != nil {
 			return lines, err
 		}

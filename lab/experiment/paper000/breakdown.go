@@ -2,7 +2,6 @@ package paper000
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/cast"
@@ -32,19 +31,15 @@ var breakdownQuantities = []experiment.Quantity{
 	{Name: "time_bound", Unit: "%", Label: "frames bound by encoding"},
 }
 
-// runBreakdown measures one iteration. Both senders encode as they capture.
+// runBreakdown measures one iteration. All senders encode as they capture.
 func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*experiment.Outcome, error) {
-	if s.Sender == senderServer {
-		return nil, fmt.Errorf("sender: expected %s, %s or %s, got %s", senderVolsfu, senderPion, senderPatched,
-			s.Sender)
-	}
 	n, skipped, err := s.open(ctx, &settings)
 	if skipped != nil || err != nil {
 		return skipped, err
 	}
 	defer func() { _ = n.cast.Close() }()
 	p, err := n.perform(ctx, func() (session, error) {
-		if s.Sender == senderVolsfu {
+		if s.individual() {
 			return n.startIndividual(ctx, "--render")
 		}
 		return n.startLive(ctx)
@@ -57,8 +52,10 @@ func runBreakdown(ctx context.Context, s stage, settings experiment.Settings) (*
 		outcome.Note("%s", note)
 	}
 	outcome.Note("The camera is not measured: this machine has none. The paper's camera takes 104 ms.")
-	stages := p.stagesOfLog(n)
-	if s.pionSends() {
+	var stages stages
+	if s.individual() {
+		stages = p.stagesOfLog(n)
+	} else {
 		stages = p.stagesOfRecords(n)
 		outcome.Note("%s: rendering is not measured, because the client shows frames when they are decoded.", s.Sender)
 	}

@@ -47,7 +47,7 @@ var congestionQuantities = []experiment.Quantity{
 	{Name: "transport_max", Unit: "ms", Label: "transport latency, largest"},
 	{Name: "latency", Unit: "ms", Label: "latency"},
 	{Name: "latency_p95", Unit: "ms", Label: "latency, 95th percentile"},
-	{Name: "cubic", Unit: "Mbit/s", Label: "all competitors"},
+	{Name: "competitors", Unit: "Mbit/s", Label: "all competitors"},
 	{Name: "queue_p95", Unit: "ms", Label: "queue, 95th percentile"},
 	{Name: "queue_dropped", Unit: "packets", Label: "dropped by the queue, stable state"},
 	{Name: "time_bound", Unit: "%", Label: "frames bound by encoding"},
@@ -100,7 +100,7 @@ func (p *performance) measure(o *experiment.Outcome) {
 	p.measureTimes(o, stable)
 	p.measureEstimates(o)
 	if len(p.rates) > 0 {
-		o.Set("cubic", rival.MeanRate(p.rates, p.stable-p.began, p.length-p.began)/1e6)
+		o.Set("competitors", rival.MeanRate(p.rates, p.stable-p.began, p.length-p.began)/1e6)
 		var points [][2]float64
 		for _, r := range p.rates {
 			points = append(points, [2]float64{p.began + (r.From+r.Until)/2, r.BPS / 1e6})
@@ -165,7 +165,7 @@ type network struct {
 
 // open starts the network, or returns a skip that names the missing requirement.
 func (s *stage) open(ctx context.Context, settings *experiment.Settings) (*network, *experiment.Outcome, error) {
-	if s.Flows > 0 {
+	if s.Flows > 0 && s.Rival == rivalCubic {
 		if _, err := exec.LookPath(rival.Program); err != nil {
 			return nil, experiment.Skip("%s is missing, which generates the competing flows; make deps installs it",
 				rival.Program), nil
@@ -191,7 +191,7 @@ func (s *stage) open(ctx context.Context, settings *experiment.Settings) (*netwo
 
 // begin starts the sender and the viewer. watch has additional flags for a viewer of the ladder.
 func (n *network) begin(ctx context.Context, watch ...string) (session, error) {
-	if n.stage.Sender == senderVolsfu {
+	if n.stage.individual() {
 		return n.startIndividual(ctx)
 	}
 	return n.startLadder(ctx, watch...)

@@ -34,10 +34,21 @@ func (n *network) startIndividual(ctx context.Context, consume ...string) (*indi
 	var err error
 	i.run, err = direct.Start(ctx, direct.Config{
 		Network: n.Network, Producer: hostSender, Consumer: hostReceiver, Length: i.length,
-		Produce: append(n.stage.produce(&i.source, n.settings), "--transport", "webrtc", "--mode", "adaptive",
-			"--regions", ""), Consume: consume,
+		Produce: append(n.stage.produce(&i.source, n.settings), n.stage.adaptive()...), Consume: consume,
 	}, n.settings)
 	return i, err
+}
+
+// adaptive returns the producer's flags for the rate. The pacing of the paper's sender is that of its equation 1.
+func (s *stage) adaptive() []string {
+	flags := []string{"--transport", "webrtc", "--mode", "adaptive", "--regions", "", "--controller", s.controller()}
+	if s.Sender == senderPaper {
+		flags = append(flags, "--pacing", "spread:20ms")
+	}
+	if s.Bitrate > 0 {
+		flags = append(flags, "--bitrate", strconv.FormatFloat(s.Bitrate, 'g', -1, 64)+"Mbit")
+	}
+	return flags
 }
 
 // ended implements session.

@@ -128,7 +128,7 @@ func (l *ladder) start(ctx context.Context, watching []string, material ...strin
 	listen := n.cast.Listen(hostSender)
 	if n.stage.Sender == senderServer {
 		if l.server, err = n.cast.Peer(ctx, hostSender, "server", "--transport", "volsfu", "--role", "server",
-			"--listen", listen); err != nil {
+			"--listen", listen, "--controller", n.stage.controller()); err != nil {
 			return err
 		}
 		address, err := l.server.Ready(ctx)

@@ -28,7 +28,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, cells := range map[string]int{"gcc-congestion": 32, "e2e-breakdown": 2, "quality": 12} {
+	for name, cells := range map[string]int{"gcc-congestion": 32, "e2e-breakdown": 2, "quality": 12, "l4s-congestion": 30,
+		"l4s-breakdown": 8, "l4s-quality": 26} {
 		e, err := library.Find(name)
 		if err != nil {
 			t.Error(err)
@@ -49,7 +50,9 @@ func TestParameters(t *testing.T) {
 		"sender": func(s *stage) { s.Sender = "l4s" }, "flows": func(s *stage) { s.Flows = -1 },
 		"points":  func(s *stage) { s.Points = 0 },
 		"startup": func(s *stage) { s.Startup = 0 }, "queue": func(s *stage) { s.Queue = "best" },
-		"rate": func(s *stage) { s.Rate = "much" },
+		"rate": func(s *stage) { s.Rate = "much" }, "rival": func(s *stage) { s.Rival = "reno" },
+		"bitrate":   func(s *stage) { s.Bitrate, s.Sender = 25, senderServer },
+		"transport": func(s *stage) { s.Sender, s.Transport = senderPion, transportL4S },
 	}
 	for name, change := range wrong {
 		s := defaultStage()
@@ -62,6 +65,28 @@ func TestParameters(t *testing.T) {
 	q.Width = 15
 	if err := q.Validate(); err == nil {
 		t.Error("a width of 15 is accepted")
+	}
+}
+
+// TestAdaptive: the flags of vollab direct for each sender and transport.
+func TestAdaptive(t *testing.T) {
+	for _, test := range []struct {
+		sender, transport string
+		bitrate           float64
+		want              string
+	}{
+		{senderVolsfu, transportWebRTC, 0, "--controller gcc"}, {senderVolsfu, transportL4S, 0, "--controller auto"},
+		{senderPaper, transportL4S, 0, "--controller paper000 --pacing spread:20ms"},
+		{senderVolsfu, transportL4S, 12.5, "--controller auto --bitrate 12.5Mbit"},
+	} {
+		s := defaultStage()
+		s.Sender, s.Transport, s.Bitrate = test.sender, test.transport, test.bitrate
+		if err := s.Validate(); err != nil {
+			t.Errorf("%s over %s: %v", test.sender, test.transport, err)
+		}
+		if got := strings.Join(s.adaptive(), " "); !strings.HasSuffix(got, test.want) {
+			t.Errorf("%s over %s has flags %s, want %s", test.sender, test.transport, got, test.want)
+		}
 	}
 }
 
@@ -99,7 +124,7 @@ func TestMeasure(t *testing.T) {
 	list := fly()
 	p := &performance{
 		flights: &flights{list: list, estimates: estimates(list), bound: 0.25}, stable: 5, length: 10, began: 2,
-		rates: []rival.Rate{{Until: 3, BPS: 100e6}, {From: 3, Until: 8, BPS: 120e6}},
+		rates: []rival.Rate{{From: 0, Until: 3, BPS: 100e6}, {From: 3, Until: 8, BPS: 120e6}},
 		queue: queueing{dropped: 7},
 	}
 	o := experiment.NewOutcome()
@@ -108,7 +133,7 @@ func TestMeasure(t *testing.T) {
 		// Every two seconds one frame is lost.
 		"throughput": (27 + 30 + 27 + 30 + 27) / 5.0, "throughput_max": 30,
 		"throughput_startup": (10 + 9 + 30 + 27 + 30) / 5.0, "convergence": 0, "estimate": 90, "estimate_90": 2,
-		"undecodable": 6, "unsent": 0, "transport": 20, "transport_max": 20, "latency": 50, "cubic": 120,
+		"undecodable": 6, "unsent": 0, "transport": 20, "transport_max": 20, "latency": 50, "competitors": 120,
 		"queue_dropped": 7, "time_bound": 25,
 	} {
 		if got, ok := o.Figure(figure); !ok || math.Abs(got-want) > 0.01 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab/carriage"
 	"github.com/volsfu/volsfu/lab/experiment"
@@ -22,6 +23,8 @@ const (
 	// senderVolsfu is vollab direct. As the paper's sender does, it encodes each frame for one viewer at the estimated
 	// rate.
 	senderVolsfu = "volsfu"
+	// senderPaper is senderVolsfu with the controller and the pacing of the paper's L4S sender.
+	senderPaper = "paper000"
 	// senderServer is volsfu's server between a publisher of a ladder of qualities and a watcher; the bottleneck is
 	// behind the server.
 	senderServer = "volsfu-server"
@@ -32,16 +35,49 @@ const (
 )
 
 // senders lists all senders.
-var senders = []string{senderVolsfu, senderServer, senderPion, senderPatched}
+var senders = []string{senderVolsfu, senderPaper, senderServer, senderPion, senderPatched}
 
-// pionSends reports whether the sender is Pion, patched or not.
-func (s *stage) pionSends() bool { return s.Sender == senderPion || s.Sender == senderPatched }
+// individual reports whether the sender is vollab direct, which encodes each frame for its viewer.
+func (s *stage) individual() bool { return s.Sender == senderVolsfu || s.Sender == senderPaper }
+
+// The transports, with the paper's names of its two implementations.
+const (
+	// transportWebRTC is GCC, with packets that are not ECN-capable.
+	transportWebRTC = "webrtc"
+	// transportL4S is a controller that follows marks, with packets as ECT(1).
+	transportL4S = "l4s"
+)
+
+// transports lists the transports of each sender.
+var transports = map[string][]string{
+	senderVolsfu:  {transportWebRTC, transportL4S},
+	senderServer:  {transportWebRTC, transportL4S},
+	senderPaper:   {transportL4S},
+	senderPion:    {transportWebRTC},
+	senderPatched: {transportWebRTC},
+}
+
+// controller returns the congestion controller of volsfu's senders.
+func (s *stage) controller() string {
+	switch {
+	case s.Sender == senderPaper:
+		return congestion.ControllerPaper000
+	case s.Transport == transportL4S:
+		return congestion.ControllerAuto
+	}
+	return congestion.ControllerGCC
+}
 
 // stage is the network of the paper with its sender.
 type stage struct {
 	Sender string `yaml:"sender"`
-	// Flows is the number of competitors with Cubic.
-	Flows int `yaml:"flows"`
+	// Transport is webrtc or l4s.
+	Transport string `yaml:"transport"`
+	// Bitrate is the rate of a sender without an estimate, in Mbit/s; 0 selects the estimate.
+	Bitrate float64 `yaml:"bitrate"`
+	// Flows is the number of competitors, Rival their congestion control: cubic or prague.
+	Flows int    `yaml:"flows"`
+	Rival string `yaml:"rival"`
 	// Queue, Rate and Delay are the bottleneck's queue, its rate and the delay of each direction, in the syntax of
 	// netem's profiles.
 	Queue string `yaml:"queue"`
@@ -62,13 +98,13 @@ type stage struct {
 // little more than one round trip. Linux' fair queue holds the same for four flows at its default of 100 packets each.
 func defaultStage() stage {
 	return stage{
-		Sender: senderVolsfu, Queue: "paper000:25ms", Rate: "200Mbit", Delay: "10ms", Points: 125_000, FPS: 30,
-		Bits: 11, Speed: 7,
+		Sender: senderVolsfu, Transport: transportWebRTC, Rival: rivalCubic, Queue: "paper000:25ms", Rate: "200Mbit",
+		Delay: "10ms", Points: 125_000, FPS: 30, Bits: 11, Speed: 7,
 		Competing: 5 * time.Second, Startup: 30 * time.Second,
 	}
 }
 
-// maxFlows bounds competitors: iperf3's limit.
+// maxFlows bounds competitors: the limit of iperf3.
 const maxFlows = 128
 
 // Validate implements the optional interface of experiment.Define.
@@ -76,6 +112,14 @@ func (s stage) Validate() error {
 	switch {
 	case !slices.Contains(senders, s.Sender):
 		return fmt.Errorf("sender: expected one of %s, got %q", strings.Join(senders, ", "), s.Sender)
+	case !slices.Contains(transports[s.Sender], s.Transport):
+		return fmt.Errorf("transport: sender %s has %s, got %q", s.Sender, strings.Join(transports[s.Sender], ", "),
+			s.Transport)
+	case s.Bitrate < 0 || s.Bitrate > 0 && s.Sender != senderVolsfu:
+		return fmt.Errorf("bitrate: expected 0, or a rate in Mbit/s with sender %s, got %g with %s", senderVolsfu,
+			s.Bitrate, s.Sender)
+	case s.Rival != rivalCubic && s.Rival != rivalPrague:
+		return fmt.Errorf("rival: expected %s or %s, got %q", rivalCubic, rivalPrague, s.Rival)
 	case s.Flows < 0 || s.Flows > maxFlows:
 		return fmt.Errorf("flows: expected 0 to %d, got %d", maxFlows, s.Flows)
 	case s.Points < 1 || !(s.FPS > 0) || s.Bits < 1 || s.Bits > 30 || s.Speed < 0 || s.Speed > 10:
@@ -201,13 +245,12 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 	length := n.settings.Duration
 	competing, stable := n.stage.phases(length)
 	p := &performance{stable: stable.Seconds(), length: length.Seconds(), began: competing.Seconds()}
-	var others *rival.TCP
+	var others competitors
 	if n.stage.Flows > 0 {
 		if err := n.Until(ctx, competing, running.ended()); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
-		if others, err = rival.StartCubic(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows,
-			length-competing); err != nil {
+		if others, err = n.startCompetitors(ctx, length-competing); err != nil {
 			return nil, errors.Join(err, running.stop())
 		}
 		defer others.Stop()
@@ -227,6 +270,18 @@ func (n *network) perform(ctx context.Context, begin func() (session, error)) (*
 		}
 	}
 	return p, nil
+}
+
+// startCompetitors starts the competitors for a time.
+func (n *network) startCompetitors(ctx context.Context, length time.Duration) (competitors, error) {
+	if n.stage.Rival == rivalCubic {
+		return rival.StartCubic(ctx, n.Network, hostSender, hostReceiver, n.stage.Flows, length)
+	}
+	vollab, err := n.settings.Program("vollab")
+	if err != nil {
+		return nil, err
+	}
+	return rival.StartPragues(ctx, n.Network, vollab, hostSender, hostReceiver, n.stage.Flows, length)
 }
 
 // observe waits until the run is over, and returns the bottleneck's queueing in the stable state.

@@ -1,0 +1,121 @@
+package l4s
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/test/claim"
+)
+
+// simulation runs a case of package control.
+type simulation func(ctx context.Context, text string, o control.Options) (*control.Result, error)
+
+// bench is the environment of a check.
+type bench struct {
+	// kind begins the names of lines.
+	kind string
+	// live is set if cases run end to end.
+	live bool
+	// traces is the folder of link traces.
+	traces string
+	// parallel is the number of cases that run at the same time, on as many goroutines.
+	parallel int
+	simulate simulation
+	// utilisation is the least utilisation of a link, in %, and queue the largest 99th percentile of waiting times in
+	// the low-latency queue, in ms. DualPI2 marks all packets from 1.2 ms on (RFC 9332 appendix A.1).
+	utilisation, queue float64
+}
+
+// newVirtual returns a bench in virtual time.
+func newVirtual(traces string, simulate simulation) *bench {
+	return &bench{kind: "virtual time", traces: traces, parallel: runtime.GOMAXPROCS(0), simulate: simulate,
+		utilisation: 95, queue: 2}
+}
+
+// newLive returns a bench end to end. The queue's bound is that of an emulated network that shares the machine with
+// senders and receivers.
+func newLive(traces string, simulate simulation) *bench {
+	return &bench{kind: "end to end", live: true, traces: traces, parallel: 1, simulate: simulate, utilisation: 90,
+		queue: 3}
+}
+
+// named returns the name of a line, or the beginning of names.
+func (b *bench) named(format string, values ...any) string {
+	return b.kind + ", " + fmt.Sprintf(format, values...)
+}
+
+// trial is a case of package control with its options.
+type trial struct {
+	text    string
+	options control.Options
+}
+
+// run runs trials and returns the results in the order of the trials. After an error, no further trial begins.
+func (b *bench) run(ctx context.Context, trials ...trial) ([]*control.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	results := make([]*control.Result, len(trials))
+	var begun atomic.Int64
+	var workers sync.WaitGroup
+	for range min(b.parallel, len(trials)) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := int(begun.Add(1)) - 1
+				if i >= len(trials) {
+					return
+				}
+				r, err := b.simulate(ctx, trials[i].text, trials[i].options)
+				if err != nil {
+					cancel(fmt.Errorf("%s: %w", trials[i].text, err))
+				}
+				results[i] = r
+			}
+		})
+	}
+	workers.Wait()
+	return results, context.Cause(ctx)
+}
+
+// options returns the conditions of most claims: 20 ms of round trip and a DualPI2 queue. The link of most cases has
+// 100 Mbit/s.
+func options() control.Options {
+	o := control.DefaultOptions()
+	o.Estimator.Controller, o.Queue = congestion.ControllerAuto, netem.QueueDualPI2
+	return o
+}
+
+func percent(share float64) float64 { return 100 * share }
+
+// lowLatency returns the line of the low-latency queue: the 99th percentile of the waiting times of all its packets,
+// those of competitors included.
+func lowLatency(name string, r *control.Result, bound float64) claim.Line {
+	name += "low-latency queue p99"
+	if r.LowLatency == nil {
+		return claim.Fail(name, "no packet was ECT(1)")
+	}
+	return claim.AtMost(name, r.LowLatency.P99, "ms", bound)
+}
+
+func undecodable(name string, r *control.Result) claim.Line {
+	return claim.Exactly(name+"frames undecodable", int64(r.FramesUndecodable), "", 0)
+}
+
+// late returns the line of the lateness of the emulated networks of some runs end to end, none in virtual time.
+func (b *bench) late(results []*control.Result) []claim.Line {
+	if !b.live {
+		return nil
+	}
+	late := 0.0
+	for _, r := range results {
+		if r.Emulation != nil {
+			late = max(late, r.Emulation.LateP95)
+		}
+	}
+	return []claim.Line{claim.Information(b.named("lateness of the emulated network, p95"), late, "ms")}
+}

@@ -1,0 +1,127 @@
+// Package l4s checks the claims of L4S (RFC 9330): nearly the whole link at a queue of about a millisecond, a fair
+// share beside other flows, and a fallback on paths that do not support L4S (vollab check l4s).
+//
+// A check runs cases of package control in virtual time, on all processors at the same time, and then end to end, one
+// after the other: a server and its clients with real sockets, on hosts of an emulated network.
+package l4s
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/test/claim"
+)
+
+// Options configure the checks.
+type Options struct {
+	// Live is set if the checks also measure end to end, which needs root and about 40 minutes.
+	Live bool
+	// Scream and UDPPrague are folders with the programs of SCReAM and udp_prague, empty for none.
+	Scream, UDPPrague string
+}
+
+// Checks returns the checks of the server and its clients, in the order of their numbers.
+func Checks(o Options, progress lab.Progress) []lab.Check {
+	return checks(benches(o, progress))
+}
+
+// benches returns the bench in virtual time, and the one end to end, or nil.
+func benches(o Options, progress lab.Progress) (virtual, live *bench) {
+	traces := filepath.Join(lab.TestData(), "network-traces")
+	if o.Live {
+		live = newLive(traces, results(control.RunLive, " end to end", progress))
+	}
+	return newVirtual(traces, results(control.RunVirtual, "", progress)), live
+}
+
+// results adapts a function that returns a Record, and reports each finished case.
+func results(run func(context.Context, string, control.Options) (*control.Record, error), kind string,
+	progress lab.Progress) simulation {
+	return func(ctx context.Context, text string, o control.Options) (*control.Result, error) {
+		record, err := run(ctx, text, o)
+		if err != nil {
+			return nil, err
+		}
+		progress.Say("  %s%s is done", filepath.Base(text), kind)
+		return record.Result(), nil
+	}
+}
+
+// checks returns the checks. live is nil if nothing is measured end to end.
+func checks(virtual, live *bench) []lab.Check {
+	return []lab.Check{
+		&check{"links of 10 to 300 Mbit/s", links, virtual, live},
+		&check{"latency of frames", latency, virtual, live},
+		&check{"from 12.5 to 90 Mbit/s", ramp, virtual, live},
+		&check{"paper 000's queue beside Prague", paperBesidePrague, virtual, live},
+		&check{"paper 000's queue beside Cubic", paperBesideCubic, virtual, live},
+		&check{"beside Prague", besidePrague, virtual, live},
+		&check{"beside Prague, round trips of 5 to 100 ms", roundTrips, virtual, live},
+		&check{"beside Cubic", besideCubic, virtual, live},
+		&check{"100 Mbit/s that become 20 within 50 ms", cliff, virtual, live},
+		&check{"recorded wireless links", recordedLinks, virtual, live},
+		&check{"paths that change or drop the ECN field", bleached, virtual, live},
+		&check{"one CoDel queue with ECN, and false alarms in DualPI2", classicQueue, virtual, live},
+		&check{"a publisher behind 20 Mbit/s", uplink, virtual, live},
+		&check{"a room of four, one hop of which is marked", room, virtual, live},
+	}
+}
+
+// check is one claim and the function that measures it.
+type check struct {
+	name          string
+	measure       measurement
+	virtual, live *bench
+}
+
+// measurement measures a claim on a bench.
+type measurement func(ctx context.Context, b *bench) ([]claim.Line, error)
+
+// Name implements lab.Check.
+func (c *check) Name() string { return c.name }
+
+// Run implements lab.Check.
+func (c *check) Run(ctx context.Context) ([]claim.Line, error) {
+	lines, err := c.measure(ctx, c.virtual)
+	if err != nil {
+		return lines, err
+	}
+	if c.live == nil {
+		return append(lines, claim.Skip("end to end", notLive)), nil
+	}
+	more, err := c.live.measured(ctx, c.measure)
+	return append(lines, more...), err
+}
+
+// EndToEnd returns a check that has no part in virtual time: the check itself, or without Options.Live a check that is
+// skipped.
+func EndToEnd(o Options, c lab.Check) lab.Check {
+	if o.Live {
+		return c
+	}
+	return skipped{c}
+}
+
+// skipped is a check that is not measured.
+type skipped struct{ lab.Check }
+
+// Run implements lab.Check.
+func (skipped) Run(context.Context) ([]claim.Line, error) {
+	return []claim.Line{claim.Skip("end to end", notLive)}, nil
+}
+
+// notLive is the reason of lines that are not measured end to end.
+const notLive = "--live=false"
+
+// measured returns the lines of a measurement, or a skipped line if this machine cannot emulate networks.
+func (b *bench) measured(ctx context.Context, measure measurement) ([]claim.Line, error) {
+	lines, err := measure(ctx, b)
+	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
+		return []claim.Line{claim.Skip(b.kind, err.Error())}, nil
+	}
+	return lines, err
+}
