@@ -127,11 +127,11 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		m.connect()
 		outlet := &nowhere{wire: newOutlet(volumetric.MIMEVolumetric, 100, 101)}
 		m.attach("0", outlet, p, 0, 0)
-		begin := time.Now()
 		payloads := make([][]byte, 10_000*perMillisecond)
 		for i := range payloads {
 			payloads[i] = make([]byte, 100)
 		}
+		begin := time.Now()
 		frame := uplink.Frame{Publication: p.sent, Capture: begin, Payloads: payloads, Spread: 10 * time.Second}
 		if err := m.enqueue(frame); err != nil {
 			t.Fatal(err)
