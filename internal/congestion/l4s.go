@@ -199,7 +199,7 @@ func (l *l4s) respond(now time.Duration, before float64, acked, marked int, left
 	case l.rate.rate >= before:
 		l.follow(now, l.mark.report(now, l.response(acked, marked)))
 		if marked == 0 && now-l.mark.marked >= forgetMarks {
-			l.ecn.state = L4SCapable
+			l.ecn.state, l.probeMarked = L4SCapable, false
 		}
 		return
 	}
