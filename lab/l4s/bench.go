@@ -2,6 +2,7 @@ package l4s
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/test/claim"
 )
@@ -118,4 +120,16 @@ func (b *bench) late(results []*control.Result) []claim.Line {
 		}
 	}
 	return []claim.Line{claim.Information(b.named("lateness of the emulated network, p95"), late, "ms")}
+}
+
+// measurement measures a claim on a bench.
+type measurement func(ctx context.Context, b *bench) ([]claim.Line, error)
+
+// measured returns the lines of a measurement, or a skipped line if this machine cannot emulate networks.
+func (b *bench) measured(ctx context.Context, measure measurement) ([]claim.Line, error) {
+	lines, err := measure(ctx, b)
+	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
+		return []claim.Line{claim.Skip(b.kind, err.Error())}, nil
+	}
+	return lines, err
 }

@@ -7,10 +7,8 @@ package l4s
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 
-	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/test/claim"
@@ -33,13 +31,13 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 func benches(o Options, progress lab.Progress) (virtual, live *bench) {
 	traces := filepath.Join(lab.TestData(), "network-traces")
 	if o.Live {
-		live = newLive(traces, results(control.RunLive, " end to end", progress))
+		live = newLive(traces, simulating(control.RunLive, " end to end", progress))
 	}
-	return newVirtual(traces, results(control.RunVirtual, "", progress)), live
+	return newVirtual(traces, simulating(control.RunVirtual, "", progress)), live
 }
 
-// results adapts a function that returns a Record, and reports each finished case.
-func results(run func(context.Context, string, control.Options) (*control.Record, error), kind string,
+// simulating adapts a function that returns a Record, and reports each finished case.
+func simulating(run func(context.Context, string, control.Options) (*control.Record, error), kind string,
 	progress lab.Progress) simulation {
 	return func(ctx context.Context, text string, o control.Options) (*control.Result, error) {
 		record, err := run(ctx, text, o)
@@ -78,9 +76,6 @@ type check struct {
 	virtual, live *bench
 }
 
-// measurement measures a claim on a bench.
-type measurement func(ctx context.Context, b *bench) ([]claim.Line, error)
-
 // Name implements lab.Check.
 func (c *check) Name() string { return c.name }
 
@@ -116,12 +111,3 @@ func (skipped) Run(context.Context) ([]claim.Line, error) {
 
 // notLive is the reason of lines that are not measured end to end.
 const notLive = "--live=false"
-
-// measured returns the lines of a measurement, or a skipped line if this machine cannot emulate networks.
-func (b *bench) measured(ctx context.Context, measure measurement) ([]claim.Line, error) {
-	lines, err := measure(ctx, b)
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		return []claim.Line{claim.Skip(b.kind, err.Error())}, nil
-	}
-	return lines, err
-}
