@@ -9,10 +9,9 @@
 // uses little of the estimate, packets leave as soon as the estimate permits.
 //
 // On a smooth path (Path.Smooth), due times have no effect. The frame that began first leaves first, at 1.05 times the
-// estimate in ticks of 0.5 ms, and at the estimate itself once a path with that rate would have a queue of 1 ms. Below
-// 19.2 Mbit/s ticks are 0.125 ms apart: packets leave singly, each when the path has delivered the one before. If the
-// path is spaced as well (Path.Spaced), packets leave one by one at all rates, at 0.97 times the estimate. With a
-// window (Path.Window), a frame begins only if it fits into the window beside the bytes in flight.
+// estimate in ticks of 0.5 ms, and at the estimate itself once a path with that rate would have a queue of 1 ms. If the
+// path is spaced as well (Path.Spaced), packets leave one by one, at 0.97 times the estimate. With a window
+// (Path.Window), a frame begins only if it fits into the window beside the bytes in flight.
 //
 // The package is pure: no goroutines, no clocks, no locks. Times are durations since a start that the caller chooses,
 // the same for schedules and pacers, and never decrease. The goroutine that steps a Schedule or a Pacer owns it.

@@ -42,17 +42,6 @@ func (p Path) Factor() float64 {
 	return rateFactor
 }
 
-// tick returns the time between two ticks on a smooth path.
-func (p Path) tick() time.Duration {
-	switch {
-	case p.Spaced:
-		return spacedTick
-	case bytesPerNanosecond(p.Estimate)*float64(smoothTick) < fullPacket:
-		return singleTick
-	}
-	return smoothTick
-}
-
 // SetPath sets the common rate of all current frames to Factor × the estimate, and limits all packets to the estimate
 // in the longer term. Retransmissions have a rate of their own: 2.5 × the assumed capacity of the path, while the
 // estimate is lower to drain a queue. If Smooth is set, retransmissions share the rate of the frames. If packets do not
@@ -77,7 +66,10 @@ func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 		p.lead.open = p.rate > 0 && path.Leads()
 	}
 	p.setSmooth(path.Smooth)
-	p.room.tick = path.tick()
+	p.room.tick = smoothTick
+	if path.Spaced {
+		p.room.tick = spacedTick
+	}
 	p.setWindow(path.Window)
 	if begins {
 		p.credit, p.room.bytes, p.lead.bytes, p.room.queue = 0, estimate*float64(frameSlack), 0, 0
@@ -89,8 +81,8 @@ func bytesPerNanosecond(bitsPerSecond int64) float64 {
 	return float64(max(bitsPerSecond, 0)) / 8 / float64(time.Second)
 }
 
-// tick returns the bytes of one tick at a rate: max(1 packet, min(16 packets, 2 ms at the rate)), or room.tick at the rate
-// while the Path is smooth.
+// tick returns the bytes of one tick at a rate: max(1 packet, min(16 packets, 2 ms at the rate)), or 0.5 ms at the rate
+// while the Path is smooth, 50 µs while it is spaced.
 func (p *Pacer[P, R]) tick(rate float64) float64 {
 	if p.room.smooth {
 		return max(1, rate*float64(p.room.tick))

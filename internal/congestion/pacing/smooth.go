@@ -15,11 +15,6 @@ const (
 	// interval. In shorter frames packets are closer than the mean rate, and are marked more often than those of others.
 	spacedTick   = 50 * time.Microsecond
 	spacedFactor = 0.97
-	// singleTick is the time between two ticks at estimates at which a packet takes longer than smoothTick, below 19.2
-	// Mbit/s. Packets then leave singly, each when the path has delivered the one before, as precisely as timers of this
-	// system permit: at 10 Mbit/s a packet takes 0.96 ms, so a packet that leaves half of that too early waits for half
-	// of the queue that a DualPI2 queue permits.
-	singleTick = smoothTick / 4
 	// smoothQueue bounds the queue that a smooth path with exactly the rate of the estimate would have. A frame that
 	// fills its interval of 33 ms at smoothFactor alone would build a queue of 1.6 ms. A late wake-up does not find
 	// more than smoothQueue either.
@@ -35,7 +30,7 @@ const (
 func (r *room) full() bool { return r.queue >= r.mostQueued() }
 
 // mostQueued returns the bytes in the queue from which on packets wait: one packet less than smoothQueue. At rates
-// below 11 Mbit/s the bytes of a tick are more: the queue is never empty at a tick while packets wait.
+// below 20 Mbit/s the bytes of a tick are more: the queue is never empty at a tick while packets wait.
 func (r *room) mostQueued() float64 {
 	return max(1, r.rate*float64(smoothQueue)-fullPacket, r.rate*float64(r.tick))
 }
