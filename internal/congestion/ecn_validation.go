@@ -37,10 +37,15 @@ const (
 	// A classic queue marks few of the packets that wait for classicDelay, an L4S queue all of them. The queue is
 	// classic if lateMarks packets were marked within classicWindow, and for each of them lateUnmarked others had
 	// waited as long and were not. CoDel marks every 100 ms at first: at 20 Mbit/s one of 200 packets. A flow that
-	// obeys marks sees too few of them for the median.
-	classicWindow = 2 * time.Second
-	lateMarks     = 2
-	lateUnmarked  = 10
+	// obeys marks sees too few of them for the median. A packet counts only after classicStanding in which no packet had
+	// waited for less than classicLow: CoDel marks after 100 ms at its target, PIE keeps a queue at its target, but a
+	// host or a wireless link that stalls for some milliseconds delays packets of an L4S queue just as much for a moment.
+	// classicLow is more than an L4S queue holds: DualPI2 marks all packets from 1.2 ms on.
+	classicWindow   = 2 * time.Second
+	classicStanding = 50 * time.Millisecond
+	classicLow      = 1500 * time.Microsecond
+	lateMarks       = 2
+	lateUnmarked    = 10
 	// retryTime is the time after which a path that has failed is tested again.
 	retryTime = 5 * time.Minute
 )
@@ -106,9 +111,12 @@ type ecnValidation struct {
 
 	// counts are the codepoints of packets sent as ECT since the begin of the window.
 	counts [4]int
-	// late counts the packets of the current second that had waited for classicDelay, early the marks of others.
+	// late counts the packets of the current classicWindow that had waited for classicDelay in a standing queue, early
+	// the marks of others. The queue stands since a packet left, if standing is set.
 	lateBegan                           time.Duration
 	lateMarks, lateUnmarked, earlyMarks int
+	standing                            bool
+	standingSince                       time.Duration
 	// run is the number of packets marked in a row, runBegan the time of the first one.
 	run      int
 	runBegan time.Duration
@@ -191,7 +199,7 @@ func (v *ecnValidation) arrived(now time.Duration, a *arrival, delay time.Durati
 	marked = a.ecn == ecn.CE
 	v.counts[a.ecn]++
 	if a.left == ecn.ECT1 {
-		v.compare(now, marked, delay >= classicDelay)
+		v.compare(now, marked, v.stands(a.sent, delay) && delay >= classicDelay)
 	}
 	if !marked {
 		v.run = 0
@@ -205,6 +213,19 @@ func (v *ecnValidation) arrived(now time.Duration, a *arrival, delay time.Durati
 		v.mark(a.arrived, delay)
 	}
 	return true
+}
+
+// stands adds the delay of a packet that left as ECT(1), and reports whether it met a queue that has stood for
+// classicStanding.
+func (v *ecnValidation) stands(sent, delay time.Duration) bool {
+	if delay < classicLow {
+		v.standing = false
+		return false
+	}
+	if !v.standing {
+		v.standing, v.standingSince = true, sent
+	}
+	return sent-v.standingSince >= classicStanding
 }
 
 // compare counts a packet that was ECT(1).

@@ -26,8 +26,10 @@ const (
 	blindQueue   = 8 * time.Millisecond
 	blindPackets = 20
 	// unmarkedTail, in bits, is two packets: DualPI2 does not mark them if no other packet waits, however long they
-	// have waited (RFC 9332 appendix A.1).
+	// have waited (RFC 9332 appendix A.1). The time that a link takes for them is at most that at the highest estimate
+	// of this and the previous tailEpoch: beside others the estimate is much less than the rate of the link.
 	unmarkedTail = 2 * 1500 * 8
+	tailEpoch    = 10 * time.Second
 	// windowTime is the time beyond a round trip of which the bytes may be in flight: a frame at 10 per second, and two
 	// report intervals of 25 ms.
 	windowTime = 150 * time.Millisecond
@@ -57,6 +59,7 @@ type l4s struct {
 	smooth              bool
 	markSent, markDelay time.Duration
 	ticks               tickMarks
+	tail                minimum
 	// latest is the latest departure of a packet that counts for the response to marks, waiting the mean queueing delay
 	// of those of the last report, without their own time on the link.
 	latest, waiting time.Duration
@@ -67,7 +70,7 @@ var _ Estimator = (*l4s)(nil)
 // newL4S returns an estimator for one receiver, whose reports have the codepoints of packets. The configuration must be
 // valid.
 func newL4S(cfg Config, now time.Time) *l4s {
-	return &l4s{gcc: *newGCC(cfg, now), ecn: newECNValidation(), smooth: true}
+	return &l4s{gcc: *newGCC(cfg, now), ecn: newECNValidation(), smooth: true, tail: minimum{length: tailEpoch}}
 }
 
 // Sent implements Estimator.
@@ -116,7 +119,8 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 // receive passes the received packets to the validation. It returns the bytes of the packets that count for the
 // response to marks, and of those that were marked, and the remaining rate of a path that has lost capacity, or 0.
 func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
-	tail := time.Duration(unmarkedTail / l.rate.rate * float64(time.Second))
+	l.tail.add(now, time.Duration(unmarkedTail/l.rate.rate*float64(time.Second)))
+	tail := l.tail.value()
 	probing, early, count := now < l.probing, 0, 0
 	l.waiting = 0
 	for i := range l.arrivals {
