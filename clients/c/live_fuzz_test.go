@@ -443,7 +443,9 @@ func (p *program) connect() {
 	if p.joins++; p.joins > maxJoins {
 		return
 	}
-	unchanged(p, callConnect, session, func() int32 { return int32(volsfu_connect(orNil(p, config), orNil(p, session))) })
+	unchanged(p, callConnect, session, func() int32 {
+		return int32(volsfu_connect(orNil(p, config), orNil(p, session)))
+	})
 	if opened := uint64(*session); opened != 0 {
 		if replaced := p.scene.sessions[1+p.joins%(places-1)].Swap(opened); replaced != 0 {
 			p.check(callClose, call1(volsfu_close, replaced))

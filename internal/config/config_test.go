@@ -94,8 +94,8 @@ func checkSampleKeys(t *testing.T, sample []byte, l *Loader) {
 	}
 	const most = 100
 	if len(want) > most {
-		t.Errorf("there are %d keys, expected at most %d: a key exists only if an operator can decide its value", len(want),
-			most)
+		t.Errorf("there are %d keys, expected at most %d: a key exists only if an operator can decide its value",
+			len(want), most)
 	}
 }
 

@@ -15,9 +15,9 @@ const (
 	// collapse.
 	fallGain  = 2500 * time.Microsecond
 	fallShare = 0.85
-	// Frames that leave before the first report are not paced smoothly: their ticks mark up to a third of their packets on
-	// an idle path of 100 Mbit/s. A probe among them has filled the queue when more than 1/earlyShare of the packets of
-	// a report are marked.
+	// Frames that leave before the first report are not paced smoothly: their ticks mark up to a third of their packets
+	// on an idle path of 100 Mbit/s. A probe among them has filled the queue when more than 1/earlyShare of the packets
+	// of a report are marked.
 	earlyShare = 2
 	// probeBound bounds the result of a probe that was marked: it has filled the queue, and other flows have a part.
 	probeBound = 0.9
@@ -49,8 +49,8 @@ type l4s struct {
 	// not count: they met the same queue.
 	answered time.Duration
 	// probed is the time at which the last probe began, probing the time until which packets may belong to it, or meet
-	// its queue. probeMarked is set by the first mark of them: the probe has filled the queue, and ends. smoothed is the
-	// time of the first report.
+	// its queue. probeMarked is set by the first mark of them: the probe has filled the queue, and ends. smoothed is
+	// the time of the first report.
 	probed, probing, smoothed time.Duration
 	probeMarked               bool
 	// blind counts packets in a row that met blindQueue without a mark; smooth is cleared when they show that the path
@@ -297,8 +297,8 @@ func (l *l4s) SetLimits(now time.Time, limits Limits) {
 func (l *l4s) Stats() Stats {
 	s := l.gcc.Stats()
 	s.ECN, s.L4S, s.ECNFallbacks = l.ecn.sending, l.ecn.state, l.ecn.fallbacks
-	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked less
-	// than the packets of others.
+	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked
+	// less than the packets of others.
 	s.ProbeMarked, s.Smooth = l.probeMarked, l.ecn.state == L4SClassic || l.smooth && l.ecn.state != L4SFailed
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {

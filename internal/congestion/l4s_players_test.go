@@ -69,8 +69,9 @@ func (p *marksPlayer) play(l *line) {
 	}
 }
 
-// ticksPlayer: NOW ticks=COUNT packets=COUNT first=EVERY others=EVERY delay=MS reports ticks of that many packets. Of the
-// first packets of ticks one in EVERY is marked, and so of the others, 0 for none. Marked packets have waited for delay.
+// ticksPlayer: NOW ticks=COUNT packets=COUNT first=EVERY others=EVERY delay=MS reports ticks of that many packets. Of
+// the first packets of ticks one in EVERY is marked, and so of the others, 0 for none. Marked packets have waited for
+// delay.
 type ticksPlayer struct {
 	ticks              tickMarks
 	sent               time.Duration

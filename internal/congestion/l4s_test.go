@@ -248,8 +248,8 @@ func TestForgedMarks(t *testing.T) {
 	atMost(t, "rate with all marks, relative to GCC", measure(newL4S(DefaultConfig(), start), 1)/gcc, 1.1)
 }
 
-// TestNewPath bleaches a path until packets leave as Not-ECT. An interruption follows, after which the path carries ECT:
-// it is tested at once.
+// TestNewPath bleaches a path until packets leave as Not-ECT. An interruption follows, after which the path carries
+// ECT: it is tested at once.
 func TestNewPath(t *testing.T) {
 	const outage, over = 3 * time.Second, 4500 * time.Millisecond
 	b := newBottleneck(t, 50, netem.NewDualPI2(l4sQueue))

@@ -23,8 +23,8 @@ const (
 	alphaDecay  = 1.0 / 16
 	alphaAttack = 0.75 * alphaDecay
 	// A marker that meters the rate (see tickMarks) marks no packet in the pauses between frames, in which others send,
-	// and marks the packets that follow those of others: of two flows the one with the higher rate has the smaller share
-	// of marks. So growth counts by time there, that is by bytes / the used share of the rate, which is at least
+	// and marks the packets that follow those of others: of two flows the one with the higher rate has the smaller
+	// share of marks. So growth counts by time there, that is by bytes / the used share of the rate, which is at least
 	// leastUsed, and the weight is smaller. In the queue of paper 000 a receiver then has 0.90, 0.85 and 0.86 of the
 	// fair rate beside one to three Prague flows that join it, without both 0.88, 0.84 and 0.84.
 	meteredAttack = 0.5 * alphaDecay

@@ -11,10 +11,10 @@ const (
 	slowMark  = 2 * time.Millisecond
 	slowMarks = 8
 	slowRate  = 22e6
-	// Without other flows, the rate grows by slowLeast of itself in a virtual round trip, by twice as much slowTime after
-	// the last reduction, and by quickGrowth after 0.7 s. If the packets of a report have waited for more than slowQueue
-	// on average, half of which are the steps of arrival times, the rate is reduced so that the queue drains within
-	// slowDrain, by at least slowCut.
+	// Without other flows, the rate grows by slowLeast of itself in a virtual round trip, by twice as much slowTime
+	// after the last reduction, and by quickGrowth after 0.7 s. If the packets of a report have waited for more than
+	// slowQueue on average, half of which are the steps of arrival times, the rate is reduced so that the queue drains
+	// within slowDrain, by at least slowCut.
 	slowLeast = 0.003
 	slowTime  = 200 * time.Millisecond
 	slowQueue = 600 * time.Microsecond
@@ -22,8 +22,8 @@ const (
 	slowCut   = 0.01
 	// The queue of other flows does not depend on the own rate, and has marks. So slowStrikes marks, slowApart virtual
 	// or real round trips apart and within slowCalm of each other, show that there are others: the response to marks
-	// alone governs. After slowRetry, a time that doubles up to slowLongest, the rate is reduced to slowTry of itself to
-	// find out again.
+	// alone governs. After slowRetry, a time that doubles up to slowLongest, the rate is reduced to slowTry of itself
+	// to find out again.
 	slowStrikes = 3
 	slowApart   = 4
 	slowCalm    = 500 * time.Millisecond

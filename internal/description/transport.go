@@ -12,8 +12,9 @@ import (
 // of both families, STUN and TURN have about twenty. Connectivity checks are sent to each, whatever its address is.
 const MaxCandidates = 64
 
-// MaxUfrag is the length of the longest user name fragment in characters. RFC 8839 section 5.4 permits 256. The fragment
-// is sent in every check, to any address that the remote peer specifies; implementations have 4 to 32 characters.
+// MaxUfrag is the length of the longest user name fragment in characters. RFC 8839 section 5.4 permits 256. The
+// fragment is sent in every check, to any address that the remote peer specifies; implementations have 4 to 32
+// characters.
 const MaxUfrag = 64
 
 // The other lengths of ICE credentials in characters (RFC 8839 section 5.4).

@@ -118,8 +118,8 @@ func (p *Peer) Offer(restart bool) (string, error) {
 	return offer.Marshal(), p.agent.gather()
 }
 
-// LastOffer returns the last offer that Offer has made, "" if there is none. It makes the text again: the text is several
-// times as long as the state that it is made from.
+// LastOffer returns the last offer that Offer has made, "" if there is none. It makes the text again: the text is
+// several times as long as the state that it is made from.
 func (p *Peer) LastOffer() string {
 	if p.offer == nil {
 		return ""

@@ -80,8 +80,8 @@ func ForwardCommand() *cobra.Command {
 	flags.DurationVar(&o.Load.RTT, "rtt", 0, "round-trip time between server and receivers")
 	flags.Float64Var(&seconds, "seconds", 10, "time of measuring each server, in seconds")
 	flags.StringVar((*string)(&o.Pacing), "pacing", "",
-		"on: fail unless the server paces; off: start the server without pacing; smooth: receivers report arrivals, and "+
-			"the server sends frames evenly, as to receivers with L4S; the default is the configuration")
+		"on: fail unless the server paces; off: start the server without pacing; smooth: receivers report arrivals, "+
+			"and the server sends frames evenly, as to receivers with L4S; the default is the configuration")
 	flags.BoolVar(&o.Sleep, "sleep", false,
 		"let idle processors sleep, so that the time to wake them counts; by default they stay awake on Linux, "+
 			"which requires root")

@@ -53,8 +53,8 @@ func collections(version string) []collection {
 			short: "From a depth camera to coded tiles and back: Draco from Go, colours, descriptions, RealSense, " +
 				"memory; partly in a checkout with Go", bind: capture},
 		{name: "l4s",
-			short: "L4S: utilisation and queues of L4S bottlenecks, shares beside Prague and Cubic, fallbacks, rooms; " +
-				"end to end as root", bind: scalable(version)},
+			short: "L4S: utilisation and queues of L4S bottlenecks, shares beside Prague and Cubic, fallbacks, " +
+				"rooms; end to end as root", bind: scalable(version)},
 		{name: "lab",
 			short: "The laboratory itself: experiments and their reports, paper 001's latencies, emulated networks, " +
 				"layers of latency; as root", bind: laboratory(version), punctual: true},

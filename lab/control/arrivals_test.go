@@ -40,8 +40,8 @@ func TestFeedback(t *testing.T) {
 }
 
 // TestWithoutRTX: a receiver without RTX is sent neither retransmissions nor padding. Queued media serves as the probe,
-// so the rate still rises, but later. The controller is GCC: with L4S frames leave smoothly at first, and too little media
-// is queued for a probe.
+// so the rate still rises, but later. The controller is GCC: with L4S frames leave smoothly at first, and too little
+// media is queued for a probe.
 func TestWithoutRTX(t *testing.T) {
 	o := short(4)
 	o.Estimator.Controller = congestion.ControllerGCC

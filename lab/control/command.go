@@ -75,8 +75,8 @@ CASE is one of
 	flags.DurationVar(&o.RivalRTT, "rival-rtt", 0,
 		"round-trip time of the empty path of competitors; 0 selects that of the receivers")
 	flags.StringVar(&o.Joins, "joins", "",
-		"who joins after some seconds, the receiver or the rivals; empty is the rivals with --queue paper000, else the "+
-			"receiver")
+		"who joins after some seconds, the receiver or the rivals; empty is the rivals with --queue paper000, else "+
+			"the receiver")
 	flags.BoolVar(&o.CubicECN, "cubic-ecn", false, "competing Cubic flows use classic ECN: marks instead of losses")
 	flags.Float64Var(&seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses; the same seed reproduces the run")
@@ -100,10 +100,12 @@ CASE is one of
 	flags.BoolVar(&live, "live", false,
 		"run a server and its clients end to end over an emulated network in real time, instead; as root in prague, "+
 			"uplink, room, cliff and bleach, and with codel, dualpi2, paper000, --rival-rtt and --cubic-ecn")
-	flags.StringVar(&scream, "scream", "", "with --live: run SCReAM in place of the server and its clients; the folder "+
-		"has scream_bw_test_tx and scream_bw_test_rx")
-	flags.StringVar(&prague, "udp-prague", "", "with --live: run udp_prague with frames in place of the server and its "+
-		"clients; the folder has udp_prague_sender and udp_prague_receiver")
+	flags.StringVar(&scream, "scream", "",
+		"with --live: run SCReAM in place of the server and its clients; the folder has "+
+			"scream_bw_test_tx and scream_bw_test_rx")
+	flags.StringVar(&prague, "udp-prague", "",
+		"with --live: run udp_prague with frames in place of the server and its clients; the folder "+
+			"has udp_prague_sender and udp_prague_receiver")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
 	return cmd
 }

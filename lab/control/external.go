@@ -20,8 +20,8 @@ func RunExternal(ctx context.Context, text string, o Options, e *rival.External)
 		return nil, err
 	}
 	if sc.receivers != 1 || sc.uplink || sc.participants > 0 || sc.bleach != "" {
-		return nil, fmt.Errorf("%w: %s with %s, expected a case with one receiver other than uplink and bleach", ErrCase,
-			text, e.Name)
+		return nil, fmt.Errorf("%w: %s with %s, expected a case with one receiver other than uplink and bleach",
+			ErrCase, text, e.Name)
 	}
 	layout, err := sc.network()
 	if err != nil {

@@ -102,7 +102,8 @@ func (h *hosted) publish(ctx context.Context) error {
 	sc := h.scenario
 	for i := range max(sc.participants, 1) {
 		host := hostServer
-		part := testbed.Part{Identity: livePublisher, Loads: []testbed.Load{sc.load()}, Seed: sc.options.Seed + uint64(i)}
+		part := testbed.Part{Identity: livePublisher, Loads: []testbed.Load{sc.load()},
+			Seed: sc.options.Seed + uint64(i)}
 		switch {
 		case sc.participants > 0:
 			host, part.Identity, part.Receive, part.Record = participantName(i), participantName(i), true, true
@@ -133,7 +134,8 @@ func (h *hosted) receive(ctx context.Context) error {
 		host = hostServer
 	}
 	for i := range h.scenario.receivers {
-		peer, err := h.join(ctx, host, testbed.Part{Identity: fmt.Sprintf("receiver %d", i), Receive: true, Record: true})
+		peer, err := h.join(ctx, host, testbed.Part{Identity: fmt.Sprintf("receiver %d", i), Receive: true,
+			Record: true})
 		if err != nil {
 			return err
 		}

@@ -64,9 +64,10 @@ func (s *scenario) network() (*topology.Topology, error) {
 	if len(s.trace.Steps) > 1 {
 		direction.Trace = &s.trace
 	}
-	t := &topology.Topology{Seed: s.options.Seed, Links: make(map[string]topology.Link), Hosts: map[string]topology.Host{
-		hostServer: {}, hostRival: {}, hostSink: {},
-	}}
+	t := &topology.Topology{Seed: s.options.Seed, Links: make(map[string]topology.Link),
+		Hosts: map[string]topology.Host{
+			hostServer: {}, hostRival: {}, hostSink: {},
+		}}
 	if s.options.CubicECN {
 		sysctls := map[string]string{"net.ipv4.tcp_ecn": "1"}
 		t.Hosts[hostRival], t.Hosts[hostSink] = topology.Host{Sysctls: sysctls}, topology.Host{Sysctls: sysctls}

@@ -11,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/test/race"
 )
 
-// TestBesidePrague: a receiver with GCC and two Prague flows use the link. Competitors may have a round trip of their own.
+// TestBesidePrague: a receiver with GCC and two Prague flows use the link. Competitors may have a round trip of their
+// own.
 func TestBesidePrague(t *testing.T) {
 	for _, rtt := range []time.Duration{20 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond} {
 		o := short(20)

@@ -71,7 +71,8 @@ func behind(t *testing.T, n *topology.Network, host string) *namespace.Namespace
 		run(fmt.Sprintf("ip %s address del %v dev path0", family.option, family.address))
 		run(fmt.Sprintf("ip %s route add %v dev path0", family.option, family.net))
 		run(fmt.Sprintf("ip %s route add %v dev near", family.option, family.address.Addr()))
-		run(fmt.Sprintf("ip %s neighbour add %v lladdr %s dev near nud permanent", family.option, family.address.Addr(), far))
+		run(fmt.Sprintf("ip %s neighbour add %v lladdr %s dev near nud permanent", family.option, family.address.Addr(),
+			far))
 		nodad := ""
 		if family.address.Addr().Is6() {
 			nodad = "nodad"
@@ -83,8 +84,8 @@ func behind(t *testing.T, n *topology.Network, host string) *namespace.Namespace
 				address = n.Address6(other)
 			}
 			if other != host {
-				there.Run(t, fmt.Sprintf("ip %s neighbour add %v lladdr %s dev far nud permanent", family.option, address,
-					near))
+				there.Run(t, fmt.Sprintf("ip %s neighbour add %v lladdr %s dev far nud permanent", family.option,
+					address, near))
 			}
 		}
 	}
@@ -139,7 +140,8 @@ func TestMarksArrive(t *testing.T) {
 					got.ReceivedECN[ecn.ECT1] != runs*length-made.Marked || statistics.Router.Malformed != 0 ||
 					statistics.Router.Refused != 0 {
 					t.Errorf("%d of %d packets were marked, and %v arrived by codepoint; %d malformed, %d refused",
-						made.Marked, runs*length, got.ReceivedECN, statistics.Router.Malformed, statistics.Router.Refused)
+						made.Marked, runs*length, got.ReceivedECN, statistics.Router.Malformed,
+						statistics.Router.Refused)
 				}
 				if made.Classes.L4S.Marked != made.Marked || made.Classes.L4S.Packets != runs*length {
 					t.Errorf("the queue counts %d of %d packets as marked", made.Classes.L4S.Marked,
@@ -148,7 +150,8 @@ func TestMarksArrive(t *testing.T) {
 				if messages >= runs*length {
 					t.Errorf("%d datagrams arrived in %d messages: nothing was coalesced", runs*length, messages)
 				}
-				t.Logf("%d of %d packets were marked and arrived so, in %d messages", made.Marked, runs*length, messages)
+				t.Logf("%d of %d packets were marked and arrived so, in %d messages", made.Marked, runs*length,
+					messages)
 			})
 		}
 	}

@@ -91,8 +91,8 @@ func marksAreReported(t *testing.T, n *topology.Network, places map[string]*name
 		got, reported := receiver.Session.ECN(), conference.Server.Stats().TransportMarked
 		// The server's reports to the receiver may be marked, too, and are not RTP.
 		others := down.Classes.L4S.Packets - got.ECT1 - got.CE
-		facts = fmt.Sprintf("made %d and %d, counted %d and %d, reported %d; %d packets to the receiver were not RTP", up,
-			down.Marked, counted[ecn.CE], got.CE, reported, others)
+		facts = fmt.Sprintf("made %d and %d, counted %d and %d, reported %d; %d packets to the receiver were not RTP",
+			up, down.Marked, counted[ecn.CE], got.CE, reported, others)
 		return counted[ecn.CE] == up && got.CE <= down.Marked && down.Marked <= got.CE+others && reported == got.CE
 	})
 	t.Log(facts)

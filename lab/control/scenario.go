@@ -38,8 +38,8 @@ type Options struct {
 	// RivalRTT is the round trip of the empty path of competitors; 0 selects RTT. Both paths have the same delay before
 	// the receivers, half of the shorter round trip.
 	RivalRTT time.Duration
-	// Joins selects who joins after some seconds beside competitors: JoinReceiver or JoinRivals. Empty selects JoinRivals
-	// with the queue of paper 000, as in its section 4.1, and else JoinReceiver.
+	// Joins selects who joins after some seconds beside competitors: JoinReceiver or JoinRivals. Empty selects
+	// JoinRivals with the queue of paper 000, as in its section 4.1, and else JoinReceiver.
 	Joins string
 	// CubicECN makes competing Cubic flows use classic ECN (RFC 3168).
 	CubicECN bool

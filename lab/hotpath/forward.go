@@ -64,8 +64,8 @@ type Result struct {
 	Repeated int `json:"repeated,omitempty"`
 	// ProcessorsAwake reports that idle processors did not sleep.
 	ProcessorsAwake bool `json:"processors_awake"`
-	// CompareServer is the name of the other server. Compare holds its figures. CPURatio is our CPU time per forwarded packet relative to the
-	// other server.
+	// CompareServer is the name of the other server. Compare holds its figures. CPURatio is our CPU time per forwarded
+	// packet relative to the other server.
 	CompareServer string   `json:"compare_server,omitempty"`
 	Compare       *Figures `json:"compare,omitempty"`
 	CPURatio      *float64 `json:"cpu_ratio,omitempty"`

@@ -59,7 +59,8 @@ func TestReporter(t *testing.T) {
 }
 
 func TestAcceptReports(t *testing.T) {
-	const answer = "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=rtcp-mux\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtcp-mux\r\n"
+	const answer = "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=rtcp-mux\r\n" +
+		"m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=rtcp-mux\r\n"
 	if got := acceptReports(answer); strings.Count(got, "a=rtcp-mux\r\na=rtcp-fb:* ack ccfb\r\n") != 2 {
 		t.Errorf("got %q", got)
 	}

@@ -320,8 +320,8 @@ func TestExternal(t *testing.T) {
 		}, 0},
 		"not over L4S": {func(r *control.Result) { r.LowLatency = nil }, 1},
 	} {
-		c := &external{ours, Options{Live: true, Scream: folder}, func(_ context.Context, text string, o control.Options,
-			e *rival.External) (*control.Result, error) {
+		c := &external{ours, Options{Live: true, Scream: folder}, func(_ context.Context, text string,
+			o control.Options, e *rival.External) (*control.Result, error) {
 			if e.Name != "SCReAM" {
 				t.Errorf("%s ran", e.Name)
 			}

@@ -43,7 +43,8 @@ func Scream(folder string) (*External, error) {
 	return findExternal(folder, External{
 		Name: "SCReAM", sender: "scream_bw_test_tx", receiver: "scream_bw_test_rx",
 		senderArguments: func(_, to, port string, b Bounds, length time.Duration) []string {
-			return []string{"-ect", "1", "-fps", strconv.Itoa(externalFPS), "-rand", "0", "-initrate", kilobits(b.Start),
+			return []string{"-ect", "1", "-fps", strconv.Itoa(externalFPS), "-rand", "0", "-initrate",
+				kilobits(b.Start),
 				"-minrate", kilobits(b.Min), "-maxrate", kilobits(b.Max), "-time", seconds(length), to, port}
 		},
 		receiverArguments: func(from, _, port string) []string { return []string{from, port} },

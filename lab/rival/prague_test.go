@@ -74,7 +74,8 @@ func TestPragueOverLoopback(t *testing.T) {
 		defer cancel()
 		sum, err := sender.Run(ctx)
 		got := sink.Summary()
-		if err != nil || sum.Acknowledged < 10 || sum.Mbps <= 0 || sum.RTT <= 0 || sum.Bleached != 0 || sum.Marked != 0 {
+		if err != nil || sum.Acknowledged < 10 || sum.Mbps <= 0 || sum.RTT <= 0 || sum.Bleached != 0 ||
+			sum.Marked != 0 {
 			t.Errorf("%+v, %v", sum, err)
 		}
 		if got.Segments < sum.Acknowledged || got.Segments > sum.Sent || got.ECT1 != got.Segments ||
@@ -122,7 +123,8 @@ func TestBursts(t *testing.T) {
 			full := sender.send(&out, now)
 			sent := sender.prague.Stats().Sent - before.Sent
 			if limit := max(1, before.RateBPS*netem.PragueBurst.Seconds()/8/netem.SegmentBytes); float64(sent) > limit {
-				t.Fatalf("%d segments left at once at %.1f Mbit/s, expected at most %.1f", sent, before.RateBPS/1e6, limit)
+				t.Fatalf("%d segments left at once at %.1f Mbit/s, expected at most %.1f", sent, before.RateBPS/1e6,
+					limit)
 			}
 			wait := sender.wait(now, full)
 			if full && wait < netem.PragueBurst/2 {

@@ -38,8 +38,8 @@ func StartPragues(ctx context.Context, n *topology.Network, vollab, from, to str
 		return nil, errors.Join(ErrPrague, err, p.receiver.Stop())
 	}
 	for range flows {
-		sender, err := lab.StartCommand("vollab rival prague --to", n.Command(ctx, from, vollab, "rival", "prague", "--to",
-			address, "--json", "--seconds", strconv.FormatFloat(length.Seconds(), 'f', 3, 64)), nil)
+		sender, err := lab.StartCommand("vollab rival prague --to", n.Command(ctx, from, vollab, "rival", "prague",
+			"--to", address, "--json", "--seconds", strconv.FormatFloat(length.Seconds(), 'f', 3, 64)), nil)
 		if err != nil {
 			p.Stop()
 			return nil, err

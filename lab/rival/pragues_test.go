@@ -34,7 +34,8 @@ func TestTogether(t *testing.T) {
 // TestReceiving: the address of a receiver, among other messages.
 func TestReceiving(t *testing.T) {
 	r := make(receiving, 1)
-	for _, line := range []string{"starting\n", `{"ready":""}`, `{"ready":"10.0.0.2:40001"}` + "\n", `{"ready":"again"}`} {
+	for _, line := range []string{"starting\n", `{"ready":""}`, `{"ready":"10.0.0.2:40001"}` + "\n",
+		`{"ready":"again"}`} {
 		if n, err := r.Write([]byte(line)); err != nil || n != len(line) {
 			t.Fatalf("wrote %d of %d bytes, %v", n, len(line), err)
 		}

@@ -44,8 +44,8 @@ type WireSummary struct {
 	Waiting      int     `json:"waiting"`
 	WaitedP50    float64 `json:"waited_p50_ms"`
 	WaitedP95    float64 `json:"waited_p95_ms"`
-	// LowLatency and Classic are the two queues of dualpi2. With another queue they are the packets of L4S and the others,
-	// with unknown drops, absent if no packet was ECN-capable.
+	// LowLatency and Classic are the two queues of dualpi2. With another queue they are the packets of L4S and the
+	// others, with unknown drops, absent if no packet was ECN-capable.
 	LowLatency *ClassSummary `json:"low_latency,omitempty"`
 	Classic    *ClassSummary `json:"classic,omitempty"`
 }

@@ -65,8 +65,8 @@ type Config struct {
 	// QueueBudget is how long a frame may wait for the uplink before the whole frame is dropped. Audio is never
 	// dropped. 0 is one frame interval, 100 ms at most, and half a second for codecs whose frames depend on each other.
 	QueueBudget time.Duration
-	// Feedback is the form of the reports of arrivals in both directions, from which each side estimates the link to the
-	// other. Empty is FeedbackCCFB.
+	// Feedback is the form of the reports of arrivals in both directions, from which each side estimates the link to
+	// the other. Empty is FeedbackCCFB.
 	Feedback Feedback
 	// Controller is the congestion control of the uplink. Empty is ControllerAuto.
 	Controller Controller

@@ -161,7 +161,7 @@ func (c *markingConn) WriteToAddrPort(b []byte, to netip.AddrPort) (int, error) 
 // browserCounts are the browser's counts of packets by codepoint.
 type browserCounts struct{ Packets, ECT1, CE int64 }
 
-// counted is what the page reports.
+// counted holds the counts that the page reports.
 type counted struct {
 	// Received are the packets that arrived at the browser.
 	Received browserCounts
@@ -212,7 +212,8 @@ func TestCodepointsOfChromium(t *testing.T) {
 		}
 		if lines, byStream := reportsByStream(c.Answer); byStream == 0 || lines != byStream ||
 			strings.Contains(c.Answer, "transport-cc") {
-			t.Errorf("%d of %d answered lines have reports by RFC 8888, expected all, without transport-cc", byStream, lines)
+			t.Errorf("%d of %d answered lines have reports by RFC 8888, expected all, without transport-cc", byStream,
+				lines)
 		}
 		wait.Until(t, "20 packets are marked", func() bool { return conn.browser().to.marked >= 20 })
 		conn.stop()
@@ -239,7 +240,8 @@ func TestCodepointsOfChromium(t *testing.T) {
 		v.expect("counted", &c)
 		if lines, byStream := reportsByStream(c.Answer); lines == 0 || byStream > 0 ||
 			!strings.Contains(c.Answer, "transport-cc") {
-			t.Errorf("%d of %d answered lines have reports by RFC 8888, expected none, with transport-cc", byStream, lines)
+			t.Errorf("%d of %d answered lines have reports by RFC 8888, expected none, with transport-cc", byStream,
+				lines)
 		}
 		var sent peerMarks
 		wait.Until(t, "media flows both ways, and reports arrive", func() bool {

@@ -42,8 +42,8 @@ func AtMost(name string, figure float64, unit string, bound float64) Line {
 
 // Between returns a line whose figure must reach one bound and must not exceed another.
 func Between(name string, figure float64, unit string, least, most float64) Line {
-	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: formatNumber(least) + " to " + formatNumber(most),
-		Met: figure >= least && figure <= most}
+	return Line{Name: name, Figure: finite(figure), Unit: unit,
+		Target: formatNumber(least) + " to " + formatNumber(most), Met: figure >= least && figure <= most}
 }
 
 // Exactly returns a line whose count must equal the expected count.

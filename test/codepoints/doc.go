@@ -1,3 +1,3 @@
-// Package codepoints counts the datagrams on the loopback interface by ECN codepoint and protocol, for tests of what the
-// programs' own sockets send.
+// Package codepoints counts the datagrams on the loopback interface by ECN codepoint and protocol, for tests of what
+// the programs' own sockets send.
 package codepoints

@@ -12,7 +12,8 @@ const (
 	smoothTick = 500 * time.Microsecond
 	// spacedTick is the time between two ticks on a spaced path, a packet each up to 192 Mbit/s, and spacedFactor the
 	// send rate as a multiple of the estimate. The budget uses 0.96 of the estimate: a frame fills nearly all of its
-	// interval. In shorter frames packets are closer than the mean rate, and are marked more often than those of others.
+	// interval. In shorter frames packets are closer than the mean rate, and are marked more often than those of
+	// others.
 	spacedTick   = 50 * time.Microsecond
 	spacedFactor = 0.97
 	// smoothQueue bounds the queue that a smooth path with exactly the rate of the estimate would have. A frame that

@@ -76,8 +76,8 @@ type Stats struct {
 	// TransportReceived and TransportLost count packets to receivers by reported outcome. A packet that arrived after
 	// it was reported lost counts as both. TransportUnmatched counts packets that were reported as received and do not
 	// wait for a report: never sent, already reported, or given up. TransportMarked counts those of TransportReceived
-	// that were reported with ECN-CE. TransportFalseMarks counts those that were reported with ECN-CE although they left
-	// without ECT: these marks are ignored.
+	// that were reported with ECN-CE. TransportFalseMarks counts those that were reported with ECN-CE although they
+	// left without ECT: these marks are ignored.
 	TransportReceived, TransportLost, TransportUnmatched, TransportMarked, TransportFalseMarks uint64
 	// Probes counts clusters of packets sent above a receiver's estimate, ProbesMeasured the clusters that yielded a
 	// rate. Overuses counts detected overuses of receivers' paths, Silences the reductions of an estimate due to

@@ -106,8 +106,8 @@ func TestMarksConcernOneHop(t *testing.T) {
 	p99 := queued[len(queued)*99/100]
 	t.Logf("the first receiver: %v, %d marks, queue p99 %v", first.Path().Estimate, l4s.Marked, p99)
 	if first.Path().Estimate > 12e6 || l4s.Marked == 0 || p99 > 6*time.Millisecond || marked.chosen != [2]int{0, 1} {
-		t.Errorf("the first receiver's estimate is %v after %d marks, queue p99 %v, qualities %v; expected 12 Mbit/s at "+
-			"most, marks, 6 ms at most, and 0 and 1", first.Path().Estimate, l4s.Marked, p99, marked.chosen)
+		t.Errorf("the first receiver's estimate is %v after %d marks, queue p99 %v, qualities %v; expected 12 Mbit/s "+
+			"at most, marks, 6 ms at most, and 0 and 1", first.Path().Estimate, l4s.Marked, p99, marked.chosen)
 	}
 	// The last packets are not reported yet.
 	if reported := marked.engine.Stats().TransportMarked; reported == 0 || reported > l4s.Marked ||
@@ -125,7 +125,8 @@ func TestMarksConcernOneHop(t *testing.T) {
 			t.Errorf("marks on the hop of %s changed the estimates of the second receiver", name)
 		}
 		if got, want := len(s.receivers[1].outlet.sent()), len(plain.receivers[1].outlet.sent()); got != want {
-			t.Errorf("with marks on the hop of %s the second receiver was sent %d packets, expected %d", name, got, want)
+			t.Errorf("with marks on the hop of %s the second receiver was sent %d packets, expected %d", name, got,
+				want)
 		}
 	}
 	for _, s := range []*shared{plain, marked, published} {

@@ -119,7 +119,8 @@ func TestMemoryOfSmoothReceivers(t *testing.T) {
 	}
 	usual := each(congestion.GCC, pacing.Path{Estimate: 55_000_000},
 		func() *sender.History { return sender.NewNumbered(0) })
-	smooth := each(congestion.L4S, pacing.Path{Estimate: 55_000_000, Smooth: true, Window: 1_200_000}, sender.NewByStream)
+	smooth := each(congestion.L4S, pacing.Path{Estimate: 55_000_000, Smooth: true, Window: 1_200_000},
+		sender.NewByStream)
 	if smooth > usual+more {
 		t.Errorf("a receiver with L4S takes %d bytes, one with GCC %d, expected at most %d more", smooth, usual, more)
 	}

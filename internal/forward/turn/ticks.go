@@ -10,14 +10,14 @@ const (
 	// of the time between two ticks of a smooth path. Longer work is shared among processors.
 	tickTime = 250 * time.Microsecond
 	// guardTime is how much later than its work the alarm of a worker is set that relies on another worker's alarm: one
-	// tick of a smooth path. If the goroutine that wakes is late, or a full socket blocks it, the worker's own goroutine
-	// does the work, and packets leave by that time later.
+	// tick of a smooth path. If the goroutine that wakes is late, or a full socket blocks it, the worker's own
+	// goroutine does the work, and packets leave by that time later.
 	guardTime = 500 * time.Microsecond
 )
 
 // Pacers of smooth paths have their ticks at the same times for all receivers, and packets of a track are due at the
-// same time for all receivers (internal/congestion/pacing). If workers are due at the same time, one goroutine wakes and
-// does the timed work of all of them, as long as the work is short: to wake a thread for each worker 2,000 times a
+// same time for all receivers (internal/congestion/pacing). If workers are due at the same time, one goroutine wakes
+// and does the timed work of all of them, as long as the work is short: to wake a thread for each worker 2,000 times a
 // second would cost as much as to send the packets. The first worker that goes to sleep sets its alarm to the time of
 // the work. The others rely on this alarm, and set their own guardTime later. After an alarm the goroutine does its own
 // worker's work, frees the turn, and does the work of the workers that rely on an alarm, or whose goroutines are late.
@@ -48,8 +48,8 @@ func (t *Turn) short(due int64) bool {
 	return total <= int64(tickTime)
 }
 
-// learnTick updates the mean cost of ticks. A tick that takes longer than twice tickTime counts as that: after one short
-// preemption of a goroutine, workers continue to share alarms.
+// learnTick updates the mean cost of ticks. A tick that takes longer than twice tickTime counts as that: after one
+// short preemption of a goroutine, workers continue to share alarms.
 func (t *Turn) learnTick(took time.Duration, done bool) {
 	t.tick.learn(int64(min(took, 2*tickTime)), done)
 }
@@ -74,8 +74,8 @@ func (t *Turn) arm(due, now time.Duration) {
 	t.set(armed, now)
 }
 
-// rearm sets the alarm of a worker whose goroutine sleeps, if the alarm has rung, rings too late, or rings together with
-// another. An alarm that rings too early may be the one that others rely on.
+// rearm sets the alarm of a worker whose goroutine sleeps, if the alarm has rung, rings too late, or rings together
+// with another. An alarm that rings too early may be the one that others rely on.
 func (t *Turn) rearm(due, now time.Duration) {
 	t.due.Store(int64(due))
 	armed, latest := t.armed.Load(), t.latest(int64(due))

@@ -69,7 +69,8 @@ func TestWorkersRelyOnOneAlarm(t *testing.T) {
 		}
 	}
 	// The alarm of worker 2 rings at their next tick. Those of workers 1 and 3 ring before.
-	for n, want := range [][]time.Duration{{tick, 2*tick + guardTime}, {tick + guardTime}, {3 * tick}, {tick + guardTime}} {
+	for n, want := range [][]time.Duration{{tick, 2*tick + guardTime}, {tick + guardTime}, {3 * tick},
+		{tick + guardTime}} {
 		if got := alarms[n].settings; !slices.Equal(got, want) {
 			t.Errorf("the alarm of worker %d was set to %v, expected %v", n, got, want)
 		}

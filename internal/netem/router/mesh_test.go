@@ -178,8 +178,8 @@ func TestMeshSharesWires(t *testing.T) {
 	expect(t, transcript(m, time.Second), "1 11000", "0 21000")
 }
 
-// TestMeshClasses: a wire counts L4S packets apart from others, with any queue, once a packet is ECN-capable. CoDel marks
-// after packets have waited for 5 ms for 100 ms; packets of 1,250 bytes take 10 ms each.
+// TestMeshClasses: a wire counts L4S packets apart from others, with any queue, once a packet is ECN-capable. CoDel
+// marks after packets have waited for 5 ms for 100 ms; packets of 1,250 bytes take 10 ms each.
 func TestMeshClasses(t *testing.T) {
 	m := newMesh(t, wires(t, "rate=1Mbit,queue=codel:1s"))
 	m.Send(&netem.Packet{Size: 1250}, 0, epoch)

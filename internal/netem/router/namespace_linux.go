@@ -121,7 +121,8 @@ func configureIPv6(plan *Namespace) error {
 	settings := []string{"disable_ipv6=1"}
 	for i := range plan.Interfaces {
 		if plan.Interfaces[i].Address6.IsValid() {
-			settings = []string{"accept_dad=0", "accept_ra=0", "autoconf=0", "addr_gen_mode=1", "router_solicitations=0"}
+			settings = []string{"accept_dad=0", "accept_ra=0", "autoconf=0", "addr_gen_mode=1",
+				"router_solicitations=0"}
 		}
 	}
 	for _, setting := range settings {

@@ -66,8 +66,8 @@ type checks struct {
 	unanswered int
 	// replies counts the responses to addresses that have not answered a check.
 	replies int
-	// pending are the checks that wait for an answer. order has the identifiers of the latest checks, at most maxPending.
-	// Once it is full, it is a ring, and next is the index of the oldest.
+	// pending are the checks that wait for an answer. order has the identifiers of the latest checks, at most
+	// maxPending. Once it is full, it is a ring, and next is the index of the oldest.
 	pending map[TransactionID]pendingCheck
 	order   []TransactionID
 	next    int

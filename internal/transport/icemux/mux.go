@@ -220,8 +220,8 @@ type agentInbox struct {
 	conns int
 }
 
-// inboxDatagram is a copy of a datagram, with its source. A queue has pointers, because the queue of each agent has room
-// for inboxDatagrams.
+// inboxDatagram is a copy of a datagram, with its source. A queue has pointers, because the queue of each agent has
+// room for inboxDatagrams.
 type inboxDatagram struct {
 	data [MaxDatagram]byte
 	size int

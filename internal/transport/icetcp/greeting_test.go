@@ -73,7 +73,8 @@ func TestLongestGreeting(t *testing.T) {
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	rate := ratelimit.Rate{PerSecond: 100, Burst: checkBurst}
 	mux := Serve(inner, Config{
-		Connections: 10, AddressConnections: 10, PeerChecks: rate, AddressChecks: rate, Failed: func(error) {}, Logs: logs,
+		Connections: 10, AddressConnections: 10, PeerChecks: rate, AddressChecks: rate, Failed: func(error) {},
+		Logs: logs,
 	})
 	defer func() { _ = mux.Close() }()
 	const ufragLength = 16 // Pion's

@@ -41,8 +41,8 @@ type Config struct {
 	Logs   logging.LoggerFactory
 }
 
-// readPackets is the number of received packets that wait for ICE, in each candidate of each peer. If the queue is full,
-// packets wait in the kernel. Each place of the queue has 56 bytes, also for peers that use UDP.
+// readPackets is the number of received packets that wait for ICE, in each candidate of each peer. If the queue is
+// full, packets wait in the kernel. Each place of the queue has 56 bytes, also for peers that use UDP.
 const readPackets = 16
 
 // Mux is Pion's mux of TCP connections, with a listener that knows the peers. Mux implements ice.TCPMux.

@@ -32,7 +32,8 @@ func TestSendWithoutReceivers(t *testing.T) {
 	const secret = "a secret of thirty-two characters"
 	go func() {
 		_, err := Serve(serving, Settings{Address: "127.0.0.1:0", Secret: secret, Suppression: demand.Strict,
-			Pacing: pacing.Default, Controller: congestion.ControllerAuto}, func(address string) { listening <- address })
+			Pacing: pacing.Default, Controller: congestion.ControllerAuto},
+			func(address string) { listening <- address })
 		served <- err
 	}()
 	var address string

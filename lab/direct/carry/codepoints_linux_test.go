@@ -82,7 +82,8 @@ func (x *exchange) begin(t *testing.T, wire stream.Wire) {
 }
 
 // step sends a frame, and all packets and reports that are due.
-func (x *exchange) step(t *testing.T, producer interface{ Send([]stream.Packet) }, consumer interface{ SendOne([]byte) }) {
+func (x *exchange) step(t *testing.T, producer interface{ Send([]stream.Packet) },
+	consumer interface{ SendOne([]byte) }) {
 	t.Helper()
 	x.mu.Lock()
 	now := time.Now()
@@ -100,8 +101,8 @@ func (x *exchange) step(t *testing.T, producer interface{ Send([]stream.Packet) 
 	}
 }
 
-// TestCodepointsOnTheWire reads the packets of a producer and a consumer on both transports: RTP leaves as ECT(1) if the
-// consumer reports by RFC 8888, RTCP leaves as ECT(1) once such packets have arrived, and other packets leave as
+// TestCodepointsOnTheWire reads the packets of a producer and a consumer on both transports: RTP leaves as ECT(1) if
+// the consumer reports by RFC 8888, RTCP leaves as ECT(1) once such packets have arrived, and other packets leave as
 // Not-ECT.
 func TestCodepointsOnTheWire(t *testing.T) {
 	for _, test := range []struct {

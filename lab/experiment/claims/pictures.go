@@ -39,7 +39,8 @@ func (c *pictures) Run(ctx context.Context) (lines []claim.Line, err error) {
 		rival, name    string
 		bitrate, least float64
 	}{{"prague", "Prague", 25, 90}, {"cubic", "Cubic", 90, 98}} {
-		ours, err := c.figure(ctx, folder, parameter("rival", test.rival), parameter("flows", 3), parameter("bitrate", 0))
+		ours, err := c.figure(ctx, folder, parameter("rival", test.rival), parameter("flows", 3),
+			parameter("bitrate", 0))
 		if err != nil {
 			return lines, err
 		}

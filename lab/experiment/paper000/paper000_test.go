@@ -28,8 +28,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, cells := range map[string]int{"gcc-congestion": 32, "e2e-breakdown": 2, "quality": 12, "l4s-congestion": 30,
-		"l4s-breakdown": 8, "l4s-quality": 26} {
+	for name, cells := range map[string]int{"gcc-congestion": 32, "e2e-breakdown": 2, "quality": 12,
+		"l4s-congestion": 30, "l4s-breakdown": 8, "l4s-quality": 26} {
 		e, err := library.Find(name)
 		if err != nil {
 			t.Error(err)

@@ -58,8 +58,8 @@ func Command() *cobra.Command {
 	p.PublishFlags(f)
 	f.StringVar(&p.audio, "audio", "", "audio to publish: tone, or an Ogg Opus file that is played in a loop")
 	f.Var(&p.most, "max-bitrate", "largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
-	f.StringVar(&p.controller, "controller", string(client.ControllerAuto), "congestion control: auto, which is L4S if the "+
-		"server reports the ECN field; gcc; or paper000")
+	f.StringVar(&p.controller, "controller", string(client.ControllerAuto),
+		"congestion control: auto, which is L4S if the server reports the ECN field; gcc; or paper000")
 	f.StringVar(&p.pose, "pose", "", "position of the object in the room: X,Y,Z in metres, and optionally YAW in "+
 		"degrees to the left")
 	f.Float64Var(&p.seconds, "seconds", 0, "time to publish in seconds; 0 means until interrupted")
