@@ -93,8 +93,9 @@
 // # L4S
 //
 // L4S is for receivers that report the ECN field of each packet. Packets leave as ECT(1), and frames one after another
-// at the estimate (Stats.Smooth), until a long queue without marks, or 10 s without marks, show that no queue marks.
-// GCC with its probes governs the rate until the first mark, which ends a probe. From then on
+// at the estimate (Stats.Smooth), until a long queue without marks shows that no queue marks. After 10 s without a mark
+// frames leave evenly, at 1.25 times the estimate (Stats.Evenly). GCC with its probes governs the rate until the first
+// mark, which ends a probe. From then on
 //
 //	markResponse   the rate follows the share of marked packets as that of Prague, with a virtual trip of 25 ms
 //	GCC            lowers the rate: standing queue, trend, losses, silence
@@ -105,7 +106,7 @@
 //	slowLink       keeps the queue of a slow link short, if there are no other flows
 //
 // A receiver that hides marks is a path that does not mark: it has the rate of GCC. After 10 s without marks GCC
-// governs, and its pacing. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception,
+// governs. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception,
 // or dropped. GCC then governs, with packets as Not-ECT. A classic ECN queue is recognised by the delay of marked
 // packets and by the packets that wait as long without a mark. Then packets leave as ECT(0), and frames one after
 // another. The path is tested again after five minutes, and after a silence.

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// forgetMarks is the time without a mark, from the start on, after which GCC governs the rate and the pacing, with
-	// its probes.
+	// forgetMarks is the time without a mark, from the start on, after which GCC governs the rate, with its probes, and
+	// frames leave in longer ticks.
 	forgetMarks = 10 * time.Second
 	// A path has lost capacity if marked packets in a row have gained fallGain of delay and arrive at less than
 	// fallShare of the rate. The marks exclude that the delay varies by itself, so both limits are closer than those of
@@ -53,10 +53,12 @@ type l4s struct {
 	// the time of the first report.
 	probed, probing, smoothed time.Duration
 	probeMarked               bool
-	// blind counts packets in a row that met blindQueue without a mark; smooth is cleared when they show that the path
-	// does not mark.
+	// blind counts packets in a row that met blindQueue without a mark. smooth is cleared when they show that the path
+	// does not mark. After forgetMarks without a mark even replaces smooth: on a path that is not filled, ticks of 0.5
+	// ms cost more than they are worth, but frames at 2.5 times the estimate would fill an L4S queue before the first
+	// mark.
 	blind               int
-	smooth              bool
+	smooth, even        bool
 	markSent, markDelay time.Duration
 	ticks               tickMarks
 	tail                minimum
@@ -106,8 +108,8 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	case L4SCapable:
 		if marked > 0 || l.probeMarked {
 			l.begin(at, before, acked, marked)
-		} else if at-l.mark.marked >= forgetMarks {
-			l.smooth = false
+		} else if l.smooth && at-l.mark.marked >= forgetMarks {
+			l.smooth, l.even = false, true
 		}
 	case L4SMarked:
 		l.respond(at, before, acked, marked, left)
@@ -166,12 +168,12 @@ func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
 func (l *l4s) see(congested bool, queued time.Duration) {
 	switch {
 	case congested:
-		l.blind, l.smooth = 0, true
+		l.blind, l.smooth, l.even = 0, true, false
 	case queued < blindQueue:
 		l.blind = 0
 	default:
 		if l.blind++; l.blind >= blindPackets {
-			l.smooth = false
+			l.smooth, l.even = false, false
 		}
 	}
 }
@@ -253,7 +255,7 @@ func (l *l4s) fallBack(now time.Duration, reason Fallback) {
 			l.resume(now, l.mark.top)
 		}
 	}
-	l.smooth = false
+	l.smooth, l.even = false, false
 }
 
 // Step implements Estimator.
@@ -300,6 +302,7 @@ func (l *l4s) Stats() Stats {
 	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked
 	// less than the packets of others.
 	s.ProbeMarked, s.Smooth = l.probeMarked, l.ecn.state == L4SClassic || l.smooth && l.ecn.state != L4SFailed
+	s.Evenly = s.Evenly || l.even && !s.Smooth
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
