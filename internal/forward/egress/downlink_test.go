@@ -31,6 +31,8 @@ type downlink struct {
 	asks *asker
 	// marking replaces the bottleneck, its queue and the delay towards the receiver unless nil.
 	marking *netem.Link
+	// clears is set if the path clears the ECN field.
+	clears bool
 
 	free     time.Time
 	recorder *feedback.TransportRecorder

@@ -28,7 +28,11 @@ func (l *downlink) byStream() {
 
 func (l *downlink) record(p arrivingPacket) {
 	if l.streams != nil {
-		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, p.ecn, p.at)
+		codepoint := p.ecn
+		if l.clears {
+			codepoint = ecn.NotECT
+		}
+		l.streams.Received(p.SSRC, p.SequenceNumber, p.size, codepoint, p.at)
 		return
 	}
 	l.recorder.Received(p.number, p.size, p.at)
@@ -142,14 +146,15 @@ func TestBothFormsOfFeedbackGiveTheSameEstimate(t *testing.T) {
 	}
 }
 
-// TestStateOfL4S checks that the state of L4S is published and that fallbacks are counted. The receiver reports all
-// packets as Not-ECT, as behind a path that clears the ECN field.
+// TestStateOfL4S checks that the state of L4S is published and that fallbacks are counted. The path clears the ECN
+// field.
 func TestStateOfL4S(t *testing.T) {
 	for controller, want := range map[string]congestion.L4SState{
 		congestion.ControllerGCC: congestion.L4SOff, congestion.ControllerAuto: congestion.L4SFailed,
 	} {
 		c := newConference(t, 20e6, func(cfg *rigConfig) { cfg.Congestion.Controller = controller })
 		c.link.byStream()
+		c.link.clears = true
 		c.frames(time.Second, 5e6, nil)
 		var fallbacks [congestion.Fallbacks]uint64
 		if want == congestion.L4SFailed {
