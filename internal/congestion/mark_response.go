@@ -124,9 +124,8 @@ func (r *markResponse) drain(now time.Duration, m markedReport) {
 		r.cut = now
 	case !r.slow.alone(r.rate) || m.acked == 0 || m.latest < r.cut+m.trip || now-r.cut < max(m.trip, virtualTrip):
 	default:
-		if cut := r.slow.cut(m.queue); cut > 0 {
-			r.rate *= 1 - cut
-			r.cut, r.marked, r.top = now, now, r.rate
+		if rate := r.slow.reduced(r.rate, m.queue); rate < r.rate {
+			r.rate, r.cut, r.marked, r.top = rate, now, now, rate
 		}
 	}
 }

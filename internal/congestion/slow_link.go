@@ -14,7 +14,9 @@ const (
 	// Without other flows, the rate grows by slowLeast of itself in a virtual round trip, by twice as much slowTime
 	// after the last reduction, and by quickGrowth after 0.7 s. If the packets of a report have waited for more than
 	// slowQueue on average, half of which are the steps of arrival times, the rate is reduced so that the queue drains
-	// within slowDrain, by at least slowCut.
+	// within slowDrain, by at least slowCut, but not below slowFloor times the rate at the last marks: delays of a host
+	// or a wireless link do not depend on the rate, and would otherwise reduce the rate without end.
+	slowFloor = 0.9
 	slowLeast = 0.003
 	slowTime  = 200 * time.Millisecond
 	slowQueue = 600 * time.Microsecond
@@ -36,6 +38,7 @@ const (
 // packets are marked, and the queue can be as short as on other links.
 type slowLink struct {
 	delay           time.Duration // mean delay of marked packets
+	floor           float64       // bit/s
 	others          bool
 	strikes         int
 	struck          time.Duration // time of the last strike
@@ -50,6 +53,7 @@ func (s *slowLink) alone(rate float64) bool {
 // marked adds a report with marks. period is the time until a reduction has an effect.
 func (s *slowLink) marked(now, delay, period time.Duration, rate float64) {
 	s.delay += (min(delay, slowCalm) - s.delay) / slowMarks
+	s.floor = slowFloor * rate
 	if !s.alone(rate) || s.strikes > 0 && now-s.struck < slowApart*period {
 		return
 	}
@@ -81,10 +85,11 @@ func slowGrowth(quiet time.Duration) float64 {
 	return min(slowLeast*(1+q*q), quickGrowth)
 }
 
-// cut returns the share of the rate by which a queue reduces it, 0 for a short queue.
-func (s *slowLink) cut(queue time.Duration) float64 {
+// reduced returns the rate after a report of packets that have waited for queue on average.
+func (s *slowLink) reduced(rate float64, queue time.Duration) float64 {
 	if queue <= slowQueue {
-		return 0
+		return rate
 	}
-	return min(max(slowCut, (queue-slowQueue).Seconds()/slowDrain.Seconds()), 1-leastCut)
+	cut := min(max(slowCut, (queue-slowQueue).Seconds()/slowDrain.Seconds()), 1-leastCut)
+	return min(rate, max(rate*(1-cut), s.floor))
 }

@@ -97,8 +97,8 @@ var families = slices.Concat([]family{
 		"receivers, out to publishers.", []string{"direction"}},
 	{transportPackets, "Packets to receivers by reported outcome: received, lost (a packet received after it was " +
 		"reported lost counts as both), unmatched (reported as received, but never sent, already reported, or given " +
-		"up), marked (reported with ECN-CE; received as well), false_mark (reported with ECN-CE, but sent without ECT; " +
-		"received as well).", []string{"outcome"}},
+		"up), marked (reported with ECN-CE; received as well), false_mark (reported with ECN-CE, but sent without " +
+		"ECT; received as well).", []string{"outcome"}},
 	{receiverEstimate, "Estimated rate of each receiver, on the wire; a summary of the current values of receivers " +
 		"that report arrivals: quantile 0 is the minimum, 1 the maximum.", nil},
 	{receiverWanted, "Rate that each receiver would be sent without a bandwidth limit, on the wire; summarised " +
