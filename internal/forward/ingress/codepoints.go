@@ -62,9 +62,7 @@ func (i *Ingress) Codepoints() Codepoints {
 
 // Hops returns the numbers of publishers that have sent packets in the last second, by Codepoints.Codepoint.
 func (s *Set) Hops() (hops [ecn.CE + 1]int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.open {
+	for _, i := range s.ingresses() {
 		counts := i.Codepoints()
 		if codepoint, any := counts.Codepoint(); any {
 			hops[codepoint]++

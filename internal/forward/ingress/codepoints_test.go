@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -68,4 +69,28 @@ func TestCodepointsOfPublishers(t *testing.T) {
 	if got := r.set.Hops(); got != [4]int{} {
 		t.Errorf("got the hops %v two seconds after the last packet", got)
 	}
+}
+
+// TestHopsWhileIngressesStart counts hops while first tracks are bound: a bind starts the goroutine of its ingress.
+func TestHopsWhileIngressesStart(t *testing.T) {
+	r := live(t, nil)
+	var scraping sync.WaitGroup
+	stop := make(chan struct{})
+	scraping.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				r.set.Hops()
+			}
+		}
+	})
+	for n := range uint32(2000) {
+		in := r.set.New(&fakePeer{})
+		r.publish(in, n+1, volumetric.MIMEVolumetric)
+		in.Close()
+	}
+	close(stop)
+	scraping.Wait()
 }

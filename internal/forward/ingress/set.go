@@ -10,7 +10,9 @@
 package ingress
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -151,14 +153,18 @@ func (s *Set) newIngress(p Peer) *Ingress {
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true
-	var open []*Ingress
-	for i := range s.open {
-		open = append(open, i)
-	}
 	s.mu.Unlock()
-	for _, i := range open {
+	for _, i := range s.ingresses() {
 		i.Close()
 	}
+}
+
+// ingresses returns the open ingresses. An ingress locks the set while it holds its own mutex, so the caller locks an
+// ingress only after ingresses has returned.
+func (s *Set) ingresses() []*Ingress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.open))
 }
 
 // Wait waits for the goroutines of the ingresses to end, after Close.
