@@ -103,6 +103,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	acked, marked, left := l.receive(at)
 	if reason, fallback := l.ecn.judge(at, l.queue.delay); fallback {
 		l.fallBack(at, reason)
+		return
 	}
 	switch l.ecn.state {
 	case L4SCapable:

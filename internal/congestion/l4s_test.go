@@ -175,6 +175,10 @@ func TestClassicQueue(t *testing.T) {
 				}
 				if found == 0 && stats.ECNFallbacks[Classic] > 0 {
 					found = now
+					// The first reduction counts once: nothing shows yet that others need capacity.
+					if c := s.estimator.(*l4s).classic; c.top < 0.99*c.rate/cubicBeta {
+						t.Errorf("%v bit/s remain of %v, expected %v of it", c.rate, c.top, cubicBeta)
+					}
 				}
 			})
 			if found == 0 {
