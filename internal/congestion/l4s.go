@@ -57,14 +57,10 @@ type l4s struct {
 	// does not mark. After forgetMarks without a mark even replaces smooth: on a path that is not filled, ticks of 0.5
 	// ms cost more than they are worth, but frames at 2.5 times the estimate would fill an L4S queue before the first
 	// mark.
-	blind               int
-	smooth, even        bool
-	markSent, markDelay time.Duration
-	ticks               tickMarks
-	tail                minimum
-	// latest is the latest departure of a packet that counts for the response to marks, waiting the mean queueing delay
-	// of those of the last report, without their own time on the link.
-	latest, waiting time.Duration
+	blind        int
+	smooth, even bool
+	ticks        tickMarks
+	tail         minimum
 }
 
 var _ Estimator = (*l4s)(nil)
@@ -100,32 +96,35 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 			l.ecn.lost(results[i].Sent.Sub(l.epoch), results[i].SentECN)
 		}
 	}
-	acked, marked, left := l.receive(at)
+	m, left := l.receive(at)
 	if reason, fallback := l.ecn.judge(at, l.queue.delay); fallback {
 		l.fallBack(at, reason)
 		return
 	}
 	switch l.ecn.state {
 	case L4SCapable:
-		if marked > 0 || l.probeMarked {
-			l.begin(at, before, acked, marked)
+		if m.marked > 0 || l.probeMarked {
+			l.begin(at, before, m)
 		} else if l.smooth && at-l.mark.marked >= forgetMarks {
 			l.smooth, l.even = false, true
 		}
 	case L4SMarked:
-		l.respond(at, before, acked, marked, left)
+		l.respond(at, before, m, left)
 	case L4SClassic:
-		l.respondClassic(at, before, acked, marked)
+		l.respondClassic(at, before, m)
 	}
 }
 
-// receive passes the received packets to the validation. It returns the bytes of the packets that count for the
-// response to marks, and of those that were marked, and the remaining rate of a path that has lost capacity, or 0.
-func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
+// receive passes the received packets to the validation. It returns the report for the response to marks, and the
+// remaining rate of a path that has lost capacity, or 0.
+func (l *l4s) receive(now time.Duration) (m markedReport, left float64) {
+	m = markedReport{trip: l.rtt, used: 1, limited: l.limited.limited}
+	if rate, known := l.acked.latest(); known {
+		m.used = min(rate/l.rate.rate, 1)
+	}
 	l.tail.add(now, time.Duration(unmarkedTail/l.rate.rate*float64(time.Second)))
 	tail := l.tail.value()
 	probing, early, count := now < l.probing, 0, 0
-	l.waiting = 0
 	for i := range l.arrivals {
 		a := &l.arrivals[i]
 		queued := l.queue.delayOf(a.arrived - a.sent)
@@ -148,21 +147,22 @@ func (l *l4s) receive(now time.Duration) (acked, marked int, left float64) {
 		if a.sent < l.answered || a.probe != 0 || probing {
 			continue
 		}
-		acked += int(a.size)
+		m.acked += int(a.size)
 		count++
-		l.latest = max(l.latest, a.sent)
-		l.waiting += max(queued-time.Duration(float64(a.size)*8/l.rate.rate*1e9), 0)
+		m.latest = max(m.latest, a.sent)
+		m.queue += max(queued-time.Duration(float64(a.size)*8/l.rate.rate*1e9), 0)
 		if congested {
-			marked += int(a.size)
-			l.markSent, l.markDelay = max(l.markSent, a.sent), queued
+			m.marked += int(a.size)
+			m.sent, m.delay = max(m.sent, a.sent), queued
 		}
 	}
 	if l.probeMarked = l.probeMarked || earlyShare*early > len(l.arrivals); l.probeMarked {
 		l.probing = 0
 	}
-	l.waiting /= time.Duration(max(count, 1))
+	m.queue /= time.Duration(max(count, 1))
 	l.ticks.judge(now)
-	return acked, marked, left
+	m.metered = l.ticks.spaced
+	return m, left
 }
 
 // see decides from a received packet whether frames leave smoothly.
@@ -180,32 +180,32 @@ func (l *l4s) see(congested bool, queued time.Duration) {
 }
 
 // begin makes the rate follow marks. If the first marks belong to a probe, they say nothing about the rate.
-func (l *l4s) begin(now time.Duration, before float64, acked, marked int) {
+func (l *l4s) begin(now time.Duration, before float64, m markedReport) {
 	l.ecn.state = L4SMarked
 	rate := l.rate.rate
 	if l.probeMarked || l.rate.hasRisen && now-l.rate.risen < l.rtt+reportInterval {
 		rate = max(min(before, rate), probeBound*rate)
-		marked, l.answered = 0, now
+		m.marked, l.answered = 0, now
 	}
 	l.mark = newMarkResponse(now, rate)
 	if l.probeMarked {
 		l.mark.seek()
 	}
-	if marked > 0 {
-		l.mark.alpha = max(l.mark.alpha, float64(marked)/float64(acked))
+	if m.marked > 0 {
+		l.mark.alpha = max(l.mark.alpha, float64(m.marked)/float64(m.acked))
 	}
-	l.follow(now, l.mark.report(now, l.response(acked, marked)))
+	l.follow(now, l.mark.report(now, m))
 }
 
 // respond follows marks. before is the rate before the report: if GCC has reduced the rate, the marks until now have
 // the same reason.
-func (l *l4s) respond(now time.Duration, before float64, acked, marked int, left float64) {
+func (l *l4s) respond(now time.Duration, before float64, m markedReport, left float64) {
 	switch {
 	case left > 0:
 		l.collapsed(now, left)
 	case l.rate.rate >= before:
-		l.follow(now, l.mark.report(now, l.response(acked, marked)))
-		if marked == 0 && now-l.mark.marked >= forgetMarks {
+		l.follow(now, l.mark.report(now, m))
+		if m.marked == 0 && now-l.mark.marked >= forgetMarks {
 			l.ecn.state, l.probeMarked = L4SCapable, false
 		}
 		return
@@ -215,23 +215,12 @@ func (l *l4s) respond(now time.Duration, before float64, acked, marked int, left
 }
 
 // respondClassic follows the marks of a classic ECN queue.
-func (l *l4s) respondClassic(now time.Duration, before float64, acked, marked int) {
+func (l *l4s) respondClassic(now time.Duration, before float64, m markedReport) {
 	if l.rate.rate < before {
 		l.classic.reduced(now, l.rate.rate)
 		return
 	}
-	l.follow(now, l.classic.report(now, l.response(acked, marked)))
-}
-
-// response returns the input of a response.
-func (l *l4s) response(acked, marked int) markedReport {
-	latest, known := l.acked.latest()
-	used := 1.0
-	if known {
-		used = min(latest/l.rate.rate, 1)
-	}
-	return markedReport{acked: acked, marked: marked, sent: l.markSent, delay: l.markDelay, latest: l.latest,
-		queue: l.waiting, trip: l.rtt, used: used, limited: l.limited.limited, metered: l.ticks.spaced}
+	l.follow(now, l.classic.report(now, m))
 }
 
 // follow sets the rate of a response.

@@ -51,7 +51,8 @@ const (
 	recentMarks = time.Second
 )
 
-// markedReport is the part of a report that a response to marks uses.
+// markedReport is the part of a report that a response to marks uses. Packets of probes, and those that left before the
+// last reduction for another reason than marks, do not count.
 type markedReport struct {
 	acked, marked int           // bytes
 	sent          time.Duration // latest departure of a marked packet
