@@ -14,13 +14,12 @@ const (
 	// Without other flows, the rate grows by slowLeast of itself in a virtual round trip, by twice as much slowTime
 	// after the last reduction, and by quickGrowth after 0.7 s. If the packets of a report have waited for more than
 	// slowQueue on average, half of which are the steps of arrival times, the rate is reduced so that the queue drains
-	// within slowDrain, by at least slowCut, but not below slowFloor times the rate at the last marks: delays of a host
+	// within cutDrain, by at least slowCut, but not below slowFloor times the rate at the last marks: delays of a host
 	// or a wireless link do not depend on the rate, and would otherwise reduce the rate without end.
 	slowFloor = 0.9
 	slowLeast = 0.003
 	slowTime  = 200 * time.Millisecond
 	slowQueue = 600 * time.Microsecond
-	slowDrain = 50 * time.Millisecond
 	slowCut   = 0.01
 	// The queue of other flows does not depend on the own rate, and has marks. So slowStrikes marks, slowApart virtual
 	// or real round trips apart and within slowCalm of each other, show that there are others: the response to marks
@@ -37,9 +36,9 @@ const (
 // slowLink decides whether a link is slow and has no other flows. Then the delays of packets show the queue before
 // packets are marked, and the queue can be as short as on other links.
 type slowLink struct {
-	delay           time.Duration // mean delay of marked packets
-	floor           float64       // bit/s
-	others          bool
+	delay           time.Duration // mean delay of marked packets, slowCalm at most
+	floor           float64       // lower bound of the rate, bit/s
+	others          bool          // other flows use the link
 	strikes         int
 	struck          time.Duration // time of the last strike
 	retry, interval time.Duration // end of others, and its length
@@ -90,6 +89,6 @@ func (s *slowLink) reduced(rate float64, queue time.Duration) float64 {
 	if queue <= slowQueue {
 		return rate
 	}
-	cut := min(max(slowCut, (queue-slowQueue).Seconds()/slowDrain.Seconds()), 1-leastCut)
+	cut := min(max(slowCut, (queue-slowQueue).Seconds()/cutDrain.Seconds()), 1-leastCut)
 	return min(rate, max(rate*(1-cut), s.floor))
 }
