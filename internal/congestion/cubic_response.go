@@ -44,7 +44,7 @@ func (r *cubicResponse) reduced(now time.Duration, rate float64) {
 
 // report returns the rate after a report.
 func (r *cubicResponse) report(now time.Duration, m markedReport) float64 {
-	trip := max(m.trip, virtualTrip)
+	trip := m.period()
 	switch {
 	case m.marked > 0 && now-r.cut >= trip:
 		r.reduced(now, cubicBeta*r.rate)

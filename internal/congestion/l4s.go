@@ -292,7 +292,7 @@ func (l *l4s) Stats() Stats {
 	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked
 	// less than the packets of others.
 	s.ProbeMarked, s.Smooth = l.probeMarked, l.ecn.state == L4SClassic || l.smooth && l.ecn.state != L4SFailed
-	s.Evenly = s.Evenly || l.even && !s.Smooth
+	s.Evenly = s.Evenly || l.even
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha

@@ -65,6 +65,9 @@ type markedReport struct {
 	limited       bool          // the sender uses little of the rate
 }
 
+// period returns the time until a reduction has an effect: a virtual round trip, or a round trip if that is longer.
+func (m *markedReport) period() time.Duration { return max(m.trip, virtualTrip) }
+
 // markResponse is the response to marks of Prague (draft-briscoe-iccrg-prague-congestion-control section 2.4), as a
 // rate. Growth and α advance by acknowledged bytes and not by time, and a cut is in proportion to the used share of the
 // rate: the equilibrium is the same whatever share a sender uses, and nothing changes while nothing is sent.
@@ -109,25 +112,25 @@ func (r *markResponse) report(now time.Duration, m markedReport) float64 {
 		r.grow(now, m, trips*(1-share))
 	}
 	if m.marked > 0 {
-		r.slow.marked(now, m.delay, max(m.trip, virtualTrip), r.rate)
+		r.slow.marked(now, m.delay, m.period(), r.rate)
 		r.reduce(now, m)
 	}
 	r.drain(now, m)
 	return r.rate
 }
 
-// drain reduces the rate by the queue of a slow link without other flows, once in a virtual round trip, or in a round
-// trip if that is longer.
+// drain reduces the rate by the queue of a slow link without other flows, once in a period.
 func (r *markResponse) drain(now time.Duration, m markedReport) {
-	switch {
-	case r.slow.tries(now):
+	if r.slow.tries(now) {
 		r.rate *= slowTry
 		r.cut = now
-	case !r.slow.alone(r.rate) || m.acked == 0 || m.latest < r.cut+m.trip || now-r.cut < max(m.trip, virtualTrip):
-	default:
-		if rate := r.slow.reduced(r.rate, m.queue); rate < r.rate {
-			r.rate, r.cut, r.marked, r.top = rate, now, now, rate
-		}
+		return
+	}
+	if !r.slow.alone(r.rate) || m.acked == 0 || m.latest < r.cut+m.trip || now-r.cut < m.period() {
+		return
+	}
+	if rate := r.slow.reduced(r.rate, m.queue); rate < r.rate {
+		r.rate, r.cut, r.marked, r.top = rate, now, now, rate
 	}
 }
 
@@ -149,14 +152,14 @@ func (r *markResponse) grow(now time.Duration, m markedReport, trips float64) {
 	r.rate += growth * trips
 }
 
-// reduce lowers the rate, once in a virtual round trip, or in a round trip if that is longer: then by as much as in the
-// virtual ones together. The marks have to belong to packets that left after the last reduction.
+// reduce lowers the rate once in a period: by as much as in the virtual round trips of the period together. The marks
+// have to belong to packets that left after the last reduction.
 func (r *markResponse) reduce(now time.Duration, m markedReport) {
 	if now-r.marked > virtualTrip {
 		r.top = r.rate
 	}
 	r.marked = now
-	period := max(m.trip, virtualTrip)
+	period := m.period()
 	if now-r.cut < period || m.sent < r.cut {
 		return
 	}
