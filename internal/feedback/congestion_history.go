@@ -53,7 +53,7 @@ func (h *CongestionHistory) Stats() TransportHistoryStats { return h.history.Sta
 func (h *CongestionHistory) InFlight() int { return h.history.InFlight() }
 
 // Sent records a packet sent now, and returns its number in the order of sending. size is in bytes on the wire, up to
-// 65,535. ecn is the codepoint with which the packet leaves.
+// 65,535. codepoint is that with which the packet leaves.
 func (h *CongestionHistory) Sent(
 	ssrc uint32, sequence uint16, size int, kind PacketKind, codepoint ecn.Codepoint, now time.Time,
 ) int64 {

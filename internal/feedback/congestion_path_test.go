@@ -201,8 +201,7 @@ func TestMarksOfCopiesAreReported(t *testing.T) {
 	if err := report.Unmarshal(r.AppendReports(nil, after(10*time.Millisecond))); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []PacketArrival{{true, ecn.CE, 10}, {true, ecn.ECT1, 9},
-		{true, ecn.CE, 8}} {
+	for i, want := range []PacketArrival{{true, ecn.CE, 10}, {true, ecn.ECT1, 9}, {true, ecn.CE, 8}} {
 		if got := report.Streams[0].Packets[i]; got != want {
 			t.Errorf("packet %d is reported as %+v, expected %+v", i+1, got, want)
 		}

@@ -125,7 +125,7 @@ func NewCongestionRecorder(cfg TransportFeedbackConfig, sender uint32) *Congesti
 // Stats returns the counters.
 func (r *CongestionRecorder) Stats() CongestionRecorderStats { return r.stats }
 
-// Received records a packet with its size on the wire in bytes. ecn is NotECT if it is unknown.
+// Received records a packet with its size on the wire in bytes. codepoint is ecn.NotECT if it is unknown.
 func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, codepoint ecn.Codepoint, now time.Time) {
 	if r.epoch.IsZero() {
 		r.begins(now)

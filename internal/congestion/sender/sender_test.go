@@ -292,7 +292,8 @@ func TestPacketsLeaveWithTheCodepoint(t *testing.T) {
 	s.Start(NewByStream(), e, at(0))
 	cfg := feedback.DefaultConfig().Transport
 	recorder := feedback.NewCongestionRecorder(cfg, 1)
-	for n, codepoint := range []ecn.Codepoint{ecn.NotECT, ecn.ECT1, ecn.ECT0} {
+	sent := []ecn.Codepoint{ecn.NotECT, ecn.ECT1, ecn.ECT0}
+	for n, codepoint := range sent {
 		e.stats.ECN = codepoint
 		s.Consult(at(10 * n))
 		s.Sent(9, uint16(n), 1000, feedback.Media, at(10*n))
@@ -302,10 +303,8 @@ func TestPacketsLeaveWithTheCodepoint(t *testing.T) {
 	if len(results) != 3 {
 		t.Fatalf("%d results, expected 3", len(results))
 	}
-	for n, want := range []ecn.Codepoint{ecn.NotECT, ecn.CE,
-		ecn.CE} {
-		if r := results[n]; r.ECN != want || r.SentECN != []ecn.Codepoint{ecn.NotECT, ecn.ECT1,
-			ecn.ECT0}[n] {
+	for n, want := range []ecn.Codepoint{ecn.NotECT, ecn.CE, ecn.CE} {
+		if r := results[n]; r.ECN != want || r.SentECN != sent[n] {
 			t.Errorf("packet %d: %+v, expected it to arrive with %d", n, r, want)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Alarm wakes one goroutine at a time that any goroutine may change. The goroutine waits for the alarm alone, so that,
-// on Linux, Go's poller runs the goroutine as soon as the time has passed. A goroutine that waits for the channel of a
-// Timer costs about four times as much processor time: the scheduler finds the due timer while it looks for work, and
-// then wakes another thread to look for more.
+// Alarm wakes a goroutine at a set time, which any goroutine may change. The goroutine waits for the alarm alone, so
+// that, on Linux, Go's poller runs the goroutine as soon as the time has passed. A goroutine that waits for the channel
+// of a Timer costs about four times as much processor time: the scheduler finds the due timer while it looks for work,
+// and then wakes another thread to look for more.
 type Alarm struct {
 	// timer replaces the nudge on systems without one.
 	timer *time.Timer
