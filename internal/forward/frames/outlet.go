@@ -180,7 +180,7 @@ func (o *Outlet) completed(f *chunkFrame, now time.Time) {
 	o.serve(now)
 }
 
-// serve sends the waiting frame if the window has room.
+// serve sends the waiting frame if the backlog has room.
 func (o *Outlet) serve(now time.Time) {
 	s := o.sender
 	f := o.waiting

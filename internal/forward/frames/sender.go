@@ -4,8 +4,8 @@
 // receives the frames over data channels: one per slot, reliable and unordered, in chunks (payload.Chunk). Switchers,
 // pacer and allocator decide as for all receivers. An Outlet assembles the packets of its slot to frames. The Sender of
 // the receiver converts SCTP acknowledgements into reports of arrivals (RFC 8888). An estimator for acknowledgements
-// (congestion.Reliable) derives the receiver's estimate and window from the reports. The window bounds the bytes in
-// flight, because frames queued in SCTP can no longer be dropped.
+// (congestion.Reliable) derives the receiver's estimate and backlog from the reports. The backlog bounds the bytes that
+// SCTP holds, because frames queued in SCTP can no longer be dropped.
 //
 // The receiver's writer and the goroutine that learns of acknowledgements call outlets. The mutex of the Sender guards
 // the state of both.
@@ -53,7 +53,7 @@ const (
 )
 
 // Sender sends the frames of the slots of one receiver in chunks over data channels. A frame is sent completely or not
-// at all. A complete frame waits until the bytes in flight fit the receiver's window; a newer frame of the slot
+// at all. A complete frame waits until the bytes in flight fit the receiver's backlog; a newer frame of the slot
 // replaces the waiting frame. The methods are safe for any goroutine.
 type Sender struct {
 	receiver Receiver
@@ -123,7 +123,7 @@ func (s *Sender) report(now time.Time) [][]byte {
 	}
 }
 
-// room reports whether the window has room.
+// room reports whether the backlog has room.
 func (s *Sender) room() bool { return int64(s.outstanding) <= s.receiver.Backlog() }
 
 // send sends a message on a channel. A message that cannot be sent is lost with its connection.
@@ -136,7 +136,7 @@ func (s *Sender) send(stream *chunkStream, message []byte) bool {
 	return true
 }
 
-// pad sends a packet of a probe if the window has room. Without room the path does not carry the probed rate.
+// pad sends a packet of a probe if the backlog has room. Without room the path does not carry the probed rate.
 func (s *Sender) pad(ssrc uint32, sequence uint16, body []byte) {
 	if s.room() && s.send(&s.padding, body) {
 		s.padding.expect(sentPart{end: s.padding.written, ssrc: ssrc, sequence: sequence, size: uint16(len(body))})

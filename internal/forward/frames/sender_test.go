@@ -73,7 +73,7 @@ func newChunked(t *testing.T) *chunked {
 // newChunkedWithin is newChunked with caches of that many bytes.
 func newChunkedWithin(t *testing.T, cacheBytes int64) *chunked {
 	r := newRig(t, pacing.Off, cacheBytes)
-	// The estimator sets the window after packets have passed through the writer.
+	// The estimator sets the backlog after packets have passed through the writer.
 	receiver := &limited{r.writers.NewReceiver(fakePeer{}, 0), 128 << 10}
 	c := &chunked{rig: r, receiver: receiver, padding: &playedChannel{}}
 	c.sender = NewSender(receiver, 1<<20, c.padding)
@@ -317,13 +317,13 @@ func TestNonsenseInChunks(t *testing.T) {
 	}
 }
 
-// TestBytesInFlightAreBounded checks the receiver's window: frames and padding beyond the window are dropped, and
+// TestBytesInFlightAreBounded checks the receiver's backlog: frames and padding beyond the backlog are dropped, and
 // waiting frames continue when there is room.
 func TestBytesInFlightAreBounded(t *testing.T) {
 	c := newChunked(t)
 	_, o, channel := c.line()
-	const length, window = 50_000, 100_000
-	c.receiver.backlog = window
+	const length, backlog = 50_000, 100_000
+	c.receiver.backlog = backlog
 	frame := uint32(0)
 	fill := func() (frames int) {
 		channel.sent = nil
@@ -335,7 +335,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	}
 	if n := fill(); n != 2 {
 		t.Errorf("%d frames of %d bytes were sent at once, expected two: with them more than %d are under way", n,
-			length, window)
+			length, backlog)
 	}
 	pad := func() int {
 		c.padding.sent = nil
@@ -361,7 +361,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	c.sender.Acknowledged(c.now)
 	c.receiver.backlog = 0
 	if n := fill(); n != 1 {
-		t.Errorf("%d frames were sent without a window, expected one: something is always under way", n)
+		t.Errorf("%d frames were sent without a backlog, expected one: something is always under way", n)
 	}
 }
 

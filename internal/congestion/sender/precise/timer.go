@@ -1,6 +1,6 @@
 // Package precise has the timer with which the owner of a Sender waits for the next tick. An idle Go process sleeps in
 // whole milliseconds, so timers of package time are up to 1.1 ms late: half of a pacer's tick. A Timer has no goroutine
-// of its own.
+// of its own. An Alarm is for a goroutine that waits for nothing else.
 package precise
 
 import "time"
