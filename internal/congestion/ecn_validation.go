@@ -160,7 +160,7 @@ func (v *ecnValidation) step(now, trip time.Duration) {
 	if due, ok := v.due(trip); !ok || now < due {
 		return
 	}
-	if v.sending == ecn.NotECT {
+	if v.state == L4SClassic || v.state == L4SFailed {
 		v.begin()
 		return
 	}
@@ -310,9 +310,6 @@ func (v *ecnValidation) resume(now time.Duration) (Fallback, bool) {
 		return v.fall(now, Dropped)
 	}
 	v.paused, v.sending = false, ecn.ECT1
-	if v.state == L4SClassic {
-		v.sending = ecn.ECT0
-	}
 	return 0, false
 }
 
