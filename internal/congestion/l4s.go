@@ -245,7 +245,7 @@ func (l *l4s) fallBack(now time.Duration, reason Fallback) {
 			l.resume(now, l.mark.top)
 		}
 	}
-	l.smooth, l.even = false, false
+	l.smooth, l.even, l.probeMarked = false, false, false
 }
 
 // Step implements Estimator.

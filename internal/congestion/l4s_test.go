@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
 )
 
@@ -252,6 +253,41 @@ func TestForgedMarks(t *testing.T) {
 			measure(newL4S(DefaultConfig(), start), forges)/honest, 0.9)
 	}
 	atMost(t, "rate with all marks, relative to GCC", measure(newL4S(DefaultConfig(), start), 1)/gcc, 1.1)
+}
+
+// TestFallbackAfterAMarkedProbe lets a path that has marked a probe fall back to classic ECN. When the path is tested
+// again, the mark of the probe says nothing: the first mark is still to come.
+func TestFallbackAfterAMarkedProbe(t *testing.T) {
+	l := newL4S(startingAt(8e6), start)
+	f := &feed{estimator: l}
+	mark := func(r *feedback.PacketResult) { r.ECN, r.SentECN = ecn.CE, ecn.ECT1 }
+	keep := func(r *feedback.PacketResult) { r.ECN, r.SentECN = ecn.ECT1, ecn.ECT1 }
+	f.run(100*time.Millisecond, time.Millisecond, keep)
+	for probe, ok := l.Probe(start.Add(f.now)); ; probe, ok = l.Probe(start.Add(f.now)) {
+		if ok {
+			f.run(10*time.Millisecond, time.Millisecond, func(r *feedback.PacketResult) {
+				mark(r)
+				r.Probe = probe.ID
+			})
+			break
+		}
+		if f.now > 10*time.Second {
+			t.Fatal("there was no probe")
+		}
+		f.run(10*time.Millisecond, time.Millisecond, keep)
+		l.Step(start.Add(f.now))
+	}
+	if s := l.Stats(); s.L4S != L4SMarked || !s.ProbeMarked {
+		t.Fatalf("after a marked probe the state is %v, probe marked %t", s.L4S, s.ProbeMarked)
+	}
+	reason, _ := l.ecn.fall(f.now, Classic)
+	l.fallBack(f.now, reason)
+	f.now += retryTime
+	l.Step(start.Add(f.now))
+	f.run(time.Second, time.Millisecond, keep)
+	if s := l.Stats(); s.L4S != L4SCapable {
+		t.Errorf("without marks the state is %v, expected %v", s.L4S, L4SCapable)
+	}
 }
 
 // TestNewPath bleaches a path until packets leave as Not-ECT. An interruption follows, after which the path carries
