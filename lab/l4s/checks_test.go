@@ -336,10 +336,10 @@ func TestExternal(t *testing.T) {
 	}{
 		"as good": {func(*control.Result) {}, 0},
 		"better": {func(r *control.Result) {
-			r.Utilisation, r.LowLatency.P99, r.Cliff.LongestQueue = 0.98, 1, 80
+			r.ShareOfCapacity, r.LowLatency.P99, r.Cliff.LongestQueue = 0.98, 1, 80
 		}, 3},
 		"worse": {func(r *control.Result) {
-			r.Utilisation, r.LowLatency.P99, r.Cliff.LongestQueue = 0.7, 2, 200
+			r.ShareOfCapacity, r.LowLatency.P99, r.Cliff.LongestQueue = 0.7, 2, 200
 		}, 0},
 		"not over L4S": {func(r *control.Result) { r.LowLatency = nil }, 1},
 	} {

@@ -83,11 +83,12 @@ func (c *external) compare(ctx context.Context, b *bench) (lines []claim.Line, e
 	return lines, nil
 }
 
-// compared returns the lines of a steady link and of a fall. The utilisation of a sender of others is its share of the
-// link's rate, with headers, and ours that of the largest rate that fits with the publisher's qualities.
+// compared returns the lines of a steady link and of a fall. Utilisation is here the share of the link's rate, with
+// headers, for both senders.
 func compared(name string, ours, theirs []runs) []claim.Line {
-	lines := []claim.Line{claim.AtLeast(name+"own utilisation", ours[0].least(utilisation), "%",
-		theirs[0].least(utilisation))}
+	lines := []claim.Line{claim.AtLeast(name+"own utilisation with headers",
+		ours[0].least(func(r *control.Result) float64 { return percent(r.ShareWithHeaders()) }), "%",
+		theirs[0].least(func(r *control.Result) float64 { return percent(r.ShareOfCapacity) }))}
 	if theirs[0].overL4S() {
 		lines = append(lines, ours[0].lowLatency(name+"own ", theirs[0].most(queueP99)))
 	} else {
