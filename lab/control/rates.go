@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
@@ -41,10 +40,13 @@ func (r *Record) rates(result *Result) {
 		result.JainIndex = figure(goodput * goodput / (n * squares))
 	}
 	if n := float64(r.scenario.cubics + r.scenario.pragues); n > 0 {
-		wire := goodput * (fragmentSize + congestion.PacketOverhead) / fragmentSize
+		wire := goodput * (1 + headerShare)
 		result.ShareOfFair = figure(wire / (r.scenario.ofL4S() * capacity / (n + 1)))
 	}
 }
+
+// ShareWithHeaders returns ShareOfCapacity with the headers of packets, as the link counts its rate.
+func (r *Result) ShareWithHeaders() float64 { return r.ShareOfCapacity * (1 + headerShare) }
 
 // ofL4S returns the share of the link's rate that the receiver and its competitors share. Paper 000's queue marks L4S
 // flows above half of the link's rate, so beside Prague it is half.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -28,6 +29,8 @@ type bench struct {
 	traces string
 	// parallel is the number of cases that run at the same time, on as many goroutines.
 	parallel int
+	// seeds is the number of runs of each trial, with the seed of its options and the seeds that follow.
+	seeds    int
 	simulate simulation
 	// utilisation is the least utilisation of a link, in %, and queue the largest 99th percentile of waiting times in
 	// the low-latency queue, in ms. DualPI2 marks all packets from 1.2 ms on (RFC 9332 appendix A.1).
@@ -36,15 +39,15 @@ type bench struct {
 
 // newVirtual returns a bench in virtual time.
 func newVirtual(traces string, simulate simulation) *bench {
-	return &bench{kind: "virtual time", traces: traces, parallel: runtime.GOMAXPROCS(0), simulate: simulate,
-		utilisation: 95, queue: 2}
+	return &bench{kind: "virtual time", traces: traces, parallel: runtime.GOMAXPROCS(0), seeds: 5,
+		simulate: simulate, utilisation: 95, queue: 2}
 }
 
 // newLive returns a bench end to end. The queue's bound is that of an emulated network that shares the machine with
 // senders and receivers.
 func newLive(traces string, simulate simulation) *bench {
-	return &bench{kind: "end to end", live: true, traces: traces, parallel: 1, simulate: simulate, utilisation: 90,
-		queue: 3}
+	return &bench{kind: "end to end", live: true, traces: traces, parallel: 1, seeds: 1, simulate: simulate,
+		utilisation: 90, queue: 3}
 }
 
 // named returns the name of a line, or the beginning of names.
@@ -58,25 +61,37 @@ type trial struct {
 	options control.Options
 }
 
-// run runs trials and returns the results in the order of the trials. After an error, no further trial begins.
-func (b *bench) run(ctx context.Context, trials ...trial) ([]*control.Result, error) {
+// run runs each trial bench.seeds times, and returns the runs in the order of the trials. After an error, no further
+// run begins.
+func (b *bench) run(ctx context.Context, trials ...trial) ([]runs, error) {
+	return b.repeat(ctx, b.seeds, trials...)
+}
+
+// repeat is run with a number of seeds.
+func (b *bench) repeat(ctx context.Context, seeds int, trials ...trial) ([]runs, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	results := make([]*control.Result, len(trials))
+	results := make([]runs, len(trials))
+	for i := range results {
+		results[i] = make(runs, seeds)
+	}
 	var begun atomic.Int64
 	var workers sync.WaitGroup
-	for range min(b.parallel, len(trials)) {
+	total := seeds * len(trials)
+	for range min(b.parallel, total) {
 		workers.Go(func() {
 			for ctx.Err() == nil {
 				i := int(begun.Add(1)) - 1
-				if i >= len(trials) {
+				if i >= total {
 					return
 				}
-				r, err := b.simulate(ctx, trials[i].text, trials[i].options)
+				t, seed := trials[i/seeds], i%seeds
+				t.options.Seed += uint64(seed)
+				r, err := b.simulate(ctx, t.text, t.options)
 				if err != nil {
-					cancel(fmt.Errorf("%s: %w", trials[i].text, err))
+					cancel(fmt.Errorf("%s, seed %d: %w", t.text, t.options.Seed, err))
 				}
-				results[i] = r
+				results[i/seeds][seed] = r
 			}
 		})
 	}
@@ -92,34 +107,19 @@ func options() control.Options {
 	return o
 }
 
-func percent(share float64) float64 { return 100 * share }
-
-// lowLatency returns the line of the low-latency queue: the 99th percentile of the waiting times of all its packets,
-// those of competitors included.
-func lowLatency(name string, r *control.Result, bound float64) claim.Line {
-	name += "low-latency queue p99"
-	if r.LowLatency == nil {
-		return claim.Fail(name, "no packet was ECT(1)")
-	}
-	return claim.AtMost(name, r.LowLatency.P99, "ms", bound)
-}
-
-func undecodable(name string, r *control.Result) claim.Line {
-	return claim.Exactly(name+"frames undecodable", int64(r.FramesUndecodable), "", 0)
-}
-
-// late returns the line of the lateness of the emulated networks of some runs end to end, none in virtual time.
-func (b *bench) late(results []*control.Result) []claim.Line {
+// conditions returns the line of the lateness of the emulated networks of some runs end to end, or in virtual time that
+// of the number of seeds.
+func (b *bench) conditions(results []runs) claim.Line {
 	if !b.live {
-		return nil
+		return claim.Information(b.named("seeds of each case, of which the worst counts"), float64(b.seeds), "")
 	}
 	late := 0.0
-	for _, r := range results {
+	for _, r := range slices.Concat(results...) {
 		if r.Emulation != nil {
 			late = max(late, r.Emulation.LateP95)
 		}
 	}
-	return []claim.Line{claim.Information(b.named("lateness of the emulated network, p95"), late, "ms")}
+	return claim.Information(b.named("lateness of the emulated network, p95"), late, "ms")
 }
 
 // measurement measures a claim on a bench.

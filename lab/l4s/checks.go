@@ -1,8 +1,3 @@
-// Package l4s checks the claims of L4S (RFC 9330): nearly the whole link at a queue of about a millisecond, a fair
-// share beside other flows, and a fallback on paths that do not support L4S (vollab check l4s).
-//
-// A check runs cases of package control in virtual time, on all processors at the same time, and then end to end, one
-// after the other: a server and its clients with real sockets, on hosts of an emulated network.
 package l4s
 
 import (
@@ -13,14 +8,6 @@ import (
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/test/claim"
 )
-
-// Options configure the checks.
-type Options struct {
-	// Live is set if the checks also measure end to end, which needs root and about 40 minutes.
-	Live bool
-	// Scream and UDPPrague are folders with the programs of SCReAM and udp_prague, empty for none.
-	Scream, UDPPrague string
-}
 
 // Checks returns the checks of the server and its clients, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {

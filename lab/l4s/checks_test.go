@@ -101,6 +101,29 @@ func TestTargets(t *testing.T) {
 		missed []int
 	}{
 		"nothing": {func(string, options, *result) {}, nil},
+		"one seed has a long queue": {func(text string, o options, r *result) {
+			if text == "steady:10" && o.Seed == 4 {
+				r.LowLatency.P99 = 2.26
+			}
+		}, []int{1}},
+		"one seed loses a frame": {func(text string, o options, r *result) {
+			if text == "cliff" && o.Seed == 3 {
+				r.FramesUndecodable = 1
+			}
+		}, []int{9}},
+		"one seed starves, another is greedy": {func(text string, o options, r *result) {
+			switch {
+			case text == "prague:3" && o.Queue == netem.QueueDualPI2 && o.RivalRTT == 0 && o.Seed == 2:
+				r.ShareOfFair = figure(0.8)
+			case text == "prague:1" && o.RTT == 5*time.Millisecond && o.Seed == 5:
+				r.ShareOfFair = figure(1.4)
+			}
+		}, []int{6, 7}},
+		"one seed differs from gcc": {func(text string, o options, r *result) {
+			if text == "bleach:drop" && o.Estimator.Controller == congestion.ControllerGCC && o.Seed == 2 {
+				r.Utilisation = 0.9
+			}
+		}, []int{11}},
 		"one link is used too little": {func(text string, _ options, r *result) {
 			if text == "steady:300" {
 				r.Utilisation = 0.94
@@ -222,8 +245,8 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	// Three cases beside Prague and three beside Cubic in the paper's queue, and one CoDel.
-	if gcc.Load() != 4 || others.Load() != 7 {
-		t.Errorf("%d cases with gcc and %d with other queues, expected 4 and 7", gcc.Load(), others.Load())
+	if seeds := int64(b.seeds); gcc.Load() != 4*seeds || others.Load() != 7*seeds {
+		t.Errorf("%d runs with gcc and %d with other queues, expected 4 and 7 of each seed", gcc.Load(), others.Load())
 	}
 }
 
@@ -293,8 +316,8 @@ func TestEndToEnd(t *testing.T) {
 		return nil, fmt.Errorf("start the network: %w", router.ErrPrivileges)
 	})
 	lines, err := checks(virtual, live)[1].Run(t.Context())
-	if err != nil || len(lines) != 4 || lines[0].Missed() || lines[3].Skipped == "" {
-		t.Errorf("got %v, %v, want three lines and one that is skipped", lines, err)
+	if err != nil || len(lines) != 5 || lines[0].Missed() || lines[4].Skipped == "" {
+		t.Errorf("got %v, %v, want four lines and one that is skipped", lines, err)
 	}
 }
 
@@ -313,10 +336,10 @@ func TestExternal(t *testing.T) {
 	}{
 		"as good": {func(*control.Result) {}, 0},
 		"better": {func(r *control.Result) {
-			r.Utilisation, r.LowLatency.P99, r.Cliff.LongestQueue = 0.98, 1, 80
+			r.ShareOfCapacity, r.LowLatency.P99, r.Cliff.LongestQueue = 0.98, 1, 80
 		}, 3},
 		"worse": {func(r *control.Result) {
-			r.Utilisation, r.LowLatency.P99, r.Cliff.LongestQueue = 0.7, 2, 200
+			r.ShareOfCapacity, r.LowLatency.P99, r.Cliff.LongestQueue = 0.7, 2, 200
 		}, 0},
 		"not over L4S": {func(r *control.Result) { r.LowLatency = nil }, 1},
 	} {
@@ -366,9 +389,17 @@ func TestSimulation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range results {
-		if r.Case != trials[i].text || r.FramesSent == 0 || r.LowLatency == nil {
-			t.Errorf("result %d is %+v, want one of %s over L4S", i, r, trials[i].text)
+	for i, runs := range results {
+		frames := make(map[uint64]bool)
+		for _, r := range runs {
+			if r.Case != trials[i].text || r.FramesSent == 0 || r.LowLatency == nil {
+				t.Errorf("result %d is %+v, want one of %s over L4S", i, r, trials[i].text)
+			}
+			frames[r.LowLatency.Packets] = true
+		}
+		if len(runs) != b.seeds || len(frames) < 2 {
+			t.Errorf("%d runs of %s with %d numbers of packets, want different seeds", len(runs), trials[i].text,
+				len(frames))
 		}
 	}
 	if _, err := b.run(t.Context(), trial{"steep:5", options()}); !errors.Is(err, control.ErrCase) {

@@ -48,7 +48,7 @@ func (c *external) Run(ctx context.Context) ([]claim.Line, error) {
 
 // compare compares the server with each program.
 func (c *external) compare(ctx context.Context, b *bench) (lines []claim.Line, err error) {
-	var ours []*control.Result
+	var ours []runs
 	cases := []string{"steady:100", "cliff"}
 	for _, program := range []struct {
 		name, folder, flag string
@@ -70,30 +70,30 @@ func (c *external) compare(ctx context.Context, b *bench) (lines []claim.Line, e
 				return lines, err
 			}
 		}
-		var theirs []*control.Result
+		var theirs []runs
 		for _, text := range cases {
 			r, err := c.run(ctx, text, options(), e)
 			if err != nil {
 				return lines, fmt.Errorf("%s, %s: %w", program.name, text, err)
 			}
-			theirs = append(theirs, r)
+			theirs = append(theirs, runs{r})
 		}
 		lines = append(lines, compared(b.named("%s: ", program.name), ours, theirs)...)
 	}
 	return lines, nil
 }
 
-// compared returns the lines of a steady link and of a fall. The utilisation of a sender of others is its share of the
-// link's rate, with headers, and ours that of the largest rate that fits with the publisher's qualities.
-func compared(name string, ours, theirs []*control.Result) []claim.Line {
-	lines := []claim.Line{
-		claim.AtLeast(name+"own utilisation", percent(ours[0].Utilisation), "%", percent(theirs[0].Utilisation))}
-	queue := name + "own low-latency queue p99"
-	if ours[0].LowLatency == nil || theirs[0].LowLatency == nil {
-		lines = append(lines, claim.Fail(queue, "no packet was ECT(1)"))
+// compared returns the lines of a steady link and of a fall. Utilisation is here the share of the link's rate, with
+// headers, for both senders.
+func compared(name string, ours, theirs []runs) []claim.Line {
+	lines := []claim.Line{claim.AtLeast(name+"own utilisation with headers",
+		ours[0].least(func(r *control.Result) float64 { return percent(r.ShareWithHeaders()) }), "%",
+		theirs[0].least(func(r *control.Result) float64 { return percent(r.ShareOfCapacity) }))}
+	if theirs[0].overL4S() {
+		lines = append(lines, ours[0].lowLatency(name+"own ", theirs[0].most(queueP99)))
 	} else {
-		lines = append(lines, claim.AtMost(queue, ours[0].LowLatency.P99, "ms", theirs[0].LowLatency.P99))
+		lines = append(lines, claim.Fail(name+"own "+queueName, notECT))
 	}
-	return append(lines, claim.AtMost(name+"own longest queue after the fall", ours[1].Cliff.LongestQueue, "ms",
-		theirs[1].Cliff.LongestQueue))
+	return append(lines, claim.AtMost(name+"own longest queue after the fall", ours[1].most(queueOfCliff), "ms",
+		theirs[1].most(queueOfCliff)))
 }

@@ -30,17 +30,21 @@ func bleached(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 		ours, theirs := results[2*i], results[2*i+1]
 		name := b.named("%s: ", kind)
 		detected := claim.Fail(name+"detected", "no packet was ECN-capable before")
-		if ours.FallbackSeconds != nil {
-			detected = claim.AtMost(name+"detected", *ours.FallbackSeconds, "s", 0.5)
+		if !slices.ContainsFunc(ours, func(r *control.Result) bool { return r.FallbackSeconds == nil }) {
+			detected = claim.AtMost(name+"detected",
+				ours.most(func(r *control.Result) float64 { return *r.FallbackSeconds }), "s", 0.5)
+		}
+		difference := 0.0
+		for seed := range ours {
+			difference = max(difference, math.Abs(ours[seed].Utilisation/theirs[seed].Utilisation-1))
 		}
 		lines = append(lines, detected,
-			claim.AtMost(name+"difference of the rate from that with gcc",
-				percent(math.Abs(ours.Utilisation/theirs.Utilisation-1)), "%", 5),
-			claim.Information(name+"utilisation", percent(ours.Utilisation), "%"),
-			claim.Information(name+"utilisation with gcc", percent(theirs.Utilisation), "%"),
+			claim.AtMost(name+"difference of the rate from that with gcc", percent(difference), "%", 5),
+			claim.Information(name+"utilisation", ours.median(utilisation), "%"),
+			claim.Information(name+"utilisation with gcc", theirs.median(utilisation), "%"),
 		)
 	}
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
 
 const (
@@ -54,33 +58,33 @@ const (
 func classicQueue(ctx context.Context, b *bench) ([]claim.Line, error) {
 	o := options()
 	o.Queue, o.CubicECN, o.LinkBPS = netem.QueueCoDel, true, 100e6
-	trials := []trial{{"cubic:1", o}}
-	if !b.live {
-		for seed := range uint64(quietSeeds) {
-			o := options()
-			o.Seed, o.Duration = 1+seed, quietTime
-			trials = append(trials, trial{"steady:100", o})
-		}
-	}
-	results, err := b.run(ctx, trials...)
+	results, err := b.run(ctx, trial{"cubic:1", o})
 	if err != nil {
 		return nil, err
 	}
 	r := results[0]
 	detected := claim.Fail(b.named("classic queue detected"), "packets left as ECT(0) at no time")
-	if seconds, changed := classicAfter(r); changed {
+	if seconds := r.most(classicAfter); !math.IsInf(seconds, 1) {
 		detected = claim.AtMost(detected.Name, seconds, "s", 2)
 	}
 	lines := []claim.Line{detected,
-		claim.AtLeast(b.named("Cubic's share of fair"), *r.Others.ShareOfFair, "", 0.7),
-		claim.Information(b.named("own share of fair"), *r.ShareOfFair, ""),
+		claim.Information(b.named("classic queue detected, median"), r.median(classicAfter), "s"),
+		claim.AtLeast(b.named("Cubic's share of fair"), r.least(othersOfFair), "", 0.7),
+		claim.Information(b.named("own share of fair"), r.median(ofFair), ""),
+		b.conditions(results),
 	}
 	if b.live {
-		return append(lines, b.late(results)...), nil
+		return lines, nil
+	}
+	o = options()
+	o.Duration = quietTime
+	quiet, err := b.repeat(ctx, quietSeeds, trial{"steady:100", o})
+	if err != nil {
+		return nil, err
 	}
 	alarms := int64(0)
-	for _, r := range results[1:] {
-		if _, changed := classicAfter(r); changed {
+	for _, r := range quiet[0] {
+		if !math.IsInf(classicAfter(r), 1) {
 			alarms++
 		}
 	}
@@ -88,14 +92,14 @@ func classicQueue(ctx context.Context, b *bench) ([]claim.Line, error) {
 		0)), nil
 }
 
-// classicAfter returns the time from the first packet until packets left as ECT(0), in seconds; false if they never
+// classicAfter returns the time from the first packet until packets left as ECT(0), in seconds; infinity if they never
 // did.
-func classicAfter(r *control.Result) (float64, bool) {
+func classicAfter(r *control.Result) float64 {
 	i := slices.IndexFunc(r.Codepoints, func(c control.CodepointFigures) bool {
 		return c.Codepoint == ecn.ECT0.String()
 	})
 	if i < 0 {
-		return 0, false
+		return math.Inf(1)
 	}
-	return r.Codepoints[i].Seconds - r.Codepoints[0].Seconds, true
+	return r.Codepoints[i].Seconds - r.Codepoints[0].Seconds
 }

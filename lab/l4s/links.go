@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -22,15 +23,16 @@ func links(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	for i, r := range results {
 		name := b.named("%d Mbit/s: ", rates[i])
 		lines = append(lines,
-			claim.AtLeast(name+"utilisation after 10 s", percent(r.Utilisation), "%", b.utilisation),
-			lowLatency(name, r, b.queue),
-			undecodable(name, r),
-			claim.Information(name+"media's share of capacity", percent(r.ShareOfCapacity), "%"),
-			claim.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
-			claim.Information(name+"longest queue", r.Queue.Max, "ms"),
+			claim.AtLeast(name+"utilisation after 10 s", r.least(utilisation), "%", b.utilisation),
+			r.lowLatency(name, b.queue),
+			r.undecodable(name),
+			claim.Information(name+"media's share of capacity",
+				r.median(func(r *control.Result) float64 { return percent(r.ShareOfCapacity) }), "%"),
+			claim.Information(name+"frames dropped whole", r.median(droppedWhole), ""),
+			claim.Information(name+"longest queue", r.median(queueMax), "ms"),
 		)
 	}
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
 
 // latency measures frames that use all of a link: the last packet leaves a frame interval, 33 ms, after the first.
@@ -40,11 +42,14 @@ func latency(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("100 Mbit/s, 20 ms: ")
-	return append([]claim.Line{
-		claim.AtMost(name+"frame latency p95", r.Latency.P95, "ms", 48),
-		claim.Information(name+"frame latency p50", r.Latency.P50, "ms"),
-		claim.Information(name+"frame latency p99", r.Latency.P99, "ms"),
-	}, b.late(results)...), nil
+	return []claim.Line{
+		claim.AtMost(name+"frame latency p95", r.most(latencyP95), "ms", 48),
+		claim.Information(name+"frame latency p50",
+			r.median(func(r *control.Result) float64 { return r.Latency.P50 }), "ms"),
+		claim.Information(name+"frame latency p99",
+			r.median(func(r *control.Result) float64 { return r.Latency.P99 }), "ms"),
+		b.conditions(results),
+	}, nil
 }
 
 func ramp(ctx context.Context, b *bench) ([]claim.Line, error) {
@@ -53,11 +58,13 @@ func ramp(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	return append([]claim.Line{
-		claim.AtMost(name+"time to 90 % of 90 Mbit/s (paper 000: 10 s)", *r.SecondsToTarget, "s", 1),
-		claim.AtMost(name+"longest queue", r.Queue.Max, "ms", 10),
-		claim.Information(name+"frames undecodable", float64(r.FramesUndecodable), ""),
-	}, b.late(results)...), nil
+	return []claim.Line{
+		claim.AtMost(name+"time to 90 % of 90 Mbit/s (paper 000: 10 s)",
+			r.most(func(r *control.Result) float64 { return *r.SecondsToTarget }), "s", 1),
+		claim.AtMost(name+"longest queue", r.most(queueMax), "ms", 10),
+		claim.Information(name+"frames undecodable", r.median(lost), ""),
+		b.conditions(results),
+	}, nil
 }
 
 // cliff measures a fall. Marks begin 11 ms after its beginning, the sender knows of them 25 ms later, and the rate at
@@ -68,13 +75,16 @@ func cliff(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	return append([]claim.Line{
-		claim.AtMost(name+"longest queue", r.Cliff.LongestQueue, "ms", 100),
-		claim.AtMost(name+"queue below 5 ms again", r.Cliff.ShortAfter, "s", 0.3),
-		undecodable(name, r),
-		claim.Information(name+"packets dropped by the queue", float64(r.PacketsDiscarded), ""),
-		claim.Information(name+"frames dropped whole", float64(r.FramesDroppedWhole), ""),
-	}, b.late(results)...), nil
+	return []claim.Line{
+		claim.AtMost(name+"longest queue", r.most(queueOfCliff), "ms", 100),
+		claim.AtMost(name+"queue below 5 ms again",
+			r.most(func(r *control.Result) float64 { return r.Cliff.ShortAfter }), "s", 0.3),
+		r.undecodable(name),
+		claim.Information(name+"packets dropped by the queue",
+			r.median(func(r *control.Result) float64 { return float64(r.PacketsDiscarded) }), ""),
+		claim.Information(name+"frames dropped whole", r.median(droppedWhole), ""),
+		b.conditions(results),
+	}, nil
 }
 
 func recordedLinks(ctx context.Context, b *bench) (lines []claim.Line, err error) {
@@ -94,19 +104,17 @@ func recordedLinks(ctx context.Context, b *bench) (lines []claim.Line, err error
 	if err != nil {
 		return nil, err
 	}
-	mean := 0.0
 	for i, r := range results {
-		mean += r.Utilisation / float64(len(results))
 		name := b.named("%s: ", filepath.Base(files[i]))
 		lines = append(lines,
-			claim.AtMost(name+"frame latency p95 while the link is up", r.Latency.P95, "ms", 70),
-			claim.Information(name+"utilisation", percent(r.Utilisation), "%"),
-			claim.Information(name+"queue p95", r.Queue.P95, "ms"),
-			claim.Information(name+"frames undecodable", float64(r.FramesUndecodable), ""),
+			claim.AtLeast(name+"utilisation", r.least(utilisation), "%", 75),
+			claim.AtMost(name+"frame latency p95 while the link is up", r.most(latencyP95), "ms", 70),
+			claim.Information(name+"queue p95",
+				r.median(func(r *control.Result) float64 { return r.Queue.P95 }), "ms"),
+			claim.Information(name+"frames undecodable", r.median(lost), ""),
 		)
 	}
-	lines = append(lines, claim.AtLeast(b.named("mean utilisation"), percent(mean), "%", 75))
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
 
 func uplink(ctx context.Context, b *bench) ([]claim.Line, error) {
@@ -115,11 +123,12 @@ func uplink(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	return append([]claim.Line{
-		claim.AtLeast(name+"utilisation after 10 s", percent(r.Utilisation), "%", 90),
-		lowLatency(name, r, 3),
-		claim.Information(name+"frames undecodable", float64(r.FramesUndecodable), ""),
-	}, b.late(results)...), nil
+	return []claim.Line{
+		claim.AtLeast(name+"utilisation after 10 s", r.least(utilisation), "%", 90),
+		r.lowLatency(name, 3),
+		claim.Information(name+"frames undecodable", r.median(lost), ""),
+		b.conditions(results),
+	}, nil
 }
 
 func room(ctx context.Context, b *bench) ([]claim.Line, error) {
@@ -128,12 +137,15 @@ func room(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	marked := r.Room.Hops[0]
-	return append([]claim.Line{
-		claim.AtLeast(name+"Jain's index of the downlinks", *r.JainIndex, "", 0.98),
+	return []claim.Line{
+		claim.AtLeast(name+"Jain's index of the downlinks",
+			r.least(func(r *control.Result) float64 { return *r.JainIndex }), "", 0.98),
 		claim.AtMost(name+"largest change of another hop's estimate while one uplink is marked",
-			percent(r.Room.LargestChange), "%", 2),
-		claim.Information(name+"estimate of the marked uplink before", marked.Before, "Mbit/s"),
-		claim.Information(name+"estimate of the marked uplink while marked", marked.WhileMarks, "Mbit/s"),
-	}, b.late(results)...), nil
+			r.most(func(r *control.Result) float64 { return percent(r.Room.LargestChange) }), "%", 2),
+		claim.Information(name+"estimate of the marked uplink before",
+			r.median(func(r *control.Result) float64 { return r.Room.Hops[0].Before }), "Mbit/s"),
+		claim.Information(name+"estimate of the marked uplink while marked",
+			r.median(func(r *control.Result) float64 { return r.Room.Hops[0].WhileMarks }), "Mbit/s"),
+		b.conditions(results),
+	}, nil
 }

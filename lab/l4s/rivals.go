@@ -42,13 +42,13 @@ func paperBesidePrague(ctx context.Context, b *bench) (lines []claim.Line, err e
 	for i, r := range results {
 		name, fair := b.named("%d Prague: ", flows[i]), paperMarked/float64(flows[i]+1)
 		lines = append(lines,
-			claim.Between(fmt.Sprintf("%srate (paper 000: %g)", name, paper[i]), *r.ShareOfFair*fair, "Mbit/s",
-				least[i], 1.25*fair),
-			claim.Information(name+"the others' share of fair", *r.Others.ShareOfFair, ""),
-			claim.Information(name+"frames undecodable", float64(r.FramesUndecodable), ""),
+			r.between(fmt.Sprintf("%srate (paper 000: %g)", name, paper[i]),
+				func(r *control.Result) float64 { return ofFair(r) * fair }, "Mbit/s", least[i], 1.25*fair),
+			claim.Information(name+"the others' share of fair", r.median(othersOfFair), ""),
+			claim.Information(name+"frames undecodable", r.median(lost), ""),
 		)
 	}
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
 
 // paperBesideCubic measures the receiver in the paper's priority class, with Cubic in the other class. The server sends
@@ -62,12 +62,14 @@ func paperBesideCubic(ctx context.Context, b *bench) (lines []claim.Line, err er
 	for i, r := range results {
 		name := b.named("%d Cubic: ", flows[i])
 		lines = append(lines,
-			claim.AtLeast(name+"mean estimate", 2*paperMarked*r.EstimateShare, "Mbit/s", paperLargest),
-			claim.AtMost(name+"transport latency p95", r.Latency.P95, "ms", 32),
-			undecodable(name, r),
+			claim.AtLeast(name+"mean estimate",
+				r.least(func(r *control.Result) float64 { return 2 * paperMarked * r.EstimateShare }), "Mbit/s",
+				paperLargest),
+			claim.AtMost(name+"transport latency p95", r.most(latencyP95), "ms", 32),
+			r.undecodable(name),
 		)
 	}
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
 
 func besidePrague(ctx context.Context, b *bench) (lines []claim.Line, err error) {
@@ -79,12 +81,12 @@ func besidePrague(ctx context.Context, b *bench) (lines []claim.Line, err error)
 	for i, r := range results {
 		name := b.named("%d Prague: ", flows[i])
 		lines = append(lines,
-			claim.Between(name+"share of fair", *r.ShareOfFair, "", 0.85, 1.25),
-			lowLatency(name, r, b.queue),
-			claim.Information(name+"the others' share of fair", *r.Others.ShareOfFair, ""),
+			r.between(name+"share of fair", ofFair, "", 0.85, 1.25),
+			r.lowLatency(name, b.queue),
+			claim.Information(name+"the others' share of fair", r.median(othersOfFair), ""),
 		)
 	}
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
 
 // roundTrips measures receivers whose round trip differs from that of their competitors, 25 ms. A flow that reacts once
@@ -104,13 +106,13 @@ func roundTrips(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	for i, r := range results {
 		rtt := trials[i].options.RTT
 		name := b.named("%v, %d Prague at 25 ms: share of fair", rtt, flows[i%len(flows)])
-		line := claim.Between(name, *r.ShareOfFair, "", 0.75, 1.35)
+		line := r.between(name, ofFair, "", 0.75, 1.35)
 		if rtt > 50*time.Millisecond {
-			line = claim.AtLeast(name, *r.ShareOfFair, "", 0.5)
+			line = claim.AtLeast(name, r.least(ofFair), "", 0.5)
 		}
 		lines = append(lines, line)
 	}
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
 
 // besideCubic measures a receiver beside classic flows. Audio is measured in virtual time only.
@@ -124,16 +126,18 @@ func besideCubic(ctx context.Context, b *bench) (lines []claim.Line, err error) 
 	for i, r := range results {
 		name := b.named("%d Cubic: ", flows[i])
 		lines = append(lines,
-			claim.Between(name+"share of fair", *r.ShareOfFair, "", 0.75, 1.5),
-			lowLatency(name, r, b.queue),
+			r.between(name+"share of fair", ofFair, "", 0.75, 1.5),
+			r.lowLatency(name, b.queue),
 		)
-		if r.AudioQueue != nil {
-			lines = append(lines, claim.AtMost(name+"audio p99 above the empty path", *r.AudioQueue, "ms", 3))
+		if o.Audio {
+			lines = append(lines, claim.AtMost(name+"audio p99 above the empty path",
+				r.most(func(r *control.Result) float64 { return *r.AudioQueue }), "ms", 3))
 		}
-		lines = append(lines, claim.Information(name+"the others' share of fair", *r.Others.ShareOfFair, ""))
-		if r.Classic != nil {
-			lines = append(lines, claim.Information(name+"classic queue p99", r.Classic.P99, "ms"))
-		}
+		lines = append(lines,
+			claim.Information(name+"the others' share of fair", r.median(othersOfFair), ""),
+			claim.Information(name+"classic queue p99",
+				r.median(func(r *control.Result) float64 { return r.Classic.P99 }), "ms"),
+		)
 	}
-	return append(lines, b.late(results)...), nil
+	return append(lines, b.conditions(results)), nil
 }
