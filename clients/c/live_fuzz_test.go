@@ -27,8 +27,9 @@ const (
 	places = 3
 	// residentInterval is the interval of the frames that the resident publisher writes.
 	residentInterval = 2 * time.Millisecond
-	// callPatience is the time limit of the sessions for answers of the server, framePatience that for the first frame.
-	callPatience, framePatience = 2 * time.Second, time.Minute
+	// callPatience is the time limit of the programs' sessions for answers of the server. residentPatience is that of
+	// the resident sessions, which must open, and the time limit for the first frame.
+	callPatience, residentPatience = 2 * time.Second, time.Minute
 )
 
 // The statuses of volsfu.h.
@@ -109,7 +110,7 @@ func (l *live) enter(t testing.TB) uint64 {
 	config, session := structFor(readConfig), second(volsfu_connect)
 	set(&config.size, uint64(unsafe.Sizeof(*config)))
 	set(&config.flags, uint64(1))
-	set(&config.request_ms, callPatience.Milliseconds())
+	set(&config.request_ms, residentPatience.Milliseconds())
 	put(&config.url, []byte(l.url))
 	put(&config.room, []byte("fuzz"))
 	put(&config.identity, fmt.Appendf(nil, "resident %d", l.joins.Add(1)))
@@ -126,7 +127,7 @@ func (l *live) receive(t testing.TB) {
 	l.receiver = l.enter(t)
 	frame := structOf(volsfu_release_frame)
 	set(&frame.size, uint64(unsafe.Sizeof(*frame)))
-	if status := callTimed(volsfu_next_frame, l.receiver, framePatience.Milliseconds(), frame); status != statusOK {
+	if status := callTimed(volsfu_next_frame, l.receiver, residentPatience.Milliseconds(), frame); status != statusOK {
 		t.Fatalf("the first frame: status %d", status)
 	}
 	if status := int32(volsfu_release_frame(frame)); status != statusOK {

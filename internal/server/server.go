@@ -157,7 +157,7 @@ func (s *Server) start(o Options) error {
 // announce logs the listening addresses, and warns of socket buffers that are too small.
 func (s *Server) announce(o Options) {
 	c := o.Config
-	fields := []zap.Field{zap.Uint16("media_port", s.endpoint.Port()), zap.String("admin", s.AdminAddress()),
+	fields := []zap.Field{zap.Uint16("media_port", s.MediaPort()), zap.String("admin", s.AdminAddress()),
 		zap.Bool("dev", c.Server.Dev)}
 	if !o.VR2GatherOnly {
 		fields = append(fields, zap.String("signalling", s.URL()+signal.Path))
@@ -243,6 +243,9 @@ func (s *Server) AdminAddress() string {
 	}
 	return s.admin.Address().String()
 }
+
+// MediaPort returns the port of the media sockets.
+func (s *Server) MediaPort() uint16 { return s.endpoint.Port() }
 
 // Stats returns the counters of the data plane.
 func (s *Server) Stats() counters.Stats { return s.engine.Stats() }

@@ -158,8 +158,7 @@ func (q offerRepeated) apply(*Room) {
 		return
 	}
 	p := q.owner
-	// The answer may have arrived before the offer is repeated.
-	if q.offer != nil && p.pendingOffer != nil && q.offer.Offer == p.pendingOffer.number {
+	if q.offer != nil {
 		p.send(p.offerFor(q.offer))
 	}
 	p.repeatSlots()

@@ -80,7 +80,7 @@ func (p *participant) catchUp() {
 		p.pendingOffer = &pendingOffer{p.pendingOffer.number}
 		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout,
 			answerOverdue{p.connection, p.pendingOffer})
-		p.connection.Do(peer.Repeat{})
+		p.connection.Do(peer.Repeat{Offer: p.pendingOffer.number})
 	} else {
 		p.repeatSlots()
 	}

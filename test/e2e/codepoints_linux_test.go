@@ -17,16 +17,14 @@ import (
 // The offered payload types of volumetric frames and of Opus.
 const ptVolumetric, ptOpus = 96, 111
 
-// freePort returns a UDP port of a loopback address that is free now.
-func freePort(t *testing.T, address string) int {
+// needsAddress skips the test if the machine does not have a loopback address.
+func needsAddress(t *testing.T, address string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		t.Skipf("skipped: no UDP socket on %s: %v", address, err)
 	}
-	port := conn.LocalAddr().(*net.UDPAddr).Port
 	_ = conn.Close()
-	return port
 }
 
 // tappedHop is one participant's packets: to the server and from the server.
@@ -73,10 +71,10 @@ func TestCodepointsOnTheWire(t *testing.T) {
 		{"a server with GCC", "127.0.0.1", "", congestion.ControllerGCC, ecn.ECT1, ecn.NotECT},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			port := freePort(t, test.address)
+			needsAddress(t, test.address)
 			c := startConference(t, func(c *config.Config) {
 				c.Server.Listen, c.Media.Address = net.JoinHostPort(test.address, "0"), test.address
-				c.Media.Port, c.Forward.Congestion.Controller = port, test.controller
+				c.Forward.Congestion.Controller = test.controller
 			})
 			tap := codepoints.Listen(t)
 			speak := publishFrames(t, client.Config{URL: c.Server.URL(), Room: "lab", Identity: "alice",
@@ -100,7 +98,7 @@ func TestCodepointsOnTheWire(t *testing.T) {
 			var h tappedHops
 			wait.Until(t, "every kind of packet", func() bool {
 				speak()
-				h = hops(tap, uint16(port))
+				h = hops(tap, c.Server.MediaPort())
 				return seen(h.publisher.up, codepoints.RTP, codepoints.STUN, codepoints.DTLS) &&
 					seen(h.publisher.down, codepoints.RTCP, codepoints.DTLS) &&
 					seen(h.receiver.down, codepoints.RTP, codepoints.DTLS) &&

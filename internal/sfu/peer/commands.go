@@ -24,9 +24,9 @@ type (
 		ID        string
 		Candidate transport.Candidate
 	}
-	// Repeat repeats the offer that awaits an answer, to the client that may have missed it: the owner receives
+	// Repeat repeats the offer of the given number, to the client that may have missed it: the owner receives
 	// OfferRepeated.
-	Repeat struct{}
+	Repeat struct{ Offer int }
 	// Restart restarts ICE.
 	Restart struct{}
 	// Close ends the connection.

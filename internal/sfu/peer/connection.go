@@ -27,7 +27,7 @@ const PanicPlace = "connection"
 type Owner interface {
 	// OfferMade passes an offer to send, and the lines in the offer for new slots.
 	OfferMade(*signal.Offer, []subscriber.Line)
-	// OfferRepeated passes the offer that awaits an answer once more, nil if there is none.
+	// OfferRepeated passes the offer of the command Repeat once more, nil if that offer awaits no answer.
 	OfferRepeated(*signal.Offer)
 	// AnswerTaken reports that the client's answer was applied, with the streams of each track.
 	AnswerTaken(map[Track]transport.Streams)
@@ -182,7 +182,7 @@ func (c *Connection) execute(command Command) {
 	case SetLines:
 		c.wanted = m.Lines
 	case Repeat:
-		c.repeat()
+		c.repeat(m)
 	case Restart:
 		c.restart = true
 	case Answer:
@@ -196,9 +196,10 @@ func (c *Connection) execute(command Command) {
 	}
 }
 
-// repeat passes the offer that awaits an answer to the owner. The lines have not changed since the offer was made.
-func (c *Connection) repeat() {
-	if !c.awaiting {
+// repeat passes the offer to the owner again, if the offer awaits an answer. The lines have not changed since the offer
+// was made. A later offer is passed to the owner by OfferMade only.
+func (c *Connection) repeat(m Repeat) {
+	if !c.awaiting || m.Offer != c.offer {
 		c.owner.OfferRepeated(nil)
 		return
 	}

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,27 +19,31 @@ import (
 // patience is the maximum wait for events that should occur at once.
 const patience = 30 * time.Second
 
-// listener is an owner that records the end of a connection.
+// listener is an owner that records offers and the end of a connection.
 type listener struct {
-	events chan transport.Event
-	failed chan error
-	done   chan struct{}
+	made, repeated chan *signal.Offer
+	events         chan transport.Event
+	failed         chan error
+	done           chan struct{}
 }
 
 func newListener() *listener {
-	return &listener{make(chan transport.Event, 100), make(chan error, 100), make(chan struct{})}
+	return &listener{
+		make(chan *signal.Offer, 100), make(chan *signal.Offer, 100), make(chan transport.Event, 100),
+		make(chan error, 100), make(chan struct{}),
+	}
 }
 
-func (l *listener) OfferMade(*signal.Offer, []subscriber.Line) {}
-func (l *listener) OfferRepeated(*signal.Offer)                {}
-func (l *listener) AnswerTaken(map[Track]transport.Streams)    {}
-func (l *listener) ChannelsMade([]subscriber.Line)             {}
-func (l *listener) RequestFailed(string, signal.Code, string)  {}
-func (l *listener) ConnectionFailed(err error)                 { l.failed <- err }
-func (l *listener) PeerEvent(event transport.Event)            { l.events <- event }
-func (l *listener) SlotEvents([]egress.Event)                  {}
-func (l *listener) FrameTimes([]egress.FrameTimes)             {}
-func (l *listener) Done() <-chan struct{}                      { return l.done }
+func (l *listener) OfferMade(o *signal.Offer, _ []subscriber.Line) { l.made <- o }
+func (l *listener) OfferRepeated(o *signal.Offer)                  { l.repeated <- o }
+func (l *listener) AnswerTaken(map[Track]transport.Streams)        {}
+func (l *listener) ChannelsMade([]subscriber.Line)                 {}
+func (l *listener) RequestFailed(string, signal.Code, string)      {}
+func (l *listener) ConnectionFailed(err error)                     { l.failed <- err }
+func (l *listener) PeerEvent(event transport.Event)                { l.events <- event }
+func (l *listener) SlotEvents([]egress.Event)                      {}
+func (l *listener) FrameTimes([]egress.FrameTimes)                 {}
+func (l *listener) Done() <-chan struct{}                          { return l.done }
 
 // rig returns an endpoint and an engine that end with the test.
 func rig(t *testing.T) (*transport.Endpoint, *forward.Engine) {
@@ -88,6 +93,37 @@ func TestAFailureForGoodIsPassedOn(t *testing.T) {
 			}
 		case <-late:
 			t.Fatal("the owner was not told of the failure")
+		}
+	}
+}
+
+// TestOnlyAnUnansweredOfferIsRepeated repeats the offer that awaits an answer, the one before and the one after.
+func TestOnlyAnUnansweredOfferIsRepeated(t *testing.T) {
+	owner := newListener()
+	c := connect(t, owner, nil)
+	offer := func(from <-chan *signal.Offer) *signal.Offer {
+		select {
+		case o := <-from:
+			return o
+		case <-time.After(patience):
+			t.Fatal("no offer")
+			return nil
+		}
+	}
+	c.Do(SetLines{Lines{Slots: 1}})
+	made := offer(owner.made)
+	for number := made.Offer - 1; number <= made.Offer+1; number++ {
+		c.Do(Repeat{number})
+		repeated := offer(owner.repeated)
+		if number != made.Offer {
+			if repeated != nil {
+				t.Errorf("offer %d was repeated instead of offer %d", repeated.Offer, number)
+			}
+			continue
+		}
+		if repeated == nil || repeated.Offer != number || repeated.SDP != made.SDP ||
+			!slices.Equal(repeated.Media, made.Media) {
+			t.Errorf("%+v was repeated as %+v", made, repeated)
 		}
 	}
 }

@@ -1,17 +1,11 @@
 // Receives frames on media lines and publishes sound, and reports the browser's counts of ECN codepoints and what was
 // negotiated, whenever it is told to continue.
 
-import { goOn, open, run, tell, until } from "./visit.mjs";
+import { goOn, open, publishWithSound, run, tell, until } from "./visit.mjs";
 
 run(async () => {
   const page = await open("/?room=demo&identity=page&points=1000&fps=5&tiles=1&qualities=low", { viewport: { width: 320, height: 240 } });
-  await until(page, () => globalThis.volsfu?.conference.room);
-  await page.keyboard.press("p");
-  await page.getByLabel("Use the microphone").focus();
-  await page.keyboard.press("Space");
-  await page.locator(".self form button").focus();
-  await page.keyboard.press("Enter");
-  await until(page, () => volsfu.panel.publisher?.state().live);
+  await publishWithSound(page);
   await until(page, () => volsfu.conference.meters.total.decoded >= 20);
   for (let line = "live"; line !== "end"; line = await goOn()) {
     tell("counted", await page.evaluate(async () => {

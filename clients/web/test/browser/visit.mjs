@@ -53,6 +53,17 @@ export async function open(path, options = {}) {
   return page;
 }
 
+/** Publishes a page's object with the sound of its microphone. */
+export async function publishWithSound(page) {
+  await until(page, () => globalThis.volsfu?.conference.room);
+  await page.keyboard.press("p");
+  await page.getByLabel("Use the microphone").focus();
+  await page.keyboard.press("Space");
+  await page.locator(".self form button").focus();
+  await page.keyboard.press("Enter");
+  await until(page, () => volsfu.panel.publisher?.state().live);
+}
+
 /** Waits until a function of the page returns a true value, and returns it. */
 export async function until(page, what, argument, polling = 100) {
   const handle = await page.waitForFunction(what, argument, { polling });

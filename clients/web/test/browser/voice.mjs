@@ -1,19 +1,13 @@
 // Speaks: sound of one page's microphone is audible in another page, is silent while the microphone
 // is off, and ends with the publication.
 
-import { goOn, open, run, tell, until } from "./visit.mjs";
+import { goOn, open, publishWithSound, run, tell, until } from "./visit.mjs";
 
 const small = { viewport: { width: 320, height: 240 } };
 
 run(async () => {
   const page = await open("/?room=demo&identity=page&points=1000&fps=5&tiles=1&qualities=low", small);
-  await until(page, () => globalThis.volsfu?.conference.room);
-  await page.keyboard.press("p");
-  await page.getByLabel("Use the microphone").focus();
-  await page.keyboard.press("Space");
-  await page.locator(".self form button").focus();
-  await page.keyboard.press("Enter");
-  await until(page, () => volsfu.panel.publisher?.state().live);
+  await publishWithSound(page);
   tell("live");
 
   const ear = await open("/?room=demo&identity=ear", small);
