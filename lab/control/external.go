@@ -23,12 +23,8 @@ func RunExternal(ctx context.Context, text string, o Options, e *rival.External)
 		return nil, fmt.Errorf("%w: %s with %s, expected a case with one receiver other than uplink and bleach",
 			ErrCase, text, e.Name)
 	}
-	layout, err := sc.network()
-	if err != nil {
-		return nil, err
-	}
 	h := &hosted{scenario: sc}
-	if h.network, err = topology.Start(ctx, layout); err != nil {
+	if h.network, err = topology.Start(ctx, sc.network()); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.network.Close()) }()

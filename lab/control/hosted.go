@@ -38,12 +38,8 @@ type hosted struct {
 // runHosted runs a case on an emulated network. The error wraps router.ErrPrivileges or router.ErrTUN if this process
 // may not create the network.
 func runHosted(ctx context.Context, sc *scenario) (record *Record, err error) {
-	layout, err := sc.network()
-	if err != nil {
-		return nil, err
-	}
 	h := &hosted{scenario: sc}
-	if h.network, err = topology.Start(ctx, layout); err != nil {
+	if h.network, err = topology.Start(ctx, sc.network()); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.network.Close()) }()
@@ -251,11 +247,8 @@ func (h *hosted) watch(ctx context.Context) error {
 
 // bleach begins the treatment of the ECN field.
 func (h *hosted) bleach() error {
-	c, err := h.scenario.access()
-	if err != nil {
-		return err
-	}
-	c.Delay, c.ECN = h.scenario.forth().Delay, h.scenario.bleach
+	c := h.scenario.access()
+	c.ECN = h.scenario.bleach
 	return h.network.Configure(linkBottleneck, topology.Forth, c)
 }
 

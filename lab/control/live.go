@@ -85,12 +85,9 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 
 // connect adds the clients' hosts.
 func (l *Live) connect() error {
-	down, err := l.scenario.access()
-	if err != nil {
-		return err
-	}
-	up := netem.DefaultConfig()
+	down, up := l.scenario.access(), netem.DefaultConfig()
 	up.Delay, up.Loss = down.Delay, down.Loss
+	var err error
 	if l.receiverHost, err = l.conference.Host(up, down); err != nil {
 		return err
 	}
