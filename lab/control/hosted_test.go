@@ -73,7 +73,7 @@ func live(t *testing.T, text string, o Options) *Result {
 }
 
 // TestHosted: a server sends through DualPI2 as ECT(1), and the queue of L4S packets is measured. The controller of
-// paper 000 keeps ECT(1) on a busy machine, whose delays look like those of a classic queue to the default controller.
+// paper 000 sends ECT(1) on every path. The default controller judges the path by delays, to which a busy machine adds.
 func TestHosted(t *testing.T) {
 	o := short(3)
 	o.Queue, o.Estimator.Controller = netem.QueueDualPI2, congestion.ControllerPaper000
@@ -171,7 +171,12 @@ func TestExternal(t *testing.T) {
 			t.Errorf("%s: %v, expected ErrCase", text, err)
 		}
 	}
-	o := short(1.5)
+	o := DefaultOptions()
+	o.Audio = true
+	if _, err := RunExternal(t.Context(), "steady:5", o, e); !errors.Is(err, ErrCase) {
+		t.Errorf("with audio: %v, expected ErrCase", err)
+	}
+	o = short(1.5)
 	o.Queue = netem.QueueDualPI2
 	r, err := RunExternal(t.Context(), "steady:5", o, e)
 	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
