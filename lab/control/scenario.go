@@ -180,26 +180,27 @@ func newScenario(text string, o Options) (*scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.begin > 0 {
-		if err := s.order(&d); err != nil {
-			return nil, err
-		}
+	if err := s.order(&d); err != nil {
+		return nil, err
 	}
 	return s, s.complete(d)
 }
 
-// order decides who joins after some seconds, the receiver or the competitors. The bounds of the estimate beside
-// competitors in the queue of paper 000 are those of the paper.
+// order decides who joins after some seconds in a case in which the receiver joins competitors or the reverse. The
+// bounds of the estimate beside competitors in the queue of paper 000 are those of the paper.
 func (s *scenario) order(d *defaults) error {
-	paper := s.options.Queue == netem.QueuePaper000
+	joins, paper := s.options.Joins, s.options.Queue == netem.QueuePaper000
+	if joins != "" && joins != JoinReceiver && joins != JoinRivals {
+		return fmt.Errorf("%w: %q joins, expected %s or %s", ErrCase, joins, JoinReceiver, JoinRivals)
+	}
+	if s.begin == 0 {
+		return nil
+	}
 	if paper {
 		d.profile = "paper000"
 	}
-	switch joins := s.options.Joins; {
-	case joins == JoinRivals, joins == "" && paper:
+	if joins == JoinRivals || joins == "" && paper {
 		s.begin, s.rivals = 0, besideBegin
-	case joins != "" && joins != JoinReceiver:
-		return fmt.Errorf("%w: %q joins, expected %s or %s", ErrCase, joins, JoinReceiver, JoinRivals)
 	}
 	s.measured += max(s.begin, s.rivals)
 	return nil
