@@ -13,9 +13,9 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab/rival"
 	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/lab/topology/topologytest"
 	"github.com/volsfu/volsfu/test/long"
 )
 
@@ -60,12 +60,7 @@ func TestNetworks(t *testing.T) {
 func live(t *testing.T, text string, o Options) *Result {
 	t.Helper()
 	r, err := RunLive(t.Context(), text, o)
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	topologytest.Need(t, err)
 	result := r.Result()
 	t.Logf("%s: %+v, low latency %+v, classic %+v, emulation %+v", text, result, result.LowLatency, result.Classic,
 		result.Emulation)
@@ -179,11 +174,9 @@ func TestExternal(t *testing.T) {
 	o = short(1.5)
 	o.Queue = netem.QueueDualPI2
 	r, err := RunExternal(t.Context(), "steady:5", o, e)
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil || r.Utilisation != 0 || r.Emulation == nil {
-		t.Errorf("%+v, %v", r, err)
+	topologytest.Need(t, err)
+	if r.Utilisation != 0 || r.Emulation == nil {
+		t.Errorf("%+v", r)
 	}
 	failing := filepath.Join(folder, "scream_bw_test_tx")
 	if err := os.WriteFile(failing, []byte("#!/bin/sh\necho no such option >&2\nexit 3\n"), 0o755); err != nil {
