@@ -16,6 +16,9 @@ const (
 	CE Codepoint = 3
 )
 
+// L4S reports whether a packet with the codepoint is an L4S packet to a queue: ECT(1), or CE (RFC 9331 section 5.1).
+func (c Codepoint) L4S() bool { return c == ECT1 || c == CE }
+
 // String returns the name of the codepoint as in RFC 3168.
 func (c Codepoint) String() string {
 	switch c {

@@ -79,14 +79,11 @@ func (q *DualPI2) resetStats() { q.l4sStats, q.classicStats = ClassStats{}, Clas
 // any size.
 func NewDualPI2(limitBytes int) *DualPI2 { return &DualPI2{limit: limitBytes} }
 
-// isL4S reports whether a packet belongs to the L4S queue (RFC 9331, section 5.1).
-func isL4S(p *Packet) bool { return p.ECN == ecn.ECT1 || p.ECN == ecn.CE }
-
 // Enqueue adds p, or drops it if another full packet would not fit.
 func (q *DualPI2) Enqueue(p *Packet, now time.Time) (dropped int) {
 	q.update(now)
 	list, stats := &q.classic, &q.classicStats
-	if isL4S(p) {
+	if p.ECN.L4S() {
 		list, stats = &q.l4s, &q.l4sStats
 	}
 	if q.Len() > 0 && q.l4s.bytes+q.classic.bytes+max(p.Size, dualPI2MTU) > q.limit {

@@ -31,7 +31,7 @@ func NewL4SPriority(rateBPS, limitBytes int) *L4SPriority {
 // Enqueue adds p, and drops packets of the longest flow of its class beyond the limit, possibly p. It drops p if L4S
 // flows exceed the rate.
 func (q *L4SPriority) Enqueue(p *Packet, now time.Time) (dropped int) {
-	if !isL4S(p) {
+	if !p.ECN.L4S() {
 		return q.classic.Enqueue(p, now)
 	}
 	if !q.policer.conforms(p.Size, now) {

@@ -196,7 +196,7 @@ func (o *outbox) open(sealer *srtp.Sealer) {
 // returns to Not-ECT with the remote peer, which does so if the path drops ECT(1), perhaps in this direction only.
 func (o *outbox) setRTCP(arrived ecn.Codepoint) {
 	codepoint := ecn.NotECT
-	if arrived == ecn.ECT1 || arrived == ecn.CE {
+	if arrived.L4S() {
 		codepoint = ecn.ECT1
 	}
 	o.rtcpECN.Store(uint32(codepoint))

@@ -26,7 +26,7 @@ const (
 
 // classOf returns the class of a packet, from the codepoint with which the packet was offered to the link.
 func classOf(p *netem.Packet) class {
-	if offered := p.Offered(); offered == ecn.ECT1 || offered == ecn.CE {
+	if p.Offered().L4S() {
 		return lowLatency
 	}
 	return classic

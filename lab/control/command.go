@@ -9,21 +9,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/rival"
 )
 
-// Command returns the command vollab control.
-func Command() *cobra.Command {
-	o := DefaultOptions()
-	var asJSON, live bool
-	var seconds, mbps float64
-	var plot, scream, prague string
-	cmd := &cobra.Command{
-		Use:   "control CASE",
-		Short: "Run estimator, allocator, pacer and repair over an emulated link in virtual time",
-		Long: `Run estimator, allocator, pacer and repair over an emulated link in virtual time.
+// help describes the cases.
+const help = `Run estimator, allocator, pacer and repair over an emulated link in virtual time.
 
 CASE is one of
   steady:MBPS    a link of a constant rate
@@ -40,91 +33,120 @@ CASE is one of
                  participant's uplink at 15 s
   loss:PERCENT   random losses on 100 Mbit/s, in both directions
   bleach:KIND    100 Mbit/s; from 10 s on the link sets the ECN field to Not-ECT (clear), rewrites ECT(1) to ECT(0)
-                 (ect0), marks every ECN-capable packet (mark), or drops every ECN-capable packet (drop)`,
-		Args: cobra.ExactArgs(1),
+                 (ect0), marks every ECN-capable packet (mark), or drops every ECN-capable packet (drop)`
+
+// flags holds the flags of the command.
+type flags struct {
+	options        Options
+	seconds, mbps  float64
+	plot           string
+	live, asJSON   bool
+	scream, prague string // folders of the programs of others
+}
+
+// Command returns the command vollab control.
+func Command() *cobra.Command {
+	f := &flags{options: DefaultOptions()}
+	cmd := &cobra.Command{
+		Use:   "control CASE",
+		Short: "Run estimator, allocator, pacer and repair over an emulated link in virtual time",
+		Long:  help,
+		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer cancel()
-			o.Duration = time.Duration(seconds * float64(time.Second))
-			o.LinkBPS = int64(mbps * 1e6)
-			if scream != "" || prague != "" {
-				result, err := runProgram(ctx, arguments[0], o, scream, prague, live && plot == "")
-				if err != nil {
-					return err
-				}
-				return lab.Print(cmd.OutOrStdout(), result, asJSON)
-			}
-			run := RunVirtual
-			if live {
-				run = RunLive
-			}
-			record, err := run(ctx, arguments[0], o)
+			result, err := f.run(ctx, arguments[0])
 			if err != nil {
 				return err
 			}
-			if plot != "" {
-				if err := writePlot(record, plot); err != nil {
-					return err
-				}
-			}
-			return lab.Print(cmd.OutOrStdout(), record.Result(), asJSON)
+			return lab.Print(cmd.OutOrStdout(), result, f.asJSON)
 		},
 	}
-	flags := cmd.Flags()
-	flags.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 selects the case's default, 20 ms")
-	flags.DurationVar(&o.RivalRTT, "rival-rtt", 0,
-		"round-trip time of the empty path of competitors; 0 selects that of the receivers")
-	flags.StringVar(&o.Joins, "joins", "",
-		"who joins after some seconds, the receiver or the rivals; empty is the rivals with --queue paper000, else "+
-			"the receiver")
-	flags.BoolVar(&o.CubicECN, "cubic-ecn", false, "competing Cubic flows use classic ECN: marks instead of losses")
-	flags.Float64Var(&seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")
-	flags.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses; the same seed reproduces the run")
-	flags.StringVar(&o.Queue, "queue", "",
-		"queue of the bottleneck: fifo:MS, codel, fq, dualpi2 or paper000; by default fifo:50, beside Cubic fq, "+
-			"in prague, uplink, room, cliff and bleach dualpi2. MS is at the mean rate")
-	flags.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing),
-		"pacing mode: spread:PART, spread:DURATION, burst5ms or off")
-	flags.StringVar(&o.Estimator.Profile, "profile", "",
-		"limits of the estimate: default or paper000; empty selects the case's default")
-	flags.StringVar(&o.Estimator.Controller, "controller", o.Estimator.Controller,
-		"congestion controller: auto (L4S with ccfb reports), gcc or paper000")
-	flags.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback),
-		"format of the receivers' arrival reports: transport (transport-wide feedback) or ccfb (RFC 8888); by default "+
-			"transport with gcc, ccfb with other controllers")
-	flags.BoolVar(&o.Audio, "audio", false, "also send audio to the receivers; not with --live")
-	flags.BoolVar(&o.NoRTX, "no-rtx", false,
-		"receivers accept neither retransmissions nor probe padding, which is sent as retransmissions; not with --live")
-	flags.Float64Var(&mbps, "mbps", 0, "link rate for cases without a rate of their own; 0 selects the case's default")
-	flags.StringVar(&plot, "plot", "", "write a diagram of rates, queue and losses over time to this SVG file")
-	flags.BoolVar(&live, "live", false,
-		"run a server and its clients end to end over an emulated network in real time, instead; as root in prague, "+
-			"uplink, room, cliff and bleach, and with codel, dualpi2, paper000, --rival-rtt and --cubic-ecn")
-	flags.StringVar(&scream, "scream", "",
-		"with --live: run SCReAM in place of the server and its clients; the folder has "+
-			"scream_bw_test_tx and scream_bw_test_rx")
-	flags.StringVar(&prague, "udp-prague", "",
-		"with --live: run udp_prague with frames in place of the server and its clients; the folder "+
-			"has udp_prague_sender and udp_prague_receiver")
-	flags.BoolVar(&asJSON, "json", false, "print one JSON object instead of a table")
+	f.register(cmd.Flags())
 	return cmd
 }
 
+// run runs a case.
+func (f *flags) run(ctx context.Context, text string) (*Result, error) {
+	o := f.options
+	o.Duration = time.Duration(f.seconds * float64(time.Second))
+	o.LinkBPS = int64(f.mbps * 1e6)
+	if f.scream != "" || f.prague != "" {
+		return f.runProgram(ctx, text, o)
+	}
+	run := RunVirtual
+	if f.live {
+		run = RunLive
+	}
+	record, err := run(ctx, text, o)
+	if err != nil {
+		return nil, err
+	}
+	if f.plot != "" {
+		if err := writePlot(record, f.plot); err != nil {
+			return nil, err
+		}
+	}
+	return record.Result(), nil
+}
+
 // runProgram runs a case with a sender of others, from the folder of SCReAM or of udp_prague.
-func runProgram(ctx context.Context, text string, o Options, scream, prague string, possible bool) (*Result, error) {
-	if !possible || scream != "" && prague != "" {
+func (f *flags) runProgram(ctx context.Context, text string, o Options) (*Result, error) {
+	if !f.live || f.plot != "" || f.scream != "" && f.prague != "" {
 		return nil, fmt.Errorf("%w: --scream and --udp-prague, expected one of them, with --live and without --plot",
 			ErrCase)
 	}
-	find, folder := rival.Scream, scream
-	if prague != "" {
-		find, folder = rival.UDPPrague, prague
+	find, folder := rival.Scream, f.scream
+	if f.prague != "" {
+		find, folder = rival.UDPPrague, f.prague
 	}
 	e, err := find(folder)
 	if err != nil {
 		return nil, err
 	}
 	return RunExternal(ctx, text, o, e)
+}
+
+// register adds the flags to a set.
+func (f *flags) register(set *pflag.FlagSet) {
+	o := &f.options
+	set.DurationVar(&o.RTT, "rtt", 0, "round-trip time of the empty path; 0 selects the case's default, 20 ms")
+	set.DurationVar(&o.RivalRTT, "rival-rtt", 0,
+		"round-trip time of the empty path of competitors; 0 selects that of the receivers")
+	set.StringVar(&o.Joins, "joins", "",
+		"who joins after some seconds, the receiver or the rivals; empty is the rivals with --queue paper000, else "+
+			"the receiver")
+	set.BoolVar(&o.CubicECN, "cubic-ecn", false, "competing Cubic flows use classic ECN: marks instead of losses")
+	set.Float64Var(&f.seconds, "seconds", 0, "duration of the case in seconds; 0 selects the case's default")
+	set.Uint64Var(&o.Seed, "seed", o.Seed, "seed of frame sizes and losses; the same seed reproduces the run")
+	set.StringVar(&o.Queue, "queue", "",
+		"queue of the bottleneck: fifo:MS, codel, fq, dualpi2 or paper000; by default fifo:50, beside Cubic fq, "+
+			"in prague, uplink, room, cliff and bleach dualpi2. MS is at the mean rate")
+	set.StringVar((*string)(&o.Pacing), "pacing", string(o.Pacing),
+		"pacing mode: spread:PART, spread:DURATION, burst5ms or off")
+	set.StringVar(&o.Estimator.Profile, "profile", "",
+		"limits of the estimate: default or paper000; empty selects the case's default")
+	set.StringVar(&o.Estimator.Controller, "controller", o.Estimator.Controller,
+		"congestion controller: auto (L4S with ccfb reports), gcc or paper000")
+	set.StringVar((*string)(&o.Feedback), "feedback", string(o.Feedback),
+		"format of the receivers' arrival reports: transport (transport-wide feedback) or ccfb (RFC 8888); by default "+
+			"transport with gcc, ccfb with other controllers")
+	set.BoolVar(&o.Audio, "audio", false, "also send audio to the receivers; not with --live")
+	set.BoolVar(&o.NoRTX, "no-rtx", false,
+		"receivers accept neither retransmissions nor probe padding, which is sent as retransmissions; not with --live")
+	set.Float64Var(&f.mbps, "mbps", 0, "link rate for cases without a rate of their own; 0 selects the case's default")
+	set.StringVar(&f.plot, "plot", "", "write a diagram of rates, queue and losses over time to this SVG file")
+	set.BoolVar(&f.live, "live", false,
+		"run a server and its clients end to end over an emulated network in real time, instead; as root in prague, "+
+			"uplink, room, cliff and bleach, and with codel, dualpi2, paper000, --joins rivals, --rival-rtt and "+
+			"--cubic-ecn")
+	set.StringVar(&f.scream, "scream", "",
+		"with --live: run SCReAM in place of the server and its clients; the folder has "+
+			"scream_bw_test_tx and scream_bw_test_rx")
+	set.StringVar(&f.prague, "udp-prague", "",
+		"with --live: run udp_prague with frames in place of the server and its clients; the folder "+
+			"has udp_prague_sender and udp_prague_receiver")
+	set.BoolVar(&f.asJSON, "json", false, "print one JSON object instead of a table")
 }
 
 func writePlot(record *Record, name string) (err error) {

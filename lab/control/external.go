@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/rival"
-	"github.com/volsfu/volsfu/lab/topology"
 )
 
 // RunExternal runs a case end to end with a sender of others in place of the server and its clients, from the server's
@@ -15,7 +14,7 @@ import (
 // share of the link's rate, with headers. The error wraps ErrCase if the case has no single receiver, and otherwise is
 // as that of RunLive.
 func RunExternal(ctx context.Context, text string, o Options, e *rival.External) (result *Result, err error) {
-	sc, err := newScenario(text, o)
+	sc, err := newLiveScenario(text, o)
 	if err != nil {
 		return nil, err
 	}
@@ -23,20 +22,14 @@ func RunExternal(ctx context.Context, text string, o Options, e *rival.External)
 		return nil, fmt.Errorf("%w: %s with %s, expected a case with one receiver other than uplink and bleach",
 			ErrCase, text, e.Name)
 	}
-	layout, err := sc.network()
-	if err != nil {
-		return nil, err
-	}
-	h := &hosted{scenario: sc}
-	if h.network, err = topology.Start(ctx, layout); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, h.network.Close()) }()
-	defer h.rivals.stop()
-	if err := h.runExternal(ctx, e); err != nil {
-		return nil, err
-	}
-	return h.externalResult(), nil
+	err = onHosts(ctx, sc, func(h *hosted) error {
+		if err := h.runExternal(ctx, e); err != nil {
+			return err
+		}
+		result = h.externalResult()
+		return nil
+	})
+	return result, err
 }
 
 // runExternal runs the case with a sender of others.

@@ -35,28 +35,33 @@ type hosted struct {
 	before, after, measured *hostedReading
 }
 
-// runHosted runs a case on an emulated network. The error wraps router.ErrPrivileges or router.ErrTUN if this process
-// may not create the network.
-func runHosted(ctx context.Context, sc *scenario) (record *Record, err error) {
-	layout, err := sc.network()
-	if err != nil {
-		return nil, err
-	}
+// onHosts starts the network of a case and calls run. The network and the rivals end when run returns. The error wraps
+// router.ErrPrivileges or router.ErrTUN if this process may not create the network.
+func onHosts(ctx context.Context, sc *scenario, run func(*hosted) error) (err error) {
 	h := &hosted{scenario: sc}
-	if h.network, err = topology.Start(ctx, layout); err != nil {
-		return nil, err
+	if h.network, err = topology.Start(ctx, sc.network()); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, h.network.Close()) }()
-	// The rivals and the conference end before the network.
+	// The rivals end before the network.
 	defer h.rivals.stop()
-	if err := h.serve(); err != nil {
-		return nil, err
-	}
-	defer h.conference.Close()
-	if err := h.run(ctx); err != nil {
-		return nil, err
-	}
-	return h.record()
+	return run(h)
+}
+
+// runHosted runs a case with the server and its clients on an emulated network. The error is as that of onHosts.
+func runHosted(ctx context.Context, sc *scenario) (record *Record, err error) {
+	err = onHosts(ctx, sc, func(h *hosted) error {
+		if err := h.serve(); err != nil {
+			return err
+		}
+		defer h.conference.Close()
+		if err := h.run(ctx); err != nil {
+			return err
+		}
+		record, err = h.record()
+		return err
+	})
+	return record, err
 }
 
 // serve starts the server on its host.
@@ -89,12 +94,7 @@ func (h *hosted) join(ctx context.Context, host string, part testbed.Part) (peer
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-peer.Connected:
-		return peer, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("connect %s: %w", part.Identity, ctx.Err())
-	}
+	return connected(ctx, part.Identity, peer)
 }
 
 // publish adds the publishers. Participants of a room are receivers, too.
@@ -251,11 +251,8 @@ func (h *hosted) watch(ctx context.Context) error {
 
 // bleach begins the treatment of the ECN field.
 func (h *hosted) bleach() error {
-	c, err := h.scenario.access()
-	if err != nil {
-		return err
-	}
-	c.Delay, c.ECN = h.scenario.forth().Delay, h.scenario.bleach
+	c := h.scenario.access()
+	c.ECN = h.scenario.bleach
 	return h.network.Configure(linkBottleneck, topology.Forth, c)
 }
 

@@ -54,12 +54,8 @@ func (s *scenario) bottlenecks() (list []wire) {
 
 // network returns the network of the case. Packets of the media and of competitors share the bottleneck, and return by
 // links of their own, whose delays complete the round trips.
-func (s *scenario) network() (*topology.Topology, error) {
-	forth, err := s.access()
-	if err != nil {
-		return nil, err
-	}
-	forth.Delay = s.forth().Delay
+func (s *scenario) network() *topology.Topology {
+	forth := s.access()
 	direction := topology.Direction{Config: forth}
 	if len(s.trace.Steps) > 1 {
 		direction.Trace = &s.trace
@@ -95,7 +91,7 @@ func (s *scenario) network() (*topology.Topology, error) {
 	}
 	t.Links[linkRivals] = returning(s.options.RivalRTT - forth.Delay)
 	t.Paths = append(t.Paths, topology.Path{From: hostRival, To: hostSink, Through: through(shared, linkRivals)})
-	return t, nil
+	return t
 }
 
 // returning returns a link with a delay on the way back.

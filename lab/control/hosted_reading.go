@@ -6,6 +6,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/lab/topology"
 )
@@ -31,17 +32,14 @@ func (h *hosted) read() *hostedReading {
 // wire returns the counters of a bottleneck.
 func (r *hostedReading) wire(w wire) topology.WireStatistics { return r.network.Wire(w.link, w.way) }
 
-// interfaces returns the packets and bytes that a host has sent and received.
-func (r *hostedReading) interfaces(host string) (sent, sentBytes, received, receivedBytes uint64) {
-	for i := range r.network.Router.Interfaces {
-		if n := &r.network.Router.Interfaces[i]; n.Namespace == host {
-			sent += n.Sent
-			sentBytes += n.SentBytes
-			received += n.Received
-			receivedBytes += n.ReceivedBytes
+// host returns the counters of a host. In the network of a case every host has one interface.
+func (r *hostedReading) host(name string) router.InterfaceStatistics {
+	for _, n := range r.network.Router.Interfaces {
+		if n.Namespace == name {
+			return n
 		}
 	}
-	return sent, sentBytes, received, receivedBytes
+	return router.InterfaceStatistics{}
 }
 
 // leastPackets is the number of datagrams between two readings from which their most frequent codepoint is that of the
@@ -96,9 +94,8 @@ func (h *hosted) sample(before, now *hostedReading, longest time.Duration) {
 		switch {
 		case h.conference == nil:
 			x.sent = sentBits(before, now, hostServer) / elapsed
-			_, _, _, earlier := before.interfaces(hostReceiver)
-			_, _, _, later := now.interfaces(hostReceiver)
-			x.goodput = float64(later-earlier) * 8 / elapsed
+			x.goodput = float64(now.host(hostReceiver).ReceivedBytes-before.host(hostReceiver).ReceivedBytes) * 8 /
+				elapsed
 		case sc.uplink:
 			x.estimate = float64(h.publishers[0].Session.Uplink().Estimate)
 			x.allocated = float64(h.receivers[0].Bandwidth().Allocated)
@@ -119,7 +116,5 @@ func (h *hosted) sample(before, now *hostedReading, longest time.Duration) {
 
 // sentBits returns the bits that a host has sent between two readings.
 func sentBits(before, now *hostedReading, host string) float64 {
-	_, earlier, _, _ := before.interfaces(host)
-	_, later, _, _ := now.interfaces(host)
-	return float64(later-earlier) * 8
+	return float64(now.host(host).SentBytes-before.host(host).SentBytes) * 8
 }

@@ -39,16 +39,11 @@ func (h *hosted) record() (*Record, error) {
 			if sc.participants > 0 {
 				host = participantName(i)
 			}
-			_, bytes, _, _ := now.interfaces(host)
-			first.sentBytes[feedback.Media] += int64(bytes)
+			first.sentBytes[feedback.Media] += int64(now.host(host).SentBytes)
 		}
 		first.sentBytes[feedback.Media] -= min(first.sentBytes[feedback.Probe], first.sentBytes[feedback.Media])
 	default:
-		sent := now.server.Sent
-		first.sentBytes[feedback.Media] = int64(sent.Media.Bytes)
-		first.sentBytes[feedback.Parity] = int64(sent.Parity.Bytes)
-		first.sentBytes[feedback.Retransmission] = int64(sent.Retransmission.Bytes)
-		first.sentBytes[feedback.Probe] = int64(sent.Probe.Bytes)
+		first.sentByServer(&now.server.Sent)
 	}
 	h.queues(r, now)
 	h.beside(r, now)
@@ -70,8 +65,7 @@ func (h *hosted) queues(r *Record, now *hostedReading) {
 			joinClass(&classic, &w.Classes.Classic)
 		}
 	}
-	ms := func(share float64) float64 { return lab.Milliseconds(waited.Quantile(share)) }
-	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
+	r.queue = queueFigures(&waited)
 	if separate {
 		r.lowLatency, r.classic = classStatsFigures(&l4s), classStatsFigures(&classic)
 	}
@@ -108,16 +102,11 @@ func (h *hosted) beside(r *Record, now *hostedReading) {
 	hop := sc.bottlenecks()[0]
 	earlier, later := h.before.wire(hop), h.after.wire(hop)
 	waited := later.Waited.Since(&earlier.Waited)
-	sent, _, _, _ := h.before.interfaces(hostRival)
-	sentLater, _, _, _ := h.after.interfaces(hostRival)
-	_, _, received, _ := h.before.interfaces(hostSink)
-	_, _, receivedLater, _ := h.after.interfaces(hostSink)
-	offered, arrived := float64(sentLater-sent), float64(receivedLater-received)
-	_, _, _, bytes := h.measured.interfaces(hostSink)
-	_, _, _, bytesLater := now.interfaces(hostSink)
+	offered := float64(h.after.host(hostRival).Sent - h.before.host(hostRival).Sent)
+	arrived := float64(h.after.host(hostSink).Received - h.before.host(hostSink).Received)
+	bytes := now.host(hostSink).ReceivedBytes - h.measured.host(hostSink).ReceivedBytes
 	elapsed := min(h.end, now.at) - h.measured.at
-	rate := float64(bytesLater-bytes) * 8 / max(elapsed.Seconds(), time.Millisecond.Seconds()) /
-		float64(sc.cubics+sc.pragues)
+	rate := float64(bytes) * 8 / max(elapsed.Seconds(), time.Millisecond.Seconds()) / float64(sc.cubics+sc.pragues)
 	r.others = &OtherFigures{Loss: max(offered-arrived, 0) / max(offered, 1),
 		QueueP95: lab.Milliseconds(waited.Quantile(0.95)), ShareOfFair: figure(rate / sc.fair())}
 }

@@ -53,16 +53,9 @@ type competition struct {
 // emulated network of real sockets: the error wraps router.ErrPrivileges or router.ErrTUN if this process may not
 // create such a network.
 func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
-	sc, err := newScenario(text, o)
+	sc, err := newLiveScenario(text, o)
 	if err != nil {
 		return nil, err
-	}
-	if sc.options.NoRTX {
-		return nil, fmt.Errorf("%w: --no-rtx is not possible with --live, whose clients always accept retransmissions",
-			ErrCase)
-	}
-	if sc.options.Audio {
-		return nil, fmt.Errorf("%w: --audio is not possible with --live", ErrCase)
 	}
 	if sc.needsHosts() {
 		return runHosted(ctx, sc)
@@ -83,14 +76,23 @@ func RunLive(ctx context.Context, text string, o Options) (*Record, error) {
 	return l.record()
 }
 
+// newLiveScenario parses a case that runs end to end.
+func newLiveScenario(text string, o Options) (*scenario, error) {
+	if o.NoRTX {
+		return nil, fmt.Errorf("%w: --no-rtx is not possible with --live, whose clients always accept retransmissions",
+			ErrCase)
+	}
+	if o.Audio {
+		return nil, fmt.Errorf("%w: --audio is not possible with --live", ErrCase)
+	}
+	return newScenario(text, o)
+}
+
 // connect adds the clients' hosts.
 func (l *Live) connect() error {
-	down, err := l.scenario.access()
-	if err != nil {
-		return err
-	}
-	up := netem.DefaultConfig()
+	down, up := l.scenario.access(), netem.DefaultConfig()
 	up.Delay, up.Loss = down.Delay, down.Loss
+	var err error
 	if l.receiverHost, err = l.conference.Host(up, down); err != nil {
 		return err
 	}
@@ -117,11 +119,16 @@ func (l *Live) join(ctx context.Context, host netip.Addr, part testbed.Part) (*t
 	if err != nil {
 		return nil, err
 	}
+	return connected(ctx, part.Identity, peer)
+}
+
+// connected waits until a participant that has joined is connected, and returns the participant.
+func connected(ctx context.Context, identity string, peer *testbed.Peer) (*testbed.Peer, error) {
 	select {
 	case <-peer.Connected:
 		return peer, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("connect %s: %w", part.Identity, ctx.Err())
+		return nil, fmt.Errorf("connect %s: %w", identity, ctx.Err())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -34,26 +35,28 @@ func (l *Live) record() (*Record, error) {
 		}
 		r.receivers = append(r.receivers, book)
 	}
-	sent := l.conference.Server.Stats().Sent
-	first := r.receivers[0]
-	first.sentBytes[feedback.Media] = int64(sent.Media.Bytes)
-	first.sentBytes[feedback.Parity] = int64(sent.Parity.Bytes)
-	first.sentBytes[feedback.Retransmission] = int64(sent.Retransmission.Bytes)
-	first.sentBytes[feedback.Probe] = int64(sent.Probe.Bytes)
+	stats := l.conference.Server.Stats()
+	r.receivers[0].sentByServer(&stats.Sent)
 
 	delays, _ := l.conference.Network.QueueDelays(l.receiverHost, netem.Down)
 	delays = delays.Since(&l.joining)
-	ms := func(d *netem.DelayCounts, share float64) float64 { return lab.Milliseconds(d.Quantile(share)) }
-	r.queue = QueueFigures{ms(&delays, 0.5), ms(&delays, 0.95), ms(&delays, 0.99), ms(&delays, 1)}
+	r.queue = queueFigures(&delays)
 	_, link := l.conference.Network.AccessStats(l.receiverHost)
 	r.discarded = link.DroppedQueue
 	if l.after.stats != nil {
 		r.discarded -= min(r.discarded, lostBy(l.conference.Network.CubicStats(l.receiverHost, netem.Down)))
 		beside := l.after.delays.Since(&l.before.delays)
 		lost, offered := lostBy(l.after.stats)-lostBy(l.before.stats), sentBy(l.after.stats)-sentBy(l.before.stats)
-		r.others = &OtherFigures{Loss: float64(lost) / max(float64(offered), 1), QueueP95: ms(&beside, 0.95)}
+		r.others = &OtherFigures{Loss: float64(lost) / max(float64(offered), 1),
+			QueueP95: lab.Milliseconds(beside.Quantile(0.95))}
 	}
 	return r, nil
+}
+
+// queueFigures returns the figures of waiting times.
+func queueFigures(waited *netem.DelayCounts) QueueFigures {
+	ms := func(share float64) float64 { return lab.Milliseconds(waited.Quantile(share)) }
+	return QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
 }
 
 // lostBy returns the number of segments that competitors have lost.
@@ -79,11 +82,11 @@ func fillLedger(b *ledger, peer *testbed.Peer, begun time.Time, unsent int64) er
 	if len(arrivals) == 0 {
 		return errNothing
 	}
-	tracks := make(map[string]int64)
+	tiles := make(map[volumetric.TileRef]int64)
 	i := 0
 	for _, a := range arrivals {
 		complete := a.Complete.Sub(begun)
-		key := frameKey{trackNumber(tracks, a.Track.TileRef), a.Number}
+		key := frameKey{tileNumber(tiles, a.Track.TileRef), a.Number}
 		b.frames[key] = &frameRecord{captured: a.Capture.Sub(begun), bytes: a.Bytes, complete: max(complete, 1)}
 		b.order = append(b.order, key)
 		// Arrivals are in order of completion, except for small races between goroutines.
@@ -108,7 +111,7 @@ func fillLedger(b *ledger, peer *testbed.Peer, begun time.Time, unsent int64) er
 		dropped := min(unsent, s.Missing)
 		unsent -= dropped
 		for range s.Undecodable + s.Missing - dropped {
-			key := frameKey{trackNumber(tracks, s.Track.TileRef), -1 - int64(len(b.order))}
+			key := frameKey{tileNumber(tiles, s.Track.TileRef), -1 - int64(len(b.order))}
 			b.frames[key] = &frameRecord{}
 			b.order = append(b.order, key)
 		}
@@ -116,13 +119,20 @@ func fillLedger(b *ledger, peer *testbed.Peer, begun time.Time, unsent int64) er
 	return nil
 }
 
-// trackNumber returns the number of a tile of one of several publishers.
-func trackNumber(numbers map[string]int64, tile volumetric.TileRef) int64 {
-	name := fmt.Sprint(tile)
-	number, known := numbers[name]
+// tileNumber returns the number of a tile of one of several publishers.
+func tileNumber(numbers map[volumetric.TileRef]int64, tile volumetric.TileRef) int64 {
+	number, known := numbers[tile]
 	if !known {
 		number = int64(len(numbers))
-		numbers[name] = number
+		numbers[tile] = number
 	}
 	return number
+}
+
+// sentByServer sets the bytes that the server has sent to all receivers.
+func (l *ledger) sentByServer(sent *counters.TrafficByKind) {
+	l.sentBytes[feedback.Media] = int64(sent.Media.Bytes)
+	l.sentBytes[feedback.Parity] = int64(sent.Parity.Bytes)
+	l.sentBytes[feedback.Retransmission] = int64(sent.Retransmission.Bytes)
+	l.sentBytes[feedback.Probe] = int64(sent.Probe.Bytes)
 }

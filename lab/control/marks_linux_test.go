@@ -14,32 +14,14 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/lab/topology/topologytest"
 	"github.com/volsfu/volsfu/test/namespace"
 )
 
 // patience is far longer than any step of these tests.
 const patience = 20 * time.Second
-
-// startNetwork starts a network, or skips the test without root.
-func startNetwork(t *testing.T, layout *topology.Topology) *topology.Network {
-	t.Helper()
-	n, err := topology.Start(t.Context(), layout)
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
-}
 
 // behind moves the addresses of a host to a namespace behind the host, over a pair of virtual network cards. The host
 // forwards. The namespace's card coalesces the packets that arrive within 2 ms (GRO), as a network card's driver does
@@ -122,7 +104,7 @@ func TestMarksArrive(t *testing.T) {
 	layout := topology.Pair("a", "b", topology.Duplex(link))
 	layout.IPv6 = true
 	layout.Hosts["a"], layout.Hosts["b"] = forwarding, forwarding
-	n := startNetwork(t, layout)
+	n := topologytest.Start(t, layout)
 	places := map[string]*namespace.Namespace{"a": behind(t, n, "a"), "b": behind(t, n, "b")}
 	for _, way := range []struct {
 		from, to string

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/lab/topology/topologytest"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/test/namespace"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -34,7 +35,7 @@ func TestMarksAreReported(t *testing.T) {
 	for name := range layout.Hosts {
 		layout.Hosts[name] = forwarding
 	}
-	n := startNetwork(t, layout)
+	n := topologytest.Start(t, layout)
 	places := make(map[string]*namespace.Namespace)
 	for name := range layout.Hosts {
 		places[name] = behind(t, n, name)

@@ -3,7 +3,6 @@ package control
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -100,6 +99,8 @@ type scenario struct {
 	// participants is the number of participants of a room, 0 for other cases. The receivers are then the server on
 	// each participant's uplink, and after them the participants on their downlinks.
 	participants int
+	// discipline is the queue of the bottleneck.
+	discipline discipline
 }
 
 const (
@@ -179,26 +180,27 @@ func newScenario(text string, o Options) (*scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.begin > 0 {
-		if err := s.order(&d); err != nil {
-			return nil, err
-		}
+	if err := s.order(&d); err != nil {
+		return nil, err
 	}
 	return s, s.complete(d)
 }
 
-// order decides who joins after some seconds, the receiver or the competitors. The bounds of the estimate beside
-// competitors in the queue of paper 000 are those of the paper.
+// order decides who joins after some seconds in a case in which the receiver joins competitors or the reverse. The
+// bounds of the estimate beside competitors in the queue of paper 000 are those of the paper.
 func (s *scenario) order(d *defaults) error {
-	paper := s.options.Queue == netem.QueuePaper000
+	joins, paper := s.options.Joins, s.options.Queue == netem.QueuePaper000
+	if joins != "" && joins != JoinReceiver && joins != JoinRivals {
+		return fmt.Errorf("%w: %q joins, expected %s or %s", ErrCase, joins, JoinReceiver, JoinRivals)
+	}
+	if s.begin == 0 {
+		return nil
+	}
 	if paper {
 		d.profile = "paper000"
 	}
-	switch joins := s.options.Joins; {
-	case joins == JoinRivals, joins == "" && paper:
+	if joins == JoinRivals || joins == "" && paper {
 		s.begin, s.rivals = 0, besideBegin
-	case joins != "" && joins != JoinReceiver:
-		return fmt.Errorf("%w: %q joins, expected %s or %s", ErrCase, joins, JoinReceiver, JoinRivals)
 	}
 	s.measured += max(s.begin, s.rivals)
 	return nil
@@ -253,6 +255,10 @@ func (s *scenario) complete(d defaults) error {
 	if d.link < 1e5 || d.link > 1e10 {
 		return fmt.Errorf("%w: a link of %g bit/s, expected 100 kbit/s to 10 Gbit/s", ErrCase, d.link)
 	}
+	var err error
+	if s.discipline, err = parseDiscipline(o.Queue, s.trace.Mean()); err != nil {
+		return err
+	}
 	if err := o.completeFeedback(); err != nil {
 		return err
 	}
@@ -298,8 +304,7 @@ func (s *scenario) forth() netem.Config {
 // needsHosts reports whether an end-to-end run of the case needs hosts with real sockets: marks then pass the system's
 // network, and the queue is measured by class.
 func (s *scenario) needsHosts() bool {
-	name, _, _ := strings.Cut(s.options.Queue, ":")
-	switch name {
+	switch s.discipline.name {
 	case netem.QueueCoDel, netem.QueueDualPI2, netem.QueuePaper000:
 		return true
 	}
@@ -352,52 +357,10 @@ func readTrace(name string) (netem.RateTrace, error) {
 	return trace, nil
 }
 
-// queueLimit is the capacity of queues other than FIFO, in ms at the mean rate.
-const queueLimit = 100
-
-// discipline returns the discipline of the bottleneck's queue and its capacity in bytes.
-func (s *scenario) discipline() (name string, bytes int, err error) {
-	name, parameter, limited := strings.Cut(s.options.Queue, ":")
-	ms := float64(queueLimit)
-	if limited {
-		if ms, err = number(s.options.Queue, parameter, 1, 10_000); err != nil {
-			return "", 0, err
-		}
-	}
-	switch {
-	case name == netem.QueueFIFO && limited, name == netem.QueueCoDel, name == netem.QueueFQ,
-		name == netem.QueueDualPI2, name == netem.QueuePaper000:
-		return name, int(math.Ceil(float64(s.trace.Mean()) * ms / 8e3)), nil
-	}
-	return "", 0, fmt.Errorf("%w: queue %q, expected fifo:MS, codel, fq, dualpi2 or paper000", ErrCase,
-		s.options.Queue)
-}
-
-// queue returns a new queue for the bottleneck.
-func (s *scenario) queue() (netem.Queue, error) {
-	name, bytes, err := s.discipline()
-	if err != nil {
-		return nil, err
-	}
-	switch name {
-	case netem.QueueCoDel:
-		return netem.NewCoDel(bytes), nil
-	case netem.QueueFQ:
-		return netem.NewFairQueue(bytes), nil
-	case netem.QueueDualPI2:
-		return netem.NewDualPI2(bytes), nil
-	case netem.QueuePaper000:
-		return netem.NewL4SPriority(s.trace.Mean(), bytes), nil
-	}
-	return netem.NewDropTail(bytes), nil
-}
-
 // access returns the bottleneck as the access link of a host.
-func (s *scenario) access() (netem.Config, error) {
-	c := netem.DefaultConfig()
-	var err error
-	c.Queue, c.QueueBytes, err = s.discipline()
-	c.QueueDelay = 0
-	c.RateBPS, c.Delay, c.Loss = s.trace.RateAt(0), s.options.RTT/2, s.loss
-	return c, err
+func (s *scenario) access() netem.Config {
+	c, forth := netem.DefaultConfig(), s.forth()
+	c.Queue, c.QueueBytes, c.QueueDelay = s.discipline.name, s.discipline.bytes, 0
+	c.RateBPS, c.Delay, c.Loss = s.trace.RateAt(0), forth.Delay, forth.Loss
+	return c
 }

@@ -109,11 +109,8 @@ func NewSimulation(text string, o Options) (*Simulation, error) {
 
 // addHop adds a bottleneck.
 func (s *Simulation) addHop(seed uint64) error {
-	queue, err := s.scenario.queue()
-	if err != nil {
-		return err
-	}
-	h := &hop{queue: newWatchedQueue(queue)}
+	h := &hop{queue: newWatchedQueue(s.scenario.discipline.queue())}
+	var err error
 	if h.link, err = netem.NewLink(s.scenario.forth(), seed, h.queue); err != nil {
 		return err
 	}

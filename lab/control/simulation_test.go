@@ -344,7 +344,8 @@ func TestRefusedCases(t *testing.T) {
 		{"no such treatment", "bleach:keep", nil, ErrCase},
 		{"a cliff that does not come", "cliff", func(o *Options) { o.Duration = 15 * time.Second }, ErrCase},
 		{"no path of competitors", "prague:1", func(o *Options) { o.RivalRTT = time.Hour }, ErrCase},
-		{"nobody joins", "prague:1", func(o *Options) { o.Joins = "all" }, ErrCase},
+		{"not a party that joins", "prague:1", func(o *Options) { o.Joins = "all" }, ErrCase},
+		{"not a party that joins an idle link", "ramp", func(o *Options) { o.Joins = "all" }, ErrCase},
 		{"competitors that do not come", "prague:1", func(o *Options) {
 			o.Joins, o.Duration = JoinRivals, 5*time.Second
 		}, ErrCase},

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/lab/topology/service"
+	"github.com/volsfu/volsfu/lab/topology/topologytest"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -52,12 +52,7 @@ func linkFile(t *testing.T) string {
 func needNetwork(t *testing.T) {
 	t.Helper()
 	n, err := topology.Start(t.Context(), &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	topologytest.Need(t, err)
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}

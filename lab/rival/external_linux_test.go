@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/lab/topology/topologytest"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -32,14 +32,7 @@ func fakePrograms(t *testing.T, names ...string) (folder, calls string) {
 
 // TestExternalPrograms: the programs of others get the addresses and the rates of the run, in their own form.
 func TestExternalPrograms(t *testing.T) {
-	n, err := topology.Start(t.Context(), topology.Pair("a", "b", topology.Duplex(netem.Config{})))
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = n.Close() }()
+	n := topologytest.Start(t, topology.Pair("a", "b", topology.Duplex(netem.Config{})))
 	for _, test := range []struct {
 		find  func(string) (*External, error)
 		names [2]string // sender and receiver

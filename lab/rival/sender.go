@@ -132,13 +132,13 @@ func (s *Sender) pace(ctx context.Context, acks <-chan []acknowledgement, free c
 		case <-timer.C:
 		}
 		now := time.Now()
+		s.sample(now.Sub(begun))
+		s.prague.Expire(now)
+		full := s.send(&out, now)
 		if now.Sub(heard) > s.patience {
 			return fmt.Errorf("%w from %v for %v; does vollab rival prague --listen run there?", ErrSilent, s.to,
 				s.patience)
 		}
-		s.sample(now.Sub(begun))
-		s.prague.Expire(now)
-		full := s.send(&out, now)
 		timer.Reset(s.wait(now, full))
 	}
 }

@@ -47,7 +47,7 @@ type Sample struct {
 
 // count counts the codepoint of an acknowledged segment.
 func (s *Summary) count(codepoint ecn.Codepoint) {
-	if codepoint != ecn.ECT1 && codepoint != ecn.CE {
+	if !codepoint.L4S() {
 		s.Bleached++
 	}
 }

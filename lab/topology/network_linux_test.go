@@ -14,31 +14,13 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/lab/topology/topologytest"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
 // patience is far longer than any step of these tests.
 const patience = 20 * time.Second
-
-// start starts a network, or skips the test without root.
-func start(t *testing.T, layout *topology.Topology) *topology.Network {
-	t.Helper()
-	n, err := topology.Start(t.Context(), layout)
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return n
-}
 
 // profile parses a link's parameters.
 func profile(t *testing.T, text string) netem.Config {
@@ -85,7 +67,7 @@ func pass(t *testing.T, from, to *net.UDPConn, text string) {
 }
 
 func TestPacketsPass(t *testing.T) {
-	n := start(t, topology.Pair("a", "b", topology.Link{
+	n := topologytest.Start(t, topology.Pair("a", "b", topology.Link{
 		Forth: topology.Direction{Config: profile(t, "delay=2ms")}, Back: topology.Direction{Config: profile(t,
 			"delay=1ms,rate=100Mbit")},
 	}))
@@ -125,7 +107,7 @@ func TestParallelPaths(t *testing.T) {
 		}
 		return list
 	}
-	n := start(t, &topology.Topology{
+	n := topologytest.Start(t, &topology.Topology{
 		Hosts: map[string]topology.Host{"phone": {}, "server": {}, "desk": {}},
 		Links: map[string]topology.Link{"wifi": {}, "mobile": {}, "core": {}, "cable": {}},
 		Paths: []topology.Path{
@@ -159,7 +141,7 @@ func TestParallelPaths(t *testing.T) {
 }
 
 func TestConfigureWhileRunning(t *testing.T) {
-	n := start(t, topology.Pair("a", "b", topology.Link{}))
+	n := topologytest.Start(t, topology.Pair("a", "b", topology.Link{}))
 	a, b := listen(t, n, "a", n.Address("a")), listen(t, n, "b", n.Address("b"))
 	if err := n.Configure("link", topology.Forth, netem.Config{Delay: 30 * time.Millisecond}); err != nil {
 		t.Fatal(err)
@@ -179,7 +161,7 @@ func TestConfigureWhileRunning(t *testing.T) {
 }
 
 func TestCommands(t *testing.T) {
-	n := start(t, &topology.Topology{Hosts: map[string]topology.Host{
+	n := topologytest.Start(t, &topology.Topology{Hosts: map[string]topology.Host{
 		"early":    {ClockOffset: 50 * time.Millisecond, Sysctls: map[string]string{"net.ipv4.tcp_ecn": "1"}},
 		"punctual": {},
 	}})
@@ -209,7 +191,7 @@ func TestCommands(t *testing.T) {
 
 // TestCloseEndsCommands leaves commands running. One ignores SIGTERM, and some have started other commands.
 func TestCloseEndsCommands(t *testing.T) {
-	n := start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
+	n := topologytest.Start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
 	cmd := n.Command(t.Context(), "a", "sh", "-c", `trap "" TERM; sleep 1000 & echo $!; wait; sleep 1000`)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -249,7 +231,7 @@ func awaitGone(t *testing.T, pid int) {
 // TestKilled kills a process with a network by SIGKILL. Its command dies with the process; the next network ends the
 // descendants of the command.
 func TestKilled(t *testing.T) {
-	start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}}) // skips without root
+	topologytest.Start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}}) // skips without root
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), helperVariable+"=1")
 	out, err := cmd.StdoutPipe()
@@ -273,6 +255,6 @@ func TestKilled(t *testing.T) {
 	if _, err := os.Stat(fmt.Sprintf("/proc/%d", child)); err != nil {
 		t.Errorf("the command's process has already ended: %v; the test is not valid", err)
 	}
-	start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
+	topologytest.Start(t, &topology.Topology{Hosts: map[string]topology.Host{"a": {}}})
 	awaitGone(t, child)
 }

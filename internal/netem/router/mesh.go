@@ -193,7 +193,7 @@ func (w *wire) count(p *netem.Packet) {
 	offered := p.Offered()
 	w.capable = w.capable || offered != ecn.NotECT
 	c := &w.classes.Classic
-	if offered == ecn.ECT1 || offered == ecn.CE {
+	if offered.L4S() {
 		c = &w.classes.L4S
 	}
 	c.Packets++

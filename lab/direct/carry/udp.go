@@ -135,7 +135,7 @@ func (u *UDP) SendOne(datagram []byte) {
 		return
 	}
 	m := udp.Message{Peer: *peer, Data: datagram}
-	if arrived := ecn.Codepoint(u.arrived.Load()); arrived == ecn.ECT1 || arrived == ecn.CE {
+	if ecn.Codepoint(u.arrived.Load()).L4S() {
 		m.ECN = ecn.ECT1
 	}
 	_ = u.port.Sockets()[0].Send([]udp.Message{m})

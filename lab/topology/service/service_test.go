@@ -14,9 +14,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/lab/topology/service"
+	"github.com/volsfu/volsfu/lab/topology/topologytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,14 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve starts a network and serves it under a name. The socket is in the test's folder.
 func serve(t *testing.T, name string) (*topology.Network, *service.Service) {
 	t.Helper()
-	n, err := topology.Start(t.Context(), topology.Pair("a", "b", topology.Link{}))
-	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.Close() })
+	n := topologytest.Start(t, topology.Pair("a", "b", topology.Link{}))
 	s, err := service.Serve(n, name, "net.yaml")
 	if err != nil {
 		t.Fatal(err)
