@@ -2,8 +2,8 @@
 // share beside other flows, and a fallback on paths that do not support L4S (vollab check l4s).
 //
 // A check runs cases of package control in virtual time, with five seeds each and on all processors at the same time,
-// and then end to end, once and one after the other: a server and its clients with real sockets, on hosts of an emulated
-// network.
+// and then end to end, once and one after the other: a server and its clients with real sockets, on hosts of an
+// emulated network.
 package l4s
 
 // Options configure the checks.
