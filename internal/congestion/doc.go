@@ -106,10 +106,10 @@
 //	slowLink       keeps the queue of a slow link short, if there are no other flows
 //
 // A receiver that hides marks is a path that does not mark: it has the rate of GCC. After 10 s without marks GCC
-// governs. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception,
-// or dropped. GCC then governs, with packets as Not-ECT. A classic ECN queue is recognised by the delay of marked
-// packets and by the packets that wait as long without a mark. Then packets leave as ECT(0), and frames one after
-// another. The path is tested again after five minutes, and after a silence.
+// governs. ecnValidation ends L4S if ECT(1) is bleached, rewritten to ECT(0), marked without exception, or dropped. GCC
+// then governs, with packets as Not-ECT. A classic ECN queue is recognised by the delay of marked packets and by the
+// packets that wait as long without a mark. Then packets leave as ECT(0), and frames one after another. The path is
+// tested again after five minutes, and after a silence.
 //
 // Below 22 Mbit/s, DualPI2 marks late, since it marks no packet before three of them wait: 2.9 ms at 10 Mbit/s. While
 // no other flow uses such a link, the delay of packets limits the rate before packets are marked (slowLink): p99 of the
