@@ -7,10 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/server"
@@ -36,8 +34,7 @@ func newVR2Gather() *cobra.Command {
 		Use:   "vr2gather",
 		Short: "Run the server in place of VR2Gather's own SFU, with the flags of that SFU",
 		Long: "Run the server in place of VR2Gather's own SFU: only its dialect, without tokens, in one room. The " +
-			"flags are " +
-			"those of that SFU, with one dash or two. To serve the dialect together with signalling v1, run volsfu " +
+			"flags are those of that SFU, with one dash or two. To serve the dialect together with signalling v1, run volsfu " +
 			"serve with vr2gather.enabled.",
 		// The flags use the syntax of Go's flag package, in which -addr is one flag and not four.
 		DisableFlagParsing: true,
@@ -109,32 +106,19 @@ func parsePorts(text string) (first, last int, err error) {
 // serveVR2Gather runs the server on the first free port of the range.
 func serveVR2Gather(f vr2gatherFlags) error {
 	settings := f.settings()
-	first, last, err := parsePorts(f.ports)
-	if err != nil {
+	var last int
+	var err error
+	if settings.Media.Port, last, err = parsePorts(f.ports); err != nil {
 		return err
 	}
 	if err := config.NewLoader(&settings).Validate(); err != nil {
 		return err
 	}
-	log, err := newLog(settings.Log)
+	log, err := server.NewLog(settings.Log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Sync() }()
-	return run(log, settings.Server.Nice, func() (*server.Server,
-		error) {
-		return startVR2Gather(settings, first, last, log)
-	})
-}
-
-// startVR2Gather starts the server with media on the first free port.
-func startVR2Gather(settings config.Config, first, last int, log *zap.Logger) (*server.Server, error) {
-	for port := first; ; port++ {
-		settings.Media.Port = port
-		s, err := server.Start(server.Options{Config: settings, Version: version, Log: log, VR2GatherOnly: true})
-		if err == nil || port == last || !errors.Is(err, server.ErrMediaPort) || !errors.Is(err, syscall.EADDRINUSE) {
-			return s, err
-		}
-		log.Info("media port is in use", zap.Int("port", port))
-	}
+	return server.Run(server.Options{Config: settings, Version: version, Log: log, LastMediaPort: last,
+		VR2GatherOnly: true})
 }

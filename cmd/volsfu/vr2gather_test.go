@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"io"
-	"net"
 	"strings"
 	"testing"
-
-	"go.uber.org/zap"
 )
 
 // TestVR2GatherFlags reads command lines as VR2Gather's orchestrator writes them.
@@ -58,31 +54,5 @@ func TestVR2GatherPorts(t *testing.T) {
 		if _, _, err := parsePorts(wrong); !errors.Is(err, errPorts) {
 			t.Errorf("%q: %v", wrong, err)
 		}
-	}
-}
-
-// TestVR2GatherUsesTheFirstFreePort starts with a port that is in use.
-func TestVR2GatherUsesTheFirstFreePort(t *testing.T) {
-	taken, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = taken.Close() }()
-	f, err := parseVR2Gather([]string{"-addr", "127.0.0.1:0"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := f.settings()
-	settings.Media.Address = "127.0.0.1"
-	first := taken.LocalAddr().(*net.UDPAddr).Port
-	if _, err := startVR2Gather(settings, first, first, zap.NewNop()); err == nil {
-		t.Error("a port that is taken is taken")
-	}
-	s, err := startVR2Gather(settings, first, min(first+20, 65535), zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Stop(context.Background()); err != nil {
-		t.Error(err)
 	}
 }

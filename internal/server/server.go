@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,6 +41,9 @@ type Options struct {
 	Log     *zap.Logger
 	// VR2GatherOnly disables signalling v1, so that no part of the server needs a token if the dialect does not.
 	VR2GatherOnly bool
+	// LastMediaPort is the last port of a range that begins with Config.Media.Port. Media uses the first free port of the
+	// range. 0 is a range of one port.
+	LastMediaPort int
 	// Media replaces the UDP socket of the media port if it is not nil, for emulated networks.
 	Media net.PacketConn
 }
@@ -97,7 +101,7 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	c.Media.Guard, c.Forward.Guard, c.Rooms.Guard, c.Signalling.Guard = guard, guard, guard, guard
-	if s.endpoint, err = listenMedia(c.Media, o.Media); err != nil {
+	if s.endpoint, err = s.listenMedia(c.Media, o); err != nil {
 		return err
 	}
 	go s.watch(s.endpoint.Failed())
@@ -170,18 +174,22 @@ func (s *Server) announce(o Options) {
 	warnOfBuffers(s.log, c.Media, s.endpoint.ReceiveBuffer(), s.endpoint.SendBuffer())
 }
 
-// ErrMediaPort is the sentinel of a media port that cannot be opened. The wrapping error has the reason.
-var ErrMediaPort = errors.New("media port")
-
-func listenMedia(c transport.Config, conn net.PacketConn) (*transport.Endpoint, error) {
-	if conn != nil {
-		return transport.Attach(c, conn)
+// listenMedia opens the media sockets on the first free port.
+func (s *Server) listenMedia(c transport.Config, o Options) (*transport.Endpoint, error) {
+	if o.Media != nil {
+		return transport.Attach(c, o.Media)
 	}
-	endpoint, err := transport.Listen(c)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMediaPort, err)
+	for {
+		endpoint, err := transport.Listen(c)
+		switch {
+		case err == nil:
+			return endpoint, nil
+		case c.Port >= o.LastMediaPort || !errors.Is(err, syscall.EADDRINUSE):
+			return nil, fmt.Errorf("media port: %w", err)
+		}
+		s.log.Info("media port is in use", zap.Int("port", c.Port))
+		c.Port++
 	}
-	return endpoint, nil
 }
 
 // listen serves signalling, with TLS if a certificate is configured. Failed connections are logged to failures.
