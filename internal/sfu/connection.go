@@ -141,7 +141,7 @@ func (q offerMade) apply(r *Room) {
 		return
 	}
 	p := q.owner
-	p.pendingOffer = &pendingOffer{q.offer.Offer}
+	p.pendingOffer = &pendingOffer{number: q.offer.Offer}
 	p.subscriber.Slots.Add(q.lines)
 	told := p.subscriber.Slots.Assign()
 	p.send(p.offerFor(q.offer))
@@ -159,6 +159,9 @@ func (q offerRepeated) apply(*Room) {
 	}
 	p := q.owner
 	if q.offer != nil {
+		if pending := p.pendingOffer; pending != nil && pending.number == q.offer.Offer {
+			pending.repeating = false
+		}
 		p.send(p.offerFor(q.offer))
 	}
 	p.repeatSlots()

@@ -86,7 +86,11 @@ type participant struct {
 
 // pendingOffer is an offer that was sent and awaits an answer. A repeated offer is another pendingOffer. The connection
 // can make the text again, which has 20 kB.
-type pendingOffer struct{ number int }
+type pendingOffer struct {
+	number int
+	// repeating is set from the command peer.Repeat until the connection passes the offer.
+	repeating bool
+}
 
 // joinOptions are the requests of a client in its join: to receive, to receive over data channels, and to publish over
 // data channels.

@@ -74,13 +74,16 @@ func (p *participant) proves(secret string) bool {
 	return equal(p.secret) || equal(p.former)
 }
 
-// catchUp repeats the messages that a resumed client may have missed, and restarts ICE on its connection.
+// catchUp repeats the messages that a resumed client may have missed, and restarts ICE on its connection. If the
+// connection has not passed the offer since an earlier resume, the client receives the offer that will be passed.
 func (p *participant) catchUp() {
-	if p.pendingOffer != nil {
-		p.pendingOffer = &pendingOffer{p.pendingOffer.number}
+	if former := p.pendingOffer; former != nil {
+		p.pendingOffer = &pendingOffer{number: former.number, repeating: true}
 		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout,
 			answerOverdue{p.connection, p.pendingOffer})
-		p.connection.Do(peer.Repeat{Offer: p.pendingOffer.number})
+		if !former.repeating {
+			p.connection.Do(peer.Repeat{Offer: former.number})
+		}
 	} else {
 		p.repeatSlots()
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -74,6 +75,34 @@ func TestARepeatedOfferIsNew(t *testing.T) {
 	if code, ended := o.ended(); ended {
 		t.Errorf("closed with %q by the timer of the offer before, expected time to answer again", code)
 	}
+}
+
+// TestTwoResumesRepeatAnOfferOnce resumes a client twice before the connection has passed the offer again.
+func TestTwoResumesRepeatAnOfferOnce(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, former := enter(t, n, "bob", true)
+	expect[*signal.Offer](t, former, 1)
+	var outboxes [2]*shelf
+	// The room's goroutine takes the repeated offer after both resumes. The refusal of the answer follows everything
+	// that the connection did for them.
+	inRoom(t, s, func(*Room) {
+		p := s.participant
+		for i := range outboxes {
+			outboxes[i] = &shelf{}
+			p.outbox = outboxes[i]
+			p.catchUp()
+		}
+		p.connection.Do(peer.Answer{ID: "1", Offer: p.pendingOffer.number + 1})
+	})
+	expect[*signal.Error](t, outboxes[1], 1)
+	for i, o := range outboxes {
+		if _, offers := latest[*signal.Offer](o); offers != i {
+			t.Errorf("websocket %d received %d offers, expected %d", i+1, offers, i)
+		}
+	}
+	// A later resume needs the offer again.
+	_, o := resume(t, n, "bob", former)
+	expect[*signal.Offer](t, o, 1)
 }
 
 // TestARepeatedOfferPrecedesAssignments resumes a client that has not answered its offer: assignments name the lines of
