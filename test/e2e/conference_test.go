@@ -108,9 +108,9 @@ func TestEverybodyGetsEveryTileOfEverybody(t *testing.T) {
 }
 
 func TestQualityFollowsChoices(t *testing.T) {
-	c := startConference(t)
-	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 3)}})
-	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
+	c := startConference(t, unhurried)
+	join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 3)}}))
+	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Receive: true}))
 	first, second := tile("alice", "body", 0), tile("alice", "body", 1)
 	arrives := func(ref volumetric.TileRef, q volumetric.Quality) {
 		t.Helper()
@@ -175,12 +175,17 @@ func TestDescriptionsForwardAnySubset(t *testing.T) {
 	})
 	choose(t, bob, signal.Choice{PublicationRef: tile("alice", "body", 0).PublicationRef,
 		Quality: signal.Selection{Qualities: []volumetric.Quality{0, 2}}})
+	before := expected()
 	wait.Until(t, "the middle description stops and the others go on", func() bool {
-		before := expected()
-		time.Sleep(200 * time.Millisecond)
 		after := expected()
 		for track, n := range after {
-			if moving := n > before[track]; moving == (track.Quality == 1) {
+			if track.Quality == 1 && n > before[track] {
+				before = after
+				return false
+			}
+		}
+		for track, n := range after {
+			if track.Quality != 1 && n <= before[track]+5 {
 				return false
 			}
 		}

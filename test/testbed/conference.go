@@ -81,6 +81,9 @@ type Part struct {
 	Seed  uint64
 	// Record enables Peer.Arrivals, which takes memory for each frame.
 	Record bool
+	// Admit reports whether the next frames of a load may be captured, for tests that must not send more than a busy
+	// machine can process. nil admits all frames.
+	Admit func(*Peer, Load) bool
 }
 
 // Join adds a peer to a room. The peer publishes the loads once connected.
@@ -123,6 +126,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		tiles:      make(map[volumetric.TileRef]*Reception),
 		events:     make(map[string]int),
 		record:     part.Record,
+		admit:      part.Admit,
 		published:  make(map[string]int64),
 	}
 	p.receiving.Go(p.receive)

@@ -31,6 +31,8 @@ type Peer struct {
 	bandwidth   client.Bandwidth
 	events      map[string]int
 	failure     error
+	// admit is Part.Admit.
+	admit func(*Peer, Load) bool
 	// record is set if arrivals are kept.
 	record   bool
 	arrivals []Arrival
@@ -240,6 +242,9 @@ func (p *Peer) publish(ctx context.Context, load Load, seed uint64) {
 	defer timer.Stop()
 	number := uint32(0)
 	for next := begin; ; next = next.Add(interval) {
+		if p.admit != nil && Await(ctx, "the next frame is admitted", func() bool { return p.admit(p, load) }) != nil {
+			return
+		}
 		// Frames that a stalled machine could not send in time are skipped, as by a camera. No burst follows.
 		if late := time.Since(next); late > interval {
 			next = next.Add(late.Truncate(interval))
