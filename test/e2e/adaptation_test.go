@@ -100,11 +100,11 @@ func TestSwitchingToASuppressedQuality(t *testing.T) {
 
 // TestReceiversGetTheirEstimate checks that receivers get the estimate of their link, and may limit the bit rate.
 func TestReceiversGetTheirEstimate(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, unhurried)
 	load := body(4, 3)
 	load.FrameBytes, load.Step = 20_000, 2
-	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
-	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
+	join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}}))
+	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Receive: true}))
 	// lowered counts the tiles below their highest quality.
 	lowered := func() (count int) {
 		for i := range load.Tiles {

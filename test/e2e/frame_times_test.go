@@ -77,10 +77,6 @@ func newTruth(stalls *wait.Stalls) *truth {
 // frameBytes is the size of a frame: two segments.
 const frameBytes = 2 * frametimes.SegmentBytes
 
-// stalled is a delay of wake-ups with which the server's times of a frame may come too late for the frame's record: they
-// are collected for half a second, pass six goroutines, and a record waits for two seconds.
-const stalled = 100 * time.Millisecond
-
 // send publishes frames of several segments in two tiles until the context ends. On a machine that cannot process 30
 // frames in a second, a frame waits for an earlier one, for a second at most.
 func (u *truth) send(ctx context.Context, p *client.Publisher) {
