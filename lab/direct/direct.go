@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ type direct struct {
 
 func (d *direct) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.listen, "listen", "", "wait for the other side at HOST:PORT")
-	f.StringVar(&d.connect, "connect", "", "connect to the other side, which listens at HOST:PORT")
+	f.StringVar(&d.connect, "connect", "", "connect to the other side, which listens at HOST:PORT within 30 s")
 	f.StringSliceVar(&d.stun, "stun", nil, "STUN servers for transport webrtc, as stun:HOST:PORT, if an address "+
 		"translator is on the path")
 	f.StringVar(&d.log, "log", "", "file for the records of both sides, one line per frame: NAME.jsonl or NAME.csv")
@@ -82,7 +83,7 @@ func (d *direct) check() error {
 // meet connects to the other side.
 func (d *direct) meet(ctx context.Context, log *slog.Logger) (*rendezvous.Conn, error) {
 	if d.connect != "" {
-		return rendezvous.Dial(ctx, d.connect)
+		return d.dial(ctx, log)
 	}
 	listener, err := rendezvous.Listen(d.listen)
 	if err != nil {
@@ -94,6 +95,33 @@ func (d *direct) meet(ctx context.Context, log *slog.Logger) (*rendezvous.Conn, 
 		d.met <- listener.Address()
 	}
 	return listener.Accept(ctx)
+}
+
+const (
+	// dialPatience is the time limit for the other side to listen: a producer listens once its source is open.
+	dialPatience = 30 * time.Second
+	// dialInterval is the time between two attempts.
+	dialInterval = 100 * time.Millisecond
+)
+
+// dial connects to the other side, and repeats the attempt while the other side does not listen.
+func (d *direct) dial(ctx context.Context, log *slog.Logger) (*rendezvous.Conn, error) {
+	ctx, done := context.WithTimeout(ctx, dialPatience)
+	defer done()
+	for attempt := 1; ; attempt++ {
+		conn, err := rendezvous.Dial(ctx, d.connect)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return conn, err
+		}
+		if attempt == 1 {
+			log.Info("the other side does not listen yet", "address", d.connect, "at_most", dialPatience)
+		}
+		select {
+		case <-time.After(dialInterval):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // books returns the books with the log of frames, if there is one.

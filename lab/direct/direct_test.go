@@ -36,7 +36,8 @@ type directRun struct {
 func (p *producing) meetConsumer(t *testing.T, c *consuming) directRun {
 	t.Helper()
 	met, dir := make(chan string, 1), t.TempDir()
-	p.direct = direct{listen: "127.0.0.1:0", met: met, seconds: 1, json: true, log: filepath.Join(dir, "sent.jsonl")}
+	p.direct = direct{listen: "127.0.0.1:0", met: met, json: true, log: filepath.Join(dir, "sent.jsonl")}
+	p.count = 30
 	p.capture = capture.Options{FPS: 30, Points: 3000}
 	p.source, p.codec, p.bits, p.pacing = "synthetic", "raw", 11, string(pacing.Default)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -235,7 +236,7 @@ func TestDirectCommandLine(t *testing.T) {
 	tests := []struct{ line, want string }{
 		{"produce", "expected either --listen or --connect"},
 		{"consume --listen a --connect b", "expected either --listen or --connect"},
-		{"consume --connect 127.0.0.1:1", "connect to ws://127.0.0.1:1"},
+		{"consume --connect 127.0.0.1:99999", "connect to ws://127.0.0.1:99999"},
 		{"consume --connect a --seconds -1", "expected 0 or more"},
 		{"consume --connect a --viewpoint nowhere.csv", "--viewpoint: open nowhere.csv"},
 		{"consume --connect a --render --render-every 0", "--render-every"},
@@ -275,6 +276,52 @@ func TestDirectCommandLine(t *testing.T) {
 			}
 		})
 	}
+}
+
+// notice is a log that signals each message.
+type notice chan struct{}
+
+// Write implements io.Writer.
+func (n notice) Write(message []byte) (int, error) {
+	select {
+	case n <- struct{}{}:
+	default:
+	}
+	return len(message), nil
+}
+
+// TestConsumerWaitsForProducer: a consumer that dials before the producer listens connects later.
+func TestConsumerWaitsForProducer(t *testing.T) {
+	listener, err := rendezvous.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Address()
+	listener.Close()
+	refused := make(notice, 1)
+	met := make(chan error, 1)
+	go func() {
+		consumer := direct{connect: address}
+		conn, err := consumer.meet(t.Context(), slog.New(slog.NewTextHandler(refused, nil)))
+		if err == nil {
+			conn.Close()
+		}
+		met <- err
+	}()
+	select {
+	case <-refused:
+	case err := <-met:
+		t.Fatalf("the consumer did not wait: %v", err)
+	}
+	producer := direct{listen: address}
+	conn, err := producer.meet(t.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-met; err != nil {
+		t.Error(err)
+	}
+	conn.Close()
 }
 
 // consumeNothing runs a consumer with a producer that ends immediately.
