@@ -94,6 +94,8 @@ type EmulationFigures struct {
 	// LateP95 and LateP999 are quantiles of the lateness of packets, in ms.
 	LateP95  float64 `json:"late_ms_p95"`
 	LateP999 float64 `json:"late_ms_p999"`
+	// Discarded is the number of earlier runs of the case whose figures were discarded because of a Disturbance.
+	Discarded int `json:"discarded,omitempty"`
 }
 
 // CliffFigures holds the longest time in the queue after a fall of the link's rate, in ms, and the time in seconds from

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/test/claim"
 )
@@ -32,6 +34,7 @@ type bench struct {
 	// seeds is the number of runs of each trial, with the seed of its options and the seeds that follow.
 	seeds    int
 	simulate simulation
+	progress lab.Progress
 	// utilisation is the least utilisation of a link, in %, and queue the largest 99th percentile of waiting times in
 	// the low-latency queue, in ms. DualPI2 marks all packets from 1.2 ms on (RFC 9332 appendix A.1).
 	utilisation, queue float64
@@ -45,9 +48,9 @@ func newVirtual(traces string, simulate simulation) *bench {
 
 // newLive returns a bench end to end. The queue's bound is that of an emulated network that shares the machine with
 // senders and receivers.
-func newLive(traces string, simulate simulation) *bench {
+func newLive(traces string, simulate simulation, progress lab.Progress) *bench {
 	return &bench{kind: "end to end", live: true, traces: traces, parallel: 1, seeds: 1, simulate: simulate,
-		utilisation: 90, queue: 3}
+		progress: progress, utilisation: 90, queue: 3}
 }
 
 // named returns the name of a line, or the beginning of names.
@@ -87,7 +90,9 @@ func (b *bench) repeat(ctx context.Context, seeds int, trials ...trial) ([]runs,
 				}
 				t, seed := trials[i/seeds], i%seeds
 				t.options.Seed += uint64(seed)
-				r, err := b.simulate(ctx, t.text, t.options)
+				r, err := b.undisturbed(t.text, func() (*control.Result, error) {
+					return b.simulate(ctx, t.text, t.options)
+				})
 				if err != nil {
 					cancel(fmt.Errorf("%s, seed %d: %w", t.text, t.options.Seed, err))
 				}
@@ -107,19 +112,48 @@ func options() control.Options {
 	return o
 }
 
-// conditions returns the line of the lateness of the emulated networks of some runs end to end, or in virtual time that
-// of the number of seeds.
-func (b *bench) conditions(results []runs) claim.Line {
-	if !b.live {
-		return claim.Information(b.named("seeds of each case, of which the worst counts"), float64(b.seeds), "")
+// attempts bounds the runs of a case end to end.
+const attempts = 3
+
+// undisturbed runs a case, and repeats the run if the machine was disturbed, which a thread unrelated to the case
+// measures (router.Validity). The last attempt counts.
+func (b *bench) undisturbed(text string, run func() (*control.Result, error)) (*control.Result, error) {
+	for discarded := 0; ; discarded++ {
+		r, err := run()
+		if err != nil || r.Emulation == nil {
+			return r, err
+		}
+		r.Emulation.Discarded = discarded
+		if r.Emulation.Disturbance == "" || discarded == attempts-1 {
+			return r, nil
+		}
+		b.progress.Say("  %s is repeated: the machine was disturbed: %s", filepath.Base(text), r.Emulation.Disturbance)
 	}
-	late := 0.0
-	for _, r := range slices.Concat(results...) {
-		if r.Emulation != nil {
-			late = max(late, r.Emulation.LateP95)
+}
+
+// withConditions appends the lines of the conditions of runs: end to end those of the emulated networks, and in virtual
+// time the number of seeds.
+func (b *bench) withConditions(lines []claim.Line, results []runs) []claim.Line {
+	if !b.live {
+		return append(lines, claim.Information(b.named("seeds of each case, of which the worst counts"),
+			float64(b.seeds), ""))
+	}
+	all := slices.Concat(results...)
+	late, valid, discarded := 0.0, 0, 0
+	for _, r := range all {
+		e := r.Emulation
+		if e == nil {
+			continue
+		}
+		late, discarded = max(late, e.LateP95), discarded+e.Discarded
+		if e.Valid {
+			valid++
 		}
 	}
-	return claim.Information(b.named("lateness of the emulated network, p95"), late, "ms")
+	return append(lines,
+		claim.Exactly(b.named("runs with an emulated network in time"), int64(valid), "", int64(len(all))),
+		claim.Information(b.named("runs discarded because the machine was disturbed"), float64(discarded), ""),
+		claim.Information(b.named("lateness of the emulated network, p95"), late, "ms"))
 }
 
 // measurement measures a claim on a bench.

@@ -18,7 +18,7 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 func benches(o Options, progress lab.Progress) (virtual, live *bench) {
 	traces := filepath.Join(lab.TestData(), "network-traces")
 	if o.Live {
-		live = newLive(traces, simulating(control.RunLive, " end to end", progress))
+		live = newLive(traces, simulating(control.RunLive, " end to end", progress), progress)
 	}
 	return newVirtual(traces, simulating(control.RunVirtual, "", progress)), live
 }

@@ -47,6 +47,13 @@ func good(text string, o control.Options) *control.Result {
 	return r
 }
 
+// inTime returns a good result of a run end to end, with an emulated network in time.
+func inTime(text string, o control.Options) *control.Result {
+	r := good(text, o)
+	r.Emulation = &control.EmulationFigures{Valid: true, LateP95: 0.3}
+	return r
+}
+
 // newBench returns a bench with two traces and a function that runs cases.
 func newBench(t *testing.T, run func(text string, o control.Options) (*control.Result, error)) *bench {
 	t.Helper()
@@ -65,7 +72,7 @@ func newBench(t *testing.T, run func(text string, o control.Options) (*control.R
 func newHosts(t *testing.T, run func(text string, o control.Options) (*control.Result, error)) *bench {
 	t.Helper()
 	b := newBench(t, run)
-	return newLive(b.traces, b.simulate)
+	return newLive(b.traces, b.simulate, lab.Progress{})
 }
 
 // missed runs all checks on results that spoil changes, and returns the numbers of the checks with missed targets.
@@ -287,7 +294,7 @@ func TestEndToEnd(t *testing.T) {
 		}
 		r := good(text, o)
 		r.Utilisation, r.LowLatency.P99, r.AudioQueue = 0.91, 2.9, nil
-		r.Emulation = &control.EmulationFigures{LateP95: 0.3}
+		r.Emulation = &control.EmulationFigures{Valid: true, LateP95: 0.3}
 		return r, nil
 	})
 	virtual := newBench(t, func(text string, o control.Options) (*control.Result, error) { return good(text, o), nil })
@@ -321,6 +328,42 @@ func TestEndToEnd(t *testing.T) {
 	}
 }
 
+// TestDisturbedRuns: a run is repeated only if the machine was disturbed, whatever its figures are. The last attempt
+// counts, and a run whose emulated network was late misses a target.
+func TestDisturbedRuns(t *testing.T) {
+	type emulation = control.EmulationFigures
+	disturbed := emulation{Reason: "late", Disturbance: "a thread woke up late"}
+	for name, test := range map[string]struct {
+		runs                []emulation
+		made, valid, missed int
+	}{
+		"undisturbed":      {[]emulation{{Valid: true}}, 1, 1, 0},
+		"disturbed once":   {[]emulation{disturbed, {Valid: true}}, 2, 1, 0},
+		"valid, disturbed": {[]emulation{{Valid: true, Disturbance: "a thread woke up late"}, {Valid: true}}, 2, 1, 0},
+		"late by itself":   {[]emulation{{Reason: "late"}, {Valid: true}}, 1, 0, 1},
+		"always disturbed": {[]emulation{disturbed, disturbed, disturbed, {Valid: true}}, 3, 0, 1},
+	} {
+		made := 0
+		b := newHosts(t, func(text string, o control.Options) (*control.Result, error) {
+			r := good(text, o)
+			r.Emulation, r.SecondsToTarget = &test.runs[made], figure(float64(made))
+			made++
+			return r, nil
+		})
+		lines, err := ramp(t.Context(), b)
+		if err != nil || len(lines) != 6 {
+			t.Fatalf("%s: got %v, %v, want three lines and three of conditions", name, lines, err)
+		}
+		first, valid, discarded := lines[0], lines[3], lines[4]
+		if made != test.made || first.Figure != float64(made-1) || discarded.Figure != float64(made-1) {
+			t.Errorf("%s: %d runs, %v, %v, want the figures of run %d", name, made, first, discarded, test.made)
+		}
+		if valid.Figure != float64(test.valid) || valid.Missed() != (test.missed > 0) {
+			t.Errorf("%s: %v, want %d", name, valid, test.valid)
+		}
+	}
+}
+
 // TestExternal: programs in folders are compared with the server on the same links; others are skipped.
 func TestExternal(t *testing.T) {
 	folder := t.TempDir()
@@ -329,7 +372,7 @@ func TestExternal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ours := newHosts(t, func(text string, o control.Options) (*control.Result, error) { return good(text, o), nil })
+	ours := newHosts(t, func(text string, o control.Options) (*control.Result, error) { return inTime(text, o), nil })
 	for name, test := range map[string]struct {
 		spoil  func(theirs *control.Result)
 		missed int
@@ -348,13 +391,15 @@ func TestExternal(t *testing.T) {
 			if e.Name != "SCReAM" {
 				t.Errorf("%s ran", e.Name)
 			}
-			r := good(text, o)
+			r := inTime(text, o)
 			test.spoil(r)
 			return r, nil
 		}}
 		lines, err := c.Run(t.Context())
-		if err != nil || len(lines) != 4 || lines[3].Name != "udp_prague" || lines[3].Skipped == "" {
-			t.Fatalf("%s: got %v, %v, want three lines and udp_prague skipped", name, lines, err)
+		if err != nil || len(lines) != 7 || lines[3].Name != "udp_prague" || lines[3].Skipped == "" ||
+			lines[4].Target != "= 4" {
+			t.Fatalf("%s: got %v, %v, want three lines, udp_prague skipped and the conditions of 4 runs", name, lines,
+				err)
 		}
 		missed := 0
 		for _, l := range lines {

@@ -48,7 +48,7 @@ func (c *external) Run(ctx context.Context) ([]claim.Line, error) {
 
 // compare compares the server with each program.
 func (c *external) compare(ctx context.Context, b *bench) (lines []claim.Line, err error) {
-	var ours []runs
+	var ours, all []runs
 	cases := []string{"steady:100", "cliff"}
 	for _, program := range []struct {
 		name, folder, flag string
@@ -69,18 +69,23 @@ func (c *external) compare(ctx context.Context, b *bench) (lines []claim.Line, e
 			if ours, err = b.run(ctx, trial{cases[0], options()}, trial{cases[1], options()}); err != nil {
 				return lines, err
 			}
+			all = append(all, ours...)
 		}
 		var theirs []runs
 		for _, text := range cases {
-			r, err := c.run(ctx, text, options(), e)
+			r, err := b.undisturbed(text, func() (*control.Result, error) { return c.run(ctx, text, options(), e) })
 			if err != nil {
 				return lines, fmt.Errorf("%s, %s: %w", program.name, text, err)
 			}
 			theirs = append(theirs, runs{r})
 		}
 		lines = append(lines, compared(b.named("%s: ", program.name), ours, theirs)...)
+		all = append(all, theirs...)
 	}
-	return lines, nil
+	if len(all) == 0 {
+		return lines, nil
+	}
+	return b.withConditions(lines, all), nil
 }
 
 // compared returns the lines of a steady link and of a fall. Utilisation is here the share of the link's rate, with

@@ -44,7 +44,7 @@ func bleached(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 			claim.Information(name+"utilisation with gcc", theirs.median(utilisation), "%"),
 		)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
 
 const (
@@ -67,12 +67,11 @@ func classicQueue(ctx context.Context, b *bench) ([]claim.Line, error) {
 	if seconds := r.most(classicAfter); !math.IsInf(seconds, 1) {
 		detected = claim.AtMost(detected.Name, seconds, "s", 2)
 	}
-	lines := []claim.Line{detected,
+	lines := b.withConditions([]claim.Line{detected,
 		claim.Information(b.named("classic queue detected, median"), r.median(classicAfter), "s"),
 		claim.AtLeast(b.named("Cubic's share of fair"), r.least(othersOfFair), "", 0.7),
 		claim.Information(b.named("own share of fair"), r.median(ofFair), ""),
-		b.conditions(results),
-	}
+	}, results)
 	if b.live {
 		return lines, nil
 	}

@@ -32,7 +32,7 @@ func links(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 			claim.Information(name+"longest queue", r.median(queueMax), "ms"),
 		)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
 
 // latency measures frames that use all of a link: the last packet leaves a frame interval, 33 ms, after the first.
@@ -42,14 +42,13 @@ func latency(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("100 Mbit/s, 20 ms: ")
-	return []claim.Line{
+	return b.withConditions([]claim.Line{
 		claim.AtMost(name+"frame latency p95", r.most(latencyP95), "ms", 48),
 		claim.Information(name+"frame latency p50",
 			r.median(func(r *control.Result) float64 { return r.Latency.P50 }), "ms"),
 		claim.Information(name+"frame latency p99",
 			r.median(func(r *control.Result) float64 { return r.Latency.P99 }), "ms"),
-		b.conditions(results),
-	}, nil
+	}, results), nil
 }
 
 func ramp(ctx context.Context, b *bench) ([]claim.Line, error) {
@@ -58,13 +57,12 @@ func ramp(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	return []claim.Line{
+	return b.withConditions([]claim.Line{
 		claim.AtMost(name+"time to 90 % of 90 Mbit/s (paper 000: 10 s)",
 			r.most(func(r *control.Result) float64 { return *r.SecondsToTarget }), "s", 1),
 		claim.AtMost(name+"longest queue", r.most(queueMax), "ms", 10),
 		claim.Information(name+"frames undecodable", r.median(lost), ""),
-		b.conditions(results),
-	}, nil
+	}, results), nil
 }
 
 // cliff measures a fall. Marks begin 11 ms after its beginning, the sender knows of them 25 ms later, and the rate at
@@ -75,7 +73,7 @@ func cliff(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	return []claim.Line{
+	return b.withConditions([]claim.Line{
 		claim.AtMost(name+"longest queue", r.most(queueOfCliff), "ms", 100),
 		claim.AtMost(name+"queue below 5 ms again",
 			r.most(func(r *control.Result) float64 { return r.Cliff.ShortAfter }), "s", 0.3),
@@ -83,8 +81,7 @@ func cliff(ctx context.Context, b *bench) ([]claim.Line, error) {
 		claim.Information(name+"packets dropped by the queue",
 			r.median(func(r *control.Result) float64 { return float64(r.PacketsDiscarded) }), ""),
 		claim.Information(name+"frames dropped whole", r.median(droppedWhole), ""),
-		b.conditions(results),
-	}, nil
+	}, results), nil
 }
 
 func recordedLinks(ctx context.Context, b *bench) (lines []claim.Line, err error) {
@@ -114,7 +111,7 @@ func recordedLinks(ctx context.Context, b *bench) (lines []claim.Line, err error
 			claim.Information(name+"frames undecodable", r.median(lost), ""),
 		)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
 
 func uplink(ctx context.Context, b *bench) ([]claim.Line, error) {
@@ -123,12 +120,11 @@ func uplink(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	return []claim.Line{
+	return b.withConditions([]claim.Line{
 		claim.AtLeast(name+"utilisation after 10 s", r.least(utilisation), "%", 90),
 		r.lowLatency(name, 3),
 		claim.Information(name+"frames undecodable", r.median(lost), ""),
-		b.conditions(results),
-	}, nil
+	}, results), nil
 }
 
 func room(ctx context.Context, b *bench) ([]claim.Line, error) {
@@ -137,7 +133,7 @@ func room(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return nil, err
 	}
 	r, name := results[0], b.named("")
-	return []claim.Line{
+	return b.withConditions([]claim.Line{
 		claim.AtLeast(name+"Jain's index of the downlinks",
 			r.least(func(r *control.Result) float64 { return *r.JainIndex }), "", 0.98),
 		claim.AtMost(name+"largest change of another hop's estimate while one uplink is marked",
@@ -146,6 +142,5 @@ func room(ctx context.Context, b *bench) ([]claim.Line, error) {
 			r.median(func(r *control.Result) float64 { return r.Room.Hops[0].Before }), "Mbit/s"),
 		claim.Information(name+"estimate of the marked uplink while marked",
 			r.median(func(r *control.Result) float64 { return r.Room.Hops[0].WhileMarks }), "Mbit/s"),
-		b.conditions(results),
-	}, nil
+	}, results), nil
 }

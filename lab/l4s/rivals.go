@@ -48,7 +48,7 @@ func paperBesidePrague(ctx context.Context, b *bench) (lines []claim.Line, err e
 			claim.Information(name+"frames undecodable", r.median(lost), ""),
 		)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
 
 // paperBesideCubic measures the receiver in the paper's priority class, with Cubic in the other class. The server sends
@@ -69,7 +69,7 @@ func paperBesideCubic(ctx context.Context, b *bench) (lines []claim.Line, err er
 			r.undecodable(name),
 		)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
 
 func besidePrague(ctx context.Context, b *bench) (lines []claim.Line, err error) {
@@ -86,7 +86,7 @@ func besidePrague(ctx context.Context, b *bench) (lines []claim.Line, err error)
 			claim.Information(name+"the others' share of fair", r.median(othersOfFair), ""),
 		)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
 
 // roundTrips measures receivers whose round trip differs from that of their competitors, 25 ms. A flow that reacts once
@@ -112,7 +112,7 @@ func roundTrips(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 		}
 		lines = append(lines, line)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
 
 // besideCubic measures a receiver beside classic flows. Audio is measured in virtual time only.
@@ -139,5 +139,5 @@ func besideCubic(ctx context.Context, b *bench) (lines []claim.Line, err error) 
 				r.median(func(r *control.Result) float64 { return r.Classic.P99 }), "ms"),
 		)
 	}
-	return append(lines, b.conditions(results)), nil
+	return b.withConditions(lines, results), nil
 }
