@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/claim"
@@ -61,13 +60,23 @@ func TestMeasureInSubprocess(t *testing.T) {
 	}
 }
 
+// onWrite is a writer that calls a function.
+type onWrite func()
+
+// Write implements io.Writer.
+func (f onWrite) Write(text []byte) (int, error) {
+	f()
+	return len(text), nil
+}
+
 // TestMeasureInSubprocessInterrupted: an interrupted check makes the report incomplete and misses no target.
 func TestMeasureInSubprocessInterrupted(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	report := lab.NewReport("trial", "v")
-	shell(`trap 'exit 2' TERM; while :; do sleep 0.05; done`).measure(ctx, report, 1, known{claim.Skip("known", "")},
-		lab.Progress{})
+	program := shell(`trap 'exit 2' TERM; echo measuring >&2; while :; do sleep 0.05; done`)
+	program.said = onWrite(cancel)
+	program.measure(ctx, report, 1, known{claim.Skip("known", "")}, lab.Progress{})
 	if !report.Incomplete || report.Missed != 0 {
 		t.Errorf("incomplete %v with %d missed, expected an incomplete report without missed targets",
 			report.Incomplete, report.Missed)
