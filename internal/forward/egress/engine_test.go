@@ -157,9 +157,10 @@ func (o *openTracks) any(random *rand.Rand) *track.Track {
 func TestEverythingAtOnce(t *testing.T) {
 	r := live(t, func(c *rigConfig) { c.Writers, c.TrackCacheBytes, c.CacheBytes = 3, 1<<20, 4<<20 })
 	var stopped atomic.Bool
-	time.AfterFunc(1500*time.Millisecond, func() { stopped.Store(true) })
+	defer stopped.Store(true)
 	var tracks openTracks
 	var all sync.WaitGroup
+	begun := time.Now()
 	for n := range 3 {
 		all.Go(func() { publishForever(r, uint32(100*(n+1)), &stopped, &tracks) })
 	}
@@ -172,6 +173,12 @@ func TestEverythingAtOnce(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
+	wait.Until(t, "frames, retransmissions and switches", func() bool {
+		stats := r.engine.Stats()
+		return stats.FramesForwarded > 0 && stats.NACKed.Answered > 0 && stats.Switches > 0 &&
+			time.Since(begun) > 1500*time.Millisecond
+	})
+	stopped.Store(true)
 	all.Wait()
 	for _, track := range tracks.list {
 		track.Close()
@@ -184,8 +191,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		t.Errorf("%d bytes stay reserved", used)
 	}
 	stats := r.engine.Stats()
-	if stats.Tracks != 0 || stats.Slots != 0 || stats.FramesForwarded == 0 || stats.NACKed.Answered == 0 ||
-		stats.Switches == 0 {
+	if stats.Tracks != 0 || stats.Slots != 0 {
 		t.Errorf("counts are %+v", stats)
 	}
 }
