@@ -68,6 +68,9 @@ export class Connection {
   private readonly playing = new Set<string>();
   /** Offers are answered one after the other, even if the previous answer failed. */
   private tail: Promise<void> = Promise.resolve();
+  /** Resolved by the first offer that the browser accepts. The browser refuses candidates before. */
+  private readonly described: Promise<void>;
+  private describe: () => void = () => {};
 
   /** @param sound contains the sound tracks that this page publishes, by the publication's name */
   constructor(
@@ -77,6 +80,7 @@ export class Connection {
     private readonly sound: ReadonlyMap<string, MediaStreamTrack>,
     private readonly events: ConnectionEvents,
   ) {
+    this.described = new Promise((resolve) => (this.describe = resolve));
     this.peer = new RTCPeerConnection({ iceServers, bundlePolicy: "max-bundle" });
     this.peer.onicecandidate = ({ candidate }) => {
       events.send({
@@ -106,6 +110,7 @@ export class Connection {
 
   private async answer(offer: number, sdp: string, media: Media[]): Promise<void> {
     await this.peer.setRemoteDescription({ type: "offer", sdp });
+    this.describe();
     const transceivers = new Map(this.peer.getTransceivers().map((t) => [t.mid, t]));
     // Slots come first. Chromium checks in the task after the creation of a receiver whether the
     // receiver has a transform, and setting a sender's track needs several tasks.
@@ -167,7 +172,12 @@ export class Connection {
     return this.peer.createDataChannel(publication, { ordered: false });
   }
 
+  /**
+   * Adds a candidate of the server. A candidate may precede the first offer: a page that resumes
+   * receives new candidates at once, and then the offer that it has not answered.
+   */
   async candidate(candidate: string, mid: string | undefined, line: number | undefined): Promise<void> {
+    await this.described;
     await this.tail;
     if (candidate !== "") {
       await this.peer.addIceCandidate({ candidate, sdpMid: mid ?? null, sdpMLineIndex: line ?? null });

@@ -11,6 +11,7 @@ class FakePeer {
   localDescription: { sdp: string } | undefined;
   onconnectionstatechange: (() => void) | undefined;
   candidates: unknown[] = [];
+  private described = false;
 
   constructor() {
     FakePeer.all.push(this);
@@ -20,12 +21,18 @@ class FakePeer {
     if (sdp === "refused") {
       throw new Error("no such line");
     }
+    this.described = true;
   };
   transceivers: unknown[] = [];
   getTransceivers = (): unknown[] => this.transceivers;
   createAnswer = async (): Promise<object> => ({});
   setLocalDescription = async (): Promise<void> => void (this.localDescription = { sdp: "answer" });
-  addIceCandidate = async (candidate: unknown): Promise<void> => void this.candidates.push(candidate);
+  addIceCandidate = async (candidate: unknown): Promise<void> => {
+    if (!this.described) {
+      throw new Error("no remote description");
+    }
+    this.candidates.push(candidate);
+  };
   close = (): void => void (this.connectionState = "closed");
 
   be(state: RTCPeerConnectionState): void {
@@ -69,6 +76,17 @@ describe("Connection", () => {
     expect(sent).toEqual([{ type: "answer", offer: 2, sdp: "answer" }]);
     await connection.candidate("candidate:1", "0", 0);
     expect(FakePeer.all[0]!.candidates.length).toBe(1);
+  });
+
+  it("keeps candidates that precede the first offer", async () => {
+    const connection = new Connection([], workers(), true, new Map(), { send: () => {}, audio: () => {}, state: () => {} });
+    const added = connection.candidate("candidate:1", "0", 0);
+    await vi.advanceTimersByTimeAsync(1);
+    const { candidates } = FakePeer.all[0]!;
+    expect(candidates.length).toBe(0);
+    await connection.offered(1, "good", []);
+    await added;
+    expect(candidates.length).toBe(1);
   });
 });
 
