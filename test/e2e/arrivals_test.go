@@ -11,7 +11,7 @@ import (
 // TestBothDirectionsReportArrivals checks the server's metrics of reports to a publisher and from a receiver, and the
 // content of these.
 func TestBothDirectionsReportArrivals(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}})
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	metric := func(series string) float64 {

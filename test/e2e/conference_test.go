@@ -42,11 +42,16 @@ func startConference(t *testing.T, adjust ...func(*config.Config)) *testbed.Conf
 	return c
 }
 
-// unhurried is patient, and does not treat a stalled machine as a full link.
+// wide does not treat a stalled machine as a full link.
+func wide(c *config.Config) {
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
+}
+
+// unhurried is patient and wide.
 func unhurried(c *config.Config) {
 	patient(c)
-	c.Forward.Congestion.Min, c.Forward.Congestion.Start, c.Forward.QueueBudget = testbed.Everything,
-		testbed.Everything, repairTime
+	wide(c)
+	c.Forward.QueueBudget = repairTime
 }
 
 // atLeisure returns the configuration of a peer with the same properties.

@@ -124,7 +124,7 @@ func nextPacket(t *testing.T, s *client.Session) client.Packet {
 }
 
 func TestH264SwitchesAtKeyFramesOnly(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	publishForeign(t, c, volumetric.Codec{MIMEType: volumetric.MIMEH264, ClockRate: 90000}, 2)
 	bob := watchForeign(t, c)
 	camera := volumetric.PublicationRef{Participant: "alice", Publication: "camera"}
@@ -162,7 +162,7 @@ func TestH264SwitchesAtKeyFramesOnly(t *testing.T) {
 }
 
 func TestUnknownCodecIsForwarded(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	codec := volumetric.Codec{MIMEType: "video/x-gpcc", ClockRate: 90000, Format: "profile=7"}
 	publishForeign(t, c, codec, 2)
 	bob := watchForeign(t, c)
@@ -184,7 +184,7 @@ func TestUnknownCodecIsForwarded(t *testing.T) {
 }
 
 func TestAudioIsForwardedWithItsCaptureTimes(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	publishForeign(t, c, volumetric.Codec{MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2}, 1)
 	bob := watchForeign(t, c)
 	deadline := time.Now().Add(patience)

@@ -146,7 +146,7 @@ func publishMore(t *testing.T, p *testbed.Peer, load testbed.Load) {
 }
 
 func TestOthersCostAtMostOneOffer(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	observers := []*observer{observe(t, c, "alice"), observe(t, c, "bob", body(2, 1).Publication())}
 	for _, o := range observers {
 		if n := o.offers(); n != 1 {
@@ -221,7 +221,7 @@ func TestOthersCostAtMostOneOffer(t *testing.T) {
 }
 
 func TestManyPublicationsOfManyTracks(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	var loads []testbed.Load
 	for i := range 7 {
 		loads = append(loads, testbed.Load{Name: fmt.Sprintf("object %d", i), Tiles: 2, Qualities: 1,

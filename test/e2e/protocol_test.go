@@ -154,7 +154,7 @@ func TestTokensAreAskedForWithoutDev(t *testing.T) {
 }
 
 func TestForeignOriginsAreRefused(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	for origin, want := range map[string]bool{"": true, "http://localhost:5173": true, "https://evil.example": false} {
 		header := http.Header{}
 		if origin != "" {

@@ -88,7 +88,7 @@ func serverCandidates(t *testing.T, c *testbed.Conference, what string, accept f
 
 // TestWithoutUDP has a client publish and receive over TCP, at the port number of the media port.
 func TestWithoutUDP(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	udp, tcp := "", ""
 	serverCandidates(t, c, "the server offers UDP and TCP on one port", func(fields []string) bool {
 		switch strings.ToLower(fields[2]) {

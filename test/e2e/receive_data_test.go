@@ -227,7 +227,7 @@ func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent fu
 	body := testbed.Load{Name: "body", Tiles: tiles, Qualities: 1, FrameBytes: slices.Max(sizes),
 		Rate: noiseRate}.Publication()
 	session := joinAs(t, client.Config{URL: url, Room: "lab", Identity: identity,
-		Publications: []volumetric.Publication{body}})
+		Publications: []volumetric.Publication{body}, MinUplink: testbed.Everything})
 	content := func(number uint32, tile int) []byte {
 		data := make([]byte, sizes[int(number)%len(sizes)])
 		source := rand.NewChaCha8([32]byte{byte(number), byte(number >> 8), byte(tile)})
@@ -263,7 +263,7 @@ func noise(t *testing.T, url, identity string, tiles int, sizes ...int) (sent fu
 // TestReceivingOverDataChannels checks that frames arrive unchanged over channels, of an existing publication and of
 // one that is added later without another offer.
 func TestReceivingOverDataChannels(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	ada := noise(t, c.Server.URL(), "ada", 2, 100, 40_000, 0, payload.ChunkSize, 70_000)
 	w := watchData(t, c.Server.URL(), "page", nil)
 	tileOf := func(who string, tile int) volumetric.TileRef {
@@ -304,13 +304,15 @@ func TestReceivingOverDataChannels(t *testing.T) {
 // TestASlowPageDoesNotDelayOthers stops reading in one of two pages for a while: the other one, and a client on media
 // lines, continue, and the slow one continues with new frames when it reads again.
 func TestASlowPageDoesNotDelayOthers(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	noise(t, c.Server.URL(), "ada", 1, 60_000)
 	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
 	slow, quick := watchData(t, c.Server.URL(), "slow", nil), watchData(t, c.Server.URL(), "quick", nil)
 	wait.Until(t, "five frames have arrived on both pages",
 		func() bool { return slow.count(tile) >= 5 && quick.count(tile) >= 5 })
 	slow.stopped.Lock()
+	reads := sync.OnceFunc(slow.stopped.Unlock)
+	defer reads()
 	before, at := slow.count(tile), quick.count(tile)
 	slow.mu.Lock()
 	already := slow.dropped
@@ -323,7 +325,7 @@ func TestASlowPageDoesNotDelayOthers(t *testing.T) {
 		return slow.dropped >= already+missed
 	})
 	wait.Until(t, "as many arrive on the other page", func() bool { return quick.count(tile) >= at+missed })
-	slow.stopped.Unlock()
+	reads()
 	wait.Until(t, "frames arrive once it reads again", func() bool { return slow.count(tile) >= before+15 })
 }
 

@@ -11,7 +11,7 @@ import (
 
 // TestRepublishingTheSameName republishes a name while the offer for another publication is under way.
 func TestRepublishingTheSameName(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, wide)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s := joinAs(t, client.Config{URL: c.Server.URL(), Room: "room", Identity: "alice"})

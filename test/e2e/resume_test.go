@@ -17,11 +17,12 @@ import (
 )
 
 func TestResumeAfterTheWebsocketBreaks(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, unhurried)
 	p := proxy.New(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 2)}, Receive: true,
-		URL: "ws://" + p.Address()})
-	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)}, Receive: true})
+	alice := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(2, 2)},
+		Receive: true, URL: "ws://" + p.Address()}))
+	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Loads: []testbed.Load{body(2, 2)},
+		Receive: true}))
 	wait.Until(t, "media flows both ways", func() bool {
 		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
 	})
@@ -61,7 +62,7 @@ func TestGraceTimeExpires(t *testing.T) {
 }
 
 func TestResumeWithANewConnection(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, unhurried)
 	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	raw := dialRaw(t, c.Server.URL())
 	joined := raw.join(&signal.Join{
@@ -102,7 +103,7 @@ func TestResumeWithANewConnection(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	c := startConference(t)
+	c := startConference(t, unhurried)
 	alice := join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{body(1, 1)}})
 	drained := make(chan struct{})
 	go func() {
