@@ -107,7 +107,9 @@ type sample struct {
 }
 
 func newEstimate(now time.Time) estimate {
-	return estimate{rate: startRate, limit: maxRate, spent: now, lastReport: now}
+	e := estimate{rate: startRate, limit: maxRate, spent: now, lastReport: now}
+	e.credit = e.burst()
+	return e
 }
 
 // resume begins to use the estimate again.

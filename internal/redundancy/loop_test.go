@@ -82,17 +82,23 @@ func run(t *testing.T, selector *redundancy.Selector) result {
 		}
 		w.step()
 	}
-	r := result{audio: audio.outcome(w.now), cost: float64(w.total) / float64(w.sent)}
+	r := result{audio: audio.outcome(w.now, unprotected), cost: float64(w.total) / float64(w.sent)}
 	for _, tile := range lowest {
-		r.lowest = join(r.lowest, tile.outcome(w.now))
+		r.lowest = join(r.lowest, tile.outcome(w.now, unprotected))
 	}
 	for _, tile := range high {
-		r.high = join(r.high, tile.outcome(w.now))
+		r.high = join(r.high, tile.outcome(w.now, unprotected))
 	}
 	if selector != nil {
 		r.stats = selector.Stats()
 	}
 	return r
+}
+
+// unprotected is the outage of the second path, in which losses on the first one are not covered.
+func unprotected(begun time.Time) bool {
+	at := begun.Sub(start)
+	return at > 24*time.Second-deadline && at < 25*time.Second+deadline
 }
 
 func join(a, b outcome) outcome {

@@ -86,7 +86,7 @@ type Second struct {
 
 // New returns a Selector of the mode Auto or All.
 func New(mode Mode, now time.Time) *Selector {
-	s := &Selector{mode: mode}
+	s := &Selector{mode: mode, credit: maxCredit / 4}
 	s.history.start = now
 	for i := range s.paths {
 		s.paths[i], s.estimates[i] = newPathState(&s.origin), newEstimate(now)
@@ -159,7 +159,7 @@ func (s *Selector) choose(p *Packet, stream *Stream) bool {
 // class leaves to higher classes. overdraft is the same for the rest of a frame that has begun. Below zero the credit of
 // the next 50 ms of each burst is used. Audio takes a small part of the smallest rate, so its debt stays small.
 var (
-	reserved  = [Classes]float64{Audio: -3, Lowest: 0, FrameEnd: 0.125, Repair: 0.125, Other: 0.5}
+	reserved  = [Classes]float64{Audio: -3, Lowest: -1, FrameEnd: 0.125, Repair: 0.125, Other: 0.5}
 	overdraft = [Classes]float64{Lowest: -2, Other: 0.25}
 )
 
@@ -172,7 +172,7 @@ func (s *Selector) admits(class Class) bool {
 	case s.outage.on, s.mode == All, class == Audio:
 		return true
 	}
-	return class != Other && s.credit > reserved[class]*maxCredit
+	return class != Other && s.credit > max(0, reserved[class])*maxCredit
 }
 
 // spend accounts for a copy.

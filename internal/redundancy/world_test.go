@@ -38,6 +38,9 @@ type world struct {
 	// primary is the path on which every packet leaves. alone is set while there is no second path. lastHeard and
 	// firstHeard are the latest arrival on the first path, and the first one after a pause.
 	primary uint8
+	// fits is the rate that frames fit until fitsUntil.
+	fits      float64
+	fitsUntil time.Time
 	// pending are retransmissions, which leave at one per tick, 9.6 Mbit/s.
 	pending               []repair
 	alone                 bool
@@ -205,7 +208,13 @@ func (w *world) fitting(s *stream) int {
 		return s.count
 	}
 	rate, outage := w.selector.Outage()
-	if !outage {
+	switch {
+	case outage:
+		w.fitsUntil, w.fits = w.now.Add(time.Second), rate
+	case w.now.Before(w.fitsUntil):
+		// The estimate of the first path increases slowly.
+		rate = w.fits
+	default:
 		return s.count
 	}
 	fixed, high := 0.0, 0.0
@@ -343,12 +352,16 @@ type outcome struct {
 	gap          time.Duration
 }
 
-// outcome returns the outcome of the frames whose deadline has passed.
-func (s *stream) outcome(now time.Time) (o outcome) {
+// outcome returns the outcome of the frames whose deadline has passed, except those that are left out.
+func (s *stream) outcome(now time.Time, leftOut func(begun time.Time) bool) (o outcome) {
 	var last time.Time
 	for _, f := range s.frames {
 		if now.Sub(f.begun) < deadline {
 			break
+		}
+		if leftOut(f.begun) {
+			last = time.Time{}
+			continue
 		}
 		o.frames++
 		if f.missing > 0 || f.done.Sub(f.begun) > deadline {
