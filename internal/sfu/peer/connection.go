@@ -56,6 +56,8 @@ type Config struct {
 	// PublishesByData is set if the client publishes frames over data channels, TakesChunks if the client receives
 	// frames over data channels.
 	PublishesByData, TakesChunks bool
+	// Multipath is the client's request for media on several network interfaces, nil if it has one.
+	Multipath *signal.Multipath
 	// FrameBytes is the maximum size of a frame in bytes.
 	FrameBytes int
 	// Guard confines a panic in the connection's goroutine to the connection. If Guard is nil, a panic ends the
@@ -111,6 +113,9 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 	}
 	if config.PublishesByData || config.TakesChunks {
 		peer.AddData()
+	}
+	if config.Multipath != nil {
+		peer.UseAllPairs()
 	}
 	c := &Connection{
 		Ingress: sink.ingress, Receiver: sink.receiver, owner: owner, config: config, peer: peer,

@@ -24,6 +24,7 @@ func (p mediaPeer) Post(batch egress.Batch) {
 // mediaSink passes received packets to the data plane: RTP and sender reports of a publisher to the ingress, and RTCP
 // of a receiver to the receiver.
 type mediaSink struct {
+	transport.NoOpSink
 	ingress  *ingress.Ingress
 	receiver *egress.Receiver
 	data     *dataLines
