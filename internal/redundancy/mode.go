@@ -26,8 +26,11 @@ var modeNames = [...]string{Off: "off", Auto: "auto", All: "all"}
 // String returns the name of the mode in flags and messages.
 func (m Mode) String() string { return modeNames[m] }
 
-// ParseMode returns the mode with a name. The error wraps ErrMode.
+// ParseMode returns the mode with a name, Auto if the name is empty. The error wraps ErrMode.
 func ParseMode(name string) (Mode, error) {
+	if name == "" {
+		return Auto, nil
+	}
 	for mode, known := range modeNames {
 		if name == known {
 			return Mode(mode), nil

@@ -15,6 +15,9 @@ func TestModes(t *testing.T) {
 			t.Errorf("%v is read as %v, %v", mode, got, err)
 		}
 	}
+	if got, err := redundancy.ParseMode(""); got != redundancy.Auto || err != nil {
+		t.Errorf("no mode is read as %v, %v, expected auto", got, err)
+	}
 	if _, err := redundancy.ParseMode("some"); !errors.Is(err, redundancy.ErrMode) {
 		t.Errorf("mode \"some\": %v, expected %v", err, redundancy.ErrMode)
 	}

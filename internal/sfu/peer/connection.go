@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/frames"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -115,7 +116,12 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 		peer.AddData()
 	}
 	if config.Multipath != nil {
+		mode, err := redundancy.ParseMode(string(config.Multipath.Redundancy))
+		if err != nil {
+			panic("signalling accepts the names of modes only: " + err.Error())
+		}
 		peer.UseAllPairs()
+		sink.receiver.SetRedundancy(mode)
 	}
 	c := &Connection{
 		Ingress: sink.ingress, Receiver: sink.receiver, owner: owner, config: config, peer: peer,

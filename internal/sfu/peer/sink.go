@@ -54,6 +54,11 @@ func (s *mediaSink) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) 
 	s.ingress.RTP(ssrc, packet, info)
 }
 
+// Repeated implements transport.Sink.
+func (s *mediaSink) Repeated(ssrc uint32, sequence uint16, info *transport.PacketInfo) {
+	s.ingress.Repeated(ssrc, sequence, info)
+}
+
 // Flush implements transport.Sink.
 func (s *mediaSink) Flush() { s.ingress.Flush() }
 
