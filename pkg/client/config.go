@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
@@ -317,6 +318,15 @@ func (c Config) multipath() *signal.Multipath {
 		return nil
 	}
 	return &signal.Multipath{Redundancy: c.Redundancy}
+}
+
+// redundancyMode returns the mode of copies on a second interface. The configuration must be valid.
+func (c Config) redundancyMode() redundancy.Mode {
+	mode, err := redundancy.ParseMode(string(c.Redundancy))
+	if err != nil {
+		panic("the configuration must be validated before use: " + err.Error())
+	}
+	return mode
 }
 
 // newPeer makes a peer connection to a server that the client has joined.
