@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/auth"
@@ -42,7 +43,8 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 	twoCables(t, here, there, address)
 	settings := testbed.ConferenceConfig()
 	unhurried(&settings)
-	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, address+":0", ""
+	// The websockets use the other cable.
+	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, "10.9.1.1:0", ""
 	settings.Media.Address, settings.Auth.Keys = address, []string{key}
 	ring, err := auth.NewKeyring(settings.Auth)
 	if err != nil {
@@ -57,7 +59,10 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t, goleak.IgnoreTopFunction("github.com/volsfu/volsfu/test/namespace.New.func1"))
+	})
 	enter := func(config client.Config) (session *client.Session) {
 		t.Helper()
 		config.URL, config.Room, config.Token = c.Server.URL(), "lab", token
