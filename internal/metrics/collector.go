@@ -21,6 +21,7 @@ var dataPlaneFamilies = []string{
 	probes, probesMeasured, overuses, feedbackSilences, packetsDropped, keyFrameRequests, cacheBytes, receiveQueueDrops,
 	receivedDatagrams, receiveCalls,
 	sentDatagrams, sendRuns, sendCalls, sendErrors, ecnPackets, l4sHops, ecnPublisherHops, ecnFallbacks,
+	copiedPackets, copiedBytes, secondPaths, outages,
 }
 
 // collector converts snapshots of the data plane to metrics.
@@ -109,6 +110,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.codepoints(in, s.Sockets.Received.Codepoints)
 	e.codepoints(out, s.Sockets.Sent.Codepoints)
 	e.l4s(s.L4SHops, s.PublisherHops, s.ECNFallbacks)
+	e.redundancy(s.Redundancy)
 }
 
 // emitter writes the metrics of one scrape.
@@ -173,6 +175,21 @@ func (e emitter) l4s(hops L4SHops, publishers PublisherHops, fallbacks ECNFallba
 	e.count(ecnFallbacks, fallbacks.AllMarked, "all_marked")
 	e.count(ecnFallbacks, fallbacks.Dropped, "dropped")
 	e.count(ecnFallbacks, fallbacks.Classic, "classic")
+}
+
+func (e emitter) redundancy(r Redundancy) {
+	for class, count := range map[string]Count{
+		"audio": r.Copied.Audio, "lowest_quality": r.Copied.LowestQuality, "frame_end": r.Copied.FrameEnd,
+		"repair": r.Copied.Repair, "other": r.Copied.Other,
+	} {
+		e.count(copiedPackets, count.Packets, class)
+		e.count(copiedBytes, count.Bytes, class)
+	}
+	e.gauge(secondPaths, float64(r.SecondPaths.Untested), "untested")
+	e.gauge(secondPaths, float64(r.SecondPaths.Carrying), "carrying")
+	e.gauge(secondPaths, float64(r.SecondPaths.Limited), "limited")
+	e.gauge(secondPaths, float64(r.SecondPaths.Silent), "silent")
+	e.count(outages, r.Outages)
 }
 
 // quantiles are the quantiles of the distributions over receivers.

@@ -54,6 +54,10 @@ const (
 	l4sHops            = "volsfu_l4s_hops"
 	ecnPublisherHops   = "volsfu_ecn_publisher_hops"
 	ecnFallbacks       = "volsfu_ecn_fallbacks_total"
+	copiedPackets      = "volsfu_redundancy_copied_packets_total"
+	copiedBytes        = "volsfu_redundancy_copied_bytes_total"
+	secondPaths        = "volsfu_redundancy_second_paths"
+	outages            = "volsfu_redundancy_outages_total"
 )
 
 // family is one metric with all label values.
@@ -133,6 +137,13 @@ var families = slices.Concat([]family{
 	{ecnFallbacks, "Ends of L4S on a hop to a receiver, by reason: bleached (ECT(1) arrives as Not-ECT), rewritten " +
 		"(as ECT(0)), all_marked (everything is marked without a queue), dropped (ECT is lost while other packets " +
 		"arrive), classic (marks come from a classic ECN queue).", []string{"reason"}},
+	{copiedPackets, "RTP packets that left on the second path of a receiver, too, by class: audio, lowest_quality " +
+		"(of a tile), frame_end (the last packet of another frame), repair (a retransmission), other (during an " +
+		"outage of the first path, or on request).", []string{"class"}},
+	{copiedBytes, "Bytes of these copies on the wire, by class.", []string{"class"}},
+	{secondPaths, "Receivers with a second path, by its state: untested (no copy has arrived yet), carrying, limited " +
+		"(copies are lost or queue), silent (no copy arrives any more).", []string{"state"}},
+	{outages, "Outages of the first path of receivers with a second path.", nil},
 }, adaptationFamilies, countedFamilies)
 
 // Names returns the names of all metrics of volsfu, without the metrics of the Go runtime and of the process.

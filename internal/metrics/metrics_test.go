@@ -236,6 +236,14 @@ func TestDataPlane(t *testing.T) {
 		L4SHops:       L4SHops{Off: 79, Testing: 80, Capable: 81, Marked: 82, Classic: 83, Failed: 84},
 		PublisherHops: PublisherHops{NotECT: 85, ECT1: 86, ECT0: 87, CE: 88},
 		ECNFallbacks:  ECNFallbacks{Bleached: 89, Rewritten: 90, AllMarked: 91, Dropped: 92, Classic: 93},
+		Redundancy: Redundancy{
+			Copied: Copies{
+				Audio: Count{100, 101}, LowestQuality: Count{102, 103}, FrameEnd: Count{104, 105},
+				Repair: Count{106, 107}, Other: Count{108, 109},
+			},
+			SecondPaths: SecondPaths{Untested: 110, Carrying: 111, Limited: 112, Silent: 113},
+			Outages:     114,
+		},
 	}})
 	want := expected(t, "dataplane.txt")
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), dataPlaneFamilies...); err != nil {

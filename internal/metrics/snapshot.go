@@ -9,8 +9,8 @@ type DataPlane interface {
 	Snapshot() Snapshot
 }
 
-// Snapshot is the state of the data plane. All fields except Tracks, Slots, Receivers, CacheBytes, L4SHops and
-// PublisherHops are counters since the start.
+// Snapshot is the state of the data plane. All fields except Tracks, Slots, Receivers, CacheBytes, L4SHops,
+// PublisherHops and Redundancy.SecondPaths are counters since the start.
 type Snapshot struct {
 	Tracks int
 	Slots  SlotCounts
@@ -55,6 +55,26 @@ type Snapshot struct {
 	L4SHops           L4SHops
 	PublisherHops     PublisherHops
 	ECNFallbacks      ECNFallbacks
+	Redundancy        Redundancy
+}
+
+// Redundancy describes the second paths of receivers. SecondPaths is a gauge.
+type Redundancy struct {
+	// Copied counts packets that left on a second path, too, with their bytes on the wire.
+	Copied      Copies
+	SecondPaths SecondPaths
+	// Outages counts outages of first paths.
+	Outages uint64
+}
+
+// Copies counts copies by class.
+type Copies struct {
+	Audio, LowestQuality, FrameEnd, Repair, Other Count
+}
+
+// SecondPaths counts second paths by state.
+type SecondPaths struct {
+	Untested, Carrying, Limited, Silent int
 }
 
 // Sockets counts the traffic of the media sockets.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // Room has the flags that select the room and the participant.
@@ -19,6 +21,9 @@ type Room struct {
 	Server, Name, Identity, Token string
 	// Clock is the time source of this host, the value of --clock.
 	Clock string
+	// Interfaces are the network interfaces for media, the values of --interfaces, with commas between them. Redundancy
+	// selects the packets that leave on two of them, the value of --redundancy.
+	Interfaces, Redundancy string
 	// Media replaces the UDP socket if it is not nil, for emulated networks. Media has no flag.
 	Media net.PacketConn
 }
@@ -32,6 +37,14 @@ func (r *Room) Flags(f *pflag.FlagSet) {
 	f.StringVar(&r.Clock, "clock", "", "time source of this host: estimated by messages to the server, "+
 		"system for the system's clock, or ptp for a clock that is kept by the precision time protocol; the default "+
 		"is system if the server is on this host, otherwise estimated")
+}
+
+// InterfaceFlags registers the flags of network interfaces.
+func (r *Room) InterfaceFlags(f *pflag.FlagSet) {
+	f.StringVar(&r.Interfaces, "interfaces", "", "network interfaces for media, the preferred one first, such as "+
+		"wlan0,wwan0; by default the system chooses one")
+	f.StringVar(&r.Redundancy, "redundancy", string(signal.RedundancyAuto), "packets that are sent on two of "+
+		"--interfaces: auto for those without which most is lost, off, or all")
 }
 
 const (
@@ -60,6 +73,10 @@ func (r *Room) Check() error {
 func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session, error) {
 	config.URL, config.Room, config.Identity, config.Token = r.Server, r.Name, r.Identity, r.Token
 	config.PacketConn = r.Media
+	if r.Interfaces != "" {
+		config.Interfaces = strings.Split(r.Interfaces, ",")
+	}
+	config.Redundancy = signal.Redundancy(r.Redundancy)
 	var err error
 	if config.ClockSource, config.ClockShift, err = clockSettings(r.Clock); err != nil {
 		return nil, err
@@ -67,7 +84,10 @@ func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session,
 	ctx, cancel := context.WithTimeout(ctx, JoinTimeout)
 	defer cancel()
 	session, err := client.Join(ctx, config)
-	if err != nil {
+	switch {
+	case errors.Is(err, client.ErrInterface):
+		return nil, fmt.Errorf("--interfaces: %w", err)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.Server, err)
 	}
 	return session, nil

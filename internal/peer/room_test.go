@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/pkg/client"
 )
 
 func TestClockSettings(t *testing.T) {
@@ -27,5 +29,15 @@ func TestClockSettings(t *testing.T) {
 	t.Setenv(clockOffsetVariable, "")
 	if _, _, err := clockSettings("sundial"); !errors.Is(err, errClock) {
 		t.Errorf("error is %v, expected errClock", err)
+	}
+}
+
+// TestUnusableInterfaceIsNamed joins with an interface that does not exist.
+func TestUnusableInterfaceIsNamed(t *testing.T) {
+	room := Room{Server: "ws://127.0.0.1:1", Name: "lab", Identity: "ada", Interfaces: "lo,none-of-this-name"}
+	_, err := room.Join(t.Context(), client.Config{})
+	const want = `--interfaces: unusable network interface: this host has no interface "none-of-this-name"`
+	if err == nil || err.Error() != want {
+		t.Errorf("error is %v, expected: %s", err, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/metrics"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/internal/udp"
 )
@@ -80,6 +81,31 @@ func (d dataPlane) Snapshot() metrics.Snapshot {
 		L4SHops:       l4sHops(paths),
 		PublisherHops: publisherHops(d.engine.PublisherHops()),
 		ECNFallbacks:  ecnFallbacks(s.ECNFallbacks),
+		Redundancy: metrics.Redundancy{
+			Copied: copies(s.Copied), SecondPaths: secondPaths(paths), Outages: s.Outages,
+		},
+	}
+}
+
+func copies(n [redundancy.Classes]counters.Traffic) metrics.Copies {
+	count := func(c redundancy.Class) metrics.Count { return metrics.Count{Packets: n[c].Packets, Bytes: n[c].Bytes} }
+	return metrics.Copies{
+		Audio: count(redundancy.Audio), LowestQuality: count(redundancy.Lowest), FrameEnd: count(redundancy.FrameEnd),
+		Repair: count(redundancy.Repair), Other: count(redundancy.Other),
+	}
+}
+
+// secondPaths counts the receivers with a second path by its state.
+func secondPaths(paths []egress.Path) metrics.SecondPaths {
+	var n [redundancy.States]int
+	for _, p := range paths {
+		if p.Second != nil {
+			n[p.Second.State]++
+		}
+	}
+	return metrics.SecondPaths{
+		Untested: n[redundancy.Untested], Carrying: n[redundancy.Carrying], Limited: n[redundancy.Limited],
+		Silent: n[redundancy.Silent],
 	}
 }
 

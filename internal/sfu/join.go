@@ -110,7 +110,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		bearer:   q.Bearer,
 		token:    q.Token,
 		asked: joinOptions{receive: q.Join.Receive, receiveData: q.Join.ReceiveData,
-			publishData: q.Join.DataChannel},
+			publishData: q.Join.DataChannel, multipath: q.Join.Multipath},
 		receive:  q.Join.Receive && q.Grants.Subscribe,
 		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
 		log:      r.log.With(zap.String("participant", q.Identity)),
@@ -190,6 +190,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 			FrameBytes:           config.FrameBytes,
 			MessageBytes:         signal.MaxMessageBytes,
 		},
+		Multipath: p.asked.multipath != nil,
 	}
 }
 

@@ -94,7 +94,11 @@ type pendingOffer struct {
 
 // joinOptions are the requests of a client in its join: to receive, to receive over data channels, and to publish over
 // data channels.
-type joinOptions struct{ receive, receiveData, publishData bool }
+type joinOptions struct {
+	receive, receiveData, publishData bool
+	// multipath is nil for a client with one network interface.
+	multipath *signal.Multipath
+}
 
 // errorField returns the log field of an error.
 func errorField(err error) zap.Field { return zap.Error(err) }

@@ -84,6 +84,7 @@ type playedSlot struct {
 	track     *track.Track
 	requested time.Time
 	changes   int
+	seen      bool
 }
 
 // Select implements subscriber.Output.
@@ -91,6 +92,9 @@ func (s *playedSlot) Select(track *track.Track, _ uint64, requested time.Time) {
 	s.track, s.requested = track, requested
 	s.changes++
 }
+
+// SetSeen implements subscriber.Output.
+func (s *playedSlot) SetSeen(seen bool) { s.seen = seen }
 
 // playedMeter returns the rate set by the test.
 type playedMeter volumetric.Bitrate

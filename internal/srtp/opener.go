@@ -96,6 +96,26 @@ func (o *Opener) Open(packet []byte) ([]byte, error) {
 	return out, nil
 }
 
+// Repeats reports whether an RTP packet is a copy of a packet that was opened before and that is still in the replay
+// window. Repeats authenticates the packet. The content of the packet behind its header is undefined afterwards.
+func (o *Opener) Repeats(packet []byte) bool {
+	size := headerSize(packet)
+	if size == 0 || len(packet) < size+o.tagSize {
+		return false
+	}
+	sequence, ssrc := binary.BigEndian.Uint16(packet[2:]), binary.BigEndian.Uint32(packet[8:])
+	w, err := o.opened.find(ssrc)
+	if err != nil || w == nil {
+		return false
+	}
+	index := w.estimate(sequence)
+	if w.fresh(index) || w.highest-index >= w.limit {
+		return false
+	}
+	_, err = o.transform.open(packet, size, ssrc, index)
+	return err == nil
+}
+
 // OpenRTCP authenticates and decrypts an RTCP packet, single or compound, in place, and returns the packet: the front
 // of the same memory. After an error, the content of the packet is undefined. Errors are ErrReplayed,
 // ErrAuthentication, ErrTooManyStreams or wrap ErrMalformed.

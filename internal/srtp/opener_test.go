@@ -316,3 +316,39 @@ func TestConcurrency(t *testing.T) {
 		group.Wait()
 	}
 }
+
+// TestRepeats: authentic copies of opened packets are repeats while they are in the window.
+func TestRepeats(t *testing.T) {
+	for _, p := range profiles {
+		sealer, opener := newPair(t, p, 64)
+		sealed := make(map[uint64][]byte)
+		for _, index := range []uint64{65500, 65530, 65550, 65560, 65700} {
+			sealed[index] = mustSeal(t, sealer, 1, index)
+		}
+		repeats := func(index uint64, want bool) {
+			t.Helper()
+			if got := opener.Repeats(bytes.Clone(sealed[index])); got != want {
+				t.Errorf("profile %v: packet %d repeats: %t, expected %t", p, index, got, want)
+			}
+		}
+		repeats(65530, false)
+		mustOpen(t, opener, sealed[65530], 65530)
+		repeats(65530, true)
+		repeats(65530, true)
+		repeats(65550, false)
+		mustOpen(t, opener, sealed[65560], 65560)
+		mustOpen(t, opener, sealed[65550], 65550)
+		repeats(65550, true)
+		repeats(65530, true)
+		repeats(65500, false)
+		forged := bytes.Clone(sealed[65550])
+		forged[len(forged)-1] ^= 1
+		if opener.Repeats(forged) || opener.Repeats(forged[:5]) || opener.Repeats(nil) {
+			t.Errorf("profile %v: a forged packet repeats", p)
+		}
+		// Repeats has changed nothing.
+		mustRefuse(t, opener, sealed[65550], 65550, ErrReplayed)
+		mustOpen(t, opener, sealed[65700], 65700)
+		repeats(65560, false)
+	}
+}

@@ -60,7 +60,7 @@ type iceAgent struct {
 
 // newAgent makes the ICE agent of one peer.
 func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
-	network, err := e.interfaces.current(time.Now())
+	network, err := e.network.current(time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("new ICE agent: %w", err)
 	}
@@ -81,16 +81,22 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 		options = append(options, ice.WithIncludeLoopback())
 	}
 	var networks []ice.NetworkType
-	if e.mux != nil {
+	ports := e.mediaPorts()
+	if len(ports) > 0 {
 		// An endpoint that accepts connections makes none. Otherwise a remote candidate could direct this host to
 		// addresses that the remote peer chose.
-		options = append(options, ice.WithUDPMux(e.mux), ice.WithDisableActiveTCP())
+		var mux ice.UDPMux = ports[0].mux
+		if e.several {
+			mux = candidatePorts{e}
+		}
+		options = append(options, ice.WithUDPMux(mux), ice.WithDisableActiveTCP(),
+			ice.WithBindingRequestHandler(peer.path.requested))
 		networks = append(networks, ice.NetworkTypeUDP4, ice.NetworkTypeUDP6)
 	}
 	if e.tcp != nil {
 		options = append(options, ice.WithTCPMux(e.tcp))
 	}
-	if e.tcp != nil || e.mux == nil {
+	if e.tcp != nil || len(ports) == 0 {
 		networks = append(networks, ice.NetworkTypeTCP4, ice.NetworkTypeTCP6)
 	}
 	options = append(options, ice.WithNetworkTypes(networks))
@@ -119,12 +125,11 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 // onLoopback reports whether ICE includes loopback candidates: the endpoint listens on loopback addresses only, or it
 // dials, possibly to a server on this host.
 func (e *Endpoint) onLoopback() bool {
-	if e.mux == nil {
-		return true
-	}
-	for _, address := range e.mux.GetListenAddresses() {
-		if udp, ok := address.(*net.UDPAddr); ok && !udp.IP.IsLoopback() {
-			return false
+	for _, port := range e.mediaPorts() {
+		for _, address := range port.mux.GetListenAddresses() {
+			if udp, ok := address.(*net.UDPAddr); ok && !udp.IP.IsLoopback() {
+				return false
+			}
 		}
 	}
 	return true
@@ -155,18 +160,24 @@ func (a *iceAgent) pairSelected(local, remote ice.Candidate) {
 	a.peer.try(placeICE, func() { a.peer.path.selected(local, remote) })
 }
 
+// portPeer implements icemux.Peer for the mux of one port.
+type portPeer struct {
+	*iceAgent
+	port *mediaPort
+}
+
 // Checked implements icemux.Peer.
-func (a *iceAgent) Checked(to netip.AddrPort, id icemux.TransactionID, check []byte, now time.Time) {
-	a.peer.path.consent.checked(to, id, check, now)
+func (a portPeer) Checked(to netip.AddrPort, id icemux.TransactionID, check []byte, now time.Time) {
+	a.peer.path.consent.checked(pairAddress{a.port, to}, id, check, now)
 }
 
 // Answered implements icemux.Peer.
-func (a *iceAgent) Answered(from netip.AddrPort, id icemux.TransactionID, now time.Time) {
-	a.peer.path.answered(from, id, now)
+func (a portPeer) Answered(from netip.AddrPort, id icemux.TransactionID, took time.Duration, now time.Time) {
+	a.peer.path.answered(pairAddress{a.port, from}, id, took, now)
 }
 
 // Routed implements icemux.Peer.
-func (a *iceAgent) Routed() bool { return a.peer.path.route.Load() != nil }
+func (a portPeer) Routed() bool { return a.peer.path.route.Load() != nil }
 
 // found adds a local candidate. nil reports that there are no more.
 func (a *iceAgent) found(c ice.Candidate) {
@@ -196,12 +207,19 @@ func (a *iceAgent) gather() error {
 		return nil
 	}
 	a.gathering = true
-	if a.peer.endpoint.mux != nil {
+	ports := a.peer.endpoint.mediaPorts()
+	if a.peer.endpoint.several {
+		for _, port := range ports {
+			if err := a.addPort(port); err != nil {
+				return err
+			}
+		}
+	} else if len(ports) > 0 {
 		ufrag, _, err := a.GetLocalUserCredentials()
 		if err != nil {
 			return fmt.Errorf("ICE credentials: %w", err)
 		}
-		a.peer.path.agent.Store(a.peer.endpoint.mux.Register(ufrag, a))
+		a.peer.path.agents.set(ports[0], ports[0].mux.Register(ufrag, portPeer{a, ports[0]}))
 	}
 	if err := a.GatherCandidates(); err != nil {
 		return fmt.Errorf("gather ICE candidates: %w", err)
@@ -240,6 +258,9 @@ func (a *iceAgent) setRemote(remote description.Transport, controlling bool) err
 		clear(a.named)
 	}
 	a.remote = remote
+	if pairs := a.peer.path.pairs.Load(); pairs != nil {
+		pairs.setRemote(icemux.Remote{Ufrag: remote.Ufrag, Password: remote.Password, Controlled: controlling})
+	}
 	// Errors are ignored: ICE then has one candidate less.
 	for _, candidate := range remote.Candidates {
 		_ = a.name(candidate)
@@ -293,8 +314,14 @@ func (a *iceAgent) addRemote(text string) error {
 	if err != nil {
 		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
 	}
-	if m := a.peer.path.agent.Load(); m != nil && m.Name(candidate, a.remote.Ufrag, a.remote.Password, time.Now()) {
-		return nil
+	if pairs := a.peer.path.pairs.Load(); pairs != nil && candidate.NetworkType().IsUDP() {
+		pairs.name(icemux.AddressOf(candidate))
+	}
+	for _, port := range a.peer.endpoint.mediaPorts() {
+		m := a.peer.path.agents.of(port)
+		if m != nil && m.Name(candidate, a.remote.Ufrag, a.remote.Password, time.Now()) {
+			return nil
+		}
 	}
 	if err := a.AddRemoteCandidate(candidate); err != nil {
 		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)

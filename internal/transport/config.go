@@ -4,15 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/transport/hostnet"
 	"github.com/volsfu/volsfu/internal/transport/icetcp"
+	"github.com/volsfu/volsfu/internal/udp"
 )
 
 // ErrConfig is wrapped with the invalid key and the expected values.
 var ErrConfig = errors.New("invalid media configuration")
+
+// ErrInterface is wrapped with the reason why a network interface of Config.Interfaces cannot be used.
+var ErrInterface = hostnet.ErrInterface
 
 // Config is the configuration of an endpoint.
 type Config struct {
@@ -56,6 +62,11 @@ type Config struct {
 	// its own networks sooner.
 	PrivateCandidates bool `yaml:"private_candidates" help:"send checks to private addresses in clients' candidates"`
 
+	// Interfaces are the names of the network interfaces through which a client reaches the server, each with a port of
+	// its own. The first is preferred. The address of each port is an address of its interface, of the family of
+	// Address. Without names, one port has all interfaces.
+	Interfaces []string `yaml:"-"`
+
 	// Initiates is set for clients. A client is the first to send, to the server that its user chose. A full send
 	// buffer delays only the client's own uplink, so sending waits for room without limit.
 	Initiates bool `yaml:"-"`
@@ -75,6 +86,14 @@ func (c Config) patience() time.Duration {
 		return 0
 	}
 	return sendPatience
+}
+
+// sockets returns the configuration of a port's sockets.
+func (c Config) sockets(address netip.AddrPort, count int) udp.Config {
+	return udp.Config{
+		Address: address, Sockets: count, ReceiveBuffer: c.ReceiveBuffer, SendBuffer: c.SendBuffer,
+		Patience: c.patience(), PlainSending: !c.Segmentation, PlainReceiving: !c.Coalescing,
+	}
 }
 
 // PanicPlaces are the places that this package reports to Config.Guard.
@@ -151,6 +170,14 @@ func (c Config) Validate() error {
 	for _, url := range c.STUNServers {
 		if !strings.HasPrefix(url, "stun:") {
 			return fmt.Errorf("%w: stun_servers %q: expected stun:host:port", ErrConfig, url)
+		}
+	}
+	if len(c.Interfaces) > MaxPaths {
+		return fmt.Errorf("%w: %d names, expected at most %d", ErrInterface, len(c.Interfaces), MaxPaths)
+	}
+	for i, name := range c.Interfaces {
+		if slices.Contains(c.Interfaces[:i], name) {
+			return fmt.Errorf("%w: %q is named twice", ErrInterface, name)
 		}
 	}
 	switch {

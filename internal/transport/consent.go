@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"net/netip"
 	"sync"
 	"time"
 
@@ -20,11 +19,11 @@ const (
 	repeatAfter     = 500 * time.Millisecond
 )
 
-// consent is the remote peer's consent to receive media at an address (RFC 7675), shown by answers to the checks that
-// the ICE agent sends to that address. Time is an argument of the methods. consent is safe for concurrent use.
+// consent is the remote peer's consent to receive media on a candidate pair (RFC 7675), shown by answers to the checks
+// that the ICE agent sends on that pair. Time is an argument of the methods. consent is safe for concurrent use.
 type consent struct {
-	mu      sync.Mutex
-	address netip.AddrPort
+	mu   sync.Mutex
+	pair pairAddress
 	// answeredAt is the time of the last answer. sentAt is the time at which a check was last sent or repeated.
 	answeredAt, sentAt time.Time
 	// check is the last check sent that has no answer yet, and id its transaction. repeated is set if the check was
@@ -34,34 +33,34 @@ type consent struct {
 	repeated bool
 }
 
-// begin sets the address that media is sent to from now on. The remote peer has just answered a check at this address.
-func (c *consent) begin(address netip.AddrPort, now time.Time) {
+// begin sets the pair that media is sent on from now on. The remote peer has just answered a check on this pair.
+func (c *consent) begin(pair pairAddress, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if address != c.address {
-		c.address, c.check = address, c.check[:0]
+	if pair != c.pair {
+		c.pair, c.check = pair, c.check[:0]
 	}
 	c.answeredAt = now
 }
 
-// checked records a check that is sent to an address.
-func (c *consent) checked(to netip.AddrPort, id icemux.TransactionID, check []byte, now time.Time) {
+// checked records a check that is sent on a pair.
+func (c *consent) checked(to pairAddress, id icemux.TransactionID, check []byte, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if to == c.address {
+	if to == c.pair {
 		c.check, c.id, c.sentAt, c.repeated = append(c.check[:0], check...), id, now, false
 	}
 }
 
-// answered records an answer from an address. there reports whether media is sent to this address. took is the
+// answered records an answer on a pair. there reports whether media is sent on this pair. took is the
 // round-trip time. took is 0 if it is unknown: an answer to a repeated check does not show which transmission it
 // answers.
 func (c *consent) answered(
-	from netip.AddrPort, id icemux.TransactionID, now time.Time,
+	from pairAddress, id icemux.TransactionID, now time.Time,
 ) (took time.Duration, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if from != c.address {
+	if from != c.pair {
 		return 0, false
 	}
 	c.answeredAt = now

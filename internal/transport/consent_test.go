@@ -14,8 +14,8 @@ var start = time.Unix(1_000_000, 0)
 // TestConsent: a remote peer answers, falls silent, and answers again.
 func TestConsent(t *testing.T) {
 	var c consent
-	address := func(n int) netip.AddrPort {
-		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, 1}), uint16(1+n))
+	address := func(n int) pairAddress {
+		return pairAddress{remote: netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, 1}), uint16(1+n))}
 	}
 	id := func(n int) icemux.TransactionID { return icemux.TransactionID{11: byte(n)} }
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }

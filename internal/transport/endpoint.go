@@ -21,10 +21,10 @@ import (
 	"github.com/pion/logging"
 
 	"github.com/volsfu/volsfu/internal/transport/datachannels"
+	"github.com/volsfu/volsfu/internal/transport/hostnet"
 	"github.com/volsfu/volsfu/internal/transport/icemux"
 	"github.com/volsfu/volsfu/internal/transport/icetcp"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
-	"github.com/volsfu/volsfu/internal/transport/secure"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
@@ -36,9 +36,12 @@ type Endpoint struct {
 	certificate tls.Certificate
 	// fingerprint is the certificate's fingerprint in the form of descriptions.
 	fingerprint string
-	// port and mux are nil if the endpoint opens no port and dials over TCP.
-	port       *udp.Port
-	mux        *icemux.Mux
+	// ports are the media ports, none if the endpoint opens no port and dials over TCP. several is set if each remote
+	// peer is reached through all of them.
+	ports   atomic.Pointer[[]*mediaPort]
+	several bool
+	// interfaces is nil unless the ports are those of named interfaces.
+	interfaces *interfacePorts
 	neighbours neighbours
 	// tcp is nil if ICE-TCP is not accepted.
 	tcp *icetcp.Mux
@@ -46,30 +49,33 @@ type Endpoint struct {
 	chunks *ratelimit.SharedSources
 	// reflexive are this host's addresses as STUN servers see them.
 	reflexive []string
-	routes    routes
-	// interfaces is the list of network interfaces that all ICE agents share.
-	interfaces interfaceList
+	// network is the list of network interfaces that all ICE agents share.
+	network interfaceList
 	// stamping counts the callers of TakeStamps that want timestamps. stamped guards enabling and disabling.
 	stamping atomic.Int32
 	stamped  sync.Mutex
-	readers  sync.WaitGroup
-	// closed is closed by Close, and ends the goroutine of the mux and of consent.
+	// readers are the goroutines of the sockets, tending is the goroutine of the muxes and of consent.
+	readers, tending sync.WaitGroup
+	// closed is closed by Close, and ends the goroutine of tending.
 	closed chan struct{}
 	// failed receives the error of a socket that cannot be read any more. failing closes the channel once.
 	failed           chan error
 	closing, failing sync.Once
 }
 
-// Listen opens the media port.
+// Listen opens the media port or, if interfaces are configured, a port on each of them.
 func Listen(config Config) (*Endpoint, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
+	}
+	if len(config.Interfaces) > 0 {
+		return listenEach(config, hostNetwork{hostnet.NamedInterface, udp.Listen})
 	}
 	port, listener, err := listenBoth(config)
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := newEndpoint(config, port)
+	endpoint, err := newEndpoint(config, nil, port)
 	if err != nil {
 		_ = port.Close()
 		if listener != nil {
@@ -95,10 +101,7 @@ func listenBoth(config Config) (*udp.Port, net.Listener, error) {
 		sockets = runtime.GOMAXPROCS(0)
 	}
 	for attempt := 1; ; attempt++ {
-		port, err := udp.Listen(udp.Config{
-			Address: address, Sockets: sockets, ReceiveBuffer: config.ReceiveBuffer, SendBuffer: config.SendBuffer,
-			Patience: config.patience(), PlainSending: !config.Segmentation, PlainReceiving: !config.Coalescing,
-		})
+		port, err := udp.Listen(config.sockets(address, sockets))
 		if err != nil {
 			return nil, nil, fmt.Errorf("listen for media: %w", err)
 		}
@@ -116,17 +119,22 @@ func listenBoth(config Config) (*udp.Port, net.Listener, error) {
 	}
 }
 
-// Attach makes an endpoint on the caller's packet connection, for example of an emulated network. Close closes the
-// connection.
-func Attach(config Config, conn net.PacketConn) (*Endpoint, error) {
+// Attach makes an endpoint on the caller's packet connections, for example of emulated networks. Remote peers are
+// reached through each of the connections, like through the interfaces of Config.Interfaces. Close closes the
+// connections.
+func Attach(config Config, conns ...net.PacketConn) (*Endpoint, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	port, err := udp.Attach(conn)
-	if err != nil {
-		return nil, fmt.Errorf("attach: %w", err)
+	var ports []*udp.Port
+	for _, conn := range conns {
+		port, err := udp.Attach(conn)
+		if err != nil {
+			return nil, fmt.Errorf("attach: %w", err)
+		}
+		ports = append(ports, port)
 	}
-	return newEndpoint(config, port)
+	return newEndpoint(config, nil, ports...)
 }
 
 // Dial makes an endpoint that opens no port. Its peers dial the ICE-TCP port of the remote peer (RFC 6544), for
@@ -138,35 +146,37 @@ func Dial(config Config) (*Endpoint, error) {
 	return newEndpoint(config, nil)
 }
 
-// newEndpoint makes an endpoint on a port. If port is nil, the endpoint dials.
-func newEndpoint(config Config, port *udp.Port) (*Endpoint, error) {
+// newEndpoint makes an endpoint on ports. Without ports, the endpoint dials.
+func newEndpoint(config Config, interfaces *interfacePorts, ports ...*udp.Port) (*Endpoint, error) {
 	// Pion would log to standard error. Errors and states report the same failures.
 	logs := logging.NewDefaultLoggerFactory()
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	e := &Endpoint{
-		config: config, logs: logs, port: port, failed: make(chan error, 1), closed: make(chan struct{}),
+		config: config, logs: logs, failed: make(chan error, 1), closed: make(chan struct{}),
+		interfaces: interfaces, several: interfaces != nil || len(ports) > 1,
 		chunks: ratelimit.NewSharedSources(datachannels.SourceRate.PerSecond, datachannels.SourceRate.Burst),
 	}
 	if err := e.certify(); err != nil {
 		return nil, err
 	}
-	if port == nil {
+	if len(ports) == 0 {
 		return e, nil
 	}
-	e.mux = icemux.New(port, &e.routes, icemux.Config{
-		PublicIPs: config.PublicIPs, PrivateCandidates: config.PrivateCandidates, Unbounded: config.Initiates,
-		Records: secure.SourceRate,
-	})
+	if interfaces != nil {
+		interfaces.endpoint = e
+	}
 	if !config.Initiates {
-		e.neighbours.port = port
+		e.neighbours.port = ports[0]
 		e.neighbours.config = udp.SenderConfig{Buffer: config.SendBuffer, Patience: sendPatience}
 	}
-	for _, socket := range port.Sockets() {
-		e.readers.Go(func() { e.try(func() { e.read(socket) }) })
+	var started []*mediaPort
+	for i, port := range ports {
+		started = append(started, e.start(port, uint8(i)))
 	}
-	e.readers.Go(func() { e.try(e.tend) })
+	e.ports.Store(&started)
+	e.tending.Go(func() { e.try(e.tend) })
 	if len(config.PublicIPs) == 0 {
-		e.reflexive = e.mux.LearnAddresses(config.STUNServers)
+		e.reflexive = started[0].mux.LearnAddresses(config.STUNServers)
 	}
 	return e, nil
 }
@@ -202,20 +212,21 @@ func (e *Endpoint) certify() error {
 	return nil
 }
 
-// Port returns the number of the media port, 0 if there is none.
+// Port returns the number of the media port, of the first if there are several, 0 if there is none.
 func (e *Endpoint) Port() uint16 {
-	if e.port == nil {
-		return 0
+	if ports := e.mediaPorts(); len(ports) > 0 {
+		return ports[0].Address().Port()
 	}
-	return e.port.Address().Port()
+	return 0
 }
 
-// Stats returns the counts of the endpoint's sockets, all zero if there are no sockets.
-func (e *Endpoint) Stats() udp.Stats {
-	if e.port == nil {
-		return udp.Stats{}
+// Stats returns the counts of the endpoint's sockets, all zero if there are no sockets. The counts of a port that was
+// replaced when its interface returned are not included.
+func (e *Endpoint) Stats() (sum udp.Stats) {
+	for _, port := range e.mediaPorts() {
+		sum.Add(port.Stats())
 	}
-	return e.port.Stats()
+	return sum
 }
 
 // TCPStats returns the counts of the endpoint's ICE-TCP connections, all zero if the endpoint does not accept ICE-TCP.
@@ -249,13 +260,12 @@ type Limits struct {
 }
 
 // Limits returns the counts since the endpoint was opened.
-func (e *Endpoint) Limits() Limits {
-	if e.mux == nil {
-		return Limits{}
-	}
-	counts := e.mux.Counts()
-	limits := Limits{
-		ChecksRefused: counts.Refused, ControlLimited: counts.Limited, Unconsented: counts.Unconsented,
+func (e *Endpoint) Limits() (limits Limits) {
+	for _, port := range e.mediaPorts() {
+		counts := port.mux.Counts()
+		limits.ChecksRefused += counts.Refused
+		limits.ControlLimited += counts.Limited
+		limits.Unconsented += counts.Unconsented
 	}
 	if e.tcp != nil {
 		limits.Unconsented += e.tcp.Unconsented()
@@ -269,18 +279,18 @@ func (e *Endpoint) Failed() <-chan error { return e.failed }
 
 // ReceiveBuffer returns the size in bytes of each socket's receive buffer in the kernel, 0 if the size is unknown.
 func (e *Endpoint) ReceiveBuffer() int {
-	if e.port == nil {
-		return 0
+	if ports := e.mediaPorts(); len(ports) > 0 {
+		return ports[0].ReceiveBuffer()
 	}
-	return e.port.ReceiveBuffer()
+	return 0
 }
 
 // SendBuffer returns the size in bytes of each socket's send buffer in the kernel, 0 if the size is unknown.
 func (e *Endpoint) SendBuffer() int {
-	if e.port == nil {
-		return 0
+	if ports := e.mediaPorts(); len(ports) > 0 {
+		return ports[0].SendBuffer()
 	}
-	return e.port.SendBuffer()
+	return 0
 }
 
 // STUNServers returns the configured STUN servers. Clients use the same ones.
@@ -289,11 +299,13 @@ func (e *Endpoint) STUNServers() []string { return e.config.STUNServers }
 // Close closes the sockets. The owners of peers close the peers before.
 func (e *Endpoint) Close() error {
 	var errs []error
-	if e.port != nil {
-		e.closing.Do(func() { close(e.closed) })
-		errs = append(errs, e.mux.Close(), e.port.Close())
-		e.readers.Wait()
+	e.closing.Do(func() { close(e.closed) })
+	// The goroutine of tending may replace a port.
+	e.tending.Wait()
+	for _, port := range e.mediaPorts() {
+		errs = append(errs, port.close())
 	}
+	e.readers.Wait()
 	if e.tcp != nil {
 		errs = append(errs, e.tcp.Close())
 	}

@@ -20,11 +20,15 @@ type incoming struct {
 	overflow func()
 	// arrivedAs receives the codepoint of each RTP packet that differs from that of the packet before.
 	arrivedAs func(ecn.Codepoint)
+	// paths counts the packets of a peer that reads all its candidate pairs by path. It is nil for other peers.
+	paths *[MaxPaths]pathCounts
 
 	mu     sync.Mutex
 	opener *srtp.Opener
 	// info describes the packet being processed. The sink receives a pointer to info.
 	info PacketInfo
+	// second is set while packets from the second route are processed.
+	second bool
 	// ecn is the codepoint of the last RTP packet.
 	ecn ecn.Codepoint
 	// early are the datagrams that arrived before the keys. closed is set once datagrams are dropped.
@@ -51,7 +55,7 @@ const receiveBytes = icemux.MaxDatagram
 func (i *incoming) receiveOne(datagram []byte, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.info = PacketInfo{At: now}
+	i.info, i.second = PacketInfo{At: now}, false
 	i.receive(datagram)
 }
 
@@ -73,17 +77,42 @@ func (i *incoming) receive(datagram []byte) {
 	}
 	packet, err := i.opener.Open(datagram)
 	if err != nil {
-		if errors.Is(err, srtp.ErrTooManyStreams) {
+		switch {
+		case errors.Is(err, srtp.ErrTooManyStreams):
 			i.overflow()
+		case i.paths != nil && errors.Is(err, srtp.ErrReplayed):
+			i.receiveRepeat(datagram)
 		}
 		return
 	}
-	if i.info.ECN != i.ecn {
+	if i.paths != nil {
+		i.paths[i.info.Path].first.Add(1)
+	}
+	// Copies leave as Not-ECT.
+	if i.info.ECN != i.ecn && !i.second {
 		i.ecn = i.info.ECN
 		i.arrivedAs(i.ecn)
 	}
 	// Open has checked that the header is complete.
 	i.sink.RTP(binary.BigEndian.Uint32(packet[8:]), packet, &i.info)
+}
+
+// receiveRepeat hands the second copy of a packet to the sink. A packet that the remote peer did not send, or that is
+// older than the replay window, is dropped.
+func (i *incoming) receiveRepeat(datagram []byte) {
+	if !i.opener.Repeats(datagram) {
+		return
+	}
+	i.paths[i.info.Path].repeated.Add(1)
+	// The header is not encrypted.
+	i.sink.Repeated(binary.BigEndian.Uint32(datagram[8:]), binary.BigEndian.Uint16(datagram[2:]), &i.info)
+}
+
+// countPaths sets the counts by path.
+func (i *incoming) countPaths(counts *[MaxPaths]pathCounts) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.paths = counts
 }
 
 // rtcpHeader is the size in bytes of the header of all RTCP packets (RFC 3550 section 6.4.1): version, type, and length
@@ -115,7 +144,7 @@ func (i *incoming) receiveEarly(opener *srtp.Opener) int {
 	defer i.mu.Unlock()
 	early := i.early
 	i.opener, i.early = opener, nil
-	i.info = PacketInfo{At: time.Now()}
+	i.info, i.second = PacketInfo{At: time.Now()}, false
 	for _, datagram := range early {
 		i.info.ECN = datagram.ecn
 		i.receive(datagram.data)

@@ -89,7 +89,7 @@ func TestChecksComeFromSoManyAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.until("the addresses are forgotten", func() bool {
-		mux := p.endpoints[0].mux
+		mux := p.endpoints[0].mediaPorts()[0].mux
 		return !mux.Knows(ufrag) && mux.Knows(renewed)
 	})
 }

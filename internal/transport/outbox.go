@@ -25,6 +25,8 @@ type outbox struct {
 	path *path
 	// ecn is the codepoint of RTP packets that are queued from now on, rtcpECN that of RTCP packets: an ecn.Codepoint.
 	ecn, rtcpECN atomic.Uint32
+	// copied is set while queued RTP packets also leave on the second route.
+	copied atomic.Bool
 
 	mu     sync.Mutex
 	sealer *srtp.Sealer
@@ -36,6 +38,9 @@ type outbox struct {
 	messages []udp.Message
 	// short is set when the last run has ended.
 	short bool
+	// copies are the runs that also leave on the second route, in the same buffer. copiesEnd is the end of the last.
+	copies    []udp.Message
+	copiesEnd int
 	// stamp requests the departure time of the next packet.
 	stamp bool
 
@@ -67,6 +72,9 @@ func (o *outbox) queue(header *rtp.Header, payload []byte) error {
 		return err
 	}
 	o.append(len(sealed))
+	if o.copied.Load() && o.path.second.Load() != nil {
+		o.queueCopy(len(sealed))
+	}
 	return nil
 }
 
@@ -122,15 +130,18 @@ func (o *outbox) flush(post *udp.Post) {
 	if o.buffer == nil {
 		return
 	}
+	if len(o.copies) > 0 {
+		o.flushCopies(post)
+	}
 	if route := o.path.route.Load(); route != nil {
 		for i := range o.messages {
 			o.messages[i].Peer = route.address
 		}
 		if route.silent {
-			o.path.endpoint.mux.AddUnconsented(o.datagrams())
+			route.port.mux.AddUnconsented(o.datagrams())
 		} else if post != nil && o.used > 0 {
 			if route.apart {
-				o.addStamped(post, o.path.endpoint.port.Sockets()[0])
+				o.addStamped(post, route.port.Sockets()[0])
 			}
 			post.Add(route.socket, o.messages, o.buffer)
 			o.buffer = nil
@@ -175,7 +186,7 @@ func (o *outbox) addStamped(post *udp.Post, from *udp.Socket) {
 func (o *outbox) discard() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.used, o.messages, o.sealer = 0, nil, nil
+	o.used, o.messages, o.copies, o.sealer = 0, nil, nil, nil
 	o.release()
 	o.rtcp.Lock()
 	defer o.rtcp.Unlock()
@@ -202,7 +213,7 @@ func (o *outbox) setRTCP(arrived ecn.Codepoint) {
 	o.rtcpECN.Store(uint32(codepoint))
 }
 
-// writeRTCP sends packets as one compound packet, at once. Without keys, nothing is sent.
+// writeRTCP sends packets as one compound packet, at once, on all routes. Without keys, nothing is sent.
 func (o *outbox) writeRTCP(packets []rtcp.Packet) error {
 	compound, err := rtcp.Marshal(packets)
 	if err != nil {
@@ -216,6 +227,9 @@ func (o *outbox) writeRTCP(packets []rtcp.Packet) error {
 	sealed, err := o.rtcpSealer.SealRTCP(o.sealed, compound)
 	if err != nil {
 		return err
+	}
+	if second := o.path.second.Load(); second != nil {
+		_ = second.socket.Send([]udp.Message{{Peer: second.address, Data: sealed, Segment: len(sealed)}})
 	}
 	message := udp.Message{Data: sealed, Segment: len(sealed), ECN: ecn.Codepoint(o.rtcpECN.Load())}
 	if route := o.path.route.Load(); route != nil {

@@ -14,32 +14,46 @@ import (
 )
 
 // path is the way of packets to the remote peer: directly to the address of the selected candidate pair, or through
-// ICE. path is safe for concurrent use. Readers of the route take no lock.
+// ICE. path is safe for concurrent use. Readers of the routes take no lock.
 type path struct {
-	// peer is the entry for the address in the endpoint's routes.
+	// peer is the entry for the addresses in the routes of the endpoint's ports.
 	peer     *Peer
 	endpoint *Endpoint
 	// conn is the connection of ICE, once ICE was started.
 	conn atomic.Pointer[ice.Conn]
-	// agent is the ICE agent on the media port, nil before it gathers.
-	agent   atomic.Pointer[icemux.Agent]
+	// agents are the ICE agent's entries in the muxes of the ports.
+	agents  portAgents
 	consent consent
 	rtt     roundTrip
-	// route is the direct route, nil if media passes through ICE. A change of the address requires routing to be held.
-	route   atomic.Pointer[peerRoute]
-	routing sync.Mutex
+	// route is the direct route, nil if media passes through ICE. second is the route of copies, nil if there is none.
+	// A change of an address requires routing to be held.
+	route, second atomic.Pointer[peerRoute]
+	routing       sync.Mutex
 	// ended is set by end. After that no route is set. routing guards it.
 	ended bool
+	// pairs is nil unless the remote peer reads all its candidate pairs.
+	pairs atomic.Pointer[pairs]
 }
 
 // peerRoute is the address that a peer's packets are sent to, and the sending socket.
 type peerRoute struct {
+	// port receives from the address. path is the number of the path.
+	port    *mediaPort
+	path    uint8
 	socket  *udp.Socket
 	address netip.AddrPort
 	// apart is set if the socket sends to the peer's host alone.
 	apart bool
 	// silent is set while the remote peer does not consent to receive (RFC 7675).
 	silent bool
+}
+
+// pair returns the candidate pair of a route, an invalid pair if there is no route.
+func (r *peerRoute) pair() pairAddress {
+	if r == nil {
+		return pairAddress{}
+	}
+	return pairAddress{r.port, r.address}
 }
 
 // selected sets the pair that ICE has selected. If both addresses are UDP addresses, media bypasses ICE.
@@ -49,62 +63,120 @@ func (p *path) selected(local, remote ice.Candidate) {
 	if p.ended {
 		return
 	}
-	var to netip.AddrPort
-	if p.endpoint.port != nil && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
-		to = icemux.AddressOf(remote)
+	var to pairAddress
+	if len(p.endpoint.mediaPorts()) > 0 && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
+		to = pairAddress{p.endpoint.portOf(local), icemux.AddressOf(remote)}
+	}
+	if pairs := p.pairs.Load(); pairs != nil && to.valid() {
+		number := to.port.path
+		if !pairs.trusting {
+			number, _ = pathOf(remote.Priority())
+		}
+		pairs.choose(to, number, time.Now())
 	}
 	p.reroute(to)
 }
 
-// end removes the route. Media then passes through ICE until ICE is closed.
+// end removes the routes. Media then passes through ICE until ICE is closed.
 func (p *path) end() {
 	p.routing.Lock()
 	defer p.routing.Unlock()
 	p.ended = true
-	p.reroute(netip.AddrPort{})
+	p.reroute(pairAddress{})
 }
 
-// reroute sets the address that media is sent to. If the address is invalid, media passes through ICE. The caller holds
-// the mutex. If other peers use the endpoint, a panic ends the process, because the readers of all peers use the
-// routes.
-func (p *path) reroute(to netip.AddrPort) {
+// reroute sets the pair that media is sent on. If the pair is invalid, media passes through ICE. A second route on the
+// pair becomes the primary one. The caller holds the mutex. If other peers use the endpoint, a panic ends the process,
+// because the readers of all peers use the routes.
+func (p *path) reroute(to pairAddress) {
 	if !p.endpoint.config.Initiates {
 		defer panics.Shared()
 	}
-	var from peerRoute
-	if old := p.route.Load(); old != nil {
-		from = *old
-	}
-	if from.address == to {
+	if p.route.Load().pair() == to {
 		return
 	}
 	var route *peerRoute
-	if to.IsValid() {
+	second := p.second.Load()
+	if to.valid() {
 		p.consent.begin(to, time.Now())
-		if a := p.agent.Load(); a != nil {
-			p.rtt.begin(a.RoundTrip(to))
+		if a := p.agents.of(to.port); a != nil {
+			p.rtt.begin(a.RoundTrip(to.remote))
 		}
-		route = &peerRoute{address: to, socket: p.endpoint.neighbours.take(to.Addr())}
-		if route.apart = route.socket != nil; !route.apart {
-			route.socket = p.endpoint.port.Sockets()[0]
+		if second.pair() == to {
+			route, second = second, nil
+		} else {
+			route = p.newRoute(to)
+		}
+	} else {
+		second = nil
+	}
+	p.set(route, second)
+}
+
+// newRoute returns a route on a pair. The caller holds the mutex.
+func (p *path) newRoute(to pairAddress) *peerRoute {
+	route := &peerRoute{port: to.port, path: to.port.path, address: to.remote}
+	if pairs := p.pairs.Load(); pairs != nil {
+		route.path = pairs.path(to)
+	}
+	route.socket = p.endpoint.neighbours.take(to.remote.Addr())
+	if route.apart = route.socket != nil; !route.apart {
+		route.socket = to.port.Sockets()[0]
+	}
+	return route
+}
+
+// set replaces the routes, and releases what only the former routes use. The caller holds the mutex.
+func (p *path) set(route, second *peerRoute) {
+	before, after := [...]*peerRoute{p.route.Load(), p.second.Load()}, [...]*peerRoute{route, second}
+	has := func(routes [2]*peerRoute, pair pairAddress) bool {
+		return routes[0].pair() == pair || routes[1].pair() == pair
+	}
+	for _, r := range before {
+		if r != nil && !has(after, r.pair()) {
+			r.port.routes.remove(p.peer, r.address)
 		}
 	}
-	p.endpoint.routes.move(p.peer, from.address, to)
+	for _, r := range after {
+		if r != nil && !has(before, r.pair()) {
+			r.port.routes.add(p.peer, r.address)
+		}
+	}
+	p.second.Store(second)
 	p.route.Store(route)
-	if from.apart {
-		p.endpoint.neighbours.release(from.address.Addr())
+	for _, r := range before {
+		if r != nil && r.apart && !has(after, r.pair()) {
+			p.endpoint.neighbours.release(r.address.Addr())
+		}
 	}
 }
 
 // receivedBy sets the socket of the route to the socket that receives from the route's address, unless the route's
-// socket sends to the host alone.
-func (p *path) receivedBy(socket *udp.Socket, from netip.AddrPort) {
-	route := p.route.Load()
-	if route != nil && !route.apart && route.socket != socket && route.address == from {
+// socket sends to the host alone. receivedBy returns the number of the path, and reports whether the route is the
+// second one.
+func (p *path) receivedBy(port *mediaPort, socket *udp.Socket, from netip.AddrPort) (number uint8, second bool) {
+	if route := p.second.Load(); route != nil && route.port == port && route.address == from {
+		return receivedOn(&p.second, route, socket), true
+	}
+	if route := p.route.Load(); route != nil && route.address == from && route.port == port {
+		return receivedOn(&p.route, route, socket), false
+	}
+	return 0, false
+}
+
+func receivedOn(at *atomic.Pointer[peerRoute], route *peerRoute, socket *udp.Socket) (number uint8) {
+	if !route.apart && route.socket != socket {
 		moved := *route
 		moved.socket = socket
-		p.route.CompareAndSwap(route, &moved)
+		at.CompareAndSwap(route, &moved)
 	}
+	return route.path
+}
+
+// leads reports whether the primary route receives from an address at a port.
+func (p *path) leads(port *mediaPort, from netip.AddrPort) bool {
+	route := p.route.Load()
+	return route != nil && route.port == port && route.address == from
 }
 
 // blocked reports whether packets would be lost on this host: the send buffer was full for a while, or the remote peer
@@ -114,9 +186,12 @@ func (p *path) blocked(now time.Time) bool {
 	return route != nil && (route.silent || route.socket.Full(now))
 }
 
-// tend repeats a check that was not answered, and stops media while the remote peer does not consent. tend returns the
-// buffer for reuse.
+// tend repeats a check that was not answered, stops media while the remote peer does not consent, and chooses the
+// routes of a peer with several pairs. tend returns the buffer for reuse.
 func (p *path) tend(now time.Time, buffer []byte) []byte {
+	if pairs := p.pairs.Load(); pairs != nil {
+		p.tendPairs(pairs, now)
+	}
 	fresh, check := p.consent.step(now, buffer)
 	route := p.route.Load()
 	if route == nil {
@@ -132,11 +207,19 @@ func (p *path) tend(now time.Time, buffer []byte) []byte {
 	return buffer
 }
 
-// answered records that the remote peer has answered a check from an address.
-func (p *path) answered(from netip.AddrPort, id icemux.TransactionID, now time.Time) {
-	took, there := p.consent.answered(from, id, now)
+// answered records that the remote peer has answered a check on a pair. took is the round-trip time of the check, if
+// the check was sent once.
+func (p *path) answered(pair pairAddress, id icemux.TransactionID, took time.Duration, now time.Time) {
+	pairs := p.pairs.Load()
+	if pairs != nil {
+		pairs.answered(pair, took, now)
+	}
+	measured, there := p.consent.answered(pair, id, now)
 	if !there {
 		return
+	}
+	if pairs == nil {
+		took = measured
 	}
 	p.rtt.add(took)
 	if route := p.route.Load(); route != nil && route.silent {

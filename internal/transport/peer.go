@@ -84,6 +84,9 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 		p.cancel()
 		return nil, err
 	}
+	if e.interfaces != nil {
+		e.interfaces.add(p)
+	}
 	return p, nil
 }
 
@@ -194,6 +197,9 @@ func (p *Peer) Close() error {
 	if conn := p.secure.Load(); conn != nil {
 		// The DTLS alert informs the remote peer, if the alert arrives.
 		_ = conn.Close()
+	}
+	if p.endpoint.interfaces != nil {
+		p.endpoint.interfaces.remove(p)
 	}
 	p.path.end()
 	err := p.agent.GracefulClose()

@@ -11,12 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/transport/icemux"
 	"github.com/volsfu/volsfu/internal/transport/secure"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// read is the goroutine of one socket. Datagrams from the address of a peer go to that peer, all others to ICE.
-func (e *Endpoint) read(socket *udp.Socket) {
+// read is the goroutine of one socket of a port. Datagrams from the address of a peer go to that peer, all others to
+// ICE.
+func (e *Endpoint) read(port *mediaPort, socket *udp.Socket) {
 	inbox := udp.NewInbox()
 	// touched are the peers with packets in the present batch.
 	var touched []*Peer
@@ -27,15 +29,15 @@ func (e *Endpoint) read(socket *udp.Socket) {
 		}
 		now := time.Now()
 		for _, departure := range inbox.Departures() {
-			e.departed(&departure)
+			port.departed(&departure)
 		}
 		for _, message := range inbox.Messages() {
-			peer := e.routes.peer(message.Peer)
+			peer := port.routes.peer(message.Peer)
 			if peer == nil {
-				e.mux.Deliver(message, now)
+				port.mux.Deliver(message, now)
 				continue
 			}
-			peer.receiveRun(message, socket, now)
+			peer.receiveRun(message, port, socket, now)
 			if !slices.Contains(touched, peer) {
 				touched = append(touched, peer)
 			}
@@ -46,7 +48,8 @@ func (e *Endpoint) read(socket *udp.Socket) {
 	}
 }
 
-// tend is the goroutine that checks named addresses, rejects floods, and checks the consent of the endpoint's peers.
+// tend is the goroutine that checks named addresses, rejects floods, checks the consent of the endpoint's peers, and
+// watches the interfaces.
 func (e *Endpoint) tend() {
 	ticker := time.NewTicker(consentInterval)
 	defer ticker.Stop()
@@ -54,9 +57,16 @@ func (e *Endpoint) tend() {
 	for {
 		select {
 		case now := <-ticker.C:
-			e.mux.Step(now)
-			for _, peer := range e.routes.all {
-				buffer = peer.path.tend(now, buffer[:0])
+			for _, port := range e.mediaPorts() {
+				port.mux.Step(now)
+				for address, peer := range port.routes.all {
+					if peer.path.leads(port, address) {
+						buffer = peer.path.tend(now, buffer[:0])
+					}
+				}
+			}
+			if e.interfaces != nil {
+				e.interfaces.watch(now)
 			}
 		case <-e.closed:
 			return
@@ -64,29 +74,28 @@ func (e *Endpoint) tend() {
 	}
 }
 
-// receiveRun processes datagrams from the peer's address. Datagrams that are not media go to receiveControl.
-func (p *Peer) receiveRun(message udp.Message, socket *udp.Socket, now time.Time) {
-	p.path.receivedBy(socket, message.Peer)
+// receiveRun processes datagrams from one of the peer's addresses. Datagrams that are not media go to receiveControl.
+func (p *Peer) receiveRun(message udp.Message, port *mediaPort, socket *udp.Socket, now time.Time) {
+	number, second := p.path.receivedBy(port, socket, message.Peer)
 	p.incoming.mu.Lock()
 	defer p.incoming.mu.Unlock()
-	p.incoming.info = PacketInfo{At: now, ECN: message.ECN}
+	p.incoming.info, p.incoming.second = PacketInfo{At: now, ECN: message.ECN, Path: number}, second
 	if p.endpoint.stamping.Load() > 0 {
 		p.incoming.info.Kernel, p.incoming.info.Hardware = stampTimes(message.Arrived)
 	}
 	for datagram := range message.Datagrams() {
 		if !isMedia(datagram) {
-			p.receiveControl(datagram, message.Peer, now)
+			p.receiveControl(datagram, port.mux, message.Peer, now)
 			continue
 		}
 		p.incoming.receive(datagram)
 	}
 }
 
-// receiveControl processes a datagram that is not media, from the address that media is sent to. DTLS records bypass
+// receiveControl processes a datagram that is not media, from an address that media is sent to. DTLS records bypass
 // ICE.
-func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Time) {
+func (p *Peer) receiveControl(datagram []byte, mux *icemux.Mux, from netip.AddrPort, now time.Time) {
 	if records := p.records.Load(); records != nil && secure.IsRecord(datagram) {
-		mux := p.endpoint.mux
 		if !records.Admits(now) {
 			mux.Refuse(datagram, from)
 		} else if mux.AdmitsRecords(from.Addr(), now) {
@@ -94,7 +103,7 @@ func (p *Peer) receiveControl(datagram []byte, from netip.AddrPort, now time.Tim
 		}
 		return
 	}
-	p.endpoint.mux.DeliverOne(datagram, from, now)
+	mux.DeliverOne(datagram, from, now)
 }
 
 // flush calls the sinks of the peers at the end of a batch.
@@ -130,8 +139,8 @@ func isRTCP(datagram []byte) bool {
 	return len(datagram) > 1 && datagram[1] >= 192 && datagram[1] <= 223
 }
 
-// routes maps addresses to peers. Several goroutines read the map for every run of datagrams, without a lock. The map
-// changes when ICE selects a candidate pair. A change copies one of the parts, which are chosen by port.
+// routes maps the addresses of one port to peers. Several goroutines read the map for every run of datagrams, without a
+// lock. The map changes when the routes of a peer change. A change copies one of the parts, which are chosen by port.
 type routes struct {
 	parts [routeParts]routePart
 }
@@ -187,8 +196,10 @@ func (r *routes) Silent(address netip.AddrPort) bool {
 // route returns the route of the peer at an address, nil if the peer has another route by now.
 func (r *routes) route(address netip.AddrPort) *peerRoute {
 	if peer := r.peer(address); peer != nil {
-		if route := peer.path.route.Load(); route != nil && route.address == address {
-			return route
+		for _, route := range []*peerRoute{peer.path.route.Load(), peer.path.second.Load()} {
+			if route != nil && route.address == address && &route.port.routes == r {
+				return route
+			}
 		}
 	}
 	return nil
@@ -204,18 +215,18 @@ func (r *routes) Ports(source netip.Prefix) (ports []uint16) {
 	return ports
 }
 
-// move changes the address of a peer. An invalid address is none.
-func (r *routes) move(p *Peer, from, to netip.AddrPort) {
-	if from.IsValid() {
-		r.part(from).change(func(peers map[netip.AddrPort]*Peer) {
-			if peers[from] == p {
-				delete(peers, from)
-			}
-		})
-	}
-	if to.IsValid() {
-		r.part(to).change(func(peers map[netip.AddrPort]*Peer) { peers[to] = p })
-	}
+// add adds an address of a peer, which replaces another peer at the address.
+func (r *routes) add(p *Peer, address netip.AddrPort) {
+	r.part(address).change(func(peers map[netip.AddrPort]*Peer) { peers[address] = p })
+}
+
+// remove removes an address of a peer, unless another peer has the address by now.
+func (r *routes) remove(p *Peer, address netip.AddrPort) {
+	r.part(address).change(func(peers map[netip.AddrPort]*Peer) {
+		if peers[address] == p {
+			delete(peers, address)
+		}
+	})
 }
 
 // change replaces the part by a changed copy.

@@ -161,7 +161,7 @@ func TestPortsOfMediaAreExcepted(t *testing.T) {
 	var r routes
 	for _, text := range []string{"203.0.113.1:5", "203.0.113.2:6", "[2001:db8::1]:7", "[2001:db8::2]:8",
 		"[2001:db8:0:1::1]:9"} {
-		r.move(&Peer{}, netip.AddrPort{}, netip.MustParseAddrPort(text))
+		r.add(&Peer{}, netip.MustParseAddrPort(text))
 	}
 	for prefix, want := range map[string]int{"203.0.113.1/32": 1, "2001:db8::/64": 2, "192.0.2.1/32": 0} {
 		if ports := r.Ports(netip.MustParsePrefix(prefix)); len(ports) != want {

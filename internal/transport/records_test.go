@@ -24,11 +24,11 @@ func TestRecordsOfOneAddressAreBounded(t *testing.T) {
 	mux := icemux.New(port, &routes{}, icemux.Config{Unbounded: true, Records: ratelimit.Rate{PerSecond: 1, Burst: 3}})
 	record := []byte{applicationData, 0xfe, 0xfd, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1, 7}
 	for n := range 2 {
-		p := &Peer{endpoint: &Endpoint{mux: mux}}
+		p := &Peer{}
 		p.records.Store(secure.NewRecords(nil))
 		from := netip.AddrPortFrom(netip.MustParseAddr("203.0.113.1"), uint16(1+n))
 		for range 2 {
-			p.receiveControl(slices.Clone(record), from, start)
+			p.receiveControl(slices.Clone(record), mux, from, start)
 		}
 	}
 	if limited := mux.Counts().Limited; limited != 1 {

@@ -14,6 +14,9 @@ type PacketInfo struct {
 	// kernel coalesced packets into one run, the times are those of the first packet. Unknown times are zero: those of
 	// packets that passed through ICE, and all times while timestamps are off (Endpoint.TakeStamps).
 	Kernel, Hardware time.Time
+	// Path is the number of the path on which the packet arrived: the index of the client's interface in the order of
+	// the client's configuration. It is 0 for peers without Peer.UseAllPairs and for packets that passed through ICE.
+	Path uint8
 	// ECN is the codepoint with which the packet arrived, or NotECT if it is unknown, as those of packets that passed
 	// through ICE.
 	ECN ecn.Codepoint
@@ -25,6 +28,9 @@ type PacketInfo struct {
 type Sink interface {
 	// RTP receives a complete RTP packet of the stream.
 	RTP(ssrc uint32, packet []byte, info *PacketInfo)
+	// Repeated reports a packet of which RTP has received another copy before. Only peers with Peer.UseAllPairs have
+	// copies. Repeated is called by the goroutine that calls RTP.
+	Repeated(ssrc uint32, sequence uint16, info *PacketInfo)
 	// RTCP receives one RTCP packet, not a compound. The header is valid. The body is not checked.
 	RTCP(packet []byte, now time.Time)
 	// Signal is called only if a batch has packets of several peers. It is called after the last packet of the batch,
@@ -48,6 +54,9 @@ type NoOpSink struct{}
 
 // RTP implements Sink.
 func (NoOpSink) RTP(uint32, []byte, *PacketInfo) {}
+
+// Repeated implements Sink.
+func (NoOpSink) Repeated(uint32, uint16, *PacketInfo) {}
 
 // RTCP implements Sink.
 func (NoOpSink) RTCP([]byte, time.Time) {}

@@ -11,7 +11,8 @@ import (
 // true must be followed by a call with false; the last one turns timestamps off. TakeStamps reports whether all sockets
 // support timestamps.
 func (e *Endpoint) TakeStamps(wanted bool) bool {
-	if e.port == nil {
+	ports := e.mediaPorts()
+	if len(ports) == 0 {
 		return false
 	}
 	e.stamped.Lock()
@@ -25,8 +26,10 @@ func (e *Endpoint) TakeStamps(wanted bool) bool {
 		return true
 	}
 	taken := true
-	for _, socket := range e.port.Sockets() {
-		taken = socket.TakeStamps(now > 0) && taken
+	for _, port := range ports {
+		for _, socket := range port.Sockets() {
+			taken = socket.TakeStamps(now > 0) && taken
+		}
 	}
 	return taken
 }
@@ -40,8 +43,8 @@ func (p *Peer) StampNext() {
 }
 
 // departed reports the departure of a packet to its peer.
-func (e *Endpoint) departed(d *udp.Departure) {
-	peer := e.routes.peer(d.Peer)
+func (m *mediaPort) departed(d *udp.Departure) {
+	peer := m.routes.peer(d.Peer)
 	if peer == nil || !isMedia(d.Head[:]) || isRTCP(d.Head[:]) {
 		return
 	}

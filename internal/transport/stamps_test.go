@@ -55,11 +55,11 @@ func TestStampsAreCounted(t *testing.T) {
 	if e.stamping.Load() != 0 {
 		t.Errorf("%d want stamps, expected none", e.stamping.Load())
 	}
-	if first != e.port.Sockets()[0].TakeStamps(true) {
+	if first != e.mediaPorts()[0].Sockets()[0].TakeStamps(true) {
 		t.Error("the endpoint and its socket disagree on whether the kernel gives stamps")
 	}
 	// A packet to an unknown address is not reported.
-	e.departed(&udp.Departure{Peer: netip.MustParseAddrPort("192.0.2.1:5"), Head: [12]byte{0x80}})
+	e.mediaPorts()[0].departed(&udp.Departure{Peer: netip.MustParseAddrPort("192.0.2.1:5"), Head: [12]byte{0x80}})
 	dialling, err := Dial(config)
 	if err != nil {
 		t.Fatal(err)

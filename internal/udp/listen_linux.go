@@ -62,12 +62,7 @@ func listen(c Config, use abilities) ([]*Socket, error) {
 
 // open opens and binds a socket, which shares the port of a bound socket if shared is set.
 func open(c Config, use abilities, shared bool) (*Socket, error) {
-	var config net.ListenConfig
-	if shared {
-		config.Control = func(_, _ string, raw syscall.RawConn) error {
-			return setInt(raw, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-		}
-	}
+	config := net.ListenConfig{Control: c.control(shared)}
 	conn, err := config.ListenPacket(context.Background(), network(c.Address.Addr()), c.Address.String())
 	if err != nil {
 		return nil, err
@@ -152,6 +147,31 @@ type controller interface {
 // Control implements controller. It fails after the socket is closed.
 func (k *kernel) Control(f func(fd uintptr)) error {
 	return k.raw.Control(func(uintptr) { f(k.fd) })
+}
+
+// control returns the function that prepares a socket for binding: to share the port of a bound socket if shared is
+// set, and to use the configured interface alone.
+func (c Config) control(shared bool) func(network, address string, raw syscall.RawConn) error {
+	return func(_, _ string, raw syscall.RawConn) error {
+		var sharing, binding error
+		if shared {
+			sharing = setInt(raw, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
+		}
+		if c.Device != "" {
+			binding = bindDevice(raw, c.Device)
+		}
+		return errors.Join(sharing, binding)
+	}
+}
+
+// bindDevice binds a socket to a network interface.
+func bindDevice(c controller, device string) error {
+	var failure error
+	err := c.Control(func(fd uintptr) { failure = unix.BindToDevice(int(fd), device) })
+	if err = errors.Join(err, failure); err != nil {
+		return fmt.Errorf("bind to device %q: %w", device, err)
+	}
+	return nil
 }
 
 // setInt sets an option of a socket.

@@ -23,6 +23,10 @@ type Config struct {
 	// ReceiveBuffer and SendBuffer are the requested buffers of each socket, in bytes: beyond the system's limits if
 	// the process has CAP_NET_ADMIN, else at most the system's limit. 0 keeps the system's default.
 	ReceiveBuffer, SendBuffer int
+	// Device is the name of the network interface through which all datagrams arrive and leave, empty for all
+	// interfaces. The kernel then routes by the routes of this interface alone (SO_BINDTODEVICE; before Linux 5.7
+	// CAP_NET_RAW is needed). Systems other than Linux route as usual.
+	Device string
 	// Patience is the time for which one call of Send waits for space in the send buffer before it drops packets; 0 is
 	// no limit. Sockets of plain calls may wait for twice as long.
 	Patience time.Duration
@@ -160,8 +164,8 @@ func (p *Port) Stats() Stats {
 	return sum
 }
 
-// add adds other counters.
-func (s *Stats) add(other Stats) {
+// Add adds other counters.
+func (s *Stats) Add(other Stats) {
 	s.Received += other.Received
 	s.Sent += other.Sent
 	s.ReceivedECN.add(&other.ReceivedECN)

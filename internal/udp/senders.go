@@ -80,7 +80,7 @@ func (p *Port) closeSenders() (failure error) {
 func (p *Port) addSenderStats(sum *Stats) {
 	p.senders.mu.Lock()
 	defer p.senders.mu.Unlock()
-	sum.add(p.senders.before)
+	sum.Add(p.senders.before)
 	for s := range p.senders.open {
 		s.addStats(sum)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,10 +19,7 @@ func (p *Port) openSender(c SenderConfig) (*Socket, error) {
 	if err := p.sockets[0].share(); err != nil {
 		return nil, fmt.Errorf("sharing %s: %w", p.Address(), err)
 	}
-	var listen net.ListenConfig
-	listen.Control = func(_, _ string, raw syscall.RawConn) error {
-		return setInt(raw, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-	}
+	listen := net.ListenConfig{Control: p.senders.config.control(true)}
 	conn, err := listen.ListenPacket(context.Background(), network(p.Address().Addr()), p.Address().String())
 	if err != nil {
 		return nil, err

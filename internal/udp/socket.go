@@ -255,7 +255,7 @@ func passing(err error) bool {
 func (s *Socket) addStats(sum *Stats) {
 	s.countDrops()
 	received, sent := s.received.load(), s.sent.load()
-	sum.add(Stats{
+	sum.Add(Stats{
 		Received: received.Sum(), ReceivedECN: received, Receives: s.receives.Load(),
 		Sent: sent.Sum(), SentECN: sent, Sends: s.sends.Load(), Runs: s.runs.Load(),
 		SendDrops: s.sendDrops.Load(), SendErrors: s.sendErrors.Load(), ReceiveDrops: s.drops.Load(),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
@@ -28,6 +29,8 @@ var (
 	ErrLost         = errors.New("session is lost")
 	ErrNotPublished = errors.New("no such publication, tile or quality of this client")
 	ErrNotConnected = errors.New("not connected")
+	// ErrInterface is wrapped with the reason why a network interface of Config.Interfaces cannot be used.
+	ErrInterface = transport.ErrInterface
 	// ErrInterrupted means that the websocket broke before the reply to a request. The server may have carried the
 	// request out.
 	ErrInterrupted = errors.New("interrupted before the reply")
@@ -93,6 +96,14 @@ type Config struct {
 	// TCP sends and receives media over TCP, to the same port number of the server (ICE-TCP), for networks that block
 	// UDP. A lost packet then delays all packets behind it.
 	TCP bool
+	// Interfaces are the names of the network interfaces through which media is sent and received, such as wlan0 and
+	// wwan0. The first is preferred. With two or more, another interface takes over if the present one fails, and
+	// carries copies of packets (Redundancy). Without names, the system chooses the interface. The websocket uses the
+	// system's routes in either case.
+	Interfaces []string
+	// Redundancy selects the packets that are sent on two interfaces, in both directions. Empty is
+	// signal.RedundancyAuto.
+	Redundancy signal.Redundancy
 	// TLS is used for wss. nil uses the system's certificates.
 	TLS *tls.Config
 
@@ -159,6 +170,20 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.TCP && c.PacketConn != nil {
 		return c, fmt.Errorf("%w: TCP and PacketConn: expected at most one of them", ErrConfig)
+	}
+	if len(c.Interfaces) > 0 && (c.TCP || c.PacketConn != nil) {
+		return c, fmt.Errorf("%w: interfaces %q: expected neither TCP nor PacketConn", ErrConfig, c.Interfaces)
+	}
+	switch c.Redundancy {
+	case "", signal.RedundancyAuto, signal.RedundancyOff:
+	case signal.RedundancyAll:
+		if len(c.Interfaces) < 2 {
+			return c, fmt.Errorf("%w: redundancy %q: expected two interfaces or more, got %d",
+				ErrConfig, c.Redundancy, len(c.Interfaces))
+		}
+	default:
+		return c, fmt.Errorf("%w: redundancy %q: expected %q, %q or %q", ErrConfig, c.Redundancy,
+			signal.RedundancyAuto, signal.RedundancyOff, signal.RedundancyAll)
 	}
 	if c.MaxUplink < 0 || c.StartUplink < 0 || c.MinUplink < 0 || c.MaxBitrate < 0 || c.QueueBudget < 0 {
 		return c, fmt.Errorf("%w: uplink from %d to %d, at least %d, bitrate %d, queue budget %v: expected 0 or more",
@@ -252,6 +277,7 @@ func (c Config) endpoint() (*transport.Endpoint, error) {
 	if c.TCP {
 		return transport.Dial(config)
 	}
+	config.Interfaces = c.Interfaces
 	switch {
 	case c.namedByIPv6():
 		config.Address = "::"
@@ -286,11 +312,36 @@ func (c Config) signalling() signalling.Config {
 	return signalling.Config{URL: c.URL, Token: c.Token, TLS: c.TLS, Times: c.times, Panicked: c.panicked}
 }
 
-// newPeer makes a peer connection.
-func (c Config) newPeer(endpoint *transport.Endpoint, sink transport.Sink) (*transport.Peer, error) {
+// multipath returns the request for media on several interfaces, nil if there are not several.
+func (c Config) multipath() *signal.Multipath {
+	if len(c.Interfaces) < 2 {
+		return nil
+	}
+	return &signal.Multipath{Redundancy: c.Redundancy}
+}
+
+// redundancyMode returns the mode of copies on a second interface. The configuration must be valid.
+func (c Config) redundancyMode() redundancy.Mode {
+	mode, err := redundancy.ParseMode(string(c.Redundancy))
+	if err != nil {
+		panic("the configuration must be validated before use: " + err.Error())
+	}
+	return mode
+}
+
+// newPeer makes a peer connection to a server that the client has joined.
+func (c Config) newPeer(
+	endpoint *transport.Endpoint, sink transport.Sink, joined *signal.Joined,
+) (*transport.Peer, error) {
 	peer, err := endpoint.NewPeer(sink)
-	if err == nil && c.Feedback != FeedbackTransportCC {
+	if err != nil {
+		return nil, err
+	}
+	if c.Feedback != FeedbackTransportCC {
 		peer.PreferReportsByStream()
 	}
-	return peer, err
+	if joined.Multipath {
+		peer.UseAllPairs()
+	}
+	return peer, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 func TestConfigIsChecked(t *testing.T) {
@@ -32,6 +33,9 @@ func TestConfigIsChecked(t *testing.T) {
 		{"a downlink of less than nothing", Config{URL: url, MaxBitrate: -1}},
 		{"a downlink that begins with less than nothing", Config{URL: url, StartBitrate: -1}},
 		{"a downlink that begins above its limit", Config{URL: url, MaxBitrate: 1e6, StartBitrate: 2e6}},
+		{"unknown redundancy", Config{URL: url, Redundancy: "some"}},
+		{"copies for one interface", Config{URL: url, Interfaces: []string{"lo"}, Redundancy: signal.RedundancyAll}},
+		{"interfaces and TCP", Config{URL: url, Interfaces: []string{"lo"}, TCP: true}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -39,6 +43,27 @@ func TestConfigIsChecked(t *testing.T) {
 				t.Errorf("got %v, want an error around %v", err, ErrConfig)
 			}
 		})
+	}
+}
+
+// TestUnusableInterface: Join fails before it connects.
+func TestUnusableInterface(t *testing.T) {
+	for _, names := range [][]string{{"lo", "lo"}, {"lo", "none-of-this-name"}} {
+		config := Config{URL: "ws://localhost:1", Interfaces: names}
+		if _, err := Join(context.Background(), config); !errors.Is(err, ErrInterface) {
+			t.Errorf("interfaces %q: %v, expected %v", names, err, ErrInterface)
+		}
+	}
+}
+
+// TestMultipathIsRequested: only a client with several interfaces requests several paths.
+func TestMultipathIsRequested(t *testing.T) {
+	if m := (Config{Interfaces: []string{"wlan0"}}).multipath(); m != nil {
+		t.Errorf("one interface requests %+v", m)
+	}
+	config := Config{Interfaces: []string{"wlan0", "wwan0"}, Redundancy: signal.RedundancyOff}
+	if m := config.multipath(); m == nil || m.Redundancy != signal.RedundancyOff {
+		t.Errorf("two interfaces request %+v", m)
 	}
 }
 

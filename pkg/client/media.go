@@ -53,6 +53,7 @@ func newMedia(s *Session) *media {
 	frames := downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes}
 	m.downlink = downlink.New(frames, rand.Uint32(), &m.clock)
 	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
+	m.uplink.SetRedundancy(s.config.redundancyMode())
 	return m
 }
 

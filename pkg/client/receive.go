@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/downlink"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
@@ -18,7 +19,7 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.downlink.Arrived(ssrc, packet, info.ECN, info.At)
+	m.downlink.Arrived(ssrc, packet, info.Path, info.ECN, info.At)
 	if info.ECN == ecn.CE && !m.awaited {
 		m.awaited = true
 		select {
@@ -31,6 +32,13 @@ func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	}
 	stamp := frametrace.KernelStamp{Kernel: info.Kernel, Hardware: info.Hardware}
 	m.deliver(m.downlink.RTP(ssrc, packet, info.At, stamp))
+}
+
+// Repeated implements transport.Sink.
+func (m *media) Repeated(ssrc uint32, sequence uint16, info *transport.PacketInfo) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.downlink.Repeated(info.Path, ssrc, sequence, info.At)
 }
 
 // deliver delivers the result of a packet to the program. If the program does not read, the result is lost.
@@ -68,6 +76,14 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if m.uplink.Report(packet, now) {
+			m.wakeSender()
+		}
+		return
+	}
+	if redundancy.IsReport(packet) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.uplink.PathReport(packet, now) {
 			m.wakeSender()
 		}
 		return
@@ -196,7 +212,7 @@ func (w *watcher) gather(now time.Time, rtt time.Duration) {
 	w.reportArrivals(now)
 }
 
-// reportArrivals collects the reports of arrivals that are due. Each report is a compound of its own. The caller holds
+// reportArrivals collects the reports of arrivals and of paths that are due. Each report is a compound of its own. The caller holds
 // the lock.
 func (w *watcher) reportArrivals(now time.Time) {
 	w.media.awaited = false
@@ -204,6 +220,9 @@ func (w *watcher) reportArrivals(now time.Time) {
 	for {
 		begin := len(w.compounds)
 		w.compounds = w.media.downlink.AppendArrivals(w.compounds, now)
+		if len(w.compounds) == begin {
+			w.compounds = w.media.downlink.AppendPathReport(w.compounds, now)
+		}
 		if len(w.compounds) == begin {
 			return
 		}

@@ -71,6 +71,7 @@ func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 		Receive:       s.config.Receive,
 		DeadlineMS:    int(s.config.Deadline.Milliseconds()),
 		Pauses:        true,
+		Multipath:     s.config.multipath(),
 		BitrateLimits: limits,
 		Resume: &signal.ResumeRequest{
 			Session: s.joined.Session, Secret: s.joined.Resume.Secret, NewConnection: fresh,
@@ -96,7 +97,7 @@ func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 // replacePeer replaces the peer connection and the state of media that belongs to the connection.
 func (c *control) replacePeer() error {
 	s := c.session
-	peer, err := s.config.newPeer(s.endpoint, s.media)
+	peer, err := s.config.newPeer(s.endpoint, s.media, s.joined)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,16 @@ type sendingPeer interface {
 	Flush()
 }
 
+// twoRoutes is a sendingPeer with a second path to the server, if there is one. transport.Peer implements it.
+type twoRoutes interface {
+	// SecondRoute reports whether copies of packets can leave on a second path.
+	SecondRoute() bool
+	// PrimaryPath returns the number of the path on which every packet leaves.
+	PrimaryPath() uint8
+	// SetCopied sets whether packets that are queued from now on leave on both paths.
+	SetCopied(bool)
+}
+
 // stamper requests the departure time of a packet from the kernel. transport.Peer implements it.
 type stamper interface{ StampNext() }
 
@@ -93,13 +103,23 @@ func (m *media) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
 // queued.
 func (s *sending) step(now time.Time, peer sendingPeer) (wait time.Duration, idle bool) {
 	m := s.media
-	wait, idle = s.choose(now)
+	routes, _ := peer.(twoRoutes)
+	wait, idle = s.choose(now, routes)
 	peer.SetECN(s.codepoint)
+	copied := false
 	for i := range s.due {
-		if o := &s.due[i]; o.Times != nil {
+		o := &s.due[i]
+		if o.Copied != copied {
+			copied = o.Copied
+			routes.SetCopied(copied)
+		}
+		if o.Times != nil {
 			s.stamp(o, peer)
 		}
-		s.due[i].Write()
+		o.Write()
+	}
+	if copied {
+		routes.SetCopied(false)
 	}
 	if len(s.due) > 0 {
 		peer.Flush()
@@ -113,8 +133,9 @@ func (s *sending) step(now time.Time, peer sendingPeer) (wait time.Duration, idl
 	return wait, idle
 }
 
-// choose collects the packets that are due, and returns the same values as step.
-func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
+// choose collects the packets that are due, and returns the same values as step. routes is nil if the peer never has a
+// second path.
+func (s *sending) choose(now time.Time, routes twoRoutes) (wait time.Duration, idle bool) {
 	m := s.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,6 +148,9 @@ func (s *sending) choose(now time.Time) (wait time.Duration, idle bool) {
 	estimates := m.connected && m.uplink.Estimates()
 	if estimates {
 		m.control(now)
+	}
+	if routes != nil {
+		m.uplink.SetRoutes(routes.SecondRoute(), routes.PrimaryPath(), now)
 	}
 	s.due, s.codepoint = m.uplink.Depart(now, s.due), m.uplink.ECN()
 	m.countDropped()

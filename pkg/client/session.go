@@ -95,6 +95,7 @@ func (s *Session) enter(ctx context.Context) error {
 		DeadlineMS:   int(s.config.Deadline.Milliseconds()),
 		Pauses:       true,
 		FrameTimes:   s.config.FrameTimes,
+		Multipath:    s.config.multipath(),
 	}
 	s.limits = s.config.limits(s.config.MaxBitrate, 0)
 	join.BitrateLimits = s.limits
@@ -102,7 +103,7 @@ func (s *Session) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.peer, err = s.config.newPeer(s.endpoint, s.media); err != nil {
+	if s.peer, err = s.config.newPeer(s.endpoint, s.media, joined); err != nil {
 		conn.Close()
 		return err
 	}

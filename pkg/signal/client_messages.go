@@ -30,9 +30,30 @@ type Join struct {
 	// ReceiveData reports that this client receives frames over data channels: its video slots are
 	// data channels instead of media lines.
 	ReceiveData bool `json:"receive_data,omitempty"`
+	// Multipath reports that this client reads media on all its candidate pairs, each of which is on a
+	// network interface of its own.
+	Multipath *Multipath `json:"multipath,omitempty"`
 	// Resume names the session to resume after the websocket broke.
 	Resume *ResumeRequest `json:"resume,omitempty"`
 }
+
+// Multipath is what a client with several network interfaces requests.
+type Multipath struct {
+	// Redundancy selects the packets that the server sends on two interfaces. Empty is RedundancyAuto.
+	Redundancy Redundancy `json:"redundancy,omitempty"`
+}
+
+// Redundancy selects the packets that are sent on two paths.
+type Redundancy string
+
+// The selections. With RedundancyOff, the second path carries packets only while the first fails.
+const (
+	// RedundancyAuto selects the packets without which most is lost, within a budget, and all packets while a path
+	// fails.
+	RedundancyAuto Redundancy = "auto"
+	RedundancyOff  Redundancy = "off"
+	RedundancyAll  Redundancy = "all"
+)
 
 // ResumeRequest proves that the client is the participant whose websocket broke.
 type ResumeRequest struct {

@@ -17,6 +17,8 @@ type Joined struct {
 	// Participants contains the other participants in the room with their publications.
 	Participants []Participant `json:"participants"`
 	Limits       Limits        `json:"limits"`
+	// Multipath confirms Join.Multipath: the server, too, reads media on all candidate pairs.
+	Multipath bool `json:"multipath,omitempty"`
 }
 
 // ResumeGrant contains the secret that a client needs to resume its session. The secret is valid

@@ -42,6 +42,14 @@ func (m *Join) check() error {
 		}
 		seen[p.Name] = true
 	}
+	if m.Multipath != nil {
+		switch m.Multipath.Redundancy {
+		case "", RedundancyAuto, RedundancyOff, RedundancyAll:
+		default:
+			return invalid("multipath.redundancy is %q, expected %q, %q or %q",
+				m.Multipath.Redundancy, RedundancyAuto, RedundancyOff, RedundancyAll)
+		}
+	}
 	if m.Resume == nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ var layers = []layer{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
 	},
-	{server: []string{"pkg/volumetric", "clients/web", "internal/ecn"}},
+	{server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"}},
 }
 
 // top is above the layers: it may import everything. Of all others only the lab imports it: the lab measures with the
@@ -58,7 +58,8 @@ var bothSides = []string{"lab"}
 // sharedWithClient are the internal packages that pkg may import: a client estimates its uplink and receives bursts as
 // a server does.
 var sharedWithClient = map[string][]string{
-	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport", "internal/ecn"},
+	"pkg/client": {"internal/feedback", "internal/congestion", "internal/transport", "internal/ecn",
+		"internal/redundancy"},
 }
 
 // foreign lists modules that a package must not import: the cores have no sockets, logs and metrics, and packages for

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/redundancy"
 )
 
 // Counter names one count. A count by class of packet is the first of a range with one count per class.
@@ -78,9 +79,15 @@ const (
 	DuplicatePackets
 	LatePackets
 
-	// ECNFallbacks is the first of a range with one count per congestion.Fallback.
+	// Outages counts outages of the primary path to a receiver with a second path.
+	Outages
+
+	// ECNFallbacks is the first of a range with one count per congestion.Fallback. CopiedPackets and CopiedBytes are
+	// the first of ranges with one count per redundancy.Class.
 	ECNFallbacks
-	counters = ECNFallbacks + Counter(congestion.Fallbacks)
+	CopiedPackets = ECNFallbacks + Counter(congestion.Fallbacks)
+	CopiedBytes   = CopiedPackets + Counter(redundancy.Classes)
+	counters      = CopiedBytes + Counter(redundancy.Classes)
 )
 
 // Counts is a set of counts that one goroutine owns.

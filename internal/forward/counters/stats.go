@@ -4,6 +4,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/trace"
+	"github.com/volsfu/volsfu/internal/redundancy"
 )
 
 // Traffic counts packets and bytes of RTP payload.
@@ -85,6 +86,10 @@ type Stats struct {
 	Probes, ProbesMeasured, Overuses, Silences uint64
 	// ECNFallbacks counts the ends of L4S on paths to receivers, by reason.
 	ECNFallbacks [congestion.Fallbacks]uint64
+	// Copied counts packets to receivers that left on a second path, too, by reason, with their bytes on the wire.
+	// Outages counts outages of the primary paths of such receivers.
+	Copied  [redundancy.Classes]Traffic
+	Outages uint64
 	// KeyFramesAsked counts PLI and FIR from receivers, KeyFramesAbsorbed the requests among them that need no key
 	// frame, KeyFramesRequested PLI to publishers. KeyFramesLimited counts requests that were ignored because one
 	// receiver asked too often; KeyFramesAsked does not include them.
@@ -136,6 +141,10 @@ func (s *Stats) Take(c *Counts) {
 		c[TransportFalseMarks]
 	s.Probes, s.ProbesMeasured, s.Overuses, s.Silences = c[ProbesSent], c[ProbesMeasured], c[Overuses], c[Silences]
 	copy(s.ECNFallbacks[:], c[ECNFallbacks:])
+	for class := range s.Copied {
+		s.Copied[class] = Traffic{Packets: c[int(CopiedPackets)+class], Bytes: c[int(CopiedBytes)+class]}
+	}
+	s.Outages = c[Outages]
 	s.KeyFramesAsked, s.KeyFramesAbsorbed, s.KeyFramesRequested, s.KeyFramesLimited =
 		c[KeyFramesAsked], c[KeyFramesAbsorbed], c[KeyFramesRequested], c[KeyFramesLimited]
 	s.MalformedRTP, s.MalformedPayload, s.MalformedRTCP = c[MalformedRTP], c[MalformedPayload], c[MalformedRTCP]

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/redundancy"
 )
 
 // maxExtension is the highest identifier of the one-byte form (RFC 8285 section 4.2).
@@ -84,10 +85,11 @@ func (p *path) agree(extension uint8, byStream bool, now time.Time, at time.Dura
 	return changed
 }
 
-// number numbers the receiver's next packet. The negotiated form is read once per run.
+// number numbers the receiver's next packet. The negotiated form and the routes are read once per run.
 func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class) {
 	if r.run.packets == 0 {
 		r.agree()
+		r.followRoutes()
 	}
 	r.path.number(h, payload, kind, r.writer.now)
 }
@@ -127,15 +129,19 @@ func (r *Receiver) agree() {
 func (r *Receiver) readReports() {
 	w := r.writer
 	reports := w.inbox.openReports(r)
-	if r.path.departures == nil {
-		return
-	}
 	for len(reports) > 0 {
 		arrived := w.set.clock.Started().Add(time.Duration(binary.BigEndian.Uint64(reports)))
 		report := reports[reportTime:]
 		report = report[:rtcpSize(report)]
 		reports = reports[reportTime+len(report):]
-		w.results = r.path.sender.Report(report, arrived, w.now, w.results[:0])
+		if redundancy.IsReport(report) {
+			r.readPathReport(report)
+		} else if r.path.departures != nil {
+			w.results = r.path.sender.Report(report, arrived, w.now, w.results[:0])
+		}
+	}
+	if r.path.departures == nil {
+		return
 	}
 	if cap(w.results) > keptResults {
 		w.results = nil

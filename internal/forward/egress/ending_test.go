@@ -173,7 +173,7 @@ func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	number := s.outlet.sent()[0].SequenceNumber
 	s.nack(t, r.now, number)
 	r.run()
-	found, _, ok := (repair{s.slot, number}).find()
+	found, _, ok := (repair{slot: s.slot, number: number}).find()
 	if !ok {
 		t.Fatal("a probe finds nothing to repeat")
 	}

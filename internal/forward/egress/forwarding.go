@@ -52,6 +52,9 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
 	body := w.wire.body(a.wireForm, p)
 	s.receiver.number(h, len(body), p.Class)
+	if s.receiver.path.routes.copying() {
+		a.copyMedia(p, len(body), v.Marker)
+	}
 	w.outbox.writes++
 	traced := p.Edge && s.receiver.traced()
 	if traced {

@@ -272,12 +272,12 @@ func (w *writer) reschedule(r *Receiver) {
 	switch listed := r.pacedIndex >= 0; {
 	case ok && listed:
 		r.tick = next
-		heap.Fix(&w.paced, r.pacedIndex)
+		heap.Fix(&w.paced, int(r.pacedIndex))
 	case ok:
 		r.tick = next
 		heap.Push(&w.paced, r)
 	case listed:
-		heap.Remove(&w.paced, r.pacedIndex)
+		heap.Remove(&w.paced, int(r.pacedIndex))
 	}
 }
 
@@ -298,12 +298,12 @@ func (h pacedHeap) Less(i, j int) bool { return h[i].tick < h[j].tick }
 
 func (h pacedHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
-	h[i].pacedIndex, h[j].pacedIndex = i, j
+	h[i].pacedIndex, h[j].pacedIndex = int32(i), int32(j)
 }
 
 func (h *pacedHeap) Push(x any) {
 	r := x.(*Receiver)
-	r.pacedIndex = len(*h)
+	r.pacedIndex = int32(len(*h))
 	*h = append(*h, r)
 }
 

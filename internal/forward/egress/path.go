@@ -41,6 +41,9 @@ type Path struct {
 	Loss, InherentLoss float64
 	// QueueDelay is the minimum queueing delay on the path over the last tenth of a second.
 	QueueDelay time.Duration
+	// Second is the second path, valid even if the path is not known, or nil if there is none. During an outage of the
+	// primary path, Estimate is at most that of the second path.
+	Second *SecondPath
 }
 
 // firstReport is the time after the first packet within which a receiver makes its first report: reports follow every
@@ -55,9 +58,6 @@ type path struct {
 	cfg  *Config
 	// deadline is the time after its arrival for which a packet is worth repairing, 0 to use Config.NACK.
 	deadline time.Duration
-	// reliable is set if the receiver is sent whole frames over a transport that retransmits, and reports the
-	// transport's acknowledgements.
-	reliable bool
 	// sender holds waiting packets and sends probes.
 	sender *sender.Sender[heldPacket, repair]
 	// departures number the packets to the receiver. It is nil until the peer has agreed on numbers.
@@ -68,6 +68,8 @@ type path struct {
 	departed sentRate
 	// measured is the round-trip time from receiver reports.
 	measured feedback.RoundTrip
+	// routes is nil if the receiver never has a second path.
+	routes *routes
 
 	// Any goroutine may use the fields below. want is one more than the last argument of Want, 0 before the first call.
 	// limits is nil before SetLimits.
@@ -79,6 +81,9 @@ type path struct {
 	// latest is the last published Path. numbered is set while packets are numbered.
 	latest   Path
 	numbered bool
+	// reliable is set if the receiver is sent whole frames over a transport that retransmits, and reports the
+	// transport's acknowledgements. It does not change after the receiver's first slot.
+	reliable bool
 }
 
 // Path returns the state of the path as of the last report or a tenth of a second ago. Path is safe for any goroutine,
@@ -143,6 +148,9 @@ func (p *path) publish(now time.Duration) {
 	case p.sender.Reported():
 		latest.Known, latest.Estimate, latest.Acknowledged = true, s.Estimate, s.Acknowledged
 		latest.RTT, latest.QueueDelay, latest.Loss, latest.InherentLoss = s.RTT, s.QueueDelay, s.Loss, s.InherentLoss
+	}
+	if latest.Second = p.routes.second(); latest.Second != nil && latest.Second.Outage {
+		latest.Estimate = min(latest.Estimate, latest.Second.Estimate)
 	}
 	p.mu.Lock()
 	p.latest, p.numbered = latest, e != nil

@@ -69,14 +69,14 @@ func (r *Receiver) pad() {
 // repeat repeats a recent packet: of the current slot the packet before the last repeated one, otherwise the newest
 // packet of the next slot that has sent any. A receiver without RTX gets no padding.
 func (p *padding) repeat(slots []*Slot) bool {
-	if p.slot != nil && (repair{p.slot, p.number}).repeat() {
+	if p.slot != nil && (repair{slot: p.slot, number: p.number}).repeat() {
 		p.number--
 		return true
 	}
 	first := slices.Index(slots, p.slot) + 1
 	for i := range slots {
 		s := slots[(first+i)%len(slots)]
-		if s.sent.packets == 0 || !(repair{s, s.header.SequenceNumber}).repeat() {
+		if s.sent.packets == 0 || !(repair{slot: s, number: s.header.SequenceNumber}).repeat() {
 			continue
 		}
 		p.slot, p.number = s, s.header.SequenceNumber-1

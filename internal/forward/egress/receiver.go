@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -43,10 +44,8 @@ type Receiver struct {
 
 	// The writer owns the fields below.
 
-	// tick is the pacer's next tick, if the receiver is in the heap of paced receivers. pacedIndex is its index there,
-	// otherwise -1.
-	tick       time.Duration
-	pacedIndex int
+	// tick is the pacer's next tick, if the receiver is in the heap of paced receivers.
+	tick time.Duration
 	// padding is the source of the newest probe's packets beyond the media.
 	padding padding
 	// protectDue is the time of the next update of the share of parity.
@@ -55,7 +54,9 @@ type Receiver struct {
 	// listed is set while the receiver is on the writer's list of receivers, reporting while it is on the list of
 	// receivers with urgent sender reports.
 	listed, reporting bool
-	reportDue         time.Time
+	// pacedIndex is the index of the receiver in the heap of paced receivers, -1 if the receiver is not there.
+	pacedIndex int32
+	reportDue  time.Time
 	// repairs limits the retransmissions to the receiver.
 	repairs repairCredit
 	// asked counts the pairs in the requests of all slots. The writer's inbox guards it.
@@ -73,7 +74,7 @@ func newReceiver(w *writer, p Peer, deadline time.Duration) *Receiver {
 		writer: w, serial: w.set.lastReceiver.Add(1), repairs: newRepairCredit(burst),
 		run: run{peer: p},
 		path: path{
-			peer: p, cfg: &w.set.cfg, deadline: deadline,
+			peer: p, cfg: &w.set.cfg, deadline: deadline, routes: newRoutes(p),
 			sender: sender.New[heldPacket, repair](sender.Options{Plan: w.set.cfg.Plan}, w.set.clock.Started()),
 		},
 		events: eventList{notify: make(chan struct{}, 1)}, frames: trace.MakeRecorder[*Slot, *track.Track](stamper),
@@ -150,6 +151,10 @@ func (r *Receiver) RTCP(packet []byte, now time.Time) {
 		}
 		return
 	}
+	if redundancy.IsReport(packet) {
+		r.pathReport(packet, now)
+		return
+	}
 	packets, err := rtcp.Unmarshal(packet)
 	if err != nil {
 		r.writer.set.control.Add(counters.MalformedRTCP, 1)
@@ -181,6 +186,23 @@ func (r *Receiver) readsReport(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reportLimit.Take(now)
+}
+
+// pathReport passes a report of the receiver's paths to the writer, if the receiver has a second path. The limit of
+// reports of arrivals includes such reports.
+func (r *Receiver) pathReport(packet []byte, now time.Time) {
+	set := r.writer.set
+	routes := r.path.routes
+	switch {
+	case routes == nil || !routes.peer.SecondRoute():
+	case !r.readsReport(now):
+		set.control.Add(counters.TransportDropped, 1)
+	case len(packet) != redundancy.ReportBytes || rtcpSize(packet) != len(packet):
+		set.control.Add(counters.MalformedRTCP, 1)
+	default:
+		r.slots.name()
+		set.control.Add(counters.TransportDropped, uint64(r.writer.inbox.onReport(r, packet, set.clock.Since(now))))
+	}
 }
 
 // nacked passes the requested sequence numbers of a slot to the writer.

@@ -50,6 +50,8 @@ func (t *repeatTable) note(number uint16, now int64) {
 type repair struct {
 	slot   *Slot
 	number uint16
+	// unasked is set if the receiver has not requested the packet, which was lost in an outage of the path.
+	unasked bool
 }
 
 // original is the packet with a sequence number of a slot, with a reference.
@@ -73,7 +75,7 @@ func (s *Slot) retransmit(pairs []rtcp.NackPair) {
 				continue
 			}
 			left--
-			repair{s, number}.answer(rtt, worth)
+			repair{slot: s, number: number}.answer(rtt, worth)
 			if w.outbox.writes >= groupWrites {
 				w.rest()
 			}
@@ -141,7 +143,9 @@ func (r *Receiver) repeatHeld() {
 			}
 			p.Release()
 		}
-		w.stats.counts[outcome]++
+		if !n.unasked {
+			w.stats.counts[outcome]++
+		}
 	}
 }
 
@@ -210,6 +214,9 @@ func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
 		s.noteRepeat(number, int64(w.at))
 	}
 	s.receiver.number(h, len(packed), kind)
+	if s.receiver.path.routes.copying() {
+		s.receiver.copyRepair(h.SSRC, h.SequenceNumber, len(packed), kind)
+	}
 	w.outbox.writes++
 	if err := s.outlet.Queue(h, packed); err != nil {
 		w.stats.counts[counters.WriteErrors]++

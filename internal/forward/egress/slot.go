@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -62,10 +63,14 @@ type Slot struct {
 	unsettled bool
 	// touched is set while the slot is on the writer's list of slots whose counters are to be published.
 	touched bool
-	sent    slotCounts
+	// unseen is set while the receiver does not see what the slot carries. Any goroutine may set it.
+	unseen atomic.Bool
+	sent   slotCounts
 	// newest is the highest timestamp sent, valid if begun is set.
 	newest uint32
 	begun  bool
+	// copied is the state of the slot's copies on a second path.
+	copied redundancy.Stream
 	// unbegun counts the frames that were reported as dropped before they began, since the last frame began.
 	// overreported counts the reported frames that began after all, on another track.
 	unbegun, overreported int

@@ -38,7 +38,8 @@ func (i *Ingress) arrived(ssrc uint32, packet []byte, info *transport.PacketInfo
 	}
 	a := &i.arrivals
 	a.recorder.ReportByStream(byStream)
-	a.recorder.Received(ssrc, packet, extension, info.ECN, info.At)
+	codepoint := i.paths.codepoints.Reported(info.Path, info.ECN)
+	a.recorder.Received(ssrc, packet, extension, codepoint, info.At)
 	if next := a.recorder.Next(); !next.IsZero() && (a.due.IsZero() || next.Before(a.due)) {
 		a.due = next
 		i.wake()

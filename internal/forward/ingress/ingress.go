@@ -58,6 +58,7 @@ type Ingress struct {
 	protection track.Protection
 	// arrivals is the state of the reports of arrivals to the publisher.
 	arrivals arrivals
+	paths    paths
 	// codepoints counts the packets of all streams.
 	codepoints codepointWindows
 	// stepped is the time of the last search for missing packets, scheduled the time of the next search.
@@ -143,6 +144,7 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	i.codepoints.add(info.ECN, info.At)
 	i.arrived(ssrc, packet, info)
+	i.takePath(ssrc, packet, info)
 	if s := i.streams[ssrc]; s != nil {
 		i.receive(s, packet, info, false)
 		return

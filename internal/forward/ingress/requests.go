@@ -71,9 +71,13 @@ func (i *Ingress) Step(now time.Time) (compounds [][]rtcp.Packet, next time.Time
 	for n := range reports {
 		compounds = append(compounds, reports[n:n+1])
 	}
+	paths, pathsDue := i.pathReport(now)
+	if len(paths) > 0 {
+		compounds = append(compounds, paths)
+	}
 	packets, next := i.step(now)
 	compounds = append(compounds, feedback.Compounds(packets)...)
-	return compounds, earliest(next, reportsDue)
+	return compounds, earliest(next, earliest(reportsDue, pathsDue))
 }
 
 // write sends RTCP packets as one compound.

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/frames"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -56,6 +57,8 @@ type Config struct {
 	// PublishesByData is set if the client publishes frames over data channels, TakesChunks if the client receives
 	// frames over data channels.
 	PublishesByData, TakesChunks bool
+	// Multipath is the client's request for media on several network interfaces, nil if it has one.
+	Multipath *signal.Multipath
 	// FrameBytes is the maximum size of a frame in bytes.
 	FrameBytes int
 	// Guard confines a panic in the connection's goroutine to the connection. If Guard is nil, a panic ends the
@@ -111,6 +114,14 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 	}
 	if config.PublishesByData || config.TakesChunks {
 		peer.AddData()
+	}
+	if config.Multipath != nil {
+		mode, err := redundancy.ParseMode(string(config.Multipath.Redundancy))
+		if err != nil {
+			panic("signalling accepts the names of modes only: " + err.Error())
+		}
+		peer.UseAllPairs()
+		sink.receiver.SetRedundancy(mode)
 	}
 	c := &Connection{
 		Ingress: sink.ingress, Receiver: sink.receiver, owner: owner, config: config, peer: peer,

@@ -24,6 +24,7 @@ func (p mediaPeer) Post(batch egress.Batch) {
 // mediaSink passes received packets to the data plane: RTP and sender reports of a publisher to the ingress, and RTCP
 // of a receiver to the receiver.
 type mediaSink struct {
+	transport.NoOpSink
 	ingress  *ingress.Ingress
 	receiver *egress.Receiver
 	data     *dataLines
@@ -51,6 +52,11 @@ func (s *mediaSink) Acknowledged(now time.Time) {
 // RTP implements transport.Sink.
 func (s *mediaSink) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	s.ingress.RTP(ssrc, packet, info)
+}
+
+// Repeated implements transport.Sink.
+func (s *mediaSink) Repeated(ssrc uint32, sequence uint16, info *transport.PacketInfo) {
+	s.ingress.Repeated(ssrc, sequence, info)
 }
 
 // Flush implements transport.Sink.

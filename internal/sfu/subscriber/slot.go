@@ -22,6 +22,8 @@ type Line struct {
 type Output interface {
 	// Select sets the track that the slot forwards from the next frame boundary on, nil for none.
 	Select(track *track.Track, group uint64, requested time.Time)
+	// SetSeen sets whether the receiver sees what the slot forwards.
+	SetSeen(bool)
 }
 
 // Slot is one outgoing stream of one receiver. Other SFUs call it a down track.
@@ -106,6 +108,7 @@ func (s *Slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 	if !s.Ready() {
 		return false
 	}
+	s.Output.SetSeen(reason != signal.ReasonUnseen)
 	if s.selected && s.Quality == q {
 		if s.Reason != reason {
 			s.Reason = reason

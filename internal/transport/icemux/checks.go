@@ -212,15 +212,17 @@ func (c *checks) reached(address netip.AddrPort) bool {
 	return r != nil && (r.heard || r.answered)
 }
 
-// answers reports whether a response answers a check. The answer shows that the remote peer receives at that address.
-func (c *checks) answers(from netip.AddrPort, id TransactionID, now time.Time) bool {
+// answers reports whether a response answers a check, and returns the time since the check left. The answer shows that
+// the remote peer receives at that address.
+func (c *checks) answers(from netip.AddrPort, id TransactionID, now time.Time) (took time.Duration, ok bool) {
 	check, waits := c.pending[id]
 	if !waits || check.to != from {
-		return false
+		return 0, false
 	}
 	delete(c.pending, id)
+	took = now.Sub(check.at)
 	if r := c.remotes[from]; r != nil {
-		r.answered, r.took = true, now.Sub(check.at)
+		r.answered, r.took = true, took
 	}
-	return true
+	return took, true
 }

@@ -66,8 +66,9 @@ type Peer interface {
 	AddRemoteCandidate(ice.Candidate) error
 	// Checked is called for a check that leaves. The bytes are valid until Checked returns.
 	Checked(to netip.AddrPort, id TransactionID, check []byte, now time.Time)
-	// Answered is called when the remote peer has answered a check from an address.
-	Answered(from netip.AddrPort, id TransactionID, now time.Time)
+	// Answered is called when the remote peer has answered a check from an address. took is the time since the check
+	// left, which is the round-trip time if the check was sent once.
+	Answered(from netip.AddrPort, id TransactionID, took time.Duration, now time.Time)
 	// Routed reports whether media has a direct route.
 	Routed() bool
 }
@@ -456,14 +457,18 @@ func (m *Mux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort, n
 			return nil
 		}
 		a := m.transactions[id]
-		if a == nil || !a.checks.answers(from, id, now) {
+		if a == nil {
+			return nil
+		}
+		took, answers := a.checks.answers(from, id, now)
+		if !answers {
 			return nil
 		}
 		delete(m.transactions, id)
 		a.own(from, true)
 		a.reach(from)
 		if a.peer != nil {
-			a.peer.Answered(from, id, now)
+			a.peer.Answered(from, id, took, now)
 		}
 		return a
 	}

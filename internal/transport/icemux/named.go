@@ -17,8 +17,16 @@ import (
 // this host.
 type named struct {
 	candidates map[netip.AddrPort]ice.Candidate
-	// ufrag and password are the remote peer's credentials, for the checks.
-	ufrag, password string
+	// remote is the remote peer, for the checks.
+	remote Remote
+}
+
+// Remote is what checks of the Mux say about the remote peer.
+type Remote struct {
+	// Ufrag and Password are the remote peer's ICE credentials.
+	Ufrag, Password string
+	// Controlled is set if the remote peer's ICE agent has the controlled role.
+	Controlled bool
 }
 
 // Name records a candidate of the remote peer and sends a first check there. Name returns false if the candidate is for
@@ -34,12 +42,12 @@ func (a *Agent) Name(candidate ice.Candidate, ufrag, password string, now time.T
 	if a.checks.reached(address) {
 		return false
 	}
-	if a.named.ufrag != ufrag || a.named.password != password {
-		a.named = named{make(map[netip.AddrPort]ice.Candidate), ufrag, password}
+	if remote := (Remote{ufrag, password, true}); a.named.remote != remote {
+		a.named = named{make(map[netip.AddrPort]ice.Candidate), remote}
 	}
 	if len(a.named.candidates) < maxRemotes {
 		a.named.candidates[address] = candidate
-		a.check(address, now)
+		a.check(address, a.named.remote, namedPriority, now)
 	}
 	return true
 }
@@ -66,29 +74,45 @@ func (m *Mux) checkNamed(now time.Time) {
 			continue
 		}
 		for address := range a.named.candidates {
-			a.check(address, now)
+			a.check(address, a.named.remote, namedPriority, now)
 		}
 	}
 }
 
-// check sends a check to a named address, if one is due.
-func (a *Agent) check(to netip.AddrPort, now time.Time) {
+// Check sends a check to an address of the remote peer, if the limits for the address permit one. The ICE agent does
+// not learn of the check. Peer.Answered is called for the answer.
+func (a *Agent) Check(to netip.AddrPort, remote Remote, priority uint32, now time.Time) {
+	a.mux.mu.Lock()
+	defer a.mux.mu.Unlock()
+	a.check(to, remote, priority, now)
+}
+
+// check is Check for callers that hold the mutex.
+func (a *Agent) check(to netip.AddrPort, remote Remote, priority uint32, now time.Time) {
 	m := a.mux
-	if other := m.owners[to]; other.proven && other.agent != a {
+	owner := m.owners[to]
+	if owner.proven && owner.agent != a || remote.Ufrag == "" {
 		return
 	}
 	id := TransactionID(stun.NewTransactionID())
 	if !a.begin(to, id, now) {
 		return
 	}
+	var role stun.Setter = ice.AttrControlled(0)
+	if remote.Controlled {
+		role = ice.AttrControlling(0)
+	}
 	check, err := stun.Build(
-		stun.BindingRequest, stun.NewTransactionIDSetter(id), stun.NewUsername(a.named.ufrag+":"+a.ufrag),
-		ice.AttrControlling(0), ice.PriorityAttr(namedPriority), stun.NewShortTermIntegrity(a.named.password),
-		stun.Fingerprint)
+		stun.BindingRequest, stun.NewTransactionIDSetter(id), stun.NewUsername(remote.Ufrag+":"+a.ufrag),
+		role, ice.PriorityAttr(priority), stun.NewShortTermIntegrity(remote.Password), stun.Fingerprint)
 	if err != nil {
 		return
 	}
-	_ = m.checks.Send([]udp.Message{{Peer: to, Data: check.Raw, Segment: len(check.Raw)}})
+	socket := m.checks
+	if owner.proven {
+		socket = m.socketTo(to)
+	}
+	_ = socket.Send([]udp.Message{{Peer: to, Data: check.Raw, Segment: len(check.Raw)}})
 }
 
 // namedPriority is the priority of a peer reflexive candidate (RFC 8445 section 5.1.2.1): type preference 110, local

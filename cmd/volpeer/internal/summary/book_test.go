@@ -76,6 +76,9 @@ func TestGolden(t *testing.T) {
 	ms := 12.5
 	drawing := distribution.Percentiles{P50: &ms, P95: &ms, P99: &ms, Max: &ms}
 	sum.ECN.Count(client.ECNCounts{NotECT: 10, ECT1: 4900, CE: 100})
+	sum.CountPaths(client.RedundancyStats{Received: []client.PathCounts{
+		{First: 4800, Repeated: 100, Only: 3700}, {First: 200, Repeated: 1100, Only: 100},
+	}})
 	sum.Render = &Render{Drawn: 300, Superseded: 1, Wait: drawing, Draw: drawing, Latency: drawing, Pictures: 10}
 	got, err := json.MarshalIndent(sum, "", "  ")
 	if err != nil {
@@ -162,7 +165,7 @@ func TestEmpty(t *testing.T) {
 	want := strings.Fields(`
 		frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server
 		tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered
-		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps ecn render layers
+		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps ecn redundancy render layers
 		publications`)
 	contract := make(map[string]bool)
 	for _, key := range want {

@@ -18,6 +18,8 @@ type Summary struct {
 	Estimate  int64 `json:"estimate_bps"`
 	Allocated int64 `json:"allocated_bps"`
 	ECN       ECN   `json:"ecn"`
+	// Redundancy has the packets of each path; nil if no packet has arrived on a second path.
+	Redundancy *Redundancy `json:"redundancy"`
 	// Render has the counters of rendering; nil if nothing was rendered.
 	Render *Render `json:"render"`
 	// Layers has the latency of frames by layer; nil if latency was not measured.
@@ -87,6 +89,36 @@ func (e *ECN) Count(c client.ECNCounts) {
 	if capable := c.ECT0 + c.ECT1 + c.CE; capable > 0 {
 		e.CEShare = round(float64(c.CE)/float64(capable), 6)
 	}
+}
+
+// Redundancy has the received RTP packets of each path.
+type Redundancy struct {
+	Paths []Path `json:"paths"`
+	// CostFactor is the number of packets that arrived, divided by the number of different packets.
+	CostFactor float64 `json:"cost_factor"`
+}
+
+// Path has the received RTP packets of one path.
+type Path struct {
+	// First counts packets that no other path had delivered before, Repeated the others. Only counts packets that no
+	// other path has delivered.
+	First    uint64 `json:"packets_first"`
+	Repeated uint64 `json:"packets_repeated"`
+	Only     uint64 `json:"packets_only"`
+}
+
+// CountPaths sets the packets of each path. Without a second path there are none.
+func (s *Summary) CountPaths(c client.RedundancyStats) {
+	if len(c.Received) == 0 {
+		return
+	}
+	s.Redundancy = &Redundancy{}
+	first, all := uint64(0), uint64(0)
+	for _, p := range c.Received {
+		s.Redundancy.Paths = append(s.Redundancy.Paths, Path(p))
+		first, all = first+p.First, all+p.First+p.Repeated
+	}
+	s.Redundancy.CostFactor = round(float64(all)/float64(max(first, 1)), 3)
 }
 
 // Render has the counters of rendering. Frames are frames of publications, with all tiles.

@@ -29,6 +29,11 @@ func (s *Summary) Text() string {
 		}
 		b.WriteByte('\n')
 	}
+	if r := s.Redundancy; r != nil {
+		for i, p := range r.Paths {
+			fmt.Fprintf(&b, "path %d: %d packets, %d of them on no other path\n", i, p.First+p.Repeated, p.Only)
+		}
+	}
 	fmt.Fprintf(&b, "latency %s ms, quality change %s ms, skew to sound %s ms (median/95 %%/99 %%/largest)\n",
 		s.Latency.Text(), s.QualityChange.Text(), s.Skew.Text())
 	if r := s.Render; r != nil {

@@ -30,6 +30,7 @@ type reception interface {
 	ServerTime(t time.Time) time.Time
 	Stats() []client.TileStats
 	ECN() client.ECNCounts
+	Redundancy() client.RedundancyStats
 	Done() <-chan struct{}
 	Err() error
 }
@@ -84,6 +85,7 @@ type viewer struct {
 	ended    time.Time
 	stats    []client.TileStats
 	ecn      client.ECNCounts
+	paths    client.RedundancyStats
 }
 
 // longestDeadline is the largest deadline that a session uses by default.
@@ -123,7 +125,7 @@ func (v *viewer) run(ctx context.Context, session reception, lines <-chan string
 	err := v.loop(ctx, lines)
 	cancel()
 	<-asking
-	v.ended, v.stats, v.ecn = v.now(), session.Stats(), session.ECN()
+	v.ended, v.stats, v.ecn, v.paths = v.now(), session.Stats(), session.ECN(), session.Redundancy()
 	return err
 }
 
@@ -257,6 +259,7 @@ func (v *viewer) command(line string) (quit bool) {
 	case choice.VerbStats:
 		s := v.book.Sum(v.volumetricStats(v.session.Stats()), v.now())
 		s.ECN.Count(v.session.ECN())
+		s.CountPaths(v.session.Redundancy())
 		v.say(s.Text())
 	case choice.VerbQuality:
 		choices, err := choice.Resolve(command.Target, command.Wish, v.session.Participants())
@@ -300,6 +303,7 @@ func (v *viewer) close() {
 func (v *viewer) sum() summary.Summary {
 	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
 	sum.ECN.Count(v.ecn)
+	sum.CountPaths(v.paths)
 	if v.screen != nil {
 		sum.Render = rendered(v.screen.Stats())
 	}

@@ -94,6 +94,9 @@ func TestViewer(t *testing.T) {
 	if s.ECN.CE != 10 || s.ECN.CEShare != 0.25 || s.ECN.L4S != nil {
 		t.Errorf("got the codepoints %+v", s.ECN)
 	}
+	if s.Redundancy == nil || len(s.Redundancy.Paths) != 2 || s.Redundancy.CostFactor != 1.2 {
+		t.Errorf("got the paths %+v, expected two and a cost factor of 1.2", s.Redundancy)
+	}
 	for _, want := range []string{`cannot read command "nonsense"`, `no quality "best"`,
 		"together: 6 of 9 frames decoded", "ECN: 25.00 % of 40 packets marked\n"} {
 		if !strings.Contains(th.console.String(), want) {

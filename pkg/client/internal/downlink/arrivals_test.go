@@ -16,7 +16,7 @@ func TestReportsByStreamGoOn(t *testing.T) {
 	r := New(Config{}, 1, &clock)
 	now := time.Unix(1000, 0)
 	packet := []byte{0x80, 96, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9}
-	arrive := func() { r.Arrived(9, packet, ecn.NotECT, now) }
+	arrive := func() { r.Arrived(9, packet, 0, ecn.NotECT, now) }
 	reports := func() int {
 		n := 0
 		for len(r.AppendArrivals(nil, now.Add(time.Second))) > 0 {

@@ -43,6 +43,7 @@ type Receiver struct {
 	arrivals *feedback.ArrivalRecorder
 	// codepoints counts the packets by ecn.Codepoint.
 	codepoints [ecn.CE + 1]uint64
+	paths      paths
 	// extension identifies the header extension with the transport-wide number, 0 for none.
 	extension uint8
 	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
@@ -71,6 +72,7 @@ func New(config Config, ssrc uint32, clock *hostclock.Clock) *Receiver {
 func (r *Receiver) Reset() {
 	r.streams, r.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
 	r.arrivals, r.extension = feedback.NewArrivalRecorder(feedback.DefaultConfig().Transport, r.ssrc), 0
+	r.paths.recorder = nil
 }
 
 // Report sets the negotiated form of reports of arrivals: by SSRC and sequence number (RFC 8888), or by the
@@ -136,10 +138,12 @@ func (r *Receiver) Dropped(drops signal.SlotDrops) {
 	}
 }
 
-// Arrived records the arrival of an RTP packet with a codepoint, for the server's congestion control.
-func (r *Receiver) Arrived(ssrc uint32, packet []byte, codepoint ecn.Codepoint, now time.Time) {
+// Arrived records the arrival of an RTP packet on a path with a codepoint, for the server's congestion control. No other
+// path has delivered the packet before.
+func (r *Receiver) Arrived(ssrc uint32, packet []byte, path uint8, codepoint ecn.Codepoint, now time.Time) {
 	r.codepoints[codepoint]++
-	r.arrivals.Received(ssrc, packet, r.extension, codepoint, now)
+	r.arrivals.Received(ssrc, packet, r.extension, r.paths.codepoints.Reported(path, codepoint), now)
+	r.arrivedOn(path, ssrc, packet, now)
 }
 
 // Codepoints returns the numbers of RTP packets by ecn.Codepoint, those of earlier peer connections included.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -36,6 +37,8 @@ type line struct {
 	history        *feedback.SendHistory
 	retransmission feedback.RTX
 	reports        *feedback.SenderReporter
+	// copied is the state of the line's copies on a second path.
+	copied redundancy.Stream
 }
 
 // Outgoing is one numbered packet that leaves.
@@ -43,6 +46,8 @@ type Outgoing struct {
 	line    *line
 	Header  rtp.Header
 	Payload []byte
+	// Copied is set if the packet leaves on a second path, too.
+	Copied bool
 	// Times are the times of the frame if this packet is stamped, and Mark is the stamp. Times is nil otherwise.
 	Times *frametrace.Sent
 	Mark  frametrace.Mark

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -45,6 +46,7 @@ type queue struct {
 	// read.
 	probeBytes, reportsDropped int64
 	results                    []feedback.PacketResult
+	copies                     copies
 }
 
 // ownTrack is one track of a publication.
@@ -282,6 +284,9 @@ func (q *queue) leave(p heldPacket, now time.Time) {
 		kind = feedback.Audio
 	}
 	o.keep(now)
+	if q.copies.active {
+		q.copyMedia(p, &o, now)
+	}
 	q.send(o, kind, now)
 	if f.line.repeats() {
 		q.padding = padding{line: f.line, newest: o.Header.SequenceNumber}
@@ -335,6 +340,13 @@ func (q *queue) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
 	o, ok := r.line.again(sent)
 	if !ok {
 		return false
+	}
+	class := redundancy.Repair
+	if kind == feedback.Probe {
+		class = redundancy.Padding
+	}
+	if q.copies.active {
+		q.copyRepair(&o, class, now)
 	}
 	size := q.send(o, kind, now)
 	if kind == feedback.Probe {

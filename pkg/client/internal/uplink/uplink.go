@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -41,8 +42,11 @@ type Uplink struct {
 	pacing pacing.Plan
 	clock  *hostclock.Clock
 	queue  queue
-	// counts has the probe bytes and the dropped reports of former connections only.
+	// counts has the probe bytes and the dropped reports of former connections only, copied the copies of former
+	// connections.
 	counts Counts
+	copied redundancy.Stats
+	mode   redundancy.Mode
 	// publications are the publications with lines, sorted by name. plan decides which tracks are sent, last at
 	// planned. tracks and owners are the slices of the plan.
 	publications []*Publication
@@ -87,7 +91,7 @@ func (u *Uplink) Reset(now time.Time) {
 
 func (u *Uplink) clear(now time.Time) {
 	u.lines, u.lineBySSRC = make(map[string]*line), make(map[uint32]*line)
-	u.counts = u.Counts()
+	u.counts, u.copied = u.Counts(), u.Copies().Stats
 	u.queue = newQueue(u.pacing, now)
 	u.publications, u.plan, u.planned = nil, plan{}, time.Time{}
 }
@@ -327,7 +331,7 @@ func (u *Uplink) Weigh(now time.Time) (changed bool, message *signal.Uplink) {
 	u.planned = now
 	u.queue.sender.Consult(now)
 	u.list()
-	changed = u.plan.step(now, planShare*float64(u.queue.sender.Limit()), u.tracks)
+	changed = u.plan.step(now, planShare*u.queue.limit(), u.tracks)
 	total := 0.0
 	for i, t := range u.tracks {
 		ref := u.owners[i]

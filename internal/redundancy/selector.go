@@ -1,0 +1,262 @@
+package redundancy
+
+import "time"
+
+const (
+	// budgetShare is the largest ratio of copied bytes and sent bytes in the mode Auto, except while the primary path is
+	// interrupted and except for audio alone.
+	budgetShare = 0.30
+	// maxCredit bounds the copies that a time without copies permits, in bytes: a frame of a lowest quality.
+	maxCredit = 64_000
+	// lossyPath is the share of lost packets on the primary path above which the ends of frames are copied. Below it,
+	// the end of less than one frame in a hundred is lost, and is repaired 10 ms later than other packets. Copies of one
+	// in ten packets are too much for that.
+	lossyPath = 0.01
+	// strandedAge is the age up to which packets lost in an outage are sent again: the time for which a frame is
+	// repaired on a short path.
+	strandedAge = 150 * time.Millisecond
+)
+
+// Packet is a packet that is about to leave.
+type Packet struct {
+	SSRC     uint32
+	Sequence uint16
+	// Size is the size on the wire in bytes.
+	Size  int
+	Class Class
+	// Begins and Ends are set for the first and the last packet of a frame.
+	Begins, Ends bool
+}
+
+// Stream is the state of one outgoing stream between the packets of a frame. The zero value is ready to use.
+type Stream struct{ whole bool }
+
+// Selector selects the packets to one peer that are copied. It takes 150 kB, so it is made only for a peer with a
+// second path.
+type Selector struct {
+	mode    Mode
+	primary uint8
+	origin  origin
+	paths   [Paths]pathState
+	// estimates are those of each path, of which the one of the path that is not the primary one is in use: second.
+	estimates [Paths]estimate
+	second    *estimate
+	outage    outage
+	// credit is the number of bytes that the budget permits to copy.
+	credit float64
+	// reported is set once a report was read, made at reportTime. unreported is the departure of the first packet that
+	// left since.
+	reported   bool
+	reportTime uint32
+	unreported time.Time
+	stats      Stats
+	history    history
+}
+
+// Stats describe the copies and the paths.
+type Stats struct {
+	// Sent counts all packets, Copied the copies by class.
+	Sent   Count
+	Copied [Classes]Count
+	// Outages counts outages of the primary path.
+	Outages uint64
+}
+
+// Count counts packets and their bytes on the wire.
+type Count struct{ Packets, Bytes uint64 }
+
+func (c *Count) add(bytes int) {
+	c.Packets++
+	c.Bytes += uint64(bytes)
+}
+
+// Second describes the second path.
+type Second struct {
+	State State
+	// Rate is the estimate in bit/s.
+	Rate float64
+	// Loss is the share of copies lost, 0 to 1. Queue is the delay above the shortest of the last minutes. Both are
+	// those of the last evaluation.
+	Loss  float64
+	Queue time.Duration
+	// Behind is by how much the last reported copy was later than the last reported packet of the primary path,
+	// compared from their departures on. It is negative if the second path is faster.
+	Behind time.Duration
+}
+
+// New returns a Selector of the mode Auto or All.
+func New(mode Mode, now time.Time) *Selector {
+	s := &Selector{mode: mode, credit: maxCredit / 4}
+	s.history.start = now
+	for i := range s.paths {
+		s.paths[i], s.estimates[i] = newPathState(&s.origin), newEstimate(now)
+	}
+	s.second = &s.estimates[1]
+	return s
+}
+
+// SetMode changes the mode.
+func (s *Selector) SetMode(mode Mode) { s.mode = mode }
+
+// Select decides whether a packet is copied, and records its departure on the primary path with the given number.
+// stream is the state of the packet's stream.
+func (s *Selector) Select(p *Packet, stream *Stream, primary uint8, now time.Time) (copied bool) {
+	if primary >= Paths {
+		return false
+	}
+	if primary != s.primary {
+		s.primary, s.second = primary, &s.estimates[Paths-1-primary]
+		s.second.resume(now)
+		s.outage.on, s.outage.fine = false, time.Time{}
+	}
+	s.second.step(now)
+	s.expect(now)
+	copied = s.choose(p, stream)
+	s.stats.Sent.add(p.Size)
+	s.credit = min(s.credit+budgetShare*float64(p.Size), maxCredit)
+	if copied {
+		s.spend(p)
+	}
+	s.history.add(p, primary, copied, now)
+	return copied
+}
+
+// expect begins an outage if reports do not arrive any more.
+func (s *Selector) expect(now time.Time) {
+	switch {
+	case !s.reported:
+	case s.unreported.IsZero():
+		s.unreported = now
+	case now.Sub(s.unreported) > unreportedPrimary+s.paths[s.primary].rtt:
+		s.outage.begin()
+	}
+}
+
+// choose decides whether a packet is copied, and sets the class of a packet that ends a frame. A frame of the lowest
+// quality is copied as a whole or not at all, because part of a frame is useless.
+func (s *Selector) choose(p *Packet, stream *Stream) bool {
+	switch p.Class {
+	case Padding:
+		return false
+	case Audio, Repair:
+		return s.admits(p.Class)
+	}
+	if p.Begins {
+		stream.whole = s.admits(p.Class)
+	}
+	if stream.whole && s.second.credit > overdraft[p.Class]*s.second.burst() {
+		return true
+	}
+	if p.Ends && s.paths[s.primary].losses.share >= lossyPath && s.admits(FrameEnd) {
+		p.Class = FrameEnd
+		return true
+	}
+	// An outage may begin within a frame.
+	return !p.Begins && s.outage.on && s.admits(p.Class)
+}
+
+// reserved is the part of the credit, in bursts of the second path and in maxCredit of the budget, that a packet of a
+// class leaves to higher classes. overdraft is the same for the rest of a frame that has begun. Below zero the credit of
+// the next 50 ms of each burst is used. Audio takes a small part of the smallest rate, so its debt stays small.
+var (
+	reserved  = [Classes]float64{Audio: -3, Lowest: -1, FrameEnd: 0.125, Repair: 0.125, Other: 0.5}
+	overdraft = [Classes]float64{Lowest: -2, Other: 0.25}
+)
+
+// admits reports whether the rate of the second path and the budget have room for a class. The budget always has room
+// for audio.
+func (s *Selector) admits(class Class) bool {
+	switch {
+	case s.second.credit <= reserved[class]*s.second.burst():
+		return false
+	case s.outage.on, s.mode == All, class == Audio:
+		return true
+	}
+	return class != Other && s.credit > max(0, reserved[class])*maxCredit
+}
+
+// spend accounts for a copy.
+func (s *Selector) spend(p *Packet) {
+	s.stats.Copied[p.Class].add(p.Size)
+	s.second.credit -= float64(p.Size)
+	if s.mode == Auto && !s.outage.on {
+		// Audio alone may exceed the budget, but not delay other classes for long.
+		s.credit = max(s.credit-float64(p.Size), -maxCredit)
+	}
+}
+
+// Report processes a report of the peer. It reports whether an outage of the primary path begins: the packets in
+// transit are lost, see Stranded. The error wraps ErrReport.
+func (s *Selector) Report(packet []byte, now time.Time) (began bool, err error) {
+	r, err := ParseReport(packet)
+	if err != nil {
+		return false, err
+	}
+	if s.reported && int32(r.Time-s.reportTime) <= 0 {
+		// A later report has overtaken this one on the other path.
+		return false, nil
+	}
+	s.reported, s.reportTime, s.unreported, s.second.lastReport = true, r.Time, time.Time{}, now
+	primary, second := int(s.primary), Paths-1-int(s.primary)
+	p := &s.paths[second]
+	switch progress := p.report(&r, second, &s.history, now); {
+	case progress == newer:
+		s.second.arrived(p.last, p.rtt)
+	case s.copiesLost(p, second, now):
+		s.second.silenced()
+	}
+	if s.paths[primary].report(&r, primary, &s.history, now) == unclear || !s.paths[primary].known {
+		return false, nil
+	}
+	return s.outage.judge(s.paths[primary].late(&r, primary, &s.history), now), nil
+}
+
+// copiesLost reports whether copies have been sent for a while, and none was reported as arrived.
+func (s *Selector) copiesLost(p *pathState, path int, now time.Time) bool {
+	sent := s.history.sums[path].packets - p.last.sent.packets
+	return p.known && sent >= minEvaluated && now.Sub(p.progressed) > silentPath+p.rtt
+}
+
+// Stranded calls f for the packets that were sent on the primary path alone since the newest packet that arrived there,
+// oldest first. They are to be retransmitted, because the peer cannot request packets after which nothing arrives.
+func (s *Selector) Stranded(now time.Time, f func(ssrc uint32, sequence uint16)) {
+	oldest := s.history.micros(now.Add(-strandedAge))
+	p := &s.paths[s.primary]
+	for position := max(p.newest+1, s.history.oldest()); position <= s.history.last; position++ {
+		packet := s.history.at(position)
+		if packet != nil && packet.media && !packet.copied && packet.at >= oldest {
+			f(packet.ssrc, packet.sequence)
+		}
+	}
+}
+
+// Outage reports whether the primary path has an outage, and returns the rate in bit/s that the second path
+// carries. During an outage the peer receives no more than that.
+func (s *Selector) Outage() (rate float64, outage bool) { return s.second.rate, s.outage.on }
+
+// Stats returns the counts since the beginning.
+func (s *Selector) Stats() Stats {
+	stats := s.stats
+	stats.Outages = s.outage.count
+	return stats
+}
+
+// Second returns the state of the second path.
+func (s *Selector) Second() Second {
+	second := Second{State: s.second.state, Rate: s.second.rate, Loss: s.second.loss, Queue: s.second.queue}
+	if primary, other := &s.paths[s.primary], &s.paths[Paths-1-s.primary]; primary.known && other.known {
+		second.Behind = other.last.transit - primary.last.transit
+	}
+	return second
+}
+
+// Add adds the counts of another Selector.
+func (s *Stats) Add(other Stats) {
+	s.Sent.Packets += other.Sent.Packets
+	s.Sent.Bytes += other.Sent.Bytes
+	for class := range s.Copied {
+		s.Copied[class].Packets += other.Copied[class].Packets
+		s.Copied[class].Bytes += other.Copied[class].Bytes
+	}
+	s.Outages += other.Outages
+}

@@ -1,0 +1,152 @@
+package redundancy_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/redundancy"
+)
+
+func TestModes(t *testing.T) {
+	for _, mode := range []redundancy.Mode{redundancy.Off, redundancy.Auto, redundancy.All} {
+		if got, err := redundancy.ParseMode(mode.String()); got != mode || err != nil {
+			t.Errorf("%v is read as %v, %v", mode, got, err)
+		}
+	}
+	if got, err := redundancy.ParseMode(""); got != redundancy.Auto || err != nil {
+		t.Errorf("no mode is read as %v, %v, expected auto", got, err)
+	}
+	if _, err := redundancy.ParseMode("some"); !errors.Is(err, redundancy.ErrMode) {
+		t.Errorf("mode \"some\": %v, expected %v", err, redundancy.ErrMode)
+	}
+}
+
+// TestBudget offers more packets of each class than the budget permits. Copies stay within 30 % of the sent bytes, and
+// higher classes come first.
+func TestBudget(t *testing.T) {
+	for _, class := range []redundancy.Class{redundancy.Lowest, redundancy.Repair, redundancy.FrameEnd} {
+		s := redundancy.New(redundancy.Auto, start)
+		var stream, audio redundancy.Stream
+		p := redundancy.Packet{SSRC: 1, Size: 1200, Class: class, Begins: true, Ends: class == redundancy.FrameEnd}
+		if class == redundancy.FrameEnd {
+			p.Class = redundancy.Other
+		}
+		heard := 0
+		for n := range 20_000 {
+			now := start.Add(time.Duration(n) * 20 * time.Millisecond)
+			if n%10 == 0 && s.Select(&redundancy.Packet{SSRC: 2, Size: 200, Class: redundancy.Audio}, &audio, 0, now) {
+				heard++
+			}
+			q := p
+			q.Sequence = uint16(n)
+			s.Select(&q, &stream, 0, now)
+		}
+		stats := s.Stats()
+		copied := stats.Copied[class].Bytes + stats.Copied[redundancy.Audio].Bytes
+		if share := float64(copied) / float64(stats.Sent.Bytes); share < 0.25 || share > 0.301 {
+			t.Errorf("%v: copies are %.3f of the sent bytes, expected 0.25 to 0.30", class, share)
+		}
+		if heard != 2000 {
+			t.Errorf("%v: %d of 2000 packets of audio are copied", class, heard)
+		}
+	}
+}
+
+// TestWholeFrames checks that a frame of the lowest quality is copied as a whole or not at all.
+func TestWholeFrames(t *testing.T) {
+	s := redundancy.New(redundancy.Auto, start)
+	var stream redundancy.Stream
+	whole := 0
+	for frame := range 1000 {
+		const packets = 7
+		copied := 0
+		for i := range packets {
+			now := start.Add(time.Duration(frame)*33*time.Millisecond + time.Duration(i)*time.Millisecond)
+			p := redundancy.Packet{
+				SSRC: 1, Sequence: uint16(frame*packets + i), Size: 300, Class: redundancy.Lowest, Begins: i == 0,
+			}
+			if s.Select(&p, &stream, 0, now) {
+				copied++
+			}
+		}
+		switch copied {
+		case 0:
+		case packets:
+			whole++
+		default:
+			t.Fatalf("frame %d: %d of %d packets are copied", frame, copied, packets)
+		}
+	}
+	if whole < 200 || whole > 320 {
+		t.Errorf("%d of 1000 frames are copied, expected about 300", whole)
+	}
+}
+
+// TestForgedReports feeds reports about packets that were never sent, and about packets that were sent on the other
+// path only. Nothing that is measured changes.
+func TestForgedReports(t *testing.T) {
+	s := redundancy.New(redundancy.Auto, start)
+	var stream redundancy.Stream
+	for n := range 100 {
+		s.Select(&redundancy.Packet{SSRC: 1, Sequence: uint16(n), Size: 1200, Class: redundancy.Padding}, &stream, 0,
+			start.Add(time.Duration(n)*time.Millisecond))
+	}
+	before := s.Second()
+	for n := range 200 {
+		r := redundancy.Report{Time: uint32(n+1) * 10_000, Paths: [redundancy.Paths]redundancy.PathReport{
+			{Known: true, SSRC: 2, Sequence: uint16(n), Arrived: uint32(n), Packets: uint32(n)},
+			{Known: true, SSRC: 1, Sequence: uint16(n), Arrived: uint32(n), Packets: 1 << 31},
+		}}
+		if began, err := s.Report(r.Append(nil), start.Add(100*time.Millisecond)); began || err != nil {
+			t.Fatalf("report %d: outage begins: %v, %v", n, began, err)
+		}
+	}
+	if after := s.Second(); after != before {
+		t.Errorf("second path is %+v, expected %+v", after, before)
+	}
+}
+
+// FuzzSelector feeds a Selector with arbitrary packets and reports. It must not panic, and keeps to the rate of the
+// second path.
+func FuzzSelector(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
+	f.Add([]byte{255, 0, 0, 0, 0, 0, 0, 255, 1, 1, 1, 1, 1, 1, 255, 2, 2, 2, 2, 2, 2})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		s := redundancy.New(redundancy.Auto, start)
+		var streams [4]redundancy.Stream
+		now, copied := start, 0
+		for ; len(script) >= 7; script = script[7:] {
+			now = now.Add(time.Duration(script[1]) * time.Millisecond)
+			if script[0] < 200 {
+				p := redundancy.Packet{
+					SSRC: uint32(script[2]), Sequence: binary.BigEndian.Uint16(script[3:]), Size: 8 * int(script[5]),
+					Class: redundancy.Class(script[0]) % (redundancy.Padding + 1), Begins: script[6]&1 > 0,
+					Ends: script[6]&2 > 0,
+				}
+				if s.Select(&p, &streams[script[2]%4], script[6]>>2&3, now) {
+					copied += p.Size
+				}
+				continue
+			}
+			r := redundancy.Report{Time: uint32(script[2]) << 20, Paths: [redundancy.Paths]redundancy.PathReport{
+				{Known: script[6]&1 > 0, SSRC: uint32(script[2]), Sequence: binary.BigEndian.Uint16(script[3:]),
+					Arrived: uint32(script[5]) << 18, Packets: uint32(script[6])},
+				{Known: script[6]&2 > 0, SSRC: uint32(script[5]), Sequence: binary.BigEndian.Uint16(script[3:]),
+					Arrived: uint32(script[2]) << 18, Packets: uint32(script[5])},
+			}}
+			if _, err := s.Report(r.Append(nil), now); err != nil {
+				t.Fatal(err)
+			}
+			s.Stranded(now, func(uint32, uint16) {})
+		}
+		second := s.Second()
+		if !(second.Rate >= 0 && second.Rate <= 1e9 && second.Loss >= 0 && second.Loss <= 1) {
+			t.Errorf("second path is %+v", second)
+		}
+		if total := s.Stats().Sent.Bytes; uint64(copied) > total {
+			t.Errorf("%d bytes are copied of %d", copied, total)
+		}
+	})
+}

@@ -1,0 +1,254 @@
+package transport
+
+import (
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/transport/icemux"
+)
+
+// MaxPaths is the number of paths of one peer: of interfaces that a client may name, and of pairs that are checked.
+const MaxPaths = 8
+
+const (
+	// pairLife is the time for which an answered check shows that a pair works. A check is sent every StepInterval (250
+	// ms), so a working pair has lost four checks in a row, or their answers. Media has a second route at most for
+	// pairLife after the last answer, which is less than consentLife.
+	pairLife = time.Second
+	// returnAfter is the time for which a preferred pair must have worked without a break before media returns to it.
+	returnAfter = 2 * time.Second
+	// pairExpiry is the time after which a pair is no longer checked: nothing has come from the remote peer on it.
+	pairExpiry = consentLife
+)
+
+// pairAddress identifies a candidate pair of a peer: a port of this endpoint, and the remote peer's address.
+type pairAddress struct {
+	port   *mediaPort
+	remote netip.AddrPort
+}
+
+// valid reports whether there is a pair.
+func (a pairAddress) valid() bool { return a.remote.IsValid() }
+
+// pairs are the candidate pairs of a peer whose remote peer reads all of them, and the choice of two among them: the
+// primary route, which carries all packets, and the second route, which carries copies. Time is an argument of the
+// methods. pairs is safe for concurrent use.
+//
+// An entry is made for an authentic check from the remote peer and, on a client, for an answered check. Media uses a
+// pair only after the remote peer has answered a check on it (RFC 7675).
+type pairs struct {
+	// trusting is set for clients, which number the paths themselves.
+	trusting bool
+	// counts are by path.
+	counts [MaxPaths]pathCounts
+
+	mu     sync.Mutex
+	states []*pairState
+	// selected is the pair that ICE has selected. remote are the credentials for checks.
+	selected pairAddress
+	remote   icemux.Remote
+	// named are the first addresses in the candidates of a client's server.
+	named []netip.AddrPort
+}
+
+// pathCounts are the counts of one path.
+type pathCounts struct{ first, repeated, copied atomic.Uint64 }
+
+// pairState is one pair. path is its number.
+type pairState struct {
+	pairAddress
+	path uint8
+	// heardAt is the time of the last sign of the remote peer: an authentic check, or an answer.
+	heardAt time.Time
+	// answeredAt is the time of the last answer. since is the time from which answers have come without a break of
+	// pairLife.
+	answeredAt, since time.Time
+	rtt               roundTrip
+}
+
+// works reports whether a check was answered a moment ago.
+func (s *pairState) works(now time.Time) bool {
+	return !s.answeredAt.IsZero() && now.Sub(s.answeredAt) < pairLife
+}
+
+// answer records an answered check.
+func (s *pairState) answer(now time.Time) {
+	if !s.works(now) {
+		s.since = now
+	}
+	s.answeredAt, s.heardAt = now, now
+}
+
+// find returns the state of a pair, nil if it is unknown. The caller of find and add holds the mutex.
+func (p *pairs) find(pair pairAddress) *pairState {
+	for _, s := range p.states {
+		if s.pairAddress == pair {
+			return s
+		}
+	}
+	return nil
+}
+
+// add returns the state of a pair. If there is no room, add returns nil, or replaces the pair that has been silent for
+// longest and does not work.
+func (p *pairs) add(pair pairAddress, path uint8, now time.Time) *pairState {
+	if known := p.find(pair); known != nil {
+		return known
+	}
+	made := &pairState{pairAddress: pair, path: path}
+	if len(p.states) < MaxPaths {
+		p.states = append(p.states, made)
+		return made
+	}
+	oldest := -1
+	for i, s := range p.states {
+		if !s.works(now) && (oldest < 0 || s.heardAt.Before(p.states[oldest].heardAt)) {
+			oldest = i
+		}
+	}
+	if oldest < 0 {
+		return nil
+	}
+	p.states[oldest] = made
+	return made
+}
+
+// heard records an authentic check on a pair.
+func (p *pairs) heard(pair pairAddress, path uint8, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.add(pair, path, now); s != nil {
+		s.path, s.heardAt = path, now
+	}
+}
+
+// answered records an answered check on a pair. took is the round-trip time.
+func (p *pairs) answered(pair pairAddress, took time.Duration, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.find(pair)
+	if s == nil && p.trusting {
+		s = p.add(pair, pair.port.path, now)
+	}
+	if s == nil {
+		return
+	}
+	s.answer(now)
+	s.rtt.add(took)
+}
+
+// choose records the pair that ICE has selected. The remote peer has just answered a check on this pair.
+func (p *pairs) choose(pair pairAddress, path uint8, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.selected = pair
+	if s := p.add(pair, path, now); s != nil {
+		s.answer(now)
+	}
+}
+
+// setRemote sets the remote peer's credentials.
+func (p *pairs) setRemote(remote icemux.Remote) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.remote = remote
+}
+
+// isSelected reports whether ICE has selected the pair.
+func (p *pairs) isSelected(pair pairAddress) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.selected == pair
+}
+
+// path returns the number of a pair's path.
+func (p *pairs) path(pair pairAddress) uint8 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.find(pair); s != nil {
+		return s.path
+	}
+	return pair.port.path
+}
+
+// drop removes the pairs of a port.
+func (p *pairs) drop(port *mediaPort) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.states = slices.DeleteFunc(p.states, func(s *pairState) bool { return s.port == port })
+}
+
+// name records the address in a candidate of the server. A server's own checks follow the checks of the client.
+func (p *pairs) name(address netip.AddrPort) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.trusting && address.IsValid() && len(p.named) < MaxPaths && !slices.Contains(p.named, address) {
+		p.named = append(p.named, address)
+	}
+}
+
+// due removes the expired pairs, and returns the pairs to check and the credentials for the checks. A client also
+// checks the addresses that the server has named from each port that reaches no address.
+func (p *pairs) due(ports []*mediaPort, now time.Time) (check []pairAddress, remote icemux.Remote) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.states = slices.DeleteFunc(p.states, func(s *pairState) bool { return now.Sub(s.heardAt) >= pairExpiry })
+	for _, s := range p.states {
+		check = append(check, s.pairAddress)
+	}
+	if !p.trusting {
+		return check, p.remote
+	}
+	for _, port := range ports {
+		if slices.ContainsFunc(check, func(a pairAddress) bool { return a.port == port }) {
+			continue
+		}
+		for _, address := range p.named {
+			if address.Addr().Is4() == port.Address().Addr().Is4() {
+				check = append(check, pairAddress{port, address})
+			}
+		}
+	}
+	return check, p.remote
+}
+
+// step returns the pairs of the two routes. The primary route stays on its pair while the pair works, unless a pair
+// with a lower number has worked for returnAfter. If the pair does not work, the working pair with the lowest number is
+// the primary route. The second route is a working pair of another path. An invalid pair is none.
+func (p *pairs) step(primary, second pairAddress, now time.Time) (pairAddress, pairAddress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	present := p.find(primary)
+	works := present != nil && present.works(now)
+	best := p.best(now, func(s *pairState) bool {
+		return !works || s.path < present.path && now.Sub(s.since) >= returnAfter
+	})
+	if best != nil {
+		primary, present, works = best.pairAddress, best, true
+	}
+	if !works {
+		return primary, pairAddress{}
+	}
+	apart := func(s *pairState) bool { return s.path != present.path }
+	if s := p.find(second); s != nil && s.works(now) && apart(s) {
+		return primary, second
+	}
+	if s := p.best(now, apart); s != nil {
+		return primary, s.pairAddress
+	}
+	return primary, pairAddress{}
+}
+
+// best returns the working pair with the lowest number among those that are eligible, nil if there is none. The caller
+// holds the mutex.
+func (p *pairs) best(now time.Time, eligible func(*pairState) bool) (best *pairState) {
+	for _, s := range p.states {
+		if s.works(now) && eligible(s) && (best == nil || s.path < best.path) {
+			best = s
+		}
+	}
+	return best
+}

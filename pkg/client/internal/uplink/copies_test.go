@@ -1,0 +1,168 @@
+package uplink
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/redundancy"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// split is an uplink with a second path: sound, and a body of one tile at two qualities.
+type split struct {
+	*testing.T
+	uplink      *Uplink
+	now         time.Time
+	body, sound *Publication
+	recorder    *redundancy.Recorder
+}
+
+func newSplit(t *testing.T) *split {
+	s := &split{T: t, uplink: newRig(t)}
+	s.now = s.uplink.queue.started
+	s.recorder = redundancy.NewRecorder(1, s.now)
+	s.body, _ = published(t, s.uplink, described("body", volumetric.MIMEVolumetric, 1, 2))
+	s.sound = NewPublication(described("sound", volumetric.MIMEOpus, 1, 1), defaultSpread, 0)
+	s.uplink.Attach("s", &wire{mimeType: volumetric.MIMEOpus, ssrc: 200}, s.sound, 0, 0)
+	s.uplink.SetRedundancy(redundancy.Auto)
+	s.uplink.SetRoutes(true, 0, s.now)
+	return s
+}
+
+// send sends a packet of sound and a frame of five short packets of each quality, at once, and returns what leaves.
+func (s *split) send() (sent []Outgoing) {
+	s.now = s.now.Add(40 * time.Millisecond)
+	for _, p := range []*Publication{s.sound, s.body} {
+		for track := range p.tracks {
+			count := 5
+			if p == s.sound {
+				count = 1
+			}
+			f := &heldFrame{
+				line: p.lines[track], publication: p, track: track, begin: s.now,
+				payloads: slices.Repeat([][]byte{make([]byte, 100)}, count),
+			}
+			s.uplink.lineBySSRC[f.line.outlet.SSRC()] = f.line
+			s.uplink.queue.add(f)
+		}
+	}
+	sent = s.uplink.Depart(s.now, nil)
+	for i := range sent {
+		sent[i].Write()
+	}
+	return sent
+}
+
+// arrive makes packets arrive, on the first path only if it works, and passes the server's report to the uplink.
+// arrive reports whether packets are to be retransmitted.
+func (s *split) arrive(sent []Outgoing, works bool) (repairs bool) {
+	at := s.now.Add(10 * time.Millisecond)
+	for _, o := range sent {
+		if works {
+			s.recorder.Arrived(0, o.Header.SSRC, o.Header.SequenceNumber, at)
+		}
+		if o.Copied {
+			s.recorder.Arrived(1, o.Header.SSRC, o.Header.SequenceNumber, at)
+		}
+	}
+	if report := s.recorder.AppendReport(nil, at); report != nil {
+		return s.uplink.PathReport(report, at)
+	}
+	return false
+}
+
+// copied returns the number of copies of a stream.
+func copied(sent []Outgoing, ssrc uint32) (copies, all int) {
+	for _, o := range sent {
+		if o.Header.SSRC == ssrc {
+			all++
+			if o.Copied {
+				copies++
+			}
+		}
+	}
+	return copies, all
+}
+
+func (s *split) expect(what string, sent []Outgoing, ssrc uint32, copies, all int) {
+	s.Helper()
+	if c, a := copied(sent, ssrc); c != copies || a != all {
+		s.Errorf("%s: %d of %d packets are copied, expected %d of %d", what, c, a, copies, all)
+	}
+}
+
+// TestCopies checks which packets leave on the second path, too.
+func TestCopies(t *testing.T) {
+	s := newSplit(t)
+	sent := s.send()
+	s.expect("sound", sent, 200, 1, 1)
+	s.expect("lowest quality", sent, 100, 5, 5)
+	s.expect("high quality", sent, 110, 1, 5)
+	s.uplink.SetRoutes(false, 0, s.now)
+	s.expect("sound without a second path", s.send(), 200, 0, 1)
+	s.uplink.SetRedundancy(redundancy.Off)
+	s.uplink.SetRoutes(true, 0, s.now)
+	s.expect("sound in the mode off", s.send(), 200, 0, 1)
+	before := s.uplink.Copies()
+	if before.Used || before.Copied[redundancy.Lowest].Packets != 5 || before.Sent.Packets != 11 {
+		t.Errorf("the copies are %+v, expected 5 packets of the lowest quality of 11", before)
+	}
+	if s.uplink.Reset(s.now); s.uplink.Copies().Stats != before.Stats {
+		t.Errorf("the counts are %+v after the end of the connection", s.uplink.Copies().Stats)
+	}
+}
+
+// TestOutage interrupts the first path. After the server's report everything is copied, and what has left on the first
+// path in vain is retransmitted.
+func TestOutage(t *testing.T) {
+	s := newSplit(t)
+	for range 20 {
+		if s.arrive(s.send(), true) {
+			t.Fatal("there is an outage of a path that works")
+		}
+	}
+	vain := map[uint16]bool{}
+	began := false
+	for range 10 {
+		sent := s.send()
+		for _, o := range sent {
+			if o.Header.SSRC == 110 && !o.Copied {
+				vain[o.Header.SequenceNumber] = true
+			}
+		}
+		if began = s.arrive(sent, false); began {
+			break
+		}
+	}
+	if !began {
+		t.Fatal("the outage is not noticed within 200 ms")
+	}
+	sent := s.send()
+	s.expect("high quality in the outage", sent, 110, 5, 5)
+	if copies, all := copied(sent, 111); copies != all || all != len(vain) {
+		t.Errorf("%d of %d retransmissions are copied, expected all of %d", copies, all, len(vain))
+	}
+	if rate, outage := s.uplink.queue.copies.selector.Outage(); !outage || s.uplink.queue.limit() != rate {
+		t.Errorf("the tracks are limited to %.0f bit/s, expected the rate of the second path, %.0f", s.uplink.queue.limit(),
+			rate)
+	}
+	if stats := s.uplink.Copies(); stats.Outages != 1 || !stats.Used {
+		t.Errorf("the copies are %+v, expected one outage", stats)
+	}
+}
+
+// TestPathReportsAreLimited checks that reports without a second path are ignored, and that too many are not read.
+func TestPathReportsAreLimited(t *testing.T) {
+	s := newSplit(t)
+	report := (&redundancy.Report{Time: 1}).Append(nil)
+	for range 2000 {
+		s.uplink.PathReport(report, s.now)
+	}
+	if dropped := s.uplink.Counts().ReportsDropped; dropped < 900 {
+		t.Errorf("%d of 2000 reports are not read, expected 1000", dropped)
+	}
+	if alone := newRig(t); alone.PathReport(report, s.now) || alone.Counts().ReportsDropped > 0 {
+		t.Error("a report is read without a second path")
+	}
+}
