@@ -150,3 +150,44 @@ func FuzzSelector(f *testing.F) {
 		}
 	})
 }
+
+// TestNoAllocations checks that neither a packet nor a report allocates memory.
+func TestNoAllocations(t *testing.T) {
+	s, r := redundancy.New(redundancy.Auto, start), redundancy.NewRecorder(1, start)
+	var stream redundancy.Stream
+	var report []byte
+	now, n := start, uint16(0)
+	step := func() {
+		now, n = now.Add(time.Millisecond), n+1
+		p := redundancy.Packet{SSRC: 1, Sequence: n, Size: 100, Class: redundancy.Audio}
+		if s.Select(&p, &stream, 0, now) {
+			r.Arrived(1, 1, n, now)
+		}
+		r.Arrived(0, 1, n, now)
+		if report = r.AppendReport(report[:0], now); len(report) > 0 {
+			if _, err := s.Report(report, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if allocations := testing.AllocsPerRun(1000, step); allocations > 0 {
+		t.Errorf("%g allocations per packet, expected none", allocations)
+	}
+	if s.Second().State != redundancy.Carrying {
+		t.Errorf("second path is %v, expected %v", s.Second().State, redundancy.Carrying)
+	}
+}
+
+// BenchmarkSelect measures the cost of a packet to a peer with a second path.
+func BenchmarkSelect(b *testing.B) {
+	s := redundancy.New(redundancy.Auto, start)
+	var stream redundancy.Stream
+	now := start
+	p := redundancy.Packet{SSRC: 1, Size: 1200, Class: redundancy.Other}
+	for b.Loop() {
+		now = now.Add(time.Millisecond)
+		p.Sequence++
+		p.Class = redundancy.Other
+		s.Select(&p, &stream, 0, now)
+	}
+}
