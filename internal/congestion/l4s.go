@@ -59,8 +59,10 @@ type l4s struct {
 	// mark.
 	blind        int
 	smooth, even bool
-	ticks        tickMarks
-	tail         minimum
+	// tested is the time at which the latest test of the path began.
+	tested time.Duration
+	ticks  tickMarks
+	tail   minimum
 }
 
 var _ Estimator = (*l4s)(nil)
@@ -89,6 +91,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	if l.silence.broken && (l.ecn.state == L4SFailed || l.ecn.state == L4SClassic) {
 		// The path may have changed.
 		l.ecn.begin()
+		l.test(at)
 	}
 	l.gcc.Report(now, results)
 	for i := range results {
@@ -105,7 +108,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	case L4SCapable:
 		if m.marked > 0 || l.probeMarked {
 			l.begin(at, before, m)
-		} else if l.smooth && at-l.mark.marked >= forgetMarks {
+		} else if l.smooth && at-max(l.mark.marked, l.tested) >= forgetMarks {
 			l.smooth, l.even = false, true
 		}
 	case L4SMarked:
@@ -248,11 +251,19 @@ func (l *l4s) fallBack(now time.Duration, reason Fallback) {
 	l.smooth, l.even, l.probeMarked = false, false, false
 }
 
+// test begins a test of a path after a fallback: as at the start, frames leave smoothly until the path has shown that
+// it does not mark.
+func (l *l4s) test(now time.Duration) {
+	l.tested, l.blind, l.smooth, l.even, l.ticks = now, 0, true, false, tickMarks{}
+}
+
 // Step implements Estimator.
 func (l *l4s) Step(now time.Time) {
 	l.gcc.Step(now)
 	l.mark.rate, l.classic.rate = min(l.mark.rate, l.rate.rate), min(l.classic.rate, l.rate.rate)
-	l.ecn.step(now.Sub(l.epoch), l.rtt)
+	if at := now.Sub(l.epoch); l.ecn.step(at, l.rtt) {
+		l.test(at)
+	}
 }
 
 // Next implements Estimator.
