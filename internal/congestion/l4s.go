@@ -33,6 +33,10 @@ const (
 	// windowTime is the time beyond a round trip of which the bytes may be in flight: a frame at 10 per second, and two
 	// report intervals of 25 ms.
 	windowTime = 150 * time.Millisecond
+	// pausedTime is added while packets leave as Not-ECT because no report arrives. The window is then full of packets
+	// that the path may have dropped, and only the report about another frame shows whether it has. It is a frame at 20
+	// per second.
+	pausedTime = 50 * time.Millisecond
 )
 
 // l4s is the Estimator of L4S. GCC with its probes governs the rate until the first mark. From then on the rate follows
@@ -307,7 +311,11 @@ func (l *l4s) Stats() Stats {
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
-		s.Window = windowOf(l.estimate, l.empty+windowTime)
+		length := l.empty + windowTime
+		if l.ecn.paused {
+			length += pausedTime
+		}
+		s.Window = windowOf(l.estimate, length)
 	}
 	return s
 }
