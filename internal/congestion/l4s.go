@@ -125,7 +125,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 // receive passes the received packets to the validation. It returns the report for the response to marks, and the
 // remaining rate of a path that has lost capacity, or 0.
 func (l *l4s) receive(now time.Duration) (m markedReport, left float64) {
-	m = markedReport{trip: l.rtt, used: 1, limited: l.limited.limited}
+	m = markedReport{trip: l.rtt, empty: l.empty, used: 1, limited: l.limited.limited}
 	if rate, known := l.acked.latest(); known {
 		m.used = min(rate/l.rate.rate, 1)
 	}
