@@ -3,8 +3,8 @@ package sender
 import "github.com/volsfu/volsfu/internal/congestion/pacing"
 
 // maxSpaced bounds the sum of the estimates of the senders that share a Spacing and whose packets leave one by one, in
-// bit/s. It is 10,200 packets of 1,224 bytes per second, as many wake-ups at most, and as many system calls: 15 % of a
-// processor core (BenchmarkSpacedTicks and the cost of a run of one packet in internal/forward/egress). It is also the
+// bit/s. It is 10,200 packets of 1,224 bytes per second, as many wake-ups at most, and as many system calls: 17 and 4.5
+// µs (BenchmarkTicks/spaced, and runPackets in internal/forward/egress), a fifth of a processor core. It is also the
 // rate from which on the queue of paper 000 marks packets.
 const maxSpaced = 100_000_000
 
