@@ -113,7 +113,7 @@
 //
 // Below 22 Mbit/s, DualPI2 marks late, since it marks no packet before three of them wait: 2.9 ms at 10 Mbit/s. While
 // no other flow uses such a link, the delay of packets limits the rate before packets are marked (slowLink): p99 of the
-// queue is 1 to 3 ms at 10 Mbit/s instead of 4, and 1 ms from 50 Mbit/s on.
+// queue is 1.2 to 1.6 ms at 10 Mbit/s instead of 4, and 1 ms from 50 Mbit/s on.
 //
 // Paper000 is the controller of paper 000, for comparison.
 //

@@ -155,17 +155,19 @@ func (v *ecnValidation) sent(now time.Duration) {
 	v.sends++
 }
 
-// step pauses ECT when no report has arrived for too long, and ends fallbacks. trip is the round trip, 0 while unknown.
-func (v *ecnValidation) step(now, trip time.Duration) {
+// step pauses ECT when no report has arrived for too long, and ends fallbacks: tests is set if the path is tested again.
+// trip is the round trip, 0 while unknown.
+func (v *ecnValidation) step(now, trip time.Duration) (tests bool) {
 	if due, ok := v.due(trip); !ok || now < due {
-		return
+		return false
 	}
 	if v.state == L4SClassic || v.state == L4SFailed {
 		v.begin()
-		return
+		return true
 	}
 	v.paused, v.pausedAt, v.ectArrived, v.othersArrived, v.othersLost = true, now, false, 0, 0
 	v.waiting, v.sending = false, ecn.NotECT
+	return false
 }
 
 // due returns the time of the next step, and whether there is one.

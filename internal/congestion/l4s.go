@@ -33,6 +33,10 @@ const (
 	// windowTime is the time beyond a round trip of which the bytes may be in flight: a frame at 10 per second, and two
 	// report intervals of 25 ms.
 	windowTime = 150 * time.Millisecond
+	// pausedTime is added while packets leave as Not-ECT because no report arrives. The window is then full of packets
+	// that the path may have dropped, and only the report about another frame shows whether it has. It is a frame at 20
+	// per second.
+	pausedTime = 50 * time.Millisecond
 )
 
 // l4s is the Estimator of L4S. GCC with its probes governs the rate until the first mark. From then on the rate follows
@@ -59,8 +63,10 @@ type l4s struct {
 	// mark.
 	blind        int
 	smooth, even bool
-	ticks        tickMarks
-	tail         minimum
+	// tested is the time at which the latest test of the path began.
+	tested time.Duration
+	ticks  tickMarks
+	tail   minimum
 }
 
 var _ Estimator = (*l4s)(nil)
@@ -89,6 +95,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	if l.silence.broken && (l.ecn.state == L4SFailed || l.ecn.state == L4SClassic) {
 		// The path may have changed.
 		l.ecn.begin()
+		l.test(at)
 	}
 	l.gcc.Report(now, results)
 	for i := range results {
@@ -105,7 +112,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	case L4SCapable:
 		if m.marked > 0 || l.probeMarked {
 			l.begin(at, before, m)
-		} else if l.smooth && at-l.mark.marked >= forgetMarks {
+		} else if l.smooth && at-max(l.mark.marked, l.tested) >= forgetMarks {
 			l.smooth, l.even = false, true
 		}
 	case L4SMarked:
@@ -118,7 +125,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 // receive passes the received packets to the validation. It returns the report for the response to marks, and the
 // remaining rate of a path that has lost capacity, or 0.
 func (l *l4s) receive(now time.Duration) (m markedReport, left float64) {
-	m = markedReport{trip: l.rtt, used: 1, limited: l.limited.limited}
+	m = markedReport{trip: l.rtt, empty: l.empty, used: 1, limited: l.limited.limited}
 	if rate, known := l.acked.latest(); known {
 		m.used = min(rate/l.rate.rate, 1)
 	}
@@ -248,11 +255,19 @@ func (l *l4s) fallBack(now time.Duration, reason Fallback) {
 	l.smooth, l.even, l.probeMarked = false, false, false
 }
 
+// test begins a test of a path after a fallback: as at the start, frames leave smoothly until the path has shown that
+// it does not mark.
+func (l *l4s) test(now time.Duration) {
+	l.tested, l.blind, l.smooth, l.even, l.ticks = now, 0, true, false, tickMarks{}
+}
+
 // Step implements Estimator.
 func (l *l4s) Step(now time.Time) {
 	l.gcc.Step(now)
 	l.mark.rate, l.classic.rate = min(l.mark.rate, l.rate.rate), min(l.classic.rate, l.rate.rate)
-	l.ecn.step(now.Sub(l.epoch), l.rtt)
+	if at := now.Sub(l.epoch); l.ecn.step(at, l.rtt) {
+		l.test(at)
+	}
 }
 
 // Next implements Estimator.
@@ -296,7 +311,11 @@ func (l *l4s) Stats() Stats {
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
-		s.Window = windowOf(l.estimate, l.empty+windowTime)
+		length := l.empty + windowTime
+		if l.ecn.paused {
+			length += pausedTime
+		}
+		s.Window = windowOf(l.estimate, length)
 	}
 	return s
 }

@@ -312,6 +312,35 @@ func TestNewPath(t *testing.T) {
 	}
 }
 
+// TestRetestIsSmooth tests a path again five minutes after each kind of fallback: frames leave smoothly, as at the
+// start, and evenly after ten seconds without a mark.
+func TestRetestIsSmooth(t *testing.T) {
+	keep := func(r *feedback.PacketResult) { r.ECN, r.SentECN = ecn.ECT1, ecn.ECT1 }
+	for reason := Bleached; reason < Fallbacks; reason++ {
+		l := newL4S(startingAt(8e6), start)
+		f := &feed{estimator: l}
+		f.run(time.Second, time.Millisecond, keep)
+		l.ecn.fall(f.now, reason)
+		l.fallBack(f.now, reason)
+		if s := l.Stats(); s.Smooth != (reason == Classic) || s.Evenly {
+			t.Errorf("%v: after the fallback smooth is %t, evenly %t", reason, s.Smooth, s.Evenly)
+		}
+		f.now += retryTime
+		l.Step(start.Add(f.now))
+		check := func(state L4SState, smooth bool) {
+			if s := l.Stats(); s.L4S != state || s.Smooth != smooth || s.Evenly == smooth {
+				t.Errorf("%v: %v after the new test the state is %v, smooth %t, evenly %t", reason,
+					f.now-retryTime-time.Second, s.L4S, s.Smooth, s.Evenly)
+			}
+		}
+		check(L4STesting, true)
+		f.run(9*time.Second, time.Millisecond, keep)
+		check(L4SCapable, true)
+		f.run(2*time.Second, time.Millisecond, keep)
+		check(L4SCapable, false)
+	}
+}
+
 // TestStateOfL4S checks the names for metrics, and the states of estimators before the first report.
 func TestStateOfL4S(t *testing.T) {
 	var states, reasons []string

@@ -60,6 +60,7 @@ type markedReport struct {
 	latest        time.Duration // latest departure of a packet
 	queue         time.Duration // mean queueing delay of the packets, without their own time on the link
 	trip          time.Duration // smoothed round trip
+	empty         time.Duration // round trip of the empty path
 	used          float64       // share of the rate that arrives, 0 to 1
 	metered       bool          // by a marker that meters the rate
 	limited       bool          // the sender uses little of the rate
@@ -104,6 +105,7 @@ func (r *markResponse) report(now time.Duration, m markedReport) float64 {
 			if m.metered {
 				gain = meteredAttack
 			}
+			gain *= math.Sqrt(virtualTrip.Seconds() / max(m.empty, virtualTrip).Seconds())
 		}
 		r.alpha += (share - r.alpha) * (1 - math.Pow(1-gain, trips))
 		if m.metered {

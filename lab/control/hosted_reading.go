@@ -72,6 +72,9 @@ func (h *hosted) observe(before, now *hostedReading) (longest time.Duration) {
 	if sum >= leastPackets {
 		l.left(most, now.at)
 	}
+	if now.server.TransportMarked > before.server.TransportMarked {
+		l.arrived(ecn.CE, now.at)
+	}
 	return longest
 }
 

@@ -40,6 +40,8 @@ type ledger struct {
 	fall       time.Duration
 	fallen     []delaySample
 	codepoints []codepointChange
+	// marked is the arrival of the first packet with CE, 0 if there was none.
+	marked time.Duration
 }
 
 // codepointChange is the time from which packets left with a codepoint.
@@ -125,6 +127,13 @@ func (l *ledger) waited(delay, now time.Duration) {
 func (l *ledger) left(codepoint ecn.Codepoint, now time.Duration) {
 	if last := len(l.codepoints) - 1; last < 0 || l.codepoints[last].codepoint != codepoint {
 		l.codepoints = append(l.codepoints, codepointChange{now, codepoint})
+	}
+}
+
+// arrived records the codepoint with which a packet has arrived.
+func (l *ledger) arrived(codepoint ecn.Codepoint, now time.Duration) {
+	if codepoint == ecn.CE && l.marked == 0 {
+		l.marked = now
 	}
 }
 

@@ -54,6 +54,7 @@ func newReceiver(id uint64, o *Options, back *netem.Link, l *ledger) *receiver {
 func (r *receiver) take(p *netem.Packet, now time.Duration) {
 	h := unmarshalHeader(p.Payload)
 	r.arrivals.received(&h, p.Size, p.ECN, now)
+	r.ledger.arrived(p.ECN, now)
 	if h.kind == feedback.Probe {
 		return
 	}

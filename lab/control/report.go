@@ -65,6 +65,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, c := range r.Codepoints {
 		row("codepoint "+c.Codepoint, "from %.3f s", c.Seconds)
 	}
+	optional("first mark after", "s", r.FirstMarkSeconds)
 	if r.Room != nil {
 		r.Room.write(table)
 	}

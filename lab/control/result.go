@@ -63,6 +63,9 @@ type Result struct {
 	// Codepoints lists the codepoints with which packets left, if packets were ECN-capable: those of the first
 	// receiver, each with the time from which it was used.
 	Codepoints []CodepointFigures `json:"codepoints,omitempty"`
+	// FirstMarkSeconds is the time at which the first packet with CE arrived at the first receiver, nil if none did. End
+	// to end it is the time at which the server has read the report.
+	FirstMarkSeconds *float64 `json:"first_mark_seconds,omitempty"`
 	// Room holds the estimates of a room.
 	Room *RoomFigures `json:"room,omitempty"`
 	// Emulation reports whether the network of a run with hosts was in time, nil for other runs.
@@ -184,6 +187,9 @@ func (r *Record) Result() *Result {
 	r.rates(result)
 	r.changes(result)
 	result.Codepoints = r.receivers[0].codepointFigures()
+	if marked := r.receivers[0].marked; marked > 0 {
+		result.FirstMarkSeconds = figure(marked.Seconds())
+	}
 	return result
 }
 

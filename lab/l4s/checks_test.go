@@ -42,7 +42,8 @@ func good(text string, o control.Options) *control.Result {
 	r.Codepoints = []control.CodepointFigures{{Seconds: 0, Codepoint: "ECT(1)"}}
 	if o.CubicECN {
 		r.Codepoints[0].Seconds = 11.25
-		r.Codepoints = append(r.Codepoints, control.CodepointFigures{Seconds: 12.5, Codepoint: "ECT(0)"})
+		r.Codepoints = append(r.Codepoints, control.CodepointFigures{Seconds: 22.5, Codepoint: "ECT(0)"})
+		r.FirstMarkSeconds = figure(21.5)
 	}
 	return r
 }
@@ -207,7 +208,12 @@ func TestTargets(t *testing.T) {
 		}, []int{12}},
 		"or late": {func(_ string, o options, r *result) {
 			if o.CubicECN {
-				r.Codepoints[1].Seconds = 13.5
+				r.Codepoints[1].Seconds = 23.6
+			}
+		}, []int{12}},
+		"or without a mark": {func(_ string, o options, r *result) {
+			if o.CubicECN && o.Seed == 3 {
+				r.FirstMarkSeconds = nil
 			}
 		}, []int{12}},
 		"one false alarm": {func(_ string, o options, r *result) {

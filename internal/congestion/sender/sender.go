@@ -49,6 +49,8 @@ type Options struct {
 	Idle time.Duration
 	// Look is the longest time between two steps. It is 0 if the caller itself calls Consult every LookInterval.
 	Look time.Duration
+	// Spacing is shared with other senders, or nil.
+	Spacing *Spacing
 }
 
 // Sender sends packets P and retransmissions R to one receiver. Without an estimator the plan alone paces packets.
@@ -58,6 +60,7 @@ type Sender[P, R any] struct {
 	pacing.Pacer[P, R]
 	// grace, idle and look are those of the Options.
 	grace, idle, look time.Duration
+	spacing           *Spacing
 	started           time.Time
 	estimation
 }
@@ -93,7 +96,10 @@ var unknown congestion.Stats
 func New[P, R any](options Options, started time.Time) *Sender[P, R] {
 	s := &Sender[P, R]{
 		Pacer: *pacing.NewPacer[P, R](options.Plan), grace: options.Grace, idle: options.Idle, look: options.Look,
-		started: started,
+		spacing: options.Spacing, started: started,
+	}
+	if s.spacing == nil {
+		s.spacing = new(Spacing)
 	}
 	s.Stop(started)
 	return s
@@ -112,9 +118,11 @@ func (s *Sender[P, R]) Start(history *History, estimator congestion.Estimator, n
 	s.updatePath(now)
 }
 
-// Stop drops the history and the estimate. From then on the plan alone paces packets.
+// Stop drops the history and the estimate. From then on the plan alone paces packets. Stop must be called before a
+// Sender is abandoned that shares a Spacing.
 func (s *Sender[P, R]) Stop(now time.Time) {
 	s.EndProbe()
+	s.spacing.release(s.path)
 	if s.path != (pacing.Path{}) {
 		s.SetPath(pacing.Path{}, now.Sub(s.started))
 	}
@@ -287,6 +295,8 @@ func (s *Sender[P, R]) updatePath(now time.Time) bool {
 	if s.reported || s.inGrace(now) {
 		path = s.stats.Path()
 	}
+	s.spacing.release(s.path)
+	path.Spaced = s.spacing.take(path)
 	if path == s.path {
 		return false
 	}

@@ -211,6 +211,40 @@ func TestIdleSendersDoNotProbe(t *testing.T) {
 	}
 }
 
+// TestSpacingIsShared: packets of two senders that share a Spacing leave one by one as long as the sum of their
+// estimates is within the bound.
+func TestSpacingIsShared(t *testing.T) {
+	spacing := new(Spacing)
+	spaced := func(s *Sender[int, int], e *told, estimate congestion.Bitrate) bool {
+		e.stats = congestion.Stats{Estimate: estimate, DelayBased: estimate, Smooth: true, Spaced: true}
+		s.Consult(e.last)
+		return s.path.Spaced
+	}
+	var senders []*Sender[int, int]
+	var estimators []*told
+	for range 2 {
+		s, e := started(t, Options{Grace: time.Second, Spacing: spacing})
+		senders, estimators = append(senders, s), append(estimators, e)
+	}
+	for i, step := range []struct {
+		sender   int
+		estimate congestion.Bitrate
+		spaced   bool
+	}{{0, 60e6, true}, {1, 50e6, false}, {1, 40e6, true}, {0, 61e6, false}, {0, 60e6, true}, {1, 30e6, true},
+		{0, 70e6, true}} {
+		if got := spaced(senders[step.sender], estimators[step.sender], step.estimate); got != step.spaced {
+			t.Errorf("step %d: sender %d is spaced: %t, expected %t", i, step.sender, got, step.spaced)
+		}
+	}
+	senders[0].Stop(estimators[0].last)
+	if !spaced(senders[1], estimators[1], 100e6) {
+		t.Error("a sender that has stopped still takes a part of the bound")
+	}
+	if spaced(senders[1], estimators[1], 101e6) || spacing.taken != 0 {
+		t.Errorf("a sender is spaced beyond the bound, %d bit/s are taken", spacing.taken)
+	}
+}
+
 // TestPathFollowsReports: without a grace nothing limits the sender before the first report; with a grace the start
 // rate does so until its end.
 func TestPathFollowsReports(t *testing.T) {

@@ -198,7 +198,7 @@ func (w *writer) removeReceiver(r *Receiver) {
 		}
 		s.selection = selection{}
 	}
-	r.path.sender.EndProbe()
+	r.path.sender.Stop(w.now)
 	r.path.sender.ClearRepairs()
 	w.reschedule(r)
 	if i := slices.Index(w.receivers, r); i >= 0 {

@@ -75,7 +75,8 @@ func newReceiver(w *writer, p Peer, deadline time.Duration) *Receiver {
 		run: run{peer: p},
 		path: path{
 			peer: p, cfg: &w.set.cfg, deadline: deadline, routes: newRoutes(p),
-			sender: sender.New[heldPacket, repair](sender.Options{Plan: w.set.cfg.Plan}, w.set.clock.Started()),
+			sender: sender.New[heldPacket, repair](
+				sender.Options{Plan: w.set.cfg.Plan, Spacing: &w.spacing}, w.set.clock.Started()),
 		},
 		events: eventList{notify: make(chan struct{}, 1)}, frames: trace.MakeRecorder[*Slot, *track.Track](stamper),
 		pacedIndex: -1, chunks: w.set.pieces.NewAllotment(),

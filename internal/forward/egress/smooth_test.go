@@ -48,6 +48,51 @@ func TestSmoothReceiversShareTicks(t *testing.T) {
 	}
 }
 
+// TestSpacedReceiversAreBounded has four receivers at 60 Mbit/s whose reports claim that their packets must leave one by
+// one. The bound of a writer admits one of them. The others, in ticks of 0.5 ms, cost no more than other smooth paths.
+func TestSpacedReceiversAreBounded(t *testing.T) {
+	r := newPacedRig(t, pacing.Default, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	subscribers := r.subscribeAll(4, p)
+	claim := func(s *subscriber) {
+		e := &toldEstimator{stats: congestion.Stats{Estimate: 60e6, DelayBased: 60e6, Smooth: true, Spaced: true}}
+		e.Estimator = congestion.New(congestion.GCC, r.engine.cfg.Congestion, r.now)
+		s.receiver.path.sender.Start(sender.NewByStream(), e, r.now)
+		s.receiver.path.sender.Learn([]feedback.PacketResult{{Size: 1200, Sent: r.now, Received: true}}, r.now, r.now)
+		s.receiver.path.sender.Consult(r.now)
+	}
+	send := func() (wakes int) {
+		p.Next()
+		p.Send(r.now, p.Packets(200*1144)...)
+		w := r.engine.writers[0]
+		for r.run(); len(w.paced) > 0; r.run() {
+			r.now = r.now.Add(idleOf(w))
+			wakes++
+		}
+		r.ticks(20 * time.Millisecond)
+		return wakes
+	}
+	alone := func(s *subscriber) bool { return slices.Max(s.peer.takeRuns()) == 1 }
+	for _, s := range subscribers {
+		claim(s)
+	}
+	for round := range 2 {
+		// The frame takes 200 ticks of at least 50 µs, and 67 ticks of 0.5 ms.
+		if wakes := send(); wakes > 200+70 {
+			t.Errorf("round %d: 200 packets took %d wake-ups", round, wakes)
+		}
+		for i, s := range subscribers[round:] {
+			if one := alone(s); one != (i == 0) {
+				t.Errorf("round %d: packets of receiver %d leave one by one: %t", round, round+i, one)
+			}
+		}
+		// The next receiver takes the place of one that has left.
+		subscribers[round].receiver.Close()
+		r.run()
+		subscribers[round+1].receiver.path.sender.Consult(r.now)
+	}
+}
+
 // TestWindowBoundsFrames sends frames of 51 kB to a receiver with a window of 105 kB and a round trip of 20 ms. All
 // frames fit. Without reports the window is full after two frames: the others are dropped whole, except one after each
 // pause of 200 ms.

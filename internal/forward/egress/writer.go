@@ -37,6 +37,9 @@ type writer struct {
 	// gathered counts the packets taken for bursts since Work began.
 	gathered int
 
+	// spacing is shared by the senders of the receivers.
+	spacing sender.Spacing
+
 	ready readyHeap
 	// paced are the receivers with waiting packets or an active probe.
 	paced     pacedHeap

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -213,6 +214,7 @@ type ticker struct {
 	at, due  time.Duration
 	requests atomic.Int64
 	takes    time.Duration
+	every    time.Duration // 0 is tick
 	// working is set while a goroutine works.
 	working     atomic.Bool
 	ticks, done atomic.Int64
@@ -241,7 +243,8 @@ func (w *ticker) Work(time.Duration) (packets int, finished bool) {
 		for begun := w.at; w.at < begun+w.takes; {
 			w.read()
 		}
-		w.due = (w.at/tick + 1) * tick
+		every := cmp.Or(w.every, tick)
+		w.due = (w.at/every + 1) * every
 	}
 	w.working.Store(false)
 	return 0, true
