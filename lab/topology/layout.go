@@ -50,7 +50,7 @@ func newLayout(t *Topology) *layout {
 		l.hosts[name] = i
 		l.parallels[i] = 1
 	}
-	l.plan.Seed = t.Seed
+	l.plan.Seed, l.plan.Ethernet = t.Seed, t.Ethernet
 	for _, name := range sortedKeys(t.Links) {
 		link := t.Links[name]
 		l.wires[name] = [2]int{l.addWire(name, Forth, &link.Forth), l.addWire(name, Back, &link.Back)}
