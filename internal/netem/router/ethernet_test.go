@@ -52,14 +52,17 @@ func FuzzParseFrame(f *testing.F) {
 }
 
 func TestNeighbours(t *testing.T) {
-	address := netip.MustParseAddr
-	prefix := netip.MustParsePrefix
+	address, prefix := netip.MustParseAddr, netip.MustParsePrefix
 	plan := Plan{
 		Namespaces: []Namespace{
-			{Interfaces: []Interface{{Name: "path0", Address: prefix("198.18.0.1/24"), Address6: prefix("2001:2::1/64")},
-				{Name: "path1", Address: prefix("198.18.1.1/24")}}},
-			{Interfaces: []Interface{{Name: "path0", Address: prefix("198.18.0.2/24"), Address6: prefix("2001:2::2/64")},
-				{Name: "path1", Address: prefix("198.18.1.2/24")}}},
+			{Interfaces: []Interface{
+				{Name: "path0", Address: prefix("198.18.0.1/24"), Address6: prefix("2001:2::1/64")},
+				{Name: "path1", Address: prefix("198.18.1.1/24")},
+			}},
+			{Interfaces: []Interface{
+				{Name: "path0", Address: prefix("198.18.0.2/24"), Address6: prefix("2001:2::2/64")},
+				{Name: "path1", Address: prefix("198.18.1.2/24")},
+			}},
 		},
 		Routes: []Route{
 			{From: address("198.18.0.1"), To: address("198.18.0.2")},
@@ -76,7 +79,8 @@ func TestNeighbours(t *testing.T) {
 	if got := plan.neighbours(0); !slices.Equal(got, want) {
 		t.Errorf("%+v, expected %+v", got, want)
 	}
-	if got := plan.neighbours(1); !slices.Equal(got, []neighbour{{"path0", address("198.18.0.1"), linkAddressOf(0, 0)}}) {
+	want = []neighbour{{"path0", address("198.18.0.1"), linkAddressOf(0, 0)}}
+	if got := plan.neighbours(1); !slices.Equal(got, want) {
 		t.Errorf("%+v, expected the neighbour of the only route", got)
 	}
 }

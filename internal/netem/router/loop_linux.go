@@ -93,7 +93,8 @@ func newLoop(r *Router, mesh *Mesh) (*loop, error) {
 	for i, route := range r.plan.Routes {
 		for _, end := range []netip.Addr{route.From, route.To} {
 			if _, ok := at[end]; !ok {
-				return nil, fmt.Errorf("route from %s to %s: no interface has the address %s", route.From, route.To, end)
+				return nil, fmt.Errorf("route from %s to %s: no interface has the address %s", route.From, route.To,
+					end)
 			}
 		}
 		l.exits = append(l.exits, l.devices[at[route.To]])

@@ -178,7 +178,9 @@ func TestRouterTreatsECN(t *testing.T) {
 // TestRouterEthernet: with Ethernet, a packet takes the path of the interface and the link-layer destination with which
 // it leaves, whatever its IP addresses.
 func TestRouterEthernet(t *testing.T) {
-	other := map[netip.Addr]netip.Addr{first: netip.MustParseAddr("198.18.1.1"), second: netip.MustParseAddr("198.18.1.2")}
+	other := map[netip.Addr]netip.Addr{
+		first: netip.MustParseAddr("198.18.1.1"), second: netip.MustParseAddr("198.18.1.2"),
+	}
 	plan := pair(t, "", "")
 	plan.Ethernet = true
 	for i := range plan.Namespaces {
