@@ -20,6 +20,8 @@ const (
 
 	// lossWait is the time after the deadline after which a copy that has not arrived is lost.
 	lossWait = 200 * time.Millisecond
+	// sampleDelay is the greatest time between a change of the divisor and the last sample taken with the former one.
+	sampleDelay = 100 * time.Millisecond
 	// readGrace is the greatest delay between the arrival of a copy and its Add while other copies arrive.
 	readGrace = 20 * time.Millisecond
 
@@ -53,6 +55,8 @@ type Observer struct {
 	rule     uint8
 	deadline time.Duration
 	divisor  uint32
+	former   uint32        // divisor before
+	changed  time.Duration // when the divisor changed
 	epoch    uint16
 	started  bool // an epoch has begun
 
@@ -86,7 +90,7 @@ type flow struct {
 
 // NewObserver returns the observer of a rule. The deadline must be positive.
 func NewObserver(rule uint8, deadline time.Duration) *Observer {
-	return &Observer{rule: rule, deadline: deadline, divisor: 1, pending: newPending()}
+	return &Observer{rule: rule, deadline: deadline, divisor: 1, former: 1, pending: newPending()}
 }
 
 // SetDeadline changes the deadline of the rule.
@@ -98,6 +102,7 @@ func (o *Observer) SetDivisor(divisor uint32) {
 	if divisor == o.divisor {
 		return
 	}
+	o.former, o.changed = o.divisor, o.clock
 	o.divisor = divisor
 	o.Lost()
 }
@@ -170,7 +175,9 @@ func (o *Observer) enter(epoch uint16) bool {
 	if o.started && epoch == o.epoch-1 {
 		return false
 	}
-	o.restart()
+	if o.started {
+		o.restart()
+	}
 	o.started, o.epoch = true, epoch
 	return true
 }
@@ -221,20 +228,24 @@ func (o *Observer) leastOfAll() (base time.Duration, known bool) {
 func (o *Observer) begin(s Sample, sent time.Duration) *number {
 	f := o.flows[s.Flow]
 	ahead := s.Number - f.number
-	if behind := -ahead; f.known && behind <= maxGap*o.divisor {
+	divisor := o.divisor
+	if f.sent < o.changed+sampleDelay {
+		divisor = max(divisor, o.former)
+	}
+	if behind := -ahead; f.known && behind <= maxGap*divisor {
 		return nil
 	}
 	// The sets and send times of missing numbers are not known. They left on the paths that all neighbours use, three
 	// so that a probe does not count, and at the latest with the later neighbour. After a jump of the numbers nothing
 	// is known to be missing.
-	if missing := ahead/o.divisor - 1; f.known && ahead%o.divisor == 0 && missing <= maxGap {
+	if missing := ahead/divisor - 1; f.known && ahead%divisor == 0 && missing <= maxGap {
 		set := f.before & f.set & s.Set
 		if set == 0 {
 			set = f.set
 		}
 		step := (sent - f.sent) / time.Duration(missing+1)
 		for i := uint32(1); i <= missing; i++ {
-			o.pending.add(number{flow: s.Flow, number: f.number + i*o.divisor, set: set,
+			o.pending.add(number{flow: s.Flow, number: f.number + i*divisor, set: set,
 				sent: min(f.sent+time.Duration(i)*step+burstGap, sent)})
 		}
 	}
