@@ -25,7 +25,7 @@ var layers = []layer{
 	},
 	{server: []string{"internal/server"}},
 	{server: []string{"internal/config"}},
-	{server: []string{"internal/dialect"}},
+	{server: []string{"internal/dialect", "internal/netfn/edge"}},
 	{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},
@@ -39,7 +39,7 @@ var layers = []layer{
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback"}},
 	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/process",
-		"internal/panics", "internal/fault"}},
+		"internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
@@ -67,6 +67,10 @@ var foreign = []struct{ packages, modules []string }{
 	{
 		packages: []string{"internal/forward", "internal/congestion", "internal/allocate", "pkg/payload"},
 		modules:  []string{"github.com/gorilla", "go.uber.org/zap", "github.com/prometheus"},
+	},
+	{
+		packages: []string{"internal/netfn/wire", "internal/netfn/window"},
+		modules:  []string{"github.com/cilium", "go.uber.org/zap", "github.com/prometheus"},
 	},
 	{
 		packages: []string{"pkg"},
