@@ -37,7 +37,7 @@ var layers = []layer{
 	},
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
-	{server: []string{"internal/feedback"}},
+	{server: []string{"internal/feedback", "internal/netfn/paths", "internal/netfn/trigger"}},
 	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/process",
 		"internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
@@ -69,7 +69,8 @@ var foreign = []struct{ packages, modules []string }{
 		modules:  []string{"github.com/gorilla", "go.uber.org/zap", "github.com/prometheus"},
 	},
 	{
-		packages: []string{"internal/netfn/wire", "internal/netfn/window"},
+		packages: []string{"internal/netfn/wire", "internal/netfn/window", "internal/netfn/paths",
+			"internal/netfn/trigger"},
 		modules:  []string{"github.com/cilium", "go.uber.org/zap", "github.com/prometheus"},
 	},
 	{
