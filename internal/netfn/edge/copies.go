@@ -84,6 +84,30 @@ func (c *Config) mask(copies Copies) (uint8, error) {
 	return mask, nil
 }
 
+// checkOrder returns an error unless an order can be carried out.
+func (c *Config) checkOrder(o Order) error {
+	switch {
+	case c.Send == nil:
+		return fmt.Errorf("%w %q: this edge has no sender", ErrUnknownRule, o.Rule)
+	case o.Trigger != "" && o.Trigger != TriggerStart && o.Trigger != TriggerStop:
+		return fmt.Errorf("%w: the trigger is %q, expected %s or %s", ErrOrder, o.Trigger, TriggerStart, TriggerStop)
+	case o.Copies == nil && o.Trigger == "":
+		return fmt.Errorf("%w: it has neither copies nor a trigger", ErrOrder)
+	}
+	names := make([]string, len(c.Send.Rules))
+	for i, rule := range c.Send.Rules {
+		names[i] = rule.Name
+	}
+	if o.Rule != "" && !slices.Contains(names, o.Rule) {
+		return fmt.Errorf("%w %q, expected %s", ErrUnknownRule, o.Rule, strings.Join(names, ", "))
+	}
+	if o.Copies == nil {
+		return nil
+	}
+	_, err := c.mask(*o.Copies)
+	return err
+}
+
 // pathNames returns the names of all paths.
 func (c *Config) pathNames() []string {
 	names := make([]string, len(c.Paths))

@@ -186,6 +186,40 @@ func TestCopiesText(t *testing.T) {
 	}
 }
 
+func TestCheckOrder(t *testing.T) {
+	c, err := Parse("edge.yaml", []byte(studio))
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiver := *c
+	receiver.Send = nil
+	copies := func(text string) *Copies {
+		parsed, err := ParseCopies(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &parsed
+	}
+	for _, test := range []struct {
+		config *Config
+		order  Order
+		want   error
+	}{
+		{c, Order{Copies: copies("all")}, nil},
+		{c, Order{Rule: "rest", Copies: copies("lte")}, nil},
+		{c, Order{Rule: "conference", Trigger: TriggerStart}, nil},
+		{c, Order{Rule: "nothing", Trigger: TriggerStart}, ErrUnknownRule},
+		{c, Order{Rule: "rest", Copies: copies("lte,dsl")}, ErrUnknownPath},
+		{c, Order{Rule: "rest", Trigger: "begin"}, ErrOrder},
+		{c, Order{Rule: "rest"}, ErrOrder},
+		{&receiver, Order{Trigger: TriggerStop}, ErrUnknownRule},
+	} {
+		if err := test.config.checkOrder(test.order); !errors.Is(err, test.want) {
+			t.Errorf("%+v: got %v, expected %v", test.order, err, test.want)
+		}
+	}
+}
+
 // FuzzParse checks that any text gives a configuration that validates or an error of one line.
 func FuzzParse(f *testing.F) {
 	f.Add(studio)

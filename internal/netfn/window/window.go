@@ -7,8 +7,8 @@ const (
 	// word's next round arrives, which is at least Size - 31 greater.
 	Size  = 32768
 	words = Size / 32
-	// A word's tag has the low 15 bits of the epoch, and the high 17 bits of the number. The other 15 bits of the number
-	// are the index of the word (10 bits) and of the bit (5 bits).
+	// A word's tag has the low 15 bits of the epoch, and the high 17 bits of the number. The other 15 bits of the
+	// number are the index of the word (10 bits) and of the bit (5 bits).
 	roundBits = 17
 	halfRound = 1 << (roundBits - 1)
 )

@@ -80,8 +80,8 @@ func TestEveryNumberOnce(t *testing.T) {
 	}
 }
 
-// FuzzWindow checks the promises of a window against a set of all numbers seen: a repeat has been seen, and a number that
-// has been seen is not first again unless a number Size - 31 or more ahead of it has arrived.
+// FuzzWindow checks the promises of a window against a set of all numbers seen: a repeat has been seen, and a number
+// that has been seen is not first again unless a number Size - 31 or more ahead of it has arrived.
 func FuzzWindow(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 128, 0, 255, 255, 128, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {

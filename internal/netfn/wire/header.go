@@ -18,8 +18,8 @@ import (
 //	 8   base number (4 bytes)
 //	12   send time in µs modulo 2^32 (4 bytes), equal in all copies
 //
-// The number of a packet identifies the packet within its flow and epoch. A super-packet, which the network stack or the
-// network card cuts into segments, takes one number per segment. All its segments have the same data header, so the
+// The number of a packet identifies the packet within its flow and epoch. A super-packet, which the network stack or
+// the network card cuts into segments, takes one number per segment. All its segments have the same data header, so the
 // number of a segment also depends on the inner packet: see Number.
 const (
 	// HeaderVersion is the version of data headers and control messages.

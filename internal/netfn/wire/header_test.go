@@ -107,8 +107,8 @@ func TestNumberBySequence(t *testing.T) {
 	}
 }
 
-// FuzzHeader checks that any bytes give an error or a header that encodes to the same bytes, with a number for any inner
-// packet.
+// FuzzHeader checks that any bytes give an error or a header that encodes to the same bytes, with a number for any
+// inner packet.
 func FuzzHeader(f *testing.F) {
 	h := Header{Kind: KindSequence, Path: 1, Set: 3, Base: 7}
 	f.Add(append(h.Append(nil), inner4(protocolTCP, 1, 2, 3)...))

@@ -157,6 +157,7 @@ func TestReceiveDecisions(t *testing.T) {
 		change(&h)
 		return h
 	}
+	options := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, options: 2}.bytes()
 	inner4, inner6 := udpOf(innerFrom4, innerTo4, 9).bytes(), udpOf(innerFrom6, innerTo6, 0).bytes()
 	copy4 := func(h wire.Header, inner []byte) []byte { return frame(encapsulate(outerFrom4, outerTo4, 0, h, inner)) }
 	altered := func(b []byte, at int, value byte) []byte {
@@ -177,10 +178,11 @@ func TestReceiveDecisions(t *testing.T) {
 	}{
 		{name: "IPv4 in IPv4", frame: plain, opened: inner4, want: first},
 		{name: "IPv6 in IPv4", frame: copy4(single, inner6), opened: inner6, want: first},
-		{name: "IPv4 in IPv6", frame: frame(encapsulate(outerFrom6, outerTo6, 0, single, inner4)), opened: inner4, want: first},
-		{name: "IPv6 in IPv6", frame: frame(encapsulate(outerFrom6, outerTo6, 0, single, inner6)), opened: inner6, want: first},
-		{name: "options", frame: copy4(single, packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, options: 2}.bytes()),
-			opened: packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, options: 2}.bytes(), want: first},
+		{name: "IPv4 in IPv6", frame: frame(encapsulate(outerFrom6, outerTo6, 0, single, inner4)), opened: inner4,
+			want: first},
+		{name: "IPv6 in IPv6", frame: frame(encapsulate(outerFrom6, outerTo6, 0, single, inner6)), opened: inner6,
+			want: first},
+		{name: "options", frame: copy4(single, options), opened: options, want: first},
 		{name: "other epoch", frame: copy4(with(func(h *wire.Header) { h.Epoch++ }), inner4), opened: inner4,
 			want: ReceiverReceived{Outside: 1}},
 		{name: "epoch 0", frame: copy4(with(func(h *wire.Header) { h.Epoch = 0 }), inner4), opened: inner4,
@@ -191,16 +193,19 @@ func TestReceiveDecisions(t *testing.T) {
 		{name: "kind", frame: altered(plain, headerAt, 0x13), dropped: true, want: ReceiverReceived{Malformed: 1}},
 		{name: "path", frame: altered(plain, headerAt+1, 10), dropped: true, want: ReceiverReceived{Malformed: 1}},
 		{name: "UDP length", frame: altered(plain, udpAt+5, 1), dropped: true, want: ReceiverReceived{Malformed: 1}},
-		{name: "inner length", frame: altered(plain, innerAt+3, 1), dropped: true, want: ReceiverReceived{Malformed: 1}},
-		{name: "inner version", frame: altered(plain, innerAt, 0x55), dropped: true, want: ReceiverReceived{Malformed: 1}},
+		{name: "inner length", frame: altered(plain, innerAt+3, 1), dropped: true,
+			want: ReceiverReceived{Malformed: 1}},
+		{name: "inner version", frame: altered(plain, innerAt, 0x55), dropped: true,
+			want: ReceiverReceived{Malformed: 1}},
 		{name: "inner header length", frame: altered(plain, innerAt, 0x44), dropped: true,
 			want: ReceiverReceived{Malformed: 1}},
 		{name: "truncated", frame: plain[:len(plain)-1], dropped: true, want: ReceiverReceived{Malformed: 1}},
 		{name: "no inner packet", frame: copy4(single, nil), dropped: true, want: ReceiverReceived{Malformed: 1}},
 		{name: "identification of IPv6", frame: copy4(with(func(h *wire.Header) { h.Kind = wire.KindID }), inner6),
 			dropped: true, want: ReceiverReceived{Malformed: 1}},
-		{name: "sequence number of UDP", frame: copy4(with(func(h *wire.Header) { h.Kind = wire.KindSequence }), inner4),
-			dropped: true, want: ReceiverReceived{Malformed: 1}},
+		{name: "sequence number of UDP",
+			frame: copy4(with(func(h *wire.Header) { h.Kind = wire.KindSequence }), inner4), dropped: true,
+			want: ReceiverReceived{Malformed: 1}},
 		{name: "segment without payload", frame: copy4(with(func(h *wire.Header) { h.Kind = wire.KindSequence }),
 			tcpOf(innerFrom6, innerTo6, 1, 0).bytes()), dropped: true, want: ReceiverReceived{Malformed: 1}},
 		{name: "hello", frame: altered(plain, headerAt, wire.HeaderVersion<<4|8),
@@ -274,7 +279,8 @@ func TestReceiveECN(t *testing.T) {
 					}
 					number++
 					h := wire.Header{Epoch: testEpoch, Base: number}
-					verdict, out := run(t, p.program(r), frame(encapsulate(outerFrom4, outerTo4, 46<<2|outer, h, in.bytes())))
+					outside := encapsulate(outerFrom4, outerTo4, 46<<2|outer, h, in.bytes())
+					verdict, out := run(t, p.program(r), frame(outside))
 					ecn := want[inner][outer]
 					if ecn < 0 {
 						if verdict != p.drop {
@@ -284,8 +290,8 @@ func TestReceiveECN(t *testing.T) {
 					}
 					in.tos = 46<<2 | uint8(ecn)
 					if verdict != p.pass || !bytes.Equal(out, frame(in.bytes())) {
-						t.Errorf("%s: outer %d, inner %d: verdict %d and\n% x, want\n% x", p.name, outer, inner, verdict, out,
-							frame(in.bytes()))
+						t.Errorf("%s: outer %d, inner %d: verdict %d and\n% x, want\n% x", p.name, outer, inner,
+							verdict, out, frame(in.bytes()))
 					}
 				}
 			}
@@ -316,7 +322,8 @@ func TestReceiveSegments(t *testing.T) {
 				if i == segments-1 {
 					payload = last
 				}
-				inner := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, id: uint16(base + i), payload: payload}
+				inner := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, id: uint16(base + i),
+					payload: payload}
 				h := wire.Header{Kind: kind, Epoch: testEpoch, Base: base}
 				if kind == wire.KindSequence {
 					inner = tcpOf(innerFrom4, innerTo4, sequence+i*uint32(size), payload)
@@ -348,7 +355,8 @@ func TestReceiveSegments(t *testing.T) {
 			outside += counters.Outside
 		}
 		if passed != total || first != uint64(total) || outside != 0 {
-			t.Errorf("%s: %d of %d segments passed, %d first, %d outside the window", p.name, passed, total, first, outside)
+			t.Errorf("%s: %d of %d segments passed, %d first, %d outside the window", p.name, passed, total, first,
+				outside)
 		}
 	}
 }
@@ -368,8 +376,8 @@ func TestReceiveSamples(t *testing.T) {
 			h := wire.Header{Path: path, Set: 3, Flow: 0x21, Epoch: testEpoch, Base: number, Sent: 77}
 			run(t, r.ReceiveXdp, frame(encapsulate(outerFrom4, outerTo4, 0, h, inner)))
 			if number%4 == 0 {
-				want = append(want, ReceiverSample{Number: number, SentUs: 77, Epoch: testEpoch, Size: uint16(len(inner) + 44),
-					Flow: 0x21, Path: path, Set: 3, First: 1 - path})
+				want = append(want, ReceiverSample{Number: number, SentUs: 77, Epoch: testEpoch,
+					Size: uint16(len(inner) + Overhead4), Flow: 0x21, Path: path, Set: 3, First: 1 - path})
 			}
 		}
 	}
@@ -399,7 +407,6 @@ func TestReceiveSamples(t *testing.T) {
 // comparison drives the model of a window and the BPF program with the same packets.
 type comparison struct {
 	r      *ReceiverObjects
-	frame  []byte
 	model  [2]window.Window // of two flows
 	counts ReceiverReceived
 }
@@ -504,8 +511,8 @@ func TestWindowAsModel(t *testing.T) {
 	}
 }
 
-// FuzzReceive gives any bytes to the programs. They neither fail nor pass a packet without encapsulation that comes from
-// another prefix than the accepted ones.
+// FuzzReceive gives any bytes to the programs. They neither fail nor pass a packet without encapsulation that comes
+// from another prefix than the accepted ones.
 func FuzzReceive(f *testing.F) {
 	r := newReceiver(f, ReceiverConfig{Epoch: testEpoch, Port: testPort})
 	h := wire.Header{Epoch: testEpoch}

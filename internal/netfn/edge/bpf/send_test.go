@@ -49,10 +49,11 @@ func newSender(t *testing.T) *sender {
 	for key := range RulePrefixes(to) {
 		put(t, s.Prefixes, key, uint32(1))
 	}
-	put(t, s.Paths, uint32(0), SenderPath{Local: MapAddress(outerFrom4), Remote: MapAddress(outerTo4), Ifindex: loopback,
-		Mtu: 1500, Version: 4, Ether: 1, Destination: [6]uint8{2, 0, 0, 0, 0, 1}, Source: [6]uint8{2, 0, 0, 0, 0, 2}})
-	put(t, s.Paths, uint32(1), SenderPath{Local: MapAddress(outerFrom6), Remote: MapAddress(outerTo6), Ifindex: loopback,
-		Mtu: 1500, Version: 6, Ether: 1, Destination: [6]uint8{2, 0, 0, 0, 0, 1}, Source: [6]uint8{2, 0, 0, 0, 0, 2}})
+	path := SenderPath{Local: MapAddress(outerFrom4), Remote: MapAddress(outerTo4), Ifindex: loopback, Mtu: 1500,
+		Version: 4, Ether: 1, Destination: [6]uint8{2, 0, 0, 0, 0, 1}, Source: [6]uint8{2, 0, 0, 0, 0, 2}}
+	put(t, s.Paths, uint32(0), path)
+	path.Local, path.Remote, path.Version = MapAddress(outerFrom6), MapAddress(outerTo6), 6
+	put(t, s.Paths, uint32(1), path)
 	return s
 }
 
@@ -139,7 +140,8 @@ func TestSendEncapsulates(t *testing.T) {
 		rule.Set, rule.Primary = 1<<path, uint8(path)
 		s.setRule(rule)
 		for tos := range uint8(4) {
-			inners := []packet{udpOf(innerFrom4, innerTo4, 1), udpOf(innerFrom6, innerTo6, 0), tcpOf(innerFrom4, innerTo4, 1, 9),
+			inners := []packet{udpOf(innerFrom4, innerTo4, 1), udpOf(innerFrom6, innerTo6, 0),
+				tcpOf(innerFrom4, innerTo4, 1, 9),
 				{from: innerFrom4, to: innerTo4, protocol: 1, payload: 8},
 				{from: innerFrom4, to: innerTo4, protocol: protoUDP, options: 1}}
 			for _, p := range inners {
@@ -391,7 +393,8 @@ func TestSendStamps(t *testing.T) {
 	}
 }
 
-// TestReceiveStamped checks the filter of stamped packets over a wrap of the identification, and that it clears the DSCP.
+// TestReceiveStamped checks the filter of stamped packets over a wrap of the identification, and that the filter clears
+// the DSCP.
 func TestReceiveStamped(t *testing.T) {
 	r := newReceiver(t, ReceiverConfig{Epoch: testEpoch, Port: testPort})
 	p := udpOf(innerFrom4, innerTo4, 0)

@@ -31,7 +31,13 @@ struct config {
 	__u32 segmenter; /* device that cuts super-packets into segments, or 0 */
 	__u16 epoch;     /* not 0 */
 	__u16 port;      /* of the receiver */
-	__u32 pad;
+	/*
+	 * 1: the segmenter cuts all super-packets of UDP, because a device does not compute checksums. Such a device gets
+	 * them without CHECKSUM_PARTIAL. Linux then does not correct the place of the checksum when it makes room for the
+	 * outer headers, and drops them as invalid.
+	 */
+	__u8 cut;
+	__u8 pad[3];
 };
 
 struct rule {
@@ -647,10 +653,10 @@ static __always_inline int to_segmenter(struct __sk_buff *skb, const __u32 link,
  * number_by returns the kind by which the segments of a super-packet can be numbered, or -1 if they must be cut before.
  * The IP identifications of forwarded TCP may be the same in all segments; TCP of this host counts.
  */
-static __always_inline int number_by(const struct __sk_buff *skb, const struct packet *p, __u8 format)
+static __always_inline int number_by(const struct __sk_buff *skb, const struct packet *p, __u8 format, bool cut)
 {
 	if (p->protocol == IPPROTO_UDP && p->version == 4)
-		return KIND_ID;
+		return cut ? -1 : KIND_ID;
 	if (p->protocol != IPPROTO_TCP || !p->headers || p->length > 65535)
 		return -1;
 	if (format == FORMAT_ENCAPSULATED)
@@ -693,7 +699,7 @@ static __always_inline int send(struct __sk_buff *skb, const __u32 link, const b
 	job.segment = p.length;
 	__u32 size = skb->gso_size, payload = p.length - p.headers;
 	if (size && payload > size) {
-		int kind = number_by(skb, &p, job.format);
+		int kind = number_by(skb, &p, job.format, config->cut);
 		if (kind < 0 || p.options)
 			return to_segmenter(skb, link, config, counters, egress);
 		job.kind = kind;

@@ -20,7 +20,8 @@ type SenderConfig struct {
 	Segmenter uint32
 	Epoch     uint16
 	Port      uint16
-	Pad       uint32
+	Cut       uint8
+	Pad       [3]uint8
 }
 
 type SenderPath struct {
