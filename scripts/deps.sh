@@ -2,7 +2,7 @@
 # Installs the missing dependencies of volsfu.
 #
 #   scripts/deps.sh build    compiler, Draco, Opus, Speex, librealsense: for building, testing and the demo
-#   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck
+#   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck; clang, for the BPF programs of volnet
 #   scripts/deps.sh web      Node and npm, for the pages for browsers
 #   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages
 #   scripts/deps.sh lab      iperf3 and an ffmpeg with VMAF, for experiments
@@ -260,6 +260,10 @@ install_ffmpeg() (
 
 deps_lint() {
 	need shellcheck shellcheck
+	# The compiled BPF programs are compared with their sources.
+	need clang clang
+	need llvm-strip llvm
+	[ -e /usr/include/bpf/bpf_helpers.h ] || missing+=(libbpf-dev)
 }
 
 deps_clients() {

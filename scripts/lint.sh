@@ -68,6 +68,8 @@ check_other_systems() {
 
 check_shell() { files '*.sh' '.ci/run' | xargs -0r shellcheck; }
 
+check_bpf() { scripts/bpf.sh check; }
+
 check_floors() { scripts/vulnerabilities.sh floors; }
 
 check_vulnerabilities() { scripts/vulnerabilities.sh scan; }
@@ -155,6 +157,7 @@ run without_cgo 'build without cgo'
 run product 'product without the lab'
 run other_systems 'go vet for Windows and macOS'
 run shell 'shellcheck'
+run bpf 'compiled BPF programs'
 run floors 'minimum versions of modules'
 run vulnerabilities 'govulncheck'
 run prometheus 'promtool'

@@ -53,6 +53,8 @@ func newToken() *cobra.Command {
 	flags.BoolVar(&claims.Publish, "publish", true, "grant publishing")
 	flags.BoolVar(&claims.Subscribe, "subscribe", true, "grant receiving")
 	flags.BoolVar(&claims.Admin, "admin", false, "grant access to the console and its API")
+	flags.BoolVar(&claims.Edge, "edge", false,
+		"grant the connection of the edge of volnet with the name of the identity to a controller")
 	flags.DurationVar(&validFor, "valid-for", 24*time.Hour, "validity of the token")
 	flags.StringVar(&claims.ID, "id", "", "id by which the token can be revoked; if empty, a random id")
 	flags.StringVar(&key, "key", "", "id of the signing key; if empty, the first key")

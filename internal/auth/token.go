@@ -17,10 +17,12 @@ type Claims struct {
 	// bearer.
 	Identity string
 	Room     string
-	// Publish and Subscribe grant publishing and receiving, Admin the console and the operators' API.
+	// Publish and Subscribe grant publishing and receiving, Admin the console and the operators' API, Edge the
+	// connection of the edge of volnet with the name Identity to a controller.
 	Publish   bool
 	Subscribe bool
 	Admin     bool
+	Edge      bool
 	// ID is the ID of the token (claim jti, RFC 7519 section 4.1.7), by which the token can be revoked; may be empty.
 	ID string
 	// Expires is the time at which the token expires, in whole seconds.
@@ -52,6 +54,7 @@ type payload struct {
 	Publish   bool   `json:"publish,omitempty"`
 	Subscribe bool   `json:"subscribe,omitempty"`
 	Admin     bool   `json:"admin,omitempty"`
+	Edge      bool   `json:"edge,omitempty"`
 	jwt.RegisteredClaims
 }
 
@@ -76,6 +79,7 @@ func (r *Keyring) Mint(keyID string, claims Claims, now time.Time) (string, erro
 		Publish:   claims.Publish,
 		Subscribe: claims.Subscribe,
 		Admin:     claims.Admin,
+		Edge:      claims.Edge,
 		RegisteredClaims: jwt.RegisteredClaims{
 			ID:        claims.ID,
 			Subject:   claims.Identity,
@@ -116,6 +120,7 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 		Publish:   p.Publish,
 		Subscribe: p.Subscribe,
 		Admin:     p.Admin,
+		Edge:      p.Edge,
 		ID:        p.ID,
 		Expires:   p.ExpiresAt.Time,
 	}

@@ -42,7 +42,7 @@ func TestMintAndVerify(t *testing.T) {
 		claims    Claims
 	}{
 		{"everything", "", Claims{ID: "t1", Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Admin: true,
-			Expires: noon.Add(time.Hour)}},
+			Edge: true, Expires: noon.Add(time.Hour)}},
 		{"the longest id", "", Claims{ID: strings.Repeat("x", maxIDBytes), Expires: noon.Add(time.Hour)}},
 		{"nothing", "new", Claims{Expires: noon.Add(time.Second)}},
 		{"another key", "old", Claims{Identity: "Ωmega", Room: "a room", Subscribe: true,

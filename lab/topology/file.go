@@ -64,8 +64,9 @@ func Parse(text []byte, files fs.FS) (*Topology, error) {
 	}
 	root := element{node: document.Content[0], files: files}
 	err := root.mapping(map[string]field{
-		"seed": func(e element) error { return e.number(&t.Seed) },
-		"ipv6": func(e element) error { return e.boolean(&t.IPv6) },
+		"seed":     func(e element) error { return e.number(&t.Seed) },
+		"ipv6":     func(e element) error { return e.boolean(&t.IPv6) },
+		"ethernet": func(e element) error { return e.boolean(&t.Ethernet) },
 		"hosts": func(e element) error {
 			return e.entries(func(name string,
 				e element) error {

@@ -16,6 +16,7 @@ import (
 
 const example = `
 seed: 7
+ethernet: true
 hosts:
   server:
   phone:
@@ -80,7 +81,7 @@ func TestParse(t *testing.T) {
 		},
 	}
 	expected := &topology.Topology{
-		Seed: 7,
+		Seed: 7, Ethernet: true,
 		Hosts: map[string]topology.Host{
 			"server": {}, "desk": {}, "phone": {ClockOffset: 50 * time.Millisecond,
 				Sysctls: map[string]string{"net.ipv4.tcp_ecn": "1"}},
@@ -131,7 +132,8 @@ func TestParseRefuses(t *testing.T) {
 		{"", "the file is empty"},
 		{"[", "yaml"},
 		{"- 1\n", "is not a mapping"},
-		{"hosts: {a: }\nhots: {}\n", "line 2: hots is unknown, expected one of hosts, ipv6, links, paths, seed"},
+		{"hosts: {a: }\nhots: {}\n",
+			"line 2: hots is unknown, expected one of ethernet, hosts, ipv6, links, paths, seed"},
 		{"hosts: {a: , a: }\n", "hosts.a occurs twice"},
 		{"hosts: {}\n", "hosts has 0 entries"},
 		{"hosts: {a b: }\n", "hosts.a b: expected a name"},

@@ -40,8 +40,8 @@ func address6Of(host, parallel int) netip.Addr {
 	return netip.AddrFrom16(bytes)
 }
 
-// interfaceName returns the name of an interface inside a namespace.
-func interfaceName(parallel int) string { return fmt.Sprintf("path%d", parallel) }
+// InterfaceName returns the name of the interface of a host on its parallel paths of the given number: see AddressOn.
+func InterfaceName(parallel int) string { return fmt.Sprintf("path%d", parallel) }
 
 // newLayout returns the layout of a valid topology.
 func newLayout(t *Topology) *layout {
@@ -50,7 +50,7 @@ func newLayout(t *Topology) *layout {
 		l.hosts[name] = i
 		l.parallels[i] = 1
 	}
-	l.plan.Seed = t.Seed
+	l.plan.Seed, l.plan.Ethernet = t.Seed, t.Ethernet
 	for _, name := range sortedKeys(t.Links) {
 		link := t.Links[name]
 		l.wires[name] = [2]int{l.addWire(name, Forth, &link.Forth), l.addWire(name, Back, &link.Back)}
@@ -62,7 +62,7 @@ func newLayout(t *Topology) *layout {
 	for i, name := range sortedKeys(t.Hosts) {
 		namespace := router.Namespace{Name: name, Sysctls: t.Hosts[name].Sysctls}
 		for parallel := range l.parallels[i] {
-			at := router.Interface{Name: interfaceName(parallel),
+			at := router.Interface{Name: InterfaceName(parallel),
 				Address: netip.PrefixFrom(addressOf(i, parallel), 24)}
 			if t.IPv6 {
 				at.Address6 = netip.PrefixFrom(address6Of(i, parallel), 64)

@@ -29,6 +29,10 @@ type Topology struct {
 	Paths []Path
 	// IPv6 is set if each IPv4 address of a host has an IPv6 address beside it.
 	IPv6 bool
+	// Ethernet is set if the interfaces of hosts are Ethernet devices (TAP) instead of TUN devices: programs of the
+	// kernel (XDP, traffic control) see frames, and a packet takes the path of the interface and the link-layer
+	// destination that it leaves with, whatever its IP addresses.
+	Ethernet bool
 	// Seed determines random decisions, together with the name of the link and the direction.
 	Seed uint64
 }

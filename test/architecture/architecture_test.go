@@ -23,18 +23,18 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// TestServerHasNoCgo uses the Go command as well, since other modules may contain cgo. The standard library's is left
-// out in a build without cgo, which is how the server is built.
-func TestServerHasNoCgo(t *testing.T) {
+// TestServersHaveNoCgo uses the Go command as well, since other modules may contain cgo. The standard library's is left
+// out in a build without cgo, which is how the servers are built.
+func TestServersHaveNoCgo(t *testing.T) {
 	command := exec.Command("go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}",
-		module+"/cmd/volsfu")
+		module+"/cmd/volsfu", module+"/cmd/volnet")
 	command.Env = append(command.Environ(), "CGO_ENABLED=1")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("go list: %v\n%s", err, out)
 	}
 	if found := strings.Fields(string(out)); len(found) > 0 {
-		t.Errorf("expected no package with cgo below cmd/volsfu, got %v", found)
+		t.Errorf("expected no package with cgo below cmd/volsfu and cmd/volnet, got %v", found)
 	}
 }
 
@@ -97,6 +97,9 @@ func TestForeignRules(t *testing.T) {
 		{"pkg/payload", "go.uber.org/zap/zapcore", false},
 		{"pkg/client", "go.uber.org/zap", false},
 		{"pkg/capture/ply", "github.com/spf13/cobra", false},
+		{"internal/netfn/edge", "github.com/cilium/ebpf", true},
+		{"internal/netfn/paths", "github.com/cilium/ebpf", false},
+		{"internal/netfn/wire", "github.com/prometheus/client_golang/prometheus", false},
 	}
 	for _, test := range tests {
 		if got := checkForeign(test.from, test.to); (got == "") != test.allowed {

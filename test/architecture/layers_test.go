@@ -20,12 +20,12 @@ type layer struct {
 var layers = []layer{
 	{server: []string{"lab"}},
 	{
-		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge"},
+		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge", "cmd/volnet"},
 		client: []string{"clients/c"},
 	},
-	{server: []string{"internal/server"}},
-	{server: []string{"internal/config"}},
-	{server: []string{"internal/dialect"}},
+	{server: []string{"internal/server", "internal/netfn/daemon"}},
+	{server: []string{"internal/config", "internal/netfn/metrics"}},
+	{server: []string{"internal/dialect", "internal/netfn/control", "internal/netfn/edge"}},
 	{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},
@@ -37,9 +37,9 @@ var layers = []layer{
 	},
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
-	{server: []string{"internal/feedback"}},
+	{server: []string{"internal/feedback", "internal/netfn/paths", "internal/netfn/trigger"}},
 	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/process",
-		"internal/panics", "internal/fault"}},
+		"internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
@@ -68,6 +68,11 @@ var foreign = []struct{ packages, modules []string }{
 	{
 		packages: []string{"internal/forward", "internal/congestion", "internal/allocate", "pkg/payload"},
 		modules:  []string{"github.com/gorilla", "go.uber.org/zap", "github.com/prometheus"},
+	},
+	{
+		packages: []string{"internal/netfn/wire", "internal/netfn/window", "internal/netfn/paths",
+			"internal/netfn/trigger"},
+		modules: []string{"github.com/cilium", "github.com/prometheus", "go.uber.org/zap"},
 	},
 	{
 		packages: []string{"pkg"},

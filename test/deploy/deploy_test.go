@@ -1,5 +1,5 @@
-// Package deploy checks the files below deploy/ against the server: dashboards and alerts use existing metrics, and
-// every metric is on the dashboard.
+// Package deploy checks the files below deploy/ against the server and an edge of volnet: dashboards and alerts use
+// existing metrics, and every metric is on a dashboard.
 package deploy
 
 import (
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,31 +16,43 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/metrics"
+	"github.com/volsfu/volsfu/internal/netfn/control"
+	"github.com/volsfu/volsfu/internal/netfn/edge"
+	netfn "github.com/volsfu/volsfu/internal/netfn/metrics"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
 var (
 	root      = filepath.Join("..", "..", "deploy")
-	dashboard = filepath.Join(root, "grafana", "dashboards", "volsfu.json")
 	rules     = filepath.Join(root, "prometheus", "rules.yml")
 	ruleTests = filepath.Join(root, "prometheus", "rules_test.yml")
 )
 
-// selector matches one of volsfu's metrics with the following label matchers, if any.
-var selector = regexp.MustCompile(`\b(volsfu_[a-z0-9_]+)(?:\{([^}]*)\})?`)
+// dashboards have all metrics of a program, whose names are given.
+var dashboards = []struct {
+	path  string
+	names []string
+}{
+	{filepath.Join(root, "grafana", "dashboards", "volsfu.json"), metrics.Names()},
+	{filepath.Join(root, "grafana", "dashboards", "volnet.json"), netfn.Names()},
+}
+
+// selector matches one of the metrics of volsfu or volnet with the following label matchers, if any.
+var selector = regexp.MustCompile(`\b((?:volsfu|volnet)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
 
 // equality matches a label matcher for one value; within JSON its quotes are escaped.
 var equality = regexp.MustCompile(`([a-z_]+)=\\?"([^"\\]*)\\?"`)
 
-// labelsOf returns the values of each label of each metric on a new server: all of them, because they exist from the
-// start.
-func labelsOf(t *testing.T) map[string]map[string][]string {
+// seriesOfServer returns the metrics of a new server: all of them, because they exist from the start.
+func seriesOfServer(t *testing.T) exposition.Series {
 	t.Helper()
 	o := server.Options{Config: config.DefaultConfig(), Version: "test", Log: zap.NewNop()}
 	o.Config.Server.Listen, o.Config.Server.Dev = "127.0.0.1:0", true
@@ -52,6 +66,41 @@ func labelsOf(t *testing.T) map[string]map[string][]string {
 	if err := errors.Join(err, s.Stop(t.Context())); err != nil {
 		t.Fatal(err)
 	}
+	return series
+}
+
+// pair is an edge with one path and one rule, and the state of its controller.
+type pair struct{}
+
+// Snapshot implements the Source of the metrics.
+func (pair) Snapshot() (edge.Status, *control.LinkState, error) {
+	return edge.Status{
+		Paths: []edge.PathStatus{{Name: "fibre", Report: &edge.PathReport{}}},
+		Rules: []edge.RuleStatus{{Name: "conference"}},
+	}, &control.LinkState{}, nil
+}
+
+// seriesOfEdge returns the metrics of an edge.
+func seriesOfEdge(t *testing.T) exposition.Series {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	if err := netfn.Register(registry, "test", pair{}); err != nil {
+		t.Fatal(err)
+	}
+	listener := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	defer listener.Close()
+	series, err := exposition.Scrape(t.Context(), listener.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return series
+}
+
+// labelsOf returns the values of each label of each metric of the programs.
+func labelsOf(t *testing.T) map[string]map[string][]string {
+	t.Helper()
+	series := seriesOfServer(t)
+	maps.Copy(series, seriesOfEdge(t))
 	labels := make(map[string]map[string][]string)
 	for name := range series {
 		match := selector.FindStringSubmatch(name)
@@ -80,7 +129,7 @@ func metricOf(series string) string {
 // added are labels that Prometheus adds, or that it derives from a histogram.
 var added = []string{"instance", "job", "le"}
 
-// complaints returns the metrics and labels of a text that the server does not have.
+// complaints returns the metrics and labels of a text that the programs do not have.
 func complaints(text string, labels map[string]map[string][]string) []string {
 	var found []string
 	for _, match := range selector.FindAllStringSubmatch(text, -1) {
@@ -110,13 +159,17 @@ func read(t *testing.T, path string) []byte {
 
 func TestMetricsExist(t *testing.T) {
 	labels := labelsOf(t)
-	for _, path := range []string{dashboard, rules, ruleTests} {
+	paths := []string{rules, ruleTests}
+	for _, d := range dashboards {
+		paths = append(paths, d.path)
+	}
+	for _, path := range paths {
 		text := string(read(t, path))
 		if !selector.MatchString(text) {
-			t.Errorf("%s: expected metrics of volsfu, found none", path)
+			t.Errorf("%s: expected metrics, found none", path)
 		}
 		for _, complaint := range complaints(text, labels) {
-			t.Errorf("%s uses %s, which the server does not have", path, complaint)
+			t.Errorf("%s uses %s, which no program has", path, complaint)
 		}
 	}
 }
@@ -143,21 +196,24 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestEveryMetricIsOnTheDashboard checks the metrics of the table, and all that a server has.
-func TestEveryMetricIsOnTheDashboard(t *testing.T) {
-	var shown []string
-	for _, match := range selector.FindAllStringSubmatch(string(read(t, dashboard)), -1) {
-		shown = append(shown, metricOf(match[1]))
-	}
-	names := metrics.Names()
-	for name := range labelsOf(t) {
-		if !slices.Contains(names, name) {
-			t.Errorf("%s, which the server has, is not in the table of metrics", name)
+// TestEveryMetricIsOnADashboard checks the metrics of the tables, and all that the programs have.
+func TestEveryMetricIsOnADashboard(t *testing.T) {
+	var names []string
+	for _, d := range dashboards {
+		names = append(names, d.names...)
+		var shown []string
+		for _, match := range selector.FindAllStringSubmatch(string(read(t, d.path)), -1) {
+			shown = append(shown, metricOf(match[1]))
+		}
+		for _, name := range d.names {
+			if !slices.Contains(shown, name) {
+				t.Errorf("%s is not on the dashboard %s", name, d.path)
+			}
 		}
 	}
-	for _, name := range names {
-		if !slices.Contains(shown, name) {
-			t.Errorf("%s is not on the dashboard", name)
+	for name := range labelsOf(t) {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s, which a program has, is not in a table of metrics", name)
 		}
 	}
 }
@@ -173,13 +229,23 @@ type panel struct {
 
 // TestDashboard checks for errors that Grafana does not report, but shows as an empty panel or not at all.
 func TestDashboard(t *testing.T) {
-	var board struct{ Panels []panel }
-	if err := json.Unmarshal(read(t, dashboard), &board); err != nil {
-		t.Fatal(err)
+	for _, d := range dashboards {
+		t.Run(filepath.Base(d.path), func(t *testing.T) {
+			var board struct{ Panels []panel }
+			if err := json.Unmarshal(read(t, d.path), &board); err != nil {
+				t.Fatal(err)
+			}
+			checkPanels(t, board.Panels)
+		})
 	}
+}
+
+// checkPanels checks identities, places, data sources and queries.
+func checkPanels(t *testing.T, panels []panel) {
+	t.Helper()
 	ids := make(map[int]string)
 	cells := make(map[string]string)
-	for _, p := range board.Panels {
+	for _, p := range panels {
 		if other, taken := ids[p.ID]; taken {
 			t.Errorf("panels %q and %q have the same id %d", other, p.Title, p.ID)
 		}

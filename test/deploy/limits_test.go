@@ -169,47 +169,55 @@ func TestUnitLimits(t *testing.T) {
 	}
 }
 
-// TestUnitVerifies checks the unit with systemd. systemd ignores a value that it does not understand, with a line on
+// TestUnitVerifies checks the units with systemd. systemd ignores a value that it does not understand, with a line on
 // standard error.
 func TestUnitVerifies(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skipf("skipped: systemd-analyze of the package systemd is missing: %v", err)
 	}
+	for _, name := range []string{"volsfu", "volnet"} {
+		t.Run(name, func(t *testing.T) {
+			text := string(read(t, filepath.Join(root, "systemd", name+".service")))
+			if complaints := verifyUnit(t, analyze, name, text); complaints != "" {
+				t.Errorf("systemd complains of the unit:\n%s", complaints)
+			}
+			if verifyUnit(t, analyze, name, strings.Replace(text, "MemoryMax=", "MemoryMax=x", 1)) == "" {
+				t.Error("systemd does not complain of a unit with a bad MemoryMax")
+			}
+		})
+	}
+}
+
+// verifyUnit returns the lines of systemd-analyze about the unit of a program, with another program in its place, since
+// the program need not be installed.
+func verifyUnit(t *testing.T, analyze, name, text string) string {
+	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const installed = "ExecStart=/usr/local/bin/volsfu "
-	text := string(read(t, unitPath))
+	installed := "ExecStart=/usr/local/bin/" + name + " "
 	if !strings.Contains(text, installed) {
-		t.Fatalf("%s has no line with %q", unitPath, installed)
+		t.Fatalf("the unit of %s has no line with %q", name, installed)
 	}
-	verify := func(text string) string {
-		path := filepath.Join(t.TempDir(), "volsfu.service")
-		if err := os.WriteFile(path, []byte(strings.Replace(text, installed, "ExecStart="+program+" ", 1)),
-			0o644); err != nil {
-			t.Fatal(err)
+	path := filepath.Join(t.TempDir(), name+".service")
+	if err := os.WriteFile(path, []byte(strings.Replace(text, installed, "ExecStart="+program+" ", 1)),
+		0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
+	var complaints []string
+	for line := range strings.Lines(string(out)) {
+		// Other units of the machine are not checked.
+		if strings.Contains(line, name+".service") {
+			complaints = append(complaints, line)
 		}
-		out, err := exec.Command(analyze, "verify", "--man=no", path).CombinedOutput()
-		var complaints []string
-		for line := range strings.Lines(string(out)) {
-			// Other units of the machine are not checked.
-			if strings.Contains(line, "volsfu.service") {
-				complaints = append(complaints, line)
-			}
-		}
-		if err != nil && len(complaints) == 0 {
-			t.Skipf("skipped: systemd-analyze does not work here: %v: %s", err, out)
-		}
-		return strings.Join(complaints, "")
 	}
-	if complaints := verify(text); complaints != "" {
-		t.Errorf("systemd complains of the unit:\n%s", complaints)
+	if err != nil && len(complaints) == 0 {
+		t.Skipf("skipped: systemd-analyze does not work here: %v: %s", err, out)
 	}
-	if verify(strings.Replace(text, "MemoryMax=", "MemoryMax=x", 1)) == "" {
-		t.Error("systemd does not complain of a unit with a bad MemoryMax")
-	}
+	return strings.Join(complaints, "")
 }
 
 // composition is the part of a Compose file that limits and exposes containers.

@@ -2,17 +2,8 @@ package e2e
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/certificate"
 	"github.com/volsfu/volsfu/test/e2e/puppet"
 	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
@@ -134,41 +126,9 @@ func TestWithoutUDP(t *testing.T) {
 	})
 }
 
-// selfSigned writes a self-signed certificate for loopback and its key, and returns a pool that trusts it.
-func selfSigned(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	pool = x509.NewCertPool()
-	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
-	pool.AppendCertsFromPEM(encoded)
-	for file, data := range map[string][]byte{certFile: encoded,
-		keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return certFile, keyFile, pool
-}
-
 func TestTLS(t *testing.T) {
-	certFile, keyFile, pool := selfSigned(t)
-	c := startConference(t, func(c *config.Config) { c.Server.TLSCert, c.Server.TLSKey = certFile, keyFile })
+	files := certificate.New(t, "127.0.0.1")
+	c := startConference(t, func(c *config.Config) { c.Server.TLSCert, c.Server.TLSKey = files.Certificate, files.Key })
 	url := c.Server.URL()
 	if !strings.HasPrefix(url, "wss://") {
 		t.Fatalf("URL is %s", url)
@@ -179,7 +139,7 @@ func TestTLS(t *testing.T) {
 		_ = session.Close()
 		t.Error("an untrusted certificate was accepted")
 	}
-	trusting := &tls.Config{RootCAs: pool}
+	trusting := &tls.Config{RootCAs: files.Pool}
 	alice := joinAs(t, client.Config{
 		URL: url, Room: "room", Identity: "alice", TLS: trusting,
 		Publications: []volumetric.Publication{body(1, 1).Publication()},

@@ -23,7 +23,7 @@ type Namespace struct {
 
 // New returns a namespace with only a loopback interface, which is down. The thread ends with the test. New skips the
 // test if namespaces are not permitted or ip is not installed.
-func New(t *testing.T) *Namespace {
+func New(t testing.TB) *Namespace {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skipf("skipped: a network namespace takes the command ip: %v", err)
@@ -67,7 +67,7 @@ func (n *Namespace) Do(f func()) {
 }
 
 // Run runs a command in the namespace. A command that fails ends the test.
-func (n *Namespace) Run(t *testing.T, command string) {
+func (n *Namespace) Run(t testing.TB, command string) {
 	t.Helper()
 	words := strings.Fields(command)
 	var output []byte

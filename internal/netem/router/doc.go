@@ -1,6 +1,6 @@
-// Package router emulates a network between processes in real time: network namespaces with a TUN device for each of
-// their interfaces, and one thread that reads packets from one device and writes them to another, over the links of
-// internal/netem.
+// Package router emulates a network between processes in real time: network namespaces with a TUN or TAP device for
+// each of their interfaces, and one thread that reads packets from one device and writes them to another, over the
+// links of internal/netem.
 //
 // The package owns the namespaces, the devices and the thread. Mesh is the pure core: links, the routes over them and
 // the changes of their parameters, stepped with an explicit now. Router is a thin shell around it. Its thread owns the

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// packetBytes is the buffer of a packet: the devices' MTU is 1,500.
+	// packetBytes is the buffer of a packet or frame: the devices' MTU is 1,500.
 	packetBytes = 2048
 	// batch is the number of packets read from one device before other devices and due packets are processed: about 100
 	// µs.
@@ -39,6 +39,8 @@ type loop struct {
 	devices []*device
 	exits   []*device     // at the end of each route
 	routes  map[pair]int  // between two addresses
+	frames  map[hop]int   // likewise with Ethernet, where routes is empty
+	prefix  int           // bytes before the IP header: the Ethernet header
 	polled  []unix.PollFd // the devices, and the alarm at the end
 	pool    netem.PacketPool
 	queue   *runQueue // nil if the system has no such counters
@@ -52,6 +54,12 @@ type loop struct {
 	stats     Statistics      // Late, ReadLate, WriteLate and the counters beside them
 }
 
+// hop is the first step of a frame: the index of the device that the frame was read from, and its destination.
+type hop struct {
+	device      int
+	destination linkAddress
+}
+
 // busyClock does not advance while the thread sleeps because there is nothing to do. The difference of two times is the
 // time for which the thread did not look at its devices.
 type busyClock struct {
@@ -61,39 +69,48 @@ type busyClock struct {
 
 func (c *busyClock) at(now time.Time) time.Duration { return now.Sub(c.began) - c.asleep }
 
-func newLoop(r *Router, mesh *Mesh) *loop {
-	l := &loop{router: r, mesh: mesh, routes: make(map[pair]int)}
-	at := make(map[netip.Addr]*device)
+// newLoop returns the loop of a router. The error names an address of a route that no interface has.
+func newLoop(r *Router, mesh *Mesh) (*loop, error) {
+	l := &loop{router: r, mesh: mesh, routes: make(map[pair]int), frames: make(map[hop]int)}
+	at := make(map[netip.Addr]int)
+	var links []linkAddress
 	for i, n := range r.namespaces {
 		for j, d := range n.devices {
-			l.devices = append(l.devices, d)
-			l.polled = append(l.polled, unix.PollFd{Fd: int32(d.fd), Events: unix.POLLIN})
 			plan := &r.plan.Namespaces[i].Interfaces[j]
-			at[plan.Address.Addr()] = d
+			at[plan.Address.Addr()] = len(l.devices)
 			if plan.Address6.IsValid() {
-				at[plan.Address6.Addr()] = d
+				at[plan.Address6.Addr()] = len(l.devices)
 			}
+			l.devices, links = append(l.devices, d), append(links, linkAddressOf(i, j))
+			l.polled = append(l.polled, unix.PollFd{Fd: int32(d.fd), Events: unix.POLLIN})
 		}
 	}
 	l.polled = append(l.polled, unix.PollFd{Fd: int32(r.alarm), Events: unix.POLLIN})
 	l.empty = make([]time.Duration, len(l.devices))
-	for i, route := range r.plan.Routes {
-		l.exits = append(l.exits, at[route.To])
-		l.routes[pair{route.From.As16(), route.To.As16()}] = i
+	if r.plan.Ethernet {
+		l.prefix = frameBytes
 	}
-	return l
+	for i, route := range r.plan.Routes {
+		for _, end := range []netip.Addr{route.From, route.To} {
+			if _, ok := at[end]; !ok {
+				return nil, fmt.Errorf("route from %s to %s: no interface has the address %s", route.From, route.To,
+					end)
+			}
+		}
+		l.exits = append(l.exits, l.devices[at[route.To]])
+		if r.plan.Ethernet {
+			l.frames[hop{at[route.From], links[at[route.To]]}] = i
+		} else {
+			l.routes[pair{route.From.As16(), route.To.As16()}] = i
+		}
+	}
+	return l, nil
 }
 
 // run moves packets until the router is closed.
-func (l *loop) run(started chan<- error) {
+func (l *loop) run() {
 	runtime.LockOSThread()
 	defer close(l.router.stopped)
-	for i, d := range l.exits {
-		if d == nil {
-			started <- fmt.Errorf("route to %s: no interface has that address", l.router.plan.Routes[i].To)
-			return
-		}
-	}
 	becomePunctual()
 	defer becomeOrdinary()
 	var err error
@@ -101,7 +118,6 @@ func (l *loop) run(started chan<- error) {
 		defer l.queue.close()
 	}
 	l.waitedToRun()
-	started <- nil
 	now := time.Now()
 	l.busy.began = now
 	l.mesh.Restart(now)
@@ -198,36 +214,55 @@ func (l *loop) read(index int) {
 			return
 		}
 		p.Payload = p.Payload[:count]
-		l.send(p, d, now, l.busy.at(now)-l.empty[index])
+		l.send(p, index, now, l.busy.at(now)-l.empty[index])
 	}
 }
 
-// send offers a packet that was read at now, and may have been in the device for the time late.
-func (l *loop) send(p *netem.Packet, d *device, now time.Time, late time.Duration) {
+// send offers a packet that was read at now from a device, given by its index, and may have been in the device for the
+// time late.
+func (l *loop) send(p *netem.Packet, index int, now time.Time, late time.Duration) {
 	l.passed = now
-	d.counters.Sent++
-	d.counters.SentBytes += uint64(len(p.Payload))
-	h, ok := parse(p.Payload)
+	size := max(len(p.Payload)-l.prefix, 0)
+	counters := &l.devices[index].counters
+	counters.Sent++
+	counters.SentBytes += uint64(size)
+	h, route, ok := l.route(p.Payload, index)
+	if !ok {
+		l.pool.Put(p)
+		return
+	}
+	p.Size, p.Flow, p.ECN, p.Late = size, h.flow, h.ecn, late
+	l.mesh.Send(p, route, now)
+}
+
+// route returns the header and the route of a packet or frame that was read from a device, given by its index. It
+// returns false, and counts the packet, if there is none.
+func (l *loop) route(payload []byte, index int) (h header, route int, ok bool) {
+	if l.prefix == 0 {
+		h, ok = parse(payload)
+	} else {
+		h, ok = parseFrame(payload)
+	}
 	if !ok {
 		l.stats.Malformed++
-		l.pool.Put(p)
-		return
+		return h, 0, false
 	}
-	route, ok := l.routes[h.pair]
+	if l.prefix == 0 {
+		route, ok = l.routes[h.pair]
+	} else {
+		route, ok = l.frames[hop{index, destination(payload)}]
+	}
 	if !ok {
 		l.stats.Unroutable++
-		l.pool.Put(p)
-		return
 	}
-	p.Size, p.Flow, p.ECN, p.Late = len(p.Payload), h.flow, h.ecn, late
-	l.mesh.Send(p, route, now)
+	return h, route, ok
 }
 
 // write writes the packets that have reached the end of their route.
 func (l *loop) write() {
 	for _, p := range l.mesh.Arrived() {
-		if codepoint(p.Payload) != p.ECN {
-			setECN(p.Payload, p.ECN)
+		if packet := p.Payload[l.prefix:]; codepoint(packet) != p.ECN {
+			setECN(packet, p.ECN)
 		}
 		d := l.exits[p.Route]
 		if _, err := transfer(unix.SYS_WRITE, d.fd, p.Payload); err != nil {
@@ -236,7 +271,7 @@ func (l *loop) write() {
 			continue
 		}
 		d.counters.Received++
-		d.counters.ReceivedBytes += uint64(len(p.Payload))
+		d.counters.ReceivedBytes += uint64(len(p.Payload) - l.prefix)
 		l.passed = time.Now()
 		readLate, writeLate := p.Late, l.passed.Sub(p.Arrival)
 		l.stats.ReadLate.Add(readLate)

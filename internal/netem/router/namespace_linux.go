@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,20 +30,21 @@ type namespace struct {
 	devices  []*device
 }
 
-// device is a TUN device.
+// device is a TUN or TAP device.
 type device struct {
 	fd       int
 	counters InterfaceStatistics // without Overrun
 }
 
-// newNamespace creates a namespace with its devices. A thread enters the namespace to create them, and returns.
-func newNamespace(plan *Namespace) (n *namespace, err error) {
+// newNamespace creates a namespace of a plan, given by its index, with its devices. A thread enters the namespace to
+// create them, and returns.
+func newNamespace(plan *Plan, index int) (n *namespace, err error) {
 	err = elsewhere(func() error {
-		n, err = enterNew(plan)
+		n, err = enterNew(plan, index)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("namespace of %s: %w", plan.Name, err)
+		return nil, fmt.Errorf("namespace of %s: %w", plan.Namespaces[index].Name, err)
 	}
 	return n, nil
 }
@@ -72,8 +74,9 @@ func elsewhere(f func() error) error {
 	return <-done
 }
 
-// enterNew moves the calling thread to a new namespace.
-func enterNew(plan *Namespace) (n *namespace, err error) {
+// enterNew moves the calling thread to a new namespace of a plan, given by its index.
+func enterNew(plan *Plan, index int) (n *namespace, err error) {
+	own := &plan.Namespaces[index]
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, privileges(err)
 	}
@@ -94,25 +97,59 @@ func enterNew(plan *Namespace) (n *namespace, err error) {
 		return n, fmt.Errorf("socket for settings: %w", err)
 	}
 	defer func() { _ = unix.Close(socket) }()
-	if err := configureIPv6(plan); err != nil {
+	if err := configureIPv6(own); err != nil {
 		return n, err
 	}
 	if err := raise(socket, loopback); err != nil {
 		return n, err
 	}
-	for i := range plan.Interfaces {
-		d, err := newDevice(socket, plan.Name, &plan.Interfaces[i])
+	kind := uint16(unix.IFF_TUN)
+	if plan.Ethernet {
+		kind = unix.IFF_TAP
+	}
+	for i := range own.Interfaces {
+		d, err := newDevice(socket, kind, own.Name, &own.Interfaces[i])
 		if err != nil {
-			return n, fmt.Errorf("interface %s: %w", plan.Interfaces[i].Name, err)
+			return n, fmt.Errorf("interface %s: %w", own.Interfaces[i].Name, err)
 		}
 		n.devices = append(n.devices, d)
 	}
-	for name, value := range plan.Sysctls {
+	if plan.Ethernet {
+		if err := joinEthernet(plan, index); err != nil {
+			return n, err
+		}
+	}
+	for name, value := range own.Sysctls {
 		if err := setSysctl(name, value); err != nil {
 			return n, err
 		}
 	}
 	return n, nil
+}
+
+// joinEthernet sets the link-layer addresses of the interfaces in the calling thread's namespace, given by its index,
+// and of their neighbours.
+func joinEthernet(plan *Plan, index int) error {
+	for i, at := range plan.Namespaces[index].Interfaces {
+		link, err := netlink.LinkByName(at.Name)
+		if err == nil {
+			err = netlink.LinkSetHardwareAddr(link, linkAddressOf(index, i).hardware())
+		}
+		if err != nil {
+			return fmt.Errorf("link-layer address of %s: %w", at.Name, err)
+		}
+	}
+	for _, n := range plan.neighbours(index) {
+		link, err := netlink.LinkByName(n.on)
+		if err == nil {
+			err = netlink.NeighSet(&netlink.Neigh{LinkIndex: link.Attrs().Index, State: netlink.NUD_PERMANENT,
+				IP: n.address.AsSlice(), HardwareAddr: n.link.hardware()})
+		}
+		if err != nil {
+			return fmt.Errorf("neighbour %s of %s: %w", n.address, n.on, err)
+		}
+	}
+	return nil
 }
 
 // configureIPv6 disables IPv6 in the calling thread's namespace, unless the plan has an address of IPv6. With IPv6,
@@ -171,8 +208,8 @@ func raise(socket int, name string) error {
 	return nil
 }
 
-// newDevice creates a TUN device in the calling thread's namespace, with its address.
-func newDevice(socket int, namespace string, plan *Interface) (d *device, err error) {
+// newDevice creates a TUN or TAP device, by its flag kind, in the calling thread's namespace, with its address.
+func newDevice(socket int, kind uint16, namespace string, plan *Interface) (d *device, err error) {
 	fd, err := unix.Open(tunPath, unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) {
 		return nil, fmt.Errorf("%w: %w", ErrTUN, err)
@@ -190,7 +227,7 @@ func newDevice(socket int, namespace string, plan *Interface) (d *device, err er
 	if err != nil {
 		return nil, err
 	}
-	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	request.SetUint16(kind | unix.IFF_NO_PI)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
 		return nil, privileges(fmt.Errorf("make the device: %w", err))
 	}

@@ -23,6 +23,10 @@ type Plan struct {
 	Wires      []Wire
 	// Routes are the paths of packets, each in one direction. Packets without a route are dropped and counted.
 	Routes []Route
+	// Ethernet is set if the interfaces are Ethernet devices (TAP) instead of TUN devices. The route of a frame is then
+	// found by the interface that the frame leaves and its link-layer destination, whatever the addresses of the packet
+	// inside. The interfaces know each other's link-layer addresses: no ARP is needed, and none is answered.
+	Ethernet bool
 	// Seed determines random decisions, together with the names of wires.
 	Seed uint64
 }

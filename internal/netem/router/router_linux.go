@@ -58,7 +58,7 @@ func Start(plan Plan) (*Router, error) {
 		return nil, err
 	}
 	for i := range plan.Namespaces {
-		n, err := newNamespace(&plan.Namespaces[i])
+		n, err := newNamespace(&plan, i)
 		if err != nil {
 			r.release()
 			return nil, err
@@ -69,16 +69,15 @@ func Start(plan Plan) (*Router, error) {
 		r.release()
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	r.overruns = r.countOverruns()
-	leaveRoom()
-	r.watch = startWatch()
-	started := make(chan error)
-	go newLoop(r, mesh).run(started)
-	if err := <-started; err != nil {
-		<-r.stopped
+	l, err := newLoop(r, mesh)
+	if err != nil {
 		r.release()
 		return nil, err
 	}
+	r.overruns = r.countOverruns()
+	leaveRoom()
+	r.watch = startWatch()
+	go l.run()
 	return r, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/volsfu/volsfu/internal/ecn"
@@ -174,6 +175,88 @@ func TestRouterTreatsECN(t *testing.T) {
 	}
 }
 
+// TestRouterEthernet: with Ethernet, a packet takes the path of the interface and the link-layer destination with which
+// it leaves, whatever its IP addresses.
+func TestRouterEthernet(t *testing.T) {
+	other := map[netip.Addr]netip.Addr{
+		first: netip.MustParseAddr("198.18.1.1"), second: netip.MustParseAddr("198.18.1.2"),
+	}
+	plan := pair(t, "", "")
+	plan.Ethernet = true
+	for i := range plan.Namespaces {
+		n := &plan.Namespaces[i]
+		address := n.Interfaces[0].Address
+		n.Interfaces[0].Address6 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0, 2, 15: byte(i + 1)}), 64)
+		n.Interfaces = append(n.Interfaces, router.Interface{Name: "path1",
+			Address: netip.PrefixFrom(other[address.Addr()], 24)})
+		// The answers come to an interface that the reverse path does not have.
+		n.Sysctls = map[string]string{"net.ipv4.conf.all.rp_filter": "0", "net.ipv4.conf.path1.rp_filter": "0"}
+	}
+	plan.Wires = append(plan.Wires, router.Wire{Name: "parallel", Config: profile(t, "ecn=mark")})
+	plan.Routes = append(plan.Routes, router.Route{From: other[first], To: other[second], Wires: []int{2}},
+		router.Route{From: plan.Namespaces[0].Interfaces[0].Address6.Addr(),
+			To: plan.Namespaces[1].Interfaces[0].Address6.Addr(), Wires: []int{0}})
+	r := start(t, plan)
+
+	from, to := udp(t, r, 0, first), udp(t, r, 1, second)
+	setOption(t, from, unix.IP_TOS, int(ecn.ECT1))
+	setOption(t, to, unix.IP_RECVTOS, 1)
+	send := func() {
+		t.Helper()
+		if _, err := from.WriteTo(make([]byte, 1000), to.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send()
+	if got := readECN(t, to); got != ecn.ECT1 {
+		t.Errorf("the first path: ECT(1) arrives as %d, expected no change", got)
+	}
+	// The same addresses over the other interface: by a route whose next hop is the neighbour there.
+	if err := r.Inside(0, func() error {
+		link, err := netlink.LinkByName("path1")
+		if err != nil {
+			return err
+		}
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: other[second].AsSlice(),
+			Dst: &net.IPNet{IP: second.AsSlice(), Mask: net.CIDRMask(32, 32)}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	send()
+	if got := readECN(t, to); got != ecn.CE {
+		t.Errorf("the parallel path: ECT(1) arrives as %d, expected CE", got)
+	}
+	s := r.Statistics()
+	if s.Wires[0].Delivered != 1 || s.Wires[2].Delivered != 1 || s.Wires[2].DeliveredBytes != 1028 || s.Refused != 0 ||
+		s.Malformed != 0 {
+		t.Errorf("%+v, expected a packet of 1,028 bytes on each path", s)
+	}
+
+	var conn6, sender6 *net.UDPConn
+	listen := func(index int, conn **net.UDPConn) {
+		t.Helper()
+		if err := r.Inside(index, func() (err error) {
+			*conn, err = net.ListenUDP("udp6", net.UDPAddrFromAddrPort(
+				netip.AddrPortFrom(plan.Namespaces[index].Interfaces[0].Address6.Addr(), 0)))
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = (*conn).Close() })
+	}
+	listen(0, &sender6)
+	listen(1, &conn6)
+	if err := conn6.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sender6.WriteTo([]byte("hello"), conn6.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	if count, _, err := conn6.ReadFrom(make([]byte, 10)); err != nil || count != 5 {
+		t.Errorf("%d bytes over IPv6, %v", count, err)
+	}
+}
+
 // TestRouterTCP sends 2 MB with the kernel's Cubic over a link with losses.
 func TestRouterTCP(t *testing.T) {
 	r := start(t, pair(t, "delay=2ms,rate=50Mbit,loss=0.5%,queue=fq_codel:50ms", "delay=2ms"))
@@ -258,9 +341,11 @@ func TestRouterRefuses(t *testing.T) {
 	start(t, pair(t, "", "")) // skips without root
 	for says, change := range map[string]func(*router.Plan){
 		"loss is 2": func(p *router.Plan) { p.Wires[0].Config.Loss = 2 },
-		"no interface has that address": func(p *router.Plan) {
-			p.Routes[0].To = netip.MustParseAddr(
-				"10.0.0.1")
+		"no interface has the address 10.0.0.1": func(p *router.Plan) {
+			p.Routes[0].To = netip.MustParseAddr("10.0.0.1")
+		},
+		"no interface has the address 10.0.0.2": func(p *router.Plan) {
+			p.Routes[0].From = netip.MustParseAddr("10.0.0.2")
 		},
 		"sysctl net.ipv4.no_such = 1": func(p *router.Plan) {
 			p.Namespaces[1].Sysctls = map[string]string{"net.ipv4.no_such": "1"}

@@ -23,6 +23,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/paper000"
 	"github.com/volsfu/volsfu/lab/experiment/paper001"
 	"github.com/volsfu/volsfu/lab/experiment/paper002"
+	"github.com/volsfu/volsfu/lab/experiment/paper003"
 	"github.com/volsfu/volsfu/lab/experiment/paper004"
 	"github.com/volsfu/volsfu/lab/experiment/report"
 	"github.com/volsfu/volsfu/lab/experiment/scale"
@@ -31,7 +32,7 @@ import (
 // New returns all experiments.
 func New() (*experiment.Library, error) {
 	return experiment.NewLibrary(paper001.Collection(), paper000.Collection(), paper002.Collection(),
-		paper004.Collection(), scale.Collection())
+		paper003.Collection(), paper004.Collection(), scale.Collection())
 }
 
 // everything is the name that selects all experiments.

@@ -1,0 +1,111 @@
+package bpf
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/netfn/wire"
+)
+
+// BenchmarkFilter measures the receiver's programs by test runs on one processor, for frames that leave the program as
+// they came: the kernel gives the same frame again. BenchmarkPair measures first copies.
+func BenchmarkFilter(b *testing.B) {
+	r := newReceiver(b, ReceiverConfig{Epoch: testEpoch, Port: testPort})
+	inner := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, payload: 1200}.bytes()
+	f := frame(encapsulate(outerFrom4, outerTo4, 0, wire.Header{Epoch: testEpoch, Base: 1}, inner))
+	run(b, r.ReceiveXdp, f)
+	foreign := frame(encapsulate(outerTo4, outerFrom4, 0, wire.Header{Epoch: testEpoch}, inner))
+	other := frame(inner)
+	p := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, id: 1, payload: 1200, tos: (1+testEpoch%7)<<5 | 1}
+	for _, test := range []struct {
+		name    string
+		program *ebpf.Program
+		frame   []byte
+	}{
+		{"repeat", r.ReceiveXdp, f}, {"foreign", r.ReceiveXdp, foreign}, {"other", r.ReceiveXdp, other},
+		{"repeat-tc", r.ReceiveEther, f}, {"stamped", r.StampedXdp, frame(p.bytes())},
+		{"paper", r.PaperXdp, frame(p.bytes())},
+	} {
+		b.Run(test.name, func(b *testing.B) { measure(b, test.program, test.frame) })
+	}
+}
+
+// measure reports the time of one run of a program, as the kernel measures it.
+func measure(b *testing.B, p *ebpf.Program, frame []byte) {
+	_, each, err := p.Benchmark(frame, b.N, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(each.Nanoseconds()), "ns/packet")
+	b.ReportMetric(1e3/float64(each.Nanoseconds()), "Mpps")
+}
+
+// BenchmarkPair measures datagrams over veth: the time of the programs as the kernel measures it, which includes the
+// sending of clones, and what a packet of the size takes without the pair.
+func BenchmarkPair(b *testing.B) {
+	for _, segments := range []int{1, 16} {
+		for paths := range 6 {
+			b.Run(fmt.Sprintf("segments=%d/paths=%d", segments, paths), func(b *testing.B) {
+				benchmarkPair(b, segments, paths)
+			})
+		}
+	}
+}
+
+func benchmarkPair(b *testing.B, segments, paths int) {
+	how := pairing{outer: []uint8{4, 4, 4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated, plain: paths == 0}
+	p := newPair(b, how)
+	f := p.newFlow(false, segments, -1)
+	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = stats.Close() }()
+	count := (b.N + segments - 1) / segments * segments
+	sendBefore, receiveBefore := statistics(b, p.sender.SendEther), statistics(b, p.receiver.ReceiveXdp)
+	b.ResetTimer()
+	if err := f.transfer(count); err != nil {
+		b.Fatal(err)
+	}
+	b.StopTimer()
+	send, receive := statistics(b, p.sender.SendEther), statistics(b, p.receiver.ReceiveXdp)
+	if paths > 0 {
+		b.ReportMetric(float64(send.Runtime-sendBefore.Runtime)/float64(count*paths), "send-ns/copy")
+		b.ReportMetric(float64(receive.Runtime-receiveBefore.Runtime)/float64(receive.RunCount-receiveBefore.RunCount),
+			"receive-ns/copy")
+	}
+	b.ReportMetric(float64(time.Second)/float64(b.Elapsed())*float64(count), "packets/s")
+}
+
+func statistics(b *testing.B, p *ebpf.Program) *ebpf.ProgramStats {
+	b.Helper()
+	s, err := p.Stats()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return s
+}
+
+// BenchmarkStream measures TCP with BBR: plain, on one path and on three.
+func BenchmarkStream(b *testing.B) {
+	for _, paths := range []int{0, 1, 3} {
+		b.Run(fmt.Sprintf("paths=%d", paths), func(b *testing.B) {
+			p := newPair(b, pairing{outer: []uint8{4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated,
+				plain: paths == 0})
+			const size = 256 << 20
+			var elapsed time.Duration
+			var retransmitted uint32
+			for b.Loop() {
+				took, again := p.stream(false, size)
+				elapsed += took
+				retransmitted += again
+			}
+			b.ReportMetric(float64(b.N)*size*8/elapsed.Seconds()/1e9, "Gbit/s")
+			b.ReportMetric(float64(retransmitted)/float64(b.N), "retransmitted")
+		})
+	}
+}

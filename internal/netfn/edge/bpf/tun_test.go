@@ -1,0 +1,197 @@
+package bpf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/router"
+)
+
+// newEmulated connects two namespaces by emulated links between TUN devices, which have no link header and no native
+// XDP: three paths of the same parameters from the first to the second namespace. It attaches the programs.
+func newEmulated(t *testing.T, wire netem.Config) (*router.Router, *pair) {
+	t.Helper()
+	p := &pair{t: t, paths: 3, sender: &SenderObjects{},
+		receiver: newReceiver(t, ReceiverConfig{Epoch: testEpoch, Port: testPort})}
+	loadInto(t, unpinned(t, LoadSender), p.sender)
+	t.Cleanup(func() { _ = p.sender.Close() })
+	plan := router.Plan{Seed: 1, Namespaces: []router.Namespace{{Name: "sender"}, {Name: "receiver"}}}
+	for i := range p.paths {
+		for j := range plan.Namespaces {
+			address := netip.MustParsePrefix(fmt.Sprintf("10.%d.0.%d/24", 200+i, j+1))
+			plan.Namespaces[j].Interfaces = append(plan.Namespaces[j].Interfaces,
+				router.Interface{Name: fmt.Sprintf("path%d", i), Address: address})
+		}
+		plan.Wires = append(plan.Wires, router.Wire{Name: fmt.Sprintf("wire%d", i), Config: wire})
+		plan.Routes = append(plan.Routes, router.Route{From: netip.MustParseAddr(fmt.Sprintf("10.%d.0.1", 200+i)),
+			To: netip.MustParseAddr(fmt.Sprintf("10.%d.0.2", 200+i)), Wires: []int{i}})
+	}
+	r, err := router.Start(plan)
+	if errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) {
+		t.Skipf("skipped: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	put(t, p.sender.SendConfig, uint32(0),
+		SenderConfig{LeaseNs: math.MaxUint64, Mark: Mark, Segmenter: runAt(t, r, 0, "cut0",
+			"ip link add cut0 gso_max_segs 1 type veth peer name cut1;ip link set cut0 up;ip link set cut1 up"),
+			Epoch: testEpoch, Port: testPort, Cut: 1})
+	attachAt(t, r, 0, "cut1", p.sender.SendSegment, ebpf.AttachTCXIngress)
+	rule := anyPacket
+	rule.Set = 7
+	put(t, p.sender.Rules, uint32(0), rule)
+	for key := range RulePrefixes([]netip.Prefix{netip.MustParsePrefix("10.2.0.0/16")}) {
+		put(t, p.sender.Prefixes, key, uint32(1))
+	}
+	for i := range p.paths {
+		name := fmt.Sprintf("path%d", i)
+		local := netip.MustParseAddr(fmt.Sprintf("10.%d.0.1", 200+i))
+		remote := netip.MustParseAddr(fmt.Sprintf("10.%d.0.2", 200+i))
+		put(t, p.receiver.Sources, sourceOf(local, remote), uint8(1))
+		ifindex := attachAt(t, r, 0, name, p.sender.SendBare, ebpf.AttachTCXEgress)
+		attachAt(t, r, 1, name, p.receiver.ReceiveBare, ebpf.AttachTCXIngress)
+		put(t, p.sender.Paths, uint32(i), SenderPath{Local: MapAddress(local), Remote: MapAddress(remote),
+			Ifindex: uint32(ifindex), Mtu: 1500, Version: 4})
+	}
+	runAt(t, r, 0, "lo", "ip addr add 10.1.0.1/32 dev lo;ip route add 10.2.0.0/16 dev path0 src 10.1.0.1 mtu 1400")
+	runAt(t, r, 1, "lo", "ip addr add 10.2.0.2/32 dev lo")
+	return r, p
+}
+
+// runAt runs commands in a namespace of a router, and returns the index of a device.
+func runAt(t *testing.T, r *router.Router, space int, name, commands string) (ifindex uint32) {
+	t.Helper()
+	if err := r.Inside(space, func() error {
+		for command := range strings.SplitSeq(commands, ";") {
+			words := strings.Fields(command)
+			if output, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+				return fmt.Errorf("%s: %w: %s", command, err, output)
+			}
+		}
+		device, err := net.InterfaceByName(name)
+		if err != nil {
+			return err
+		}
+		ifindex = uint32(device.Index)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return ifindex
+}
+
+// attachAt attaches a program to a device, and returns the device's index.
+func attachAt(t *testing.T, r *router.Router, space int, name string, program *ebpf.Program, at ebpf.AttachType) int {
+	t.Helper()
+	var ifindex int
+	var l link.Link
+	if err := r.Inside(space, func() error {
+		device, err := net.InterfaceByName(name)
+		if err != nil {
+			return err
+		}
+		ifindex = device.Index
+		l, err = link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: program, Attach: at})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return ifindex
+}
+
+// listenAt opens a socket in a namespace of a router.
+func listenAt(t *testing.T, r *router.Router, space int, address netip.Addr) (conn *net.UDPConn) {
+	t.Helper()
+	if err := r.Inside(space, func() (err error) {
+		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// TestPairReorders sends datagrams, some of them segmented, over three TUN devices with delays of 20 to 180 ms that
+// reorder packets. Each arrives once.
+func TestPairReorders(t *testing.T) {
+	wire := netem.DefaultConfig()
+	wire.Delay, wire.Jitter = 100*time.Millisecond, 80*time.Millisecond
+	wire.JitterDistribution, wire.JitterReorders = netem.JitterUniform, true
+	r, p := newEmulated(t, wire)
+	f := &flow{from: listenAt(t, r, 0, innerFrom4), to: listenAt(t, r, 1, innerTo4), size: 500, segments: 4,
+		inFlight: 1600}
+	f.remote = f.to.LocalAddr().(*net.UDPAddr).AddrPort()
+	setOption(t, f.from, unix.SOL_UDP, unix.UDP_SEGMENT, f.size)
+	setOption(t, f.to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20)
+	const count = 8000
+	if err := f.transfer(count); err != nil {
+		t.Error(err)
+	}
+	// The last copies arrive up to 160 ms after the first ones.
+	for deadline := time.Now().Add(patience); p.counts().Packets < 3*count && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	p.checkCounts(count)
+}
+
+// TestPairLoses loses 20 % of the packets on each of three paths. 0.2³ = 0.8 % remain.
+func TestPairLoses(t *testing.T) {
+	wire := netem.DefaultConfig()
+	wire.Loss = 0.2
+	r, p := newEmulated(t, wire)
+	from, to := listenAt(t, r, 0, innerFrom4), listenAt(t, r, 1, innerTo4)
+	const count = 20_000
+	setOption(t, to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
+	deadline := time.Now().Add(patience)
+	for i := range uint32(count) {
+		// The emulator's devices queue 8,192 packets each. Of 3 · 0.8 copies per datagram, 2 at least arrive.
+		for i%1000 == 999 && p.counts().Packets+8000 < uint64(2*i) {
+			if time.Now().After(deadline) {
+				t.Fatalf("of %d datagrams, the receiver counted %+v", i, p.counts())
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if _, err := from.WriteToUDPAddrPort(binary.BigEndian.AppendUint32(nil, i),
+			to.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := make([]bool, count)
+	received := 0
+	buffer := make([]byte, 100)
+	for {
+		if err := to.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Read(buffer); err != nil {
+			break
+		}
+		number := binary.BigEndian.Uint32(buffer)
+		if seen[number] {
+			t.Fatalf("datagram %d arrived twice", number)
+		}
+		seen[number] = true
+		received++
+	}
+	// Four standard deviations of the number of losses, √(20,000 · 0.008 · 0.992) = 12.6.
+	if lost := count - received; lost < 160-50 || lost > 160+50 {
+		t.Errorf("%d of %d datagrams were lost, want 0.8 %% (%+v)", lost, count, p.counts())
+	}
+}

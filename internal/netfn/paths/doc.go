@@ -1,0 +1,35 @@
+// Package paths chooses the paths on which the copies of a rule's packets leave. An Observer at the receiver of a pair
+// turns sampled copies into reports. A Selector at the sender turns reports into a set of paths and into probes of the
+// other paths. Paper is the algorithm of paper 003 as printed, for comparison.
+//
+// The package is pure: all types are stepped with an explicit now, the time on the monotonic clock of their own host,
+// and belong to the goroutine that steps them. The clocks of the two hosts are not synchronised. All copies of a packet
+// have one send time, and all paths connect the same two hosts, so that differences of (arrival − send time) between
+// paths need no synchronisation.
+//
+// # Terms
+//
+// The least delay is the smallest (arrival − send time) of any path within 32 s. A copy is in time if its delay exceeds
+// the least delay by at most the deadline. A number is missed if none of its copies is in time. A copy is slow if its
+// delay exceeds the least delay of its own path by more than half the deadline: delays vary, even if the copy is in
+// time.
+//
+// # Choice
+//
+// The Selector keeps the cheapest set that misses at most 0.1 % of the numbers:
+//
+//	Start       a trigger reports trouble. Every path joins that is in time by its probes or has no evidence yet.
+//	late        a path leaves when at most 5 % of its copies are in time, 200 ms after the path has joined.
+//	not needed  a smaller set would have missed as few numbers: to 2 paths after 250 ms, to one path after 0.8 s. Sets
+//	            without slow paths are preferred, then the order of the configuration.
+//	losses      the set misses more than 0.2 % over several seconds. The best standby path joins.
+//	recovered   probes of the primary path were in time and steady for 1.2 s. The path joins, and the path that is not
+//	            needed any more leaves as above, so that no switch happens without overlap.
+//	crowded     all paths of the set are late at once. The set shrinks to its best path for 0.5 s. If a single copy does
+//	            better, growth is blocked for 1 s, doubling to 16 s.
+//
+// A set that proved too small within 10 s, a path that failed within 10 s of its return and copies that did not help
+// double the waiting time of the respective decision.
+//
+// The set is never empty: the best path stays, even if no path meets the deadline.
+package paths

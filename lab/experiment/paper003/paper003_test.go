@@ -1,0 +1,177 @@
+package paper003
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/volsfu/volsfu/lab/experiment"
+)
+
+// exchange runs a viewer and a server in virtual time over a connection with a delay in each direction.
+func exchange(t *testing.T, delay, length time.Duration) *viewer {
+	t.Helper()
+	v := &viewer{interval: 40 * time.Millisecond}
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		began := time.Now()
+		source := &frameSource{frames: [][]byte{make([]byte, 100), make([]byte, 200)}, interval: v.interval}
+		link := &slow{Conn: far, queue: make(chan []byte, 100)}
+		go link.run(delay)
+		served := make(chan error, 1)
+		go func() { served <- source.serve(link, began) }()
+		if err := v.run(t.Context(), near, began, length, time.Second); err != nil {
+			t.Error(err)
+		}
+		_ = near.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		close(link.queue)
+	})
+	return v
+}
+
+// slow is a connection that sends the written parts one after the other, each of which takes a time.
+type slow struct {
+	net.Conn
+	queue chan []byte
+}
+
+// Write implements net.Conn.
+func (s *slow) Write(p []byte) (int, error) {
+	s.queue <- bytes.Clone(p)
+	return len(p), nil
+}
+
+// run sends until the queue is closed.
+func (s *slow) run(takes time.Duration) {
+	for p := range s.queue {
+		time.Sleep(takes)
+		_, _ = s.Conn.Write(p)
+	}
+}
+
+// TestRequests: while answers are quick, the viewer requests a frame in each interval and receives the newest one.
+func TestRequests(t *testing.T) {
+	v := exchange(t, 10*time.Millisecond, 990*time.Millisecond)
+	if len(v.requests) != 25 || len(v.frames) != 25 {
+		t.Fatalf("%d requests and %d frames, expected 25", len(v.requests), len(v.frames))
+	}
+	for i, f := range v.frames {
+		want := delivery{requested: time.Duration(i) * v.interval, captured: time.Duration(i) * v.interval,
+			received: time.Duration(i)*v.interval + 10*time.Millisecond, bytes: 100 + i%2*100}
+		if f != want {
+			t.Errorf("frame %d: %+v, expected %+v", i, f, want)
+		}
+	}
+}
+
+// TestStall: while answers take longer than the requests in flight allow, requests wait for frames, so that their
+// intervals show the stall.
+func TestStall(t *testing.T) {
+	v := exchange(t, 200*time.Millisecond, 1990*time.Millisecond)
+	if got, want := len(v.requests), outstanding+9; got != want || len(v.frames) != got {
+		t.Errorf("%d requests and %d frames, expected %d: one with each frame after the first %d", got, len(v.frames),
+			want, outstanding)
+	}
+	for i := outstanding + 1; i < len(v.requests); i++ {
+		if interval := v.requests[i] - v.requests[i-1]; interval != 200*time.Millisecond {
+			t.Errorf("request %d came after %v, expected 200 ms", i, interval)
+		}
+	}
+}
+
+// TestLayout: table I, with delays that vary from begin until end only.
+func TestLayout(t *testing.T) {
+	for _, kind := range []string{variationPacket, variationDrift} {
+		plan := layout(kind, 10*time.Second, 50*time.Second, 1)
+		if err := plan.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if len(plan.Paths) != len(tableOne) {
+			t.Fatalf("%d paths, expected those of table I", len(plan.Paths))
+		}
+		first := plan.Links["path1"].Forth
+		if first.Config.Delay != 20*time.Millisecond || first.Config.RateBPS != 400e6 {
+			t.Errorf("%s: path 1 is %+v in its quiet state", kind, first.Config)
+		}
+		changes := first.Schedule
+		if changes[0].At != 10*time.Second || changes[len(changes)-1].At != 50*time.Second ||
+			changes[len(changes)-1].Config != first.Config {
+			t.Errorf("%s: the variation has not the times of the paper", kind)
+		}
+		least, most := time.Hour, time.Duration(0)
+		for _, c := range changes[:len(changes)-1] {
+			least, most = min(least, c.Config.Delay-c.Config.Jitter), max(most, c.Config.Delay+c.Config.Jitter)
+		}
+		if least != 20*time.Millisecond || most != 70*time.Millisecond {
+			t.Errorf("%s: delays from %v to %v, expected 20 to 70 ms", kind, least, most)
+		}
+		if plan.Links["path5"].Forth.Config.Loss != 0 || plan.Links["path1"].Back.Config.Loss != 0.0005 {
+			t.Errorf("%s: the losses are not those of table I", kind)
+		}
+	}
+	if plan := layout(variationPacket, 0, 0, 1); len(plan.Links["path1"].Forth.Schedule) != 0 {
+		t.Error("the undisturbed network has a variation")
+	}
+}
+
+// TestMeasure computes the figures of a run with a stall.
+func TestMeasure(t *testing.T) {
+	tr := defaultTrial()
+	p := &performance{trial: &tr, begin: time.Second, end: 3 * time.Second, sent: [2]uint64{1000, 61_000}}
+	at := func(n int) time.Duration { return time.Duration(n) * time.Second / 30 }
+	for i := range 60 {
+		p.viewer.requests = append(p.viewer.requests, time.Second+at(i))
+		d := delivery{captured: time.Second + at(i), received: time.Second + at(i) + 10*time.Millisecond, bytes: 1000}
+		if i >= 30 && i < 40 { // a stall, after which ten frames arrive together
+			d.received = time.Second + at(40)
+		}
+		p.viewer.frames = append(p.viewer.frames, d)
+	}
+	p.viewer.requests[45] += 100 * time.Millisecond
+	o := experiment.NewOutcome()
+	p.measure(o)
+	for name, want := range map[string]float64{"fps": 30, "fps_worst": 30, "timely": 100 * 54. / 60, "sent": 1,
+		"throughput": 0.24, "request_max": 133.333} {
+		if got, ok := o.Figure(name); !ok || got < want-0.01 || got > want+0.01 {
+			t.Errorf("%s is %g, expected %g", name, got, want)
+		}
+	}
+}
+
+// TestRun measures a short run over the emulated network in each arm.
+func TestRun(t *testing.T) {
+	for _, arm := range []string{"undisturbed", "off", "redirection"} {
+		tr := defaultTrial()
+		tr.Arm, tr.Quality = arm, "nfov"
+		o, err := run(t.Context(), tr, experiment.Settings{Duration: 3 * time.Second, Seed: 1})
+		if err != nil {
+			t.Fatalf("%s: %v", arm, err)
+		}
+		if strings.Contains(o.Reason, "no network") {
+			t.Skip(o.Reason)
+		}
+		fps, _ := o.Figure("fps")
+		rate, _ := o.Figure("throughput")
+		cost, _ := o.Figure("sent")
+		if fps < 1 || rate < 0.3 || cost < 1 {
+			t.Errorf("%s: %g frames per second, %g Mbit/s at a cost of %g", arm, fps, rate, cost)
+		}
+	}
+}
+
+// TestRunEnds: a run ends with its context.
+func TestRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	o, err := run(ctx, defaultTrial(), experiment.Settings{Duration: time.Hour, Seed: 1})
+	if err == nil && !strings.Contains(o.Reason, "no network") {
+		t.Errorf("the run ended without an error: %+v", o)
+	}
+}

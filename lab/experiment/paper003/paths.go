@@ -1,0 +1,103 @@
+package paper003
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/lab/topology"
+)
+
+// Hosts of the network.
+const (
+	hostServer = "server"
+	hostViewer = "viewer"
+)
+
+// pathQuality is a row of table I. The delay is that of one direction.
+type pathQuality struct {
+	rateBPS int
+	delay   time.Duration
+	loss    float64
+	// varies is the range of the delay during the variation.
+	varies [2]time.Duration
+}
+
+// tableOne has the paths of table I. The first is the default path.
+var tableOne = []pathQuality{
+	{400e6, 20 * time.Millisecond, 0.0005, [2]time.Duration{20 * time.Millisecond, 70 * time.Millisecond}},
+	{400e6, 30 * time.Millisecond, 0.0005, [2]time.Duration{30 * time.Millisecond, 35 * time.Millisecond}},
+	{150e6, 100 * time.Millisecond, 0.0005, [2]time.Duration{100 * time.Millisecond, 110 * time.Millisecond}},
+	{50e6, 100 * time.Millisecond, 0.0005, [2]time.Duration{100 * time.Millisecond, 110 * time.Millisecond}},
+	{50e6, 30 * time.Millisecond, 0, [2]time.Duration{30 * time.Millisecond, 35 * time.Millisecond}},
+}
+
+// The kinds of variation. The paper does not contain how its delays vary within their ranges.
+const (
+	// variationPacket draws the delay of each packet independently and uniformly, as the emulator of the paper's
+	// testbed does, so that packets overtake each other.
+	variationPacket = "packet"
+	// variationDrift changes the delay every driftStep by a random walk that returns to the middle of the range within
+	// about driftTime, and packets stay in order.
+	variationDrift = "drift"
+)
+
+const (
+	driftStep = 50 * time.Millisecond
+	driftTime = time.Second
+)
+
+// queueDelay is the depth of each path's queue: the paper does not contain it. 50 ms is common for routers.
+const queueDelay = 50 * time.Millisecond
+
+// layout returns the network of table I, in which delays vary from begin until end; without variation if begin and end
+// are equal.
+func layout(variation string, begin, end time.Duration, seed uint64) *topology.Topology {
+	t := &topology.Topology{
+		Hosts:    map[string]topology.Host{hostServer: {}, hostViewer: {}},
+		Links:    make(map[string]topology.Link),
+		Ethernet: true,
+		Seed:     seed,
+	}
+	for i := range tableOne {
+		name := fmt.Sprintf("path%d", i+1)
+		t.Links[name] = topology.Link{
+			Forth: tableOne[i].direction(variation, begin, end, rand.New(rand.NewPCG(seed, uint64(2*i)))),
+			Back:  tableOne[i].direction(variation, begin, end, rand.New(rand.NewPCG(seed, uint64(2*i+1)))),
+		}
+		t.Paths = append(t.Paths, topology.Path{From: hostServer, To: hostViewer,
+			Through: []topology.Passage{{Link: name}}})
+	}
+	return t
+}
+
+// direction returns one direction of a path.
+func (p *pathQuality) direction(variation string, begin, end time.Duration, random *rand.Rand) topology.Direction {
+	quiet := netem.DefaultConfig()
+	quiet.RateBPS, quiet.Delay, quiet.Loss, quiet.QueueDelay = p.rateBPS, p.delay, p.loss, queueDelay
+	d := topology.Direction{Config: quiet}
+	if begin >= end {
+		return d
+	}
+	middle, half := (p.varies[0]+p.varies[1])/2, (p.varies[1]-p.varies[0])/2
+	varying := quiet
+	if variation == variationPacket {
+		varying.Delay, varying.Jitter = middle, half
+		varying.JitterDistribution, varying.JitterReorders = netem.JitterUniform, true
+		d.Schedule = append(d.Schedule, topology.Change{At: begin, Config: varying})
+	} else {
+		// The walk is a process of order 1: x' = a·x + noise, with a = 1 - step/time and noise such that x has a
+		// standard deviation of half the range; values beyond the range are the range's end.
+		const keep = 1 - float64(driftStep)/float64(driftTime)
+		x := 0.0
+		for at := begin; at < end; at += driftStep {
+			x = keep*x + math.Sqrt(1-keep*keep)*random.NormFloat64()
+			varying.Delay = middle + time.Duration(min(max(x, -1), 1)*float64(half))
+			d.Schedule = append(d.Schedule, topology.Change{At: at, Config: varying})
+		}
+	}
+	d.Schedule = append(d.Schedule, topology.Change{At: end, Config: quiet})
+	return d
+}
