@@ -46,8 +46,8 @@ type hook struct {
 	xdp, tc *ebpf.Program
 }
 
-// hooks attaches the programs of an edge to interfaces and pins their links. Before Linux 6.6 there are no links at TCX:
-// then filters with the names volnet:NAME-in and volnet:NAME-out hold the programs.
+// hooks attaches the programs of an edge to interfaces and pins their links. Before Linux 6.6 there are no links at
+// TCX: then filters with the names volnet:NAME-in and volnet:NAME-out hold the programs.
 type hooks struct {
 	edge string
 	pins pins
@@ -85,8 +85,8 @@ func (h *hooks) attach(at hook) (holder string, err error) {
 	return holder, nil
 }
 
-// adopt updates the pinned link of an earlier process, if it is at the interface. A link of another interface, or of one
-// that has gone, is removed.
+// adopt updates the pinned link of an earlier process, if it is at the interface. A link of another interface, or of
+// one that has gone, is removed.
 func (h *hooks) adopt(at hook) (holder string, ok bool, err error) {
 	l, held := h.links[at.pin]
 	if !held {
@@ -261,8 +261,8 @@ func (h *hooks) release(pin string) error {
 	return nil
 }
 
-// releaseOthers detaches the pinned programs of an earlier process that are not wanted any more: those of paths or sides
-// that the configuration does not have.
+// releaseOthers detaches the pinned programs of an earlier process that are not wanted any more: those of paths or
+// sides that the configuration does not have.
 func (h *hooks) releaseOthers(wanted func(pin string) bool) error {
 	pinned, err := names(h.pins.links())
 	if err != nil {

@@ -104,8 +104,8 @@ func readKey(file string) ([]byte, error) {
 		return nil, fmt.Errorf("read the key of the pair: %w", err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("%w: the key file %s has the mode %04o, expected a file that others cannot read: chmod o= %s",
-			ErrConfig, file, info.Mode().Perm(), file)
+		return nil, fmt.Errorf("%w: the key file %s has the mode %04o, expected a file that others cannot read: "+
+			"chmod o= %s", ErrConfig, file, info.Mode().Perm(), file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -120,8 +120,8 @@ func newBed(t *testing.T, links int) *bed {
 	t.Helper()
 	b := &bed{t: t, links: links, hosts: map[string]*host{}}
 	for _, name := range []string{"a", "b"} {
-		h := &host{Namespace: namespace.New(t), name: name, inner: map[string]string{"a": "10.20.0.1", "b": "10.21.0.1"}[name],
-			state: t.TempDir()}
+		h := &host{Namespace: namespace.New(t), name: name, state: t.TempDir(),
+			inner: map[string]string{"a": "10.20.0.1", "b": "10.21.0.1"}[name]}
 		b.hosts[name] = h
 		pins := filepath.Join(h.state, "bpf")
 		if err := os.Mkdir(pins, 0o700); err != nil {
@@ -170,8 +170,8 @@ func (b *bed) config(name, copies string) string {
 		if name == "b" {
 			local, remote = 2, 1
 		}
-		fmt.Fprintf(&text, "  - {name: path%d, interface: p%d, local: 10.9.%d.%d, remote: 10.9.%d.%d}\n", i, i, i, local, i,
-			remote)
+		fmt.Fprintf(&text, "  - {name: path%d, interface: p%d, local: 10.9.%d.%d, remote: 10.9.%d.%d}\n", i, i, i, local,
+			i, remote)
 	}
 	if name == "a" {
 		fmt.Fprintf(&text, "send: {rules: [{name: all, to: 10.21.0.0/16, copies: %s}]}\n", copies)
@@ -283,7 +283,9 @@ func (b *bed) newStream() *stream {
 	b.t.Helper()
 	s := &stream{bed: b, arrived: map[uint64]int{}, done: make(chan struct{})}
 	var err, err2 error
-	b.hosts["b"].Do(func() { s.to, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP("10.21.0.1"), Port: 6000}) })
+	b.hosts["b"].Do(func() {
+		s.to, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP("10.21.0.1"), Port: 6000})
+	})
 	b.hosts["a"].Do(func() {
 		s.from, err2 = net.DialUDP("udp4", &net.UDPAddr{IP: net.ParseIP("10.20.0.1"), Port: 5000},
 			&net.UDPAddr{IP: net.ParseIP("10.21.0.1"), Port: 6000})
@@ -388,7 +390,8 @@ func (h *host) left(t *testing.T) (found []string) {
 				found = append(found, "XDP at "+device.Attrs().Name)
 			}
 			for _, d := range []direction{inward, outward} {
-				attached, err := link.QueryPrograms(link.QueryOptions{Target: device.Attrs().Index, Attach: d.attachType()})
+				attached, err := link.QueryPrograms(link.QueryOptions{Target: device.Attrs().Index,
+					Attach: d.attachType()})
 				if err == nil && len(attached.Programs) > 0 {
 					found = append(found, "TCX at "+device.Attrs().Name)
 				}
@@ -758,7 +761,8 @@ func TestBadHost(t *testing.T) {
 			want: `the interface "p7" of the path "path1" does not exist`},
 		{name: "no address", config: func() string { return change("local: 10.9.1.2", "local: 10.9.1.3") },
 			want: `the interface "p1" of the path "path1" does not have the address 10.9.1.3`},
-		{name: "unknown key", config: func() string { return change("peer: a", "peer: a\nroof: b") }, want: `key "roof"`},
+		{name: "unknown key", config: func() string { return change("peer: a", "peer: a\nroof: b") },
+			want: `key "roof"`},
 		{name: "no key", config: func() string { return change("/key\n", "/nokey\n") }, want: "nokey: no such file"},
 		{name: "no privileges", config: func() string { return good },
 			variables: []string{dropVariable + "=1"},

@@ -16,8 +16,8 @@ type hostPath struct {
 	state PathState
 	// ifindex and mtu are 0 without the interface.
 	ifindex, mtu int
-	// ethernet says that packets on the interface have an Ethernet header, from source to nextHop. nextHop is all 0 until
-	// the neighbour is known.
+	// ethernet says that packets on the interface have an Ethernet header, from source to nextHop. nextHop is all 0
+	// until the neighbour is known.
 	ethernet        bool
 	source, nextHop [6]byte
 }
@@ -130,8 +130,8 @@ func checkPresent(p *Path, h hostPath) error {
 	case PathNoInterface:
 		return fmt.Errorf("%w: the interface %q of the path %q does not exist", ErrHost, p.Interface, p.Name)
 	case PathNoAddress:
-		return fmt.Errorf("%w: the interface %q of the path %q does not have the address %s", ErrHost, p.Interface, p.Name,
-			p.Local)
+		return fmt.Errorf("%w: the interface %q of the path %q does not have the address %s", ErrHost, p.Interface,
+			p.Name, p.Local)
 	}
 	return nil
 }

@@ -34,7 +34,8 @@ type receiver struct {
 	written bpf.ReceiverConfig
 	// observers are those of the rules that the other edge has announced.
 	observers []*paths.Observer
-	// learned has the remote address of each path from which valid hellos arrive, if a translator of addresses changed it.
+	// learned has the remote address of each path from which valid hellos arrive, if a translator of addresses changed
+	// it.
 	learned [wire.MaxPaths]netip.Addr
 	// samples is the number of samples since counted, and lost what the map has of lost samples.
 	samples int

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// tickInterval is the time between steps of the sender and the receiver. The reaction to a path that dies takes up to
-	// one interval longer.
+	// tickInterval is the time between steps of the sender and the receiver. The reaction to a path that dies takes up
+	// to one interval longer.
 	tickInterval = 5 * time.Millisecond
 	// helloInterval is the time between hellos on a path, and between reports while no data arrives.
 	helloInterval = 100 * time.Millisecond
 	// reconcileInterval is the longest time between two looks at the host, and reconcilePause the shortest.
 	reconcileInterval, reconcilePause = time.Second, 50 * time.Millisecond
 
-	// A receiver that leaves says so goodbyes times, goodbyeInterval apart: on each path, so that one message arrives. It
-	// then waits until no packet has arrived for drainQuiet, but at most drainLimit: the sender returns to plain packets
-	// when it has read the message, or AliveFor after the last report before.
+	// A receiver that leaves says so goodbyes times, goodbyeInterval apart: on each path, so that one message arrives.
+	// It then waits until no packet has arrived for drainQuiet, but at most drainLimit: the sender returns to plain
+	// packets when it has read the message, or AliveFor after the last report before.
 	goodbyes        = 3
 	goodbyeInterval = 20 * time.Millisecond
 	drainQuiet      = 150 * time.Millisecond
@@ -161,7 +161,8 @@ func (e *Edge) readSocket(index int, socket *controlSocket) error {
 			e.log.Debug("a control message could not be read", zap.Error(err))
 			continue
 		}
-		if err := e.receive(index, data[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), monotonic()); err != nil {
+		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+		if err := e.receive(index, data[:n], from, monotonic()); err != nil {
 			return err
 		}
 	}
@@ -197,8 +198,8 @@ func (e *Edge) receive(index int, data []byte, from netip.AddrPort, now time.Dur
 	return err
 }
 
-// warn logs the first message of each kind that is dropped. Stale and replayed messages occur in normal operation: after
-// a restart, and if a network repeats packets.
+// warn logs the first message of each kind that is dropped. Stale and replayed messages occur in normal operation:
+// after a restart, and if a network repeats packets.
 func (e *Edge) warn(index int, from netip.AddrPort, err error) {
 	for _, kind := range []error{wire.ErrControlForged, wire.ErrControlReflected, channel.ErrMisplaced, wire.ErrHello,
 		wire.ErrReport} {

@@ -12,9 +12,9 @@ import (
 // segmenterPin is the pin of the program behind the segmenter. The pins of paths end in -in or -out.
 const segmenterPin = "segmenter"
 
-// segmenter is a pair of virtual interfaces that cuts UDP super-packets of IPv6: their segments have no counter from which
-// a receiver could compute their numbers, so they are numbered after segmentation. Packets enter at one end, which accepts
-// one segment per packet, and a program reads them at the other end.
+// segmenter is a pair of virtual interfaces that cuts UDP super-packets of IPv6: their segments have no counter from
+// which a receiver could compute their numbers, so they are numbered after segmentation. Packets enter at one end,
+// which accepts one segment per packet, and a program reads them at the other end.
 type segmenter struct{ entry, exit netlink.Link }
 
 // segmenterNames returns the names of the ends. Interface names are too short for the names of edges.

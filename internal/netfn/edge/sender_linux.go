@@ -82,7 +82,8 @@ func (s *sender) fill() error {
 	for i := range s.config.Send.Rules {
 		rule := &s.config.Send.Rules[i]
 		prefixes = append(prefixes, rule.To)
-		state := &senderRule{Rule: rule, index: i, copies: rule.Copies, since: time.Now(), trouble: trigger.NewTrouble(),
+		state := &senderRule{Rule: rule, index: i, copies: rule.Copies, since: time.Now(),
+			trouble:  trigger.NewTrouble(),
 			selector: paths.NewSelector(paths.Config{Paths: len(s.config.Paths), Deadline: rule.Deadline})}
 		s.rules = append(s.rules, state)
 		if err := s.adoptRule(state); err != nil {
