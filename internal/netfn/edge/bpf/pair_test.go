@@ -129,7 +129,7 @@ func (p *pair) attachPath(i int, version uint8, receiver *ebpf.Program) {
 	remote := netip.MustParseAddr(fmt.Sprintf(format, 200+i, 2))
 	put(p.t, p.sender.Paths, uint32(i), SenderPath{Local: MapAddress(local), Remote: MapAddress(remote), Ifindex: from,
 		Mtu: 1500, Version: version, Ether: 1, Destination: destination, Source: source})
-	put(p.t, p.receiver.Sources, sourceOf(local, remote), uint8(1))
+	put(p.t, p.receiver.Sources, sourceOf(local, remote), destination)
 	p.attach(p.a, func() (link.Link, error) {
 		return link.AttachTCX(link.TCXOptions{Interface: int(from), Program: p.sender.SendEther,
 			Attach: ebpf.AttachTCXEgress})

@@ -62,7 +62,7 @@ func newEmulated(t *testing.T, wire netem.Config) (*router.Router, *pair) {
 		name := fmt.Sprintf("path%d", i)
 		local := netip.MustParseAddr(fmt.Sprintf("10.%d.0.1", 200+i))
 		remote := netip.MustParseAddr(fmt.Sprintf("10.%d.0.2", 200+i))
-		put(t, p.receiver.Sources, sourceOf(local, remote), uint8(1))
+		put(t, p.receiver.Sources, sourceOf(local, remote), [6]uint8{})
 		ifindex := attachAt(t, r, 0, name, p.sender.SendBare, ebpf.AttachTCXEgress)
 		attachAt(t, r, 1, name, p.receiver.ReceiveBare, ebpf.AttachTCXIngress)
 		put(t, p.sender.Paths, uint32(i), SenderPath{Local: MapAddress(local), Remote: MapAddress(remote),
