@@ -188,15 +188,15 @@ func (e *Edge) loadSides() (err error) {
 	if e.config.Send == nil {
 		return removeSegmenter(e.config.Name)
 	}
-	segmenter, err := e.prepareSegmenter()
-	if err != nil {
-		return err
-	}
 	if e.sender, err = newSender(e.config, e.pins, e.log); err != nil {
 		return err
 	}
-	if segmenter == nil {
-		return e.sender.setSegmenter(0)
+	if !e.config.needsSegmenter() {
+		return errors.Join(e.sender.setSegmenter(0), removeSegmenter(e.config.Name))
+	}
+	segmenter, err := makeSegmenter(e.config.Name)
+	if err != nil {
+		return err
 	}
 	exit := segmenter.exit.Attrs()
 	if _, err := e.hooks.attach(hook{pin: segmenterPin, device: exit.Name, ifindex: exit.Index, direction: inward,
@@ -204,14 +204,6 @@ func (e *Edge) loadSides() (err error) {
 		return err
 	}
 	return e.sender.setSegmenter(segmenter.entry.Attrs().Index)
-}
-
-// prepareSegmenter makes the segmenter if a rule needs one, and removes that of an earlier process otherwise.
-func (e *Edge) prepareSegmenter() (*segmenter, error) {
-	if e.config.needsSegmenter() {
-		return makeSegmenter(e.config.Name)
-	}
-	return nil, removeSegmenter(e.config.Name)
 }
 
 // wants reports whether a pin of an earlier process belongs to this configuration.
@@ -325,6 +317,11 @@ func (e *Edge) update(p *edgePath, host hostPath) error {
 			zap.String("state", string(host.state)))
 	}
 	p.host = host
+	if e.receiver != nil {
+		if err := e.receiver.setPath(p.index, host); err != nil {
+			return err
+		}
+	}
 	if e.sender != nil {
 		return e.sender.setPath(p.index, host)
 	}

@@ -170,8 +170,8 @@ func (b *bed) config(name, copies string) string {
 		if name == "b" {
 			local, remote = 2, 1
 		}
-		fmt.Fprintf(&text, "  - {name: path%d, interface: p%d, local: 10.9.%d.%d, remote: 10.9.%d.%d}\n", i, i, i, local,
-			i, remote)
+		fmt.Fprintf(&text, "  - {name: path%d, interface: p%d, local: 10.9.%d.%d, remote: 10.9.%d.%d}\n",
+			i, i, i, local, i, remote)
 	}
 	if name == "a" {
 		fmt.Fprintf(&text, "send: {rules: [{name: all, to: 10.21.0.0/16, copies: %s}]}\n", copies)
@@ -451,6 +451,15 @@ func TestCopies(t *testing.T) {
 	b.plug(2)
 	sender.untilCopied("path0", "path1", "path2")
 	s.more(100)
+	// The receiver's card of a path gets another address. Packets to the old one are lost on this path only.
+	b.hosts["b"].Run(t, "ip link set p1 down")
+	wait.Until(t, "the receiver sees that the path is down", func() bool {
+		return receiver.status("").Paths[1].State == PathDown
+	})
+	b.hosts["b"].Run(t, "ip link set p1 address 02:00:00:00:00:77")
+	b.hosts["b"].Run(t, "ip link set p1 up")
+	sender.untilCopied("path0", "path1", "path2")
+	s.more(100)
 	s.stop()
 	sent, received := sender.status(""), receiver.status("")
 	for i, p := range received.Paths {
@@ -515,11 +524,12 @@ func TestTrouble(t *testing.T) {
 				Anchor: link.Tail()})
 		})
 	defer drop.Close()
-	began := time.Now()
+	began, before := time.Now(), sender.status("").Rules[0].Set
 	wait.Until(t, "the set contains the other path", func() bool {
 		return strings.Contains(strings.Join(sender.status("").Rules[0].Set, ","), "path1")
 	})
-	t.Logf("copies started %v after the first losses: %s", time.Since(began), sender.status("").Rules[0].Reason)
+	t.Logf("%v after the first losses, the set %v has grown: %s", time.Since(began), before,
+		sender.status("").Rules[0].Reason)
 	wait.Until(t, "the reports show the losses", func() bool {
 		p := sender.status("").Paths
 		return p[0].Report != nil && p[0].Report.Loss > 0.1 && p[1].Report != nil && p[1].Report.Loss < 0.1
