@@ -281,7 +281,7 @@ func readSamples(reader *ringbuf.Reader, take func(records []ringbuf.Record) err
 	records := make([]ringbuf.Record, batch)
 	for {
 		n := 0
-		for n == 0 || n < batch && reader.AvailableBytes() > 0 {
+		for n == 0 || n < batch && records[n-1].Remaining > 0 {
 			if err := reader.ReadInto(&records[n]); errors.Is(err, os.ErrClosed) {
 				return nil
 			} else if err != nil {
