@@ -44,6 +44,8 @@ type Edge struct {
 	// nextHello and nextReport are when a hello, and a report that says only that the receiver lives, are due.
 	nextHello, nextReport time.Duration
 	hellos, reports       uint64
+	// greeted says that the receiver has taken a hello of the known run of the other edge.
+	greeted bool
 	// malformed counts authentic messages with a body that cannot be decoded.
 	malformed uint64
 	// warned has the kinds of control messages that were logged: a flood of them must not fill the log.

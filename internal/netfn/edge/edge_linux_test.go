@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -103,25 +104,60 @@ func runEdge(file string) int {
 	return 0
 }
 
-// bed is two hosts in namespaces of their own with parallel links. The inner address of a is 10.20.0.1 and that of b is
-// 10.21.0.1; link i has 10.9.i.1 at a and 10.9.i.2 at b, and the names p0 and so on at both.
+// bed is two hosts, a and b, in namespaces of their own with parallel links p0, p1 and so on.
 type bed struct {
 	t     *testing.T
 	links int
-	hosts map[string]*host
+	// ipv6 says that all addresses are of IPv6, and both that both hosts send.
+	ipv6, both bool
+	hosts      map[string]*host
+}
+
+// number returns the last number of a host's addresses.
+func number(name string) int { return map[string]int{"a": 1, "b": 2}[name] }
+
+// inner returns the inner address of a host.
+func (b *bed) inner(name string) netip.Addr {
+	if b.ipv6 {
+		return netip.MustParseAddr(fmt.Sprintf("fd00:%d::1", 19+number(name)))
+	}
+	return netip.MustParseAddr(fmt.Sprintf("10.%d.0.1", 19+number(name)))
+}
+
+// innerPrefix returns the prefix of the inner address of a host.
+func (b *bed) innerPrefix(name string) netip.Prefix {
+	bits := 16
+	if b.ipv6 {
+		bits = 32
+	}
+	return netip.PrefixFrom(b.inner(name), bits).Masked()
+}
+
+// outer returns the address of a host on a link.
+func (b *bed) outer(name string, i int) netip.Addr {
+	if b.ipv6 {
+		return netip.MustParseAddr(fmt.Sprintf("fd00:9:%d::%d", i, number(name)))
+	}
+	return netip.MustParseAddr(fmt.Sprintf("10.9.%d.%d", i, number(name)))
 }
 
 type host struct {
 	*namespace.Namespace
-	name, inner, state string
+	name, state string
 }
 
 func newBed(t *testing.T, links int) *bed {
 	t.Helper()
 	b := &bed{t: t, links: links, hosts: map[string]*host{}}
+	b.build()
+	return b
+}
+
+func (b *bed) build() {
+	t := b.t
+	t.Helper()
 	for _, name := range []string{"a", "b"} {
-		h := &host{Namespace: namespace.New(t), name: name, state: t.TempDir(),
-			inner: map[string]string{"a": "10.20.0.1", "b": "10.21.0.1"}[name]}
+		h := &host{Namespace: namespace.New(t), name: name, state: t.TempDir()}
 		b.hosts[name] = h
 		pins := filepath.Join(h.state, "bpf")
 		if err := os.Mkdir(pins, 0o700); err != nil {
@@ -133,14 +169,15 @@ func newBed(t *testing.T, links int) *bed {
 			t.Skipf("skipped: a BPF file system cannot be mounted: %v", err)
 		}
 		h.Run(t, "ip link set lo up")
-		h.Run(t, "ip address add "+h.inner+"/32 dev lo")
+		h.Run(t, fmt.Sprintf("ip address add %s dev lo", b.inner(name)))
 	}
-	for i := range links {
+	for i := range b.links {
 		b.plug(i)
 	}
-	b.hosts["a"].Run(t, "ip route add 10.21.0.0/16 via 10.9.0.2 src 10.20.0.1")
-	b.hosts["b"].Run(t, "ip route add 10.20.0.0/16 via 10.9.0.1 src 10.21.0.1")
-	return b
+	for name, peer := range map[string]string{"a": "b", "b": "a"} {
+		b.hosts[name].Run(t, fmt.Sprintf("ip route add %s via %s src %s", b.innerPrefix(peer), b.outer(peer, 0),
+			b.inner(name)))
+	}
 }
 
 // plug makes link i.
@@ -148,35 +185,35 @@ func (b *bed) plug(i int) {
 	b.t.Helper()
 	a, other := b.hosts["a"], b.hosts["b"]
 	a.Run(b.t, fmt.Sprintf("ip link add p%d type veth peer name p%d netns %d", i, i, other.Thread))
-	a.Run(b.t, fmt.Sprintf("ip address add 10.9.%d.1/24 dev p%d", i, i))
-	other.Run(b.t, fmt.Sprintf("ip address add 10.9.%d.2/24 dev p%d", i, i))
-	a.Run(b.t, fmt.Sprintf("ip link set p%d up", i))
-	other.Run(b.t, fmt.Sprintf("ip link set p%d up", i))
+	for name, h := range b.hosts {
+		address := fmt.Sprintf("ip address add %s/24 dev p%d", b.outer(name, i), i)
+		if b.ipv6 {
+			address = fmt.Sprintf("ip address add %s/64 dev p%d nodad", b.outer(name, i), i)
+		}
+		h.Run(b.t, address)
+		h.Run(b.t, fmt.Sprintf("ip link set p%d up", i))
+	}
 }
 
 // config writes the configuration of the edge at a host: a sends to b.
 func (b *bed) config(name, copies string) string {
 	b.t.Helper()
-	h := b.hosts[name]
+	h, peer := b.hosts[name], map[string]string{"a": "b", "b": "a"}[name]
 	key := filepath.Join(h.state, "key")
 	if err := os.WriteFile(key, []byte(strings.Repeat("5a", 32)+"\n"), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "name: %s\npeer: %s\nkey-file: %s\nstate: %s\npaths:\n", name,
-		map[string]string{"a": "b", "b": "a"}[name], key, h.state)
+	fmt.Fprintf(&text, "name: %s\npeer: %s\nkey-file: %s\nstate: %s\npaths:\n", name, peer, key, h.state)
 	for i := range b.links {
-		local, remote := 1, 2
-		if name == "b" {
-			local, remote = 2, 1
-		}
-		fmt.Fprintf(&text, "  - {name: path%d, interface: p%d, local: 10.9.%d.%d, remote: 10.9.%d.%d}\n",
-			i, i, i, local, i, remote)
+		fmt.Fprintf(&text, "  - {name: path%d, interface: p%d, local: %q, remote: %q}\n", i, i, b.outer(name, i),
+			b.outer(peer, i))
 	}
-	if name == "a" {
-		fmt.Fprintf(&text, "send: {rules: [{name: all, to: 10.21.0.0/16, copies: %s}]}\n", copies)
-	} else {
-		text.WriteString("receive: {inner: [10.20.0.0/16]}\n")
+	if name == "a" || b.both {
+		fmt.Fprintf(&text, "send: {rules: [{name: all, to: %q, copies: %s}]}\n", b.innerPrefix(peer), copies)
+	}
+	if name == "b" || b.both {
+		fmt.Fprintf(&text, "receive: {inner: [%q]}\n", b.innerPrefix(peer))
 	}
 	file := filepath.Join(h.state, "edge.yaml")
 	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
@@ -275,7 +312,8 @@ type stream struct {
 	mu       sync.Mutex
 	arrived  map[uint64]int
 	done     chan struct{}
-	group    sync.WaitGroup
+	// sending and receiving end with the goroutines.
+	sending, receiving sync.WaitGroup
 }
 
 // newStream sends a packet per millisecond until stop.
@@ -283,18 +321,15 @@ func (b *bed) newStream() *stream {
 	b.t.Helper()
 	s := &stream{bed: b, arrived: map[uint64]int{}, done: make(chan struct{})}
 	var err, err2 error
-	b.hosts["b"].Do(func() {
-		s.to, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP("10.21.0.1"), Port: 6000})
-	})
-	b.hosts["a"].Do(func() {
-		s.from, err2 = net.DialUDP("udp4", &net.UDPAddr{IP: net.ParseIP("10.20.0.1"), Port: 5000},
-			&net.UDPAddr{IP: net.ParseIP("10.21.0.1"), Port: 6000})
-	})
+	from := net.UDPAddrFromAddrPort(netip.AddrPortFrom(b.inner("a"), 5000))
+	to := net.UDPAddrFromAddrPort(netip.AddrPortFrom(b.inner("b"), 6000))
+	b.hosts["b"].Do(func() { s.to, err = net.ListenUDP("udp", to) })
+	b.hosts["a"].Do(func() { s.from, err2 = net.DialUDP("udp", from, to) })
 	if err := errors.Join(err, err2); err != nil {
 		b.t.Fatal(err)
 	}
-	s.group.Go(s.receive)
-	s.group.Go(s.send)
+	s.receiving.Go(s.receive)
+	s.sending.Go(s.send)
 	return s
 }
 
@@ -344,10 +379,18 @@ func (s *stream) more(n uint64) {
 	wait.Until(s.bed.t, "packets are sent", func() bool { return s.count() >= until })
 }
 
+// end ends the stream.
+func (s *stream) end() {
+	_ = s.to.Close()
+	s.receiving.Wait()
+	_ = s.from.Close()
+}
+
 // stop ends the stream, and fails the test unless every packet arrived exactly once.
 func (s *stream) stop() {
 	s.bed.t.Helper()
 	close(s.done)
+	s.sending.Wait()
 	judge := func() (lost, repeated []uint64) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -365,9 +408,7 @@ func (s *stream) stop() {
 	for lost, _ := judge(); lost != nil && time.Now().Before(end); lost, _ = judge() {
 		time.Sleep(10 * time.Millisecond)
 	}
-	_ = s.to.Close()
-	s.group.Wait()
-	_ = s.from.Close()
+	s.end()
 	if lost, repeated := judge(); lost != nil || repeated != nil || s.sent == 0 {
 		s.bed.t.Errorf("of %d packets, %d were lost, %v, and %d arrived more than once, %v", s.sent, len(lost), lost,
 			len(repeated), repeated)
@@ -535,8 +576,77 @@ func TestTrouble(t *testing.T) {
 		return p[0].Report != nil && p[0].Report.Loss > 0.1 && p[1].Report != nil && p[1].Report.Loss < 0.1
 	})
 	close(s.done)
-	_ = s.to.Close()
-	s.group.Wait()
+	s.sending.Wait()
+	s.end()
+}
+
+// TestIPv6 copies packets of IPv6 over paths of IPv6, among them super-packets, which the segmenter cuts.
+func TestIPv6(t *testing.T) {
+	b := &bed{t: t, links: 2, ipv6: true, hosts: map[string]*host{}}
+	b.build()
+	receiver, sender := b.start("b", ""), b.start("a", "all")
+	sender.untilCopied("path0", "path1")
+	if mtu := b.hosts["a"].routeMTU(t, b.inner("b").String()); mtu != 1436 {
+		t.Errorf("the MTU of the route is %d, expected 1436", mtu)
+	}
+	s := b.newStream()
+	s.more(50)
+	const segments, size = 16, 1000
+	burst := make([]byte, segments*size)
+	for i := range segments {
+		binary.BigEndian.PutUint64(burst[i*size:], uint64(1<<40+i))
+	}
+	control := make([]byte, unix.CmsgSpace(2))
+	header := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
+	header.Level, header.Type = unix.SOL_UDP, unix.UDP_SEGMENT
+	header.SetLen(unix.CmsgLen(2))
+	binary.NativeEndian.PutUint16(control[unix.CmsgLen(0):], size)
+	if _, _, err := s.from.WriteMsgUDP(burst, control, nil); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "all segments arrive once", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i := range uint64(segments) {
+			if s.arrived[1<<40+i] != 1 {
+				return false
+			}
+		}
+		return true
+	})
+	s.more(50)
+	s.stop()
+	sender.end(syscall.SIGTERM)
+	receiver.end(syscall.SIGTERM)
+	for name, h := range b.hosts {
+		if left := h.left(t); left != nil {
+			t.Errorf("the edge %s left %v", name, left)
+		}
+	}
+}
+
+// TestBothWays starts and restarts edges that send and receive. No packet is repeated: an edge copies only when the other
+// edge knows the epoch of the copies.
+func TestBothWays(t *testing.T) {
+	b := &bed{t: t, links: 2, both: true, hosts: map[string]*host{}}
+	b.build()
+	s := b.newStream()
+	receiver, sender := b.start("b", "all"), b.start("a", "all")
+	for range 2 {
+		sender.untilCopied("path0", "path1")
+		s.more(50)
+		sender.end(syscall.SIGTERM)
+		s.more(20)
+		sender = b.start("a", "all")
+	}
+	sender.untilCopied("path0", "path1")
+	s.more(50)
+	s.stop()
+	for i, p := range receiver.status("").Paths {
+		if p.Received.Outside > 0 || p.Received.Packets == 0 {
+			t.Errorf("path %d: %d of %d packets arrived outside the window", i, p.Received.Outside, p.Received.Packets)
+		}
+	}
 }
 
 // TestNeighbourMoves replaces the card at the other end of the only path.
@@ -558,8 +668,8 @@ func TestNeighbourMoves(t *testing.T) {
 		return len(s.arrived) > before+20
 	})
 	close(s.done)
-	_ = s.to.Close()
-	s.group.Wait()
+	s.sending.Wait()
+	s.end()
 }
 
 // TestKilled kills both edges in turn while packets flow, starts them again, and takes off what a third death leaves.
@@ -769,7 +879,7 @@ func TestBadHost(t *testing.T) {
 	}{
 		{name: "no interface", config: func() string { return change("interface: p1", "interface: p7") },
 			want: `the interface "p7" of the path "path1" does not exist`},
-		{name: "no address", config: func() string { return change("local: 10.9.1.2", "local: 10.9.1.3") },
+		{name: "no address", config: func() string { return change(`local: "10.9.1.2"`, "local: 10.9.1.3") },
 			want: `the interface "p1" of the path "path1" does not have the address 10.9.1.3`},
 		{name: "unknown key", config: func() string { return change("peer: a", "peer: a\nroof: b") },
 			want: `key "roof"`},

@@ -184,8 +184,12 @@ func (e *Edge) receive(index int, data []byte, from netip.AddrPort, now time.Dur
 	if p.socket != nil {
 		p.socket.to = from
 	}
+	if m.Restarted {
+		// The other edge waits for a hello. Its sender has not said hello yet.
+		e.nextHello, e.greeted = now, false
+	}
 	switch {
-	case m.Kind == wire.KindHello && e.receiver != nil:
+	case m.Kind == wire.KindHello && e.receiver != nil && len(m.Body) > 0:
 		err = e.takeHello(index, m, from, now)
 	case m.Kind == wire.KindReport && e.sender != nil:
 		err = e.takeReport(m, now)
@@ -221,26 +225,19 @@ var causes = map[error]string{
 }
 
 func (e *Edge) takeHello(index int, m channel.Message, from netip.AddrPort, now time.Duration) error {
-	if len(m.Body) == 0 {
-		return nil // an answer
-	}
 	if err := e.receiver.learn(index, from.Addr()); err != nil {
 		return err
 	}
 	if err := e.receiver.hello(index, m.Body, now); err != nil {
 		return err
 	}
-	if m.Restarted {
-		e.nextReport = now
+	if !e.greeted {
+		e.greeted, e.nextReport = true, now
 	}
 	return nil
 }
 
 func (e *Edge) takeReport(m channel.Message, now time.Duration) error {
-	if m.Restarted {
-		// The receiver has restarted and waits for a hello.
-		e.nextHello = now
-	}
 	var err error
 	if len(m.Body) > 0 {
 		err = e.sender.report(m.Body, now)
@@ -315,8 +312,12 @@ func (e *Edge) sendHellos(now time.Duration) error {
 }
 
 // sendReports sends the reports that are due. Without any, it sends an empty one per helloInterval as long as the other
-// edge lives.
+// edge lives. No report leaves before the first hello: a report makes the sender copy, and the receiver must know the
+// epoch of the copies.
 func (e *Edge) sendReports(now time.Duration) error {
+	if !e.greeted {
+		return nil
+	}
 	bodies, err := e.receiver.reports(now)
 	if err != nil {
 		return err
@@ -335,15 +336,11 @@ func (e *Edge) sendReports(now time.Duration) error {
 
 // answer answers a message of an unknown run of the other edge.
 func (e *Edge) answer(now time.Duration) error {
-	kind, sent := uint8(wire.KindHello), &e.hellos
-	if e.receiver != nil {
-		kind, sent = wire.KindReport, &e.reports
-	}
-	index, message, err := e.channel.Answer(kind, now)
+	index, message, err := e.channel.Answer(now)
 	if err != nil || message == nil {
 		return err
 	}
-	e.write(e.paths[index], message, sent)
+	e.write(e.paths[index], message, &e.hellos)
 	return nil
 }
 

@@ -186,14 +186,15 @@ func (c *Channel) Closing(path int, now time.Duration) ([]byte, error) {
 	return c.encode(wire.Control{Kind: wire.KindReport, Path: uint8(path), Closing: true}, c.known, now)
 }
 
-// Answer returns a message that echoes an unknown run, and the path on which that run's message arrived. The message is
-// nil if none waits for an answer.
-func (c *Channel) Answer(kind uint8, now time.Duration) (path int, message []byte, err error) {
+// Answer returns a hello without a body that echoes an unknown run, and the path on which that run's message arrived.
+// The message is nil if none waits for an answer.
+func (c *Channel) Answer(now time.Duration) (path int, message []byte, err error) {
 	if !c.answer || now-c.answered < answerEvery {
 		return 0, nil, nil
 	}
 	c.answer, c.answered = false, now
-	message, err = c.encode(wire.Control{Kind: kind, Path: uint8(c.unknownPath), Answer: true}, c.unknown, now)
+	answer := wire.Control{Kind: wire.KindHello, Path: uint8(c.unknownPath), Answer: true}
+	message, err = c.encode(answer, c.unknown, now)
 	return c.unknownPath, message, err
 }
 
