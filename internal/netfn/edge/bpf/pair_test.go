@@ -39,6 +39,8 @@ type pairing struct {
 	format  uint8
 	receive func(*ReceiverObjects) *ebpf.Program // nil: ReceiveXdp
 	plain   bool                                 // no programs
+	// unattached: the test attaches the programs.
+	unattached bool
 }
 
 // newPair connects two namespaces and attaches the programs. All packets from the inner addresses of the first
@@ -98,7 +100,10 @@ func newPair(t testing.TB, how pairing) *pair {
 		program = how.receive(p.receiver)
 	}
 	for i, version := range how.outer {
-		p.attachPath(i, version, program)
+		p.enterPath(i, version)
+		if !how.unattached {
+			p.attachPath(i, program)
+		}
 	}
 	return p
 }
@@ -115,12 +120,12 @@ func setSysctls(t testing.TB, n *namespace.Namespace, settings map[string]string
 	}
 }
 
-// attachPath attaches the programs to the devices of a path, and enters the path into the maps.
-func (p *pair) attachPath(i int, version uint8, receiver *ebpf.Program) {
+// enterPath enters a path into the maps.
+func (p *pair) enterPath(i int, version uint8) {
 	p.t.Helper()
 	name := fmt.Sprintf("p%d", i)
 	from, source := index(p.t, p.a, name)
-	to, destination := index(p.t, p.b, name)
+	_, destination := index(p.t, p.b, name)
 	format := "10.%d.0.%d"
 	if version == 6 {
 		format = "fd00:%d::%d"
@@ -130,6 +135,14 @@ func (p *pair) attachPath(i int, version uint8, receiver *ebpf.Program) {
 	put(p.t, p.sender.Paths, uint32(i), SenderPath{Local: MapAddress(local), Remote: MapAddress(remote), Ifindex: from,
 		Mtu: 1500, Version: version, Ether: 1, Destination: destination, Source: source})
 	put(p.t, p.receiver.Sources, sourceOf(local, remote), destination)
+}
+
+// attachPath attaches the programs to the devices of a path.
+func (p *pair) attachPath(i int, receiver *ebpf.Program) {
+	p.t.Helper()
+	name := fmt.Sprintf("p%d", i)
+	from, _ := index(p.t, p.a, name)
+	to, _ := index(p.t, p.b, name)
 	p.attach(p.a, func() (link.Link, error) {
 		return link.AttachTCX(link.TCXOptions{Interface: int(from), Program: p.sender.SendEther,
 			Attach: ebpf.AttachTCXEgress})
