@@ -1,18 +1,21 @@
 package bpf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
 	"github.com/volsfu/volsfu/test/namespace"
+	"github.com/volsfu/volsfu/test/traffic"
 )
 
 // TestPairClsact attaches both programs at clsact, as on kernels before 6.6.
@@ -26,7 +29,7 @@ func TestPairClsact(t *testing.T) {
 		attachClsact(t, p.a, device, "egress", p.sender.SendEther)
 		attachClsact(t, p.b, device, "ingress", p.receiver.ReceiveEther)
 	}
-	if err := p.newFlow(false, 1, -1).transfer(2000); err != nil {
+	if err := transfer(p.newFlow(false, 1, -1), 2000); err != nil {
 		t.Error(err)
 	}
 	p.checkCounts(2000)
@@ -60,7 +63,7 @@ func TestPairIngress(t *testing.T) {
 	p := newPair(t, pairing{outer: []uint8{4, 6}, format: FormatEncapsulated,
 		receive: func(r *ReceiverObjects) *ebpf.Program { return r.ReceiveEther }})
 	for _, ipv6 := range []bool{false, true} {
-		if err := p.newFlow(ipv6, 1, -1).transfer(2000); err != nil {
+		if err := transfer(p.newFlow(ipv6, 1, -1), 2000); err != nil {
 			t.Error(err)
 		}
 	}
@@ -71,10 +74,10 @@ func TestPairIngress(t *testing.T) {
 func TestPairStamped(t *testing.T) {
 	p := newPair(t, pairing{outer: []uint8{4, 4}, format: FormatStamped,
 		receive: func(r *ReceiverObjects) *ebpf.Program { return r.StampedXdp }})
-	if err := p.newFlow(false, 16, -1).transfer(70_400); err != nil {
+	if err := transfer(p.newFlow(false, 16, -1), 70_400); err != nil {
 		t.Error(err)
 	}
-	if err := p.newFlow(false, 1, unix.IP_PMTUDISC_PROBE).transfer(1000); err != nil {
+	if err := transfer(p.newFlow(false, 1, unix.IP_PMTUDISC_PROBE), 1000); err != nil {
 		t.Error(err)
 	}
 	p.checkCounts(71_400)
@@ -86,12 +89,12 @@ func TestPairStamped(t *testing.T) {
 func TestPairPaper(t *testing.T) {
 	p := newPair(t, pairing{outer: []uint8{4}, format: FormatPaper,
 		receive: func(r *ReceiverObjects) *ebpf.Program { return r.PaperXdp }})
-	f := p.newFlow(false, 1, unix.IP_PMTUDISC_PROBE)
 	const count = 100
-	for range count {
-		if _, err := f.from.WriteToUDPAddrPort(make([]byte, 100), f.remote); err != nil {
-			t.Fatal(err)
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	sent, err := p.newFlow(false, 1, unix.IP_PMTUDISC_PROBE).Transfer(ctx, count, 0)
+	if err != nil || sent.Arrived != 1 {
+		t.Errorf("%+v arrived, %v, want one", sent, err)
 	}
 	if got := p.counts(); got != (ReceiverReceived{Packets: count, First: 1, Repeated: count - 1}) {
 		t.Errorf("the published filter counted %+v, want one first of %d", got, count)
@@ -118,7 +121,7 @@ func TestPairLinkHeaders(t *testing.T) {
 			Attach: ebpf.AttachTCXEgress})
 	})
 	for _, ipv6 := range []bool{false, true} {
-		if err := p.newFlow(ipv6, 1, -1).transfer(2000); err != nil {
+		if err := transfer(p.newFlow(ipv6, 1, -1), 2000); err != nil {
 			t.Error(err)
 		}
 	}
@@ -151,20 +154,18 @@ func openTUN(name string) (*os.File, error) {
 func TestPairUnplugged(t *testing.T) {
 	p := newPair(t, pairing{outer: []uint8{4, 4}, format: FormatEncapsulated})
 	f := p.newFlow(false, 1, -1)
-	if err := f.transfer(500); err != nil {
+	if err := transfer(f, 500); err != nil {
 		t.Fatal(err)
 	}
 	p.a.Run(t, "ip link del p1")
-	f.received.Store(0)
-	if err := f.transfer(500); err != nil {
+	if err := transfer(f, 500); err != nil {
 		t.Fatal(err)
 	}
 	if got := sentOn(t, p.sender, 1); got.Packets != 500 || got.Failed != 500 {
 		t.Errorf("path 1 counted %+v, want 500 packets and 500 failed clones", got)
 	}
 	put(t, p.sender.SendConfig, uint32(0), SenderConfig{LeaseNs: 1, Mark: Mark, Epoch: testEpoch, Port: testPort})
-	f.received.Store(0)
-	if err := f.transfer(500); err != nil {
+	if err := transfer(f, 500); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.counts(); got.First != 1000 || got.Packets != 1500 {
@@ -182,7 +183,7 @@ func TestPairMTU(t *testing.T) {
 	path.Mtu = 1000
 	put(t, p.sender.Paths, uint32(1), path)
 	f := p.newFlow(false, 1, -1)
-	if err := f.transfer(200); err != nil {
+	if err := transfer(f, 200); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.counts(); got.First != 200 || got.Packets != 200 {
@@ -190,9 +191,9 @@ func TestPairMTU(t *testing.T) {
 	}
 	// The route's MTU is above that of the path less the outer headers.
 	p.a.Run(t, "ip route replace 10.2.0.0/16 via 10.200.0.2 src 10.1.0.1 mtu 1500")
-	f.received.Store(0)
-	f.size = 1500 - 28
-	if err := f.transfer(200); err != nil {
+	large := openFlow(t, traffic.Options{From: p.a, To: p.b, Source: innerFrom4, Destination: innerTo4, Size: 1500 - 28,
+		Segments: 1, InFlight: 128})
+	if err := transfer(large, 200); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.counts(); got.First != 200 {
