@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -46,6 +47,8 @@ type Edge struct {
 	hellos, reports       uint64
 	// greeted says that the receiver has taken a hello of the known run of the other edge.
 	greeted bool
+	// peerAlive says that packets may be copied, as it was at the last step.
+	peerAlive bool
 	// malformed counts authentic messages with a body that cannot be decoded.
 	malformed uint64
 	// warned has the kinds of control messages that were logged: a flood of them must not fill the log.
@@ -208,13 +211,15 @@ func (e *Edge) loadSides() (err error) {
 	return e.sender.setSegmenter(segmenter.entry.Attrs().Index)
 }
 
-// wants reports whether a pin of an earlier process belongs to this configuration.
-func (e *Edge) wants(pin string) bool {
+// wants reports whether the pin of an earlier process, with a link at an interface, belongs to this configuration.
+func (e *Edge) wants(pin string, ifindex int) bool {
 	if pin == segmenterPin {
 		return e.config.needsSegmenter()
 	}
 	return slices.ContainsFunc(e.paths, func(p *edgePath) bool {
-		return slices.ContainsFunc(e.hooksOf(p, hostPath{}), func(at hook) bool { return at.pin == pin })
+		device, err := net.InterfaceByName(p.Interface)
+		return err == nil && device.Index == ifindex &&
+			slices.ContainsFunc(e.hooksOf(p, hostPath{}), func(at hook) bool { return at.pin == pin })
 	})
 }
 
@@ -336,7 +341,7 @@ func (e *Edge) attach(p *edgePath, host hostPath) error {
 	if host.ifindex == 0 {
 		return nil
 	}
-	if e.receiver != nil && p.Local.Is4() {
+	if e.receiver != nil {
 		if err := e.changes.loosenReversePath(p.Interface); err != nil {
 			return err
 		}

@@ -625,8 +625,8 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
-// TestBothWays starts and restarts edges that send and receive. No packet is repeated: an edge copies only when the other
-// edge knows the epoch of the copies.
+// TestBothWays starts and restarts edges that send and receive. No packet is repeated: an edge copies only when the
+// other edge knows the epoch of the copies.
 func TestBothWays(t *testing.T) {
 	b := &bed{t: t, links: 2, both: true, hosts: map[string]*host{}}
 	b.build()

@@ -242,23 +242,16 @@ func (e *Edge) takeReport(m channel.Message, now time.Duration) error {
 	if len(m.Body) > 0 {
 		err = e.sender.report(m.Body, now)
 	}
-	return errors.Join(err, e.renew(now))
+	return errors.Join(err, e.renew())
 }
 
 // renew writes the lease of the channel. Before the first report of a run, the lease of an earlier process goes on.
-func (e *Edge) renew(now time.Duration) error {
+func (e *Edge) renew() error {
 	lease, known := e.channel.Lease()
 	if !known {
 		return nil
 	}
-	before := e.sender.leased(now)
-	if err := e.sender.setLease(lease); err != nil {
-		return err
-	}
-	if after := e.sender.leased(now); after != before {
-		e.log.Info("the receiver at the other edge has come or left", zap.Bool("alive", after))
-	}
-	return nil
+	return e.sender.setLease(lease)
 }
 
 // takeSamples hands samples to the observers.
@@ -283,6 +276,10 @@ func (e *Edge) tick(now time.Duration) error {
 	if e.sender != nil {
 		if err := e.sender.step(now); err != nil {
 			return err
+		}
+		if alive := e.sender.leased(now); alive != e.peerAlive {
+			e.peerAlive = alive
+			e.log.Info("the receiver at the other edge has come or gone", zap.Bool("alive", alive))
 		}
 		if now >= e.nextHello {
 			e.nextHello = now + helloInterval
