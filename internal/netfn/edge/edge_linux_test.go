@@ -110,7 +110,9 @@ type bed struct {
 	links int
 	// ipv6 says that all addresses are of IPv6, and both that both hosts send.
 	ipv6, both bool
-	hosts      map[string]*host
+	// user is the user of the edges, which then have CAP_NET_ADMIN and CAP_BPF only; 0 is root.
+	user  uint32
+	hosts map[string]*host
 }
 
 // number returns the last number of a host's addresses.
@@ -249,6 +251,10 @@ func (b *bed) launch(name, config string, variables ...string) (*process, string
 	p.command.Stderr = os.Stderr
 	// The thread of the namespace lives as long as the test.
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if b.user != 0 {
+		p.command.SysProcAttr.Credential = &syscall.Credential{Uid: b.user, Gid: b.user}
+		p.command.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_BPF}
+	}
 	input, err := p.command.StdinPipe()
 	if err != nil {
 		b.t.Fatal(err)
@@ -645,6 +651,47 @@ func TestBothWays(t *testing.T) {
 	for i, p := range receiver.status("").Paths {
 		if p.Received.Outside > 0 || p.Received.Packets == 0 {
 			t.Errorf("path %d: %d of %d packets arrived outside the window", i, p.Received.Outside, p.Received.Packets)
+		}
+	}
+}
+
+// TestUser runs both edges as a user of their own, as the systemd unit does.
+func TestUser(t *testing.T) {
+	b := &bed{t: t, links: 2, hosts: map[string]*host{}}
+	b.build()
+	b.user = 65534
+	for name, h := range b.hosts {
+		b.config(name, "all")
+		pins := filepath.Join(h.state, "bpf")
+		h.Do(func() {
+			// The folders above belong to root.
+			for dir := filepath.Dir(h.state); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+				if err := os.Chmod(dir, 0o755); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, file := range []string{h.state, pins, filepath.Join(h.state, "key"),
+				filepath.Join(h.state, "edge.yaml")} {
+				if err := os.Chown(file, int(b.user), int(b.user)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	receiver, sender := b.start("b", ""), b.start("a", "all")
+	sender.untilCopied("path0", "path1")
+	s := b.newStream()
+	s.more(50)
+	sender.end(syscall.SIGKILL)
+	sender = b.start("a", "all")
+	sender.untilCopied("path0", "path1")
+	s.more(50)
+	s.stop()
+	sender.end(syscall.SIGTERM)
+	receiver.end(syscall.SIGTERM)
+	for name, h := range b.hosts {
+		if left := h.left(t); left != nil {
+			t.Errorf("the edge %s left %v", name, left)
 		}
 	}
 }
