@@ -29,6 +29,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/volsfu/volsfu/internal/netfn/edge/channel"
 	"github.com/volsfu/volsfu/test/namespace"
 	"github.com/volsfu/volsfu/test/wait"
 )
@@ -727,25 +728,34 @@ func TestKilled(t *testing.T) {
 	epoch := sender.status("").Epoch
 	s := b.newStream()
 	s.more(100)
+	// A lease outlives a process by a second. A busy machine may need longer, and then packets leave plain for a moment.
+	inTime := true
+	began := time.Now()
 	sender.end(syscall.SIGKILL)
 	s.more(100)
-	began := time.Now()
+	again := time.Now()
 	sender = b.start("a", "all")
-	t.Logf("the sender was readopted after %v", time.Since(began))
+	t.Logf("the sender was readopted after %v", time.Since(again))
 	status := sender.status("")
 	if !status.Readopted || status.Epoch != epoch {
 		t.Errorf("readopted is %v, epoch is %d, before %d", status.Readopted, status.Epoch, epoch)
 	}
-	sender.untilCopied("path0", "path1", "path2")
-	s.more(100)
-	receiver.end(syscall.SIGKILL)
+	wait.Until(t, "reports reach the sender", func() bool { return sender.status("").Control.ReportsReceived > 0 })
+	inTime = inTime && time.Since(began) < channel.AliveFor
 	s.more(100)
 	began = time.Now()
+	receiver.end(syscall.SIGKILL)
+	s.more(100)
+	again = time.Now()
 	receiver = b.start("b", "")
-	t.Logf("the receiver was readopted after %v", time.Since(began))
-	sender.untilCopied("path0", "path1", "path2")
+	t.Logf("the receiver was readopted after %v", time.Since(again))
+	before := sender.status("").Control.ReportsReceived
+	wait.Until(t, "reports reach the sender", func() bool {
+		return sender.status("").Control.ReportsReceived > before
+	})
+	inTime = inTime && time.Since(began) < channel.AliveFor
 	s.more(1200)
-	if plain := sender.status("").Sent.Plain; plain > 0 {
+	if plain := sender.status("").Sent.Plain; plain > 0 && inTime {
 		t.Errorf("%d packets left plain although both edges came back within a second", plain)
 	}
 	s.stop()
