@@ -68,7 +68,7 @@ func benchmarkPair(b *testing.B, segments, paths int) {
 	count := (b.N + segments - 1) / segments * segments
 	sendBefore, receiveBefore := statistics(b, p.sender.SendEther), statistics(b, p.receiver.ReceiveXdp)
 	b.ResetTimer()
-	if err := f.transfer(count); err != nil {
+	if err := transfer(f, count); err != nil {
 		b.Fatal(err)
 	}
 	b.StopTimer()
@@ -100,9 +100,9 @@ func BenchmarkStream(b *testing.B) {
 			var elapsed time.Duration
 			var retransmitted uint32
 			for b.Loop() {
-				took, again := p.stream(false, size)
-				elapsed += took
-				retransmitted += again
+				result := p.stream(false, size)
+				elapsed += result.Elapsed
+				retransmitted += result.Retransmitted
 			}
 			b.ReportMetric(float64(b.N)*size*8/elapsed.Seconds()/1e9, "Gbit/s")
 			b.ReportMetric(float64(retransmitted)/float64(b.N), "retransmitted")

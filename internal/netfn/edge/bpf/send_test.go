@@ -50,7 +50,7 @@ func newSender(t *testing.T) *sender {
 		put(t, s.Prefixes, key, uint32(1))
 	}
 	path := SenderPath{Local: MapAddress(outerFrom4), Remote: MapAddress(outerTo4), Ifindex: loopback, Mtu: 1500,
-		Version: 4, Ether: 1, Destination: [6]uint8{2, 0, 0, 0, 0, 1}, Source: [6]uint8{2, 0, 0, 0, 0, 2}}
+		Version: 4, Ether: 1, Source: [6]uint8{2, 0, 0, 0, 0, 2}}
 	put(t, s.Paths, uint32(0), path)
 	path.Local, path.Remote, path.Version = MapAddress(outerFrom6), MapAddress(outerTo6), 6
 	put(t, s.Paths, uint32(1), path)
@@ -373,7 +373,7 @@ func TestSendProbes(t *testing.T) {
 func TestSendStamps(t *testing.T) {
 	s := newSender(t)
 	put(t, s.Paths, uint32(1), SenderPath{Ifindex: loopback, Mtu: 1500, Version: 4, Ether: 1,
-		Destination: [6]uint8{2, 0, 0, 0, 0, 1}, Source: [6]uint8{2, 0, 0, 0, 0, 2}})
+		Source: [6]uint8{2, 0, 0, 0, 0, 2}})
 	for format, tos := range map[uint8]uint8{FormatStamped: (1+testEpoch%7)<<5 | 1<<2 | 1, FormatPaper: 2} {
 		rule := anyPacket
 		rule.Format, rule.Set = format, 2
