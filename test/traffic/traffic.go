@@ -110,8 +110,8 @@ type Result struct {
 	Repeated int // arrivals of datagrams that had arrived before
 }
 
-// Transfer sends a number of datagrams, a multiple of the segments. It waits until all have arrived, and then for quiet,
-// a time in which nothing arrives: what comes then is a repeat. With ctx it stops waiting, which is no error.
+// Transfer sends a number of datagrams, a multiple of the segments. It waits until all have arrived, and then for the
+// time quiet, so that late repeats are counted. If ctx ends before, Transfer returns what has arrived, without an error.
 func (f *Flow) Transfer(ctx context.Context, count int, quiet time.Duration) (Result, error) {
 	f.arrived.Store(0)
 	if err := f.to.SetReadDeadline(time.Time{}); err != nil {

@@ -450,8 +450,8 @@ func FuzzSend(f *testing.F) {
 	f.Add(frame(udpOf(innerFrom4, innerTo4, 1).bytes()))
 	f.Add(frame(tcpOf(innerFrom6, innerTo6, 1, 2).bytes()))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) < etherSize || len(b) > 3000 {
-			return
+		if len(b) < etherSize+40 || len(b) > 3000 {
+			return // test runs need the IP header of the EtherType
 		}
 		verdict, out := run(t, objects.SendEther, b)
 		inner := b[etherSize:]
