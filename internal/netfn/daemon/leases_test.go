@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,11 +13,14 @@ import (
 
 // ledger records the orders that leases carry out, as text.
 type ledger struct {
+	mu     sync.Mutex
 	orders []string
 	err    error
 }
 
 func (l *ledger) apply(o control.Order) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.err == nil {
 		l.orders = append(l.orders, o.Rule+" "+o.Copies+o.Trigger)
 	}
@@ -25,10 +29,19 @@ func (l *ledger) apply(o control.Order) error {
 
 func (l *ledger) check(t *testing.T, want ...string) {
 	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if !slices.Equal(l.orders, want) {
 		t.Errorf("the orders are %q, expected %q", l.orders, want)
 	}
 	l.orders = nil
+}
+
+// refuse makes the following orders fail, or succeed for nil.
+func (l *ledger) refuse(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
 }
 
 func seconds(n int) control.Duration { return control.Duration(time.Duration(n) * time.Second) }
@@ -88,11 +101,11 @@ func TestRefusedOrderKeepsTheLimit(t *testing.T) {
 		if err := l.order(control.Order{Rule: "a", Copies: "all", For: seconds(5)}); err != nil {
 			t.Fatal(err)
 		}
-		edge.err = control.ErrOrder
+		edge.refuse(control.ErrOrder)
 		if err := l.order(control.Order{Rule: "a", Copies: "nowhere"}); !errors.Is(err, control.ErrOrder) {
 			t.Errorf("the error is %v", err)
 		}
-		edge.err = nil
+		edge.refuse(nil)
 		pass(6 * time.Second)
 		edge.check(t, "a all", "a configured")
 
