@@ -57,8 +57,8 @@ type doneOrder struct {
 	result result
 }
 
-// NewLink returns the connection of the edge with the name to a controller. The token file is read for each poll, so that
-// a new token needs no restart.
+// NewLink returns the connection of the edge with the name to a controller. The token file is read for each poll, so
+// that a new token needs no restart.
 func NewLink(address, tokenFile, name string, edge Edge, log *zap.Logger) (*Link, error) {
 	requests, err := newRemote(address, tokenFile)
 	if err != nil {
