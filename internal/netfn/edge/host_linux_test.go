@@ -269,3 +269,45 @@ func TestCoveringRoute(t *testing.T) {
 		t.Errorf("the MTU to the prefix is %d after restoring, expected none", mtu)
 	}
 }
+
+// TestCheck checks a host without attaching anything, and a host with a foreign program.
+func TestCheck(t *testing.T) {
+	b := newBed(t, 1)
+	check := func() (err error) {
+		b.hosts["a"].Do(func() { err = mustLoad(t, b.config("a", "all")).Check() })
+		return err
+	}
+	if err := check(); err != nil {
+		t.Error(err)
+	}
+	if left := b.hosts["a"].left(t); left != nil {
+		t.Errorf("the check left %v", left)
+	}
+	foreign := b.attach("a", "p0", &ebpf.ProgramSpec{Name: "other", Type: ebpf.SchedCLS, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}},
+		func(p *ebpf.Program, at int) (link.Link, error) {
+			return link.AttachTCX(link.TCXOptions{Program: p, Interface: at, Attach: ebpf.AttachTCXEgress})
+		})
+	defer foreign.Close()
+	if err := check(); !errors.Is(err, ErrForeignProgram) || !strings.Contains(err.Error(), "(other)") {
+		t.Errorf("with the foreign program other: %v", err)
+	}
+}
+
+// TestPinsOutliveProcess checks that no BPF file system is mounted in a mount namespace that ends with the process.
+func TestPinsOutliveProcess(t *testing.T) {
+	b := newBed(t, 1)
+	h := b.hosts["a"]
+	var found pins
+	var own, system error
+	h.Do(func() {
+		found, own = findPins(&Config{Name: "a", State: h.state}, true)
+		_, system = findPins(&Config{Name: "a", State: t.TempDir()}, true)
+	})
+	if want := filepath.Join(h.state, "bpf", "a"); own != nil || found.dir != want {
+		t.Errorf("the pins are in %s, %v, expected %s", found.dir, own, want)
+	}
+	if !errors.Is(system, ErrPrivileges) {
+		t.Errorf("without a BPF file system: %v", system)
+	}
+}
