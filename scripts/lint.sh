@@ -55,13 +55,13 @@ check_product() {
 }
 
 # The client also runs on other systems, with portable code for sockets and clocks that no other check compiles. This
-# covers the client and all packages of the repository that it imports.
+# covers the client and all packages of the repository that it imports, and volnet, which reports that it needs Linux.
 check_other_systems() {
 	local system packages
 	for system in windows darwin; do
 		packages=$(GOWORK=off GOOS=$system CGO_ENABLED=0 go list -deps -f \
 			'{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' \
-			./cmd/volpeer ./cmd/volbridge ./pkg/client) &&
+			./cmd/volpeer ./cmd/volbridge ./cmd/volnet ./pkg/client) &&
 			xargs env GOWORK=off GOOS="$system" GOARCH=amd64 CGO_ENABLED=0 go vet <<<"$packages" || return
 	done
 }

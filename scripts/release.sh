@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the released programs into dist/: the server and the lab, static, for linux/amd64 and linux/arm64; the client
-# without Draco for all systems below; client and lab with Draco, which is C++, for this machine. SHA256SUMS has a line
-# for each file.
+# Builds the released programs into dist/: the server, volnet and the lab, static, for linux/amd64 and linux/arm64; the
+# client without Draco for all systems below; client and lab with Draco, which is C++, for this machine. SHA256SUMS has
+# a line for each file.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
@@ -31,6 +31,7 @@ build() {
 
 for architecture in amd64 arm64; do
 	build volsfu linux "$architecture" 0
+	build volnet linux "$architecture" 0
 	build vollab linux "$architecture" 0
 done
 # Go links programs for Android without a C compiler only on arm64.

@@ -14,7 +14,7 @@ import (
 )
 
 // programs are built for the tests of shell examples.
-var programs = []string{"volsfu", "volpeer", "volbridge", "vollab"}
+var programs = []string{"volsfu", "volpeer", "volbridge", "volnet", "vollab"}
 
 // helpTimeout is far longer than a help text takes.
 const helpTimeout = time.Minute

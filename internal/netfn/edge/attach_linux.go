@@ -12,6 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// What holds a program.
+const (
+	holderXDP    = "XDP"
+	holderTCX    = "TCX"
+	holderClsact = "clsact"
+)
+
 // direction is a side of an interface at which a program is attached.
 type direction uint8
 
@@ -46,8 +53,8 @@ type hook struct {
 	xdp, tc *ebpf.Program
 }
 
-// hooks attaches the programs of an edge to interfaces and pins their links. Before Linux 6.6 there are no links at TCX:
-// then filters with the names volnet:NAME-in and volnet:NAME-out hold the programs.
+// hooks attaches the programs of an edge to interfaces and pins their links. Before Linux 6.6 there are no links at
+// TCX: then filters with the names volnet:NAME-in and volnet:NAME-out hold the programs.
 type hooks struct {
 	edge string
 	pins pins
@@ -85,39 +92,60 @@ func (h *hooks) attach(at hook) (holder string, err error) {
 	return holder, nil
 }
 
-// adopt updates the pinned link of an earlier process, if it is at the interface. A link of another interface, or of one
-// that has gone, is removed.
+// adopt updates the pinned link of an earlier process, if it is at the interface. A link of another interface, or of
+// one that has gone, is removed.
 func (h *hooks) adopt(at hook) (holder string, ok bool, err error) {
-	l, held := h.links[at.pin]
-	if !held {
-		l, err = link.LoadPinnedLink(h.pins.link(at.pin), nil)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "", false, nil
-		}
-		if err != nil {
-			return "", false, fmt.Errorf("open the pin %s: %w", at.pin, denied(err))
-		}
-		h.links[at.pin] = l
+	l, err := h.held(at.pin)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
 	}
-	info, err := l.Info()
+	if err != nil {
+		return "", false, err
+	}
+	holder, ifindex, err := placeOf(l)
 	if err != nil {
 		return "", false, fmt.Errorf("read the pin %s: %w", at.pin, err)
 	}
-	var program *ebpf.Program
-	var ifindex uint32
-	switch info.Type {
-	case link.XDPType:
-		program, holder, ifindex = at.xdp, "XDP", info.XDP().Ifindex
-	case link.TCXType:
-		program, holder, ifindex = at.tc, "TCX", info.TCX().Ifindex
+	program := at.tc
+	if holder == holderXDP {
+		program = at.xdp
 	}
-	if program == nil || int(ifindex) != at.ifindex {
+	if program == nil || ifindex != at.ifindex {
 		return "", false, h.release(at.pin)
 	}
 	if err := l.Update(program); err != nil {
 		return "", false, fmt.Errorf("replace the program at the pin %s: %w", at.pin, denied(err))
 	}
 	return holder, true, nil
+}
+
+// held returns the link of a pin.
+func (h *hooks) held(pin string) (link.Link, error) {
+	if l := h.links[pin]; l != nil {
+		return l, nil
+	}
+	l, err := link.LoadPinnedLink(h.pins.link(pin), nil)
+	if err != nil {
+		return nil, fmt.Errorf("open the pin %s: %w", pin, denied(err))
+	}
+	h.links[pin] = l
+	return l, nil
+}
+
+// placeOf returns what holds the program of a link, and the interface, 0 if it has gone.
+func placeOf(l link.Link) (holder string, ifindex int, err error) {
+	info, err := l.Info()
+	if err != nil {
+		return "", 0, err
+	}
+	switch info.Type {
+	case link.XDPType:
+		return holderXDP, int(info.XDP().Ifindex), nil
+	case link.TCXType:
+		return holderTCX, int(info.TCX().Ifindex), nil
+	default:
+		return "", 0, fmt.Errorf("the link is of type %d, expected XDP or TCX", info.Type)
+	}
 }
 
 // create attaches the program of a hook: native XDP if the device has it, else TCX, else a filter of clsact, for which
@@ -127,7 +155,7 @@ func (h *hooks) create(device netlink.Link, at hook) (link.Link, string, error) 
 		l, err := link.AttachXDP(link.XDPOptions{Program: at.xdp, Interface: at.ifindex, Flags: link.XDPDriverMode})
 		switch {
 		case err == nil:
-			return l, "XDP", nil
+			return l, holderXDP, nil
 		case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
 			return nil, "", fmt.Errorf("%w: the interface %s has an XDP program: %w", ErrForeignProgram, at.device, err)
 		case errors.Is(denied(err), ErrPrivileges) || at.tc == nil:
@@ -141,7 +169,7 @@ func (h *hooks) create(device netlink.Link, at hook) (link.Link, string, error) 
 		l, err := link.AttachTCX(link.TCXOptions{Interface: at.ifindex, Program: at.tc, Attach: at.attachType(),
 			Anchor: link.Head()})
 		if err == nil {
-			return l, "TCX", nil
+			return l, holderTCX, nil
 		}
 		if !errors.Is(err, ebpf.ErrNotSupported) {
 			return nil, "", fmt.Errorf("attach TCX to the interface %s: %w", at.device, denied(err))
@@ -151,7 +179,7 @@ func (h *hooks) create(device netlink.Link, at hook) (link.Link, string, error) 
 		return nil, "", fmt.Errorf("%w: the interface %s takes neither TCX nor clsact: %w", ErrUnsupported, at.device,
 			denied(err))
 	}
-	return nil, "clsact", nil
+	return nil, holderClsact, nil
 }
 
 // filter attaches a program as a filter of clsact, or replaces the filter of an earlier process.
@@ -261,22 +289,25 @@ func (h *hooks) release(pin string) error {
 	return nil
 }
 
-// releaseOthers detaches the pinned programs of an earlier process that are not wanted any more: those of paths or sides
-// that the configuration does not have.
-func (h *hooks) releaseOthers(wanted func(pin string) bool) error {
+// releaseOthers detaches the pinned programs of an earlier process that are not wanted any more: those of paths, sides
+// or interfaces that the configuration does not have.
+func (h *hooks) releaseOthers(wanted func(pin string, ifindex int) bool) error {
 	pinned, err := names(h.pins.links())
 	if err != nil {
 		return err
 	}
 	for _, pin := range pinned {
-		if wanted(pin) {
+		l, err := h.held(pin)
+		if err != nil {
+			return err
+		}
+		_, ifindex, err := placeOf(l)
+		if err != nil {
+			return fmt.Errorf("read the pin %s: %w", pin, err)
+		}
+		if wanted(pin, ifindex) {
 			continue
 		}
-		l, err := link.LoadPinnedLink(h.pins.link(pin), nil)
-		if err != nil {
-			return fmt.Errorf("open the pin %s: %w", pin, denied(err))
-		}
-		h.links[pin] = l
 		if err := h.release(pin); err != nil {
 			return err
 		}
@@ -290,13 +321,9 @@ func (h *hooks) detachAll() error {
 	pinned, err := names(h.pins.links())
 	all = append(all, err)
 	for _, pin := range pinned {
-		if h.links[pin] == nil {
-			l, err := link.LoadPinnedLink(h.pins.link(pin), nil)
-			if err != nil {
-				all = append(all, fmt.Errorf("open the pin %s: %w", pin, denied(err)))
-				continue
-			}
-			h.links[pin] = l
+		if _, err := h.held(pin); err != nil {
+			all = append(all, err)
+			continue
 		}
 		all = append(all, h.release(pin))
 	}

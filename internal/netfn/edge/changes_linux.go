@@ -101,7 +101,8 @@ func (h *hostChanges) restore() error {
 	for device, mode := range h.ReversePath {
 		err := os.WriteFile(reversePathFile(device), []byte(mode), 0)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			all = append(all, fmt.Errorf("restore the reverse-path filter of the interface %s: %w", device, denied(err)))
+			all = append(all, fmt.Errorf("restore the reverse-path filter of the interface %s: %w", device,
+				denied(err)))
 		}
 	}
 	if err := errors.Join(all...); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -44,6 +45,10 @@ type Edge struct {
 	// nextHello and nextReport are when a hello, and a report that says only that the receiver lives, are due.
 	nextHello, nextReport time.Duration
 	hellos, reports       uint64
+	// greeted says that the receiver has taken a hello of the known run of the other edge.
+	greeted bool
+	// peerAlive says that packets may be copied, as it was at the last step.
+	peerAlive bool
 	// malformed counts authentic messages with a body that cannot be decoded.
 	malformed uint64
 	// warned has the kinds of control messages that were logged: a flood of them must not fill the log.
@@ -104,8 +109,8 @@ func readKey(file string) ([]byte, error) {
 		return nil, fmt.Errorf("read the key of the pair: %w", err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("%w: the key file %s has the mode %04o, expected a file that others cannot read: chmod o= %s",
-			ErrConfig, file, info.Mode().Perm(), file)
+		return nil, fmt.Errorf("%w: the key file %s has the mode %04o, expected a file that others cannot read: "+
+			"chmod o= %s", ErrConfig, file, info.Mode().Perm(), file)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -188,15 +193,15 @@ func (e *Edge) loadSides() (err error) {
 	if e.config.Send == nil {
 		return removeSegmenter(e.config.Name)
 	}
-	segmenter, err := e.prepareSegmenter()
-	if err != nil {
-		return err
-	}
 	if e.sender, err = newSender(e.config, e.pins, e.log); err != nil {
 		return err
 	}
-	if segmenter == nil {
-		return e.sender.setSegmenter(0)
+	if !e.config.needsSegmenter() {
+		return errors.Join(e.sender.setSegmenter(0), removeSegmenter(e.config.Name))
+	}
+	segmenter, err := makeSegmenter(e.config.Name)
+	if err != nil {
+		return err
 	}
 	exit := segmenter.exit.Attrs()
 	if _, err := e.hooks.attach(hook{pin: segmenterPin, device: exit.Name, ifindex: exit.Index, direction: inward,
@@ -206,21 +211,15 @@ func (e *Edge) loadSides() (err error) {
 	return e.sender.setSegmenter(segmenter.entry.Attrs().Index)
 }
 
-// prepareSegmenter makes the segmenter if a rule needs one, and removes that of an earlier process otherwise.
-func (e *Edge) prepareSegmenter() (*segmenter, error) {
-	if e.config.needsSegmenter() {
-		return makeSegmenter(e.config.Name)
-	}
-	return nil, removeSegmenter(e.config.Name)
-}
-
-// wants reports whether a pin of an earlier process belongs to this configuration.
-func (e *Edge) wants(pin string) bool {
+// wants reports whether the pin of an earlier process, with a link at an interface, belongs to this configuration.
+func (e *Edge) wants(pin string, ifindex int) bool {
 	if pin == segmenterPin {
 		return e.config.needsSegmenter()
 	}
 	return slices.ContainsFunc(e.paths, func(p *edgePath) bool {
-		return slices.ContainsFunc(e.hooksOf(p, hostPath{}), func(at hook) bool { return at.pin == pin })
+		device, err := net.InterfaceByName(p.Interface)
+		return err == nil && device.Index == ifindex &&
+			slices.ContainsFunc(e.hooksOf(p, hostPath{}), func(at hook) bool { return at.pin == pin })
 	})
 }
 
@@ -325,6 +324,11 @@ func (e *Edge) update(p *edgePath, host hostPath) error {
 			zap.String("state", string(host.state)))
 	}
 	p.host = host
+	if e.receiver != nil {
+		if err := e.receiver.setPath(p.index, host); err != nil {
+			return err
+		}
+	}
 	if e.sender != nil {
 		return e.sender.setPath(p.index, host)
 	}
@@ -337,7 +341,7 @@ func (e *Edge) attach(p *edgePath, host hostPath) error {
 	if host.ifindex == 0 {
 		return nil
 	}
-	if e.receiver != nil && p.Local.Is4() {
+	if e.receiver != nil {
 		if err := e.changes.loosenReversePath(p.Interface); err != nil {
 			return err
 		}

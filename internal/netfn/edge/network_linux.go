@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -16,10 +17,12 @@ type hostPath struct {
 	state PathState
 	// ifindex and mtu are 0 without the interface.
 	ifindex, mtu int
-	// ethernet says that packets on the interface have an Ethernet header, from source to nextHop. nextHop is all 0 until
-	// the neighbour is known.
+	// ethernet says that packets on the interface have an Ethernet header, from source to nextHop. nextHop is all 0
+	// until the neighbour is known.
 	ethernet        bool
 	source, nextHop [6]byte
+	// checksums says that the interface computes the checksums of outgoing packets.
+	checksums bool
 }
 
 // inspect returns the state of a path on the host.
@@ -34,6 +37,7 @@ func inspect(p *Path) (hostPath, error) {
 	attributes := device.Attrs()
 	h := hostPath{ifindex: attributes.Index, mtu: p.MTU, ethernet: attributes.EncapType == "ether"}
 	copy(h.source[:], attributes.HardwareAddr)
+	h.checksums = hasChecksums(p.Interface)
 	if h.mtu == 0 || h.mtu > attributes.MTU {
 		h.mtu = attributes.MTU
 	}
@@ -74,6 +78,25 @@ func (h *hostPath) inspect(device netlink.Link, p *Path) (PathState, error) {
 		return PathNoNeighbour, nil
 	}
 	return PathUp, nil
+}
+
+// hasChecksums reports whether an interface computes the checksums of outgoing packets. An interface that cannot be
+// asked does not.
+func hasChecksums(device string) bool {
+	value := struct{ command, data uint32 }{command: unix.ETHTOOL_GTXCSUM}
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(socket) }()
+	request := struct {
+		name [unix.IFNAMSIZ]byte
+		data unsafe.Pointer
+		_    [16]byte
+	}{data: unsafe.Pointer(&value)}
+	copy(request.name[:unix.IFNAMSIZ-1], device)
+	_, _, failed := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request)))
+	return failed == 0 && value.data != 0
 }
 
 // hasAddress reports whether an interface has an address that can be used: no IPv6 address that is being checked for
@@ -130,8 +153,8 @@ func checkPresent(p *Path, h hostPath) error {
 	case PathNoInterface:
 		return fmt.Errorf("%w: the interface %q of the path %q does not exist", ErrHost, p.Interface, p.Name)
 	case PathNoAddress:
-		return fmt.Errorf("%w: the interface %q of the path %q does not have the address %s", ErrHost, p.Interface, p.Name,
-			p.Local)
+		return fmt.Errorf("%w: the interface %q of the path %q does not have the address %s", ErrHost, p.Interface,
+			p.Name, p.Local)
 	}
 	return nil
 }

@@ -281,8 +281,8 @@ func (r *reader) address(target *netip.Addr) func(string, *yaml.Node) error {
 
 // usable reports whether an address is that of one host.
 func usable(address netip.Addr) bool {
-	return !address.IsUnspecified() && !address.IsMulticast() && !address.IsLoopback() && !address.IsLinkLocalUnicast() &&
-		address != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	return !address.IsUnspecified() && !address.IsMulticast() && !address.IsLoopback() &&
+		!address.IsLinkLocalUnicast() && address != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
 func (r *reader) prefix(target *netip.Prefix, at string, node *yaml.Node) error {

@@ -74,12 +74,12 @@ func TestParseDefaults(t *testing.T) {
 	}
 }
 
-// TestParseErrors changes one thing of the configuration. Each error is one line with the file, the line, the key and the
-// problem.
+// TestParseErrors changes one thing of the configuration. Each error is one line with the file, the line, the key and
+// the problem.
 func TestParseErrors(t *testing.T) {
 	for _, test := range []struct{ old, new, want string }{
-		{"port: 4755", "prot: 4755", `edge.yaml:5: key "prot": invalid configuration: the key is unknown, expected one of ` +
-			`name, peer, key-file, port, state, metrics-listen, controller, paths, send, receive`},
+		{"port: 4755", "prot: 4755", `edge.yaml:5: key "prot": invalid configuration: the key is unknown, ` +
+			`expected one of name, peer, key-file, port, state, metrics-listen, controller, paths, send, receive`},
 		{"mtu: 1430", "mut: 1430", `edge.yaml:13: key "paths[1].mut"`},
 		{"deadline: 50ms", "dedaline: 50ms", `key "send.rules[0].dedaline"`},
 		{"port: 4755", "port: 70000", `the value is "70000", expected a whole number from 1 to 65535`},

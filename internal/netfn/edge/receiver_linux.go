@@ -34,8 +34,12 @@ type receiver struct {
 	written bpf.ReceiverConfig
 	// observers are those of the rules that the other edge has announced.
 	observers []*paths.Observer
-	// learned has the remote address of each path from which valid hellos arrive, if a translator of addresses changed it.
+	// learned has the remote address of each path from which valid hellos arrive, if a translator of addresses changed
+	// it.
 	learned [wire.MaxPaths]netip.Addr
+	// hardware has the hardware address of each path's interface. filled says that the map of sources has been written.
+	hardware [wire.MaxPaths][6]uint8
+	filled   bool
 	// samples is the number of samples since counted, and lost what the map has of lost samples.
 	samples int
 	counted time.Duration
@@ -69,20 +73,36 @@ func (r *receiver) fill() error {
 	for _, prefix := range r.config.Receive.Inner {
 		inner[bpf.AcceptedPrefix(prefix)] = 1
 	}
-	return errors.Join(syncMap(r.objects.Inner, inner), r.fillSources())
+	return syncMap(r.objects.Inner, inner)
 }
 
-// fillSources writes the outer addresses from which data is accepted.
+// fillSources writes the outer addresses from which data is accepted, with the hardware address to which it must be
+// sent.
 func (r *receiver) fillSources() error {
-	sources := map[bpf.ReceiverSource]uint8{}
+	sources := map[bpf.ReceiverSource][6]uint8{}
 	for i := range r.config.Paths {
 		p := &r.config.Paths[i]
-		sources[bpf.ReceiverSource{Remote: p.Remote.As16(), Local: p.Local.As16()}] = 1
+		sources[bpf.ReceiverSource{Remote: p.Remote.As16(), Local: p.Local.As16()}] = r.hardware[i]
 		if r.learned[i].IsValid() {
-			sources[bpf.ReceiverSource{Remote: r.learned[i].As16(), Local: p.Local.As16()}] = 1
+			sources[bpf.ReceiverSource{Remote: r.learned[i].As16(), Local: p.Local.As16()}] = r.hardware[i]
 		}
 	}
 	return syncMap(r.objects.Sources, sources)
+}
+
+// setPath takes the hardware address of a path's interface, which is 0 without Ethernet: a copy for another address
+// must not count as the first one, since the network stack drops it.
+func (r *receiver) setPath(index int, h hostPath) error {
+	hardware := h.source
+	if h.state == PathDown || h.state == PathNoAddress || h.state == PathNoInterface {
+		// The interface may return with another address before this process has read it. No copy is sent to this one.
+		hardware = [6]uint8{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	}
+	if r.filled && r.hardware[index] == hardware {
+		return nil
+	}
+	r.hardware[index], r.filled = hardware, true
+	return r.fillSources()
 }
 
 // learn accepts data from the address of a valid hello, which a translator of addresses may have changed.
@@ -261,7 +281,7 @@ func readSamples(reader *ringbuf.Reader, take func(records []ringbuf.Record) err
 	records := make([]ringbuf.Record, batch)
 	for {
 		n := 0
-		for n == 0 || n < batch && reader.AvailableBytes() > 0 {
+		for n == 0 || n < batch && records[n-1].Remaining > 0 {
 			if err := reader.ReadInto(&records[n]); errors.Is(err, os.ErrClosed) {
 				return nil
 			} else if err != nil {

@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// tickInterval is the time between steps of the sender and the receiver. The reaction to a path that dies takes up to
-	// one interval longer.
+	// tickInterval is the time between steps of the sender and the receiver. The reaction to a path that dies takes up
+	// to one interval longer.
 	tickInterval = 5 * time.Millisecond
 	// helloInterval is the time between hellos on a path, and between reports while no data arrives.
 	helloInterval = 100 * time.Millisecond
 	// reconcileInterval is the longest time between two looks at the host, and reconcilePause the shortest.
 	reconcileInterval, reconcilePause = time.Second, 50 * time.Millisecond
 
-	// A receiver that leaves says so goodbyes times, goodbyeInterval apart: on each path, so that one message arrives. It
-	// then waits until no packet has arrived for drainQuiet, but at most drainLimit: the sender returns to plain packets
-	// when it has read the message, or AliveFor after the last report before.
+	// A receiver that leaves says so goodbyes times, goodbyeInterval apart: on each path, so that one message arrives.
+	// It then waits until no packet has arrived for drainQuiet, but at most drainLimit: the sender returns to plain
+	// packets when it has read the message, or AliveFor after the last report before.
 	goodbyes        = 3
 	goodbyeInterval = 20 * time.Millisecond
 	drainQuiet      = 150 * time.Millisecond
@@ -161,7 +161,8 @@ func (e *Edge) readSocket(index int, socket *controlSocket) error {
 			e.log.Debug("a control message could not be read", zap.Error(err))
 			continue
 		}
-		if err := e.receive(index, data[:n], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), monotonic()); err != nil {
+		from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
+		if err := e.receive(index, data[:n], from, monotonic()); err != nil {
 			return err
 		}
 	}
@@ -183,8 +184,12 @@ func (e *Edge) receive(index int, data []byte, from netip.AddrPort, now time.Dur
 	if p.socket != nil {
 		p.socket.to = from
 	}
+	if m.Restarted {
+		// The other edge waits for a hello. Its sender has not said hello yet.
+		e.nextHello, e.greeted = now, false
+	}
 	switch {
-	case m.Kind == wire.KindHello && e.receiver != nil:
+	case m.Kind == wire.KindHello && e.receiver != nil && len(m.Body) > 0:
 		err = e.takeHello(index, m, from, now)
 	case m.Kind == wire.KindReport && e.sender != nil:
 		err = e.takeReport(m, now)
@@ -197,8 +202,8 @@ func (e *Edge) receive(index int, data []byte, from netip.AddrPort, now time.Dur
 	return err
 }
 
-// warn logs the first message of each kind that is dropped. Stale and replayed messages occur in normal operation: after
-// a restart, and if a network repeats packets.
+// warn logs the first message of each kind that is dropped. Stale and replayed messages occur in normal operation:
+// after a restart, and if a network repeats packets.
 func (e *Edge) warn(index int, from netip.AddrPort, err error) {
 	for _, kind := range []error{wire.ErrControlForged, wire.ErrControlReflected, channel.ErrMisplaced, wire.ErrHello,
 		wire.ErrReport} {
@@ -220,47 +225,33 @@ var causes = map[error]string{
 }
 
 func (e *Edge) takeHello(index int, m channel.Message, from netip.AddrPort, now time.Duration) error {
-	if len(m.Body) == 0 {
-		return nil // an answer
-	}
 	if err := e.receiver.learn(index, from.Addr()); err != nil {
 		return err
 	}
 	if err := e.receiver.hello(index, m.Body, now); err != nil {
 		return err
 	}
-	if m.Restarted {
-		e.nextReport = now
+	if !e.greeted {
+		e.greeted, e.nextReport = true, now
 	}
 	return nil
 }
 
 func (e *Edge) takeReport(m channel.Message, now time.Duration) error {
-	if m.Restarted {
-		// The receiver has restarted and waits for a hello.
-		e.nextHello = now
-	}
 	var err error
 	if len(m.Body) > 0 {
 		err = e.sender.report(m.Body, now)
 	}
-	return errors.Join(err, e.renew(now))
+	return errors.Join(err, e.renew())
 }
 
 // renew writes the lease of the channel. Before the first report of a run, the lease of an earlier process goes on.
-func (e *Edge) renew(now time.Duration) error {
+func (e *Edge) renew() error {
 	lease, known := e.channel.Lease()
 	if !known {
 		return nil
 	}
-	before := e.sender.leased(now)
-	if err := e.sender.setLease(lease); err != nil {
-		return err
-	}
-	if after := e.sender.leased(now); after != before {
-		e.log.Info("the receiver at the other edge has come or left", zap.Bool("alive", after))
-	}
-	return nil
+	return e.sender.setLease(lease)
 }
 
 // takeSamples hands samples to the observers.
@@ -285,6 +276,10 @@ func (e *Edge) tick(now time.Duration) error {
 	if e.sender != nil {
 		if err := e.sender.step(now); err != nil {
 			return err
+		}
+		if alive := e.sender.leased(now); alive != e.peerAlive {
+			e.peerAlive = alive
+			e.log.Info("the receiver at the other edge has come or gone", zap.Bool("alive", alive))
 		}
 		if now >= e.nextHello {
 			e.nextHello = now + helloInterval
@@ -314,8 +309,12 @@ func (e *Edge) sendHellos(now time.Duration) error {
 }
 
 // sendReports sends the reports that are due. Without any, it sends an empty one per helloInterval as long as the other
-// edge lives.
+// edge lives. No report leaves before the first hello: a report makes the sender copy, and the receiver must know the
+// epoch of the copies.
 func (e *Edge) sendReports(now time.Duration) error {
+	if !e.greeted {
+		return nil
+	}
 	bodies, err := e.receiver.reports(now)
 	if err != nil {
 		return err
@@ -334,15 +333,11 @@ func (e *Edge) sendReports(now time.Duration) error {
 
 // answer answers a message of an unknown run of the other edge.
 func (e *Edge) answer(now time.Duration) error {
-	kind, sent := uint8(wire.KindHello), &e.hellos
-	if e.receiver != nil {
-		kind, sent = wire.KindReport, &e.reports
-	}
-	index, message, err := e.channel.Answer(kind, now)
+	index, message, err := e.channel.Answer(now)
 	if err != nil || message == nil {
 		return err
 	}
-	e.write(e.paths[index], message, sent)
+	e.write(e.paths[index], message, &e.hellos)
 	return nil
 }
 

@@ -12,9 +12,10 @@ import (
 // segmenterPin is the pin of the program behind the segmenter. The pins of paths end in -in or -out.
 const segmenterPin = "segmenter"
 
-// segmenter is a pair of virtual interfaces that cuts UDP super-packets of IPv6: their segments have no counter from which
-// a receiver could compute their numbers, so they are numbered after segmentation. Packets enter at one end, which accepts
-// one segment per packet, and a program reads them at the other end.
+// segmenter is a pair of virtual interfaces that cuts UDP super-packets into segments before they are numbered.
+// Segments over IPv6 have no counter from which a receiver could compute their numbers. Interfaces without checksum
+// offload drop super-packets with the headers of copies. Packets enter at one end, which accepts one segment per
+// packet, and a program reads them at the other end.
 type segmenter struct{ entry, exit netlink.Link }
 
 // segmenterNames returns the names of the ends. Interface names are too short for the names of edges.
@@ -71,15 +72,6 @@ func removeSegmenter(edge string) error {
 	return nil
 }
 
-// needsSegmenter reports whether a rule can select UDP super-packets of IPv6.
-func (c *Config) needsSegmenter() bool {
-	if c.Send == nil || c.Send.Format != FormatEncapsulated {
-		return false
-	}
-	for _, rule := range c.Send.Rules {
-		if rule.To.Addr().Is6() && (rule.Protocol == 0 || rule.Protocol == protocols["udp"]) {
-			return true
-		}
-	}
-	return false
-}
+// needsSegmenter reports whether super-packets may have to be cut: those of UDP over IPv6, and those that leave on an
+// interface without checksum offload, which may be plugged in later.
+func (c *Config) needsSegmenter() bool { return c.Send != nil && c.Send.Format == FormatEncapsulated }

@@ -29,6 +29,8 @@ type sender struct {
 	// paths has what the map of paths contains, and available those that can carry packets.
 	paths     [wire.MaxPaths]bpf.SenderPath
 	available paths.Set
+	// softChecksums are the available paths whose interfaces do not compute checksums.
+	softChecksums paths.Set
 	// numbers has the next number of each flow, as it was at the last step, if counted.
 	numbers [bpf.MaxRules * bpf.FlowsPerRule]uint32
 	counted bool
@@ -82,7 +84,8 @@ func (s *sender) fill() error {
 	for i := range s.config.Send.Rules {
 		rule := &s.config.Send.Rules[i]
 		prefixes = append(prefixes, rule.To)
-		state := &senderRule{Rule: rule, index: i, copies: rule.Copies, since: time.Now(), trouble: trigger.NewTrouble(),
+		state := &senderRule{Rule: rule, index: i, copies: rule.Copies, since: time.Now(),
+			trouble:  trigger.NewTrouble(),
 			selector: paths.NewSelector(paths.Config{Paths: len(s.config.Paths), Deadline: rule.Deadline})}
 		s.rules = append(s.rules, state)
 		if err := s.adoptRule(state); err != nil {
@@ -113,9 +116,16 @@ func (s *sender) setPath(index int, h hostPath) error {
 	}
 	mask := paths.Set(1 << index)
 	s.available &^= mask
+	s.softChecksums &^= mask
 	if h.state == PathUp {
 		entry.Ifindex = uint32(h.ifindex)
 		s.available |= mask
+		if !h.checksums {
+			s.softChecksums |= mask
+		}
+	}
+	if err := s.setCut(); err != nil {
+		return err
 	}
 	if s.paths[index] == entry {
 		return nil
@@ -125,6 +135,19 @@ func (s *sender) setPath(index int, h hostPath) error {
 	}
 	s.paths[index] = entry
 	return nil
+}
+
+// setCut lets UDP super-packets be cut before they are copied if a path cannot carry them.
+func (s *sender) setCut() error {
+	var cut uint8
+	if s.softChecksums != 0 {
+		cut = 1
+	}
+	if s.written.Cut == cut {
+		return nil
+	}
+	s.written.Cut = cut
+	return putAt(s.objects.SendConfig, 0, &s.written)
 }
 
 // setLease writes until when packets may be copied. A lease that ends in the past means plain packets.

@@ -21,8 +21,8 @@ type controlSocket struct {
 	to netip.AddrPort
 }
 
-// openSocket opens the socket of a path. Its packets leave and arrive on the path's interface only, and carry the mark of
-// outer packets, which no rule selects.
+// openSocket opens the socket of a path. Its packets leave and arrive on the path's interface only, and carry the mark
+// of outer packets, which no rule selects.
 func openSocket(p *Path, port uint16) (*controlSocket, error) {
 	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var failed error

@@ -52,8 +52,8 @@ type Status struct {
 	// Format, Epoch and Rules are those of the sender, and empty without one.
 	Format string `json:"format,omitempty"`
 	Epoch  uint16 `json:"epoch,omitempty"`
-	// PeerAlive says that packets may be copied: a report of the other edge arrived within the last second, and it has not
-	// left. Without a sender, it says that any valid message arrived within the last second.
+	// PeerAlive says that packets may be copied: a report of the other edge arrived within the last second, and it has
+	// not left. Without a sender, it says that any valid message arrived within the last second.
 	PeerAlive bool          `json:"peer_alive"`
 	Paths     []PathStatus  `json:"paths"`
 	Rules     []RuleStatus  `json:"rules,omitempty"`
@@ -110,7 +110,8 @@ type PathReceived struct {
 
 // PathReport is what the other edge last reported of a path.
 type PathReport struct {
-	// Loss, InTime and OnlyInTime are shares of the packets sent on the path: lost; in time; and in time on no other path.
+	// Loss, InTime and OnlyInTime are shares of the packets sent on the path: lost; in time; and in time on no other
+	// path.
 	Loss       float64 `json:"loss"`
 	InTime     float64 `json:"in_time"`
 	OnlyInTime float64 `json:"only_in_time"`

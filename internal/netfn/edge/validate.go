@@ -57,8 +57,8 @@ func (c *Config) validate() (at string, err error) {
 var errMissing = errors.New("the key is missing")
 
 func errName(name string) error {
-	return fmt.Errorf("the name is %q, expected 1 to %d letters, digits, hyphens and underscores, with a letter or digit "+
-		"first", name, maxName)
+	return fmt.Errorf("the name is %q, expected 1 to %d letters, digits, hyphens and underscores, with a letter or "+
+		"digit first", name, maxName)
 }
 
 func validName(name string) bool { return len(name) <= maxName && namePattern.MatchString(name) }

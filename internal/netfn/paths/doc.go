@@ -18,18 +18,20 @@
 //
 // The Selector keeps the cheapest set that misses at most 0.1 % of the numbers:
 //
-//	Start       a trigger reports trouble. Every path joins that is in time by its probes or has no evidence yet.
+//	start       a trigger reports trouble. Every path joins that is in time by half of its probes, or that has no
+//	            evidence yet. If there is none and the set misses half of the numbers, the best other path joins.
 //	late        a path leaves when at most 5 % of its copies are in time, 200 ms after the path has joined.
-//	not needed  a smaller set would have missed as few numbers: to 2 paths after 250 ms, to one path after 0.8 s. Sets
-//	            without slow paths are preferred, then the order of the configuration.
+//	not needed  a smaller set would have missed as few numbers: for 250 ms if it has several paths, for 0.8 s if it has
+//	            one. Sets without paths that vary are preferred, then the order of the configuration.
 //	losses      the set misses more than 0.2 % over several seconds. The best standby path joins.
 //	recovered   probes of the primary path were in time and steady for 1.2 s. The path joins, and the path that is not
-//	            needed any more leaves as above, so that no switch happens without overlap.
-//	crowded     all paths of the set are late at once. The set shrinks to its best path for 0.5 s. If a single copy does
-//	            better, growth is blocked for 1 s, doubling to 16 s.
+//	            needed any more leaves as above, so that no switch happens without overlap. The primary path leaves
+//	            again as soon as it varies.
+//	crowded     all paths of the set miss the same numbers. The set shrinks to its best path for 0.5 s. If a single
+//	            copy does as well, the set does not grow for 2 s, as long as it delivers half of the numbers.
 //
-// A set that proved too small within 10 s, a path that failed within 10 s of its return and copies that did not help
-// double the waiting time of the respective decision.
+// The waiting times double when they were too short: that of a single path after trouble within 10 s, that of the
+// return of the primary path if it fails within 10 s, and those after copies that did not help.
 //
 // The set is never empty: the best path stays, even if no path meets the deadline.
 package paths

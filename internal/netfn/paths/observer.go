@@ -61,6 +61,7 @@ type Observer struct {
 	started  bool // an epoch has begun
 
 	clock     time.Duration // time up to which all arrivals are known
+	since     time.Duration // time from which on all arrivals are known
 	reference uint32        // the delay that counts as 0, in µs; defined once anchored
 	anchored  bool
 	far       int // implausible delays in a row
@@ -110,6 +111,7 @@ func (o *Observer) SetDivisor(divisor uint32) {
 // Lost states that samples were lost between the receiver's program and the observer. Numbers that are missing until
 // now are not judged.
 func (o *Observer) Lost() {
+	o.since = o.clock + 1 // copies that arrived at clock are forgotten
 	clear(o.flows[:])
 	o.pending.drop()
 }
@@ -136,7 +138,7 @@ func (o *Observer) Add(s Sample) {
 		e = o.begin(s, s.Arrived-delay)
 	}
 	if e == nil {
-		return // older than every pending number
+		return
 	}
 	if !e.known {
 		e.known, e.set, e.sent = true, s.Set, s.Arrived-delay
@@ -194,7 +196,7 @@ func (o *Observer) restart() {
 func (o *Observer) delay(sent uint32, arrived time.Duration) (time.Duration, bool) {
 	raw := uint32(arrived/time.Microsecond) - sent
 	if !o.anchored {
-		o.anchored, o.reference = true, raw
+		o.anchored, o.reference, o.since = true, raw, arrived
 	}
 	delay := time.Duration(int32(raw-o.reference)) * time.Microsecond
 	base, known := o.leastOfAll()
@@ -224,7 +226,8 @@ func (o *Observer) leastOfAll() (base time.Duration, known bool) {
 }
 
 // begin enters a number that is not pending, and the numbers of its flow that are missing before it. It returns nil if
-// the number is up to maxGap numbers older than its flow's newest one: the number has been judged.
+// the number is up to maxGap numbers older than its flow's newest one, so that it has been judged, or if another copy
+// may have arrived before the observation began.
 func (o *Observer) begin(s Sample, sent time.Duration) *number {
 	f := o.flows[s.Flow]
 	ahead := s.Number - f.number
@@ -232,7 +235,7 @@ func (o *Observer) begin(s Sample, sent time.Duration) *number {
 	if f.sent < o.changed+sampleDelay {
 		divisor = max(divisor, o.former)
 	}
-	if behind := -ahead; f.known && behind <= maxGap*divisor {
+	if behind := -ahead; f.known && behind <= maxGap*divisor || sent+o.base() < o.since {
 		return nil
 	}
 	// The sets and send times of missing numbers are not known. They left on the paths that all neighbours use, three

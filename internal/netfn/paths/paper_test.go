@@ -10,8 +10,8 @@ import (
 )
 
 // TestPaperEndsAfterOneWindow shows what Algorithm 1 as printed does on the paths of Table I with the paper's
-// parameters: after one window, mostly with packet 101 and 3 to 50 ms after the start, a single path is left, in some runs
-// the varying path 1. No copy is lost, since the algorithm waits for all copies.
+// parameters: after one window, mostly with packet 101 and 3 to 50 ms after the start, a single path is left, in some
+// runs the varying path 1. No copy is lost, since the algorithm waits for all copies.
 func TestPaperEndsAfterOneWindow(t *testing.T) {
 	ranges := [][2]float64{{20, 70}, {30, 35}, {100, 110}, {100, 110}, {30, 35}}
 	ends, lengths := map[Set]int{}, map[int]int{}

@@ -116,6 +116,8 @@ type simulation struct {
 	trouble  *trigger.Trouble
 	decision Decision
 	number   uint32
+	divisor  uint32 // of the sampling
+	samples  int    // within this second
 	outcome  outcome
 	first    map[uint32]bool // numbers whose first copy has arrived
 }
@@ -153,7 +155,7 @@ func stampOf(now time.Duration) uint32 { return uint32(senderClock(now) / time.M
 func simulate(s scenario) *outcome {
 	sim := &simulation{scenario: s, random: rand.New(rand.NewPCG(s.seed, 1)), first: make(map[uint32]bool),
 		observer: NewObserver(0, s.deadline), trouble: trigger.NewTrouble(),
-		selector: NewSelector(Config{Paths: len(s.paths), Deadline: s.deadline})}
+		selector: NewSelector(Config{Paths: len(s.paths), Deadline: s.deadline}), divisor: 1}
 	var common bottleneck
 	for i, at := range s.paths {
 		for d, list := range []*[]*emulated{&sim.forward, &sim.back} {
@@ -165,13 +167,13 @@ func simulate(s scenario) *outcome {
 			*list = append(*list, e)
 		}
 	}
-	sim.observer.SetDivisor(sampling(s.rate, len(s.paths)))
 	sim.outcome.causes = make(map[trigger.Cause]int)
 	sim.outcome.packets = make([]packetCount, s.duration/(10*ms)+1)
 	sim.decide(0)
 	sim.schedule(0, sim.tick)
 	sim.schedule(0, sim.frame)
 	sim.schedule(0, sim.beat)
+	sim.schedule(time.Second, sim.sample)
 	for len(sim.events) > 0 {
 		e := heap.Pop(&sim.events).(event)
 		if e.at >= s.duration {
@@ -182,13 +184,17 @@ func simulate(s scenario) *outcome {
 	return &sim.outcome
 }
 
-// sampling returns the least divisor that gives at most 4,000 samples/s if every packet leaves on all paths.
-func sampling(rate float64, paths int) uint32 {
-	divisor := uint32(1)
-	for rate/8/packetSize*float64(paths)/float64(divisor) > 4000 {
-		divisor *= 2
+// sample adapts the divisor of the sampling once per second to 1,000 to 4,000 samples/s, as an edge does.
+func (s *simulation) sample(now time.Duration) {
+	s.schedule(now+time.Second, s.sample)
+	switch {
+	case s.samples > 4000 && s.divisor < minProbeDivisor:
+		s.divisor *= 2
+	case s.samples < 1000 && s.divisor > 1:
+		s.divisor /= 2
 	}
-	return divisor
+	s.samples = 0
+	s.observer.SetDivisor(s.divisor)
 }
 
 func (s *simulation) schedule(at time.Duration, do func(time.Duration)) {
@@ -250,7 +256,8 @@ func (s *simulation) arrive(sent, now time.Duration, number uint32, path int, se
 			f.complete = now
 		}
 	}
-	if number%s.observer.divisor == 0 {
+	if number%s.divisor == 0 {
+		s.samples++
 		s.observer.Add(Sample{Flow: 1, Epoch: 7, Number: number, Path: uint8(path), Set: set, Sent: stampOf(sent),
 			Arrived: receiverClock(now)})
 		s.report(now)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/volsfu/volsfu/internal/netfn/wire"
+	"github.com/volsfu/volsfu/test/traffic"
 )
 
 // BenchmarkFilter measures the receiver's programs by test runs on one processor, for frames that leave the program as
@@ -45,37 +46,46 @@ func measure(b *testing.B, p *ebpf.Program, frame []byte) {
 }
 
 // BenchmarkPair measures datagrams over veth: the time of the programs as the kernel measures it, which includes the
-// sending of clones, and what a packet of the size takes without the pair.
+// sending of clones, and the rate. Without paths there are no programs. Segments over IPv6 pass the segmenter.
 func BenchmarkPair(b *testing.B) {
-	for _, segments := range []int{1, 16} {
-		for paths := range 6 {
-			b.Run(fmt.Sprintf("segments=%d/paths=%d", segments, paths), func(b *testing.B) {
-				benchmarkPair(b, segments, paths)
+	for _, kind := range []struct {
+		name     string
+		ipv6     bool
+		segments int
+	}{{"single", false, 1}, {"segments", false, 16}, {"segments6", true, 16}} {
+		for _, paths := range []int{0, 1, 3} {
+			b.Run(fmt.Sprintf("%s/paths=%d", kind.name, paths), func(b *testing.B) {
+				how := pairing{outer: []uint8{4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated, plain: paths == 0}
+				p := newPair(b, how)
+				if paths > 0 {
+					p.addSegmenter()
+				}
+				p.benchmark(b, p.newFlow(kind.ipv6, kind.segments, -1), (b.N+kind.segments-1)/kind.segments*kind.segments,
+					paths)
 			})
 		}
 	}
 }
 
-func benchmarkPair(b *testing.B, segments, paths int) {
-	how := pairing{outer: []uint8{4, 4, 4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated, plain: paths == 0}
-	p := newPair(b, how)
-	f := p.newFlow(false, segments, -1)
+func (p *pair) benchmark(b *testing.B, f *traffic.Flow, count, paths int) {
 	stats, err := ebpf.EnableStats(uint32(unix.BPF_STATS_RUN_TIME))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = stats.Close() }()
-	count := (b.N + segments - 1) / segments * segments
-	sendBefore, receiveBefore := statistics(b, p.sender.SendEther), statistics(b, p.receiver.ReceiveXdp)
+	before := [3]*ebpf.ProgramStats{statistics(b, p.sender.SendEther), statistics(b, p.sender.SendSegment),
+		statistics(b, p.receiver.ReceiveXdp)}
 	b.ResetTimer()
-	if err := f.transfer(count); err != nil {
+	if err := transfer(f, count); err != nil {
 		b.Fatal(err)
 	}
 	b.StopTimer()
-	send, receive := statistics(b, p.sender.SendEther), statistics(b, p.receiver.ReceiveXdp)
+	send := statistics(b, p.sender.SendEther).Runtime - before[0].Runtime +
+		statistics(b, p.sender.SendSegment).Runtime - before[1].Runtime
+	receive := statistics(b, p.receiver.ReceiveXdp)
 	if paths > 0 {
-		b.ReportMetric(float64(send.Runtime-sendBefore.Runtime)/float64(count*paths), "send-ns/copy")
-		b.ReportMetric(float64(receive.Runtime-receiveBefore.Runtime)/float64(receive.RunCount-receiveBefore.RunCount),
+		b.ReportMetric(float64(send)/float64(count*paths), "send-ns/copy")
+		b.ReportMetric(float64(receive.Runtime-before[2].Runtime)/float64(receive.RunCount-before[2].RunCount),
 			"receive-ns/copy")
 	}
 	b.ReportMetric(float64(time.Second)/float64(b.Elapsed())*float64(count), "packets/s")
@@ -100,9 +110,9 @@ func BenchmarkStream(b *testing.B) {
 			var elapsed time.Duration
 			var retransmitted uint32
 			for b.Loop() {
-				took, again := p.stream(false, size)
-				elapsed += took
-				retransmitted += again
+				result := p.stream(false, size)
+				elapsed += result.Elapsed
+				retransmitted += result.Retransmitted
 			}
 			b.ReportMetric(float64(b.N)*size*8/elapsed.Seconds()/1e9, "Gbit/s")
 			b.ReportMetric(float64(retransmitted)/float64(b.N), "retransmitted")

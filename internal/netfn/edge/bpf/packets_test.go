@@ -106,9 +106,10 @@ func encapsulate(from, to netip.Addr, tos uint8, h wire.Header, inner []byte) []
 	return append(p.header(len(udp)), udp...)
 }
 
-// frame puts an Ethernet header in front of an IP packet.
+// frame puts an Ethernet header in front of an IP packet. The destination is the address of the loopback interface, at
+// which test runs take place.
 func frame(ip []byte) []byte {
-	b := []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0}
+	b := []byte{0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 8, 0}
 	if ip[0]>>4 == 6 {
 		b[12], b[13] = 0x86, 0xdd
 	}

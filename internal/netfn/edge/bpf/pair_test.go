@@ -1,16 +1,14 @@
 package bpf
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
+	"context"
+	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/volsfu/volsfu/test/namespace"
+	"github.com/volsfu/volsfu/test/traffic"
 )
 
 // patience bounds every wait for packets.
@@ -39,6 +38,8 @@ type pairing struct {
 	format  uint8
 	receive func(*ReceiverObjects) *ebpf.Program // nil: ReceiveXdp
 	plain   bool                                 // no programs
+	// unattached: the test attaches the programs.
+	unattached bool
 }
 
 // newPair connects two namespaces and attaches the programs. All packets from the inner addresses of the first
@@ -98,7 +99,10 @@ func newPair(t testing.TB, how pairing) *pair {
 		program = how.receive(p.receiver)
 	}
 	for i, version := range how.outer {
-		p.attachPath(i, version, program)
+		p.enterPath(i, version)
+		if !how.unattached {
+			p.attachPath(i, program)
+		}
 	}
 	return p
 }
@@ -115,12 +119,12 @@ func setSysctls(t testing.TB, n *namespace.Namespace, settings map[string]string
 	}
 }
 
-// attachPath attaches the programs to the devices of a path, and enters the path into the maps.
-func (p *pair) attachPath(i int, version uint8, receiver *ebpf.Program) {
+// enterPath enters a path into the maps.
+func (p *pair) enterPath(i int, version uint8) {
 	p.t.Helper()
 	name := fmt.Sprintf("p%d", i)
 	from, source := index(p.t, p.a, name)
-	to, destination := index(p.t, p.b, name)
+	_, destination := index(p.t, p.b, name)
 	format := "10.%d.0.%d"
 	if version == 6 {
 		format = "fd00:%d::%d"
@@ -129,7 +133,15 @@ func (p *pair) attachPath(i int, version uint8, receiver *ebpf.Program) {
 	remote := netip.MustParseAddr(fmt.Sprintf(format, 200+i, 2))
 	put(p.t, p.sender.Paths, uint32(i), SenderPath{Local: MapAddress(local), Remote: MapAddress(remote), Ifindex: from,
 		Mtu: 1500, Version: version, Ether: 1, Destination: destination, Source: source})
-	put(p.t, p.receiver.Sources, sourceOf(local, remote), uint8(1))
+	put(p.t, p.receiver.Sources, sourceOf(local, remote), destination)
+}
+
+// attachPath attaches the programs to the devices of a path.
+func (p *pair) attachPath(i int, receiver *ebpf.Program) {
+	p.t.Helper()
+	name := fmt.Sprintf("p%d", i)
+	from, _ := index(p.t, p.a, name)
+	to, _ := index(p.t, p.b, name)
 	p.attach(p.a, func() (link.Link, error) {
 		return link.AttachTCX(link.TCXOptions{Interface: int(from), Program: p.sender.SendEther,
 			Attach: ebpf.AttachTCXEgress})
@@ -194,135 +206,55 @@ func (p *pair) checkCounts(packets uint64) {
 	}
 }
 
-// flow is datagrams between two sockets, which carry their number.
-type flow struct {
-	from, to *net.UDPConn
-	remote   netip.AddrPort
-	size     int
-	segments int // datagrams per system call
-	inFlight int // greatest number of datagrams that are sent and not received
-	seen     []uint8
-	received atomic.Int64
-}
-
 // newFlow opens the sockets of a flow. discover is the value of IP_MTU_DISCOVER, or -1 to connect the socket and keep
 // the default.
-func (p *pair) newFlow(ipv6 bool, segments, discover int) *flow {
+func (p *pair) newFlow(ipv6 bool, segments, discover int) *traffic.Flow {
 	p.t.Helper()
 	// A veth with XDP queues 256 packets (VETH_RING_SIZE).
-	f := &flow{size: 1000, segments: segments, inFlight: 128}
-	from, to := netip.AddrPortFrom(innerFrom4, 0), netip.AddrPortFrom(innerTo4, 0)
+	o := traffic.Options{From: p.a, To: p.b, Source: innerFrom4, Destination: innerTo4, Size: 1000, Segments: segments,
+		Unconnected: discover >= 0, Discover: discover, InFlight: 128}
 	if ipv6 {
-		from, to = netip.AddrPortFrom(innerFrom6, 0), netip.AddrPortFrom(innerTo6, 0)
+		o.Source, o.Destination = innerFrom6, innerTo6
 	}
-	f.to = listen(p.t, p.b, to)
-	f.remote = f.to.LocalAddr().(*net.UDPAddr).AddrPort()
-	if discover < 0 {
-		var err error
-		p.a.Do(func() {
-			f.from, err = net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(f.remote))
-		})
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		p.t.Cleanup(func() { _ = f.from.Close() })
-	} else {
-		f.from = listen(p.t, p.a, from)
-		setOption(p.t, f.from, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover)
+	return openFlow(p.t, o)
+}
+
+func openFlow(t testing.TB, o traffic.Options) *traffic.Flow {
+	t.Helper()
+	f, err := traffic.NewFlow(o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if segments > 1 {
-		setOption(p.t, f.from, unix.SOL_UDP, unix.UDP_SEGMENT, f.size)
-	}
-	setOption(p.t, f.to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20)
+	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
 
-func listen(t testing.TB, n *namespace.Namespace, address netip.AddrPort) (conn *net.UDPConn) {
-	t.Helper()
-	var err error
-	n.Do(func() { conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(address)) })
+// transfer sends datagrams, and returns an error unless each arrives once.
+func transfer(f *traffic.Flow, count int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	got, err := f.Transfer(ctx, count, 20*time.Millisecond)
+	if err == nil && got != (traffic.Result{Sent: count, Arrived: count}) {
+		err = fmt.Errorf("%+v, want each once", got)
+	}
+	return err
+}
+
+// stream sends bytes over TCP.
+func (p *pair) stream(ipv6 bool, size int) traffic.StreamResult {
+	p.t.Helper()
+	from, to := innerFrom4, innerTo4
+	if ipv6 {
+		from, to = innerFrom6, innerTo6
+	}
+	result, err := traffic.Stream(p.a, p.b, from, to, size, patience)
+	if errors.Is(err, traffic.ErrNoBBR) {
+		p.t.Skipf("skipped: %v", err)
+	}
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
-}
-
-func setOption(t testing.TB, conn *net.UDPConn, level, option, value int) {
-	t.Helper()
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), level, option, value)
-	}); err != nil || failed != nil {
-		t.Fatal(err, failed)
-	}
-}
-
-// transfer sends a number of datagrams, a multiple of the segments, and returns an error unless each arrives once.
-func (f *flow) transfer(count int) error {
-	f.seen = make([]uint8, count)
-	deadline := time.Now().Add(patience)
-	if err := f.to.SetReadDeadline(deadline); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() { done <- f.receive(count) }()
-	buffer := make([]byte, f.size*f.segments)
-	for sent := 0; sent < count; {
-		for sent-int(f.received.Load()) > f.inFlight-f.segments {
-			if time.Now().After(deadline) {
-				return fmt.Errorf("%d of %d sent datagrams arrived", f.received.Load(), sent)
-			}
-			time.Sleep(20 * time.Microsecond)
-		}
-		for i := range f.segments {
-			binary.BigEndian.PutUint32(buffer[i*f.size:], uint32(sent+i))
-		}
-		var err error
-		if f.from.RemoteAddr() != nil {
-			_, err = f.from.Write(buffer)
-		} else {
-			_, err = f.from.WriteToUDPAddrPort(buffer, f.remote)
-		}
-		if err != nil {
-			return err
-		}
-		sent += f.segments
-	}
-	if err := <-done; err != nil {
-		return err
-	}
-	// Whatever arrives now is a repeat.
-	if err := f.to.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
-		return err
-	}
-	if n, err := f.to.Read(buffer); err == nil {
-		return fmt.Errorf("one datagram too many, of %d bytes", n)
-	}
-	return nil
-}
-
-func (f *flow) receive(count int) error {
-	buffer := make([]byte, 2000)
-	for i := range count {
-		n, err := f.to.Read(buffer)
-		if err != nil {
-			return fmt.Errorf("datagram %d of %d: %w", i, count, err)
-		}
-		number := binary.BigEndian.Uint32(buffer)
-		if n != f.size || number >= uint32(count) {
-			return fmt.Errorf("datagram of %d bytes with number %d", n, number)
-		}
-		if f.seen[number]++; f.seen[number] > 1 {
-			return fmt.Errorf("datagram %d arrived twice", number)
-		}
-		f.received.Add(1)
-	}
-	return nil
+	return result
 }
 
 // TestPairUDP sends the kinds of datagrams that have no unique IP identification over three paths.
@@ -347,7 +279,7 @@ func TestPairUDP(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := newPair(t, pairing{outer: test.outer, format: FormatEncapsulated})
-			if err := p.newFlow(test.ipv6, test.segments, test.discover).transfer(test.count); err != nil {
+			if err := transfer(p.newFlow(test.ipv6, test.segments, test.discover), test.count); err != nil {
 				t.Error(err)
 			}
 			p.checkCounts(uint64(test.count))
@@ -359,7 +291,7 @@ func TestPairUDP(t *testing.T) {
 func TestPairSegmenter(t *testing.T) {
 	p := newPair(t, pairing{outer: []uint8{4, 6, 4}, format: FormatEncapsulated})
 	p.addSegmenter()
-	if err := p.newFlow(true, 16, -1).transfer(16_000); err != nil {
+	if err := transfer(p.newFlow(true, 16, -1), 16_000); err != nil {
 		t.Error(err)
 	}
 	p.checkCounts(16_000)
@@ -372,7 +304,7 @@ func TestPairSockets(t *testing.T) {
 	done := make(chan error, sockets)
 	for range sockets {
 		f := p.newFlow(false, 1, -1)
-		go func() { done <- f.transfer(count) }()
+		go func() { done <- transfer(f, count) }()
 	}
 	for range sockets {
 		if err := <-done; err != nil {
@@ -402,76 +334,4 @@ func TestPairTCP(t *testing.T) {
 			}
 		})
 	}
-}
-
-// stream sends bytes over TCP with BBR, and returns the time and the number of retransmitted segments.
-func (p *pair) stream(ipv6 bool, size int) (elapsed time.Duration, retransmitted uint32) {
-	p.t.Helper()
-	from, to := netip.AddrPortFrom(innerFrom4, 0), netip.AddrPortFrom(innerTo4, 0)
-	if ipv6 {
-		from, to = netip.AddrPortFrom(innerFrom6, 0), netip.AddrPortFrom(innerTo6, 0)
-	}
-	var listener *net.TCPListener
-	var err error
-	p.b.Do(func() { listener, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(to)) })
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	done := make(chan error, 1)
-	sum := sha256.New()
-	go func() {
-		conn, err := listener.AcceptTCP()
-		if err == nil {
-			defer func() { _ = conn.Close() }()
-			_ = conn.SetDeadline(time.Now().Add(patience))
-			_, err = io.CopyBuffer(sum, struct{ io.Reader }{conn}, make([]byte, 1<<18))
-		}
-		done <- err
-	}()
-	var conn *net.TCPConn
-	p.a.Do(func() {
-		conn, err = net.DialTCP("tcp", net.TCPAddrFromAddrPort(from), listener.Addr().(*net.TCPAddr))
-	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	var info *unix.TCPInfo
-	_ = raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "bbr")
-	})
-	if err != nil {
-		p.t.Skipf("skipped: the kernel has no BBR: %v", err)
-	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	want := sha256.New()
-	block := make([]byte, 1<<18)
-	began := time.Now()
-	for sent := 0; sent < size; sent += len(block) {
-		binary.BigEndian.PutUint64(block, uint64(sent))
-		_, _ = want.Write(block)
-		if _, err := conn.Write(block); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-	if err := conn.CloseWrite(); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		p.t.Fatal(err)
-	}
-	elapsed = time.Since(began)
-	_ = raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) })
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if string(want.Sum(nil)) != string(sum.Sum(nil)) {
-		p.t.Error("the received bytes differ from the sent ones")
-	}
-	return elapsed, info.Total_retrans
 }

@@ -18,6 +18,9 @@
 
 #define SECOND 1000000000ULL
 
+/* The packet type of frames for another hardware address. */
+#define OTHERHOST 3
+
 /* Since Linux 6.3, and only needed if the outer and inner IP versions differ. */
 #define DECAP_L3_IPV4 (1ULL << 7)
 #define DECAP_L3_IPV6 (1ULL << 8)
@@ -46,7 +49,7 @@ struct received {
 };
 
 struct ignored {
-	__u64 foreign; /* UDP to the port between other addresses: left to the stack */
+	__u64 foreign; /* UDP to the port between other addresses, or for another hardware address: left to the stack */
 	__u64 control;
 	__u64 lost_samples;
 };
@@ -71,12 +74,16 @@ struct {
 	__type(value, struct config);
 } receive_config SEC(".maps");
 
+/*
+ * The value is the hardware address of the device on which copies arrive, or 0 for any. A frame for another address, which
+ * a switch has flooded, must not become the first copy: the stack drops it after the program.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 64);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, struct source);
-	__type(value, __u8);
+	__type(value, __u8[ETH_ALEN]);
 } sources SEC(".maps");
 
 /* Inner source prefixes that are accepted. */
@@ -347,9 +354,17 @@ static __always_inline enum action open_inner(const struct config *config, struc
 	return OPEN;
 }
 
-/* inspect judges a packet at a device, whose length is that of the frame. */
-static __always_inline enum action inspect(void *data, void *end, const __u32 link, bool is_ipv4, __u32 length,
-					   struct copy *copy)
+/* is_for reports whether a frame is for a hardware address. */
+static __always_inline bool is_for(const __u8 *address, const void *frame)
+{
+	__u32 high = *(const __u32 *)address;
+	__u16 low = *(const __u16 *)(address + 4);
+	return (*(const __u32 *)frame == high && *(const __u16 *)(frame + 4) == low) || (!high && !low);
+}
+
+/* inspect judges a packet at a device, whose length is that of the frame. check_address is set at XDP. */
+static __always_inline enum action inspect(void *data, void *end, const __u32 link, const bool check_address, bool is_ipv4,
+					   __u32 length, struct copy *copy)
 {
 	__u32 zero = 0;
 	struct config *config = bpf_map_lookup_elem(&receive_config, &zero);
@@ -396,7 +411,8 @@ static __always_inline enum action inspect(void *data, void *end, const __u32 li
 		tos = get_tos6(&outer->ip);
 		copy->outer = 6;
 	}
-	if (!bpf_map_lookup_elem(&sources, &source)) {
+	__u8 *address = bpf_map_lookup_elem(&sources, &source);
+	if (!address || (check_address && !is_for(address, data))) {
 		struct ignored *counters = ignored_counters();
 		if (counters)
 			COUNT(counters->foreign);
@@ -464,7 +480,7 @@ int receive_xdp(struct xdp_md *ctx)
 	bool is_ipv4 = ether->h_proto == bpf_htons(ETH_P_IP);
 	if (!is_ipv4 && ether->h_proto != bpf_htons(ETH_P_IPV6))
 		return XDP_PASS;
-	switch (inspect(data, end, ETHER, is_ipv4, bpf_xdp_get_buff_len(ctx), &copy)) {
+	switch (inspect(data, end, ETHER, true, is_ipv4, bpf_xdp_get_buff_len(ctx), &copy)) {
 	case LEAVE:
 		return XDP_PASS;
 	case DROP:
@@ -503,6 +519,8 @@ static __always_inline int receive(struct __sk_buff *skb, const __u32 link)
 	bool is_ipv4 = skb->protocol == bpf_htons(ETH_P_IP);
 	if (!is_ipv4 && skb->protocol != bpf_htons(ETH_P_IPV6))
 		return NEXT;
+	if (skb->pkt_type == OTHERHOST)
+		return NEXT;
 	/* Copies come as they were on the wire: a packet that was merged on arrival is none. */
 	if (skb->gso_size)
 		return NEXT;
@@ -513,7 +531,7 @@ static __always_inline int receive(struct __sk_buff *skb, const __u32 link)
 		data = (void *)(long)skb->data;
 		end = (void *)(long)skb->data_end;
 	}
-	switch (inspect(data, end, link, is_ipv4, skb->len, &copy)) {
+	switch (inspect(data, end, link, false, is_ipv4, skb->len, &copy)) {
 	case LEAVE:
 		return NEXT;
 	case DROP:
@@ -580,9 +598,9 @@ int stamped_xdp(struct xdp_md *ctx)
 	};
 	COUNT(counters->packets);
 	counters->bytes += facts.size;
-	set_tos(ip, ip->tos & ECN);
 	if (decide(config, counters, &facts) == DROP)
 		return XDP_DROP;
+	set_tos(ip, ip->tos & ECN);
 	if (facts.epoch && (__s32)(number - last) > 0)
 		*newest = number;
 	return XDP_PASS;

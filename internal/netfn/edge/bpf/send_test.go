@@ -50,7 +50,7 @@ func newSender(t *testing.T) *sender {
 		put(t, s.Prefixes, key, uint32(1))
 	}
 	path := SenderPath{Local: MapAddress(outerFrom4), Remote: MapAddress(outerTo4), Ifindex: loopback, Mtu: 1500,
-		Version: 4, Ether: 1, Destination: [6]uint8{2, 0, 0, 0, 0, 1}, Source: [6]uint8{2, 0, 0, 0, 0, 2}}
+		Version: 4, Ether: 1, Source: [6]uint8{2, 0, 0, 0, 0, 2}}
 	put(t, s.Paths, uint32(0), path)
 	path.Local, path.Remote, path.Version = MapAddress(outerFrom6), MapAddress(outerTo6), 6
 	put(t, s.Paths, uint32(1), path)
@@ -373,7 +373,7 @@ func TestSendProbes(t *testing.T) {
 func TestSendStamps(t *testing.T) {
 	s := newSender(t)
 	put(t, s.Paths, uint32(1), SenderPath{Ifindex: loopback, Mtu: 1500, Version: 4, Ether: 1,
-		Destination: [6]uint8{2, 0, 0, 0, 0, 1}, Source: [6]uint8{2, 0, 0, 0, 0, 2}})
+		Source: [6]uint8{2, 0, 0, 0, 0, 2}})
 	for format, tos := range map[uint8]uint8{FormatStamped: (1+testEpoch%7)<<5 | 1<<2 | 1, FormatPaper: 2} {
 		rule := anyPacket
 		rule.Format, rule.Set = format, 2
@@ -450,8 +450,8 @@ func FuzzSend(f *testing.F) {
 	f.Add(frame(udpOf(innerFrom4, innerTo4, 1).bytes()))
 	f.Add(frame(tcpOf(innerFrom6, innerTo6, 1, 2).bytes()))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if len(b) < etherSize || len(b) > 3000 {
-			return
+		if len(b) < etherSize+40 || len(b) > 3000 {
+			return // test runs need the IP header of the EtherType
 		}
 		verdict, out := run(t, objects.SendEther, b)
 		inner := b[etherSize:]

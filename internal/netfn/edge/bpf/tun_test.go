@@ -1,7 +1,6 @@
 package bpf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -14,10 +13,10 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"golang.org/x/sys/unix"
 
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
+	"github.com/volsfu/volsfu/test/traffic"
 )
 
 // newEmulated connects two namespaces by emulated links between TUN devices, which have no link header and no native
@@ -62,7 +61,7 @@ func newEmulated(t *testing.T, wire netem.Config) (*router.Router, *pair) {
 		name := fmt.Sprintf("path%d", i)
 		local := netip.MustParseAddr(fmt.Sprintf("10.%d.0.1", 200+i))
 		remote := netip.MustParseAddr(fmt.Sprintf("10.%d.0.2", 200+i))
-		put(t, p.receiver.Sources, sourceOf(local, remote), uint8(1))
+		put(t, p.receiver.Sources, sourceOf(local, remote), [6]uint8{})
 		ifindex := attachAt(t, r, 0, name, p.sender.SendBare, ebpf.AttachTCXEgress)
 		attachAt(t, r, 1, name, p.receiver.ReceiveBare, ebpf.AttachTCXIngress)
 		put(t, p.sender.Paths, uint32(i), SenderPath{Local: MapAddress(local), Remote: MapAddress(remote),
@@ -115,17 +114,17 @@ func attachAt(t *testing.T, r *router.Router, space int, name string, program *e
 	return ifindex
 }
 
-// listenAt opens a socket in a namespace of a router.
-func listenAt(t *testing.T, r *router.Router, space int, address netip.Addr) (conn *net.UDPConn) {
-	t.Helper()
-	if err := r.Inside(space, func() (err error) {
-		conn, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(address, 0)))
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
+// inside is a namespace of a router.
+type inside struct {
+	r     *router.Router
+	space int
+}
+
+func (i inside) Do(f func()) {
+	_ = i.r.Inside(i.space, func() error {
+		f()
+		return nil
+	})
 }
 
 // TestPairReorders sends datagrams, some of them segmented, over three TUN devices with delays of 20 to 180 ms that
@@ -135,13 +134,10 @@ func TestPairReorders(t *testing.T) {
 	wire.Delay, wire.Jitter = 100*time.Millisecond, 80*time.Millisecond
 	wire.JitterDistribution, wire.JitterReorders = netem.JitterUniform, true
 	r, p := newEmulated(t, wire)
-	f := &flow{from: listenAt(t, r, 0, innerFrom4), to: listenAt(t, r, 1, innerTo4), size: 500, segments: 4,
-		inFlight: 1600}
-	f.remote = f.to.LocalAddr().(*net.UDPAddr).AddrPort()
-	setOption(t, f.from, unix.SOL_UDP, unix.UDP_SEGMENT, f.size)
-	setOption(t, f.to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20)
+	f := openFlow(t, traffic.Options{From: inside{r, 0}, To: inside{r, 1}, Source: innerFrom4, Destination: innerTo4,
+		Size: 500, Segments: 4, InFlight: 1600})
 	const count = 8000
-	if err := f.transfer(count); err != nil {
+	if err := transfer(f, count); err != nil {
 		t.Error(err)
 	}
 	// The last copies arrive up to 160 ms after the first ones.
@@ -156,42 +152,49 @@ func TestPairLoses(t *testing.T) {
 	wire := netem.DefaultConfig()
 	wire.Loss = 0.2
 	r, p := newEmulated(t, wire)
-	from, to := listenAt(t, r, 0, innerFrom4), listenAt(t, r, 1, innerTo4)
+	var from *net.UDPConn
+	var err error
+	inside{r, 0}.Do(func() {
+		from, err = net.ListenUDP("udp4", net.UDPAddrFromAddrPort(netip.AddrPortFrom(innerFrom4, 0)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = from.Close() }()
+	// passed returns how many packets have left the wires, and how many of these arrived.
+	passed := func() (left, delivered uint64) {
+		for _, w := range r.Statistics().Wires {
+			left += w.Delivered + w.LostRandom
+			delivered += w.Delivered
+		}
+		return left, delivered
+	}
 	const count = 20_000
-	setOption(t, to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)
 	deadline := time.Now().Add(patience)
-	for i := range uint32(count) {
-		// The emulator's devices queue 8,192 packets each. Of 3 · 0.8 copies per datagram, 2 at least arrive.
-		for i%1000 == 999 && p.counts().Packets+8000 < uint64(2*i) {
+	for sent := range uint64(count) {
+		// The emulator's devices queue 8,192 packets each.
+		for sent%2000 == 0 {
+			left, _ := passed()
+			if left+3*4000 >= 3*sent {
+				break
+			}
 			if time.Now().After(deadline) {
-				t.Fatalf("of %d datagrams, the receiver counted %+v", i, p.counts())
+				t.Fatalf("%d of %d copies have left the wires", left, 3*sent)
 			}
 			time.Sleep(time.Millisecond)
 		}
-		if _, err := from.WriteToUDPAddrPort(binary.BigEndian.AppendUint32(nil, i),
-			to.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+		if _, err := from.WriteToUDPAddrPort([]byte("datagram"), netip.AddrPortFrom(innerTo4, 9)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	seen := make([]bool, count)
-	received := 0
-	buffer := make([]byte, 100)
-	for {
-		if err := to.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
-			t.Fatal(err)
+	for left, delivered := passed(); left < 3*count || p.counts().Packets < delivered; left, delivered = passed() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d copies have left the wires, %+v have arrived", left, 3*count, p.counts())
 		}
-		if _, err := to.Read(buffer); err != nil {
-			break
-		}
-		number := binary.BigEndian.Uint32(buffer)
-		if seen[number] {
-			t.Fatalf("datagram %d arrived twice", number)
-		}
-		seen[number] = true
-		received++
+		time.Sleep(time.Millisecond)
 	}
 	// Four standard deviations of the number of losses, √(20,000 · 0.008 · 0.992) = 12.6.
-	if lost := count - received; lost < 160-50 || lost > 160+50 {
+	if lost := count - int(p.counts().First); lost < 160-50 || lost > 160+50 {
 		t.Errorf("%d of %d datagrams were lost, want 0.8 %% (%+v)", lost, count, p.counts())
 	}
 }

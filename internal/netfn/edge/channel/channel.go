@@ -1,6 +1,6 @@
 // Package channel is the control channel between the two edges of a pair: it authenticates messages, drops those that
-// were forged, replayed or reflected, and knows whether the other edge lives. It is pure and stepped with now, a time on
-// the monotonic clock of the host. One goroutine owns a Channel.
+// were forged, replayed or reflected, and knows whether the other edge lives. It is pure and stepped with now, a time
+// on the monotonic clock of the host. One goroutine owns a Channel.
 //
 // No clock is shared, and no counter outlives a process. Each edge draws a random run at its start. A message is fresh
 // if it echoes the run of this edge and a time within the last FreshFor: then the other edge has read a recent message
@@ -64,8 +64,8 @@ type Channel struct {
 	known    echo
 	heard    time.Duration
 	received [wire.MaxPaths]replayWindow
-	// lease is the time until which the receiver at the other edge counts as alive, valid if leased. closed says that the
-	// receiver's run has ended.
+	// lease is the time until which the receiver at the other edge counts as alive, valid if leased. closed says that
+	// the receiver's run has ended.
 	lease          time.Duration
 	leased, closed bool
 	// unknown is the last message of a run that is not believed, which arrived on unknownPath. It is answered once if
@@ -113,8 +113,8 @@ func (c *Channel) Receive(path int, data []byte, now time.Duration) (Message, er
 	}
 	if m.Run == 0 || m.Counter == 0 {
 		c.counts.Malformed++
-		return Message{}, fmt.Errorf("%w: run %d, counter %d, expected numbers above 0", wire.ErrControlMalformed, m.Run,
-			m.Counter)
+		return Message{}, fmt.Errorf("%w: run %d, counter %d, expected numbers above 0", wire.ErrControlMalformed,
+			m.Run, m.Counter)
 	}
 	fresh := c.fresh(m, now)
 	restarted := m.Run != c.known.run
@@ -186,14 +186,15 @@ func (c *Channel) Closing(path int, now time.Duration) ([]byte, error) {
 	return c.encode(wire.Control{Kind: wire.KindReport, Path: uint8(path), Closing: true}, c.known, now)
 }
 
-// Answer returns a message that echoes an unknown run, and the path on which that run's message arrived. The message is
-// nil if none waits for an answer.
-func (c *Channel) Answer(kind uint8, now time.Duration) (path int, message []byte, err error) {
+// Answer returns a hello without a body that echoes an unknown run, and the path on which that run's message arrived.
+// The message is nil if none waits for an answer.
+func (c *Channel) Answer(now time.Duration) (path int, message []byte, err error) {
 	if !c.answer || now-c.answered < answerEvery {
 		return 0, nil, nil
 	}
 	c.answer, c.answered = false, now
-	message, err = c.encode(wire.Control{Kind: kind, Path: uint8(c.unknownPath), Answer: true}, c.unknown, now)
+	answer := wire.Control{Kind: wire.KindHello, Path: uint8(c.unknownPath), Answer: true}
+	message, err = c.encode(answer, c.unknown, now)
 	return c.unknownPath, message, err
 }
 
@@ -207,8 +208,8 @@ func (c *Channel) encode(m wire.Control, back echo, now time.Duration) ([]byte, 
 // Heard reports whether a message of the known run arrived within the last AliveFor.
 func (c *Channel) Heard(now time.Duration) bool { return c.known.run != 0 && now-c.heard < AliveFor }
 
-// Lease returns the time until which the receiver at the other edge counts as alive: AliveFor after its last report, or 0
-// after a closing one. It is not known before the first report.
+// Lease returns the time until which the receiver at the other edge counts as alive: AliveFor after its last report, or
+// 0 after a closing one. It is not known before the first report.
 func (c *Channel) Lease() (lease time.Duration, known bool) { return c.lease, c.leased }
 
 // Counts returns the counts of received messages.

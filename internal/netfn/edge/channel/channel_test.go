@@ -90,7 +90,7 @@ func (p *pair) act(t *testing.T, name, verb string, words []string) string {
 		}
 		return p.keep(message)
 	case "answer":
-		path, message, err := c.Answer(wire.KindReport, p.now)
+		path, message, err := c.Answer(p.now)
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -221,7 +221,7 @@ func exchange(t *testing.T, p *pair) {
 		_, stale := b.Receive(0, hello, p.now)
 		report, err := b.Message(wire.KindReport, 0, nil, p.now)
 		if errors.Is(stale, ErrStale) {
-			_, report, err = b.Answer(wire.KindReport, p.now)
+			_, report, err = b.Answer(p.now)
 		}
 		if err != nil {
 			t.Fatal(err)
