@@ -60,8 +60,8 @@ func BenchmarkPair(b *testing.B) {
 				if paths > 0 {
 					p.addSegmenter()
 				}
-				p.benchmark(b, p.newFlow(kind.ipv6, kind.segments, -1), (b.N+kind.segments-1)/kind.segments*kind.segments,
-					paths)
+				count := (b.N + kind.segments - 1) / kind.segments * kind.segments
+				p.benchmark(b, p.newFlow(kind.ipv6, kind.segments, -1), count, paths)
 			})
 		}
 	}

@@ -329,7 +329,10 @@ EXTERN __u32 usable(__u32 mask, __u32 size, __u32 segments, __u8 format)
 	return result;
 }
 
-/* has_probe reports whether the numbers of a packet contain a multiple of the divisor, see package wire. */
+/*
+ * has_probe reports whether a packet is a probe: its numbers contain a multiple of the divisor times the number of
+ * segments, rounded up to a power of two. So at most 1/divisor of all segments are probes, and one of them is sampled.
+ */
 static __always_inline bool has_probe(__u32 base, __u32 segments, __u32 divisor)
 {
 	/* One less than the segments, rounded up to a power of two. */
