@@ -61,10 +61,13 @@ func BenchmarkPair(b *testing.B) {
 		name     string
 		ipv6     bool
 		segments int
-	}{{"single", false, 1}, {"segments", false, 16}, {"segments6", true, 16}} {
+		user     bool
+	}{{"single", false, 1, false}, {"single-user", false, 1, true}, {"segments", false, 16, false},
+		{"segments6", true, 16, false}} {
 		for _, paths := range []int{0, 1, 3} {
 			b.Run(fmt.Sprintf("%s/paths=%d", kind.name, paths), func(b *testing.B) {
-				how := pairing{outer: []uint8{4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated, plain: paths == 0}
+				how := pairing{outer: []uint8{4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated, plain: paths == 0,
+					user: kind.user}
 				p := newPair(b, how)
 				if paths > 0 {
 					p.addSegmenter()
