@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the released programs into dist/: the server, volnet and the lab, static, for linux/amd64 and linux/arm64; the
-# client without Draco for all systems below; client and lab with Draco, which is C++, for this machine. SHA256SUMS has a line
-# for each file.
+# client without Draco for all systems below; client and lab with Draco, which is C++, for this machine. SHA256SUMS has
+# a line for each file.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail

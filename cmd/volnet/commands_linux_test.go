@@ -86,8 +86,8 @@ func TestInvalidUse(t *testing.T) {
 	} {
 		status, out, err := execute(t, strings.Fields(test.line)...)
 		if status != statusInvalid || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, test.want) {
-			t.Errorf("volnet %s: status %d, output %q, error %q, expected status 2 and one line with %q", test.line, status,
-				out, err, test.want)
+			t.Errorf("volnet %s: status %d, output %q, error %q, expected status 2 and one line with %q", test.line,
+				status, out, err, test.want)
 		}
 	}
 }
@@ -106,7 +106,8 @@ func TestNoAnswer(t *testing.T) {
 	} {
 		status, out, err := execute(t, strings.Fields(line)...)
 		if status != statusFailed || out != "" || strings.Count(err, "\n") != 1 || !strings.Contains(err, "no answer") {
-			t.Errorf("volnet %s: status %d, output %q, error %q, expected status 1 and one line", line, status, out, err)
+			t.Errorf("volnet %s: status %d, output %q, error %q, expected status 1 and one line", line, status, out,
+				err)
 		}
 	}
 }

@@ -48,8 +48,8 @@ type site struct {
 	running *program
 }
 
-// newPair returns two sites whose paths are veths, with an edge each that sends to the other. newPair skips the test if no
-// edge can run here.
+// newPair returns two sites whose paths are veths, with the configuration of an edge each that sends to the other.
+// newPair skips the test if no edge can run here.
 func newPair(t *testing.T) (studio, office *site) {
 	t.Helper()
 	studio = &site{Namespace: namespace.New(t), t: t, name: "studio", inner: "10.201.1.1"}

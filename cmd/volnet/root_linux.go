@@ -40,8 +40,8 @@ func newEdge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edge",
 		Short: "Run one end of a pair: sender, receiver or both",
-		Long: "Run one end of a pair: sender, receiver or both. The programs are removed when the command ends. After a " +
-			"crash they keep running, and the next volnet edge with the same name takes them over.",
+		Long: "Run one end of a pair: sender, receiver or both. The programs are removed when the command ends. " +
+			"After a crash they keep running, and the next volnet edge with the same name takes them over.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := edge.Load(file)
@@ -197,8 +197,8 @@ func newSet() *cobra.Command {
 		Use:   "set RULE COPIES",
 		Short: "Set the copies of a rule, or start and stop its trigger",
 		Long: "Set the copies of a rule: auto, off, all, configured (as the configuration has it), or names of paths " +
-			"with commas between them; or start and stop the trigger of a rule with the copies auto: start, stop. The " +
-			"rule \"-\" is every rule.",
+			"with commas between them; or start and stop the trigger of a rule with the copies auto: start, stop. " +
+			"The rule \"-\" is every rule.",
 		Example: "  volnet set conference all --for 10m\n  volnet set conference fibre,lte\n  volnet set - configured",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, words []string) error {

@@ -63,8 +63,9 @@ func TestVolnetUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, values := range hardened["Service"] {
-		if (strings.HasPrefix(key, "Protect") || strings.HasPrefix(key, "Restrict") || strings.HasPrefix(key, "Private")) &&
-			!slices.Equal(u["Service"][key], values) {
+		hardens := strings.HasPrefix(key, "Protect") || strings.HasPrefix(key, "Restrict") ||
+			strings.HasPrefix(key, "Private")
+		if hardens && !slices.Equal(u["Service"][key], values) {
 			t.Errorf("%s is %q, expected %q as in volsfu.service", key, u["Service"][key], values)
 		}
 	}

@@ -282,8 +282,8 @@ func (c *Controller) show(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// order adds an order and waits for its result if the edge is connected. The answer has the state Pending if there is no
-// result yet.
+// order adds an order and waits for its result if the edge is connected. The answer has the state Pending if there is
+// no result yet.
 func (c *Controller) order(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("edge")
 	var o Order

@@ -35,7 +35,8 @@ func TestOrdersReachTheEdge(t *testing.T) {
 	if got := edge.applied()[0]; got.Rule != "conference" || got.Copies != "fibre,lte" {
 		t.Errorf("the edge has the order %+v (state %s)", got, state)
 	}
-	if _, err := o.Order(ctx, "studio", Order{Rule: "conference", Trigger: Start, For: Duration(time.Minute)}); err != nil {
+	trigger := Order{Rule: "conference", Trigger: Start, For: Duration(time.Minute)}
+	if _, err := o.Order(ctx, "studio", trigger); err != nil {
 		t.Error(err)
 	}
 	wait.Until(t, "the states are known", func() bool {
@@ -188,7 +189,8 @@ func TestInvalidRequests(t *testing.T) {
 		{studio, "/v1/edges/studio/poll", large, http.StatusBadRequest, "more than 65536 bytes"},
 		{admin, "/v1/edges/studio/orders", `{"rule":"` + strings.Repeat("x", maxOrderBytes) + `"}`,
 			http.StatusBadRequest, "more than 4096 bytes"},
-		{admin, "/v1/edges/studio/orders", `{"rule":"a"}`, http.StatusUnprocessableEntity, "expected copies or trigger"},
+		{admin, "/v1/edges/studio/orders", `{"rule":"a"}`, http.StatusUnprocessableEntity,
+			"expected copies or trigger"},
 		{admin, "/v1/edges/studio/orders", `{"verb":"a"}`, http.StatusBadRequest, "unknown field"},
 		{admin, "/v1/edges/office/orders", `{"copies":"all"}`, http.StatusNotFound, `unknown edge \"office\"`},
 		{auth.Claims{Identity: "a/b", Edge: true}, "/v1/edges/a%2Fb/poll", `{"run":"r","status":{}}`,

@@ -7,8 +7,8 @@
 //     order, for some seconds at most. An edge without a controller keeps the orders that it has.
 //   - Socket and Operator are the clients of both APIs.
 //
-// The state of an edge is any JSON document; the controller stores it as bytes. A Controller is safe for concurrent use:
-// one mutex guards its ledger, which is pure and stepped with the time. A Link belongs to the goroutine of Run.
+// The state of an edge is any JSON document; the controller stores it as bytes. A Controller is safe for concurrent
+// use: one mutex guards its ledger, which is pure and stepped with the time. A Link belongs to the goroutine of Run.
 package control
 
 import (
@@ -43,7 +43,7 @@ type Edge interface {
 	// Apply carries out an order. The error wraps ErrOrder if the order names an unknown rule or path. Apply may be
 	// called by several goroutines.
 	Apply(Order) error
-	// Detach removes the programs, maps and pins of the edge, and ends the edge. Detach returns when nothing is left, or
-	// when the context ends.
+	// Detach removes the programs, maps and pins of the edge, and ends the edge. Detach returns when nothing is left,
+	// or when the context ends.
 	Detach(context.Context) error
 }

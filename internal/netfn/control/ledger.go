@@ -180,7 +180,8 @@ func (l *ledger) order(name string, o Order, now time.Time) (string, error) {
 	e.expire(now)
 	e.orders = slices.DeleteFunc(e.orders, func(earlier OrderState) bool { return o.Replaces(earlier.Order) })
 	if len(e.orders) >= maxOrders {
-		return "", fmt.Errorf("%w: edge %q has %d orders, expected at most %d", ErrOrder, name, len(e.orders), maxOrders)
+		return "", fmt.Errorf("%w: edge %q has %d orders, expected at most %d", ErrOrder, name, len(e.orders),
+			maxOrders)
 	}
 	state := OrderState{Order: o, Made: now, State: Pending}
 	if o.For != 0 {

@@ -18,6 +18,8 @@ const (
 	// pollInterval is the minimum time between two polls: an order arrives within a round trip nevertheless, since the
 	// controller holds the poll before.
 	pollInterval = 200 * time.Millisecond
+	// resultInterval is the same for a poll with results, for which an operator waits.
+	resultInterval = 20 * time.Millisecond
 	// minRetry and maxRetry are the waits after the first and after many failures. An edge finds a controller that
 	// returns within maxRetry.
 	minRetry = 500 * time.Millisecond
@@ -57,8 +59,8 @@ type doneOrder struct {
 	result result
 }
 
-// NewLink returns the connection of the edge with the name to a controller. The token file is read for each poll, so that
-// a new token needs no restart.
+// NewLink returns the connection of the edge with the name to a controller. The token file is read for each poll, so
+// that a new token needs no restart.
 func NewLink(address, tokenFile, name string, edge Edge, log *zap.Logger) (*Link, error) {
 	requests, err := newRemote(address, tokenFile)
 	if err != nil {
@@ -96,9 +98,11 @@ func (l *Link) Run(ctx context.Context) {
 		}
 		retry = 0
 		results = l.apply(orders)
-		if len(results) == 0 {
-			sleep(ctx, pollInterval-time.Since(began))
+		interval := pollInterval
+		if len(results) > 0 {
+			interval = resultInterval
 		}
+		sleep(ctx, interval-time.Since(began))
 	}
 }
 
@@ -110,7 +114,7 @@ func (l *Link) poll(ctx context.Context, results []result) ([]Order, error) {
 	}
 	status, err := json.Marshal(state)
 	if err != nil {
-		panic("the state of an edge is plain data: " + err.Error())
+		return nil, fmt.Errorf("encode the state of the edge: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, pollHold+readTimeout)
 	defer cancel()

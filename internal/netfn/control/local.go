@@ -21,7 +21,6 @@ type Local struct {
 	edge   Edge
 	log    *zap.Logger
 	server *http.Server
-	path   string
 	served sync.WaitGroup
 }
 
@@ -39,7 +38,7 @@ func Listen(path string, edge Edge, log *zap.Logger) (*Local, error) {
 		_ = listener.Close()
 		return nil, fmt.Errorf("open the socket: %w", err)
 	}
-	l := &Local{edge: edge, log: log, path: path}
+	l := &Local{edge: edge, log: log}
 	l.server = newServer(l.handler())
 	// Detaching lasts as long as the kernel needs.
 	l.server.WriteTimeout = 0

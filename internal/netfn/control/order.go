@@ -27,8 +27,8 @@ type Order struct {
 	Copies string `json:"copies,omitempty"`
 	// Trigger starts or stops copies of a rule with the copies "auto": Start or Stop.
 	Trigger string `json:"trigger,omitempty"`
-	// For limits the order: afterwards the copies are those of the configuration, or the trigger stops. 0 is no limit. A
-	// program that ends before it can stop its trigger does no harm if it uses a limit.
+	// For limits the order: afterwards the copies are those of the configuration, or the trigger stops. 0 is no limit.
+	// A program that ends before it can stop its trigger does no harm if it uses a limit.
 	For Duration `json:"for,omitempty"`
 }
 

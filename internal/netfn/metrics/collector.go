@@ -12,8 +12,8 @@ import (
 
 // Source is read at each scrape.
 type Source interface {
-	// Snapshot returns the state of the edge and of the connection to its controller, which is nil without one. Snapshot
-	// may be called by several goroutines at once.
+	// Snapshot returns the state of the edge and of the connection to its controller, which is nil without one.
+	// Snapshot may be called by several goroutines at once.
 	Snapshot() (edge.Status, *control.LinkState, error)
 }
 

@@ -50,27 +50,29 @@ type family struct {
 var families = []family{
 	{buildInfo, "Version of the program; the value is always 1.", []string{"version"}},
 	{readopted, "1 if the process found the programs of a process that had died, otherwise 0.", nil},
-	{peerAlive, "1 if a valid message of the other edge arrived within the last second, otherwise 0. With 0 the sender " +
-		"sends plain packets.", nil},
+	{peerAlive, "1 if a valid message of the other edge arrived within the last second, otherwise 0. With 0 the " +
+		"sender sends plain packets.", nil},
 	{selectedPackets, "Packets that the rules of the sender selected, each counted once.", nil},
 	{selectedBytes, "Bytes of these packets, without the headers of copies.", nil},
 	{plainPackets, "Selected packets sent unchanged because the other edge does not answer.", nil},
 	{unnumberedPackets, "Selected packets sent unchanged because they cannot be numbered.", nil},
-	{costFactor, "Packets sent on all paths per selected packet since the edge was attached: 1 without copies, 0 before " +
-		"the first packet.", nil},
-	{pathPackets, "Copies by path and direction: out of the sender, in at the receiver.", []string{"path", "direction"}},
+	{costFactor, "Packets sent on all paths per selected packet since the edge was attached: 1 without copies, 0 " +
+		"before the first packet.", nil},
+	{pathPackets, "Copies by path and direction: out of the sender, in at the receiver.",
+		[]string{"path", "direction"}},
 	{pathBytes, "Bytes of these copies.", []string{"path", "direction"}},
 	{pathFirst, "Copies that the receiver passed on as the first of their number.", []string{"path"}},
 	{pathRepeated, "Copies that the receiver dropped because another copy had arrived.", []string{"path"}},
 	{pathOutside, "Copies that the receiver passed on although their number was outside the window or their flow had " +
 		"no window.", []string{"path"}},
-	{pathOversize, "Packets sent once, on the primary path, because they exceed the MTU of the path.", []string{"path"}},
+	{pathOversize, "Packets sent once, on the primary path, because they exceed the MTU of the path.",
+		[]string{"path"}},
 	{pathFailedClones, "Copies that the kernel could not make.", []string{"path"}},
 	{pathRefused, "Received packets dropped because their peer or their inner address is not configured.",
 		[]string{"path"}},
 	{pathMalformed, "Received packets dropped because their header is truncated or invalid.", []string{"path"}},
-	{pathCongested, "Received copies dropped because the path has marked them (ECN-CE) and the inner packet is Not-ECT " +
-		"(RFC 6040).", []string{"path"}},
+	{pathCongested, "Received copies dropped because the path has marked them (ECN-CE) and the inner packet is " +
+		"Not-ECT (RFC 6040).", []string{"path"}},
 	{pathState, "1 for the state of the path: up, no-interface, down, no-address, no-route, no-neighbour.",
 		[]string{"path", "state"}},
 	{pathMTU, "Largest outer packet of the path.", []string{"path"}},
@@ -85,8 +87,8 @@ var families = []family{
 	{controlMessages, "Messages between the edges by type (hello, report) and direction.",
 		[]string{"type", "direction"}},
 	{controlDropped, "Messages from the network dropped, by reason: malformed, forged (wrong authentication code), " +
-		"replayed, reflected (sent by this edge), stale (answers an old message), misplaced (arrived on another path than " +
-		"that of its sender).", []string{"reason"}},
+		"replayed, reflected (sent by this edge), stale (answers an old message), misplaced (arrived on another path " +
+		"than that of its sender).", []string{"reason"}},
 	{controllerUp, "1 while the controller answers, otherwise 0; absent without a controller.", nil},
 	{controllerFailure, "Polls of the controller that failed; absent without a controller.", nil},
 }
