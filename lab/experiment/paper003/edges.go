@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/topology"
@@ -28,6 +30,7 @@ type edges struct {
 	network  *topology.Network
 	volnet   string
 	folder   string // with configurations, key and sockets; short, because paths of sockets are
+	pins     string // the BPF file system; empty before it is mounted
 	programs []*lab.Program
 }
 
@@ -37,9 +40,7 @@ func pairFiles(n *topology.Network, folder, copies string) map[string]string {
 	for _, ends := range [][2]string{{hostServer, hostViewer}, {hostViewer, hostServer}} {
 		from, to := ends[0], ends[1]
 		var text strings.Builder
-		// The names of edges are unique on this machine, whose BPF file system all hosts share.
-		name := func(host string) string { return filepath.Base(folder) + "-" + host }
-		_, _ = fmt.Fprintf(&text, "name: %s\npeer: %s\nkey-file: %s\nstate: %s\npaths:\n", name(from), name(to),
+		_, _ = fmt.Fprintf(&text, "name: %s\npeer: %s\nkey-file: %s\nstate: %s\npaths:\n", from, to,
 			filepath.Join(folder, "key"), folder)
 		for i := range tableOne {
 			_, _ = fmt.Fprintf(&text, "  - {name: path%d, interface: %s, local: %s, remote: %s}\n", i+1,
@@ -53,9 +54,9 @@ func pairFiles(n *topology.Network, folder, copies string) map[string]string {
 }
 
 // startEdges starts both edges, and waits until each hears the other.
-func startEdges(ctx context.Context, n *topology.Network, s *experiment.Settings, copies string) (e *edges,
+func startEdges(ctx context.Context, n *topology.Network, s *experiment.Settings, copies string) (_ *edges,
 	err error) {
-	e = &edges{network: n}
+	e := &edges{network: n}
 	if e.volnet, err = s.Program("volnet"); err != nil {
 		return nil, err
 	}
@@ -67,6 +68,14 @@ func startEdges(ctx context.Context, n *topology.Network, s *experiment.Settings
 			err = errors.Join(err, e.stop())
 		}
 	}()
+	pins := filepath.Join(e.folder, "bpf")
+	if err := os.Mkdir(pins, 0o700); err != nil {
+		return nil, err
+	}
+	if err := unix.Mount("bpf", pins, "bpf", 0, ""); err != nil {
+		return nil, fmt.Errorf("BPF file system for the edges: %w", err)
+	}
+	e.pins = pins
 	key := strings.Repeat("5a", 32) + "\n"
 	if err := os.WriteFile(filepath.Join(e.folder, "key"), []byte(key), 0o600); err != nil {
 		return nil, err
@@ -162,6 +171,9 @@ func (e *edges) await(ctx context.Context, host string) error {
 func (e *edges) stop() (err error) {
 	for _, p := range e.programs {
 		err = errors.Join(err, p.Stop())
+	}
+	if e.pins != "" {
+		err = errors.Join(err, unix.Unmount(e.pins, 0))
 	}
 	return errors.Join(err, os.RemoveAll(e.folder))
 }
