@@ -66,8 +66,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestPrimaryUnplugged unplugs the primary path. The host has a second route to the inner prefix, so packets still leave,
-// and copies on the other path reach the receiver.
+// TestPrimaryUnplugged unplugs the primary path. The host has a second route to the inner prefix, so packets still
+// leave, and copies on the other path reach the receiver.
 func TestPrimaryUnplugged(t *testing.T) {
 	b := newBed(t, 2)
 	b.hosts["a"].Run(t, "ip route add 10.21.0.0/16 via 10.9.1.2 src 10.20.0.1 metric 100")
