@@ -43,8 +43,8 @@ func FuzzStore(f *testing.F) {
 			t.Errorf("what was written cannot be read: %v", err)
 		}
 		for _, name := range again.names() {
-			if len(again.edges[name].orders) != len(l.edges[name].orders) {
-				t.Errorf("%q has %d orders, expected %d", name, len(again.edges[name].orders), len(l.edges[name].orders))
+			if got, want := len(again.edges[name].orders), len(l.edges[name].orders); got != want {
+				t.Errorf("%q has %d orders, expected %d", name, got, want)
 			}
 		}
 	})
