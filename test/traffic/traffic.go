@@ -111,7 +111,7 @@ type Result struct {
 }
 
 // Transfer sends a number of datagrams, a multiple of the segments. It waits until all have arrived, and then for the
-// time quiet, so that late repeats are counted. If ctx ends before, Transfer returns what has arrived, without an error.
+// time quiet, so that late repeats are counted. If ctx ends before, Transfer returns the result without an error.
 func (f *Flow) Transfer(ctx context.Context, count int, quiet time.Duration) (Result, error) {
 	f.arrived.Store(0)
 	if err := f.to.SetReadDeadline(time.Time{}); err != nil {

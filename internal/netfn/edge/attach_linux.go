@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What holds a program.
+// Holders of a program.
 const (
 	holderXDP    = "XDP"
 	holderTCX    = "TCX"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CopiesMode says who decides the paths of a rule's packets.
+// CopiesMode is the way in which the paths of a rule's packets are chosen.
 type CopiesMode string
 
 // Modes of copies.
@@ -21,7 +21,7 @@ const (
 	CopiesPaths CopiesMode = "paths"
 )
 
-// Copies says on which paths the packets of a rule leave.
+// Copies are the paths on which the packets of a rule leave.
 type Copies struct {
 	Mode CopiesMode
 	// Paths are the names of the paths in mode CopiesPaths.

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +19,8 @@ func TestKilled(t *testing.T) {
 	epoch := sender.status("").Epoch
 	s := b.newStream()
 	s.more(100)
-	// A lease outlives a process by a second. A busy machine may need longer, and then packets leave plain for a moment.
+	// A lease outlives a process by a second. A busy machine may need longer, and then packets leave plain for a
+	// moment.
 	inTime := true
 	began := time.Now()
 	sender.end(syscall.SIGKILL)
@@ -71,6 +73,27 @@ func TestKilled(t *testing.T) {
 			t.Errorf("detaching the edge %s left %v", name, left)
 		}
 	}
+}
+
+// TestKilledInTrouble kills a sender whose rule copies because the primary path loses packets. Its successor copies on.
+func TestKilledInTrouble(t *testing.T) {
+	b := newBed(t, 2)
+	b.start("b", "")
+	sender := b.start("a", "auto")
+	sender.untilCopied("path0")
+	sender.status(`{"trigger": "start"}`)
+	sender.untilCopied("path0", "path1")
+	s := b.newStream()
+	s.more(20)
+	sender.end(syscall.SIGKILL)
+	sender = b.start("a", "auto")
+	wait.Until(t, "the sender has decided", func() bool { return sender.status("").Control.HellosSent > 0 })
+	// The other path may have left again, since no packet is lost.
+	if reason := sender.status("").Rules[0].Reason; !strings.Contains(reason, "path1") {
+		t.Errorf("after the restart, the last change of the set is %q, expected one of path1", reason)
+	}
+	s.more(20)
+	s.stop()
 }
 
 func mustLoad(t *testing.T, file string) *Config {

@@ -42,12 +42,12 @@ type Edge struct {
 	sender   *sender   // nil without
 	receiver *receiver // nil without
 	paths    []*edgePath
-	// nextHello and nextReport are when a hello, and a report that says only that the receiver lives, are due.
+	// nextHello and nextReport are the times of the next hello and of the next report without news.
 	nextHello, nextReport time.Duration
 	hellos, reports       uint64
-	// greeted says that the receiver has taken a hello of the known run of the other edge.
+	// greeted reports whether the receiver has taken a hello of the known run of the other edge.
 	greeted bool
-	// peerAlive says that packets may be copied, as it was at the last step.
+	// peerAlive reports whether packets may be copied, as it was at the last step.
 	peerAlive bool
 	// malformed counts authentic messages with a body that cannot be decoded.
 	malformed uint64
@@ -55,7 +55,7 @@ type Edge struct {
 	warned map[error]bool
 	// read starts a goroutine that reads a socket. It is nil before Run.
 	read func(*edgePath, *controlSocket)
-	// closing says that Run is about to end: nothing may be attached or opened.
+	// closing reports whether Run is about to end: nothing may be attached or opened.
 	closing bool
 }
 
@@ -64,7 +64,7 @@ type edgePath struct {
 	*Path
 	index int
 	host  hostPath
-	// failed says that attaching failed on the present interface, which carries no packets of this edge.
+	// failed reports whether attaching failed on the present interface, which carries no packets of this edge.
 	failed bool
 	// attached is the interface at which the programs are, and socketAt the interface of the socket.
 	attached, socketAt int

@@ -17,11 +17,11 @@ type hostPath struct {
 	state PathState
 	// ifindex and mtu are 0 without the interface.
 	ifindex, mtu int
-	// ethernet says that packets on the interface have an Ethernet header, from source to nextHop. nextHop is all 0
-	// until the neighbour is known.
+	// ethernet reports whether packets on the interface have an Ethernet header, from source to nextHop. nextHop is all
+	// 0 until the neighbour is known.
 	ethernet        bool
 	source, nextHop [6]byte
-	// checksums says that the interface computes the checksums of outgoing packets.
+	// checksums reports whether the interface computes the checksums of outgoing packets.
 	checksums bool
 }
 

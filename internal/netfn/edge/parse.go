@@ -216,7 +216,7 @@ func readList[T any](r *reader, at string, node *yaml.Node, target *[]T,
 	return nil
 }
 
-// errValue says what a value is that cannot be used.
+// errValue describes a value that cannot be used.
 func errValue(node *yaml.Node) error {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -228,7 +228,7 @@ func errValue(node *yaml.Node) error {
 	}
 }
 
-// scalar returns a field that parses a single value. The error of parse says what is expected.
+// scalar returns a field that parses a single value. The error of parse is the expected form.
 func (r *reader) scalar(parse func(text string) error) func(at string, node *yaml.Node) error {
 	return func(at string, node *yaml.Node) error {
 		if node.Kind != yaml.ScalarNode || node.ShortTag() == "!!binary" {

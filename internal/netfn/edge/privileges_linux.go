@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capabilities are what attaching and loading programs take (CAP_BPF since Linux 5.8).
+// capabilities are needed to load and attach programs (CAP_BPF since Linux 5.8).
 var capabilities = []struct {
 	name string
 	bit  int

@@ -37,7 +37,8 @@ type receiver struct {
 	// learned has the remote address of each path from which valid hellos arrive, if a translator of addresses changed
 	// it.
 	learned [wire.MaxPaths]netip.Addr
-	// hardware has the hardware address of each path's interface. filled says that the map of sources has been written.
+	// hardware has the hardware address of each path's interface. filled reports whether the map of sources has been
+	// written.
 	hardware [wire.MaxPaths][6]uint8
 	filled   bool
 	// samples is the number of samples since counted, and lost what the map has of lost samples.

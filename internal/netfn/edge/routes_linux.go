@@ -26,7 +26,7 @@ type routeChange struct {
 	routeKey
 	// MTU is the MTU of the route before, 0 for none.
 	MTU int `json:"mtu"`
-	// Added says that the edge has added the route.
+	// Added reports whether the edge has added the route.
 	Added bool `json:"added"`
 }
 

@@ -216,7 +216,7 @@ func (e *Edge) warn(index int, from netip.AddrPort, err error) {
 	}
 }
 
-// causes are what an operator can check if control messages are dropped.
+// causes lists causes of dropped control messages that an operator can check.
 var causes = map[error]string{
 	wire.ErrControlForged: "the key files or the names of the edges (name, peer) differ, or someone forges messages",
 	channel.ErrMisplaced:  "the edges list their paths in different orders",

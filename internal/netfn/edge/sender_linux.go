@@ -31,9 +31,11 @@ type sender struct {
 	available paths.Set
 	// softChecksums are the available paths whose interfaces do not compute checksums.
 	softChecksums paths.Set
-	// numbers has the next number of each flow, as it was at the last step, if counted.
-	numbers [bpf.MaxRules * bpf.FlowsPerRule]uint32
-	counted bool
+	// numbers has the next number of each flow, as it was at the last step, if counted. flows and next are buffers for
+	// keys and values of the map.
+	numbers     [bpf.MaxRules * bpf.FlowsPerRule]uint32
+	counted     bool
+	flows, next []uint32
 }
 
 // senderRule is a rule of the sender.
@@ -63,6 +65,7 @@ func newSender(c *Config, p pins, log *zap.Logger) (*sender, error) {
 		return nil, err
 	}
 	s := &sender{config: c, log: log, objects: objects}
+	s.flows, s.next = make([]uint32, len(s.numbers)), make([]uint32, len(s.numbers))
 	if err := s.fill(); err != nil {
 		return nil, errors.Join(err, objects.Close())
 	}
@@ -95,10 +98,14 @@ func (s *sender) fill() error {
 	return syncMap(s.objects.Prefixes, bpf.RulePrefixes(prefixes))
 }
 
-// adoptRule reads what the map has of a rule, so that the first step writes only what differs.
+// adoptRule reads a rule from the map. If an earlier process has copied its packets, copies start on all paths: the
+// reason of the copies may last, and paths that do not help leave within 300 ms.
 func (s *sender) adoptRule(rule *senderRule) error {
 	if err := s.objects.Rules.Lookup(uint32(rule.index), &rule.written); err != nil {
 		return fmt.Errorf("read the map %s: %w", s.objects.Rules, err)
+	}
+	if paths.Set(rule.written.Set).Len() > 1 {
+		rule.selector.Start(monotonic())
 	}
 	return nil
 }
@@ -214,16 +221,15 @@ func (s *sender) step(now time.Duration) error {
 // count adds the packets that the rules have numbered since the last step.
 func (s *sender) count() error {
 	var cursor ebpf.MapBatchCursor
-	keys, next := make([]uint32, bpf.MaxRules*bpf.FlowsPerRule), make([]uint32, bpf.MaxRules*bpf.FlowsPerRule)
-	n, err := s.objects.Numbers.BatchLookup(&cursor, keys, next, nil)
+	n, err := s.objects.Numbers.BatchLookup(&cursor, s.flows, s.next, nil)
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("read the map %s: %w", s.objects.Numbers, err)
 	}
-	for i, flow := range keys[:n] {
+	for i, flow := range s.flows[:n] {
 		if rule := int(flow) / bpf.FlowsPerRule; s.counted && rule < len(s.rules) {
-			s.rules[rule].packets += uint64(next[i] - s.numbers[flow])
+			s.rules[rule].packets += uint64(s.next[i] - s.numbers[flow])
 		}
-		s.numbers[flow] = next[i]
+		s.numbers[flow] = s.next[i]
 	}
 	s.counted = true
 	return nil

@@ -19,7 +19,7 @@ const (
 	TriggerStop  = "stop"
 )
 
-// Order is what an operator or a program wants of one rule or of all rules.
+// Order is a wish of an operator or a program for one rule or for all rules.
 type Order struct {
 	// Rule is the name of a rule, or "" for all.
 	Rule string `json:"rule,omitempty"`
@@ -29,7 +29,7 @@ type Order struct {
 	Trigger string `json:"trigger,omitempty"`
 }
 
-// PathState says whether a path can carry packets of this edge.
+// PathState is the ability of a path to carry packets of this edge.
 type PathState string
 
 // States of a path.
@@ -47,13 +47,13 @@ type Status struct {
 	Name    string    `json:"name"`
 	Peer    string    `json:"peer"`
 	Started time.Time `json:"started"`
-	// Readopted says that the process found the programs of a process that had died.
+	// Readopted reports whether the process found the programs of a process that had died.
 	Readopted bool `json:"readopted"`
 	// Format, Epoch and Rules are those of the sender, and empty without one.
 	Format string `json:"format,omitempty"`
 	Epoch  uint16 `json:"epoch,omitempty"`
-	// PeerAlive says that packets may be copied: a report of the other edge arrived within the last second, and it has
-	// not left. Without a sender, it says that any valid message arrived within the last second.
+	// PeerAlive reports whether packets may be copied: a report of the other edge arrived within the last second, and
+	// it has not left. Without a sender: whether any valid message arrived within the last second.
 	PeerAlive bool          `json:"peer_alive"`
 	Paths     []PathStatus  `json:"paths"`
 	Rules     []RuleStatus  `json:"rules,omitempty"`
@@ -108,7 +108,7 @@ type PathReceived struct {
 	Congested uint64 `json:"congested"`
 }
 
-// PathReport is what the other edge last reported of a path.
+// PathReport contains the facts that the other edge last reported of a path.
 type PathReport struct {
 	// Loss, InTime and OnlyInTime are shares of the packets sent on the path: lost; in time; and in time on no other
 	// path.
@@ -127,7 +127,7 @@ type RuleStatus struct {
 	Set       []string `json:"set"`
 	Probes    []string `json:"probes"`
 	Triggered bool     `json:"triggered"`
-	// Reason says why the set changed last, and Since when.
+	// Reason is the reason of the last change of the set, and Since its time.
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since"`
 }

@@ -61,9 +61,9 @@ type Control struct {
 	// EchoRun and EchoTime are Run and Time of a recent message of the other edge. EchoRun is 0 before the first one.
 	EchoRun  uint64
 	EchoTime uint32
-	// Closing says that the edge is about to leave.
+	// Closing reports whether the edge is about to leave.
 	Closing bool
-	// Answer says that the edge does not believe EchoRun yet: the message only tells what to echo.
+	// Answer reports whether the edge does not believe EchoRun yet: the message only tells what to echo.
 	Answer bool
 	// Body is at most MaxControlBody bytes.
 	Body []byte

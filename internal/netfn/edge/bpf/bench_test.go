@@ -19,6 +19,14 @@ func BenchmarkFilter(b *testing.B) {
 	inner := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, payload: 1200}.bytes()
 	f := frame(encapsulate(outerFrom4, outerTo4, 0, wire.Header{Epoch: testEpoch, Base: 1}, inner))
 	run(b, r.ReceiveXdp, f)
+	// The verifier adds barriers against speculation for users without CAP_PERFMON.
+	user := &ReceiverObjects{}
+	if err := restricted(func() error { return loadWithout(LoadReceiver, user) }); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = user.Close() }()
+	configure(b, user, ReceiverConfig{Epoch: testEpoch, Port: testPort})
+	run(b, user.ReceiveXdp, f)
 	foreign := frame(encapsulate(outerTo4, outerFrom4, 0, wire.Header{Epoch: testEpoch}, inner))
 	other := frame(inner)
 	p := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP, id: 1, payload: 1200, tos: (1+testEpoch%7)<<5 | 1}
@@ -27,7 +35,8 @@ func BenchmarkFilter(b *testing.B) {
 		program *ebpf.Program
 		frame   []byte
 	}{
-		{"repeat", r.ReceiveXdp, f}, {"foreign", r.ReceiveXdp, foreign}, {"other", r.ReceiveXdp, other},
+		{"repeat", r.ReceiveXdp, f}, {"repeat-user", user.ReceiveXdp, f},
+		{"foreign", r.ReceiveXdp, foreign}, {"other", r.ReceiveXdp, other},
 		{"repeat-tc", r.ReceiveEther, f}, {"stamped", r.StampedXdp, frame(p.bytes())},
 		{"paper", r.PaperXdp, frame(p.bytes())},
 	} {
@@ -52,16 +61,19 @@ func BenchmarkPair(b *testing.B) {
 		name     string
 		ipv6     bool
 		segments int
-	}{{"single", false, 1}, {"segments", false, 16}, {"segments6", true, 16}} {
+		user     bool
+	}{{"single", false, 1, false}, {"single-user", false, 1, true}, {"segments", false, 16, false},
+		{"segments6", true, 16, false}} {
 		for _, paths := range []int{0, 1, 3} {
 			b.Run(fmt.Sprintf("%s/paths=%d", kind.name, paths), func(b *testing.B) {
-				how := pairing{outer: []uint8{4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated, plain: paths == 0}
+				how := pairing{outer: []uint8{4, 4, 4}[:max(paths, 1)], format: FormatEncapsulated, plain: paths == 0,
+					user: kind.user}
 				p := newPair(b, how)
 				if paths > 0 {
 					p.addSegmenter()
 				}
-				p.benchmark(b, p.newFlow(kind.ipv6, kind.segments, -1), (b.N+kind.segments-1)/kind.segments*kind.segments,
-					paths)
+				count := (b.N + kind.segments - 1) / kind.segments * kind.segments
+				p.benchmark(b, p.newFlow(kind.ipv6, kind.segments, -1), count, paths)
 			})
 		}
 	}

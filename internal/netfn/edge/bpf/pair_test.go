@@ -38,6 +38,8 @@ type pairing struct {
 	format  uint8
 	receive func(*ReceiverObjects) *ebpf.Program // nil: ReceiveXdp
 	plain   bool                                 // no programs
+	// user: the sender's programs are loaded without CAP_PERFMON.
+	user bool
 	// unattached: the test attaches the programs.
 	unattached bool
 }
@@ -48,7 +50,13 @@ func newPair(t testing.TB, how pairing) *pair {
 	t.Helper()
 	p := &pair{t: t, a: namespace.New(t), b: namespace.New(t), paths: len(how.outer),
 		sender: &SenderObjects{}, receiver: newReceiver(t, ReceiverConfig{Epoch: testEpoch, Port: testPort})}
-	loadInto(t, unpinned(t, LoadSender), p.sender)
+	if how.user {
+		if err := restricted(func() error { return loadWithout(LoadSender, p.sender) }); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		loadInto(t, unpinned(t, LoadSender), p.sender)
+	}
 	t.Cleanup(func() { _ = p.sender.Close() })
 	for _, n := range []*namespace.Namespace{p.a, p.b} {
 		setSysctls(t, n, map[string]string{"ipv6/conf/all/accept_dad": "0", "ipv6/conf/default/accept_dad": "0",

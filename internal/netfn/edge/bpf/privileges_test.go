@@ -13,6 +13,23 @@ import (
 // CAP_PERFMON the verifier refuses spin locks and packet offsets that are no constants.
 func TestPrivileges(t *testing.T) {
 	loadInto(t, unpinned(t, LoadSender), &SenderMaps{}) // skips without privileges
+	err := restricted(func() error {
+		sender, receiver := &SenderObjects{}, &ReceiverObjects{}
+		err := errors.Join(loadWithout(LoadSender, sender), loadWithout(LoadReceiver, receiver))
+		_, _ = sender.Close(), receiver.Close()
+		return err
+	})
+	var refused *ebpf.VerifierError
+	if errors.As(err, &refused) {
+		t.Fatalf("%+v", refused)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restricted calls f on a thread that has only the capabilities CAP_BPF and CAP_NET_ADMIN.
+func restricted(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		// The thread ends with this goroutine, which does not unlock it.
@@ -29,18 +46,9 @@ func TestPrivileges(t *testing.T) {
 			done <- err
 			return
 		}
-		sender, receiver := &SenderObjects{}, &ReceiverObjects{}
-		err := errors.Join(loadWithout(LoadSender, sender), loadWithout(LoadReceiver, receiver))
-		_, _ = sender.Close(), receiver.Close()
-		done <- err
+		done <- f()
 	}()
-	if err := <-done; err != nil {
-		var refused *ebpf.VerifierError
-		if errors.As(err, &refused) {
-			t.Fatalf("%+v", refused)
-		}
-		t.Fatal(err)
-	}
+	return <-done
 }
 
 // loadWithout loads the objects without pins.

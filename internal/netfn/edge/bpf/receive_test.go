@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +63,13 @@ func newReceiver(t testing.TB, config ReceiverConfig) *ReceiverObjects {
 	r := &ReceiverObjects{}
 	loadInto(t, unpinned(t, LoadReceiver), r)
 	t.Cleanup(func() { _ = r.Close() })
+	configure(t, r, config)
+	return r
+}
+
+// configure writes the maps of a receiver.
+func configure(t testing.TB, r *ReceiverObjects, config ReceiverConfig) {
+	t.Helper()
 	put(t, r.ReceiveConfig, uint32(0), config)
 	for _, s := range []ReceiverSource{sourceOf(outerFrom4, outerTo4), sourceOf(outerFrom6, outerTo6)} {
 		put(t, r.Sources, s, [6]uint8{})
@@ -68,7 +77,6 @@ func newReceiver(t testing.TB, config ReceiverConfig) *ReceiverObjects {
 	for _, prefix := range []string{"10.1.0.0/16", "fd00:1::/32"} {
 		put(t, r.Inner, AcceptedPrefix(netip.MustParsePrefix(prefix)), uint32(1))
 	}
-	return r
 }
 
 func sourceOf(remote, local netip.Addr) (s ReceiverSource) {
@@ -534,6 +542,41 @@ func TestWindowAsModel(t *testing.T) {
 			b[3] = byte(int8(b[3]) >> 6)
 		}
 		c.step(t, &number, &epoch, b[:])
+	}
+}
+
+// TestWindowConcurrent gives the copies of the same packets to the program on several threads at once: each packet is
+// first once.
+func TestWindowConcurrent(t *testing.T) {
+	r := newReceiver(t, ReceiverConfig{Epoch: testEpoch, Port: testPort})
+	const threads, count = 4, 4000
+	inner := packet{from: innerFrom4, to: innerTo4, protocol: protoUDP}.bytes()
+	var passed [count]atomic.Int32
+	var group sync.WaitGroup
+	for range threads {
+		group.Go(func() {
+			for number := range uint32(count) {
+				h := wire.Header{Epoch: testEpoch, Base: number}
+				copied := frame(encapsulate(outerFrom4, outerTo4, 0, h, inner))
+				verdict, err := r.ReceiveXdp.Run(&ebpf.RunOptions{Data: copied})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if verdict == xdpPass {
+					passed[number].Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for number := range passed {
+		if n := passed[number].Load(); n != 1 {
+			t.Fatalf("packet %d passed %d times", number, n)
+		}
+	}
+	if got := receivedOn(t, r, 0); got.First != count || got.Repeated != (threads-1)*count {
+		t.Errorf("counted %+v, want %d first", got, count)
 	}
 }
 

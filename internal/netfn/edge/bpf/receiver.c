@@ -129,6 +129,29 @@ struct {
 	__type(value, struct sample);
 } samples SEC(".maps");
 
+/*
+ * The variables of one run. On the stack, each would cost a barrier against speculation for users without CAP_PERFMON.
+ * Runs on one processor do not interrupt each other.
+ */
+struct scratch {
+	struct source source;
+	struct prefix prefix; /* of the inner source address */
+	struct sample facts;
+	__u32 path;
+	__u8 outer; /* IP versions */
+	__u8 inner;
+	__u8 inner_tos;
+	__u8 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
 /* Stamped packets: the greatest number of each flow, from which the upper 16 bits of a number follow. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -234,14 +257,8 @@ static __always_inline enum action decide(const struct config *config, struct re
 	return OPEN;
 }
 
-EXTERN int accepts(const struct address *source)
-{
-	if (!source)
-		return 0;
-	struct prefix prefix = {.bits = 128};
-	__builtin_memcpy(prefix.address, source, 16);
-	return bpf_map_lookup_elem(&inner, &prefix) != NULL;
-}
+/* accepts reports whether an inner source address, in a prefix of all bits, is accepted. */
+static __always_inline bool accepts(const struct prefix *source) { return bpf_map_lookup_elem(&inner, source) != NULL; }
 
 /*
  * opened_ecn returns the ECN field of the inner packet after decapsulation (RFC 6040, figure 4), or -1 if the packet must
@@ -272,20 +289,15 @@ static __always_inline bool number_segment(const struct tcphdr *tcp, __u32 size,
 	return true;
 }
 
-/* What the decapsulation needs of a copy. */
-struct copy {
-	struct address source; /* inner */
-	__u8 outer;           /* IP versions */
-	__u8 inner;
-	__u8 inner_tos;
-};
-
 /*
  * read_inner reads the packet behind a data header, of size bytes, and its number. It returns false for packets that no
  * sender makes.
  */
-static __always_inline bool read_inner(struct header *header, void *end, __u32 size, struct copy *copy, __u32 *number)
+static __always_inline bool read_inner(struct header *header, void *end, __u32 size, struct scratch *scratch)
 {
+	struct address *source = (struct address *)scratch->prefix.address;
+	__u32 *number = &scratch->facts.number;
+	scratch->prefix.bits = 128;
 	void *data = header + 1;
 	struct iphdr *ip = data;
 	__u32 kind = header->kind & 15;
@@ -295,9 +307,9 @@ static __always_inline bool read_inner(struct header *header, void *end, __u32 s
 	if (ip->version == 4) {
 		struct tcphdr *tcp = (void *)(ip + 1);
 		FIXED(tcp);
-		map_ipv4(&copy->source, ip->saddr);
-		copy->inner = 4;
-		copy->inner_tos = ip->tos;
+		map_ipv4(source, ip->saddr);
+		scratch->inner = 4;
+		scratch->inner_tos = ip->tos;
 		if (ip->ihl < 5 || bpf_ntohs(ip->tot_len) != size)
 			return false;
 		if (kind == KIND_ID)
@@ -312,9 +324,9 @@ static __always_inline bool read_inner(struct header *header, void *end, __u32 s
 	FIXED(tcp);
 	if (data + sizeof(struct ipv6hdr) > end)
 		return false;
-	copy_ipv6(&copy->source, &ip6->saddr);
-	copy->inner = 6;
-	copy->inner_tos = get_tos6(ip6);
+	copy_ipv6(source, &ip6->saddr);
+	scratch->inner = 6;
+	scratch->inner_tos = get_tos6(ip6);
 	if (ip6->version != 6 || bpf_ntohs(ip6->payload_len) + sizeof(struct ipv6hdr) != size || kind == KIND_ID)
 		return false;
 	if (kind != KIND_SEQUENCE)
@@ -325,28 +337,28 @@ static __always_inline bool read_inner(struct header *header, void *end, __u32 s
 
 /* open_inner judges the packet behind a data header, and writes its ECN field if it passes. */
 static __always_inline enum action open_inner(const struct config *config, struct received *counters, struct header *header,
-					      void *end, __u32 size, __u8 tos, struct sample *facts, struct copy *copy)
+					      void *end, __u32 size, __u8 tos, struct scratch *scratch)
 {
-	if (!read_inner(header, end, size, copy, &facts->number)) {
+	if (!read_inner(header, end, size, scratch)) {
 		COUNT(counters->malformed);
 		return DROP;
 	}
-	if (!accepts(&copy->source)) {
+	if (!accepts(&scratch->prefix)) {
 		COUNT(counters->refused);
 		return DROP;
 	}
-	int ecn = opened_ecn(tos, copy->inner_tos);
+	int ecn = opened_ecn(tos, scratch->inner_tos);
 	if (ecn < 0) {
 		COUNT(counters->congested);
 		return DROP;
 	}
-	if (decide(config, counters, facts) == DROP)
+	if (decide(config, counters, &scratch->facts) == DROP)
 		return DROP;
-	if (ecn == (copy->inner_tos & ECN))
+	if (ecn == (scratch->inner_tos & ECN))
 		return OPEN;
 	void *data = header + 1;
-	if (copy->inner == 4) {
-		set_tos(data, (copy->inner_tos & ~ECN) | ecn);
+	if (scratch->inner == 4) {
+		set_tos(data, (scratch->inner_tos & ~ECN) | ecn);
 	} else {
 		__u8 *byte = data + 1; /* the ECN field is in its bits 4 and 5 */
 		*byte = (*byte & ~(ECN << 4)) | ecn << 4;
@@ -364,13 +376,8 @@ static __always_inline bool is_for(const __u8 *address, const void *frame)
 
 /* inspect judges a packet at a device, whose length is that of the frame. check_address is set at XDP. */
 static __always_inline enum action inspect(void *data, void *end, const __u32 link, const bool check_address, bool is_ipv4,
-					   __u32 length, struct copy *copy)
+					   __u32 length, const struct config *config, struct scratch *scratch)
 {
-	__u32 zero = 0;
-	struct config *config = bpf_map_lookup_elem(&receive_config, &zero);
-	if (!config)
-		return LEAVE;
-	struct source source;
 	struct udphdr *udp;
 	struct header *header;
 	__u32 size; /* of the outer IP packet, as its header says */
@@ -383,8 +390,8 @@ static __always_inline enum action inspect(void *data, void *end, const __u32 li
 		if (*(__u8 *)outer != 0x45 || outer->ip.protocol != IPPROTO_UDP ||
 		    outer->ip.frag_off & bpf_htons(FRAGMENT) || outer->udp.dest != bpf_htons(config->port))
 			return LEAVE;
-		map_ipv4((struct address *)source.remote, outer->ip.saddr);
-		map_ipv4((struct address *)source.local, outer->ip.daddr);
+		map_ipv4((struct address *)scratch->source.remote, outer->ip.saddr);
+		map_ipv4((struct address *)scratch->source.local, outer->ip.daddr);
 		udp = &outer->udp;
 		header = &outer->header;
 		FIXED(udp);
@@ -392,7 +399,7 @@ static __always_inline enum action inspect(void *data, void *end, const __u32 li
 		ip_header = sizeof(struct iphdr);
 		size = bpf_ntohs(outer->ip.tot_len);
 		tos = outer->ip.tos;
-		copy->outer = 4;
+		scratch->outer = 4;
 	} else {
 		struct outer6 *outer = data + link;
 		if ((void *)(outer + 1) > end)
@@ -400,8 +407,8 @@ static __always_inline enum action inspect(void *data, void *end, const __u32 li
 		if (outer->ip.version != 6 || outer->ip.nexthdr != IPPROTO_UDP ||
 		    outer->udp.dest != bpf_htons(config->port))
 			return LEAVE;
-		copy_ipv6((struct address *)source.remote, &outer->ip.saddr);
-		copy_ipv6((struct address *)source.local, &outer->ip.daddr);
+		copy_ipv6((struct address *)scratch->source.remote, &outer->ip.saddr);
+		copy_ipv6((struct address *)scratch->source.local, &outer->ip.daddr);
 		udp = &outer->udp;
 		header = &outer->header;
 		FIXED(udp);
@@ -409,9 +416,9 @@ static __always_inline enum action inspect(void *data, void *end, const __u32 li
 		ip_header = sizeof(struct ipv6hdr);
 		size = bpf_ntohs(outer->ip.payload_len) + sizeof(struct ipv6hdr);
 		tos = get_tos6(&outer->ip);
-		copy->outer = 6;
+		scratch->outer = 6;
 	}
-	__u8 *address = bpf_map_lookup_elem(&sources, &source);
+	__u8 *address = bpf_map_lookup_elem(&sources, &scratch->source);
 	if (!address || (check_address && !is_for(address, data))) {
 		struct ignored *counters = ignored_counters();
 		if (counters)
@@ -425,8 +432,8 @@ static __always_inline enum action inspect(void *data, void *end, const __u32 li
 			COUNT(counters->control);
 		return LEAVE;
 	}
-	__u32 path = header->path & (PATHS - 1);
-	struct received *counters = bpf_map_lookup_elem(&received, &path);
+	scratch->path = header->path & (PATHS - 1);
+	struct received *counters = bpf_map_lookup_elem(&received, &scratch->path);
 	if (!counters)
 		return LEAVE;
 	COUNT(counters->packets);
@@ -436,16 +443,15 @@ static __always_inline enum action inspect(void *data, void *end, const __u32 li
 		COUNT(counters->malformed);
 		return DROP;
 	}
-	struct sample facts = {
-		.sent_us = bpf_ntohl(header->sent),
-		.epoch = bpf_ntohs(header->epoch),
-		.size = size,
-		.flow = header->flow,
-		.path = header->path,
-		.set = header->set,
-	};
+	struct sample *facts = &scratch->facts;
+	facts->sent_us = bpf_ntohl(header->sent);
+	facts->epoch = bpf_ntohs(header->epoch);
+	facts->size = size;
+	facts->flow = header->flow;
+	facts->path = header->path;
+	facts->set = header->set;
 	__u32 overhead = ip_header + sizeof(struct udphdr) + sizeof(struct header);
-	return open_inner(config, counters, header, end, size - overhead, tos, &facts, copy);
+	return open_inner(config, counters, header, end, size - overhead, tos, scratch);
 }
 
 /* strip removes the outer headers, of a constant size, from a frame. */
@@ -474,13 +480,17 @@ int receive_xdp(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *ether = data;
-	struct copy copy = {};
 	if ((void *)(ether + 1) > end)
 		return XDP_PASS;
 	bool is_ipv4 = ether->h_proto == bpf_htons(ETH_P_IP);
 	if (!is_ipv4 && ether->h_proto != bpf_htons(ETH_P_IPV6))
 		return XDP_PASS;
-	switch (inspect(data, end, ETHER, true, is_ipv4, bpf_xdp_get_buff_len(ctx), &copy)) {
+	__u32 zero = 0;
+	struct config *config = bpf_map_lookup_elem(&receive_config, &zero);
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	if (!config || !scratch)
+		return XDP_PASS;
+	switch (inspect(data, end, ETHER, true, is_ipv4, bpf_xdp_get_buff_len(ctx), config, scratch)) {
 	case LEAVE:
 		return XDP_PASS;
 	case DROP:
@@ -488,25 +498,25 @@ int receive_xdp(struct xdp_md *ctx)
 	case OPEN:
 		break;
 	}
-	__be16 protocol = copy.inner == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
-	if (copy.outer == 4)
+	__be16 protocol = scratch->inner == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+	if (scratch->outer == 4)
 		return strip(ctx, sizeof(struct outer4), protocol);
 	return strip(ctx, sizeof(struct outer6), protocol);
 }
 
-static __always_inline int open_at_tc(struct __sk_buff *skb, const __u32 link, const struct copy *copy)
+static __always_inline int open_at_tc(struct __sk_buff *skb, const __u32 link, const struct scratch *scratch)
 {
-	__s32 size = copy->outer == 4 ? sizeof(struct outer4) : sizeof(struct outer6);
+	__s32 size = scratch->outer == 4 ? sizeof(struct outer4) : sizeof(struct outer6);
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
-	if (copy->outer != copy->inner)
-		flags |= copy->inner == 4 ? DECAP_L3_IPV4 : DECAP_L3_IPV6;
+	if (scratch->outer != scratch->inner)
+		flags |= scratch->inner == 4 ? DECAP_L3_IPV4 : DECAP_L3_IPV6;
 	if (bpf_skb_adjust_room(skb, -size, BPF_ADJ_ROOM_MAC, flags))
 		return SHOT;
-	if (link == ETHER && copy->outer != copy->inner) {
+	if (link == ETHER && scratch->outer != scratch->inner) {
 		struct ethhdr *ether = (void *)(long)skb->data;
 		if ((void *)(ether + 1) > (void *)(long)skb->data_end)
 			return SHOT;
-		ether->h_proto = copy->inner == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
+		ether->h_proto = scratch->inner == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
 	}
 	return NEXT;
 }
@@ -515,7 +525,6 @@ static __always_inline int receive(struct __sk_buff *skb, const __u32 link)
 {
 	/* The longest headers: outer IPv6, inner IPv6 and TCP. */
 	const __u32 wanted = link + sizeof(struct outer6) + sizeof(struct ipv6hdr) + sizeof(struct tcphdr);
-	struct copy copy = {};
 	bool is_ipv4 = skb->protocol == bpf_htons(ETH_P_IP);
 	if (!is_ipv4 && skb->protocol != bpf_htons(ETH_P_IPV6))
 		return NEXT;
@@ -531,7 +540,12 @@ static __always_inline int receive(struct __sk_buff *skb, const __u32 link)
 		data = (void *)(long)skb->data;
 		end = (void *)(long)skb->data_end;
 	}
-	switch (inspect(data, end, link, false, is_ipv4, skb->len, &copy)) {
+	__u32 zero = 0;
+	struct config *config = bpf_map_lookup_elem(&receive_config, &zero);
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &zero);
+	if (!config || !scratch)
+		return NEXT;
+	switch (inspect(data, end, link, false, is_ipv4, skb->len, config, scratch)) {
 	case LEAVE:
 		return NEXT;
 	case DROP:
@@ -539,7 +553,7 @@ static __always_inline int receive(struct __sk_buff *skb, const __u32 link)
 	case OPEN:
 		break;
 	}
-	return open_at_tc(skb, link, &copy);
+	return open_at_tc(skb, link, scratch);
 }
 
 SEC("tc")
@@ -556,8 +570,8 @@ static __always_inline struct iphdr *find_ipv4(struct xdp_md *ctx)
 	struct iphdr *ip = (void *)(ether + 1);
 	if ((void *)(ip + 1) > end || ether->h_proto != bpf_htons(ETH_P_IP) || ip->version != 4)
 		return NULL;
-	struct address source;
-	map_ipv4(&source, ip->saddr);
+	struct prefix source = {.bits = 128};
+	map_ipv4((struct address *)source.address, ip->saddr);
 	if (ip->frag_off & bpf_htons(FRAGMENT) || !accepts(&source))
 		return NULL;
 	return ip;

@@ -58,6 +58,19 @@ type ReceiverSample struct {
 	First     uint8
 }
 
+type ReceiverScratch struct {
+	_        structs.HostLayout
+	Source   ReceiverSource
+	Prefix   ReceiverPrefix
+	_        [4]byte
+	Facts    ReceiverSample
+	Path     uint32
+	Outer    uint8
+	Inner    uint8
+	InnerTos uint8
+	Pad      uint8
+}
+
 type ReceiverSource struct {
 	_      structs.HostLayout
 	Remote [16]uint8
@@ -74,6 +87,7 @@ const (
 	ReceiverMapReceiveConfig = "receive_config"
 	ReceiverMapReceived      = "received"
 	ReceiverMapSamples       = "samples"
+	ReceiverMapScratches     = "scratches"
 	ReceiverMapSources       = "sources"
 	ReceiverMapStamps        = "stamps"
 	ReceiverMapWindows       = "windows"
@@ -143,6 +157,7 @@ type ReceiverMapSpecs struct {
 	ReceiveConfig *ebpf.MapSpec `ebpf:"receive_config"`
 	Received      *ebpf.MapSpec `ebpf:"received"`
 	Samples       *ebpf.MapSpec `ebpf:"samples"`
+	Scratches     *ebpf.MapSpec `ebpf:"scratches"`
 	Sources       *ebpf.MapSpec `ebpf:"sources"`
 	Stamps        *ebpf.MapSpec `ebpf:"stamps"`
 	Windows       *ebpf.MapSpec `ebpf:"windows"`
@@ -180,6 +195,7 @@ type ReceiverMaps struct {
 	ReceiveConfig *ebpf.Map `ebpf:"receive_config"`
 	Received      *ebpf.Map `ebpf:"received"`
 	Samples       *ebpf.Map `ebpf:"samples"`
+	Scratches     *ebpf.Map `ebpf:"scratches"`
 	Sources       *ebpf.Map `ebpf:"sources"`
 	Stamps        *ebpf.Map `ebpf:"stamps"`
 	Windows       *ebpf.Map `ebpf:"windows"`
@@ -193,6 +209,7 @@ func (m *ReceiverMaps) Close() error {
 		m.ReceiveConfig,
 		m.Received,
 		m.Samples,
+		m.Scratches,
 		m.Sources,
 		m.Stamps,
 		m.Windows,

@@ -173,6 +173,26 @@ struct job {
 	__u8 headers; /* bytes of the IP and transport headers of each segment */
 };
 
+/*
+ * The variables of one run. On the stack, each would cost a barrier against speculation for users without CAP_PERFMON.
+ * Runs on one processor do not interrupt each other, except that a copy runs the program again. Such a run ends at the
+ * mark, but for the split-off copies, which have the second entry. busy is 1 while copies are sent: another packet that
+ * leaves meanwhile, because the device of a path made it, is left unchanged.
+ */
+struct scratch {
+	struct packet packet;
+	struct job job;
+	__u32 busy;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} send_scratches SEC(".maps");
+
 /* parse_ports reads the ports and the size of the transport header, which begins at a constant offset. */
 static __always_inline void parse_ports(struct packet *p, void *transport, void *end, __u32 ip)
 {
@@ -329,7 +349,10 @@ EXTERN __u32 usable(__u32 mask, __u32 size, __u32 segments, __u8 format)
 	return result;
 }
 
-/* has_probe reports whether the numbers of a packet contain a multiple of the divisor, see package wire. */
+/*
+ * has_probe reports whether a packet is a probe: its numbers contain a multiple of the divisor times the number of
+ * segments, rounded up to a power of two. So at most 1/divisor of all segments are probes, and one of them is sampled.
+ */
 static __always_inline bool has_probe(__u32 base, __u32 segments, __u32 divisor)
 {
 	/* One less than the segments, rounded up to a power of two. */
@@ -598,11 +621,9 @@ EXTERN int deliver_bare(struct __sk_buff *skb, const struct job *job)
 	return job ? deliver(skb, BARE, job, true) : SHOT;
 }
 
-/* dispatch calls deliver. A packet without an Ethernet header gets one if the device of a path needs it. */
-static __always_inline int dispatch(struct __sk_buff *skb, const __u32 link, const struct job *job, const bool egress)
+/* add_ether gives a packet without an Ethernet header one if the device of a path needs it. False: it failed. */
+static __always_inline bool add_ether(struct __sk_buff *skb, const struct job *job, bool *added)
 {
-	if (link == ETHER)
-		return deliver_ether(skb, job, egress);
 	__u32 ether = 0;
 	EACH(i, PATHS) {
 		__u32 key = i;
@@ -610,11 +631,20 @@ static __always_inline int dispatch(struct __sk_buff *skb, const __u32 link, con
 		if (path && job->mask >> i & 1)
 			ether |= path->ether;
 	}
-	if (!ether)
-		return deliver_bare(skb, job);
-	if (bpf_skb_change_head(skb, ETHER, 0))
+	*added = ether;
+	return !ether || !bpf_skb_change_head(skb, ETHER, 0);
+}
+
+static __always_inline int dispatch(struct __sk_buff *skb, const __u32 link, struct scratch *scratch, const bool egress)
+{
+	bool added = false;
+	if (link == BARE && !add_ether(skb, &scratch->job, &added))
 		return SHOT;
-	return deliver_ether(skb, job, false);
+	scratch->busy = 1;
+	int verdict = link == ETHER || added ? deliver_ether(skb, &scratch->job, egress && !added)
+					     : deliver_bare(skb, &scratch->job);
+	scratch->busy = 0;
+	return verdict;
 }
 
 /* set_id writes the IP identification from which segmentation counts. */
@@ -673,74 +703,82 @@ static __always_inline int send(struct __sk_buff *skb, const __u32 link, const b
 		return NEXT;
 	if ((skb->protocol != bpf_htons(ETH_P_IP) && skb->protocol != bpf_htons(ETH_P_IPV6)) || skb->vlan_present)
 		return NEXT;
-	struct job job = {.mark = config->mark, .port = config->port};
-	if (skb->mark == config->mark + 1) {
-		join(skb, &job);
-		return dispatch(skb, link, &job, egress);
-	}
-	struct packet p;
-	if (!parse(skb, link, &p))
+	__u32 entry = skb->mark == config->mark + 1;
+	struct scratch *scratch = bpf_map_lookup_elem(&send_scratches, &entry);
+	if (!scratch || scratch->busy)
 		return NEXT;
-	__u32 index = find_rule(&p, skb->mark);
+	struct job *job = &scratch->job;
+	job->mark = config->mark;
+	job->port = config->port;
+	if (entry) {
+		join(skb, job);
+		return dispatch(skb, link, scratch, egress);
+	}
+	struct packet *p = &scratch->packet;
+	if (!parse(skb, link, p))
+		return NEXT;
+	__u32 index = find_rule(p, skb->mark);
 	struct rule *rule = bpf_map_lookup_elem(&rules, &index);
-	if (!rule || rule->format == FORMAT_PLAIN || is_outer(&p, config->port))
+	if (!rule || rule->format == FORMAT_PLAIN || is_outer(p, config->port))
 		return NEXT;
 	__u64 now = bpf_ktime_get_ns();
 	if (now >= config->lease_ns) {
 		COUNT(counters->plain);
 		return NEXT;
 	}
-	job.format = rule->format;
-	if (job.format != FORMAT_ENCAPSULATED && p.version != 4) {
+	job->format = rule->format;
+	if (job->format != FORMAT_ENCAPSULATED && p->version != 4) {
 		COUNT(counters->refused);
 		return NEXT;
 	}
-	job.segments = 1;
-	job.segment = p.length;
-	__u32 size = skb->gso_size, payload = p.length - p.headers;
+	job->kind = KIND_SINGLE;
+	job->segments = 1;
+	job->headers = 0;
+	job->segment = p->length;
+	__u32 size = skb->gso_size, payload = p->length - p->headers;
 	if (size && payload > size) {
-		int kind = number_by(skb, &p, job.format, config->cut);
-		if (kind < 0 || p.options)
+		int kind = number_by(skb, p, job->format, config->cut);
+		if (kind < 0 || p->options)
 			return to_segmenter(skb, link, config, counters, egress);
-		job.kind = kind;
-		job.segments = (payload + size - 1) / size;
-		job.segment = p.headers + size;
-		job.end = p.sequence + payload;
-		job.headers = p.headers;
+		job->kind = kind;
+		job->segments = (payload + size - 1) / size;
+		job->segment = p->headers + size;
+		job->end = p->sequence + payload;
+		job->headers = p->headers;
 	}
-	__u32 found = usable(rule->set, job.segment, job.segments, job.format);
+	__u32 found = usable(rule->set, job->segment, job->segments, job->format);
 	if (NARROW(found))
-		found = usable(1 << (rule->primary & (PATHS - 1)), job.segment, job.segments, job.format);
+		found = usable(1 << (rule->primary & (PATHS - 1)), job->segment, job->segments, job->format);
 	__u32 set = ABLE(found) & ~NARROW(found);
 	if (!set) {
 		COUNT(counters->plain);
 		return NEXT;
 	}
-	__u32 hash = hash_flow(&p.source, &p.destination, p.protocol, p.ports);
-	__u32 flow = job.format == FORMAT_ENCAPSULATED ? index << 4 | (hash & 15) : hash & 255;
+	__u32 hash = hash_flow(&p->source, &p->destination, p->protocol, p->ports);
+	__u32 flow = job->format == FORMAT_ENCAPSULATED ? index << 4 | (hash & 15) : hash & 255;
 	__u32 *next = bpf_map_lookup_elem(&numbers, &flow);
 	if (!next)
 		return NEXT;
-	job.base = __sync_fetch_and_add(next, job.segments);
-	if (rule->divisor && has_probe(job.base, job.segments, rule->divisor)) {
-		found = usable(rule->probes & ~set, job.segment, job.segments, job.format);
+	job->base = __sync_fetch_and_add(next, job->segments);
+	if (rule->divisor && has_probe(job->base, job->segments, rule->divisor)) {
+		found = usable(rule->probes & ~set, job->segment, job->segments, job->format);
 		set |= ABLE(found) & ~NARROW(found);
 	}
-	job.set = set;
-	job.mask = set;
-	job.flow = flow;
-	job.epoch = config->epoch;
-	job.sent_us = now / 1000;
-	job.tos = p.tos;
-	if (job.kind == KIND_ID && !set_id(skb, link, job.base))
+	job->set = set;
+	job->mask = set;
+	job->flow = flow;
+	job->epoch = config->epoch;
+	job->sent_us = now / 1000;
+	job->tos = p->tos;
+	if (job->kind == KIND_ID && !set_id(skb, link, job->base))
 		return NEXT;
-	if (job.kind == KIND_SEQUENCE)
-		job.base += job.segments - 1;
+	if (job->kind == KIND_SEQUENCE)
+		job->base += job->segments - 1;
 	else
-		job.end = 0;
-	counters->packets += job.segments;
-	counters->bytes += segments_size(&job, p.length);
-	return dispatch(skb, link, &job, egress);
+		job->end = 0;
+	counters->packets += job->segments;
+	counters->bytes += segments_size(job, p->length);
+	return dispatch(skb, link, scratch, egress);
 }
 
 SEC("tc")

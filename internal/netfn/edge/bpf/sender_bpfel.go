@@ -58,6 +58,49 @@ type SenderRule struct {
 	Pad       [2]uint8
 }
 
+type SenderScratch struct {
+	_      structs.HostLayout
+	Packet struct {
+		_      structs.HostLayout
+		Source struct {
+			_     structs.HostLayout
+			Words [4]uint32
+		}
+		Destination struct {
+			_     structs.HostLayout
+			Words [4]uint32
+		}
+		Ports    uint32
+		Sequence uint32
+		Headers  uint32
+		Length   uint32
+		Version  uint8
+		Protocol uint8
+		Tos      uint8
+		Options  uint8
+	}
+	Job struct {
+		_        structs.HostLayout
+		Mark     uint32
+		Base     uint32
+		SentUs   uint32
+		Segments uint32
+		Segment  uint32
+		End      uint16
+		Epoch    uint16
+		Port     uint16
+		Kind     uint8
+		Flow     uint8
+		Set      uint8
+		Mask     uint8
+		Tos      uint8
+		Format   uint8
+		Headers  uint8
+		_        [3]byte
+	}
+	Busy uint32
+}
+
 type SenderSelected struct {
 	_         structs.HostLayout
 	Packets   uint64
@@ -79,16 +122,17 @@ type SenderSent struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	SenderMapNumbers      = "numbers"
-	SenderMapPaths        = "paths"
-	SenderMapPrefixes     = "prefixes"
-	SenderMapRules        = "rules"
-	SenderMapSelected     = "selected"
-	SenderMapSendConfig   = "send_config"
-	SenderMapSent         = "sent"
-	SenderProgSendBare    = "send_bare"
-	SenderProgSendEther   = "send_ether"
-	SenderProgSendSegment = "send_segment"
+	SenderMapNumbers       = "numbers"
+	SenderMapPaths         = "paths"
+	SenderMapPrefixes      = "prefixes"
+	SenderMapRules         = "rules"
+	SenderMapSelected      = "selected"
+	SenderMapSendConfig    = "send_config"
+	SenderMapSendScratches = "send_scratches"
+	SenderMapSent          = "sent"
+	SenderProgSendBare     = "send_bare"
+	SenderProgSendEther    = "send_ether"
+	SenderProgSendSegment  = "send_segment"
 )
 
 // LoadSender returns the embedded CollectionSpec for Sender.
@@ -142,13 +186,14 @@ type SenderProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type SenderMapSpecs struct {
-	Numbers    *ebpf.MapSpec `ebpf:"numbers"`
-	Paths      *ebpf.MapSpec `ebpf:"paths"`
-	Prefixes   *ebpf.MapSpec `ebpf:"prefixes"`
-	Rules      *ebpf.MapSpec `ebpf:"rules"`
-	Selected   *ebpf.MapSpec `ebpf:"selected"`
-	SendConfig *ebpf.MapSpec `ebpf:"send_config"`
-	Sent       *ebpf.MapSpec `ebpf:"sent"`
+	Numbers       *ebpf.MapSpec `ebpf:"numbers"`
+	Paths         *ebpf.MapSpec `ebpf:"paths"`
+	Prefixes      *ebpf.MapSpec `ebpf:"prefixes"`
+	Rules         *ebpf.MapSpec `ebpf:"rules"`
+	Selected      *ebpf.MapSpec `ebpf:"selected"`
+	SendConfig    *ebpf.MapSpec `ebpf:"send_config"`
+	SendScratches *ebpf.MapSpec `ebpf:"send_scratches"`
+	Sent          *ebpf.MapSpec `ebpf:"sent"`
 }
 
 // SenderVariableSpecs contains global variables before they are loaded into the kernel.
@@ -177,13 +222,14 @@ func (o *SenderObjects) Close() error {
 //
 // It can be passed to LoadSenderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type SenderMaps struct {
-	Numbers    *ebpf.Map `ebpf:"numbers"`
-	Paths      *ebpf.Map `ebpf:"paths"`
-	Prefixes   *ebpf.Map `ebpf:"prefixes"`
-	Rules      *ebpf.Map `ebpf:"rules"`
-	Selected   *ebpf.Map `ebpf:"selected"`
-	SendConfig *ebpf.Map `ebpf:"send_config"`
-	Sent       *ebpf.Map `ebpf:"sent"`
+	Numbers       *ebpf.Map `ebpf:"numbers"`
+	Paths         *ebpf.Map `ebpf:"paths"`
+	Prefixes      *ebpf.Map `ebpf:"prefixes"`
+	Rules         *ebpf.Map `ebpf:"rules"`
+	Selected      *ebpf.Map `ebpf:"selected"`
+	SendConfig    *ebpf.Map `ebpf:"send_config"`
+	SendScratches *ebpf.Map `ebpf:"send_scratches"`
+	Sent          *ebpf.Map `ebpf:"sent"`
 }
 
 func (m *SenderMaps) Close() error {
@@ -194,6 +240,7 @@ func (m *SenderMaps) Close() error {
 		m.Rules,
 		m.Selected,
 		m.SendConfig,
+		m.SendScratches,
 		m.Sent,
 	)
 }

@@ -43,9 +43,9 @@ type Counts struct {
 type Message struct {
 	Kind uint8
 	Path uint8
-	// Restarted says that this is the first message of a run of the other edge.
+	// Restarted reports whether this is the first message of a run of the other edge.
 	Restarted bool
-	// Closing says that the receiver at the other edge is about to leave.
+	// Closing reports whether the receiver at the other edge is about to leave.
 	Closing bool
 	// Body refers to the data of Receive.
 	Body []byte
@@ -64,8 +64,8 @@ type Channel struct {
 	known    echo
 	heard    time.Duration
 	received [wire.MaxPaths]replayWindow
-	// lease is the time until which the receiver at the other edge counts as alive, valid if leased. closed says that
-	// the receiver's run has ended.
+	// lease is the time until which the receiver at the other edge counts as alive, valid if leased. closed reports
+	// whether the receiver's run has ended.
 	lease          time.Duration
 	leased, closed bool
 	// unknown is the last message of a run that is not believed, which arrived on unknownPath. It is answered once if
@@ -78,7 +78,7 @@ type Channel struct {
 	counts Counts
 }
 
-// echo is what a message repeats of the other edge's last message.
+// echo contains the fields that a message repeats from the other edge's last message.
 type echo struct {
 	run  uint64
 	time uint32
