@@ -79,7 +79,10 @@ struct outer6 {
  */
 #define EACH(i, count) _Pragma("clang loop unroll(full)") for (__u32 i = 0; i < (count); i++)
 
-/* The verifier examines a function with "EXTERN" once, not at each call. It takes pointers to such a function for null too. */
+/*
+ * The verifier examines a function with EXTERN once, not at each call. The function must check its pointers, which the
+ * verifier takes for possibly null.
+ */
 #define EXTERN __noinline
 
 #define COUNT(counter)                     \
