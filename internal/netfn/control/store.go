@@ -27,14 +27,25 @@ func (l *ledger) load(path string) error {
 		return fmt.Errorf("read orders: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	var content stored
-	if err := json.NewDecoder(io.LimitReader(file, maxStoreBytes)).Decode(&content); err != nil {
+	if err := l.decode(io.LimitReader(file, maxStoreBytes)); err != nil {
 		return fmt.Errorf("read orders: %s is not the file of a controller: %w", path, err)
+	}
+	return nil
+}
+
+// decode reads the content of a file.
+func (l *ledger) decode(from io.Reader) error {
+	var content stored
+	if err := json.NewDecoder(from).Decode(&content); err != nil {
+		return err
 	}
 	for name, orders := range content.Edges {
 		for i, o := range orders {
-			if err := o.Validate(); err != nil || !validName(name) || o.ID == "" {
-				return fmt.Errorf("read orders: %s: edge %.80q has an invalid order: %w", path, name, err)
+			if err := o.Validate(); err != nil {
+				return fmt.Errorf("edge %.80q: %w", name, err)
+			}
+			if !validName(name) || o.ID == "" {
+				return fmt.Errorf("edge %.80q: %w: expected a name of the edge and an id", name, ErrOrder)
 			}
 			orders[i].State = Pending
 		}
@@ -45,6 +56,14 @@ func (l *ledger) load(path string) error {
 
 // save writes the orders to a file. The file is replaced as a whole: a crash leaves the old or the new orders.
 func (l *ledger) save(path string, now time.Time) error {
+	if err := replaceFile(path, l.encode(now)); err != nil {
+		return fmt.Errorf("write orders: %w", err)
+	}
+	return nil
+}
+
+// encode returns the content of a file.
+func (l *ledger) encode(now time.Time) []byte {
 	content := stored{Edges: make(map[string][]OrderState)}
 	for name, e := range l.edges {
 		if e.expire(now); len(e.orders) > 0 {
@@ -55,10 +74,7 @@ func (l *ledger) save(path string, now time.Time) error {
 	if err != nil {
 		panic("orders are plain data: " + err.Error())
 	}
-	if err := replaceFile(path, data); err != nil {
-		return fmt.Errorf("write orders: %w", err)
-	}
-	return nil
+	return data
 }
 
 // replaceFile writes a new file beside the old one and renames it.

@@ -66,6 +66,22 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// TestPrimaryUnplugged unplugs the primary path. The host has a second route to the inner prefix, so packets still
+// leave, and copies on the other path reach the receiver.
+func TestPrimaryUnplugged(t *testing.T) {
+	b := newBed(t, 2)
+	b.hosts["a"].Run(t, "ip route add 10.21.0.0/16 via 10.9.1.2 src 10.20.0.1 metric 100")
+	b.start("b", "")
+	sender := b.start("a", "all")
+	sender.untilCopied("path0", "path1")
+	s := b.newStream()
+	s.more(50)
+	b.hosts["a"].Run(t, "ip link set p0 down")
+	sender.untilCopied("path1")
+	s.more(50)
+	s.stop()
+}
+
 // TestOrders changes the copies of a running edge.
 func TestOrders(t *testing.T) {
 	b := newBed(t, 3)

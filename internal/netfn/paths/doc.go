@@ -21,8 +21,8 @@
 //	start       a trigger reports trouble. Every path joins that is in time by half of its probes, or that has no
 //	            evidence yet. If there is none and the set misses half of the numbers, the best other path joins.
 //	late        a path leaves when at most 5 % of its copies are in time, 200 ms after the path has joined.
-//	not needed  a smaller set would have missed as few numbers: for 250 ms if it has several paths, for 0.8 s if it has
-//	            one. Sets without paths that vary are preferred, then the order of the configuration.
+//	not needed  a smaller set would have missed as few numbers: for 250 ms if it has several paths, for 0.8 s if it
+//	            has one. Sets without paths that vary are preferred, then the order of the configuration.
 //	losses      the set misses more than 0.2 % over several seconds. The best standby path joins.
 //	recovered   probes of the primary path were in time and steady for 1.2 s. The path joins, and the path that is not
 //	            needed any more leaves as above, so that no switch happens without overlap. The primary path leaves

@@ -25,7 +25,7 @@ type history struct {
 	last  int64 // newest slot, in slotTime since the clock's origin
 }
 
-// slot is what happened within slotTime.
+// slot has the counts of one slotTime.
 type slot struct {
 	numbers, missed, slow int
 	paths                 [wire.MaxPaths]pathSlot

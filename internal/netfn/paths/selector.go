@@ -25,7 +25,7 @@ type Config struct {
 	Deadline time.Duration // of the rule, as the Observer has it; 0 is 50 ms
 }
 
-// Decision is what the sender does with each packet.
+// Decision says on which paths the sender puts each packet.
 type Decision struct {
 	Set     Set    // paths on which each packet leaves; never empty
 	Probes  Set    // other paths, on which every packet leaves whose number is a multiple of Divisor

@@ -76,7 +76,7 @@ type scenario struct {
 	reports  func(now time.Duration) bool // whether a report sent at now is not lost on all paths; nil: yes
 }
 
-// outcome is what a simulation measured.
+// outcome has the figures of a simulation.
 type outcome struct {
 	changes []Change
 	sets    []setAt

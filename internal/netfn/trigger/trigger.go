@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Action is what happens to the copies of a rule.
+// Action is the effect of an event on the copies of a rule.
 type Action uint8
 
 // The actions.

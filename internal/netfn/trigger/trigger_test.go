@@ -17,7 +17,7 @@ import (
 //	requests FIRST EVERY COUNT
 //	sent AT PACKETS                           packets sent so far
 //	report AT NEWEST NUMBERS MISSED SLOW [SAMPLING]
-//	flow FROM TO                              until TO, every 10 ms 10 packets more and a report with news of 50 ms ago
+//	flow FROM TO                              until TO, every 10 ms 10 packets more and a report of 50 ms ago
 //	sending FROM TO                           the same without reports
 //	serial N                                  the next report has the serial
 //	step AT                                   prints the event

@@ -30,7 +30,7 @@ type Report struct {
 	Rows  []Row                // at most MaxReportRows
 }
 
-// PathReport is what a report states of one path over the long window.
+// PathReport has the counts of one path over the long window.
 type PathReport struct {
 	Copies      uint16 // numbers that left on the path, probes included
 	InTime      uint16 // of these, copies in time
