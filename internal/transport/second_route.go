@@ -35,8 +35,8 @@ type PathState struct {
 // that each of its pairs is on an interface of its own. UseAllPairs must be called before the first description.
 //
 // Both sides then check all pairs every 250 ms. Media is sent on the preferred pair that works. Copies are sent on
-// another one (SetCopied). If the remote peer no longer answers on the preferred pair, the other pair takes over within
-// a second, and ICE follows.
+// another one (SetCopied). If the remote peer has not answered on the preferred pair for a second, the other pair takes
+// over, and ICE follows.
 func (p *Peer) UseAllPairs() {
 	pairs := &pairs{trusting: p.endpoint.config.Initiates}
 	p.path.pairs.Store(pairs)

@@ -336,13 +336,13 @@ func TestForgedCheckMakesNoRoute(t *testing.T) {
 	}
 	forged := victim.LocalAddr().(*net.UDPAddr).AddrPort()
 	d.until("the check to be heard", func() bool {
-		for _, path := range d.offers.Paths() {
-			if path.Remote == forged {
-				return true
-			}
-		}
-		return false
+		pairs := d.offers.path.pairs.Load()
+		pairs.mu.Lock()
+		defer pairs.mu.Unlock()
+		return pairs.find(pairAddress{d.offers.path.endpoint.mediaPorts()[0], forged}) != nil
 	})
+	before := d.endpoints[0].Stats().Sent
+	d.until("further checks of the routes", func() bool { return d.endpoints[0].Stats().Sent > before+8 })
 	d.awaitRoutes(0, false)
 	if err := victim.Close(); err != nil {
 		t.Fatal(err)

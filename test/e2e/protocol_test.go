@@ -132,6 +132,19 @@ func TestFloodingClosesOnlyTheFlooder(t *testing.T) {
 	other.join(&signal.Join{Version: 1, Room: "room", Identity: "bob"})
 }
 
+// TestMultipathIsConfirmed: the server confirms several paths to clients that have declared them, and only to these.
+func TestMultipathIsConfirmed(t *testing.T) {
+	c := startConference(t)
+	for identity, multipath := range map[string]*signal.Multipath{"ada": nil, "grace": {}} {
+		conn := dialRaw(t, c.Server.URL())
+		joined := conn.join(&signal.Join{Version: 1, Room: "lab", Identity: identity, Multipath: multipath})
+		if want := multipath != nil; joined.Multipath != want {
+			t.Errorf("joined with %+v: multipath is %t, expected %t", multipath, joined.Multipath, want)
+		}
+		conn.close()
+	}
+}
+
 func TestTokensAreAskedForWithoutDev(t *testing.T) {
 	c := startConference(t, func(c *config.Config) {
 		c.Server.Dev = false

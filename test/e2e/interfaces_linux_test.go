@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/namespace"
+	"github.com/volsfu/volsfu/test/testbed"
+	"github.com/volsfu/volsfu/test/wait"
+)
+
+// twoCables connects two namespaces by two cables, n0 and n1. The address of the server is reached through both, and
+// n0 is preferred.
+func twoCables(t *testing.T, here, there *namespace.Namespace, server string) {
+	t.Helper()
+	here.Run(t, "ip link set lo up")
+	there.Run(t, "ip link set lo up")
+	there.Run(t, "ip address add "+server+"/32 dev lo")
+	for n := range 2 {
+		here.Run(t, fmt.Sprintf("ip link add n%d type veth peer name n%d netns %d", n, n, there.Thread))
+		for end, ns := range map[int]*namespace.Namespace{1: there, 2: here} {
+			ns.Run(t, fmt.Sprintf("ip address add 10.9.%d.%d/24 dev n%d", n, end, n))
+			ns.Run(t, fmt.Sprintf("ip link set n%d up", n))
+		}
+		here.Run(t, fmt.Sprintf("ip route add %s via 10.9.%d.1 dev n%d metric %d", server, n, n, 100+n))
+	}
+}
+
+// TestUnpluggedInterfaceLosesNoFrame: a publisher and a receiver on one host have two interfaces and copy all packets.
+// The preferred interface is unplugged while frames leave. Every frame arrives.
+func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
+	const address, key = "10.9.9.1", "k:0123456789abcdef0123456789abcdef"
+	here, there := namespace.New(t), namespace.New(t)
+	twoCables(t, here, there, address)
+	settings := testbed.ConferenceConfig()
+	unhurried(&settings)
+	// The websockets use the other cable.
+	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, "10.9.1.1:0", ""
+	settings.Media.Address, settings.Auth.Keys = address, []string{key}
+	ring, err := auth.NewKeyring(settings.Auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := ring.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: time.Now().Add(time.Hour)}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c *testbed.Conference
+	there.Do(func() { c, err = testbed.NewConference(settings, nil, zap.NewNop()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		goleak.VerifyNone(t, goleak.IgnoreTopFunction("github.com/volsfu/volsfu/test/namespace.New.func1"))
+	})
+	enter := func(config client.Config) (session *client.Session) {
+		t.Helper()
+		config.URL, config.Room, config.Token = c.Server.URL(), "lab", token
+		config.Interfaces, config.Redundancy = []string{"n0", "n1"}, signal.RedundancyAll
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		here.Do(func() { session, err = client.Join(ctx, config) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = session.Close() })
+		return session
+	}
+	watcher := enter(client.Config{Identity: "bob", Receive: true})
+	speaker := enter(client.Config{
+		Identity: "alice", Publications: []volumetric.Publication{body(1, 1).Publication()},
+	})
+	arrived, newest := make(map[int64]bool), int64(-1)
+	sent, first := int64(0), int64(0)
+	// step sends a frame of two packets every 33 ms, and reports whether the condition holds.
+	var last time.Time
+	step := func(condition func() bool) func() bool {
+		return func() bool {
+			for {
+				select {
+				case f := <-watcher.Frames():
+					arrived[f.Number], newest = true, max(newest, f.Number)
+					continue
+				default:
+				}
+				break
+			}
+			if now := time.Now(); now.Sub(last) >= 33*time.Millisecond {
+				last = now
+				taken, _ := speaker.Publisher("body").WriteFrame(0, 0, client.OutgoingFrame{Number: uint32(sent), Capture: now,
+					Codec: [4]byte{'t', 'e', 's', 't'}, Data: make([]byte, 2000)})
+				if taken {
+					sent++
+				}
+			}
+			return condition()
+		}
+	}
+	both := func() bool {
+		received := watcher.Redundancy().Received
+		copied := speaker.Redundancy().Copied
+		return len(received) == 2 && received[1].First+received[1].Repeated >= 50 &&
+			copied["lowest_quality"].Packets >= 50
+	}
+	wait.Until(t, "copies in both directions", step(both))
+	first = sent
+	here.Run(t, "ip link set n0 down")
+	wait.Until(t, "three seconds of frames", step(func() bool { return sent >= first+90 }))
+	end := sent
+	wait.Until(t, "later frames", step(func() bool { return newest >= end+30 }))
+	lost := 0
+	for number := first; number < end; number++ {
+		if !arrived[number] {
+			lost++
+		}
+	}
+	if lost > 0 {
+		t.Errorf("%d of %d frames were lost", lost, end-first)
+	}
+	for _, tile := range watcher.Stats() {
+		if tile.Missing > 0 || tile.Undecodable > 0 || tile.DroppedByServer > 0 {
+			t.Errorf("frames were lost: %+v", tile)
+		}
+	}
+}
