@@ -10,12 +10,12 @@ import "time"
 //   - Queue: the transit above the shortest transit of the last minutes, as in LEDBAT (RFC 6817 section 3.2). RFC 6817
 //     permits 100 ms. Copies have to arrive within the frame's deadline of 150 ms, so the limit is half of that.
 //   - Decrease: to 85 % of the arrival rate, as in draft-ietf-rmcat-gcc-02 section 5.5. A path with a standing queue
-//     carries its arrival rate, so 85 % empty a queue of 50 ms within 50 ms × 0.85 / 0.15 = 0.3 s.
+//     carries its arrival rate, so 85 % empty a queue of 50 ms within 50 ms / 0.15 = 0.3 s.
 //
 // An estimate that copies do not use is no evidence, and copies are much less than the media. The rate therefore
 // increases only if at least half of it arrived, and to at most twice the arrival rate (RFC 7661 has the same idea for
-// TCP). The outage of the primary path thus finds an estimate of up to twice the copies, and a factor of 1.25
-// every 100 ms doubles the rate in 0.3 s, until the path shows its limit.
+// TCP). An outage of the primary path thus finds an estimate of up to twice the copies, and a factor of 1.25 every
+// 100 ms doubles the rate in 0.3 s, until the path shows its limit.
 const (
 	// startRate is the estimate before the first evaluation, in bit/s: audio and some lowest qualities. It is the
 	// lower bound of the increase, too.

@@ -7,17 +7,16 @@ const (
 	// shortest transit of the second path. Each is kept for between once and twice this time.
 	transitMemory = time.Second
 	baseMemory    = time.Minute
-	// overdue is the time after which a packet that should have arrived shows an outage: two ticks of a pacer of
-	// 2 ms, a timer that is late by 1 ms, and a pause of a few milliseconds in which a wireless link repeats a frame.
+	// overdue is the time after which a packet that should have arrived shows an outage: two ticks of a pacer of 2 ms,
+	// a timer that is late by 1 ms, and a pause of 15 ms in which a wireless link repeats a frame.
 	overdue = 20 * time.Millisecond
-	// maxLonger bounds the longest transit above the shortest: packets that wait for a second in front of an
-	// dead link, and arrive later, do not hide the next outage. Later packets miss the frame's deadline of
-	// 150 ms on many paths.
+	// maxLonger bounds the longest transit above the shortest: packets that wait for a second in front of a dead link,
+	// and arrive later, do not hide the next outage. Later packets miss the frame's deadline of 150 ms on many paths.
 	maxLonger = 100 * time.Millisecond
 	// lossInterval is the time over which losses are measured: 700 packets at 7 Mbit/s.
 	lossInterval = time.Second
-	// recovered is the time without an overdue packet after which an outage has ended. Links return in pieces:
-	// a second outage soon after the first is likely.
+	// recovered is the time without an overdue packet after which an outage has ended. A second outage soon after the
+	// first is likely.
 	recovered = 200 * time.Millisecond
 	// unreportedPrimary is the time after the first packet that no report covers, in addition to the round-trip time,
 	// after which the primary path counts as failed: four reports are missing.

@@ -12,6 +12,9 @@ const (
 	// the end of less than one frame in a hundred is lost, and is repaired 10 ms later than other packets. Copies of one
 	// in ten packets are too much for that.
 	lossyPath = 0.01
+	// overtaken is the time within which a report may overtake another. After a pause of 36 minutes, half of 2^32 µs, a
+	// later report looks like an earlier one.
+	overtaken = time.Minute
 	// strandedAge is the age up to which packets lost in an outage are sent again: the time for which a frame is
 	// repaired on a short path.
 	strandedAge = 150 * time.Millisecond
@@ -44,9 +47,9 @@ type Selector struct {
 	outage    outage
 	// credit is the number of bytes that the budget permits to copy.
 	credit float64
-	// reported is set once a report was read, made at reportTime. unreported is the departure of the first packet that
-	// left since.
-	reported   bool
+	// reported is the arrival of the last report, which was made at reportTime. It is zero before the first one.
+	// unreported is the departure of the first packet that left since.
+	reported   time.Time
 	reportTime uint32
 	unreported time.Time
 	stats      Stats
@@ -124,7 +127,7 @@ func (s *Selector) Select(p *Packet, stream *Stream, primary uint8, now time.Tim
 // expect begins an outage if reports do not arrive any more.
 func (s *Selector) expect(now time.Time) {
 	switch {
-	case !s.reported:
+	case s.reported.IsZero():
 	case s.unreported.IsZero():
 		s.unreported = now
 	case now.Sub(s.unreported) > unreportedPrimary+s.paths[s.primary].rtt:
@@ -192,11 +195,11 @@ func (s *Selector) Report(packet []byte, now time.Time) (began bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	if s.reported && int32(r.Time-s.reportTime) <= 0 {
+	if now.Sub(s.reported) < overtaken && int32(r.Time-s.reportTime) <= 0 {
 		// A later report has overtaken this one on the other path.
 		return false, nil
 	}
-	s.reported, s.reportTime, s.unreported, s.second.lastReport = true, r.Time, time.Time{}, now
+	s.reported, s.reportTime, s.unreported, s.second.lastReport = now, r.Time, time.Time{}, now
 	primary, second := int(s.primary), Paths-1-int(s.primary)
 	p := &s.paths[second]
 	switch progress := p.report(&r, second, &s.history, now); {

@@ -191,3 +191,34 @@ func BenchmarkSelect(b *testing.B) {
 		s.Select(&p, &stream, 0, now)
 	}
 }
+
+// TestReportsAfterAPause checks that an overtaken report is ignored, and that reports are read after a pause of any
+// length, although their times are modulo 2^32 µs.
+func TestReportsAfterAPause(t *testing.T) {
+	s := redundancy.New(redundancy.Auto, start)
+	var stream redundancy.Stream
+	report := func(at time.Time, age time.Duration, sequence uint16) {
+		micros := uint32(at.Add(-age).Sub(start).Microseconds())
+		r := redundancy.Report{Time: micros, Paths: [redundancy.Paths]redundancy.PathReport{
+			1: {Known: true, SSRC: 1, Sequence: sequence, Arrived: micros, Packets: uint32(sequence)},
+		}}
+		if _, err := s.Report(r.Append(nil), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(at time.Time, sequence uint16) {
+		s.Select(&redundancy.Packet{SSRC: 1, Sequence: sequence, Size: 100, Class: redundancy.Audio}, &stream, 0, at)
+	}
+	report(start.Add(time.Second), 0, 0)
+	send(start.Add(1010*time.Millisecond), 1)
+	report(start.Add(1020*time.Millisecond), 30*time.Millisecond, 1)
+	if state := s.Second().State; state != redundancy.Untested {
+		t.Errorf("second path is %v after an overtaken report, expected %v", state, redundancy.Untested)
+	}
+	later := start.Add(40 * time.Minute)
+	send(later, 2)
+	report(later.Add(10*time.Millisecond), 0, 2)
+	if state := s.Second().State; state != redundancy.Carrying {
+		t.Errorf("second path is %v after a pause of 40 minutes, expected %v", state, redundancy.Carrying)
+	}
+}

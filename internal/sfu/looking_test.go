@@ -91,6 +91,10 @@ func TestTracksOutOfSightAreReduced(t *testing.T) {
 		if slot.Quality == 0 && slot.Reason != signal.ReasonUnseen {
 			t.Errorf("a tile is at its lowest quality for the reason %q", slot.Reason)
 		}
+		unseen := slot.Reason == signal.ReasonUnseen
+		if out, ok := slot.Output.(*playedSlot); ok && slot.Target != nil && out.seen == unseen {
+			t.Errorf("a tile with the reason %q counts as seen: %v", slot.Reason, out.seen)
+		}
 	}
 }
 
