@@ -125,7 +125,8 @@ func TestReceiversGetTheirEstimate(t *testing.T) {
 		return everything(bob.Bandwidth()) || stalls.Longest() > stalled && time.Since(begun) > patience
 	})
 	if b := bob.Bandwidth(); !everything(b) {
-		t.Skipf("this machine stalled for up to %v, and the link is estimated to carry %v", stalls.Longest(), b.Estimate)
+		t.Skipf("this machine stalled for up to %v, and the link is estimated to carry %v", stalls.Longest(),
+			b.Estimate)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

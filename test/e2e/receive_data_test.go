@@ -306,7 +306,9 @@ func TestReceivingOverDataChannels(t *testing.T) {
 // lines, continue, and the slow one continues with new frames when it reads again.
 func TestASlowPageDoesNotDelayOthers(t *testing.T) {
 	// Enough for the publisher's 5 Mbit/s on a stalled machine, and little enough for full queues after a second.
-	c := startConference(t, func(c *config.Config) { c.Forward.Congestion.Min, c.Forward.Congestion.Start = 20e6, 20e6 })
+	c := startConference(t, func(c *config.Config) {
+		c.Forward.Congestion.Min, c.Forward.Congestion.Start = 20e6, 20e6
+	})
 	noise(t, c.Server.URL(), "ada", 1, 60_000)
 	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
 	slow, quick := watchData(t, c.Server.URL(), "slow", nil), watchData(t, c.Server.URL(), "quick", nil)
