@@ -34,8 +34,8 @@ func newVR2Gather() *cobra.Command {
 		Use:   "vr2gather",
 		Short: "Run the server in place of VR2Gather's own SFU, with the flags of that SFU",
 		Long: "Run the server in place of VR2Gather's own SFU: only its dialect, without tokens, in one room. The " +
-			"flags are those of that SFU, with one dash or two. To serve the dialect together with signalling v1, run volsfu " +
-			"serve with vr2gather.enabled.",
+			"flags are those of that SFU, with one dash or two. To serve the dialect together with signalling v1, " +
+			"run volsfu serve with vr2gather.enabled.",
 		// The flags use the syntax of Go's flag package, in which -addr is one flag and not four.
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, arguments []string) error {

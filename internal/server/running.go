@@ -17,9 +17,9 @@ import (
 // stopTimeout is the time limit for active requests of the operators' listener at the end.
 const stopTimeout = 5 * time.Second
 
-// Run starts a server and runs it until SIGINT, SIGTERM or an operator ends it. Then Run drains the rooms and returns. A
-// second signal ends the server at once. Run is for programs that are nothing but a server: it sets the priority and the
-// garbage collection of the process.
+// Run starts a server and runs it until SIGINT, SIGTERM or an operator ends it. Then Run drains the rooms and returns.
+// A second signal ends the server at once. Run is for programs that are nothing but a server: it sets the priority and
+// the garbage collection of the process.
 func Run(o Options) error {
 	process.LimitGarbage()
 	if err := process.RaisePriority(o.Config.Server.Nice); err != nil {

@@ -41,8 +41,8 @@ type Options struct {
 	Log     *zap.Logger
 	// VR2GatherOnly disables signalling v1, so that no part of the server needs a token if the dialect does not.
 	VR2GatherOnly bool
-	// LastMediaPort is the last port of a range that begins with Config.Media.Port. Media uses the first free port of the
-	// range. 0 is a range of one port.
+	// LastMediaPort is the last port of a range that begins with Config.Media.Port. Media uses the first free port of
+	// the range. 0 is a range of one port.
 	LastMediaPort int
 	// Media replaces the UDP socket of the media port if it is not nil, for emulated networks.
 	Media net.PacketConn

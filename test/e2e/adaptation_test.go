@@ -4,9 +4,11 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -100,11 +102,11 @@ func TestSwitchingToASuppressedQuality(t *testing.T) {
 
 // TestReceiversGetTheirEstimate checks that receivers get the estimate of their link, and may limit the bit rate.
 func TestReceiversGetTheirEstimate(t *testing.T) {
-	c := startConference(t, unhurried)
+	c := startConference(t)
 	load := body(4, 3)
 	load.FrameBytes, load.Step = 20_000, 2
-	join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}}))
-	bob := join(t, c, atLeisure(testbed.Part{Room: "room", Identity: "bob", Receive: true}))
+	join(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
+	bob := join(t, c, testbed.Part{Room: "room", Identity: "bob", Receive: true})
 	// lowered counts the tiles below their highest quality.
 	lowered := func() (count int) {
 		for i := range load.Tiles {
@@ -115,10 +117,17 @@ func TestReceiversGetTheirEstimate(t *testing.T) {
 		return count
 	}
 	// Four tiles at 4.8 Mbit/s each.
-	wait.Until(t, "bob hears that he gets everything", func() bool {
-		b := bob.Bandwidth()
+	stalls, begun := wait.WatchStalls(t), time.Now()
+	everything := func(b client.Bandwidth) bool {
 		return b.Estimate > 20e6 && b.Allocated > 17e6 && b.Allocated == b.Wanted
+	}
+	wait.Until(t, "bob hears that he gets everything", func() bool {
+		return everything(bob.Bandwidth()) || stalls.Longest() > stalled && time.Since(begun) > patience
 	})
+	if b := bob.Bandwidth(); !everything(b) {
+		t.Skipf("this machine stalled for up to %v, and the link is estimated to carry %v", stalls.Longest(),
+			b.Estimate)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := bob.Session.SetLimits(ctx, 8e6, 0); err != nil {

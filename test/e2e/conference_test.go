@@ -19,9 +19,9 @@ import (
 // patience limits the wait for an event that usually takes a fraction of a second; busy machines take longer.
 const patience = 30 * time.Second
 
-// stalled is a delay of wake-ups above which a machine is too busy for results that depend on real time. Estimators take
-// stalls for queues. The server's times of a frame are collected for half a second, and pass six goroutines within the
-// two seconds for which the frame's record waits.
+// stalled is a delay of wake-ups above which a machine is too busy for results that depend on real time. Estimators
+// take stalls for queues. The server's times of a frame are collected for half a second, and pass six goroutines within
+// the two seconds for which the frame's record waits.
 const stalled = 100 * time.Millisecond
 
 // startConference starts a server, which ends with all its clients at the end of the test.

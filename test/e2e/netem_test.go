@@ -73,12 +73,13 @@ func (e *emulation) link(t *testing.T, up, down string) (netip.Addr, *netem.Conn
 	return address, conn
 }
 
-// ahead is the number of frames that a publisher sends beyond the newest frame of its receiver. On an idle machine one
-// or two frames of 50 ms are in transit on the links of these tests.
+// ahead is the number of frames that a publisher sends beyond the newest frame of its receiver. On an idle machine up
+// to two frames, 33 ms apart, are in transit on links with a one-way delay of 20 ms, and up to four while one is
+// repaired.
 const ahead = 5
 
-// following returns the Part.Admit of a publisher that waits for a receiver. A machine that cannot process the frames in
-// time has fewer of them, instead of a queue that grows beyond repairTime.
+// following returns the Part.Admit of a publisher that waits for a receiver. A machine that cannot process the frames
+// in time has fewer of them, instead of a queue that grows beyond repairTime.
 func following(r *testbed.Peer) func(*testbed.Peer, testbed.Load) bool {
 	return func(p *testbed.Peer, load testbed.Load) bool {
 		ref := tile(p.Session.Identity(), load.Name, 0)

@@ -13,6 +13,7 @@ import (
 	"github.com/pion/logging"
 	"github.com/pion/webrtc/v4"
 
+	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -304,7 +305,10 @@ func TestReceivingOverDataChannels(t *testing.T) {
 // TestASlowPageDoesNotDelayOthers stops reading in one of two pages for a while: the other one, and a client on media
 // lines, continue, and the slow one continues with new frames when it reads again.
 func TestASlowPageDoesNotDelayOthers(t *testing.T) {
-	c := startConference(t, wide)
+	// Enough for the publisher's 5 Mbit/s on a stalled machine, and little enough for full queues after a second.
+	c := startConference(t, func(c *config.Config) {
+		c.Forward.Congestion.Min, c.Forward.Congestion.Start = 20e6, 20e6
+	})
 	noise(t, c.Server.URL(), "ada", 1, 60_000)
 	tile := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "ada", Publication: "body"}}
 	slow, quick := watchData(t, c.Server.URL(), "slow", nil), watchData(t, c.Server.URL(), "quick", nil)
@@ -317,7 +321,6 @@ func TestASlowPageDoesNotDelayOthers(t *testing.T) {
 	slow.mu.Lock()
 	already := slow.dropped
 	slow.mu.Unlock()
-	// All queues are full after a second or so.
 	const missed = 20
 	wait.Until(t, "frames are left out on the slow page", func() bool {
 		slow.mu.Lock()
