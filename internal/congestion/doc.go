@@ -94,7 +94,8 @@
 //
 // L4S is for receivers that report the ECN field of each packet. Packets leave as ECT(1), and frames one after another
 // at the estimate (Stats.Smooth), until a long queue without marks shows that no queue marks. After 10 s without a mark
-// frames leave evenly, at 1.25 times the estimate (Stats.Evenly). GCC with its probes governs the rate until the first
+// frames leave evenly, at 1.25 times the estimate (Stats.Evenly). While the rate has its upper limit, frames leave in the
+// longest bursts that the path admits without marks and without a queue (Stats.Burst). GCC with its probes governs the rate until the first
 // mark, which ends a probe. From then on
 //
 //	markResponse   the rate follows the share of marked packets as that of Prague, with a virtual trip of 25 ms
@@ -102,6 +103,7 @@
 //	collapse       lowers the rate when marked packets in a row arrive at a fraction of the rate
 //	ecnValidation  codepoint of packets, and the state of the path
 //	cubicResponse  the rate on a path with a classic ECN queue
+//	burstBound     finds the longest burst of a rate that cannot grow
 //	tickMarks      detects from marks that packets must leave one by one
 //	slowLink       keeps the queue of a slow link short, if there are no other flows
 //

@@ -87,6 +87,9 @@ type Stats struct {
 	// Spaced reports that packets should leave one by one, because the queue of the path marks the packets of a burst
 	// beyond the first.
 	Spaced bool
+	// Burst is the queue that frames may build on a path with the rate of the estimate, 0 if it is not known that the
+	// path admits more than that of smooth frames.
+	Burst time.Duration
 	// Overuses is the number of times that the path was found overused, Silences the number of reductions because of
 	// missing feedback.
 	Overuses, Silences uint64
@@ -114,7 +117,8 @@ type Stats struct {
 // Path returns the input of a pacer.
 func (s *Stats) Path() pacing.Path {
 	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Evenly: s.Evenly,
-		ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth, Spaced: s.Spaced, Window: s.Window}
+		ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth || s.Burst > 0, Spaced: s.Spaced,
+		Burst: uint8(s.Burst / time.Millisecond), Window: s.Window}
 }
 
 // countECN counts the codepoint with which a packet arrived.

@@ -65,6 +65,7 @@ type l4s struct {
 	smooth, even bool
 	// tested is the time at which the latest test of the path began.
 	tested time.Duration
+	burst  burstBound
 	ticks  tickMarks
 	tail   minimum
 }
@@ -103,6 +104,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 			l.ecn.lost(results[i].Sent.Sub(l.epoch), results[i].SentECN)
 		}
 	}
+	burst := l.burst.length > 0
 	m, left := l.receive(at)
 	if reason, fallback := l.ecn.judge(at, l.queue.delay); fallback {
 		l.fallBack(at, reason)
@@ -111,8 +113,11 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 	switch l.ecn.state {
 	case L4SCapable:
 		if m.marked > 0 || l.probeMarked {
-			l.begin(at, before, m)
-		} else if l.smooth && at-max(l.mark.marked, l.tested) >= forgetMarks {
+			l.begin(at, before, burst, m)
+			break
+		}
+		l.burst.grow(at, l.rate.rate >= float64(l.limits.Max))
+		if l.smooth && at-max(l.mark.marked, l.tested) >= forgetMarks {
 			l.smooth, l.even = false, true
 		}
 	case L4SMarked:
@@ -137,6 +142,9 @@ func (l *l4s) receive(now time.Duration) (m markedReport, left float64) {
 		queued := l.queue.delayOf(a.arrived - a.sent)
 		congested := l.ecn.arrived(now, a, queued-tail)
 		l.see(congested, queued)
+		if congested || queued >= burstQueue {
+			l.burst.met(now)
+		}
 		l.ticks.add(a.sent, queued, congested)
 		switch {
 		case !congested || !probing || a.probe == 0 && a.sent <= l.probed:
@@ -186,12 +194,15 @@ func (l *l4s) see(congested bool, queued time.Duration) {
 	}
 }
 
-// begin makes the rate follow marks. If the first marks belong to a probe, they say nothing about the rate.
-func (l *l4s) begin(now time.Duration, before float64, m markedReport) {
+// begin makes the rate follow marks. If the first marks belong to a probe or to bursts, they say nothing about the rate.
+func (l *l4s) begin(now time.Duration, before float64, burst bool, m markedReport) {
 	l.ecn.state = L4SMarked
 	rate := l.rate.rate
 	if l.probeMarked || l.rate.hasRisen && now-l.rate.risen < l.rtt+reportInterval {
 		rate = max(min(before, rate), probeBound*rate)
+		m.marked, l.answered = 0, now
+	}
+	if burst {
 		m.marked, l.answered = 0, now
 	}
 	l.mark = newMarkResponse(now, rate)
@@ -307,6 +318,9 @@ func (l *l4s) Stats() Stats {
 	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked
 	// less than the packets of others.
 	s.ProbeMarked, s.Smooth = l.probeMarked, l.ecn.state == L4SClassic || l.smooth && l.ecn.state != L4SFailed
+	if s.L4S == L4SCapable && (l.smooth || l.even) && !s.Evenly {
+		s.Burst = l.burst.length
+	}
 	s.Evenly = s.Evenly || l.even
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if s.L4S == L4SMarked {

@@ -69,6 +69,45 @@ func TestUnmarkedPath(t *testing.T) {
 	}
 }
 
+// TestBursts has a rate with its upper limit, 90 Mbit/s. Nothing is marked, so that bursts grow, until a Prague flow
+// joins.
+func TestBursts(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Profile = "paper000"
+	b := newBottleneck(t, 200, netem.NewL4SPriority(200e6, l4sQueue))
+	s := b.add(newL4S(cfg, start), 7)
+	b.run(4*time.Second, nil)
+	if stats := s.estimator.Stats(); stats.Burst != burstMost || stats.Congested > 0 {
+		t.Errorf("in the queue of paper 000 bursts are %v long, %d packets marked", stats.Burst, stats.Congested)
+	}
+	b.others = append(b.others, netem.NewPragueFlow(2, 10*time.Millisecond, start.Add(4*time.Second)))
+	b.run(6*time.Second, nil)
+	if stats := s.estimator.Stats(); stats.Burst != 0 || stats.L4S != L4SMarked {
+		t.Errorf("beside a Prague flow bursts are %v long, the state is %v", stats.Burst, stats.L4S)
+	}
+}
+
+// TestBurstsAreRetried ends bursts at half of the longest one for a minute.
+func TestBurstsAreRetried(t *testing.T) {
+	var b burstBound
+	at := func(now time.Duration, want time.Duration) {
+		t.Helper()
+		if b.grow(now, true); b.length != want {
+			t.Errorf("after %v bursts are %v long, expected %v", now, b.length, want)
+		}
+	}
+	at(burstTime-1, 0)
+	at(burstTime, burstFirst)
+	at(2*burstTime, 2*burstFirst)
+	b.met(3 * burstTime)
+	at(3*burstTime, 0)
+	at(4*burstTime, burstFirst)
+	at(5*burstTime, burstFirst)
+	at(3*burstTime+burstRetry, 2*burstFirst)
+	b.grow(4*burstTime+burstRetry, false)
+	at(4*burstTime+burstRetry+1, 0)
+}
+
 // TestL4SRamp starts at 12.5 Mbit/s on an idle link.
 func TestL4SRamp(t *testing.T) {
 	b := newBottleneck(t, 100, netem.NewDualPI2(l4sQueue))

@@ -18,6 +18,9 @@ type Path struct {
 	// Spaced is set while the queue of a smooth path marks the packets of a tick beyond the first: packets leave in
 	// ticks of 50 µs, and a frame is spread over its interval.
 	Spaced bool
+	// Burst is the queue that a smooth path with the rate of the estimate may have at most, in milliseconds at that rate:
+	// 0 for 1 ms. Frames begin faster if it is more.
+	Burst uint8
 	// Window bounds the bytes in flight, see SetInFlight: a frame begins only if it fits. 0 is no bound.
 	Window int
 }
@@ -29,11 +32,14 @@ type Path struct {
 func (p Path) Leads() bool { return p.ApplicationLimited && !p.Evenly && !p.Smooth }
 
 // Factor returns the send rate of frames as a multiple of the estimate: a frame that fills its interval is sent within
-// 0.4 of it, 0.8 if Evenly is set, 0.95 if Smooth is set, or 1.03 if Spaced is set as well.
+// 0.4 of it, 0.8 if Evenly is set, 0.95 if Smooth is set, or 1.03 if Spaced is set as well. With a Burst it begins at
+// 1.7 times the estimate.
 func (p Path) Factor() float64 {
 	switch {
 	case p.Smooth && p.Spaced:
 		return spacedFactor
+	case p.Smooth && p.Burst > 0:
+		return burstFactor
 	case p.Smooth:
 		return smoothFactor
 	case p.Evenly:
@@ -66,7 +72,7 @@ func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 		p.lead.open = p.rate > 0 && path.Leads()
 	}
 	p.setSmooth(path.Smooth)
-	p.room.tick = smoothTick
+	p.room.tick, p.room.burst = smoothTick, path.Burst
 	if path.Spaced {
 		p.room.tick = spacedTick
 	}

@@ -21,8 +21,9 @@ type room struct {
 	rate, bytes float64
 	// short is set when media had to wait for room, until no packet is queued.
 	short bool
-	// smooth is set while the Path is smooth: queue decides instead of bytes.
+	// smooth is set while the Path is smooth: queue decides instead of bytes. burst is that of the Path.
 	smooth bool
+	burst  uint8
 	// tick is the time between two ticks while the Path is smooth.
 	tick time.Duration
 	// queue is the number of bytes in the queue of a path with the rate of the estimate, as of the pacer's last fill.

@@ -20,6 +20,9 @@ const (
 	// fills its interval of 33 ms at smoothFactor alone would build a queue of 1.6 ms. A late wake-up does not find
 	// more than smoothQueue either.
 	smoothQueue = time.Millisecond
+	// burstFactor is the send rate of frames as a multiple of the estimate while the queue of a path with a Burst is not
+	// full: a frame that fills its interval of 33 ms then takes 18.6 ms with 13 ms of queue.
+	burstFactor = 1.7
 )
 
 // On a smooth path frames leave one after another, in the order in which they began, at smoothFactor × the estimate,
@@ -30,10 +33,11 @@ const (
 // full reports whether a packet on a smooth path has to wait for the queue.
 func (r *room) full() bool { return r.queue >= r.mostQueued() }
 
-// mostQueued returns the bytes in the queue from which on packets wait: one packet less than smoothQueue. At rates
+// mostQueued returns the bytes in the queue from which on packets wait: one packet less than its bound. At rates
 // below 20 Mbit/s the bytes of a tick are more: the queue is never empty at a tick while packets wait.
 func (r *room) mostQueued() float64 {
-	return max(1, r.rate*float64(smoothQueue)-fullPacket, r.rate*float64(r.tick))
+	most := max(smoothQueue, time.Duration(r.burst)*time.Millisecond)
+	return max(1, r.rate*float64(most)-fullPacket, r.rate*float64(r.tick))
 }
 
 // nextTick returns the first tick after a time.

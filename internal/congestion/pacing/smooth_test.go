@@ -90,6 +90,20 @@ func TestSmoothTranscripts(t *testing.T) {
 	}
 }
 
+// TestBurst sends a frame of 250 kB, 26.7 ms at 75 Mbit/s, on a path that admits 10 ms of queue: at 1.7 times the
+// estimate until the queue is full after 14.3 ms, 227 kB, and then at the estimate.
+func TestBurst(t *testing.T) {
+	p := newPath(t, Default, 1)
+	p.pacer.SetPath(Path{Estimate: 75_000_000, Smooth: true, Burst: 10}, 0)
+	p.until(100 * ms)
+	p.frame(250_000/fullPacket, 0)
+	p.until(time.Second)
+	took := p.out[len(p.out)-1].left - 100*ms
+	if least, most := 16*ms, 18*ms; took < least || took > most {
+		t.Errorf("the frame took %v, expected %v to %v", took, least, most)
+	}
+}
+
 // TestSmoothFramesLeaveInTurn has frames of 10 packets at 24 Mbit/s, at which a packet takes 0.4 ms.
 func TestSmoothFramesLeaveInTurn(t *testing.T) {
 	p := newPath(t, Default, 3)
