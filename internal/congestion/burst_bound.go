@@ -3,8 +3,8 @@ package congestion
 import "time"
 
 const (
-	// burstMost is the largest burst: with it a frame that fills its interval of 33 ms takes 20 ms, as in paper 000, and
-	// less would not be noticed.
+	// burstMost is the largest burst: with it a frame that fills its interval of 33 ms takes 20 ms, as in paper 000,
+	// and less would not be noticed.
 	burstMost = 13 * time.Millisecond
 	// burstFirst is the first burst, and burstTime the time without a mark, 7 frames at 30 per second, after which a
 	// burst doubles.

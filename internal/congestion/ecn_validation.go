@@ -155,8 +155,8 @@ func (v *ecnValidation) sent(now time.Duration) {
 	v.sends++
 }
 
-// step pauses ECT when no report has arrived for too long, and ends fallbacks: tests is set if the path is tested again.
-// trip is the round trip, 0 while unknown.
+// step pauses ECT when no report has arrived for too long, and ends fallbacks: tests is set if the path is tested
+// again. trip is the round trip, 0 while unknown.
 func (v *ecnValidation) step(now, trip time.Duration) (tests bool) {
 	if due, ok := v.due(trip); !ok || now < due {
 		return false

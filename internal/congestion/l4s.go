@@ -194,7 +194,8 @@ func (l *l4s) see(congested bool, queued time.Duration) {
 	}
 }
 
-// begin makes the rate follow marks. If the first marks belong to a probe or to bursts, they say nothing about the rate.
+// begin makes the rate follow marks. If the first marks belong to a probe or to bursts, they say nothing about the
+// rate.
 func (l *l4s) begin(now time.Duration, before float64, burst bool, m markedReport) {
 	l.ecn.state = L4SMarked
 	rate := l.rate.rate

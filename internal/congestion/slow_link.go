@@ -23,10 +23,10 @@ const (
 	slowCut   = 0.01
 	// The queue of other flows does not depend on the own rate, and has marks. So slowStrikes marks, slowApart virtual
 	// or real round trips apart and within slowCalm of each other, show that there are others if the rate has fallen to
-	// slowFallen of that at the first of them: the response to marks alone governs. Beside one and three Prague flows at
-	// 10 Mbit/s the rate has fallen to 0.18 to 0.81 by then. Alone, where a series of large frames may be marked three
-	// times, it has fallen to 0.9 at most. After slowRetry, a time that doubles up to slowLongest, the rate is reduced
-	// to slowTry of itself to find out again.
+	// slowFallen of that at the first of them: the response to marks alone governs. Beside one and three Prague flows
+	// at 10 Mbit/s the rate has fallen to 0.18 to 0.81 by then. Alone, where a series of large frames may be marked
+	// three times, it has fallen to 0.9 at most. After slowRetry, a time that doubles up to slowLongest, the rate is
+	// reduced to slowTry of itself to find out again.
 	slowFallen  = 0.86
 	slowStrikes = 3
 	slowApart   = 4

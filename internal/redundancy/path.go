@@ -23,7 +23,7 @@ const (
 	unreportedPrimary = 4 * reportInterval
 )
 
-// pathState is what the sender knows about one path.
+// pathState holds the sender's knowledge of one path.
 type pathState struct {
 	// known is set once a packet was reported as arrived. newest is the highest position reported.
 	known  bool
@@ -82,7 +82,7 @@ func (o *origin) since(departed int64, at uint32) time.Duration {
 	return time.Duration(int32(at-uint32(departed)-o.transit)) * time.Microsecond
 }
 
-// progress is what a report says about a path.
+// progress is the statement of a report about a path.
 type progress uint8
 
 const (

@@ -1,6 +1,7 @@
 package redundancy_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -54,7 +55,8 @@ func TestMalformedReports(t *testing.T) {
 		"length":    func(b []byte) []byte { b[3]++; return b },
 		"flags":     func(b []byte) []byte { b[12+4+7] = 2; return b },
 	} {
-		if r, err := redundancy.ParseReport(change(append([]byte(nil), valid...))); !errors.Is(err, redundancy.ErrReport) {
+		r, err := redundancy.ParseReport(change(bytes.Clone(valid)))
+		if !errors.Is(err, redundancy.ErrReport) {
 			t.Errorf("%s: read %+v, %v, expected %v", name, r, err, redundancy.ErrReport)
 		}
 	}

@@ -3,14 +3,14 @@ package redundancy
 import "time"
 
 const (
-	// budgetShare is the largest ratio of copied bytes and sent bytes in the mode Auto, except while the primary path is
-	// interrupted and except for audio alone.
+	// budgetShare is the largest ratio of copied bytes and sent bytes in the mode Auto, except while the primary path
+	// is interrupted and except for audio alone.
 	budgetShare = 0.30
 	// maxCredit bounds the copies that a time without copies permits, in bytes: a frame of a lowest quality.
 	maxCredit = 64_000
 	// lossyPath is the share of lost packets on the primary path above which the ends of frames are copied. Below it,
-	// the end of less than one frame in a hundred is lost, and is repaired 10 ms later than other packets. Copies of one
-	// in ten packets are too much for that.
+	// the end of less than one frame in a hundred is lost, and is repaired 10 ms later than other packets. Copies of
+	// one in ten packets are too much for that.
 	lossyPath = 0.01
 	// overtaken is the time within which a report may overtake another. After a pause of 36 minutes, half of 2^32 µs, a
 	// later report looks like an earlier one.
@@ -159,8 +159,8 @@ func (s *Selector) choose(p *Packet, stream *Stream) bool {
 }
 
 // reserved is the part of the credit, in bursts of the second path and in maxCredit of the budget, that a packet of a
-// class leaves to higher classes. overdraft is the same for the rest of a frame that has begun. Below zero the credit of
-// the next 50 ms of each burst is used. Audio takes a small part of the smallest rate, so its debt stays small.
+// class leaves to higher classes. overdraft is the same for the rest of a frame that has begun. Below zero the credit
+// of the next 50 ms of each burst is used. Audio takes a small part of the smallest rate, so its debt stays small.
 var (
 	reserved  = [Classes]float64{Audio: -3, Lowest: -1, FrameEnd: 0.125, Repair: 0.125, Other: 0.5}
 	overdraft = [Classes]float64{Lowest: -2, Other: 0.25}

@@ -108,7 +108,8 @@ type message struct {
 func newWorld(t *testing.T, selector *redundancy.Selector, paths ...netem.Config) *world {
 	t.Helper()
 	// Message 0 is the answer to a check.
-	w := &world{t: t, now: start, lastHeard: start, firstHeard: start, messages: make([]message, 1), selector: selector, began: func(int) {}, rtt: 40 * time.Millisecond}
+	w := &world{t: t, now: start, lastHeard: start, firstHeard: start, messages: make([]message, 1),
+		selector: selector, began: func(int) {}, rtt: 40 * time.Millisecond}
 	for i, config := range paths {
 		for _, link := range []**netem.Link{&w.paths[i].there, &w.paths[i].back} {
 			made, err := netem.NewLink(config, uint64(2*i+1), nil)

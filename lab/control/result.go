@@ -63,8 +63,8 @@ type Result struct {
 	// Codepoints lists the codepoints with which packets left, if packets were ECN-capable: those of the first
 	// receiver, each with the time from which it was used.
 	Codepoints []CodepointFigures `json:"codepoints,omitempty"`
-	// FirstMarkSeconds is the time at which the first packet with CE arrived at the first receiver, nil if none did. End
-	// to end it is the time at which the server has read the report.
+	// FirstMarkSeconds is the time at which the first packet with CE arrived at the first receiver, nil if none did.
+	// End to end it is the time at which the server has read the report.
 	FirstMarkSeconds *float64 `json:"first_mark_seconds,omitempty"`
 	// Room holds the estimates of a room.
 	Room *RoomFigures `json:"room,omitempty"`

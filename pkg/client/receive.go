@@ -212,8 +212,8 @@ func (w *watcher) gather(now time.Time, rtt time.Duration) {
 	w.reportArrivals(now)
 }
 
-// reportArrivals collects the reports of arrivals and of paths that are due. Each report is a compound of its own. The caller holds
-// the lock.
+// reportArrivals collects the reports of arrivals and of paths that are due. Each report is a compound of its own. The
+// caller holds the lock.
 func (w *watcher) reportArrivals(now time.Time) {
 	w.media.awaited = false
 	w.compounds, w.arrivals = w.compounds[:0], w.arrivals[:0]

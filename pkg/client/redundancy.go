@@ -18,8 +18,8 @@ type RedundancyStats struct {
 	// Received counts the packets that arrived on each path, in the order of Config.Interfaces. It is nil if no packet
 	// has arrived on a second path.
 	Received []PathCounts
-	// Sent counts the packets that were sent while a second path could carry copies, and Copied their copies, by reason:
-	// "audio", "lowest_quality", "frame_end", "repair" and "other".
+	// Sent counts the packets that were sent while a second path could carry copies, and Copied their copies, by
+	// reason: "audio", "lowest_quality", "frame_end", "repair" and "other".
 	Sent   CopyCounts
 	Copied map[string]CopyCounts
 	// Outages counts the outages of the first path that the server's reports have shown.

@@ -37,7 +37,7 @@ type Join struct {
 	Resume *ResumeRequest `json:"resume,omitempty"`
 }
 
-// Multipath is what a client with several network interfaces requests.
+// Multipath is the request of a client with several network interfaces.
 type Multipath struct {
 	// Redundancy selects the packets that the server sends on two interfaces. Empty is RedundancyAuto.
 	Redundancy Redundancy `json:"redundancy,omitempty"`

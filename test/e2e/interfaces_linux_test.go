@@ -50,7 +50,8 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := ring.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: time.Now().Add(time.Hour)}, time.Now())
+	now := time.Now()
+	token, err := ring.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(time.Hour)}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +98,8 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 			}
 			if now := time.Now(); now.Sub(last) >= 33*time.Millisecond {
 				last = now
-				taken, _ := speaker.Publisher("body").WriteFrame(0, 0, client.OutgoingFrame{Number: uint32(sent), Capture: now,
-					Codec: [4]byte{'t', 'e', 's', 't'}, Data: make([]byte, 2000)})
+				taken, _ := speaker.Publisher("body").WriteFrame(0, 0, client.OutgoingFrame{Number: uint32(sent),
+					Capture: now, Codec: [4]byte{'t', 'e', 's', 't'}, Data: make([]byte, 2000)})
 				if taken {
 					sent++
 				}

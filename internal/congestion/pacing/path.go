@@ -18,8 +18,8 @@ type Path struct {
 	// Spaced is set while the queue of a smooth path marks the packets of a tick beyond the first: packets leave in
 	// ticks of 50 µs, and a frame is spread over its interval.
 	Spaced bool
-	// Burst is the queue that a smooth path with the rate of the estimate may have at most, in milliseconds at that rate:
-	// 0 for 1 ms. Frames begin faster if it is more.
+	// Burst is the queue that a smooth path with the rate of the estimate may have at most, in milliseconds at that
+	// rate: 0 for 1 ms. Frames begin faster if it is more.
 	Burst uint8
 	// Window bounds the bytes in flight, see SetInFlight: a frame begins only if it fits. 0 is no bound.
 	Window int

@@ -20,8 +20,8 @@ const (
 	// fills its interval of 33 ms at smoothFactor alone would build a queue of 1.6 ms. A late wake-up does not find
 	// more than smoothQueue either.
 	smoothQueue = time.Millisecond
-	// burstFactor is the send rate of frames as a multiple of the estimate while the queue of a path with a Burst is not
-	// full: a frame that fills its interval of 33 ms then takes 18.6 ms with 13 ms of queue.
+	// burstFactor is the send rate of frames as a multiple of the estimate while the queue of a path with a Burst is
+	// not full: a frame that fills its interval of 33 ms then takes 18.6 ms with 13 ms of queue.
 	burstFactor = 1.7
 )
 

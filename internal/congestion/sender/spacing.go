@@ -10,8 +10,8 @@ const maxSpaced = 100_000_000
 
 // Spacing bounds the work for receivers to which packets leave one by one (pacing.Path.Spaced), of all senders that
 // share the Spacing. A receiver decides with its reports whether they do, so that a hostile receiver could otherwise
-// cost a wake-up for each of its packets. Beyond the bound packets leave in the ticks of a smooth path. The zero Spacing
-// is ready for use. It belongs to the goroutine of its senders.
+// cost a wake-up for each of its packets. Beyond the bound packets leave in the ticks of a smooth path. The zero
+// Spacing is ready for use. It belongs to the goroutine of its senders.
 type Spacing struct{ taken int64 }
 
 // take reports whether packets on a path leave one by one, and then adds the estimate of the path to the sum.

@@ -189,7 +189,8 @@ func TestCopiesByClass(t *testing.T) {
 		redundancy.Audio: 4, redundancy.Lowest: 2, redundancy.FrameEnd: 6, redundancy.Repair: 1, redundancy.Other: 0,
 	} {
 		if got := stats.Copied[class]; got.Packets != want || want > 0 && got.Bytes == 0 {
-			t.Errorf("%v: %d packets with %d bytes are counted, expected %d packets", class, got.Packets, got.Bytes, want)
+			t.Errorf("%v: %d packets with %d bytes are counted, expected %d packets", class, got.Packets, got.Bytes,
+				want)
 		}
 	}
 }

@@ -48,8 +48,9 @@ func TestSmoothReceiversShareTicks(t *testing.T) {
 	}
 }
 
-// TestSpacedReceiversAreBounded has four receivers at 60 Mbit/s whose reports claim that their packets must leave one by
-// one. The bound of a writer admits one of them. The others, in ticks of 0.5 ms, cost no more than other smooth paths.
+// TestSpacedReceiversAreBounded has four receivers at 60 Mbit/s whose reports claim that their packets must leave one
+// by one. The bound of a writer admits one of them. The others, in ticks of 0.5 ms, cost no more than other smooth
+// paths.
 func TestSpacedReceiversAreBounded(t *testing.T) {
 	r := newPacedRig(t, pacing.Default, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)

@@ -57,7 +57,8 @@ func TestPathReports(t *testing.T) {
 	first, other := reports[0].Paths[0], reports[0].Paths[1]
 	if first.Packets != 5 || other.Packets != 3 || first.SSRC != p.SSRC || other.Sequence != p.Sequence-1 ||
 		reports[0].Sender != i.ssrc || first.Arrived-other.Arrived != 5000 {
-		t.Errorf("the report is %+v, expected 5 packets on the first path and 3 on the second, 5 ms earlier", reports[0])
+		t.Errorf("the report is %+v, expected 5 packets on the first path and 3 on the second, 5 ms earlier",
+			reports[0])
 	}
 	if _, due := i.pathReport(r.now.Add(time.Second)); !due.IsZero() {
 		t.Error("another report is due without another packet")

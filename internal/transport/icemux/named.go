@@ -21,7 +21,7 @@ type named struct {
 	remote Remote
 }
 
-// Remote is what checks of the Mux say about the remote peer.
+// Remote holds the parts of the Mux's checks that depend on the remote peer.
 type Remote struct {
 	// Ufrag and Password are the remote peer's ICE credentials.
 	Ufrag, Password string

@@ -138,8 +138,8 @@ func (r *Receiver) Dropped(drops signal.SlotDrops) {
 	}
 }
 
-// Arrived records the arrival of an RTP packet on a path with a codepoint, for the server's congestion control. No other
-// path has delivered the packet before.
+// Arrived records the arrival of an RTP packet on a path with a codepoint, for the server's congestion control. No
+// other path has delivered the packet before.
 func (r *Receiver) Arrived(ssrc uint32, packet []byte, path uint8, codepoint ecn.Codepoint, now time.Time) {
 	r.codepoints[codepoint]++
 	r.arrivals.Received(ssrc, packet, r.extension, r.paths.codepoints.Reported(path, codepoint), now)

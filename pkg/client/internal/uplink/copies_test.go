@@ -144,7 +144,8 @@ func TestOutage(t *testing.T) {
 		t.Errorf("%d of %d retransmissions are copied, expected all of %d", copies, all, len(vain))
 	}
 	if rate, outage := s.uplink.queue.copies.selector.Outage(); !outage || s.uplink.queue.limit() != rate {
-		t.Errorf("the tracks are limited to %.0f bit/s, expected the rate of the second path, %.0f", s.uplink.queue.limit(),
+		t.Errorf("the tracks are limited to %.0f bit/s, expected the rate of the second path, %.0f",
+			s.uplink.queue.limit(),
 			rate)
 	}
 	if stats := s.uplink.Copies(); stats.Outages != 1 || !stats.Used {
