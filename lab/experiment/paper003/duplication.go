@@ -250,9 +250,8 @@ func (p *performance) count(ctx context.Context, m *direct.Metered) (err error) 
 // measure computes the figures.
 func (p *performance) measure(o *experiment.Outcome) {
 	var frames []delivery
-	for i, f := range p.viewer.frames {
-		repeated := i > 0 && f.captured == p.viewer.frames[i-1].captured
-		if !repeated && f.received >= p.begin && f.received < p.end {
+	for _, f := range p.viewer.frames {
+		if f.received >= p.begin && f.received < p.end {
 			frames = append(frames, f)
 		}
 	}

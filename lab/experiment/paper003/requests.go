@@ -32,26 +32,24 @@ type frameSource struct {
 	interval time.Duration
 }
 
-// newest returns the frame that was captured last, and when.
-func (s *frameSource) newest(elapsed time.Duration) (frame []byte, captured time.Duration) {
-	n := elapsed / s.interval
-	return s.frames[int(n)%len(s.frames)], n * s.interval
-}
-
 // serve answers the requests of one viewer until the connection ends. Each answer has the number of the request, the
-// length of the frame, the time of capture in nanoseconds since began, and the newest frame.
+// length of the frame, the time of capture in nanoseconds since began, and the newest frame. A frame is sent once: a
+// request that precedes the next capture waits for it.
 func (s *frameSource) serve(conn net.Conn, began time.Time) error {
 	requests := bufio.NewReader(conn)
 	var request [requestBytes]byte
 	var answer []byte
-	for {
+	for next := 0; ; next++ {
 		if _, err := io.ReadFull(requests, request[:]); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
 		}
-		frame, captured := s.newest(time.Since(began))
+		next = max(next, int(time.Since(began)/s.interval))
+		captured := time.Duration(next) * s.interval
+		time.Sleep(time.Until(began.Add(captured)))
+		frame := s.frames[next%len(s.frames)]
 		answer = append(answer[:0], request[:]...)
 		answer = binary.BigEndian.AppendUint32(answer, uint32(len(frame)))
 		answer = binary.BigEndian.AppendUint64(answer, uint64(captured))
