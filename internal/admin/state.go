@@ -48,7 +48,7 @@ type Frames struct {
 // NACKs counts lost packets and requests for them. Received counts NACK messages from receivers, Answered packets
 // retransmitted to them. Requested counts requests to publishers, repeated ones included. Recovered, Delayed and Lost
 // count packets of publishers, each once: retransmitted on request, requested but arrived without retransmission, and
-// given up. Packets that a stalled publisher sends after they were given up remain in Lost.
+// given up. A packet that arrives after that remains in Lost.
 type NACKs struct {
 	Received  uint64 `json:"received"`
 	Answered  uint64 `json:"answered"`

@@ -68,6 +68,7 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 		t.Helper()
 		config.URL, config.Room, config.Token = c.Server.URL(), "lab", token
 		config.Interfaces, config.Redundancy = []string{"n0", "n1"}, signal.RedundancyAll
+		config.MinUplink, config.QueueBudget, config.Deadline = testbed.Everything, repairTime, repairTime
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		here.Do(func() { session, err = client.Join(ctx, config) })

@@ -252,18 +252,27 @@ func await(ctx context.Context, changed <-chan struct{}, timer *time.Timer) bool
 }
 
 func (c *Controller) list(w http.ResponseWriter, _ *http.Request) error {
+	states, err := c.states()
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, edgeList{states})
+	return nil
+}
+
+// states returns the states of all edges. An operator that reads slowly must not hold the mutex.
+func (c *Controller) states() ([]EdgeState, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	states := make([]EdgeState, 0, len(c.ledger.edges))
 	for _, name := range c.ledger.names() {
 		state, err := c.ledger.state(name, time.Now())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		states = append(states, state)
 	}
-	reply(w, http.StatusOK, edgeList{states})
-	return nil
+	return states, nil
 }
 
 // edgeList is the answer with all edges.

@@ -64,14 +64,6 @@ func (o Order) Validate() error {
 	return nil
 }
 
-// Ending returns the order that ends an order with a limit.
-func (o Order) Ending() Order {
-	if o.Trigger != "" {
-		return Order{Rule: o.Rule, Trigger: Stop}
-	}
-	return Order{Rule: o.Rule, Copies: Configured}
-}
-
 // Replaces reports whether an order makes an earlier one void: both are about copies or both are triggers, of the same
 // rule, or the later one is for all rules.
 func (o Order) Replaces(earlier Order) bool {

@@ -113,14 +113,6 @@ func metricsHandler(registry *prometheus.Registry) http.Handler {
 	return mux
 }
 
-// MetricsAddress returns the listening address of the metrics, or nil without them.
-func (d *Daemon) MetricsAddress() net.Addr {
-	if d.scraped == nil {
-		return nil
-	}
-	return d.scraped.Addr()
-}
-
 func (d *Daemon) closeListeners() {
 	if d.scraped != nil {
 		_ = d.scraped.Close()

@@ -217,9 +217,10 @@ func (e *ends) perform(ctx context.Context, m *direct.Metered, p *performance, s
 	watch("network", func() error { return p.count(ctx, m) })
 	err := p.viewer.run(ctx, e.viewer, m.Began, length, grace)
 	m.End()
+	// The run has ended: closing a connection with answers under way is an error of the server, which does not count.
+	cancel(nil)
 	_ = e.viewer.Close()
 	<-served
-	cancel(nil)
 	others.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause

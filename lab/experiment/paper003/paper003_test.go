@@ -3,8 +3,8 @@ package paper003
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,22 +148,38 @@ func TestMeasure(t *testing.T) {
 // TestRun measures a short run over the emulated network in each arm.
 func TestRun(t *testing.T) {
 	for _, arm := range []string{"undisturbed", "off", "redirection"} {
-		tr := defaultTrial()
-		tr.Arm, tr.Quality = arm, "nfov"
+		t.Run(arm, func(t *testing.T) { measureShortRun(t, arm) })
+	}
+}
+
+// measureShortRun repeats the run while the machine is too busy for the figures to mean much.
+func measureShortRun(t *testing.T, arm string) {
+	t.Helper()
+	tr := defaultTrial()
+	tr.Arm, tr.Quality = arm, "nfov"
+	var busy string
+	for range 3 {
 		o, err := run(t.Context(), tr, experiment.Settings{Duration: 3 * time.Second, Seed: 1})
 		if err != nil {
-			t.Fatalf("%s: %v", arm, err)
+			t.Fatal(err)
 		}
-		if strings.Contains(o.Reason, "no network") {
+		if o.Validity == experiment.Skipped {
 			t.Skip(o.Reason)
 		}
 		fps, _ := o.Figure("fps")
 		rate, _ := o.Figure("throughput")
 		cost, _ := o.Figure("sent")
-		if fps < 1 || rate < 0.3 || cost < 1 {
-			t.Errorf("%s: %g frames per second, %g Mbit/s at a cost of %g", arm, fps, rate, cost)
+		if fps >= 1 && rate >= 0.3 && cost >= 1 {
+			return
 		}
+		result := fmt.Sprintf("%g frames per second, %g Mbit/s at a cost of %g", fps, rate, cost)
+		if o.Validity == experiment.Valid {
+			t.Fatal(result)
+		}
+		busy = result + ": " + o.Reason
+		t.Log(busy)
 	}
+	t.Skip(busy)
 }
 
 // TestRunEnds: a run ends with its context.
@@ -171,7 +187,7 @@ func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	o, err := run(ctx, defaultTrial(), experiment.Settings{Duration: time.Hour, Seed: 1})
-	if err == nil && !strings.Contains(o.Reason, "no network") {
+	if err == nil && o.Validity != experiment.Skipped {
 		t.Errorf("the run ended without an error: %+v", o)
 	}
 }
