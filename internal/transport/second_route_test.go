@@ -415,6 +415,33 @@ func TestCopiesAreRunsOfTheSameBytes(t *testing.T) {
 	})
 }
 
+// TestCopiesLeaveBeforeTheirBuffer: the primary route ends before packets with copies are posted. The packets leave
+// through ICE, and their buffer is reused. The batch must not keep the copies.
+func TestCopiesLeaveBeforeTheirBuffer(t *testing.T) {
+	d := newDualPair(t, true)
+	d.awaitPath(0)
+	media, _, _ := d.toAnswers.PayloadType(volumetric.MIMEVolumetric)
+	d.offers.SetCopied(true)
+	header := rtp.Header{Version: 2, PayloadType: media, SSRC: d.toAnswers.SSRC()}
+	if err := d.toAnswers.Queue(&header, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	path := &d.offers.path
+	path.routing.Lock()
+	route := path.route.Swap(nil)
+	var batch Batch
+	d.offers.Post(&batch)
+	path.route.Store(route)
+	path.routing.Unlock()
+	if !batch.post.Empty() {
+		t.Error("the batch keeps copies without their buffer")
+	}
+	d.until("the packet and its copy", func() bool {
+		first, repeated := d.down.counts()
+		return first == 1 && repeated == 1
+	})
+}
+
 // TestQueueWithoutSecondRouteAllocatesNothing holds for peers that could copy packets, too.
 func TestQueueWithoutSecondRouteAllocatesNothing(t *testing.T) {
 	if race.Enabled {
