@@ -172,8 +172,10 @@ func (a portPeer) Checked(to netip.AddrPort, id icemux.TransactionID, check []by
 }
 
 // Answered implements icemux.Peer.
-func (a portPeer) Answered(from netip.AddrPort, id icemux.TransactionID, took time.Duration, now time.Time) {
-	a.peer.path.answered(pairAddress{a.port, from}, id, took, now)
+func (a portPeer) Answered(
+	from netip.AddrPort, id icemux.TransactionID, response []byte, took time.Duration, now time.Time,
+) {
+	a.peer.path.answered(pairAddress{a.port, from}, id, response, took, now)
 }
 
 // Routed implements icemux.Peer.

@@ -19,15 +19,15 @@ func TestNamedAddressesAreForTheMux(t *testing.T) {
 		if _, err := p.Answered(named); err != nil {
 			t.Fatal(err)
 		}
-		p.offer = p.offerAgain(t)
+		p.offer = offerAgain(t, p)
 	}
 	if candidates, err := p.agent.GetRemoteCandidates(); err != nil || len(candidates) > 0 {
 		t.Errorf("the ICE agent has %d remote candidates, %v", len(candidates), err)
 	}
 }
 
-// offerAgain repeats the last offer.
-func (p *Peer) offerAgain(t *testing.T) *description.Description {
+// offerAgain repeats the last offer of a peer.
+func offerAgain(t *testing.T, p *Peer) *description.Description {
 	t.Helper()
 	if _, err := p.Offer(false); err != nil {
 		t.Fatal(err)

@@ -130,10 +130,16 @@ func (o *outbox) flush(post *udp.Post) {
 	if o.buffer == nil {
 		return
 	}
+	route := o.path.route.Load()
 	if len(o.copies) > 0 {
-		o.flushCopies(post)
+		if route == nil || route.silent {
+			// The post does not receive the buffer.
+			o.flushCopies(nil)
+		} else {
+			o.flushCopies(post)
+		}
 	}
-	if route := o.path.route.Load(); route != nil {
+	if route != nil {
 		for i := range o.messages {
 			o.messages[i].Peer = route.address
 		}

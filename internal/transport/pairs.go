@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pion/stun/v4"
+
 	"github.com/volsfu/volsfu/internal/transport/icemux"
 )
 
@@ -155,6 +157,19 @@ func (p *pairs) setRemote(remote icemux.Remote) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remote = remote
+}
+
+// authentic reports whether a response is a success response of the remote peer (RFC 8445 section 7.2.5.2). Media is
+// sent on a pair without the selection of ICE, which authenticates responses itself. A host that has nothing to do with
+// the remote peer may respond as well, for example a STUN server.
+func (p *pairs) authentic(response []byte) bool {
+	p.mu.Lock()
+	password := p.remote.Password
+	p.mu.Unlock()
+	// Pion writes into the message, and behind it.
+	message := &stun.Message{Raw: slices.Clone(response)}
+	return message.Decode() == nil && message.Type == stun.BindingSuccess &&
+		stun.NewShortTermIntegrity(password).Check(message) == nil
 }
 
 // isSelected reports whether ICE has selected the pair.

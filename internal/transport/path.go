@@ -207,11 +207,16 @@ func (p *path) tend(now time.Time, buffer []byte) []byte {
 	return buffer
 }
 
-// answered records that the remote peer has answered a check on a pair. took is the round-trip time of the check, if
-// the check was sent once.
-func (p *path) answered(pair pairAddress, id icemux.TransactionID, took time.Duration, now time.Time) {
+// answered records the response to a check on a pair. took is the round-trip time of the check, if the check was sent
+// once.
+func (p *path) answered(
+	pair pairAddress, id icemux.TransactionID, response []byte, took time.Duration, now time.Time,
+) {
 	pairs := p.pairs.Load()
 	if pairs != nil {
+		if !pairs.authentic(response) {
+			return
+		}
 		pairs.answered(pair, took, now)
 	}
 	measured, there := p.consent.answered(pair, id, now)

@@ -37,6 +37,7 @@ type Peer struct {
 	agent    *iceAgent
 	events   *eventList
 	negotiation
+	multipath
 
 	incoming incoming
 	outbox   outbox
@@ -75,6 +76,7 @@ func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
 		endpoint: e, sink: sink, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
 	}
 	p.path.peer, p.path.endpoint = p, e
+	p.multipath = multipath{p}
 	p.channels = datachannels.New(channelHost{p}, e.logs, e.chunks)
 	p.outbox.path = &p.path
 	p.incoming.sink, p.incoming.overflow, p.incoming.arrivedAs = sink, p.overflow, p.outbox.setRTCP

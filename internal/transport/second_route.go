@@ -31,29 +31,32 @@ type PathState struct {
 	Copied uint64
 }
 
+// multipath is the part of a Peer that concerns several candidate pairs.
+type multipath struct{ peer *Peer }
+
 // UseAllPairs permits a second route: the remote peer has declared that it reads media on all its candidate pairs, and
 // that each of its pairs is on an interface of its own. UseAllPairs must be called before the first description.
 //
 // Both sides then check all pairs every 250 ms. Media is sent on the preferred pair that works. Copies are sent on
 // another one (SetCopied). If the remote peer has not answered on the preferred pair for a second, the other pair takes
 // over, and ICE follows.
-func (p *Peer) UseAllPairs() {
-	pairs := &pairs{trusting: p.endpoint.config.Initiates}
-	p.path.pairs.Store(pairs)
-	p.incoming.countPaths(&pairs.counts)
+func (m multipath) UseAllPairs() {
+	pairs := &pairs{trusting: m.peer.endpoint.config.Initiates}
+	m.peer.path.pairs.Store(pairs)
+	m.peer.incoming.countPaths(&pairs.counts)
 }
 
 // SetCopied sets whether RTP packets that are queued from now on leave on both routes, of all outlets and including
 // retransmissions. Initially they leave on the primary route alone. Without a second route SetCopied has no effect. A
 // copy has the same bytes and leaves as Not-ECT. SetCopied takes no lock, and is safe for any goroutine.
-func (p *Peer) SetCopied(copied bool) { p.outbox.copied.Store(copied) }
+func (m multipath) SetCopied(copied bool) { m.peer.outbox.copied.Store(copied) }
 
 // SecondRoute reports whether there is a second route at present. SecondRoute takes no lock.
-func (p *Peer) SecondRoute() bool { return p.path.second.Load() != nil }
+func (m multipath) SecondRoute() bool { return m.peer.path.second.Load() != nil }
 
 // PrimaryPath returns the number of the path that carries all packets at present. PrimaryPath takes no lock.
-func (p *Peer) PrimaryPath() uint8 {
-	if route := p.path.route.Load(); route != nil {
+func (m multipath) PrimaryPath() uint8 {
+	if route := m.peer.path.route.Load(); route != nil {
 		return route.path
 	}
 	return 0
@@ -61,12 +64,12 @@ func (p *Peer) PrimaryPath() uint8 {
 
 // Paths returns the paths that are checked at present, the one that carries all packets first. Without UseAllPairs
 // there are none.
-func (p *Peer) Paths() []PathState {
-	pairs := p.path.pairs.Load()
+func (m multipath) Paths() []PathState {
+	pairs := m.peer.path.pairs.Load()
 	if pairs == nil {
 		return nil
 	}
-	return pairs.snapshot(p.path.route.Load().pair(), time.Now())
+	return pairs.snapshot(m.peer.path.route.Load().pair(), time.Now())
 }
 
 // snapshot returns the state of each path, the primary one first, the others by number. If several pairs have the

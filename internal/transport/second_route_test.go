@@ -280,9 +280,19 @@ func TestUndeclaredPairIsNoRoute(t *testing.T) {
 	}
 }
 
-// TestForgedCheckMakesNoRoute sends authentic checks from an address that answers nothing. The address receives answers
-// and a bounded number of checks, but no media.
+// TestForgedCheckMakesNoRoute sends authentic checks from the address of a host that answers nothing, and of a STUN
+// server, which answers checks without knowing the passwords. The address receives no media. A host that answers
+// nothing receives answers and a bounded number of checks.
 func TestForgedCheckMakesNoRoute(t *testing.T) {
+	for name, response := range map[string]*stun.MessageType{
+		"silent": nil, "success": &stun.BindingSuccess, "error": &stun.BindingError,
+	} {
+		t.Run(name, func(t *testing.T) { testForgedCheck(t, response) })
+	}
+}
+
+// testForgedCheck sends checks from the address of a host that answers with a type of response, nil for no answers.
+func testForgedCheck(t *testing.T, response *stun.MessageType) {
 	d := newDualPair(t, true)
 	d.awaitPath(0)
 	d.gates[1].shut.Store(true)
@@ -301,18 +311,27 @@ func TestForgedCheckMakesNoRoute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	media, received := make(chan struct{}), make(chan int)
+	media, received := make(chan struct{}, 1), make(chan int, 1)
 	go func() {
 		buffer, count := make([]byte, 2048), 0
 		for {
-			n, _, err := victim.ReadFrom(buffer)
+			n, from, err := victim.ReadFrom(buffer)
 			if err != nil {
 				received <- count
 				return
 			}
 			if count++; isMedia(buffer[:n]) {
-				close(media)
+				select {
+				case media <- struct{}{}:
+				default:
+				}
 			}
+			check := &stun.Message{Raw: buffer[:n]}
+			if response == nil || check.Decode() != nil || check.Type != stun.BindingRequest {
+				continue
+			}
+			answer := stun.MustBuild(stun.NewTransactionIDSetter(check.TransactionID), *response)
+			_, _ = victim.WriteTo(answer.Raw, from)
 		}
 	}()
 	number := uint16(0)
@@ -354,7 +373,7 @@ func TestForgedCheckMakesNoRoute(t *testing.T) {
 	default:
 	}
 	// Each of the checks is answered once.
-	if count > 40+100 {
+	if response == nil && count > 40+100 {
 		t.Errorf("the address received %d datagrams", count)
 	}
 }
@@ -393,6 +412,33 @@ func TestCopiesAreRunsOfTheSameBytes(t *testing.T) {
 	d.until("copies", func() bool {
 		first, repeated := d.down.counts()
 		return first == 6 && repeated == 5
+	})
+}
+
+// TestCopiesLeaveBeforeTheirBuffer: the primary route ends before packets with copies are posted. The packets leave
+// through ICE, and their buffer is reused. The batch must not keep the copies.
+func TestCopiesLeaveBeforeTheirBuffer(t *testing.T) {
+	d := newDualPair(t, true)
+	d.awaitPath(0)
+	media, _, _ := d.toAnswers.PayloadType(volumetric.MIMEVolumetric)
+	d.offers.SetCopied(true)
+	header := rtp.Header{Version: 2, PayloadType: media, SSRC: d.toAnswers.SSRC()}
+	if err := d.toAnswers.Queue(&header, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	path := &d.offers.path
+	path.routing.Lock()
+	route := path.route.Swap(nil)
+	var batch Batch
+	d.offers.Post(&batch)
+	path.route.Store(route)
+	path.routing.Unlock()
+	if !batch.post.Empty() {
+		t.Error("the batch keeps copies without their buffer")
+	}
+	d.until("the packet and its copy", func() bool {
+		first, repeated := d.down.counts()
+		return first == 1 && repeated == 1
 	})
 }
 

@@ -97,9 +97,9 @@ type Config struct {
 	// UDP. A lost packet then delays all packets behind it.
 	TCP bool
 	// Interfaces are the names of the network interfaces through which media is sent and received, such as wlan0 and
-	// wwan0. The first is preferred. With two or more, another interface takes over if the present one fails, and
-	// carries copies of packets (Redundancy). Without names, the system chooses the interface. The websocket uses the
-	// system's routes in either case.
+	// wwan0, at most two. The first is preferred. The second takes over if the first fails, and carries copies of
+	// packets (Redundancy). Without names, the system chooses the interface. The websocket uses the system's routes in
+	// either case.
 	Interfaces []string
 	// Redundancy selects the packets that are sent on two interfaces, in both directions. Empty is
 	// signal.RedundancyAuto.
@@ -174,11 +174,15 @@ func (c Config) withDefaults() (Config, error) {
 	if len(c.Interfaces) > 0 && (c.TCP || c.PacketConn != nil) {
 		return c, fmt.Errorf("%w: interfaces %q: expected neither TCP nor PacketConn", ErrConfig, c.Interfaces)
 	}
+	if len(c.Interfaces) > redundancy.Paths {
+		return c, fmt.Errorf("%w: interfaces %q: expected at most %d, got %d", ErrConfig, c.Interfaces,
+			redundancy.Paths, len(c.Interfaces))
+	}
 	switch c.Redundancy {
 	case "", signal.RedundancyAuto, signal.RedundancyOff:
 	case signal.RedundancyAll:
-		if len(c.Interfaces) < 2 {
-			return c, fmt.Errorf("%w: redundancy %q: expected two interfaces or more, got %d",
+		if len(c.Interfaces) < redundancy.Paths {
+			return c, fmt.Errorf("%w: redundancy %q: expected two interfaces, got %d",
 				ErrConfig, c.Redundancy, len(c.Interfaces))
 		}
 	default:
@@ -312,9 +316,9 @@ func (c Config) signalling() signalling.Config {
 	return signalling.Config{URL: c.URL, Token: c.Token, TLS: c.TLS, Times: c.times, Panicked: c.panicked}
 }
 
-// multipath returns the request for media on several interfaces, nil if there are not several.
+// multipath returns the request for media on two interfaces, nil if there are not two.
 func (c Config) multipath() *signal.Multipath {
-	if len(c.Interfaces) < 2 {
+	if len(c.Interfaces) < redundancy.Paths {
 		return nil
 	}
 	return &signal.Multipath{Redundancy: c.Redundancy}

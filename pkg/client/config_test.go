@@ -35,6 +35,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"a downlink that begins above its limit", Config{URL: url, MaxBitrate: 1e6, StartBitrate: 2e6}},
 		{"unknown redundancy", Config{URL: url, Redundancy: "some"}},
 		{"copies for one interface", Config{URL: url, Interfaces: []string{"lo"}, Redundancy: signal.RedundancyAll}},
+		{"three interfaces", Config{URL: url, Interfaces: []string{"lo", "wlan0", "wwan0"}}},
 		{"interfaces and TCP", Config{URL: url, Interfaces: []string{"lo"}, TCP: true}},
 	}
 	for _, test := range tests {
@@ -56,7 +57,7 @@ func TestUnusableInterface(t *testing.T) {
 	}
 }
 
-// TestMultipathIsRequested: only a client with several interfaces requests several paths.
+// TestMultipathIsRequested: only a client with two interfaces requests two paths.
 func TestMultipathIsRequested(t *testing.T) {
 	if m := (Config{Interfaces: []string{"wlan0"}}).multipath(); m != nil {
 		t.Errorf("one interface requests %+v", m)

@@ -66,9 +66,10 @@ type Peer interface {
 	AddRemoteCandidate(ice.Candidate) error
 	// Checked is called for a check that leaves. The bytes are valid until Checked returns.
 	Checked(to netip.AddrPort, id TransactionID, check []byte, now time.Time)
-	// Answered is called when the remote peer has answered a check from an address. took is the time since the check
-	// left, which is the round-trip time if the check was sent once.
-	Answered(from netip.AddrPort, id TransactionID, took time.Duration, now time.Time)
+	// Answered is called for a response to a check, from the address of the check. The response is not authenticated,
+	// and is valid until Answered returns. took is the time since the check left, which is the round-trip time if the
+	// check was sent once.
+	Answered(from netip.AddrPort, id TransactionID, response []byte, took time.Duration, now time.Time)
 	// Routed reports whether media has a direct route.
 	Routed() bool
 }
@@ -468,7 +469,7 @@ func (m *Mux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort, n
 		a.own(from, true)
 		a.reach(from)
 		if a.peer != nil {
-			a.peer.Answered(from, id, took, now)
+			a.peer.Answered(from, id, message, took, now)
 		}
 		return a
 	}

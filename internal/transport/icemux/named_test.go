@@ -28,9 +28,9 @@ func (w waiting) AddRemoteCandidate(c ice.Candidate) error {
 	w.t.Errorf("the ICE agent is given %v", c)
 	return nil
 }
-func (waiting) Checked(netip.AddrPort, TransactionID, []byte, time.Time)         {}
-func (waiting) Answered(netip.AddrPort, TransactionID, time.Duration, time.Time) {}
-func (waiting) Routed() bool                                                     { return false }
+func (waiting) Checked(netip.AddrPort, TransactionID, []byte, time.Time)                 {}
+func (waiting) Answered(netip.AddrPort, TransactionID, []byte, time.Duration, time.Time) {}
+func (waiting) Routed() bool                                                             { return false }
 
 // TestNamedAddressesAreChecked names an address that never sends anything, three times. The address receives the
 // permitted checks, all of them valid, and the ICE agent receives no candidate.
