@@ -268,9 +268,10 @@ func (l *l4s) fallBack(now time.Duration, reason Fallback) {
 }
 
 // test begins a test of a path after a fallback: as at the start, frames leave smoothly until the path has shown that
-// it does not mark.
+// it does not mark, and bursts are found again.
 func (l *l4s) test(now time.Duration) {
 	l.tested, l.blind, l.smooth, l.even, l.ticks = now, 0, true, false, tickMarks{}
+	l.burst = burstBound{changed: now}
 }
 
 // Step implements Estimator.

@@ -359,6 +359,7 @@ func TestRetestIsSmooth(t *testing.T) {
 		l := newL4S(startingAt(8e6), start)
 		f := &feed{estimator: l}
 		f.run(time.Second, time.Millisecond, keep)
+		l.burst.length = burstMost
 		l.ecn.fall(f.now, reason)
 		l.fallBack(f.now, reason)
 		if s := l.Stats(); s.Smooth != (reason == Classic) || s.Evenly {
@@ -373,6 +374,9 @@ func TestRetestIsSmooth(t *testing.T) {
 			}
 		}
 		check(L4STesting, true)
+		if l.burst.length > 0 {
+			t.Errorf("%v: bursts that the former path admitted are %v long", reason, l.burst.length)
+		}
 		f.run(9*time.Second, time.Millisecond, keep)
 		check(L4SCapable, true)
 		f.run(2*time.Second, time.Millisecond, keep)

@@ -101,6 +101,13 @@ func New(mode Mode, now time.Time) *Selector {
 // SetMode changes the mode.
 func (s *Selector) SetMode(mode Mode) { s.mode = mode }
 
+// Resume begins to select again after a time without a second path, in which the Selector has seen no packets. Reports
+// that are missing from this time show no outage, and an outage before has ended.
+func (s *Selector) Resume(now time.Time) {
+	s.unreported, s.second.lastReport = time.Time{}, now
+	s.outage.on, s.outage.fine = false, time.Time{}
+}
+
 // Select decides whether a packet is copied, and records its departure on the primary path with the given number.
 // stream is the state of the packet's stream.
 func (s *Selector) Select(p *Packet, stream *Stream, primary uint8, now time.Time) (copied bool) {

@@ -216,6 +216,11 @@ func TestTargets(t *testing.T) {
 				r.FirstMarkSeconds = nil
 			}
 		}, []int{12}},
+		"or no packet is ECN-capable": {func(_ string, o options, r *result) {
+			if o.CubicECN {
+				r.Codepoints, r.FirstMarkSeconds = nil, nil
+			}
+		}, []int{12}},
 		"one false alarm": {func(_ string, o options, r *result) {
 			if o.Seed == 17 {
 				r.Codepoints = append(r.Codepoints, control.CodepointFigures{Seconds: 3, Codepoint: "ECT(0)"})

@@ -95,7 +95,12 @@ func classicQueue(ctx context.Context, b *bench) ([]claim.Line, error) {
 
 // classicAfter returns the time from the first packet until packets left as ECT(0), in seconds; infinity if they never
 // did.
-func classicAfter(r *control.Result) float64 { return classicAt(r) - r.Codepoints[0].Seconds }
+func classicAfter(r *control.Result) float64 {
+	if len(r.Codepoints) == 0 {
+		return math.Inf(1)
+	}
+	return classicAt(r) - r.Codepoints[0].Seconds
+}
 
 // sinceMark returns the time from the first mark of an own packet until packets left as ECT(0), in seconds; infinity if
 // they never did. Before the first mark nothing distinguishes the queue from one without ECN, and GCC governs the rate.

@@ -83,7 +83,7 @@ func (r *Receiver) followRoutes() {
 	if s == nil {
 		return
 	}
-	mode := redundancy.Mode(s.mode.Load())
+	mode, before := redundancy.Mode(s.mode.Load()), s.active
 	s.active = mode != redundancy.Off && s.peer.SecondRoute()
 	switch {
 	case !s.active && s.copies == nil:
@@ -93,6 +93,8 @@ func (r *Receiver) followRoutes() {
 		return
 	case s.copies == nil:
 		s.copies = &copies{peer: s.peer, selector: redundancy.New(mode, r.writer.now)}
+	case !before:
+		s.copies.selector.Resume(r.writer.now)
 	}
 	s.copies.primary = s.peer.PrimaryPath()
 	s.copies.selector.SetMode(mode)

@@ -257,6 +257,27 @@ func TestOutageOfFirstPath(t *testing.T) {
 	}
 }
 
+// TestSecondPathReturns takes the second path away for two seconds. Reports of this time are not read. When the second
+// path returns, the missing reports are no outage of the first path, which would bound the estimate.
+func TestSecondPathReturns(t *testing.T) {
+	s := newSplit(t, redundancy.Auto)
+	pass := func(frames int) {
+		for range frames {
+			s.send()
+			s.arrive(true)
+		}
+	}
+	pass(20)
+	s.send()
+	s.peer.second = false
+	pass(50)
+	s.peer.second = true
+	pass(5)
+	if path := s.receiver.Path(); path.Second == nil || path.Second.Outage || s.engine.Stats().Outages != 0 {
+		t.Errorf("second path is %+v, %d outages, expected none", path.Second, s.engine.Stats().Outages)
+	}
+}
+
 // TestPathReportsOfOthers checks that reports are not read from receivers without a second path, and that malformed
 // ones are counted.
 func TestPathReportsOfOthers(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 
 // copies selects the packets that leave on a second path to the server, too.
 type copies struct {
-	mode redundancy.Mode
 	// selector is nil before the first packet with a second path.
 	selector *redundancy.Selector
 	// active is set while packets may be copied. primary is the number of the path on which every packet leaves.
@@ -33,14 +32,17 @@ func (u *Uplink) SetRedundancy(mode redundancy.Mode) { u.mode = mode }
 // SetRoutes sets whether packets can leave on a second path, and the number of the path on which every packet leaves.
 func (u *Uplink) SetRoutes(second bool, primary uint8, now time.Time) {
 	c := &u.queue.copies
-	c.mode, c.primary = u.mode, primary
-	if c.active = second && u.mode != redundancy.Off; !c.active {
+	before := c.active
+	c.active, c.primary = second && u.mode != redundancy.Off, primary
+	switch {
+	case !c.active:
 		return
+	case c.selector == nil:
+		c.selector = redundancy.New(u.mode, now)
+	case !before:
+		c.selector.Resume(now)
 	}
-	if c.selector == nil {
-		c.selector = redundancy.New(c.mode, now)
-	}
-	c.selector.SetMode(c.mode)
+	c.selector.SetMode(u.mode)
 }
 
 // Copies returns the state of the copies. The counts include those of former connections.

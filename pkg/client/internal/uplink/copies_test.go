@@ -153,6 +153,27 @@ func TestOutage(t *testing.T) {
 	}
 }
 
+// TestSecondPathReturns takes the second path away in an outage. When it returns, the outage has ended.
+func TestSecondPathReturns(t *testing.T) {
+	s := newSplit(t)
+	for range 20 {
+		s.arrive(s.send(), true)
+	}
+	for range 10 {
+		s.arrive(s.send(), false)
+	}
+	selector := s.uplink.queue.copies.selector
+	if _, outage := selector.Outage(); !outage {
+		t.Fatal("the outage is not noticed within 400 ms")
+	}
+	s.uplink.SetRoutes(false, 0, s.now)
+	s.send()
+	s.uplink.SetRoutes(true, 0, s.now.Add(time.Second))
+	if _, outage := selector.Outage(); outage || s.uplink.Copies().Outages != 1 {
+		t.Errorf("the outage goes on: %v, %d outages, expected 1", outage, s.uplink.Copies().Outages)
+	}
+}
+
 // TestPathReportsAreLimited checks that reports without a second path are ignored, and that too many are not read.
 func TestPathReportsAreLimited(t *testing.T) {
 	s := newSplit(t)
