@@ -126,9 +126,11 @@ func (f *Flow) Transfer(ctx context.Context, count int, quiet time.Duration) (Re
 	go func() { done <- f.receive(&result, count, quiet) }()
 	if err := f.send(ctx, count); err != nil {
 		cancel()
-		return result, errors.Join(err, <-done)
+		err = errors.Join(err, <-done)
+		return result, err
 	}
-	return result, <-done
+	err := <-done
+	return result, err
 }
 
 func (f *Flow) send(ctx context.Context, count int) error {

@@ -151,6 +151,9 @@ func newBed(t *testing.T, links int) *bed {
 func (b *bed) build() {
 	t := b.t
 	t.Helper()
+	if err := checkPrivileges(); err != nil {
+		t.Skipf("skipped: %v", err)
+	}
 	for _, name := range []string{"a", "b"} {
 		h := &host{Namespace: namespace.New(t), name: name, state: t.TempDir()}
 		b.hosts[name] = h

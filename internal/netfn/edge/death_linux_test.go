@@ -11,6 +11,10 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
+// stalled is the longest disturbance of the machine at which tests expect edges to keep times. An edge that waits
+// longer for a processor can miss the lease of a second or react late.
+const stalled = 100 * time.Millisecond
+
 // TestKilled kills both edges in turn while packets flow, starts them again, and takes off what a third death leaves.
 func TestKilled(t *testing.T) {
 	b := newBed(t, 3)
@@ -83,9 +87,10 @@ func TestKilledInTrouble(t *testing.T) {
 	sender.untilCopied("path0")
 	sender.status(`{"trigger": "start"}`)
 	sender.untilCopied("path0", "path1")
+	// The stream starts afterwards: without losses, its packets would let the other path leave.
+	sender.end(syscall.SIGKILL)
 	s := b.newStream()
 	s.more(20)
-	sender.end(syscall.SIGKILL)
 	sender = b.start("a", "auto")
 	wait.Until(t, "the sender has decided", func() bool { return sender.status("").Control.HellosSent > 0 })
 	// The other path may have left again, since no packet is lost.
@@ -107,7 +112,7 @@ func mustLoad(t *testing.T, file string) *Config {
 // TestReceiverDies kills the receiver for good: packets leave plain after a second. Then it starts and leaves properly:
 // packets leave plain at once. No packet is lost.
 func TestReceiverDies(t *testing.T) {
-	b := newBed(t, 2)
+	b, stalls := newBed(t, 2), wait.WatchStalls(t)
 	receiver, sender := b.start("b", ""), b.start("a", "all")
 	sender.untilCopied("path0", "path1")
 	s := b.newStream()
@@ -115,7 +120,7 @@ func TestReceiverDies(t *testing.T) {
 	receiver.end(syscall.SIGKILL)
 	began := time.Now()
 	wait.Until(t, "packets leave plain", func() bool { return sender.status("").Sent.Plain > 0 })
-	if took := time.Since(began); took > 1500*time.Millisecond {
+	if took := time.Since(began); took > 1500*time.Millisecond && stalls.Longest() <= stalled {
 		t.Errorf("packets left plain %v after the receiver had died, the limit is 1.5 s", took)
 	}
 	s.more(100)
@@ -123,7 +128,7 @@ func TestReceiverDies(t *testing.T) {
 	wait.Until(t, "the sender copies again", func() bool { return sender.status("").PeerAlive })
 	plain := sender.status("").Sent.Plain
 	s.more(100)
-	if now := sender.status("").Sent.Plain; now > plain+20 {
+	if now := sender.status("").Sent.Plain; now > plain+20 && stalls.Longest() <= stalled {
 		t.Errorf("%d packets left plain after the receiver had come back", now-plain)
 	}
 	receiver.end(syscall.SIGTERM)

@@ -178,6 +178,13 @@ func (e *Edge) load() error {
 	}
 	e.log.Warn("the maps that an earlier process left are of another version: packets leave uncopied for a moment")
 	e.readopted = false
+	if e.receiver != nil {
+		// Only the sender's maps are of another version, but all pins go.
+		if err := e.receiver.close(); err != nil {
+			return err
+		}
+		e.receiver = nil
+	}
 	if err := errors.Join(e.hooks.detachAll(), e.pins.remove(), e.pins.create()); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -35,6 +36,8 @@ func (b *bed) newStream() *stream {
 	if err := errors.Join(err, err2); err != nil {
 		b.t.Fatal(err)
 	}
+	// Packets wait here while the goroutine that reads them waits for a processor.
+	udp.EnlargeBuffers(s.to, 4<<20, 0)
 	s.receiving.Go(s.receive)
 	s.sending.Go(s.send)
 	return s

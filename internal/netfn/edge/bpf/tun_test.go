@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/test/traffic"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // newEmulated connects two namespaces by emulated links between TUN devices, which have no link header and no native
@@ -94,12 +95,12 @@ func runAt(t *testing.T, r *router.Router, space int, name, commands string) (if
 	return ifindex
 }
 
-// attachAt attaches a program to a device, and returns the device's index.
+// attachAt attaches a program to a device, and returns the device's index. It skips the test on kernels without TCX.
 func attachAt(t *testing.T, r *router.Router, space int, name string, program *ebpf.Program, at ebpf.AttachType) int {
 	t.Helper()
 	var ifindex int
 	var l link.Link
-	if err := r.Inside(space, func() error {
+	err := r.Inside(space, func() error {
 		device, err := net.InterfaceByName(name)
 		if err != nil {
 			return err
@@ -107,7 +108,11 @@ func attachAt(t *testing.T, r *router.Router, space int, name string, program *e
 		ifindex = device.Index
 		l, err = link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: program, Attach: at})
 		return err
-	}); err != nil {
+	})
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		t.Skipf("skipped: %v", err)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
@@ -140,10 +145,6 @@ func TestPairReorders(t *testing.T) {
 	if err := transfer(f, count); err != nil {
 		t.Error(err)
 	}
-	// The last copies arrive up to 160 ms after the first ones.
-	for deadline := time.Now().Add(patience); p.counts().Packets < 3*count && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
-	}
 	p.checkCounts(count)
 }
 
@@ -170,7 +171,7 @@ func TestPairLoses(t *testing.T) {
 		return left, delivered
 	}
 	const count = 20_000
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(wait.Patience)
 	for sent := range uint64(count) {
 		// The emulator's devices queue 8,192 packets each.
 		for sent%2000 == 0 {
