@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"unsafe"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -283,28 +283,28 @@ func setAddress(socket int, plan *Interface) error {
 	return nil
 }
 
-// setAddress6 adds the IPv6 address of an interface, which is up.
+// addressPatience is the time limit for the kernel to deliver packets to a new address.
+const addressPatience = 5 * time.Second
+
+// setAddress6 adds the IPv6 address of an interface, which is up, and waits until packets to the address are delivered:
+// the kernel adds that route later, in its own thread.
 func setAddress6(plan *Interface) error {
-	index, err := net.InterfaceByName(plan.Name)
+	address := plan.Address6.Addr().AsSlice()
+	link, err := netlink.LinkByName(plan.Name)
+	if err == nil {
+		err = netlink.AddrAdd(link, &netlink.Addr{Flags: unix.IFA_F_NODAD,
+			IPNet: &net.IPNet{IP: address, Mask: net.CIDRMask(plan.Address6.Bits(), 128)}})
+	}
 	if err != nil {
 		return fmt.Errorf("address %s: %w", plan.Address6, err)
 	}
-	socket, err := unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("address %s: %w", plan.Address6, err)
+	for deadline := time.Now().Add(addressPatience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		routes, err := netlink.RouteGet(address)
+		if err == nil && len(routes) == 1 && routes[0].Type == unix.RTN_LOCAL {
+			return nil
+		}
 	}
-	defer func() { _ = unix.Close(socket) }()
-	// struct in6_ifreq of linux/ipv6.h
-	request := struct {
-		address address
-		bits    uint32
-		index   int32
-	}{plan.Address6.Addr().As16(), uint32(plan.Address6.Bits()), int32(index.Index)}
-	_, _, failure := unix.Syscall(unix.SYS_IOCTL, uintptr(socket), unix.SIOCSIFADDR, uintptr(unsafe.Pointer(&request)))
-	if failure != 0 {
-		return fmt.Errorf("address %s: %w", plan.Address6, failure)
-	}
-	return nil
+	return fmt.Errorf("address %s: no packet is delivered to the address after %v", plan.Address6, addressPatience)
 }
 
 // overruns returns the number of packets that the kernel dropped because a device's queue was full, by name of the
