@@ -69,6 +69,8 @@ func newPair(t *testing.T) (studio, office *site) {
 		s.Run(t, fmt.Sprintf("ip route add %s via 10.200.0.%d src %s", other.inner, 2-i, s.inner))
 		s.configure(other, i)
 	}
+	studio.AwaitLinks(t)
+	office.AwaitLinks(t)
 	if out, err := studio.volnet("check", "--config", studio.config); err != nil {
 		for _, lacking := range []error{edge.ErrPrivileges, edge.ErrUnsupported} {
 			if strings.Contains(out, lacking.Error()) {

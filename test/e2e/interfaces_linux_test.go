@@ -33,6 +33,8 @@ func twoCables(t *testing.T, here, there *namespace.Namespace, server string) {
 		}
 		here.Run(t, fmt.Sprintf("ip route add %s via 10.9.%d.1 dev n%d metric %d", server, n, n, 100+n))
 	}
+	here.AwaitLinks(t)
+	there.AwaitLinks(t)
 }
 
 // TestUnpluggedInterfaceLosesNoFrame: a publisher and a receiver on one host have two interfaces and copy all packets.

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // Namespace is a network namespace with a thread in it, and with /sys of the namespace. It lives as long as the thread
@@ -76,6 +79,21 @@ func (n *Namespace) Run(t testing.TB, command string) {
 	if err != nil {
 		t.Fatalf("%s: %v: %s", command, err, output)
 	}
+}
+
+// AwaitLinks waits until all interfaces that are up carry packets. After the other end of a link has come up, the kernel
+// drops packets until its own thread has given the interface a queue, for up to a second.
+func (n *Namespace) AwaitLinks(t testing.TB) {
+	t.Helper()
+	var output []byte
+	var err error
+	wait.Until(t, "the interfaces carry packets", func() bool {
+		n.Do(func() { output, err = exec.Command("ip", "-o", "link", "show", "up").CombinedOutput() })
+		if err != nil {
+			t.Fatalf("ip link: %v: %s", err, output)
+		}
+		return !bytes.Contains(output, []byte("qdisc noop ")) && !bytes.Contains(output, []byte("DOWN"))
+	})
 }
 
 // SwitchOffload switches an offload of a network card on or off, in the namespace of the calling thread. The command is

@@ -80,6 +80,8 @@ func newPair(t testing.TB, how pairing) *pair {
 	p.b.Run(t, fmt.Sprintf("ip route add 10.1.0.0/16 via 10.200.0.1 src 10.2.0.2 mtu %d", mtu))
 	p.a.Run(t, fmt.Sprintf("ip route add fd00:2::/32 via fd00:200::2 src fd00:1::1 mtu %d", mtu))
 	p.b.Run(t, fmt.Sprintf("ip route add fd00:1::/32 via fd00:200::1 src fd00:2::2 mtu %d", mtu))
+	p.a.AwaitLinks(t)
+	p.b.AwaitLinks(t)
 	// The neighbour of the plain route is known, so that no packets wait for its address.
 	_, near := index(t, p.a, "p0")
 	_, far := index(t, p.b, "p0")
