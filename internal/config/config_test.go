@@ -224,7 +224,9 @@ var (
 // separate.
 func TestOperatorsNames(t *testing.T) {
 	known := map[string]bool{fileVariable: true, "--" + fileFlag: true}
-	for _, own := range []string{"room", "identity", "publish", "subscribe", "admin", "edge", "valid-for", "key", "id"} {
+	for _, own := range []string{
+		"room", "identity", "publish", "subscribe", "admin", "edge", "valid-for", "key", "id",
+	} {
 		known["--"+own] = true
 	}
 	config := DefaultConfig()

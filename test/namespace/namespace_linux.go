@@ -81,8 +81,8 @@ func (n *Namespace) Run(t testing.TB, command string) {
 	}
 }
 
-// AwaitLinks waits until all interfaces that are up carry packets. After the other end of a link has come up, the kernel
-// drops packets until its own thread has given the interface a queue, for up to a second.
+// AwaitLinks waits until all interfaces that are up carry packets. After the other end of a link has come up, the
+// kernel drops packets until its own thread has given the interface a queue, for up to a second.
 func (n *Namespace) AwaitLinks(t testing.TB) {
 	t.Helper()
 	var output []byte
