@@ -2,9 +2,17 @@
 
 package rs2
 
-import "github.com/ebitengine/purego"
+import (
+	"runtime"
 
+	"github.com/ebitengine/purego"
+)
+
+// openLibrary loads a library. The description of an error belongs to the thread that called dlopen, so the thread must
+// not change before purego reads the description.
 func openLibrary(path string) (uintptr, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
 
