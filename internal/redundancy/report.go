@@ -58,9 +58,9 @@ const (
 	ReportBytes = reportHeader + 4 + Paths*pathBytes
 )
 
-// IsReport reports whether an RTCP packet of at least four bytes claims to be a Report.
+// IsReport reports whether an RTCP packet claims to be a Report.
 func IsReport(packet []byte) bool {
-	return packet[1] == reportType && len(packet) >= reportHeader && binary.BigEndian.Uint32(packet[8:]) == reportName
+	return len(packet) >= reportHeader && packet[1] == reportType && binary.BigEndian.Uint32(packet[8:]) == reportName
 }
 
 // Append appends the RTCP packet of the report.

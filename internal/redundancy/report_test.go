@@ -62,7 +62,7 @@ func TestMalformedReports(t *testing.T) {
 	}
 	for name, packet := range map[string][]byte{
 		"receiver report": {0x80, 201, 0, 0}, "other application": append(append([]byte(nil), valid[:8]...), "NAME"...),
-		"short": {0x80, 204, 0, 0},
+		"short": {0x80, 204, 0, 0}, "one byte": {0x80}, "empty": nil,
 	} {
 		if redundancy.IsReport(packet) {
 			t.Errorf("%s: counts as a report", name)
@@ -74,7 +74,7 @@ func FuzzReport(f *testing.F) {
 	f.Add(sample.Append(nil))
 	f.Add((&redundancy.Report{}).Append(nil))
 	f.Fuzz(func(t *testing.T, packet []byte) {
-		if len(packet) < 4 || !redundancy.IsReport(packet) {
+		if !redundancy.IsReport(packet) {
 			return
 		}
 		r, err := redundancy.ParseReport(packet)
