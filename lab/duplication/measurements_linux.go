@@ -1,4 +1,8 @@
 package duplication
 
 // measurements are the parts of each check, in the order of titles.
-var measurements = [len(titles)][]measurement{}
+var measurements = [len(titles)][]measurement{
+	6: {reaction, unknownPaths},
+	7: {primaryDead},
+	8: {controllerKilled, edgesKilled, receiverGone},
+}
