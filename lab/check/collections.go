@@ -126,7 +126,8 @@ func duplicated(version string) func(*pflag.FlagSet) checklist {
 		o := claims.Options{Version: version}
 		f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable),
 			"folder of the test data for the checks of rooms; empty selects the synthetic figure")
-		f.StringVar(&o.Programs, "programs", "", "folder of volnet and the other programs; by default that of this program")
+		f.StringVar(&o.Programs, "programs", "",
+			"folder of volnet and the other programs; by default that of this program")
 		return func(progress lab.Progress) []lab.Check {
 			o.Library = experiments()
 			return duplication.Checks(o, progress)

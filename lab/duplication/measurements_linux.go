@@ -2,6 +2,10 @@ package duplication
 
 // measurements are the parts of each check, in the order of titles.
 var measurements = [len(titles)][]measurement{
+	0: {identity},
+	1: {cost},
+	2: {trips},
+	3: {residual},
 	6: {reaction, unknownPaths},
 	7: {primaryDead},
 	8: {controllerKilled, edgesKilled, receiverGone},
