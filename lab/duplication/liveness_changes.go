@@ -107,14 +107,14 @@ func (c changes) started(t, limit time.Duration) (after time.Duration, single bo
 	return limit, true
 }
 
-// starts collects how soon copies start after the beginnings of disturbances, of which each lasts at most limit. copying
-// counts those at which copies were on already.
+// starts collects how soon copies start after the beginnings of disturbances. copying counts the disturbances at which
+// copies were on already.
 type starts struct {
 	lab.Distribution
 	copying int
 }
 
-// add adds the start after a disturbance and returns it.
+// add adds the start after the beginning of a disturbance, at most limit, and returns it.
 func (s *starts) add(list changes, begin, limit time.Duration) time.Duration {
 	after, single := list.started(begin, limit)
 	if single {

@@ -81,8 +81,8 @@ func controllerKilled(ctx context.Context, b *bench) (lines []claim.Line, err er
 	if err := s.pair.Await(ctx, server, "is connected to the controller", connected); err != nil {
 		return nil, err
 	}
-	order := s.network.Command(ctx, viewer, volnet, "set", "all", "path1,path2", "--edge", server, "--controller", c.url,
-		"--token-file", c.token("operator"))
+	order := s.network.Command(ctx, viewer, volnet, "set", "all", "path1,path2", "--edge", server,
+		"--controller", c.url, "--token-file", c.token("operator"))
 	order.Env = append(order.Env, c.trust())
 	if output, err := order.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("volnet set through the controller: %w: %s", err, output)
@@ -188,7 +188,8 @@ func edgesKilled(ctx context.Context, b *bench) (lines []claim.Line, err error) 
 			claim.Stated(fmt.Sprintf("edge of the %s killed: readopted, p50", host),
 				lab.Milliseconds(times.Percentile(0.5)), "ms"))
 	}
-	lines = append(lines, claim.Exactly("edges killed: times that programs did not stay attached", int64(unlike), "", 0))
+	lines = append(lines, claim.Exactly("edges killed: times that programs did not stay attached", int64(unlike), "",
+		0))
 	packets, err := s.packets()
 	if err != nil {
 		return lines, err
@@ -261,8 +262,8 @@ func (s *stage) detachBoth(ctx context.Context) (lines []claim.Line, err error) 
 			}
 		}
 		left = append(left, objects.Left()...)
-		name := fmt.Sprintf("volnet detach of the killed edge of the %s: programs, maps, links and pins left, of %d", host,
-			objects.Count())
+		name := fmt.Sprintf("volnet detach of the killed edge of the %s: programs, maps, links and pins left, of %d",
+			host, objects.Count())
 		if len(left) > 0 {
 			name += ": " + strings.Join(left, ", ")
 		}
@@ -271,8 +272,8 @@ func (s *stage) detachBoth(ctx context.Context) (lines []claim.Line, err error) 
 	return lines, nil
 }
 
-// receiverGone measures how soon packets leave plain if the receiver's edge dies: without another process, and on a host
-// that also loses the programs of the edge, as when it starts again.
+// receiverGone measures how soon packets leave plain if the receiver's edge dies: without another process, and on a
+// host that also loses the programs of the edge, as when it starts again.
 func receiverGone(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	b.progress.Say("the receiver's edge is killed for good, %d times", 2*b.repetitions())
 	s, err := openLasting(ctx, b, nil)
@@ -317,8 +318,9 @@ func receiverGone(ctx context.Context, b *bench) (lines []claim.Line, err error)
 		}
 		again.Add(resumed - kill)
 	}
-	return append(lines, claim.AtMost(fmt.Sprintf("receiver's edge and programs gone: packets arrive again, longest of %d",
-		again.Count()), lab.Milliseconds(again.Max()), "ms", lab.Milliseconds(plainTarget))), nil
+	return append(lines, claim.AtMost(
+		fmt.Sprintf("receiver's edge and programs gone: packets arrive again, longest of %d", again.Count()),
+		lab.Milliseconds(again.Max()), "ms", lab.Milliseconds(plainTarget))), nil
 }
 
 // killReceiver kills the receiver's edge, waits until packets leave plain, and starts the edge again. It returns the
@@ -347,8 +349,8 @@ func (s *stage) startReceiver(ctx context.Context) error {
 	return s.pair.Await(ctx, server, "copies again", func(state *daemon.Status) bool { return state.PeerAlive })
 }
 
-// removeReceiver kills the receiver's edge, removes its programs, waits until packets leave plain and arrive, and starts
-// the edge again.
+// removeReceiver kills the receiver's edge, removes its programs, waits until packets leave plain and arrive, and
+// starts the edge again.
 func (s *stage) removeReceiver(ctx context.Context) error {
 	s.pair.KillEdge(viewer)
 	if err := s.pair.Run(ctx, viewer, "detach"); err != nil {

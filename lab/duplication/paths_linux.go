@@ -132,7 +132,8 @@ func judgeLeaves(list changes, plan []paper003.Variation, end time.Duration) []c
 		}
 	}
 	return []claim.Line{
-		claim.AtMost("paths 3 and 4 in the set, longest", lab.Milliseconds(longest), "ms", lab.Milliseconds(leaveTarget)),
+		claim.AtMost("paths 3 and 4 in the set, longest", lab.Milliseconds(longest), "ms",
+			lab.Milliseconds(leaveTarget)),
 		claim.Stated("times that path 3 or 4 has joined the set", float64(joined), ""),
 	}
 }
