@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/baseline/tcp"
+	"github.com/volsfu/volsfu/lab/edgepair"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/direct"
 	"github.com/volsfu/volsfu/lab/topology"
@@ -62,7 +63,7 @@ type trial struct {
 }
 
 func defaultTrial() trial {
-	return trial{Arm: "off", Quality: "fhd", Variation: variationPacket, FPS: 30, Congestion: "bbr"}
+	return trial{Arm: "off", Quality: "fhd", Variation: VariationPacket, FPS: 30, Congestion: "bbr"}
 }
 
 // Validate implements the optional interface of experiment.Define.
@@ -73,8 +74,8 @@ func (t trial) Validate() error {
 	if _, known := qualities[t.Quality]; !known {
 		return fmt.Errorf("quality: expected one of %s, got %q", strings.Join(qualityNames(), ", "), t.Quality)
 	}
-	if t.Variation != variationPacket && t.Variation != variationDrift {
-		return fmt.Errorf("variation: expected %s or %s, got %q", variationPacket, variationDrift, t.Variation)
+	if t.Variation != VariationPacket && t.Variation != VariationDrift {
+		return fmt.Errorf("variation: expected %s or %s, got %q", VariationPacket, VariationDrift, t.Variation)
 	}
 	if !(t.FPS > 0 && t.FPS <= 120) {
 		return fmt.Errorf("fps: expected a number above 0, at most 120, got %g", t.FPS)
@@ -114,11 +115,11 @@ func run(ctx context.Context, t trial, s experiment.Settings) (outcome *experime
 		return nil, err
 	}
 	begin, end := variation(s.Duration)
-	plan := layout(t.Variation, begin, end, s.Seed)
+	varying := []Variation{{t.Variation, begin, end}}
 	if arms[t.Arm].undisturbed {
-		plan = layout(t.Variation, 0, 0, s.Seed)
+		varying = nil
 	}
-	metered, skipped, err := direct.OpenMetered(ctx, plan)
+	metered, skipped, err := direct.OpenMetered(ctx, Layout(varying, s.Seed))
 	if skipped != nil || err != nil {
 		return skipped, err
 	}
@@ -128,7 +129,7 @@ func run(ctx context.Context, t trial, s experiment.Settings) (outcome *experime
 		if p.edges, err = startEdges(ctx, metered.Network, &s, copies); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, p.edges.stop()) }()
+		defer func() { err = errors.Join(err, p.edges.Close()) }()
 	}
 	e, err := meet(ctx, metered.Network, t.Congestion)
 	if errors.Is(err, tcp.ErrCongestion) {
@@ -157,15 +158,15 @@ type ends struct{ server, viewer net.Conn }
 func meet(ctx context.Context, n *topology.Network, congestion string) (e *ends, err error) {
 	options := tcp.Options{Congestion: congestion}
 	var listener net.Listener
-	if err := n.Inside(hostServer, func() (err error) {
-		listener, err = options.Listen(ctx, netip.AddrPortFrom(n.Address(hostServer), 0).String())
+	if err := n.Inside(HostServer, func() (err error) {
+		listener, err = options.Listen(ctx, netip.AddrPortFrom(n.Address(HostServer), 0).String())
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	defer func() { _ = listener.Close() }()
 	e = &ends{}
-	if err := n.Inside(hostViewer, func() (err error) {
+	if err := n.Inside(HostViewer, func() (err error) {
 		e.viewer, err = options.DialOnce(ctx, "tcp", listener.Addr().String())
 		return err
 	}); err != nil {
@@ -186,11 +187,11 @@ type performance struct {
 	*trial
 	begin, end time.Duration
 	viewer     viewer
-	edges      *edges // nil without
-	// sent are the bytes that the server's interfaces had sent when the variation began and ended, and edge the states
+	edges      *edgepair.Pair // nil without
+	// sent are the bytes that the server's interfaces had sent when the variation began and ended, and edge the counts
 	// of the server's edge.
 	sent [2]uint64
-	edge [2]edgeStatus
+	edge [2]sentPackets
 }
 
 // perform runs both ends and the arm, until the last frame.
@@ -235,12 +236,12 @@ func (p *performance) count(ctx context.Context, m *direct.Metered) (err error) 
 			return nil // the run has ended
 		}
 		if p.edges != nil {
-			if p.edge[i], err = p.edges.status(ctx, hostServer); err != nil {
+			if p.edge[i], err = countSent(ctx, p.edges); err != nil {
 				return err
 			}
 		}
 		for _, n := range m.Network.Statistics().Router.Interfaces {
-			if n.Namespace == hostServer {
+			if n.Namespace == HostServer {
 				p.sent[i] += n.SentBytes
 			}
 		}
@@ -280,8 +281,7 @@ func (p *performance) measure(o *experiment.Outcome) {
 		o.Set("sent", float64(p.sent[1]-p.sent[0])/float64(bytes))
 	}
 	if p.edges != nil {
-		o.Set("cost", float64(p.edge[1].copies()-p.edge[0].copies())/
-			float64(p.edge[1].Sent.Packets-p.edge[0].Sent.Packets))
+		o.Set("cost", float64(p.edge[1].copies-p.edge[0].copies)/float64(p.edge[1].selected-p.edge[0].selected))
 	}
 	captured := (p.end - p.begin).Seconds() * p.FPS
 	o.Set("timely", 100*min(float64(inTime)/captured, 1))

@@ -88,8 +88,8 @@ func TestStall(t *testing.T) {
 
 // TestLayout: table I, with delays that vary from begin until end only.
 func TestLayout(t *testing.T) {
-	for _, kind := range []string{variationPacket, variationDrift} {
-		plan := layout(kind, 10*time.Second, 50*time.Second, 1)
+	for _, kind := range []string{VariationPacket, VariationDrift} {
+		plan := Layout([]Variation{{kind, 10 * time.Second, 50 * time.Second}}, 1)
 		if err := plan.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +116,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%s: the losses are not those of table I", kind)
 		}
 	}
-	if plan := layout(variationPacket, 0, 0, 1); len(plan.Links["path1"].Forth.Schedule) != 0 {
+	if plan := Layout(nil, 1); len(plan.Links["path1"].Forth.Schedule) != 0 {
 		t.Error("the undisturbed network has a variation")
 	}
 }

@@ -78,7 +78,7 @@ func shortest(probes []*prober, current int) int {
 
 // route routes the packets between the main addresses of both hosts over a path.
 func route(n *topology.Network, path int) error {
-	for _, ends := range [][2]string{{hostServer, hostViewer}, {hostViewer, hostServer}} {
+	for _, ends := range [][2]string{{HostServer, HostViewer}, {HostViewer, HostServer}} {
 		from, to := ends[0], ends[1]
 		if err := n.Inside(from, func() error {
 			link, err := netlink.LinkByName(topology.InterfaceName(path))
@@ -111,10 +111,10 @@ func newProber(n *topology.Network, path int) (p *prober, err error) {
 		})
 		return conn, err
 	}
-	if p.near, err = listen(hostServer); err != nil {
+	if p.near, err = listen(HostServer); err != nil {
 		return nil, err
 	}
-	if p.far, err = listen(hostViewer); err != nil {
+	if p.far, err = listen(HostViewer); err != nil {
 		_ = p.near.Close()
 		return nil, err
 	}
