@@ -33,8 +33,6 @@ const (
 	FormatEncapsulated = "encapsulated"
 	// FormatStamped writes the number of a packet into its IPv4 ID and the path into its DSCP.
 	FormatStamped = "stamped"
-	// FormatPaper is the format of the published system, for comparisons only.
-	FormatPaper = "paper"
 )
 
 // ErrConfig is the error of a configuration that cannot be used.

@@ -239,8 +239,6 @@ func (e *Edge) hooksOf(p *edgePath, host hostPath) []hook {
 		switch {
 		case e.config.Receive.Format == FormatStamped:
 			at.xdp = r.objects.StampedXdp
-		case e.config.Receive.Format == FormatPaper:
-			at.xdp = r.objects.PaperXdp
 		case host.ethernet:
 			at.xdp, at.tc = r.objects.ReceiveXdp, r.objects.ReceiveEther
 		default:

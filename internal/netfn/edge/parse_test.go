@@ -111,7 +111,7 @@ func TestParseErrors(t *testing.T) {
 		{"203.0.113.7", "\"2001:db8::1\"", `are of different versions of IP`},
 		{"203.0.113.7", "198.51.100.9", `both ends of the path have the address 198.51.100.9`},
 		{"mtu: 1430", "mtu: 100", `expected a whole number from 576 to 65535`},
-		{"format: encapsulated", "format: gre", `the format is "gre", expected encapsulated, stamped or paper`},
+		{"format: encapsulated", "format: paper", `the format is "paper", expected encapsulated or stamped`},
 		{"name: rest", "name: conference", `two rules have the name "conference"`},
 		{"name: rest, ", "", `the rule has no name`},
 		{"to: 10.1.0.0/16, dscp", "dscp", `key "send.rules[1].to": invalid configuration: the key is missing`},

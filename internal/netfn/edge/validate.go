@@ -147,9 +147,8 @@ func (p *Path) validate() (string, error) {
 }
 
 func validFormat(format string) error {
-	if !slices.Contains([]string{FormatEncapsulated, FormatStamped, FormatPaper}, format) {
-		return fmt.Errorf("the format is %q, expected %s, %s or %s", format, FormatEncapsulated, FormatStamped,
-			FormatPaper)
+	if format != FormatEncapsulated && format != FormatStamped {
+		return fmt.Errorf("the format is %q, expected %s or %s", format, FormatEncapsulated, FormatStamped)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ type Variation struct {
 // Layout returns the network of table I, in which delays vary at the given times, in order.
 func Layout(varying []Variation, seed uint64) *topology.Topology {
 	t := &topology.Topology{
-		Hosts:    map[string]topology.Host{HostServer: {}, HostViewer: {}},
+		Hosts:    map[string]topology.Host{HostServer: {}, HostViewer: anyInterface()},
 		Links:    make(map[string]topology.Link),
 		Ethernet: true,
 		Seed:     seed,
@@ -78,6 +78,17 @@ func Layout(varying []Variation, seed uint64) *topology.Topology {
 			Through: []topology.Passage{{Link: name}}})
 	}
 	return t
+}
+
+// anyInterface returns a host that accepts packets of one source on every path: the paper's copies have the addresses of
+// the first. (Edges of volnet set this themselves.)
+func anyInterface() topology.Host {
+	const loose = "2" // of rp_filter
+	h := topology.Host{Sysctls: make(map[string]string)}
+	for i := range tableOne {
+		h.Sysctls["net.ipv4.conf."+topology.InterfaceName(i)+".rp_filter"] = loose
+	}
+	return h
 }
 
 // direction returns one direction of a path.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
@@ -22,6 +23,11 @@ const (
 	// one.
 	decisionInterval = time.Second
 )
+
+// redirection is the method that moves all packets to the best path.
+func redirection(_ context.Context, n *topology.Network, _ *trial, _ *experiment.Settings) (*method, error) {
+	return &method{control: func(ctx context.Context, _ time.Time) error { return redirect(ctx, n) }}, nil
+}
 
 // redirect measures the round trip of each path and routes the packets of both hosts over the path with the shortest
 // one, until the context ends.
