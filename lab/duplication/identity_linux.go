@@ -71,7 +71,8 @@ func identity(ctx context.Context, b *bench) ([]claim.Line, error) {
 			return lines, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return lines, nil
+	more, err := published(ctx, b)
+	return append(lines, more...), err
 }
 
 // run measures in one network.

@@ -88,7 +88,9 @@ func wireAddress(wire, host int) netip.Addr {
 }
 
 // wireAddress6 returns the link-local address of a host at every veth pair.
-func wireAddress6(host int) netip.Addr { return netip.AddrFrom16([16]byte{0xfe, 0x80, 15: byte(1 + host)}) }
+func wireAddress6(host int) netip.Addr {
+	return netip.AddrFrom16([16]byte{0xfe, 0x80, 15: byte(1 + host)})
+}
 
 // addWire joins the hosts by a veth pair.
 func (r *routable) addWire(number int) error {
