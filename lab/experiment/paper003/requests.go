@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// outstanding is the largest number of requests without a complete answer: 4 intervals of a frame are 133 ms at 30
-// frames per second, more than the round trip of table I's slowest path in its quiet state, so that the delay of an
-// undisturbed path does not limit the frame rate. When they are used up, the next request waits for a frame, which is
-// how a viewer's requests show a stall.
-const outstanding = 4
+// outstanding is the largest number of requests without a complete answer, so that neither the delay of an undisturbed
+// path nor BBR's search for the least round trip (200 ms with four packets, every 10 s) limits the frame rate: 8 intervals
+// of a frame are 267 ms at 30 frames per second. The round trip of table I's slowest paths is 200 ms, and a request waits
+// for up to 33 ms for the next capture. When they are used up, the next request waits for a frame, which is how a viewer's
+// requests show a stall.
+const outstanding = 8
 
 const (
 	requestBytes = 4 // the number of the request
