@@ -65,7 +65,12 @@ func (p *path) selected(local, remote ice.Candidate) {
 	}
 	var to pairAddress
 	if len(p.endpoint.mediaPorts()) > 0 && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
-		to = pairAddress{p.endpoint.portOf(local), icemux.AddressOf(remote)}
+		port := p.endpoint.portOf(local)
+		if port == nil {
+			// The replacement has a candidate of its own.
+			return
+		}
+		to = pairAddress{port, icemux.AddressOf(remote)}
 	}
 	if pairs := p.pairs.Load(); pairs != nil && to.valid() {
 		number := to.port.path

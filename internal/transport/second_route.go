@@ -172,8 +172,11 @@ func (p *path) requested(
 
 // follow is requested for a peer with several pairs.
 func (p *path) follow(pairs *pairs, check *stun.Message, local, remote ice.Candidate) (selects bool) {
-	pair := pairAddress{p.endpoint.portOf(local), icemux.AddressOf(remote)}
-	number := pair.port.path
+	port := p.endpoint.portOf(local)
+	if port == nil {
+		return false
+	}
+	pair, number := pairAddress{port, icemux.AddressOf(remote)}, port.path
 	if !pairs.trusting {
 		var priority ice.PriorityAttr
 		if priority.GetFrom(check) != nil {
@@ -217,7 +220,31 @@ func pathOf(priority uint32) (path uint8, ok bool) {
 	return uint8(number), true
 }
 
-// addPort adds a local candidate for a port to an agent of an endpoint with several ports.
+// addPorts adds a local candidate for each port of an endpoint with several ports. From now on addReplacement adds the
+// candidates of other ports.
+func (a *iceAgent) addPorts() error {
+	a.adding.Lock()
+	defer a.adding.Unlock()
+	for _, port := range a.peer.endpoint.mediaPorts() {
+		if err := a.addPort(port); err != nil {
+			return err
+		}
+	}
+	a.added = true
+	return nil
+}
+
+// addReplacement adds a local candidate for a port that replaces another one. If the agent has not gathered yet, addPorts
+// adds the candidate. If the agent has ended, it needs no candidate.
+func (a *iceAgent) addReplacement(port *mediaPort) {
+	a.adding.Lock()
+	defer a.adding.Unlock()
+	if a.added && a.peer.path.agents.of(port) == nil {
+		_ = a.addPort(port)
+	}
+}
+
+// addPort adds a local candidate for a port. The caller holds the mutex of adding.
 func (a *iceAgent) addPort(port *mediaPort) error {
 	ufrag, _, err := a.GetLocalUserCredentials()
 	if err != nil {
