@@ -222,7 +222,9 @@ func (p *path) answered(
 		if !pairs.authentic(response) {
 			return
 		}
-		pairs.answered(pair, took, now)
+		if pairs.answered(pair, took, now) && p.second.Load() == nil {
+			p.endpoint.chooseSoon(p.peer)
+		}
 	}
 	measured, there := p.consent.answered(pair, id, now)
 	if !there {

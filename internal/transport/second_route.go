@@ -22,7 +22,7 @@ type PathState struct {
 	Local, Remote netip.AddrPort
 	// RTT is the shortest round-trip time of the latest checks, 0 if it is unknown.
 	RTT time.Duration
-	// Alive is set if a check was answered a moment ago.
+	// Alive is set if one of the last four checks was answered.
 	Alive bool
 	// First counts the RTP packets that arrived first on this path. Repeated counts the authentic RTP packets of which
 	// another copy had arrived before.
@@ -38,8 +38,8 @@ type multipath struct{ peer *Peer }
 // that each of its pairs is on an interface of its own. UseAllPairs must be called before the first description.
 //
 // Both sides then check all pairs every 250 ms. Media is sent on the preferred pair that works. Copies are sent on
-// another one (SetCopied). If the remote peer has not answered on the preferred pair for a second, the other pair takes
-// over, and ICE follows.
+// another one (SetCopied). If the remote peer has not answered four checks in a row on the preferred pair, the other
+// pair takes over, and ICE follows.
 func (m multipath) UseAllPairs() {
 	pairs := &pairs{trusting: m.peer.endpoint.config.Initiates}
 	m.peer.path.pairs.Store(pairs)
@@ -106,17 +106,22 @@ func (p *pairs) snapshot(primary pairAddress, now time.Time) []PathState {
 	return paths
 }
 
-// tendPairs checks the pairs and chooses the routes.
+// tendPairs chooses the routes and then checks the pairs. Each check thus has an interval in which it is answered.
 func (p *path) tendPairs(pairs *pairs, now time.Time) {
 	if p.route.Load() == nil {
 		return
 	}
-	check, remote := pairs.due(p.endpoint.mediaPorts(), now)
+	p.chooseRoutes(pairs, now)
+	check, remote := pairs.due(p.endpoint.mediaPorts())
 	for _, pair := range check {
 		if a := p.agents.of(pair.port); a != nil {
 			a.Check(pair.remote, remote, checkPriority(pair.port.path), now)
 		}
 	}
+}
+
+// chooseRoutes sets the two routes to pairs that work.
+func (p *path) chooseRoutes(pairs *pairs, now time.Time) {
 	p.routing.Lock()
 	defer p.routing.Unlock()
 	if p.ended || p.route.Load() == nil {
