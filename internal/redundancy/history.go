@@ -3,8 +3,8 @@ package redundancy
 import "time"
 
 const (
-	// historyPackets is the number of sent packets that are kept: 0.4 s at 100 Mbit/s in packets of 1,200 bytes, and 4 s
-	// at 10 Mbit/s. They take 160 kB for a peer with a second path.
+	// historyPackets is the number of sent packets that are kept: 0.4 s at 100 Mbit/s in packets of 1,200 bytes, and 4
+	// s at 10 Mbit/s. They take 160 kB for a peer with a second path.
 	historyPackets = 1 << 12
 	// historyBuckets is the number of buckets in which a packet is found: four packets in each on average. They take 4
 	// kB.

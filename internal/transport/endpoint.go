@@ -158,7 +158,8 @@ func newEndpoint(config Config, interfaces *interfacePorts, ports ...*udp.Port) 
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	e := &Endpoint{
 		config: config, logs: logs, failed: make(chan error, 1), closed: make(chan struct{}),
-		recovered: make(chan *Peer, recoveredPeers), interfaces: interfaces, several: interfaces != nil || len(ports) > 1,
+		recovered:  make(chan *Peer, recoveredPeers),
+		interfaces: interfaces, several: interfaces != nil || len(ports) > 1,
 		chunks: ratelimit.NewSharedSources(datachannels.SourceRate.PerSecond, datachannels.SourceRate.Burst),
 	}
 	if err := e.certify(); err != nil {

@@ -25,8 +25,8 @@ const (
 	// takeoverAfter is the time for which another pair must have worked before it takes over from a pair that fails. If
 	// the remote peer was stalled, all pairs fail, and work again within their round-trip times.
 	takeoverAfter = icemux.StepInterval
-	// expiredChecks is the number of checks after which a pair is no longer checked, if nothing has come from the remote
-	// peer on it: those of 5 s.
+	// expiredChecks is the number of checks after which a pair is no longer checked, if nothing has come from the
+	// remote peer on it: those of 5 s.
 	expiredChecks = int(consentLife / icemux.StepInterval)
 )
 
@@ -99,8 +99,8 @@ func (p *pairs) find(pair pairAddress) *pairState {
 	return nil
 }
 
-// add returns the state of a pair. If there is no room, add returns nil, or replaces the pair that does not work and has
-// been silent for most checks.
+// add returns the state of a pair. If there is no room, add returns nil, or replaces the pair that does not work and
+// has been silent for most checks.
 func (p *pairs) add(pair pairAddress, path uint8, now time.Time) *pairState {
 	if known := p.find(pair); known != nil {
 		return known
@@ -132,8 +132,8 @@ func (p *pairs) heard(pair pairAddress, path uint8, now time.Time) {
 	}
 }
 
-// answered records an answered check on a pair, and reports whether the pair did not work before. took is the round-trip
-// time.
+// answered records an answered check on a pair, and reports whether the pair did not work before. took is the
+// round-trip time.
 func (p *pairs) answered(pair pairAddress, took time.Duration, now time.Time) (returns bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,9 +240,9 @@ func (p *pairs) due(ports []*mediaPort) (check []pairAddress, remote icemux.Remo
 }
 
 // step returns the pairs of the two routes. The primary route stays on its pair while the pair works, unless a pair
-// with a lower number has worked for returnAfter. If the pair does not work, the primary route moves to the pair with the
-// lowest number that has worked for takeoverAfter. The second route is a working pair of another path. An invalid pair
-// is none.
+// with a lower number has worked for returnAfter. If the pair does not work, the primary route moves to the pair with
+// the lowest number that has worked for takeoverAfter. The second route is a working pair of another path. An invalid
+// pair is none.
 func (p *pairs) step(primary, second pairAddress, now time.Time) (pairAddress, pairAddress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -103,8 +103,8 @@ func TestStalledProcessKeepsItsRoutes(t *testing.T) {
 	p.expect(14_250, 0, 1)
 }
 
-// TestStalledPeerKeepsItsRoutes: the remote peer is stalled for two seconds. Its answers on the second path arrive before
-// those on the first.
+// TestStalledPeerKeepsItsRoutes: the remote peer is stalled for two seconds. Its answers on the second path arrive
+// before those on the first.
 func TestStalledPeerKeepsItsRoutes(t *testing.T) {
 	p := newPairTable(t)
 	p.run(0, 5000, 0, 1)

@@ -48,8 +48,8 @@ func (e *Endpoint) read(port *mediaPort, socket *udp.Socket) {
 	}
 }
 
-// tend is the goroutine that checks named addresses, rejects floods, checks the consent of the endpoint's peers, chooses
-// their routes, and watches the interfaces.
+// tend is the goroutine that checks named addresses, rejects floods, checks the consent of the endpoint's peers,
+// chooses their routes, and watches the interfaces.
 func (e *Endpoint) tend() {
 	ticker := time.NewTicker(consentInterval)
 	defer ticker.Stop()

@@ -239,8 +239,8 @@ func (a *iceAgent) addPorts() error {
 	return nil
 }
 
-// addReplacement adds a local candidate for a port that replaces another one. If the agent has not gathered yet, addPorts
-// adds the candidate. If the agent has ended, it needs no candidate.
+// addReplacement adds a local candidate for a port that replaces another one. If the agent has not gathered yet,
+// addPorts adds the candidate. If the agent has ended, it needs no candidate.
 func (a *iceAgent) addReplacement(port *mediaPort) {
 	a.adding.Lock()
 	defer a.adding.Unlock()

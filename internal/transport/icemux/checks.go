@@ -27,8 +27,8 @@ const (
 	maxUnproven = 16
 	// unprovenLife is the time for which an address occupies an entry after checks that the agent did not accept.
 	unprovenLife = time.Second
-	// staleLife is the time without a check or an answer after which an address makes room for another one. Media is not
-	// sent there any more: consent has expired (RFC 7675).
+	// staleLife is the time without a check or an answer after which an address makes room for another one. Media is
+	// not sent there any more: consent has expired (RFC 7675).
 	staleLife = 30 * time.Second
 	// maxReplaced is the number of addresses of one ICE generation that may have made room, of those that the agent
 	// knows: Pion never forgets an address. Each takes the agent some 2 kB. A client that changes its address every
