@@ -318,8 +318,8 @@ func (s *simulation) beat(now time.Duration) {
 
 // decide takes the decision of the selector.
 func (s *simulation) decide(now time.Duration) {
-	if e := s.trouble.Step(senderClock(now)); e.Action == trigger.Start {
-		s.outcome.causes[e.Cause]++
+	if cause := s.trouble.Step(senderClock(now)); cause != trigger.Nothing {
+		s.outcome.causes[cause]++
 		s.selector.Start(senderClock(now))
 	}
 	s.decision = s.selector.Step(senderClock(now))
