@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/process"
@@ -20,8 +21,10 @@ type Server struct {
 	DrainTime time.Duration `yaml:"drain_time" flag:"drain-time" help:"maximum time from SIGTERM to closing rooms"`
 	// Nice: with compilers running on both of two processors, the slowest hundredth of packets stayed for up to 0.2 s
 	// and up to a fifth were lost at 0; at -10 for 20 ms, without loss.
-	Nice int  `yaml:"nice" help:"niceness on Linux if permitted, -20 to 0; 0 leaves the niceness unchanged"`
-	Dev  bool `yaml:"dev" flag:"dev" help:"development: no tokens, and loopback addresses only"`
+	Nice int `yaml:"nice" help:"niceness on Linux if permitted, -20 to 0; 0 leaves the niceness unchanged"`
+	// Edge is read by ParseEdge.
+	Edge string `yaml:"edge" help:"edge of volnet that copies packets on receivers' trouble: RULE@/SOCKET"`
+	Dev  bool   `yaml:"dev" flag:"dev" help:"development: no tokens, and loopback addresses only"`
 }
 
 // DefaultServer listens on every address, without TLS.
@@ -50,5 +53,27 @@ func (s Server) Validate() error {
 	if s.DrainTime < 0 || s.DrainTime > maxDrainTime {
 		return fmt.Errorf("%w: drain_time is %v, expected 0 to %v", ErrValue, s.DrainTime, maxDrainTime)
 	}
-	return nil
+	_, err := ParseEdge(s.Edge)
+	return err
+}
+
+// Edge is a rule of an edge of volnet on this host.
+type Edge struct {
+	// Rule is the name of the rule, Socket the absolute path of the edge's socket.
+	Rule, Socket string
+}
+
+// ParseEdge returns the edge that a value of server.edge names, nil if the value is empty. The socket begins at the
+// first slash, which no name of a rule contains.
+func ParseEdge(text string) (*Edge, error) {
+	if text == "" {
+		return nil, nil
+	}
+	slash := strings.IndexByte(text, '/')
+	rule, found := strings.CutSuffix(text[:max(slash, 0)], "@")
+	if !found || rule == "" {
+		return nil, fmt.Errorf("%w: edge is %q, expected RULE@SOCKET, such as conference@/run/volnet/studio.sock",
+			ErrValue, text)
+	}
+	return &Edge{Rule: rule, Socket: text[slash:]}, nil
 }

@@ -88,6 +88,11 @@ func (e *Engine) NewReceiver(p egress.Peer, deadline time.Duration) *egress.Rece
 // Paths appends the paths to all receivers, in no particular order, for metrics.
 func (e *Engine) Paths(paths []egress.Path) []egress.Path { return e.writers.Paths(paths) }
 
+// Receptions appends the receptions of all receivers, in no particular order.
+func (e *Engine) Receptions(to []egress.Reception) []egress.Reception {
+	return e.writers.Receptions(to)
+}
+
 // PublisherHops returns the numbers of publishers that have sent packets in the last second, by ECN codepoint: ecn.CE
 // if a packet was marked, and the most frequent codepoint otherwise.
 func (e *Engine) PublisherHops() [ecn.CE + 1]int { return e.ingresses.Hops() }

@@ -21,6 +21,8 @@ const (
 	VR2GatherRefused  = "volsfu_vr2gather_refused_total"
 	VR2GatherWithheld = "volsfu_vr2gather_withheld_total"
 	VR2GatherIgnored  = "volsfu_vr2gather_ignored_total"
+	EdgeTrouble       = "volsfu_edge_trouble"
+	EdgeOrders        = "volsfu_edge_orders_total"
 )
 
 // countedFamilies are the metrics counted by other parts of the server, with at most one label.
@@ -46,6 +48,10 @@ var countedFamilies = []family{
 	{VR2GatherWithheld, "Publications not sent to a VR2Gather peer because the peer cannot decode them.", nil},
 	{VR2GatherIgnored, "Ignored parts of VR2Gather quality messages: malformed, or with unknown clients, tiles or " +
 		"qualities.", nil},
+	{EdgeTrouble, "1 while the receivers behind the edge of server.edge are in trouble, otherwise 0; absent without " +
+		"an edge.", nil},
+	{EdgeOrders, "Orders to the edge to copy packets, by result: accepted or failed; absent without an edge.",
+		[]string{"result"}},
 }
 
 // Reading is a value read at each scrape: of one of the metrics above, for one value of the metric's label, which is

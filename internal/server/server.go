@@ -62,6 +62,8 @@ type Server struct {
 	// connections limits the connections of http.
 	connections *connections
 	admin       *admin.Server
+	// edge orders copies from an edge of volnet, nil if none is configured.
+	edge *edgeTrigger
 	// draining is set when new clients are refused.
 	draining atomic.Bool
 	// leaving receives an operator's request to drain.
@@ -111,6 +113,9 @@ func (s *Server) start(o Options) error {
 		metrics.Register(registry, append(limitReadings(s.engine, s.endpoint), iceTCPReadings(s.endpoint)...)...),
 	)
 	if err != nil {
+		return err
+	}
+	if err := s.followEdge(registry); err != nil {
 		return err
 	}
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
@@ -315,6 +320,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		errs = append(errs, s.http.Close())
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
+	}
+	if s.edge != nil {
+		s.edge.close()
 	}
 	if s.engine != nil {
 		s.engine.Close()

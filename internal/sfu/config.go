@@ -50,8 +50,11 @@ type Config struct {
 
 	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"stored quality choices of one receiver"`
 	// SpareSlots: one publication of 15 tiles needs no new offer to a receiver.
-	SpareSlots      int `yaml:"spare_slots" help:"idle video slots to add, or a quarter of the need if that is more"`
-	SpareAudioSlots int `yaml:"spare_audio_slots" help:"the same for audio slots"`
+	SpareSlots int `yaml:"spare_slots" help:"idle video slots to add, or a quarter of the need if that is more"`
+	// SpareAudioSlots is the same for audio slots: two participants may join before a receiver needs a new offer. An
+	// operator has no figure to choose another number by: audio has one track per participant, and the share of
+	// spareShare makes the number grow with the room.
+	SpareAudioSlots int `yaml:"-"`
 	// MaxSlots: an SDP has about 1.5 kB per line, and signalling messages are limited to 2 MiB.
 	MaxSlots    int           `yaml:"max_slots" help:"maximum number of slots of one receiver"`
 	ResumeGrace time.Duration `yaml:"resume_grace" help:"time in which a client may resume after its websocket broke"`
@@ -118,7 +121,6 @@ func (c Config) Validate() error {
 		{"publish_burst", c.PublishBurst, 1},
 		{"choices_per_participant", c.ChoicesPerParticipant, 1},
 		{"spare_slots", c.SpareSlots, 0},
-		{"spare_audio_slots", c.SpareAudioSlots, 0},
 		{"max_slots", c.MaxSlots, 1},
 		{"frame_bytes", c.FrameBytes, 1},
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,6 +149,15 @@ func (p *Peer) Post(batch *Batch) { p.outbox.post(batch) }
 // retransmissions. Initially it is NotECT. Packets that pass through ICE, STUN messages and DTLS records, which include
 // data channels, always leave as Not-ECT. SetECN takes no lock, and is safe for any goroutine.
 func (p *Peer) SetECN(codepoint ecn.Codepoint) { p.outbox.ecn.Store(uint32(codepoint)) }
+
+// RemoteAddress returns the address that media is sent to, the zero Addr while media passes through ICE. RemoteAddress
+// takes no lock.
+func (p *Peer) RemoteAddress() netip.Addr {
+	if route := p.path.route.Load(); route != nil {
+		return route.address.Addr().Unmap()
+	}
+	return netip.Addr{}
+}
 
 // Blocked reports whether packets to the peer would be lost on this host: the send buffer was full for a while, or the
 // remote peer does not consent to receive (RFC 7675). Blocked takes no lock.

@@ -57,7 +57,7 @@ func seriesOfServer(t *testing.T) exposition.Series {
 	o := server.Options{Config: config.DefaultConfig(), Version: "test", Log: zap.NewNop()}
 	o.Config.Server.Listen, o.Config.Server.Dev = "127.0.0.1:0", true
 	o.Config.Admin.Listen, o.Config.Media.Port = "127.0.0.1:0", 0
-	o.Config.VR2Gather.Enabled = true
+	o.Config.VR2Gather.Enabled, o.Config.Server.Edge = true, "conference@/run/volnet/studio.sock"
 	s, err := server.Start(o)
 	if err != nil {
 		t.Fatal(err)

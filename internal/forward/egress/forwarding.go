@@ -201,6 +201,7 @@ func (a *attachment) switched(off FrameRange) {
 	s := a.slot
 	a.fed = true
 	w.read()
+	s.fedAt = w.at
 	var delay time.Duration
 	if s.waiting && s.selection.track == a.follower.track {
 		s.waiting = false

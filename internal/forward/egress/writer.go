@@ -258,6 +258,9 @@ func (s *Slot) keyFrameAsked(times int) {
 		w.stats.counts[counters.KeyFramesAbsorbed] += uint64(times)
 		return
 	}
+	if w.at-s.fedAt >= settledAfter {
+		s.receiver.path.keyFrames += uint64(times)
+	}
 	track.WantKeyFrame()
 }
 

@@ -121,8 +121,10 @@ type PathReport struct {
 
 // RuleStatus is the state of a rule of the sender.
 type RuleStatus struct {
-	Name   string `json:"name"`
-	Copies Copies `json:"copies"`
+	Name string `json:"name"`
+	// To is the prefix of the destinations whose packets the rule selects.
+	To     netip.Prefix `json:"to"`
+	Copies Copies       `json:"copies"`
 	// Set are the paths of the packets and Probes the paths that are only probed.
 	Set       []string `json:"set"`
 	Probes    []string `json:"probes"`

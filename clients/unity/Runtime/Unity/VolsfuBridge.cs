@@ -30,6 +30,10 @@ namespace Volsfu.Unity
         public int client = 1;
         [Range(1, 256)] public int tiles = 1;
         [Range(1, 64)] public int qualities = 1;
+        [Tooltip("Network interfaces for media, at most two, the preferred one first, such as wlan0 and wwan0. Empty: the system chooses.")]
+        public List<string> interfaces = new List<string>();
+        [Tooltip("The packets that are sent on two interfaces: those without which most is lost, none, or all.")]
+        public Redundancy redundancy = Redundancy.Auto;
         public bool publish = true;
         public bool receive = true;
 
@@ -107,7 +111,7 @@ namespace Volsfu.Unity
             return new BridgeSettings
             {
                 Executable = ExecutablePath(), Server = server, Room = room, Identity = identity, Token = token, Secret = secret, Port = port, Client = (uint)client, Tiles = tiles,
-                Qualities = qualities, Publish = publish, Receive = receive
+                Qualities = qualities, Publish = publish, Receive = receive, Interfaces = new List<string>(interfaces), Redundancy = redundancy
             };
         }
 

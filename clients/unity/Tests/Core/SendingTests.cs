@@ -120,6 +120,19 @@ namespace Volsfu.Tests
             Check.Refuses(() => new BridgeClient(new BridgeSettings { Secret = "fifteen letters" }), "a short secret");
         }
 
+        public static void InterfacesAreArguments()
+        {
+            var settings = new BridgeSettings { Interfaces = { "wlan0", "wwan0" }, Redundancy = Redundancy.All };
+            Check.Equal("--sfu localhost:8080 -p :8000 -c 1 -t 1 -q 1 -l 0 -i -o --interfaces wlan0,wwan0 --redundancy all", BridgeSettings.CommandLine(settings.Arguments()), "command line");
+            settings = new BridgeSettings { Redundancy = Redundancy.Off };
+            Check.Equal("--sfu localhost:8080 -p :8000 -c 1 -t 1 -q 1 -l 0 -i -o", BridgeSettings.CommandLine(settings.Arguments()), "command line without interfaces");
+            Check.Refuses(() => new BridgeClient(new BridgeSettings { Redundancy = Redundancy.All }), "everything on two interfaces without interfaces");
+            Check.Refuses(() => new BridgeClient(new BridgeSettings { Interfaces = { "a", "b", "c" } }), "three interfaces");
+            Check.Refuses(() => new BridgeClient(new BridgeSettings { Interfaces = { "wlan0", "wlan0" } }), "an interface named twice");
+            Check.Refuses(() => new BridgeClient(new BridgeSettings { Interfaces = { "" } }), "an interface without a name");
+            Check.Refuses(() => new BridgeClient(new BridgeSettings { Interfaces = { "wlan0,wwan0" } }), "a name with a comma");
+        }
+
         public static void SecretsArePresented()
         {
             var datagram = new byte[Datagram.Size];

@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -82,6 +83,7 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 		"name of this participant; the default is the name in the token, or the client's number")
 	f.StringVar(&b.room.Token, "token", "", "access token; the default is the environment variable VOLPEER_TOKEN; a "+
 		"server in development mode needs none")
+	b.room.InterfaceFlags(f)
 	f.Var(&b.maxBitrate, "max-bitrate",
 		"largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
 	f.Float64Var(&b.seconds, "seconds", 0, "time to run in seconds; 0 means until interrupted")
@@ -117,7 +119,8 @@ var (
 		volumetric.MaxQualities)
 	errNoSecret = errors.New("listening beyond loopback requires a secret, because any host can send: expected " +
 		"--secret, or VOLPEER_BRIDGE_SECRET in the environment")
-	errNoPort = errors.New("expected --port, or --debug, which needs no connector")
+	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path")
+	errNoPort  = errors.New("expected --port, or --debug, which needs no connector")
 )
 
 // NewLog returns a logger with the configured level.
@@ -218,6 +221,9 @@ func (b *Options) checkRoom() error {
 func (b *Options) checkDialectRoom() error {
 	if b.room.Identity != "" {
 		return fmt.Errorf("--identity %q: %w", b.room.Identity, errIdentity)
+	}
+	if b.room.Interfaces != "" || b.room.Redundancy == string(signal.RedundancyAll) {
+		return fmt.Errorf("--interfaces %q, --redundancy %s: %w", b.room.Interfaces, b.room.Redundancy, errOnePath)
 	}
 	u, err := url.Parse(b.room.Server)
 	if err != nil {

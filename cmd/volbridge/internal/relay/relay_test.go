@@ -75,7 +75,10 @@ func TestBridgeFlags(t *testing.T) {
 		"beyond loopback":    {func(b *Options) { b.port = "0.0.0.0:8000" }, errNoSecret},
 		"beyond, IPv6":       {func(b *Options) { b.port = "[::]:8000" }, errNoSecret},
 		"short secret":       {func(b *Options) { b.secret = "fifteen letters" }, bridge.ErrSecret},
-		"named client":       {func(b *Options) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
+		"interfaces": {func(b *Options) { b.dialect, b.room.Interfaces = dialectVR2Gather, "wlan0,wwan0" },
+			errOnePath},
+		"copies of everything": {func(b *Options) { b.dialect, b.room.Redundancy = dialectVR2Gather, "all" }, errOnePath},
+		"named client":         {func(b *Options) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
 	} {
 		b := good()
 		test.change(b)

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +35,26 @@ type Summary struct {
 	// Uplink counts frames that were handed over and not sent: because no receiver takes them, because the uplink
 	// cannot carry them, or because they waited too long for the uplink.
 	Uplink UplinkSummary `json:"uplink"`
+	// Redundancy has the packets on two network interfaces; null unless a packet has left or arrived on a second one.
+	Redundancy *RedundancySummary `json:"redundancy"`
+}
+
+// RedundancySummary counts packets on two network interfaces.
+type RedundancySummary struct {
+	// Paths has the received packets by interface, in the order of --interfaces.
+	Paths []PathSummary `json:"paths"`
+	// Copied is the number of sent packets that left on the second interface, too. Outages counts the failures of the
+	// first one that the server's reports have shown.
+	Copied  uint64 `json:"packets_copied"`
+	Outages uint64 `json:"outages"`
+}
+
+// PathSummary counts the received packets of one interface: those that no other interface had delivered before, the
+// others, and those that no other interface has delivered.
+type PathSummary struct {
+	First    uint64 `json:"packets_first"`
+	Repeated uint64 `json:"packets_repeated"`
+	Only     uint64 `json:"packets_only"`
 }
 
 type TranscodingSummary struct {
@@ -66,6 +87,7 @@ type counts struct {
 	packed, unpacked   distribution.Distribution
 	audioUp, audioDown distribution.Distribution
 	concealed          int64
+	redundancy         RedundancySummary
 }
 
 // add adds the counters of a session.
@@ -81,6 +103,23 @@ func (c *counts) add(session *client.Session) {
 		c.received.Missing += tile.Missing
 		c.received.Overflowed += tile.Overflowed
 		c.received.DroppedByServer += tile.DroppedByServer
+	}
+	c.redundancy.add(session.Redundancy())
+}
+
+// add adds the counters of a session.
+func (r *RedundancySummary) add(stats client.RedundancyStats) {
+	r.Outages += stats.Outages
+	for _, copied := range stats.Copied {
+		r.Copied += copied.Packets
+	}
+	if r.Paths == nil && stats.Received != nil {
+		r.Paths = make([]PathSummary, len(stats.Received))
+	}
+	for i, path := range stats.Received {
+		r.Paths[i].First += path.First
+		r.Paths[i].Repeated += path.Repeated
+		r.Paths[i].Only += path.Only
 	}
 }
 
@@ -114,6 +153,10 @@ func (s *Relay) summary() Summary {
 		b.Sessions, b.ToConnector, b.Received = c.sessions, c.outlet, c.received
 		b.Up, b.Down = c.up.Percentiles(), c.down.Percentiles()
 		b.Uplink = UplinkSummary{Paused: c.uplink.Paused, GivenUp: c.uplink.GivenUp, Dropped: c.uplink.Dropped}
+		if r := c.redundancy; r.Paths != nil || r.Copied > 0 {
+			r.Paths = slices.Clone(r.Paths)
+			b.Redundancy = &r
+		}
 		if s.settings.transcode {
 			b.Transcoding = &TranscodingSummary{
 				Up: c.packed.Percentiles(), Down: c.unpacked.Percentiles(),

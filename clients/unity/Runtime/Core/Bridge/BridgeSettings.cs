@@ -5,6 +5,17 @@ using System.Text;
 
 namespace Volsfu.Bridge
 {
+    /// <summary>The packets that are sent on two network interfaces.</summary>
+    public enum Redundancy
+    {
+        /// <summary>Those without which most is lost; everything while the first interface fails.</summary>
+        Auto,
+        /// <summary>None: the second interface is used only after the first has failed.</summary>
+        Off,
+        /// <summary>Everything that the second interface carries. Two interfaces are required.</summary>
+        All
+    }
+
     /// <summary>Settings for starting and reaching the bridge.</summary>
     public sealed class BridgeSettings
     {
@@ -41,13 +52,24 @@ namespace Volsfu.Bridge
         public int Tiles = 1, Qualities = 1;
         /// <summary>Whether frames are published, and whether those of others are received.</summary>
         public bool Publish = true, Receive = true;
+        /// <summary>
+        /// The network interfaces for media, at most two, the preferred one first, such as wlan0 and wwan0; if empty, the
+        /// system chooses. If the first fails, the second takes over.
+        /// </summary>
+        public List<string> Interfaces = new List<string>();
+        /// <summary>The packets that are sent on two interfaces, in both directions.</summary>
+        public Redundancy Redundancy = Redundancy.Auto;
         /// <summary>The log level of the bridge, 0 to 2.</summary>
         public int LogLevel;
         /// <summary>Additional arguments for the bridge, as listed by its help.</summary>
         public List<string> ExtraArguments = new List<string>();
 
+        /// <summary>The most network interfaces that a bridge uses.</summary>
+        public const int MaxInterfaces = 2;
+
         internal void Check()
         {
+            CheckInterfaces();
             int bytes = Encoding.UTF8.GetByteCount(Secret ?? "");
             if (bytes != 0 && (bytes < Datagram.MinSecret || bytes > Datagram.MaxSecret))
             {
@@ -56,6 +78,23 @@ namespace Volsfu.Bridge
             if (Port < 1 || Port > 65534 || Tiles < 1 || Tiles > 256 || Qualities < 1 || Qualities > 64 || string.IsNullOrEmpty(Server))
             {
                 throw new ProtocolException("bridge: expected a server, a port of 1 to 65534, 1 to 256 tiles and 1 to 64 qualities");
+            }
+        }
+
+        void CheckInterfaces()
+        {
+            int count = Interfaces == null ? 0 : Interfaces.Count;
+            if (count > MaxInterfaces || Redundancy == Redundancy.All && count < MaxInterfaces)
+            {
+                throw new ProtocolException("bridge: " + count + " network interfaces, expected at most " + MaxInterfaces + ", and exactly " + MaxInterfaces + " with Redundancy.All");
+            }
+            for (int i = 0; i < count; i++)
+            {
+                string name = Interfaces[i];
+                if (string.IsNullOrEmpty(name) || name.IndexOf(',') >= 0 || Interfaces.IndexOf(name) != i)
+                {
+                    throw new ProtocolException("bridge: the network interface \"" + name + "\", expected a name without a comma, and each name once");
+                }
             }
         }
 
@@ -77,6 +116,11 @@ namespace Volsfu.Bridge
             }
             AddNamed(arguments, "--room", Room);
             AddNamed(arguments, "--identity", Identity);
+            if (Interfaces != null && Interfaces.Count > 0)
+            {
+                AddNamed(arguments, "--interfaces", string.Join(",", Interfaces));
+                AddNamed(arguments, "--redundancy", Redundancy.ToString().ToLowerInvariant());
+            }
             arguments.AddRange(ExtraArguments);
             return arguments;
         }

@@ -1,0 +1,68 @@
+package egress
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Located is a Peer that knows the address to which its media leaves.
+type Located interface {
+	// RemoteAddress returns the address, the zero Addr while media passes through ICE. RemoteAddress takes no lock.
+	RemoteAddress() netip.Addr
+}
+
+// Reception is what a receiver has stated about the packets on its path. The counts begin with the connection, and
+// begin again if the peers negotiate another form of reports.
+type Reception struct {
+	// Receiver is the number of the receiver, which no later receiver has.
+	Receiver uint64
+	// Remote is the receiver's address, the zero Addr if it is not known.
+	Remote netip.Addr
+	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals.
+	Sent, Reports, Arrived, Lost uint64
+	// Requested counts packets that were sent again because the receiver has requested them. It does not include
+	// packets that were lost on the publisher's path. KeyFrames counts requests for key frames of tracks that the
+	// receiver had been sent for at least settledAfter.
+	Requested, KeyFrames uint64
+	// QueueDelay is the minimum queueing delay on the path over the last tenth of a second.
+	QueueDelay time.Duration
+}
+
+// settledAfter is the time for which a slot has carried a track when a request for a key frame shows a loss. Earlier
+// requests are those with which every decoder begins. A key frame arrives within a round trip and a frame interval, so
+// that a second contains the repetitions of the first request.
+const settledAfter = time.Second
+
+// Receptions appends the receptions of all receivers, in no particular order, up to a tenth of a second old.
+func (s *Set) Receptions(to []Reception) []Reception {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.open {
+		to = append(to, r.reception())
+	}
+	return to
+}
+
+func (r *Receiver) reception() Reception {
+	p := &r.path
+	p.mu.Lock()
+	reception := p.reception
+	p.mu.Unlock()
+	reception.Receiver = r.serial
+	if located, ok := p.peer.(Located); ok {
+		reception.Remote = located.RemoteAddress()
+	}
+	return reception
+}
+
+// receptionNow returns the counts for the next publication. The writer calls it.
+func (p *path) receptionNow() Reception {
+	reception := Reception{Sent: p.departed.packets, Requested: p.requested, KeyFrames: p.keyFrames}
+	if p.departures == nil {
+		return reception
+	}
+	history := p.departures.history.Stats()
+	reception.Reports, reception.Arrived, reception.Lost = history.Reports, history.Received, history.Lost
+	reception.QueueDelay = p.sender.Stats().QueueDelay
+	return reception
+}

@@ -1,0 +1,81 @@
+package egress
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// locatedPeer is a peer at an address.
+type locatedPeer struct {
+	fakePeer
+	address netip.Addr
+}
+
+func (p *locatedPeer) RemoteAddress() netip.Addr { return p.address }
+
+// TestReception compares the reception of a receiver with what its link has carried and lost.
+func TestReception(t *testing.T) {
+	c := newConference(t, 20e6, withoutProbes)
+	c.frames(2*time.Second, 5e6, nil)
+	before := c.receiver.reception()
+	if before.Sent == 0 || before.Reports == 0 || before.Lost != 0 || before.Requested != 0 ||
+		before.Arrived > before.Sent || before.Arrived < before.Sent*9/10 {
+		t.Errorf("on a link without losses the reception is %+v", before)
+	}
+	c.nack(t, c.now, c.link.departed[len(c.link.departed)-5].SequenceNumber)
+	c.frames(200*time.Millisecond, 5e6, nil)
+	after := c.receiver.reception()
+	if after.Requested != before.Requested+1 || after.Sent <= before.Sent || after.Reports <= before.Reports {
+		t.Errorf("after a request the reception is %+v, before %+v", after, before)
+	}
+}
+
+// TestReceptionCountsKeyFrames: requests of a decoder that begins do not count, later requests do.
+func TestReceptionCountsKeyFrames(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEH264)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.Next()
+	p.Send(r.now, p.Packet(h264Key, true))
+	r.run()
+	for _, step := range []struct {
+		wait time.Duration
+		want uint64
+	}{{0, 0}, {settledAfter / 2, 0}, {settledAfter, 1}, {settledAfter, 2}} {
+		r.now = r.now.Add(step.wait)
+		s.rtcp(t, r.now, &rtcp.PictureLossIndication{MediaSSRC: 1000})
+		r.run()
+		r.now = r.now.Add(HousekeepingInterval)
+		r.run()
+		if got := s.receiver.reception(); got.KeyFrames != step.want || got.Remote.IsValid() {
+			t.Errorf("after %v the reception is %+v, expected %d requests", step.wait, got, step.want)
+		}
+	}
+}
+
+// TestReceptionHasTheAddress: receivers differ by their numbers, and have the addresses of their peers.
+func TestReceptionHasTheAddress(t *testing.T) {
+	r := newRig(t, nil)
+	address := netip.MustParseAddr("10.1.2.3")
+	r.engine.NewReceiver(&locatedPeer{address: address}, 0)
+	r.engine.NewReceiver(&fakePeer{}, 0)
+	receptions := r.engine.Receptions(nil)
+	if len(receptions) != 2 || receptions[0].Receiver == receptions[1].Receiver {
+		t.Fatalf("the receptions are %+v", receptions)
+	}
+	for _, reception := range receptions {
+		if reception.Remote.IsValid() && reception.Remote != address {
+			t.Errorf("an address is %v", reception.Remote)
+		}
+	}
+	if receptions[0].Remote == receptions[1].Remote {
+		t.Error("the addresses are equal")
+	}
+}
