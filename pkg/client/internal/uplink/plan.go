@@ -17,9 +17,9 @@ const (
 	planShortPatience = 75 * time.Millisecond
 	planExcess        = 1.25
 	// A quality that was given up and that the server does not want beside the others replaces the next lower one of
-	// its tile: a receiver takes one quality of a tile. It returns if the difference fits, with replaceMargin: otherwise
-	// an uplink would need room for both, and would stay one or two qualities below its rate after each dip of the
-	// estimate. Until the server has switched its receivers, and for at most replaceTime, both are sent: up to
+	// its tile: a receiver takes one quality of a tile. It returns if the difference fits, with replaceMargin.
+	// Otherwise an uplink would need room for both, and would stay one or two qualities below its rate after each dip
+	// of the estimate. Until the server has switched its receivers, and for at most replaceTime, both are sent: up to
 	// gaveUpInterval until the message leaves, a tick of the room, two round trips and two frame intervals. During that
 	// time no other track returns.
 	replaceMargin = 1.01

@@ -13,8 +13,8 @@ import (
 
 // TestPlanTranscripts runs the files of testdata/plan. Their lines are
 //
-//	track NAME PUBLICATION RATE [kept]   adds a track, which is wanted; tracks are in the order of their priority. NAME
-//	                                     is that of the tile, and the quality
+//	track NAME PUBLICATION RATE [kept]   adds a track, which is wanted; tracks are in the order of their priority.
+//	                                     NAME is that of the tile, and the quality
 //	rate NAME RATE
 //	want NAME…, unwant NAME…
 //	MS BUDGET                            a step, in milliseconds after the beginning
