@@ -12,8 +12,11 @@ const (
 	burstTime  = 250 * time.Millisecond
 	// burstQueue is a queue that ends bursts like a mark: more than the step of arrival times, 1 ms.
 	burstQueue = 2 * time.Millisecond
-	// burstRetry is the time after the end of bursts for which they are at most half as long.
+	// burstRetry is the time after the end of bursts for which they are at most half as long, or for which there are
+	// none if that is less than burstLeast: the pacer counts milliseconds (pacing.Path), and frames would leave
+	// smoothly while their marks count as marks of bursts.
 	burstRetry = time.Minute
+	burstLeast = time.Millisecond
 )
 
 // burstBound finds the longest burst that a path admits without marks and without a queue, while the rate has its upper
@@ -43,6 +46,9 @@ func (b *burstBound) grow(now time.Duration, bounded bool) {
 func (b *burstBound) met(now time.Duration) {
 	if b.length > 0 {
 		b.most, b.retry = b.length/2, now+burstRetry
+		if b.most < burstLeast {
+			b.most = 0
+		}
 	}
 	b.length, b.changed = 0, now
 }

@@ -46,6 +46,15 @@ const (
 	classicLow      = 1500 * time.Microsecond
 	lateMarks       = 2
 	lateUnmarked    = 10
+	// If a host is late all the time, every packet seems to wait, and the delays show nothing. The queue is then not
+	// classic if more than 1/singleShare of the marks follow a mark of the own previous packet, or for the second
+	// condition one of the last classicPeriod; of the marks before the current classicWindow 1/keptShare count. An L4S
+	// queue marks all packets while it is too long, 79 to 98 % of them after another, and two in a virtual round trip,
+	// alone and beside one to three Prague flows at 5 to 300 Mbit/s. A marker that meters the rate marks them singly.
+	// CoDel marks 100 ms/√n after mark n, at most 40 % of them in the same period until it is recognised, and PIE at
+	// random, at most one packet in ten (RFC 8033 section 5.1).
+	singleShare = 2
+	keptShare   = 4
 	// retryTime is the time after which a path that has failed is tested again.
 	retryTime = 5 * time.Minute
 )
@@ -112,9 +121,12 @@ type ecnValidation struct {
 	// counts are the codepoints of packets sent as ECT since the begin of the window.
 	counts [4]int
 	// late counts the packets of the current classicWindow that had waited for classicDelay in a standing queue, early
-	// the marks of others. The queue stands since a packet left, if standing is set.
+	// the marks of others. The queue stands since a packet left, if standing is set. Of marks, inRow followed another,
+	// and close followed one of the last classicPeriod. latestMark is the arrival of the latest marked packet.
 	lateBegan                           time.Duration
 	lateMarks, lateUnmarked, earlyMarks int
+	marks, inRow, close                 int
+	latestMark                          time.Duration
 	standing                            bool
 	standingSince                       time.Duration
 	// run is the number of packets marked in a row, runBegan the time of the first one.
@@ -201,7 +213,7 @@ func (v *ecnValidation) arrived(now time.Duration, a *arrival, delay time.Durati
 	marked = a.ecn == ecn.CE
 	v.counts[a.ecn]++
 	if a.left == ecn.ECT1 {
-		v.compare(now, marked, v.stands(a.sent, delay) && delay >= classicDelay)
+		v.compare(now, a.arrived, marked, v.stands(a.sent, delay) && delay >= classicDelay)
 	}
 	if !marked {
 		v.run = 0
@@ -231,9 +243,20 @@ func (v *ecnValidation) stands(sent, delay time.Duration) bool {
 }
 
 // compare counts a packet that was ECT(1).
-func (v *ecnValidation) compare(now time.Duration, marked, late bool) {
+func (v *ecnValidation) compare(now, arrived time.Duration, marked, late bool) {
 	if now-v.lateBegan >= classicWindow {
 		v.lateBegan, v.lateMarks, v.lateUnmarked, v.earlyMarks = now, 0, 0, 0
+		v.marks, v.inRow, v.close = v.marks/keptShare, v.inRow/keptShare, v.close/keptShare
+	}
+	if marked {
+		if v.run > 0 {
+			v.inRow++
+		}
+		if v.marks > 0 && arrived-v.latestMark < classicPeriod {
+			v.close++
+		}
+		v.marks++
+		v.latestMark = arrived
 	}
 	switch {
 	case late && marked:
@@ -330,10 +353,14 @@ func (v *ecnValidation) fall(now time.Duration, reason Fallback) (Fallback, bool
 
 // isClassic reports whether marks come from a classic queue.
 func (v *ecnValidation) isClassic() bool {
+	if singleShare*v.inRow > v.marks {
+		return false
+	}
 	if v.count >= classicMarks && v.median() >= classicDelay && v.lateUnmarked >= max(v.lateMarks, validationPackets) {
 		return true
 	}
-	return v.lateMarks >= lateMarks && v.lateMarks > v.earlyMarks && v.lateUnmarked >= lateUnmarked*v.lateMarks
+	return singleShare*v.close <= v.marks && v.lateMarks >= lateMarks && v.lateMarks > v.earlyMarks &&
+		v.lateUnmarked >= lateUnmarked*v.lateMarks
 }
 
 // median returns the median of the latest delays.

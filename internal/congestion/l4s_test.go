@@ -108,6 +108,23 @@ func TestBurstsAreRetried(t *testing.T) {
 	at(4*burstTime+burstRetry+1, 0)
 }
 
+// TestShortBurstsEnd halves bursts until they are shorter than a millisecond: there are none until the retry.
+func TestShortBurstsEnd(t *testing.T) {
+	var b burstBound
+	now := time.Duration(0)
+	for _, want := range []time.Duration{burstFirst, burstFirst / 2, 0} {
+		now += burstTime
+		if b.grow(now, true); b.length != want {
+			t.Errorf("after %v bursts are %v long, expected %v", now, b.length, want)
+		}
+		b.met(now)
+	}
+	// No burst was met since the last one.
+	if b.grow(now+burstRetry-burstTime, true); b.length != burstFirst {
+		t.Errorf("after the retry bursts are %v long, expected %v", b.length, burstFirst)
+	}
+}
+
 // TestL4SRamp starts at 12.5 Mbit/s on an idle link.
 func TestL4SRamp(t *testing.T) {
 	b := newBottleneck(t, 100, netem.NewDualPI2(l4sQueue))
@@ -256,6 +273,28 @@ func TestNoFalseAlarm(t *testing.T) {
 		b.run(8*time.Second, nil)
 		if stats := s.estimator.Stats(); stats.ECNFallbacks != [Fallbacks]uint64{} {
 			t.Errorf("seed %d: fallbacks %v", seed, stats.ECNFallbacks)
+		}
+	}
+}
+
+// TestLateHost: packets reach the receiver later from the time on at which another flow joins and the host is busy. The
+// packets of an L4S queue then seem to wait long, marked and unmarked ones, which must not count as a classic queue.
+func TestLateHost(t *testing.T) {
+	for seed := range uint64(12) {
+		late := []time.Duration{3, 5, 10, 25}[seed%4] * time.Millisecond
+		b := newBottleneck(t, []float64{20, 50, 100}[seed%3], netem.NewDualPI2(l4sQueue))
+		s := b.add(newL4S(DefaultConfig(), start), seed)
+		for range seed%2 + 1 {
+			b.others = append(b.others, netem.NewPragueFlow(uint64(len(b.others)+2), 10*time.Millisecond,
+				start.Add(3*time.Second)))
+		}
+		b.run(6*time.Second, func(now time.Duration) {
+			if now >= 3*time.Second {
+				s.extra = late
+			}
+		})
+		if stats := s.estimator.Stats(); stats.ECNFallbacks != [Fallbacks]uint64{} || stats.ECN != ecn.ECT1 {
+			t.Errorf("seed %d, %v late: fallbacks %v, state %v", seed, late, stats.ECNFallbacks, stats.L4S)
 		}
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // TestPlanTranscripts runs the files of testdata/plan. Their lines are
 //
-//	track NAME PUBLICATION RATE [kept]   adds a track, which is wanted; tracks are in the order of their priority
+//	track NAME PUBLICATION RATE [kept]   adds a track, which is wanted; tracks are in the order of their priority.
+//	                                     NAME is that of the tile, and the quality
 //	rate NAME RATE
 //	want NAME…, unwant NAME…
 //	MS BUDGET                            a step, in milliseconds after the beginning
@@ -28,7 +29,7 @@ func playPlan(t *testing.T, text string) string {
 	var out strings.Builder
 	var plan plan
 	var tracks []planTrack
-	var names []string
+	var names, tiles []string
 	find := func(name string) *planTrack {
 		i := slices.Index(names, name)
 		if i < 0 {
@@ -53,7 +54,12 @@ func playPlan(t *testing.T, text string) string {
 		case "track":
 			scan(t, words[2:4], &publication, &rate)
 			names = append(names, words[1])
-			tracks = append(tracks, planTrack{publication: publication, rate: rate, kept: len(words) > 4, wanted: true})
+			tile := strings.TrimRight(words[1], "0123456789")
+			if !slices.Contains(tiles, tile) {
+				tiles = append(tiles, tile)
+			}
+			tracks = append(tracks, planTrack{publication: publication, tile: slices.Index(tiles, tile),
+				alternative: true, rate: rate, kept: len(words) > 4, wanted: true})
 		case "rate":
 			scan(t, words[2:], &find(words[1]).rate)
 		case "want", "unwant":

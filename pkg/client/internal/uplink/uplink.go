@@ -353,7 +353,10 @@ func (u *Uplink) list() {
 		most = max(most, len(p.description.Qualities))
 	}
 	for quality := range most {
+		tiles := 0 // of the publications before p
 		for i, p := range u.publications {
+			first := tiles
+			tiles += len(p.description.Tiles)
 			if quality >= len(p.description.Qualities) {
 				continue
 			}
@@ -362,6 +365,8 @@ func (u *Uplink) list() {
 				state := &p.tracks[track]
 				u.tracks = append(u.tracks, planTrack{
 					publication: i,
+					tile:        first + tile,
+					alternative: p.description.Mode == volumetric.ModeAlternatives,
 					rate:        p.rate(track),
 					kept:        quality == 0 || p.description.Kind == volumetric.KindAudio,
 					wanted:      !state.unwanted,
