@@ -133,13 +133,18 @@ func (s *stage) packets() ([]traffic.Datagram, error) {
 	return packets, err
 }
 
-// lateness returns a line about the lateness of the emulated network, and one about the machine if that was disturbed.
+// lateness returns lines about the lateness of the emulated network. A network that is late is itself a variation, and
+// figures about path control are then those of a busy machine.
 func (s *stage) lateness() []claim.Line {
 	v := s.network.Validity()
-	lines := []claim.Line{claim.Information("lateness of the emulated network, p95", lab.Milliseconds(v.P95), "ms")}
-	if v.Disturbance != "" {
-		lines = append(lines, claim.Information("the machine was disturbed: "+v.Disturbance+"; p99.9",
-			lab.Milliseconds(v.WatchP999), "ms"))
+	lines := []claim.Line{
+		claim.Information("lateness of the emulated network, p95", lab.Milliseconds(v.P95), "ms"),
+		claim.Information("lateness of the emulated network, p99.9", lab.Milliseconds(v.P999), "ms"),
+	}
+	for _, reason := range []string{v.Reason, v.Disturbance} {
+		if reason != "" {
+			lines = append(lines, claim.Information("busy machine: "+reason+"; longest", lab.Milliseconds(v.Max), "ms"))
+		}
 	}
 	return lines
 }

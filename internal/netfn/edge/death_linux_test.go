@@ -2,12 +2,14 @@ package edge
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netfn/edge/channel"
+	"github.com/volsfu/volsfu/test/leftover"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -67,6 +69,12 @@ func TestKilled(t *testing.T) {
 		if h.left(t) == nil {
 			t.Errorf("the edge %s left nothing to detach", name)
 		}
+		var objects leftover.Objects
+		h.Do(func() { objects, err = leftover.Loaded(filepath.Join(h.state, "bpf", name)) })
+		if err != nil || objects.Count() == 0 || len(objects.Left()) != objects.Count() {
+			t.Errorf("the edge %s has %d objects in the kernel, and left %v, %v", name, objects.Count(), objects.Left(),
+				err)
+		}
 		for range 2 {
 			h.Do(func() { err = Detach(mustLoad(t, b.config(name, "all"))) })
 			if err != nil {
@@ -76,6 +84,7 @@ func TestKilled(t *testing.T) {
 		if left := h.left(t); left != nil {
 			t.Errorf("detaching the edge %s left %v", name, left)
 		}
+		wait.Until(t, "the kernel has freed the objects", func() bool { return objects.Left() == nil })
 	}
 }
 
