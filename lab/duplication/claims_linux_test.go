@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment/claims"
+	"github.com/volsfu/volsfu/test/long"
 )
 
 // newShort returns a bench for short measurements, with a built volnet. It skips the test without root.
@@ -28,14 +29,23 @@ func newShort(t *testing.T) *bench {
 	return &bench{options: claims.Options{Programs: folder}, short: true}
 }
 
-// TestShort measures with few packets. Counts that must be 0 are 0 on a machine of any speed; other targets may be
-// missed.
-func TestShort(t *testing.T) {
+// TestShort measures the claims on packets with few of them. Counts that must be 0 are 0 on a machine of any speed;
+// other targets may be missed.
+func TestShort(t *testing.T) { measureShort(t, 1, 2, 3, 4) }
+
+// TestShortOutages is TestShort for the claims on paths that change and programs that die.
+func TestShortOutages(t *testing.T) {
+	long.Test(t)
+	measureShort(t, 7, 8, 9)
+}
+
+func measureShort(t *testing.T, numbers ...int) {
+	t.Helper()
 	b := newShort(t)
-	for number, title := range titles {
-		t.Run(fmt.Sprint(number+1), func(t *testing.T) {
+	for _, number := range numbers {
+		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			b.progress = lab.NewProgress(t.Output())
-			lines, err := (&check{title, b, measurements[number]}).Run(t.Context())
+			lines, err := (&check{titles[number-1], b, measurements[number-1]}).Run(t.Context())
 			if err != nil {
 				t.Error(err)
 			}

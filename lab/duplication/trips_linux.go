@@ -190,7 +190,7 @@ func (p *ping) trip() (time.Duration, error) {
 	if _, err := unix.Write(p.near, datagram[:]); err != nil {
 		return 0, err
 	}
-	n, err := unix.Read(p.near, datagram[:])
+	n, err := read(p.near, datagram[:])
 	if err == nil && n != tripBytes {
 		err = fmt.Errorf("a datagram of %d bytes returned, expected %d", n, tripBytes)
 	}
@@ -206,9 +206,9 @@ func (p *ping) echo() error {
 	defer runtime.UnlockOSThread()
 	var datagram [tripBytes]byte
 	for {
-		n, err := unix.Read(p.far, datagram[:])
+		n, err := read(p.far, datagram[:])
 		switch {
-		case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
 			continue
 		case err != nil:
 			return err
@@ -217,6 +217,15 @@ func (p *ping) echo() error {
 		}
 		if _, err := unix.Write(p.far, datagram[:n]); err != nil {
 			return err
+		}
+	}
+}
+
+// read reads a datagram, again if a signal has interrupted the call: those of Go's scheduler do.
+func read(fd int, datagram []byte) (n int, err error) {
+	for {
+		if n, err = unix.Read(fd, datagram); !errors.Is(err, unix.EINTR) {
+			return n, err
 		}
 	}
 }
