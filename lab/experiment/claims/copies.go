@@ -104,7 +104,8 @@ func (c *tableCost) Run(ctx context.Context) (lines []claim.Line, err error) {
 				return fmt.Sprintf("%s, variation by %s: %s", test.name, variation, what)
 			}
 			lines = append(lines,
-				of("cost").judged(named(fmt.Sprintf("packets on all paths, of the packets sent (paper: %g)", test.paper)),
+				of("cost").judged(
+					named(fmt.Sprintf("packets on all paths, of the packets sent (paper: %g)", test.paper)),
 					func(f figure, name string) claim.Line {
 						return claim.AtMost(name, f.value, f.unit, test.most)
 					}),

@@ -20,7 +20,7 @@ import (
 // exchange runs a viewer and a server in virtual time over a connection with a delay in each direction.
 func exchange(t *testing.T, delay, length time.Duration) *viewer {
 	t.Helper()
-	v := &viewer{interval: 40 * time.Millisecond}
+	v := &viewer{interval: 40 * time.Millisecond, outstanding: outstanding}
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		began := time.Now()
@@ -133,7 +133,8 @@ func TestMeasure(t *testing.T) {
 		{at: time.Second, sent: []uint64{1000, 0, 0, 0, 0}, packets: sentPackets{10, 10}},
 		{at: 2 * time.Second, sent: []uint64{1000, 10_000, 0, 0, 0}, packets: sentPackets{20, 25}},
 		{at: 3 * time.Second, sent: []uint64{46_000, 15_000, 0, 0, 0}, packets: sentPackets{30, 40}},
-	}, passages: []passage{{0, time.Second}, {time.Second, 1020 * time.Millisecond}, {2 * time.Second, 2040 * time.Millisecond}}}
+	}, passages: []passage{{0, time.Second}, {time.Second, 1020 * time.Millisecond},
+		{2 * time.Second, 2040 * time.Millisecond}}}
 	at := func(n int) time.Duration { return time.Duration(n) * time.Second / 30 }
 	for i := range 60 {
 		p.viewer.requests = append(p.viewer.requests, time.Second+at(i))
