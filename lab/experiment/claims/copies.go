@@ -94,7 +94,8 @@ func (c *tableCost) Run(ctx context.Context) (lines []claim.Line, err error) {
 		quality, name string
 		paper, most   float64
 	}{{"fhd", "FHD", 2.4, 1.3}, {"nfov", "NFOV", 1.8, 1.15}} {
-		r, err := c.table(ctx, "dup-cost", parameter("quality", test.quality), parameter("arm", "volnet"))
+		r, err := c.table(ctx, "dup-cost", parameter("quality", test.quality), parameter("outstanding", 8),
+			parameter("arm", "volnet"))
 		if err != nil {
 			return lines, err
 		}
