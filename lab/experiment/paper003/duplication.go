@@ -49,11 +49,12 @@ func defaultTrial() trial {
 		Congestion: "bbr", Trigger: triggerRequests}
 }
 
-// outstanding is the default of Outstanding, so that the delay of an undisturbed path does not limit the frame rate: 8
-// intervals of a frame are 267 ms at 30 frames per second. The round trip of table I's slowest paths is 200 ms, and a
-// request waits for up to 33 ms for the next capture. BBR's search for the least round trip (200 ms with four packets,
-// every 10 s) then costs few frames.
-const outstanding = 8
+// outstanding is the default of Outstanding: 4 intervals of a frame are 133 ms at 30 frames per second. That is more
+// than the round trip of table I's paths 1, 2 and 5 with a capture interval, up to 103 ms, but less than the 200 ms of
+// paths 3 and 4, and less than BBR's search for the least round trip (PROBE_RTT: four packets for 200 ms, every 10 s).
+// Four requests therefore show the paper's stall of a single varying path, and cost even the undisturbed path some
+// frames every 10 s.
+const outstanding = 4
 
 // maxOutstanding bounds the requests under way: one second at 30 frames per second.
 const maxOutstanding = 30
