@@ -4,17 +4,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/netfn/edge"
 	"github.com/volsfu/volsfu/internal/netfn/wire"
 	"github.com/volsfu/volsfu/lab/baseline/duplicator"
+	"github.com/volsfu/volsfu/lab/edgepair"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/topology"
 )
 
 // exchange runs a viewer and a server in virtual time over a connection with a delay in each direction.
@@ -222,6 +227,26 @@ func TestDescribeRuns(t *testing.T) {
 	if _, ok := o.Figure("removed1"); ok {
 		t.Error("path 1 has left, expected that it stays")
 	}
+}
+
+// TestUnable: a cell whose method this machine cannot have is skipped with the reason; other errors fail the cell.
+func TestUnable(t *testing.T) {
+	broken := errors.New("broken")
+	for _, err := range []error{edge.ErrPrivileges, edge.ErrUnsupported, edgepair.ErrHost, broken} {
+		arms["unable"] = arm{start: func(context.Context, *topology.Network, *trial, *experiment.Settings) (*method,
+			error) {
+			return nil, fmt.Errorf("attach: %w", err)
+		}}
+		_, skipped, got := (&trial{Arm: "unable"}).start(t.Context(), nil, &experiment.Settings{})
+		if err == broken {
+			if skipped != nil || !errors.Is(got, broken) {
+				t.Errorf("got %+v and %v, expected the error", skipped, got)
+			}
+		} else if got != nil || skipped == nil || !strings.Contains(skipped.Reason, err.Error()) {
+			t.Errorf("%v: got %+v and %v, expected a skip with the reason", err, skipped, got)
+		}
+	}
+	delete(arms, "unable")
 }
 
 // TestRun measures a short run over the emulated network in each arm.
