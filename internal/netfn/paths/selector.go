@@ -70,7 +70,9 @@ type path struct {
 	reason Reason
 	joined time.Duration // when the path last joined the set
 	probed bool          // the path joined because its probes were in time
-	banned time.Duration // until then the path does not join: it has left as late
+	// The path has left as late: until banned, losses do not add it, and triggers only if no other path can help. ban
+	// is the time of the next such ban.
+	banned time.Duration
 	ban    backoff
 }
 
