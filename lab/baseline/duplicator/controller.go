@@ -56,7 +56,7 @@ func newController(number int, now time.Time) *controller {
 
 // request takes a request for a frame. It reports whether the set has changed.
 func (c *controller) request(now time.Time) bool {
-	if c.trigger.Request(now.Sub(c.created)) == (trigger.Event{}) {
+	if c.trigger.Request(now.Sub(c.created)) == trigger.Nothing {
 		return false
 	}
 	c.start(now)
