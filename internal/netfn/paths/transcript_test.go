@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestTranscripts plays testdata/observer and testdata/selector. Times are milliseconds. Each player's comment describes
-// its lines.
+// TestTranscripts plays testdata/observer and testdata/selector. Times are milliseconds. Each player's comment
+// describes its lines.
 func TestTranscripts(t *testing.T) {
 	for part, begin := range map[string]func(l *line) func(l *line){
 		"observer": newObserverPlayer, "selector": newSelectorPlayer,

@@ -4,23 +4,28 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/netfn/edge"
 	"github.com/volsfu/volsfu/internal/netfn/wire"
 	"github.com/volsfu/volsfu/lab/baseline/duplicator"
+	"github.com/volsfu/volsfu/lab/edgepair"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/topology"
 )
 
 // exchange runs a viewer and a server in virtual time over a connection with a delay in each direction.
 func exchange(t *testing.T, delay, length time.Duration) *viewer {
 	t.Helper()
-	v := &viewer{interval: 40 * time.Millisecond}
+	v := &viewer{interval: 40 * time.Millisecond, outstanding: outstanding}
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		began := time.Now()
@@ -84,7 +89,7 @@ func TestStall(t *testing.T) {
 		t.Errorf("%d requests and %d frames, expected %d: one with each frame after the first %d", got, len(v.frames),
 			want, outstanding)
 	}
-	for i := outstanding + 2; i < len(v.requests); i++ {
+	for i := outstanding + 1; i < len(v.requests); i++ {
 		if interval := v.requests[i] - v.requests[i-1]; interval != 200*time.Millisecond {
 			t.Errorf("request %d came after %v, expected 200 ms", i, interval)
 		}
@@ -133,7 +138,8 @@ func TestMeasure(t *testing.T) {
 		{at: time.Second, sent: []uint64{1000, 0, 0, 0, 0}, packets: sentPackets{10, 10}},
 		{at: 2 * time.Second, sent: []uint64{1000, 10_000, 0, 0, 0}, packets: sentPackets{20, 25}},
 		{at: 3 * time.Second, sent: []uint64{46_000, 15_000, 0, 0, 0}, packets: sentPackets{30, 40}},
-	}, passages: []passage{{0, time.Second}, {time.Second, 1020 * time.Millisecond}, {2 * time.Second, 2040 * time.Millisecond}}}
+	}, passages: []passage{{0, time.Second}, {time.Second, 1020 * time.Millisecond},
+		{2 * time.Second, 2040 * time.Millisecond}}}
 	at := func(n int) time.Duration { return time.Duration(n) * time.Second / 30 }
 	for i := range 60 {
 		p.viewer.requests = append(p.viewer.requests, time.Second+at(i))
@@ -221,6 +227,26 @@ func TestDescribeRuns(t *testing.T) {
 	if _, ok := o.Figure("removed1"); ok {
 		t.Error("path 1 has left, expected that it stays")
 	}
+}
+
+// TestUnable: a cell whose method this machine cannot have is skipped with the reason; other errors fail the cell.
+func TestUnable(t *testing.T) {
+	broken := errors.New("broken")
+	for _, err := range []error{edge.ErrPrivileges, edge.ErrUnsupported, edgepair.ErrHost, broken} {
+		arms["unable"] = arm{start: func(context.Context, *topology.Network, *trial, *experiment.Settings) (*method,
+			error) {
+			return nil, fmt.Errorf("attach: %w", err)
+		}}
+		_, skipped, got := (&trial{Arm: "unable"}).start(t.Context(), nil, &experiment.Settings{})
+		if err == broken {
+			if skipped != nil || !errors.Is(got, broken) {
+				t.Errorf("got %+v and %v, expected the error", skipped, got)
+			}
+		} else if got != nil || skipped == nil || !strings.Contains(skipped.Reason, err.Error()) {
+			t.Errorf("%v: got %+v and %v, expected a skip with the reason", err, skipped, got)
+		}
+	}
+	delete(arms, "unable")
 }
 
 // TestRun measures a short run over the emulated network in each arm.
