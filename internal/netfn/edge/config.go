@@ -96,7 +96,7 @@ type Rule struct {
 	To netip.Prefix
 	// Protocol is an IP protocol number, or 0 for all.
 	Protocol uint8
-	// Ports contain the source or the destination port. Both are 0 for all.
+	// Ports contain the source or the destination port of UDP or TCP. Both are 0 for all.
 	Ports PortRange
 	// DSCP is the differentiated services code point, or -1 for all.
 	DSCP int

@@ -12,12 +12,6 @@ import (
 	"time"
 )
 
-// outstanding is the largest number of requests without a complete answer: 4 intervals of a frame are 133 ms at 30
-// frames per second, more than the round trip of table I's slowest path in its quiet state, so that the delay of an
-// undisturbed path does not limit the frame rate. When they are used up, the next request waits for a frame, which is
-// how a viewer's requests show a stall.
-const outstanding = 4
-
 const (
 	requestBytes = 4 // the number of the request
 	answerBytes  = 16
@@ -30,6 +24,8 @@ var errAnswer = errors.New("frames by request")
 type frameSource struct {
 	frames   [][]byte // in turn
 	interval time.Duration
+	// requested is called for each request that arrives; nil for none.
+	requested func()
 }
 
 // serve answers the requests of one viewer until the connection ends. Each answer has the number of the request, the
@@ -45,6 +41,9 @@ func (s *frameSource) serve(conn net.Conn, began time.Time) error {
 				return nil
 			}
 			return err
+		}
+		if s.requested != nil {
+			s.requested()
 		}
 		next = max(next, int(time.Since(began)/s.interval))
 		captured := time.Duration(next) * s.interval
@@ -68,6 +67,9 @@ type delivery struct {
 // viewer requests a frame in each interval, unless too many requests are unanswered.
 type viewer struct {
 	interval time.Duration
+	// outstanding is the largest number of requests without a complete answer. When they are used up, the next request
+	// waits for a frame, which is how a viewer's requests show a stall.
+	outstanding int
 	// requests are the times of all requests.
 	requests []time.Duration
 	frames   []delivery
@@ -81,7 +83,7 @@ func (v *viewer) run(ctx context.Context, conn net.Conn, began time.Time, length
 	if err := conn.SetReadDeadline(began.Add(length + grace)); err != nil {
 		return err
 	}
-	answered, failed := make(chan delivery, outstanding), make(chan error, 1)
+	answered, failed := make(chan delivery, v.outstanding), make(chan error, 1)
 	go func() {
 		defer close(answered)
 		failed <- receive(conn, began, answered)
@@ -90,7 +92,7 @@ func (v *viewer) run(ctx context.Context, conn net.Conn, began time.Time, length
 	defer tick.Stop()
 	due := true // a request, since the last one
 	for ended := time.After(time.Until(began.Add(length))); ; {
-		for due && len(v.requests)-len(v.frames) < outstanding {
+		for due && len(v.requests)-len(v.frames) < v.outstanding {
 			due = false
 			request := binary.BigEndian.AppendUint32(nil, uint32(len(v.requests)))
 			v.requests = append(v.requests, time.Since(began))
