@@ -21,7 +21,8 @@ const systemdTimeout = 5 * time.Minute
 // edge that was killed is started again and takes its programs over, and a stopped edge leaves nothing.
 func TestUnitsUnderSystemd(t *testing.T) {
 	long.Test(t)
-	for _, needed := range []string{"/lib/systemd/systemd", "/usr/bin/unshare", "/usr/bin/setpriv", "/usr/bin/python3"} {
+	for _, needed := range []string{"/lib/systemd/systemd", "/usr/bin/unshare", "/usr/bin/setpriv",
+		"/usr/bin/python3"} {
 		if _, err := os.Stat(needed); err != nil {
 			t.Skipf("skipped: systemd does not run here: %v", err)
 		}
