@@ -31,6 +31,8 @@ func TestReceivers(t *testing.T) {
 	})
 }
 
+var troubles = map[Cause]string{Losses: "losses", Delays: "delays", Silence: "silence"}
+
 // server has receivers whose counts grow evenly.
 type server struct {
 	t         *testing.T
@@ -106,7 +108,7 @@ func (s *server) step() {
 	}
 	if cause := s.trigger.Step(receptions, at(s.now)); cause != Nothing {
 		hop := s.trigger.Hop()
-		fmt.Fprintf(&s.out, "  %d: start, because %v, %d of %d\n", s.now, cause, hop.Troubled, hop.Active)
+		fmt.Fprintf(&s.out, "  %d: %s, %d of %d\n", s.now, troubles[cause], hop.Troubled, hop.Active)
 	}
 }
 
