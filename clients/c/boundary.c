@@ -73,6 +73,7 @@ const char *volsfu_status_text(int32_t status) {
     case VOLSFU_E_NOT_CONNECTED: return "media cannot be sent at present";
     case VOLSFU_E_INTERRUPTED: return "the connection broke before the answer";
     case VOLSFU_E_UNREACHABLE: return "there is no server at this address";
+    case VOLSFU_E_INTERFACE: return "a network interface cannot be used";
     case VOLSFU_E_MEMORY: return "out of memory";
     case VOLSFU_E_INTERNAL: return "a defect of the library";
     default: return refusal_text(status);

@@ -28,6 +28,12 @@ type peer struct {
 
 func start(t *testing.T, program string, args ...string) *peer {
 	t.Helper()
+	return startBy(t, (*exec.Cmd).Start, program, args...)
+}
+
+// startBy starts a peer by a function that calls Start of its command.
+func startBy(t *testing.T, begin func(*exec.Cmd) error, program string, args ...string) *peer {
+	t.Helper()
 	p := &peer{t: t, command: exec.CommandContext(t.Context(), program, args...)}
 	output, err := p.command.StdoutPipe()
 	if err != nil {
@@ -37,7 +43,7 @@ func start(t *testing.T, program string, args ...string) *peer {
 		t.Fatal(err)
 	}
 	p.command.Stderr = &p.errors
-	if err := p.command.Start(); err != nil {
+	if err := begin(p.command); err != nil {
 		t.Fatal(err)
 	}
 	p.reading.Go(func() {

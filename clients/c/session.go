@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 	"math"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -16,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/handle"
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -52,6 +54,7 @@ func volsfu_connect(config *C.volsfu_config_in, out *C.volsfu_session) C.int32_t
 
 func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 	var config guest.Config
+	var interfaces string
 	for _, field := range []struct {
 		what string
 		from *C.char
@@ -62,6 +65,7 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 		{"room", c.room, &config.Room, maxText},
 		{"identity", c.identity, &config.Identity, maxText},
 		{"token", c.token, &config.Token, maxURL},
+		{"interfaces", c.interfaces, &interfaces, maxText},
 	} {
 		var err error
 		if *field.to, err = text(field.what, field.from, field.most); err != nil {
@@ -89,6 +93,23 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 	config.TCP = c.flags&C.VOLSFU_TCP != 0
 	if c.flags&C.VOLSFU_GCC != 0 {
 		config.Controller = client.ControllerGCC
+	}
+	if interfaces != "" {
+		config.Interfaces = strings.Split(interfaces, ",")
+	}
+	switch c.redundancy {
+	case C.VOLSFU_REDUNDANCY_AUTO:
+		config.Redundancy = signal.RedundancyAuto
+	case C.VOLSFU_REDUNDANCY_OFF:
+		config.Redundancy = signal.RedundancyOff
+	case C.VOLSFU_REDUNDANCY_ALL:
+		config.Redundancy = signal.RedundancyAll
+	default:
+		return config, fmt.Errorf(
+			"%w: redundancy is %d, expected VOLSFU_REDUNDANCY_AUTO, VOLSFU_REDUNDANCY_OFF or VOLSFU_REDUNDANCY_ALL",
+			guest.ErrArgument,
+			uint32(c.redundancy),
+		)
 	}
 	config.MaxBitrate, config.StartBitrate = volumetric.Bitrate(c.max_bitrate), volumetric.Bitrate(c.start_bitrate)
 	config.MaxUplink, config.MinUplink = volumetric.Bitrate(c.max_uplink), volumetric.Bitrate(c.min_uplink)

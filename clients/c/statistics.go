@@ -39,6 +39,15 @@ func volsfu_get_totals(h C.volsfu_session, out *C.volsfu_totals) C.int32_t {
 			round_trip_us:            C.int64_t(t.RoundTripUS),
 			uplink_loss:              C.double(t.UplinkLoss),
 			events_dropped:           C.uint64_t(t.EventsDropped),
+			packets_copied:           C.uint64_t(t.PacketsCopied),
+			outages:                  C.uint64_t(t.Outages),
+		}
+		for i, path := range t.Paths {
+			out.paths[i] = C.volsfu_path{
+				packets_first:    C.uint64_t(path.First),
+				packets_repeated: C.uint64_t(path.Repeated),
+				packets_only:     C.uint64_t(path.Only),
+			}
 		}
 		return nil
 	})

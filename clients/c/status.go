@@ -51,6 +51,7 @@ var statuses = []struct {
 	{guest.ErrUnreachable, C.VOLSFU_E_UNREACHABLE},
 	{client.ErrPanicked, C.VOLSFU_E_INTERNAL},
 	{client.ErrConfig, C.VOLSFU_E_ARGUMENT},
+	{client.ErrInterface, C.VOLSFU_E_INTERFACE},
 	{client.ErrClosed, C.VOLSFU_E_CLOSED},
 	{client.ErrLost, C.VOLSFU_E_LOST},
 	{client.ErrNotConnected, C.VOLSFU_E_NOT_CONNECTED},

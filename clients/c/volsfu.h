@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* The version of this header, which changes when programs must be recompiled; volsfu_api_version returns the library's. */
-#define VOLSFU_API_VERSION 1
+#define VOLSFU_API_VERSION 2
 
 /* Initialises a struct that begins with size. The argument is the struct itself, not a pointer. */
 #define VOLSFU_INIT(object) ((void)(memset(&(object), 0, sizeof(object)), (object).size = (uint32_t)sizeof(object)))
@@ -70,6 +70,7 @@ enum {
   VOLSFU_E_NOT_CONNECTED = -23, /* media cannot be sent yet, or not at present; the frame was not sent */
   VOLSFU_E_INTERRUPTED = -24,   /* the connection broke before the answer; the server may have executed the request */
   VOLSFU_E_UNREACHABLE = -25,   /* there is no server at this address */
+  VOLSFU_E_INTERFACE = -26,     /* a network interface of the configuration does not exist, is down, or has no usable address */
   VOLSFU_E_MEMORY = -30,        /* out of memory */
   VOLSFU_E_INTERNAL = -31,      /* a defect of this library; volsfu_last_message helps to find the defect */
 
@@ -123,6 +124,13 @@ enum {
   VOLSFU_GCC = 4      /* Google Congestion Control on the uplink, and not L4S: no sent packet has ECN */
 };
 
+/* The packets that are sent on two network interfaces, in both directions. */
+enum {
+  VOLSFU_REDUNDANCY_AUTO = 0, /* those without which most is lost, for at most 30 % more bytes; everything while the first interface fails */
+  VOLSFU_REDUNDANCY_OFF = 1,  /* none: the second interface is used only after the first has failed */
+  VOLSFU_REDUNDANCY_ALL = 2   /* everything that the second interface carries; requires two interfaces */
+};
+
 /* The address, the identity and the settings of a session. */
 typedef struct {
   uint32_t size;
@@ -140,6 +148,9 @@ typedef struct {
   uint32_t queue_frames;  /* the maximum number of frames that wait for volsfu_next_frame, and of those held by the program; 0: 256 */
   uint32_t request_ms;    /* the time limit for answers of the server; 0: 10,000 */
   uint64_t queue_bytes;   /* the maximum bytes of waiting frames, and of held ones, but at least one frame each; 0: 64 MiB */
+  const char *interfaces; /* the network interfaces for media, at most two, the preferred one first, such as "wlan0,wwan0"; NULL: the system
+                             chooses. Not with VOLSFU_TCP */
+  uint32_t redundancy;    /* VOLSFU_REDUNDANCY_AUTO, _OFF or _ALL; without effect unless there are two interfaces */
 } volsfu_config;
 
 /* Enters a room. Waits until the server has accepted the participant. Media is transferred from the event VOLSFU_EVENT_CONNECTED on. */
@@ -365,6 +376,13 @@ VOLSFU_API int32_t volsfu_release_event(volsfu_event *event);
 
 /* ---- statistics ---- */
 
+/* The received packets of one network interface. */
+typedef struct {
+  uint64_t packets_first;    /* that no other interface had delivered before */
+  uint64_t packets_repeated; /* that another interface had delivered */
+  uint64_t packets_only;     /* of packets_first, those that no other interface has delivered, or not yet */
+} volsfu_path;
+
 /* Counts since the start of the session, of frames of one tile at one quality each. */
 typedef struct {
   uint32_t size;
@@ -394,6 +412,11 @@ typedef struct {
   double uplink_loss; /* the share of packets lost over the last seconds */
 
   uint64_t events_dropped; /* the oldest waiting events, dropped beyond the limit */
+
+  /* Sent and received on two interfaces; zeros unless a packet has arrived, or was sent, on the second one. */
+  volsfu_path paths[2];     /* in the order of volsfu_config.interfaces */
+  uint64_t packets_copied;  /* sent packets that left on the second interface, too */
+  uint64_t outages;         /* failures of the first interface, as the server's reports have shown them */
 } volsfu_totals;
 
 /* Stores the counts of a session. */

@@ -129,7 +129,8 @@ func TestReceiversInTroubleOrderCopies(t *testing.T) {
 	r.plane.lost[0] = 0
 	r.run(t.Context(), 5*time.Second)
 	if after := edge.taken(); len(after) != 3 || r.troubled.Load() || r.accepted.Load() != 3 || r.failed.Load() != 0 {
-		t.Errorf("after the trouble the orders are %+v, %d accepted, %d failed", after, r.accepted.Load(), r.failed.Load())
+		t.Errorf("after the trouble the orders are %+v, %d accepted, %d failed", after, r.accepted.Load(),
+			r.failed.Load())
 	}
 	// One line says that the edge answers, one that copies were ordered.
 	if r.logs.Len() != 2 {

@@ -116,6 +116,9 @@ type Config struct {
 	panicked func(value any, stack []byte) error
 }
 
+// MaxInterfaces is the maximum number of Config.Interfaces.
+const MaxInterfaces = redundancy.Paths
+
 // Feedback is a form of reports of arrivals.
 type Feedback string
 
@@ -174,9 +177,9 @@ func (c Config) withDefaults() (Config, error) {
 	if len(c.Interfaces) > 0 && (c.TCP || c.PacketConn != nil) {
 		return c, fmt.Errorf("%w: interfaces %q: expected neither TCP nor PacketConn", ErrConfig, c.Interfaces)
 	}
-	if len(c.Interfaces) > redundancy.Paths {
+	if len(c.Interfaces) > MaxInterfaces {
 		return c, fmt.Errorf("%w: interfaces %q: expected at most %d, got %d", ErrConfig, c.Interfaces,
-			redundancy.Paths, len(c.Interfaces))
+			MaxInterfaces, len(c.Interfaces))
 	}
 	switch c.Redundancy {
 	case "", signal.RedundancyAuto, signal.RedundancyOff:

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,31 +17,12 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// twoCables connects two namespaces by two cables, n0 and n1. The address of the server is reached through both, and
-// n0 is preferred.
-func twoCables(t *testing.T, here, there *namespace.Namespace, server string) {
-	t.Helper()
-	here.Run(t, "ip link set lo up")
-	there.Run(t, "ip link set lo up")
-	there.Run(t, "ip address add "+server+"/32 dev lo")
-	for n := range 2 {
-		here.Run(t, fmt.Sprintf("ip link add n%d type veth peer name n%d netns %d", n, n, there.Thread))
-		for end, ns := range map[int]*namespace.Namespace{1: there, 2: here} {
-			ns.Run(t, fmt.Sprintf("ip address add 10.9.%d.%d/24 dev n%d", n, end, n))
-			ns.Run(t, fmt.Sprintf("ip link set n%d up", n))
-		}
-		here.Run(t, fmt.Sprintf("ip route add %s via 10.9.%d.1 dev n%d metric %d", server, n, n, 100+n))
-	}
-	here.AwaitLinks(t)
-	there.AwaitLinks(t)
-}
-
 // TestUnpluggedInterfaceLosesNoFrame: a publisher and a receiver on one host have two interfaces and copy all packets.
 // The preferred interface is unplugged while frames leave. Every frame arrives.
 func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 	const address, key = "10.9.9.1", "k:0123456789abcdef0123456789abcdef"
 	here, there := namespace.New(t), namespace.New(t)
-	twoCables(t, here, there, address)
+	namespace.TwoCables(t, here, there, address)
 	settings := testbed.ConferenceConfig()
 	unhurried(&settings)
 	// The websockets use the other cable.

@@ -96,6 +96,25 @@ func (n *Namespace) AwaitLinks(t testing.TB) {
 	})
 }
 
+// TwoCables connects two namespaces by two cables, n0 and n1. The address of the server is reached through both, and
+// n0 is preferred.
+func TwoCables(t testing.TB, here, there *Namespace, server string) {
+	t.Helper()
+	here.Run(t, "ip link set lo up")
+	there.Run(t, "ip link set lo up")
+	there.Run(t, "ip address add "+server+"/32 dev lo")
+	for n := range 2 {
+		here.Run(t, fmt.Sprintf("ip link add n%d type veth peer name n%d netns %d", n, n, there.Thread))
+		for end, ns := range map[int]*Namespace{1: there, 2: here} {
+			ns.Run(t, fmt.Sprintf("ip address add 10.9.%d.%d/24 dev n%d", n, end, n))
+			ns.Run(t, fmt.Sprintf("ip link set n%d up", n))
+		}
+		here.Run(t, fmt.Sprintf("ip route add %s via 10.9.%d.1 dev n%d metric %d", server, n, n, 100+n))
+	}
+	here.AwaitLinks(t)
+	there.AwaitLinks(t)
+}
+
 // SwitchOffload switches an offload of a network card on or off, in the namespace of the calling thread. The command is
 // one of ethtool, such as unix.ETHTOOL_SGRO.
 func SwitchOffload(device string, command uint32, on bool) error {

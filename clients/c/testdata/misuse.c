@@ -66,6 +66,20 @@ static void connecting(void) {
   config.flags = 1u << 30;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
   config = config_of("mallory");
+  config.interfaces = "none0";
+  EXPECT(VOLSFU_E_INTERFACE, volsfu_connect(&config, &session));
+  CHECK(strstr(volsfu_last_message(), "none0") != NULL);
+  config.interfaces = "eth0,eth1,eth2";
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
+  config.interfaces = "eth0,eth1";
+  config.flags = VOLSFU_TCP;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
+  config = config_of("mallory");
+  config.redundancy = VOLSFU_REDUNDANCY_ALL;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
+  config.redundancy = VOLSFU_REDUNDANCY_ALL + 1;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
+  config = config_of("mallory");
   config.queue_bytes = UINT64_MAX;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
   config = config_of("mallory");
@@ -368,7 +382,7 @@ static void long_messages(void) {
 static void texts(void) {
   const char *none = volsfu_status_text(INT32_MIN);
   for (int32_t status = VOLSFU_E_NOT_PUBLISHED; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
-  for (int32_t status = VOLSFU_E_UNREACHABLE; status <= VOLSFU_E_TIMEOUT; status++) CHECK(volsfu_status_text(status) != none);
+  for (int32_t status = VOLSFU_E_INTERFACE; status <= VOLSFU_E_TIMEOUT; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_REFUSED_REVOKED; status <= VOLSFU_REFUSED; status++) CHECK(volsfu_status_text(status) != none);
   CHECK(volsfu_status_text(VOLSFU_E_MEMORY) != none && volsfu_status_text(VOLSFU_E_INTERNAL) != none);
   CHECK(strcmp(volsfu_status_text(1), volsfu_status_text(VOLSFU_OK)) == 0);

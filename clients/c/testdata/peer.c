@@ -1,5 +1,5 @@
 // A participant controlled by a test: it publishes body, reports every received frame and event, and executes commands from standard input. There
-// is one thread each for writing, frames, events and commands.
+// is one thread each for writing, frames, events and commands. The arguments are URL, room and identity, and possibly a token and two interfaces.
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <pthread.h>
@@ -156,7 +156,7 @@ static void publish(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 6) return 2;
   setvbuf(stdout, NULL, _IOLBF, 1 << 16);
   volsfu_config config;
   VOLSFU_INIT(config);
@@ -164,6 +164,11 @@ int main(int argc, char **argv) {
   config.room = argv[2];
   config.identity = argv[3];
   config.flags = VOLSFU_RECEIVE;
+  if (argc == 6) {
+    config.token = argv[4];
+    config.interfaces = argv[5];
+    config.redundancy = VOLSFU_REDUNDANCY_ALL;
+  }
   config.min_uplink = 1000000000;  // the link is this host: high load must not be mistaken for a narrow link
   int32_t status = volsfu_connect(&config, &session);
   if (status != VOLSFU_OK) fail("connect", status);

@@ -11,8 +11,8 @@ type Located interface {
 	RemoteAddress() netip.Addr
 }
 
-// Reception is what a receiver has stated about the packets on its path. The counts begin with the connection, and
-// begin again if the peers negotiate another form of reports.
+// Reception has the counts of the packets on the path to a receiver, by the reports and requests of the receiver. The
+// counts begin with the connection, and begin again if the peers negotiate another form of reports.
 type Reception struct {
 	// Receiver is the number of the receiver, which no later receiver has.
 	Receiver uint64

@@ -82,8 +82,8 @@ func (s *sender) status(to *Status) error {
 		to.Sent.CostFactor = float64(copies) / float64(to.Sent.Packets)
 	}
 	for _, rule := range s.rules {
-		status := RuleStatus{Name: rule.Name, To: rule.To, Copies: rule.copies, Triggered: rule.triggered, Reason: rule.reason,
-			Since: rule.since, Set: []string{}, Probes: []string{}}
+		status := RuleStatus{Name: rule.Name, To: rule.To, Copies: rule.copies, Triggered: rule.triggered,
+			Reason: rule.reason, Since: rule.since, Set: []string{}, Probes: []string{}}
 		if rule.written.Format != bpf.FormatPlain {
 			status.Set, status.Probes = s.config.namesOf(rule.written.Set), s.config.namesOf(rule.written.Probes)
 		}

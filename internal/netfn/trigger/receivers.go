@@ -27,8 +27,8 @@ const (
 	troubledShare = 0.5
 )
 
-// Reception is what a server knows about the path to one receiver. The counts only grow; a count that falls begins
-// again.
+// Reception is the knowledge of a server about the path to one receiver. The counts only grow; a count that falls
+// begins again.
 type Reception struct {
 	// Receiver is the number of the receiver, which no later receiver has.
 	Receiver uint64
@@ -50,8 +50,8 @@ type Reception struct {
 //   - its packets queue for 50 ms,
 //   - or it reports nothing, although it has reported before and packets were sent.
 //
-// Receivers that were sent nothing do not count. While the trouble lasts, Step returns its cause every second, for orders
-// that end OrderLifetime after the last one. The zero value is ready for use.
+// Receivers that were sent nothing do not count. While the trouble lasts, Step returns its cause every second, for
+// orders that end OrderLifetime after the last one. The zero value is ready for use.
 type Receivers struct {
 	known map[uint64]*receiver
 	last  time.Duration // when Step last returned a cause

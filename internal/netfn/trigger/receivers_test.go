@@ -13,8 +13,8 @@ import (
 )
 
 // TestReceivers plays transcripts of servers with several receivers. A line "set 1,2 sent=100 lost=5" states how much
-// the counts of receivers 1 and 2 grow per step, and their queue in ms; "gone 1" ends a receiver; "run 1000" steps until
-// 1,000 ms. The lines in between are the orders.
+// the counts of receivers 1 and 2 grow per step, and their queue in ms; "gone 1" ends a receiver; "run 1000" steps
+// until 1,000 ms. The lines in between are the orders.
 func TestReceivers(t *testing.T) {
 	transcript.Play(t, "testdata/receivers/*.txt", func(t *testing.T, story string) string {
 		s := &server{t: t, receivers: make(map[uint64]*growth)}
@@ -30,6 +30,8 @@ func TestReceivers(t *testing.T) {
 		return s.out.String()
 	})
 }
+
+var troubles = map[Cause]string{Losses: "losses", Delays: "delays", Silence: "silence"}
 
 // server has receivers whose counts grow evenly.
 type server struct {
@@ -106,7 +108,7 @@ func (s *server) step() {
 	}
 	if cause := s.trigger.Step(receptions, at(s.now)); cause != Nothing {
 		hop := s.trigger.Hop()
-		fmt.Fprintf(&s.out, "  %d: start, because %v, %d of %d\n", s.now, cause, hop.Troubled, hop.Active)
+		fmt.Fprintf(&s.out, "  %d: %s, %d of %d\n", s.now, troubles[cause], hop.Troubled, hop.Active)
 	}
 }
 

@@ -114,7 +114,8 @@ func (g *Guest) pump(empty func()) {
 func refusal(err error) error {
 	var refused *signal.Error
 	switch {
-	case errors.As(err, &refused), errors.Is(err, client.ErrConfig), errors.Is(err, client.ErrPanicked):
+	case errors.As(err, &refused), errors.Is(err, client.ErrConfig), errors.Is(err, client.ErrInterface),
+		errors.Is(err, client.ErrPanicked):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", ErrTimeout, err)

@@ -34,12 +34,25 @@ type Totals struct {
 	UplinkLoss     float64            `json:"uplink_loss"`
 
 	EventsDropped uint64 `json:"events_dropped"`
+
+	Paths         [client.MaxInterfaces]PathTotals `json:"paths"`
+	PacketsCopied uint64                           `json:"packets_copied"`
+	Outages       uint64                           `json:"outages"`
+}
+
+// PathTotals are the counts of the packets received on one network interface.
+type PathTotals struct {
+	First    uint64 `json:"packets_first"`
+	Repeated uint64 `json:"packets_repeated"`
+	Only     uint64 `json:"packets_only"`
 }
 
 // Totals returns the counts.
-func (g *Guest) Totals() Totals { return g.totals(g.session.Stats(), g.session.Uplink()) }
+func (g *Guest) Totals() Totals {
+	return g.totals(g.session.Stats(), g.session.Uplink(), g.session.Redundancy())
+}
 
-func (g *Guest) totals(tiles []client.TileStats, uplink client.UplinkStats) Totals {
+func (g *Guest) totals(tiles []client.TileStats, uplink client.UplinkStats, paths client.RedundancyStats) Totals {
 	waiting := g.frames.queue.Counts()
 	t := Totals{
 		FramesComplete: waiting.Taken + waiting.Dropped + waiting.Waiting,
@@ -56,6 +69,13 @@ func (g *Guest) totals(tiles []client.TileStats, uplink client.UplinkStats) Tota
 		RoundTripUS:    uplink.RTT.Microseconds(),
 		UplinkLoss:     uplink.Loss,
 		EventsDropped:  g.events.queue.Counts().Dropped,
+		Outages:        paths.Outages,
+	}
+	for i, path := range paths.Received {
+		t.Paths[i] = PathTotals(path)
+	}
+	for _, copied := range paths.Copied {
+		t.PacketsCopied += copied.Packets
 	}
 	for _, tile := range tiles {
 		// Frames dropped by the session never reached the queue.
@@ -93,7 +113,10 @@ type tileStatistics struct {
 // Statistics returns the counts as JSON, including those of each received tile.
 func (g *Guest) Statistics() ([]byte, error) {
 	tiles, uplink := g.session.Stats(), g.session.Uplink()
-	s := statistics{Totals: g.totals(tiles, uplink), Tiles: []tileStatistics{}, GaveUp: []signal.OwnTrack{}}
+	s := statistics{
+		Totals: g.totals(tiles, uplink, g.session.Redundancy()), Tiles: []tileStatistics{},
+		GaveUp: []signal.OwnTrack{},
+	}
 	for _, tile := range tiles {
 		s.Tiles = append(s.Tiles, tileStatistics{
 			TrackRef:    tile.Track,

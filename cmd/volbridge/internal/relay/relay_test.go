@@ -77,8 +77,9 @@ func TestBridgeFlags(t *testing.T) {
 		"short secret":       {func(b *Options) { b.secret = "fifteen letters" }, bridge.ErrSecret},
 		"interfaces": {func(b *Options) { b.dialect, b.room.Interfaces = dialectVR2Gather, "wlan0,wwan0" },
 			errOnePath},
-		"copies of everything": {func(b *Options) { b.dialect, b.room.Redundancy = dialectVR2Gather, "all" }, errOnePath},
-		"named client":         {func(b *Options) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
+		"copies of everything": {func(b *Options) { b.dialect, b.room.Redundancy = dialectVR2Gather, "all" },
+			errOnePath},
+		"named client": {func(b *Options) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
 	} {
 		b := good()
 		test.change(b)
