@@ -357,10 +357,7 @@ func TestALinkOverDataChannels(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.Logf("the highest estimate is %v, the longest stall of this machine %v", w.highest, stalls.Longest())
-	if stalls.Longest() > stalled {
-		return
-	}
-	if w.highest > 2*link {
+	if w.highest > 2*link && stalls.Longest() <= stalled {
 		t.Errorf("the server has taken the link for one of up to %v", w.highest)
 	}
 	best, all := 0, 0
