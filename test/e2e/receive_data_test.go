@@ -333,9 +333,12 @@ func TestASlowPageDoesNotDelayOthers(t *testing.T) {
 }
 
 // TestALinkOverDataChannels has a page behind 10 Mbit/s, with a publisher of up to 29: it is sent all tiles in
-// qualities that the link carries, like a client on media lines.
+// qualities that the link carries, like a client on media lines. On a stalled machine, acknowledgements that have
+// waited are processed together, and a probe seems to arrive faster than the link carries it: the estimate may be too
+// high for a while.
 func TestALinkOverDataChannels(t *testing.T) {
 	e := emulate(t, 1)
+	stalls := wait.WatchStalls(t)
 	const tiles, link = 4, 10e6
 	load := testbed.Load{Name: "body", Tiles: tiles, Qualities: 4, FrameBytes: 30_000, Rate: 30, Step: 2.5}
 	e.join(t, "delay=5ms", "delay=5ms", testbed.Part{Room: "lab", Identity: "ada", Loads: []testbed.Load{load},
@@ -346,9 +349,15 @@ func TestALinkOverDataChannels(t *testing.T) {
 		wait.Until(t, "forty frames of each tile have arrived",
 			func() bool { return w.count(tile("ada", "body", i)) >= 40 })
 	}
+	wait.Until(t, "the link is estimated to carry at most twice its rate", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.bandwidth != nil && w.bandwidth.Estimate > 0 && w.bandwidth.Estimate <= 2*link
+	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.highest == 0 || w.highest > 2*link {
+	t.Logf("the highest estimate is %v, the longest stall of this machine %v", w.highest, stalls.Longest())
+	if w.highest > 2*link && stalls.Longest() <= stalled {
 		t.Errorf("the server has taken the link for one of up to %v", w.highest)
 	}
 	best, all := 0, 0
