@@ -201,7 +201,9 @@ func (a *attachment) switched(off FrameRange) {
 	s := a.slot
 	a.fed = true
 	w.read()
-	s.fedAt = w.at
+	if c := s.receiver.path.reception.Load(); c != nil {
+		c.fed(s, w.at)
+	}
 	var delay time.Duration
 	if s.waiting && s.selection.track == a.follower.track {
 		s.waiting = false

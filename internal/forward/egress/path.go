@@ -70,8 +70,8 @@ type path struct {
 	measured feedback.RoundTrip
 	// routes is nil if the receiver never has a second path.
 	routes *routes
-	// requested and keyFrames are those of Reception.
-	requested, keyFrames uint64
+	// reception is nil until the first call of Receptions.
+	reception atomic.Pointer[reception]
 
 	// Any goroutine may use the fields below. want is one more than the last argument of Want, 0 before the first call.
 	// limits is nil before SetLimits.
@@ -80,10 +80,9 @@ type path struct {
 	// backlog is the maximum number of bytes that a reliable transport to the receiver holds.
 	backlog atomic.Int64
 	mu      sync.Mutex
-	// latest and reception are the last published values. numbered is set while packets are numbered.
-	latest    Path
-	reception Reception
-	numbered  bool
+	// latest is the last published Path. numbered is set while packets are numbered.
+	latest   Path
+	numbered bool
 	// reliable is set if the receiver is sent whole frames over a transport that retransmits, and reports the
 	// transport's acknowledgements. It does not change after the receiver's first slot.
 	reliable bool
@@ -156,8 +155,9 @@ func (p *path) publish(now time.Duration) {
 		latest.Estimate = min(latest.Estimate, latest.Second.Estimate)
 	}
 	p.mu.Lock()
-	p.latest, p.reception, p.numbered = latest, p.receptionNow(), e != nil
+	p.latest, p.numbered = latest, e != nil
 	p.mu.Unlock()
+	p.publishReception()
 }
 
 const (
@@ -169,11 +169,10 @@ const (
 
 // sentRate measures the sending rate to one receiver.
 type sentRate struct {
-	// bytes counts the bytes sent, on the wire, and packets the packets.
-	bytes, packets uint64
-	// marks are the counts at the last rounds of housekeeping, the oldest at oldest.
-	marks  [sentSteps]sentMark
-	oldest int
+	// bytes counts the bytes sent, on the wire.
+	bytes uint64
+	// marks are the counts at the last rounds of housekeeping.
+	marks [sentSteps]sentMark
 }
 
 type sentMark struct {
@@ -190,14 +189,24 @@ func (s *sentRate) begin(now time.Duration) {
 
 // mark begins the next step.
 func (s *sentRate) mark(now time.Duration) {
-	s.marks[s.oldest] = sentMark{now, s.bytes}
-	s.oldest = (s.oldest + 1) % sentSteps
+	*s.oldest() = sentMark{now, s.bytes}
+}
+
+// oldest returns the oldest mark. An index of the mark would take the memory of a receiver beyond its size class.
+func (s *sentRate) oldest() *sentMark {
+	oldest := &s.marks[0]
+	for i := range s.marks {
+		if s.marks[i].at < oldest.at {
+			oldest = &s.marks[i]
+		}
+	}
+	return oldest
 }
 
 // rate returns the rate since the oldest mark. Except at the beginning, that mark is at least one window less one step
 // old.
 func (s *sentRate) rate(now time.Duration) volumetric.Bitrate {
-	oldest := s.marks[s.oldest]
+	oldest := *s.oldest()
 	elapsed := max(now-oldest.at, sentWindow-HousekeepingInterval)
 	return volumetric.Bitrate(math.Round(float64(s.bytes-oldest.bytes) * 8 / elapsed.Seconds()))
 }

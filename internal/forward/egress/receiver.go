@@ -263,7 +263,9 @@ func (r *Receiver) queued(bytes int) {
 	w := r.writer
 	bytes += congestion.PacketOverhead
 	r.path.departed.bytes += uint64(bytes)
-	r.path.departed.packets++
+	if c := r.path.reception.Load(); c != nil {
+		c.sent++
+	}
 	if r.path.sender.Spend(bytes) {
 		w.stepDue = min(w.stepDue, r.path.sender.StepDue())
 	}

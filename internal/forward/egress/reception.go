@@ -33,36 +33,76 @@ type Reception struct {
 // that a second contains the repetitions of the first request.
 const settledAfter = time.Second
 
-// Receptions appends the receptions of all receivers, in no particular order, up to a tenth of a second old.
+// Receptions appends the receptions of all receivers, in no particular order, up to a tenth of a second old. The
+// packets of a receiver are counted from the first call of Receptions, which does not include the receiver yet.
 func (s *Set) Receptions(to []Reception) []Reception {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for r := range s.open {
-		to = append(to, r.reception())
+		if reception, ok := r.reception(); ok {
+			to = append(to, reception)
+		}
 	}
 	return to
 }
 
-func (r *Receiver) reception() Reception {
-	p := &r.path
-	p.mu.Lock()
-	reception := p.reception
-	p.mu.Unlock()
-	reception.Receiver = r.serial
-	if located, ok := p.peer.(Located); ok {
-		reception.Remote = located.RemoteAddress()
-	}
-	return reception
+// reception are the counts of one receiver. A server that does not read them needs no memory for them.
+type reception struct {
+	// The writer owns these counts.
+	sent, requested, keyFrames uint64
+	// fedAt are the times, since the engine's start, at which the present tracks began to feed the slots. The writer
+	// owns it.
+	fedAt map[*Slot]time.Duration
+	// published are the last published counts. The mutex of the path guards them. known is set once there are any.
+	published Reception
+	known     bool
 }
 
-// receptionNow returns the counts for the next publication. The writer calls it.
-func (p *path) receptionNow() Reception {
-	reception := Reception{Sent: p.departed.packets, Requested: p.requested, KeyFrames: p.keyFrames}
-	if p.departures == nil {
-		return reception
+// fed records that a track begins to feed a slot.
+func (c *reception) fed(s *Slot, at time.Duration) {
+	if c.fedAt == nil {
+		c.fedAt = make(map[*Slot]time.Duration)
 	}
-	history := p.departures.history.Stats()
-	reception.Reports, reception.Arrived, reception.Lost = history.Reports, history.Received, history.Lost
-	reception.QueueDelay = p.sender.Stats().QueueDelay
-	return reception
+	c.fedAt[s] = at
+}
+
+// settled reports whether a slot has had its track for settledAfter.
+func (c *reception) settled(s *Slot, at time.Duration) bool {
+	began, known := c.fedAt[s]
+	return known && at-began >= settledAfter
+}
+
+// reception returns the last published counts, and reports whether there are any.
+func (r *Receiver) reception() (latest Reception, known bool) {
+	p := &r.path
+	c := p.reception.Load()
+	if c == nil {
+		p.reception.CompareAndSwap(nil, &reception{})
+		return Reception{}, false
+	}
+	p.mu.Lock()
+	latest, known = c.published, c.known
+	latest.QueueDelay = p.latest.QueueDelay
+	p.mu.Unlock()
+	latest.Receiver = r.serial
+	if located, ok := p.peer.(Located); ok {
+		latest.Remote = located.RemoteAddress()
+	}
+	return latest, known
+}
+
+// publishReception publishes the counts. The writer calls it.
+func (p *path) publishReception() {
+	c := p.reception.Load()
+	if c == nil {
+		return
+	}
+	now := Reception{Sent: c.sent, Requested: c.requested, KeyFrames: c.keyFrames}
+	if p.departures != nil {
+		history := p.departures.history.Stats()
+		now.Reports, now.Arrived, now.Lost = history.Reports, history.Received, history.Lost
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.published, c.known = now, true
 }

@@ -21,15 +21,18 @@ func (p *locatedPeer) RemoteAddress() netip.Addr { return p.address }
 // TestReception compares the reception of a receiver with what its link has carried and lost.
 func TestReception(t *testing.T) {
 	c := newConference(t, 20e6, withoutProbes)
+	if reception, known := c.receiver.reception(); known {
+		t.Errorf("at first the reception is %+v, expected none", reception)
+	}
 	c.frames(2*time.Second, 5e6, nil)
-	before := c.receiver.reception()
-	if before.Sent == 0 || before.Reports == 0 || before.Lost != 0 || before.Requested != 0 ||
+	before, known := c.receiver.reception()
+	if !known || before.Sent == 0 || before.Reports == 0 || before.Lost != 0 || before.Requested != 0 ||
 		before.Arrived > before.Sent || before.Arrived < before.Sent*9/10 {
 		t.Errorf("on a link without losses the reception is %+v", before)
 	}
 	c.nack(t, c.now, c.link.departed[len(c.link.departed)-5].SequenceNumber)
 	c.frames(200*time.Millisecond, 5e6, nil)
-	after := c.receiver.reception()
+	after, _ := c.receiver.reception()
 	if after.Requested != before.Requested+1 || after.Sent <= before.Sent || after.Reports <= before.Reports {
 		t.Errorf("after a request the reception is %+v, before %+v", after, before)
 	}
@@ -40,6 +43,7 @@ func TestReceptionCountsKeyFrames(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEH264)
 	s := r.subscribe(1000, volumetric.KindVideo)
+	s.receiver.reception()
 	s.slot.Select(p.track, 1, r.now)
 	r.run()
 	p.Next()
@@ -54,7 +58,7 @@ func TestReceptionCountsKeyFrames(t *testing.T) {
 		r.run()
 		r.now = r.now.Add(HousekeepingInterval)
 		r.run()
-		if got := s.receiver.reception(); got.KeyFrames != step.want || got.Remote.IsValid() {
+		if got, known := s.receiver.reception(); !known || got.KeyFrames != step.want || got.Remote.IsValid() {
 			t.Errorf("after %v the reception is %+v, expected %d requests", step.wait, got, step.want)
 		}
 	}
@@ -66,6 +70,10 @@ func TestReceptionHasTheAddress(t *testing.T) {
 	address := netip.MustParseAddr("10.1.2.3")
 	r.engine.NewReceiver(&locatedPeer{address: address}, 0)
 	r.engine.NewReceiver(&fakePeer{}, 0)
+	r.engine.Receptions(nil)
+	for receiver := range r.engine.open {
+		receiver.path.publish(0)
+	}
 	receptions := r.engine.Receptions(nil)
 	if len(receptions) != 2 || receptions[0].Receiver == receptions[1].Receiver {
 		t.Fatalf("the receptions are %+v", receptions)

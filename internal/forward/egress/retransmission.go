@@ -180,7 +180,9 @@ func (n repair) repeatAsked(p original) counters.Counter {
 	outcome := n.resend(p, packetlog.Retransmission)
 	if outcome == counters.NackedAnswered {
 		n.slot.sent.retransmissions++
-		n.slot.receiver.path.requested++
+		if c := n.slot.receiver.path.reception.Load(); c != nil {
+			c.requested++
+		}
 		n.slot.touch()
 	}
 	return outcome

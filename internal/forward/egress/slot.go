@@ -59,8 +59,6 @@ type Slot struct {
 	// selection is the last selection. waiting is set until it has taken effect.
 	selection selection
 	waiting   bool
-	// fedAt is the time, since the engine's start, at which the present track began to feed the slot.
-	fedAt time.Duration
 	// unsettled is set while the slot is on the writer's list of slots to review.
 	unsettled bool
 	// touched is set while the slot is on the writer's list of slots whose counters are to be published.

@@ -258,8 +258,8 @@ func (s *Slot) keyFrameAsked(times int) {
 		w.stats.counts[counters.KeyFramesAbsorbed] += uint64(times)
 		return
 	}
-	if w.at-s.fedAt >= settledAfter {
-		s.receiver.path.keyFrames += uint64(times)
+	if c := s.receiver.path.reception.Load(); c != nil && c.settled(s, w.at) {
+		c.keyFrames += uint64(times)
 	}
 	track.WantKeyFrame()
 }
