@@ -30,7 +30,7 @@ CASE is one of
                  --queue paper000 on 200 Mbit/s, joined by the flows after 5 s)
   fair:N         N receivers on 50 Mbit/s
   room:N         N participants with an uplink and a downlink of 100 Mbit/s each; a Prague flow joins the first
-                 participant's uplink at 15 s
+                 participant's uplink at half of the run, 15 s
   loss:PERCENT   random losses on 100 Mbit/s, in both directions
   bleach:KIND    100 Mbit/s; from 10 s on the link sets the ECN field to Not-ECT (clear), rewrites ECT(1) to ECT(0)
                  (ect0), marks every ECN-capable packet (mark), or drops every ECN-capable packet (drop)`

@@ -70,9 +70,14 @@ func (h *hosted) serve() error {
 	c := testbed.ConferenceConfig()
 	c.Server.Listen, c.Media.Address = address+":0", address
 	c.Forward.Pacing, c.Forward.Congestion = h.scenario.options.Pacing, h.scenario.options.Estimator
-	if h.scenario.uplink || h.scenario.participants > 0 {
+	switch {
+	case h.scenario.uplink:
 		// Publishers send what receivers take, so that frames received are those that the uplink carried.
 		c.Rooms.Suppression.Policy = demand.Strict
+	case h.scenario.participants > 0:
+		// Publishers send what their uplinks carry, whatever receivers take: the estimate of an uplink that is not full
+		// follows the demand, which a mark on the uplink of another participant changes.
+		c.Rooms.Suppression.Policy = demand.Warm
 	}
 	return h.network.Inside(hostServer, func() (err error) {
 		h.conference, err = testbed.NewConference(c, nil, zap.NewNop())

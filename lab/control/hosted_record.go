@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
@@ -13,7 +12,7 @@ import (
 // record builds the record of the run.
 func (h *hosted) record() (*Record, error) {
 	sc := h.scenario
-	r := &Record{scenario: sc, ladder: ladderFor(congestion.Bitrate(sc.trace.Max())), receivers: h.ledgers}
+	r := &Record{scenario: sc, ladder: sc.ladder(), receivers: h.ledgers}
 	unsent := int64(0)
 	if sc.uplink || sc.participants > 0 {
 		for _, p := range h.publishers {

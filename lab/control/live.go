@@ -100,13 +100,21 @@ func (l *Live) connect() error {
 	return err
 }
 
+// roomLevels is the number of the highest qualities that a publisher has in a room of hosts, which is asked for all of
+// them: with fewer, the uplink is not full, and with all, the lowest fill it and downlinks are not full.
+const roomLevels = 5
+
 // load returns the traffic of the publisher.
 func (s *scenario) load() testbed.Load {
-	highest := ladderFor(congestion.Bitrate(s.trace.Max()))[levels-1]
+	qualities := levels
+	if s.participants > 0 {
+		qualities = roomLevels
+	}
+	highest := s.ladder()[levels-1]
 	return testbed.Load{
-		Name: livePublication, Tiles: tiles, Qualities: levels,
+		Name: livePublication, Tiles: tiles, Qualities: qualities,
 		FrameBytes: int(highest / descriptorFactor / 8 / frameRate),
-		Step:       step, Variation: variation, Rate: frameRate,
+		Step:       s.step(), Variation: variation, Rate: frameRate,
 	}
 }
 

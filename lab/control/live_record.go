@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/netem"
@@ -23,7 +22,7 @@ var errNothing = errors.New("no frame was received")
 
 // record builds the record of the run.
 func (l *Live) record() (*Record, error) {
-	r := &Record{scenario: l.scenario, ladder: ladderFor(congestion.Bitrate(l.scenario.trace.Max()))}
+	r := &Record{scenario: l.scenario, ladder: l.scenario.ladder()}
 	for i, peer := range l.receivers {
 		if err := peer.Failure(); err != nil {
 			return nil, err

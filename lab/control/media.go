@@ -18,6 +18,10 @@ const (
 	// multiple of the link's rate.
 	step = 1.5
 	top  = 1.2
+	// uplinkStep is the factor in cases with a bottleneck at the publisher. A publisher raises its tiles evenly and
+	// keeps 5 % of the estimate free. With a factor of 1.5, a step of one of four tiles is up to 11 % of the rate, more
+	// than the tenth of the link that the claim leaves; with 1.2 it is 5 %.
+	uplinkStep = 1.2
 	// variation is the largest relative deviation of a frame's size from the mean.
 	variation = 0.2
 	// captureJitter bounds the delay of a capture after its planned time: cameras keep their clock, encoding hosts do
@@ -35,11 +39,20 @@ func timestamp(captured time.Duration) uint32 { return uint32(captured * clockRa
 // ladder holds the nominal rate of each quality of a tile, in payload bits per second, ascending.
 type ladder [levels]float64
 
-// ladderFor returns the ladder whose highest qualities add up to 1.2 times the rate link over all tiles.
-func ladderFor(link congestion.Bitrate) ladder {
+// step returns the factor between two qualities in the case.
+func (s *scenario) step() float64 {
+	if s.uplink {
+		return uplinkStep
+	}
+	return step
+}
+
+// ladder returns the ladder of the case's publishers, whose highest qualities add up to 1.2 times the largest rate of
+// the link over all tiles.
+func (s *scenario) ladder() ladder {
 	var l ladder
 	for q := range l {
-		l[q] = top * float64(link) / tiles / math.Pow(step, float64(levels-1-q))
+		l[q] = top * float64(s.trace.Max()) / tiles / math.Pow(s.step(), float64(levels-1-q))
 	}
 	return l
 }

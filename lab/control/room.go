@@ -43,9 +43,9 @@ func (s *Simulation) join() {
 
 // room sets the figures of a room.
 func (r *Record) room(result *Result) {
-	n := r.scenario.participants
+	n, mark, end := r.scenario.participants, r.scenario.rivals, r.scenario.options.Duration
 	figures := &RoomFigures{}
-	settled := min(markAt+roomWindow, markAt+(r.scenario.options.Duration-markAt)/2)
+	settled := min(mark+roomWindow, mark+(end-mark)/2)
 	var sum, squares float64
 	for i, l := range r.receivers {
 		h := HopFigures{Hop: fmt.Sprintf("uplink %d", i+1)}
@@ -53,8 +53,8 @@ func (r *Record) room(result *Result) {
 			h.Hop = fmt.Sprintf("downlink %d", i-n+1)
 		}
 		var rate float64
-		h.Before, rate = l.means(markAt-roomWindow, markAt)
-		h.WhileMarks, _ = l.means(settled, r.scenario.options.Duration)
+		h.Before, rate = l.means(mark-roomWindow, mark)
+		h.WhileMarks, _ = l.means(settled, end)
 		figures.Hops = append(figures.Hops, h)
 		if i >= n {
 			sum += rate

@@ -113,8 +113,8 @@ const (
 	cliffTime, cliffSteps, cliffFactor = 50 * time.Millisecond, 10, 5
 	// bleachAt is when a treatment of the ECN field begins, and bleachSettling the time after which rates count again.
 	bleachAt, bleachSettling = 10 * time.Second, 5 * time.Second
-	// markAt is when a Prague flow joins the first participant's uplink in a room.
-	markAt = 15 * time.Second
+	// roomLeast is the shortest run of a room. A Prague flow joins the first participant's uplink at half of the run.
+	roomLeast = 17 * time.Second
 )
 
 // bleachKinds are the treatments of the case bleach.
@@ -161,8 +161,8 @@ func newScenario(text string, o Options) (*scenario, error) {
 		s.begin = besideBegin
 	case "room":
 		s.participants, err = count(text, parameter, 2, 10)
-		s.receivers, s.pragues, s.rivals = 2*s.participants, 1, markAt
-		d.queue, s.least = netem.QueueDualPI2, markAt+2*time.Second
+		s.receivers, s.pragues = 2*s.participants, 1
+		d.queue, s.least = netem.QueueDualPI2, roomLeast
 	case "bleach":
 		s.bleach, err = kind(text, parameter)
 		d.queue, s.least = netem.QueueDualPI2, bleachAt+2*time.Second
@@ -224,6 +224,9 @@ func (s *scenario) complete(d defaults) error {
 	}
 	if o.Duration == 0 {
 		o.Duration = d.duration
+	}
+	if s.participants > 0 {
+		s.rivals = o.Duration / 2
 	}
 	if o.Queue == "" {
 		o.Queue = d.queue

@@ -133,7 +133,7 @@ func (s *Simulation) addFlow(id uint64, h *hop, begins time.Duration) error {
 	if s.scenario.cliff {
 		f.ledger.fall = s.scenario.fall
 	}
-	f.publisher = newPublisher(ladderFor(congestion.Bitrate(s.scenario.trace.Max())), rand.New(rand.NewPCG(o.Seed, id)))
+	f.publisher = newPublisher(s.scenario.ladder(), rand.New(rand.NewPCG(o.Seed, id)))
 	f.publisher.next, f.publisher.planned = begins, begins
 	estimator := congestion.New(o.Estimator.Algorithm(o.Feedback == FeedbackCCFB), o.Estimator, at(begins))
 	f.server = newServer(id, o, estimator, plan, h.link, f.ledger, begins)
