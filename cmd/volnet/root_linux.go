@@ -267,7 +267,7 @@ func newDetach() *cobra.Command {
 			err = control.NewSocket(daemon.SocketPath(config)).Detach(cmd.Context())
 			if errors.Is(err, control.ErrUnreachable) {
 				// The edge is not running: something of an edge that has crashed may be left.
-				err = edge.Detach(config)
+				err = edge.Detach(config, daemon.SocketPath(config))
 			}
 			return failed(err)
 		},

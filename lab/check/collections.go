@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/adaptation"
 	"github.com/volsfu/volsfu/lab/control"
+	"github.com/volsfu/volsfu/lab/duplication"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/claims"
 	"github.com/volsfu/volsfu/lab/experiment/library"
@@ -64,6 +65,9 @@ func collections(version string) []collection {
 				"root, and for some checks a checkout with Go and Node",
 			bind: hardened,
 		},
+		{name: "duplication",
+			short: "Packets on several paths: identity, cost, losses, the experiments of paper 003, failures; as root",
+			bind:  duplicated(version), punctual: true},
 		{name: "viewer",
 			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
 				"checkout with Go and Node", bind: viewer},
@@ -112,6 +116,21 @@ func scalable(version string) func(*pflag.FlagSet) checklist {
 			pictures.Library = experiments()
 			return append(l4s.Checks(o, progress), l4s.EndToEnd(o, claims.NewPictures(pictures, progress)),
 				l4s.EndToEnd(o, l4s.NewExternal(o, progress)), l4s.EndToEnd(o, l4s.NewChromium(progress)))
+		}
+	}
+}
+
+// duplicated returns the checks of packet duplication.
+func duplicated(version string) func(*pflag.FlagSet) checklist {
+	return func(f *pflag.FlagSet) checklist {
+		o := claims.Options{Version: version}
+		f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable),
+			"folder of the test data for the checks of rooms; empty selects the synthetic figure")
+		f.StringVar(&o.Programs, "programs", "",
+			"folder of volnet and the other programs; by default that of this program")
+		return func(progress lab.Progress) []lab.Check {
+			o.Library = experiments()
+			return duplication.Checks(o, progress)
 		}
 	}
 }

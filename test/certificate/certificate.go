@@ -1,4 +1,4 @@
-// Package certificate makes certificates for tests of TLS.
+// Package certificate makes certificates for tests and checks of TLS.
 package certificate
 
 import (
@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -26,9 +27,18 @@ type Files struct {
 // New makes a certificate for the addresses, which are those of IP.
 func New(t testing.TB, addresses ...string) Files {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	f, err := Make(t.TempDir(), addresses...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return f
+}
+
+// Make is New with the files in a folder.
+func Make(folder string, addresses ...string) (Files, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Files{}, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
@@ -39,22 +49,15 @@ func New(t testing.TB, addresses ...string) Files {
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		t.Fatal(err)
+		return Files{}, err
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		return Files{}, err
 	}
-	dir := t.TempDir()
-	f := Files{filepath.Join(dir, "certificate.pem"), filepath.Join(dir, "key.pem"), x509.NewCertPool()}
+	f := Files{filepath.Join(folder, "certificate.pem"), filepath.Join(folder, "key.pem"), x509.NewCertPool()}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 	f.Pool.AppendCertsFromPEM(text)
-	for path, data := range map[string][]byte{
-		f.Certificate: text, f.Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
-	} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return f
+	return f, errors.Join(os.WriteFile(f.Certificate, text, 0o600),
+		os.WriteFile(f.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 }

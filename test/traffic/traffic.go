@@ -36,6 +36,10 @@ type Options struct {
 	Discover    int
 	// InFlight is the greatest number of datagrams that are sent and have not arrived, 0 for any number.
 	InFlight int
+	// Rate is the greatest number of datagrams per second, 0 for any number.
+	Rate float64
+	// Grace is the time after the last datagram was sent in which others may arrive, 0 for no limit.
+	Grace time.Duration
 }
 
 // Flow is numbered datagrams between two sockets.
@@ -111,7 +115,8 @@ type Result struct {
 }
 
 // Transfer sends a number of datagrams, a multiple of the segments. It waits until all have arrived, and then for the
-// time quiet, so that late repeats are counted. If ctx ends before, Transfer returns the result without an error.
+// time quiet, so that late repeats are counted. If ctx ends or Options.Grace is over before, Transfer returns the
+// result without an error.
 func (f *Flow) Transfer(ctx context.Context, count int, quiet time.Duration) (Result, error) {
 	f.arrived.Store(0)
 	if err := f.to.SetReadDeadline(time.Time{}); err != nil {
@@ -129,18 +134,25 @@ func (f *Flow) Transfer(ctx context.Context, count int, quiet time.Duration) (Re
 		err = errors.Join(err, <-done)
 		return result, err
 	}
+	if f.o.Grace > 0 {
+		defer time.AfterFunc(f.o.Grace, cancel).Stop()
+	}
 	err := <-done
 	return result, err
 }
 
 func (f *Flow) send(ctx context.Context, count int) error {
 	buffer := make([]byte, f.o.Size*f.o.Segments)
+	began := time.Now()
 	for sent := 0; sent < count && ctx.Err() == nil; sent += f.o.Segments {
 		for f.o.InFlight > 0 && sent+f.o.Segments-int(f.arrived.Load()) > f.o.InFlight {
 			if ctx.Err() != nil {
 				return nil
 			}
 			time.Sleep(20 * time.Microsecond)
+		}
+		if f.o.Rate > 0 {
+			time.Sleep(time.Until(began.Add(time.Duration(float64(sent) / f.o.Rate * float64(time.Second)))))
 		}
 		for i := range f.o.Segments {
 			binary.BigEndian.PutUint32(buffer[i*f.o.Size:], uint32(sent+i))

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,12 +17,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/volsfu/volsfu/test/leftover"
 	"github.com/volsfu/volsfu/test/namespace"
 	"github.com/volsfu/volsfu/test/wait"
 )
@@ -103,6 +105,8 @@ type bed struct {
 	links int
 	// ipv6 says that all addresses are of IPv6, and both that both hosts send.
 	ipv6, both bool
+	// deadline is that of the rules; 0 is the default.
+	deadline time.Duration
 	// user is the user of the edges, which then have CAP_NET_ADMIN and CAP_BPF only; 0 is root.
 	user  uint32
 	hosts map[string]*host
@@ -209,7 +213,8 @@ func (b *bed) config(name, copies string) string {
 			b.outer(peer, i))
 	}
 	if name == "a" || b.both {
-		fmt.Fprintf(&text, "send: {rules: [{name: all, to: %q, copies: %s}]}\n", b.innerPrefix(peer), copies)
+		fmt.Fprintf(&text, "send: {rules: [{name: all, to: %q, deadline: %v, copies: %s}]}\n", b.innerPrefix(peer),
+			cmp.Or(b.deadline, defaultDeadline), copies)
 	}
 	if name == "b" || b.both {
 		fmt.Fprintf(&text, "receive: {inner: [%q]}\n", b.innerPrefix(peer))
@@ -310,44 +315,15 @@ func (p *process) untilCopied(paths ...string) {
 // left returns what a host has of edges: programs at interfaces, pins, filters, and files of changes.
 func (h *host) left(t *testing.T) (found []string) {
 	t.Helper()
+	var err error
 	h.Do(func() {
-		devices, err := netlink.LinkList()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		for _, device := range devices {
-			if xdp := device.Attrs().Xdp; xdp != nil && xdp.Attached {
-				found = append(found, "XDP at "+device.Attrs().Name)
-			}
-			for _, d := range []direction{inward, outward} {
-				attached, err := link.QueryPrograms(link.QueryOptions{Target: device.Attrs().Index,
-					Attach: d.attachType()})
-				if err == nil && len(attached.Programs) > 0 {
-					found = append(found, "TCX at "+device.Attrs().Name)
-				}
-				if filters, err := netlink.FilterList(device, d.parent()); err == nil && len(filters) > 0 {
-					found = append(found, "a filter at "+device.Attrs().Name)
-				}
-			}
-			if strings.HasPrefix(device.Attrs().Name, "vn") {
-				found = append(found, "the interface "+device.Attrs().Name)
-			}
-		}
-		entries, err := os.ReadDir(filepath.Join(h.state, "bpf"))
-		if err != nil {
-			t.Error(err)
-		}
-		for _, entry := range entries {
-			// The kernel puts maps.debug and progs.debug into each BPF file system.
-			if !strings.HasSuffix(entry.Name(), ".debug") {
-				found = append(found, "the pin "+entry.Name())
-			}
-		}
-		if _, err := os.Stat(filepath.Join(h.state, h.name+".changes")); err == nil {
-			found = append(found, "changes of the host")
-		}
+		// The BPF file system is mounted in the namespace.
+		found, err = leftover.Attached()
+		found = append(found, leftover.Files(h.state, h.name)...)
 	})
+	if err != nil {
+		t.Error(err)
+	}
 	return found
 }
 

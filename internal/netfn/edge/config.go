@@ -33,8 +33,6 @@ const (
 	FormatEncapsulated = "encapsulated"
 	// FormatStamped writes the number of a packet into its IPv4 ID and the path into its DSCP.
 	FormatStamped = "stamped"
-	// FormatPaper is the format of the published system, for comparisons only.
-	FormatPaper = "paper"
 )
 
 // ErrConfig is the error of a configuration that cannot be used.
@@ -98,7 +96,7 @@ type Rule struct {
 	To netip.Prefix
 	// Protocol is an IP protocol number, or 0 for all.
 	Protocol uint8
-	// Ports contain the source or the destination port. Both are 0 for all.
+	// Ports contain the source or the destination port of UDP or TCP. Both are 0 for all.
 	Ports PortRange
 	// DSCP is the differentiated services code point, or -1 for all.
 	DSCP int

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -238,8 +239,6 @@ func (e *Edge) hooksOf(p *edgePath, host hostPath) []hook {
 		switch {
 		case e.config.Receive.Format == FormatStamped:
 			at.xdp = r.objects.StampedXdp
-		case e.config.Receive.Format == FormatPaper:
-			at.xdp = r.objects.PaperXdp
 		case host.ethernet:
 			at.xdp, at.tc = r.objects.ReceiveXdp, r.objects.ReceiveEther
 		default:
@@ -417,8 +416,9 @@ func (e *Edge) remove() error {
 	return errors.Join(append(all, e.lock.Close())...)
 }
 
-// Detach removes the programs, maps, pins and changes of the host that a process which died has left.
-func Detach(c *Config) error {
+// Detach removes the programs, maps, pins and changes of the host that a process which died has left, and the given
+// files of the process.
+func Detach(c *Config, files ...string) error {
 	if err := checkPrivileges(); err != nil {
 		return err
 	}
@@ -430,6 +430,11 @@ func Detach(c *Config) error {
 	if e.pins, err = findPins(c, false); err == nil {
 		e.hooks = newHooks(c.Name, e.pins)
 		e.changes, err = openChanges(c)
+	}
+	for _, file := range files {
+		if failed := os.Remove(file); failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, failed)
+		}
 	}
 	return errors.Join(err, e.remove())
 }

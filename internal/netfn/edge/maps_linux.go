@@ -10,8 +10,7 @@ import (
 )
 
 // formats are the numbers of formats in the maps.
-var formats = map[string]uint8{FormatEncapsulated: bpf.FormatEncapsulated, FormatStamped: bpf.FormatStamped,
-	FormatPaper: bpf.FormatPaper}
+var formats = map[string]uint8{FormatEncapsulated: bpf.FormatEncapsulated, FormatStamped: bpf.FormatStamped}
 
 // loadSender loads the sender's programs with the pinned maps of an earlier process, or with new maps that it pins.
 func loadSender(p pins) (*bpf.SenderObjects, error) {

@@ -147,9 +147,8 @@ func (p *Path) validate() (string, error) {
 }
 
 func validFormat(format string) error {
-	if !slices.Contains([]string{FormatEncapsulated, FormatStamped, FormatPaper}, format) {
-		return fmt.Errorf("the format is %q, expected %s, %s or %s", format, FormatEncapsulated, FormatStamped,
-			FormatPaper)
+	if format != FormatEncapsulated && format != FormatStamped {
+		return fmt.Errorf("the format is %q, expected %s or %s", format, FormatEncapsulated, FormatStamped)
 	}
 	return nil
 }
@@ -203,10 +202,9 @@ func (c *Config) validateRule(rule *Rule) (string, error) {
 	case c.Send.Format != FormatEncapsulated && !rule.To.Addr().Is4():
 		return ".to", fmt.Errorf("the prefix %s is of IPv6, the format %s can carry IPv4 only", rule.To, c.Send.Format)
 	case rule.Ports.First != 0 && rule.Protocol == 0:
-		return ".ports", errors.New("ports need a protocol, such as udp")
-	case rule.Ports.First != 0 && rule.Protocol != 6 && rule.Protocol != 17 && rule.Protocol != 33 &&
-		rule.Protocol != 132:
-		return ".ports", fmt.Errorf("the protocol %d has no ports", rule.Protocol)
+		return ".ports", errors.New("ports need a protocol, udp or tcp")
+	case rule.Ports.First != 0 && rule.Protocol != protocols["tcp"] && rule.Protocol != protocols["udp"]:
+		return ".ports", fmt.Errorf("rules select ports of udp and tcp only, the protocol is %d", rule.Protocol)
 	}
 	if _, err := c.mask(rule.Copies); err != nil {
 		return ".copies", err

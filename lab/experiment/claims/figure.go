@@ -19,11 +19,12 @@ type figure struct {
 // notMeasured is the remark of an absent figure.
 const notMeasured = "not measured"
 
-// figureOf returns a cell's figure. The figure is absent if all iterations were disturbed, or if an iteration failed.
-func figureOf(r *experiment.Result, name string, cell experiment.Parameter) figure {
+// figureOf returns a figure of the first cell with some parameters. The figure is absent if all iterations were
+// disturbed, or if an iteration failed.
+func figureOf(r *experiment.Result, name string, cell ...experiment.Parameter) figure {
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		if !c.Parameters.Match(experiment.Parameters{cell}) {
+		if !c.Parameters.Match(cell) {
 			continue
 		}
 		f := figure{remark: notMeasured}
@@ -75,6 +76,14 @@ func (f figure) information(name string) claim.Line {
 		return f.absent(name)
 	}
 	return claim.Information(f.named(name), f.value, f.unit)
+}
+
+// judged returns a line of a figure, or a skipped or failed line if the figure is absent.
+func (f figure) judged(name string, line func(f figure, name string) claim.Line) claim.Line {
+	if !f.there {
+		return f.absent(name)
+	}
+	return line(f, f.named(name))
 }
 
 // both returns a line of two figures, or a skipped or failed line if a figure is absent.

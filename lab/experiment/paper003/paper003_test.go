@@ -3,12 +3,17 @@ package paper003
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/netfn/wire"
+	"github.com/volsfu/volsfu/lab/baseline/duplicator"
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
@@ -88,8 +93,8 @@ func TestStall(t *testing.T) {
 
 // TestLayout: table I, with delays that vary from begin until end only.
 func TestLayout(t *testing.T) {
-	for _, kind := range []string{variationPacket, variationDrift} {
-		plan := layout(kind, 10*time.Second, 50*time.Second, 1)
+	for _, kind := range []string{VariationPacket, VariationDrift} {
+		plan := Layout([]Variation{{kind, 10 * time.Second, 50 * time.Second}}, 1)
 		if err := plan.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +121,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%s: the losses are not those of table I", kind)
 		}
 	}
-	if plan := layout(variationPacket, 0, 0, 1); len(plan.Links["path1"].Forth.Schedule) != 0 {
+	if plan := Layout(nil, 1); len(plan.Links["path1"].Forth.Schedule) != 0 {
 		t.Error("the undisturbed network has a variation")
 	}
 }
@@ -124,7 +129,11 @@ func TestLayout(t *testing.T) {
 // TestMeasure computes the figures of a run with a stall.
 func TestMeasure(t *testing.T) {
 	tr := defaultTrial()
-	p := &performance{trial: &tr, begin: time.Second, end: 3 * time.Second, sent: [2]uint64{1000, 61_000}}
+	p := &performance{trial: &tr, begin: time.Second, end: 3 * time.Second, readings: []reading{
+		{at: time.Second, sent: []uint64{1000, 0, 0, 0, 0}, packets: sentPackets{10, 10}},
+		{at: 2 * time.Second, sent: []uint64{1000, 10_000, 0, 0, 0}, packets: sentPackets{20, 25}},
+		{at: 3 * time.Second, sent: []uint64{46_000, 15_000, 0, 0, 0}, packets: sentPackets{30, 40}},
+	}, passages: []passage{{0, time.Second}, {time.Second, 1020 * time.Millisecond}, {2 * time.Second, 2040 * time.Millisecond}}}
 	at := func(n int) time.Duration { return time.Duration(n) * time.Second / 30 }
 	for i := range 60 {
 		p.viewer.requests = append(p.viewer.requests, time.Second+at(i))
@@ -138,16 +147,85 @@ func TestMeasure(t *testing.T) {
 	o := experiment.NewOutcome()
 	p.measure(o)
 	for name, want := range map[string]float64{"fps": 30, "fps_worst": 30, "timely": 100 * 54. / 60, "sent": 1,
-		"throughput": 0.24, "request_max": 133.333} {
+		"throughput": 0.24, "request_max": 133.333, "path1": 0.75, "path2": 0.25, "path5": 0, "cost": 1.5,
+		"packet_delay": 30} {
 		if got, ok := o.Figure(name); !ok || got < want-0.01 || got > want+0.01 {
 			t.Errorf("%s is %g, expected %g", name, got, want)
 		}
+	}
+	// A reading is missing: the run ended too early.
+	for _, p.readings = range [][]reading{p.readings[:2], p.readings[:1], nil} {
+		o := experiment.NewOutcome()
+		p.measure(o)
+		for _, name := range []string{"sent", "cost", "path1"} {
+			if got, ok := o.Figure(name); ok {
+				t.Errorf("%d readings: %s is %g, expected no figure", len(p.readings), name, got)
+			}
+		}
+	}
+}
+
+// TestSegment finds the TCP segments with payload in frames, also in copies of an edge.
+func TestSegment(t *testing.T) {
+	from, to := netip.MustParseAddr("198.18.0.1"), netip.MustParseAddr("198.18.0.2")
+	segmentOf := func(payload int, from, to netip.Addr) []byte {
+		b := make([]byte, 40+payload)
+		b[0], b[9], b[32] = 0x45, 6, 5<<4
+		binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+		copy(b[12:], from.AsSlice())
+		copy(b[16:], to.AsSlice())
+		binary.BigEndian.PutUint32(b[24:], 4711)
+		return b
+	}
+	ether := append(make([]byte, 12), 8, 0)
+	outer := make([]byte, 28)
+	outer[0], outer[9] = 0x45, 17
+	header := wire.Header{Kind: wire.KindSequence, Path: 1}
+	data := segmentOf(100, from, to)
+	for _, test := range []struct {
+		name  string
+		frame []byte
+		found bool
+	}{
+		{"plain", slices.Concat(ether, data), true},
+		{"copy", slices.Concat(ether, outer, header.Append(nil), data), true},
+		{"control message", slices.Concat(ether, outer, []byte{0x18}, make([]byte, 80)), false},
+		{"acknowledgement", slices.Concat(ether, segmentOf(0, from, to)), false},
+		{"other direction", slices.Concat(ether, segmentOf(100, to, from)), false},
+		{"IPv6", slices.Concat(make([]byte, 12), []byte{0x86, 0xdd}, data), false},
+		{"short", slices.Concat(ether, data[:30]), false},
+		{"empty", nil, false},
+	} {
+		if sequence, ok := segment(test.frame, from, to); ok != test.found || ok && sequence != 4711 {
+			t.Errorf("%s: sequence number %d, %v", test.name, sequence, ok)
+		}
+	}
+}
+
+// TestDescribeRuns has the figures of the first run of Algorithm 1.
+func TestDescribeRuns(t *testing.T) {
+	o, onset := experiment.NewOutcome(), time.Now()
+	describeRuns(o, nil, onset)
+	if got, _ := o.Figure("starts"); got != 0 || len(o.Notes) != 1 {
+		t.Errorf("%g starts and the notes %q, expected none and a note", got, o.Notes)
+	}
+	run := duplicator.Run{Started: onset.Add(2 * time.Second), Packets: 250, Removed: [wire.MaxPaths]int{3: 101},
+		Rewards: [][wire.MaxPaths]int{{30, 70}, {40, 80}}}
+	describeRuns(o, []duplicator.Run{run, {Started: onset}}, onset)
+	for name, want := range map[string]float64{"starts": 2, "started": 2, "reward1": 35, "reward2": 75, "reward3": 0,
+		"removed4": 1.01} {
+		if got, ok := o.Figure(name); !ok || got != want {
+			t.Errorf("%s is %g, expected %g", name, got, want)
+		}
+	}
+	if _, ok := o.Figure("removed1"); ok {
+		t.Error("path 1 has left, expected that it stays")
 	}
 }
 
 // TestRun measures a short run over the emulated network in each arm.
 func TestRun(t *testing.T) {
-	for _, arm := range []string{"undisturbed", "off", "redirection"} {
+	for _, arm := range []string{"undisturbed", "off", "redirection", "paper"} {
 		t.Run(arm, func(t *testing.T) { measureShortRun(t, arm) })
 	}
 }
@@ -156,7 +234,7 @@ func TestRun(t *testing.T) {
 func measureShortRun(t *testing.T, arm string) {
 	t.Helper()
 	tr := defaultTrial()
-	tr.Arm, tr.Quality = arm, "nfov"
+	tr.Arm, tr.Quality, tr.Trigger, tr.Packets = arm, "nfov", triggerOnset, true
 	var busy string
 	for range 3 {
 		o, err := run(t.Context(), tr, experiment.Settings{Duration: 3 * time.Second, Seed: 1})
@@ -169,10 +247,13 @@ func measureShortRun(t *testing.T, arm string) {
 		fps, _ := o.Figure("fps")
 		rate, _ := o.Figure("throughput")
 		cost, _ := o.Figure("sent")
-		if fps >= 1 && rate >= 0.3 && cost >= 1 {
+		delay, _ := o.Figure("packet_delay")
+		starts, _ := o.Figure("starts")
+		if fps >= 1 && rate >= 0.3 && cost >= 1 && delay >= 15 && (starts == 1 || arm != "paper") {
 			return
 		}
-		result := fmt.Sprintf("%g frames per second, %g Mbit/s at a cost of %g", fps, rate, cost)
+		result := fmt.Sprintf("%g frames per second, %g Mbit/s at a cost of %g, %g ms per packet", fps, rate, cost,
+			delay)
 		if o.Validity == experiment.Valid {
 			t.Fatal(result)
 		}

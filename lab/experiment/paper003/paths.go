@@ -12,8 +12,8 @@ import (
 
 // Hosts of the network.
 const (
-	hostServer = "server"
-	hostViewer = "viewer"
+	HostServer = "server"
+	HostViewer = "viewer"
 )
 
 // pathQuality is a row of table I. The delay is that of one direction.
@@ -36,12 +36,12 @@ var tableOne = []pathQuality{
 
 // The kinds of variation. The paper does not contain how its delays vary within their ranges.
 const (
-	// variationPacket draws the delay of each packet independently and uniformly, as the emulator of the paper's
+	// VariationPacket draws the delay of each packet independently and uniformly, as the emulator of the paper's
 	// testbed does, so that packets overtake each other.
-	variationPacket = "packet"
-	// variationDrift changes the delay every driftStep by a random walk that returns to the middle of the range within
+	VariationPacket = "packet"
+	// VariationDrift changes the delay every driftStep by a random walk that returns to the middle of the range within
 	// about driftTime, and packets stay in order.
-	variationDrift = "drift"
+	VariationDrift = "drift"
 )
 
 const (
@@ -52,11 +52,18 @@ const (
 // queueDelay is the depth of each path's queue: the paper does not contain it. 50 ms is common for routers.
 const queueDelay = 50 * time.Millisecond
 
-// layout returns the network of table I, in which delays vary from begin until end; without variation if begin and end
-// are equal.
-func layout(variation string, begin, end time.Duration, seed uint64) *topology.Topology {
+// Variation is a time in which the delays of all paths vary within their ranges.
+type Variation struct {
+	// Kind is VariationPacket or VariationDrift.
+	Kind string
+	// Begin and End count from the restart of the network.
+	Begin, End time.Duration
+}
+
+// Layout returns the network of table I, in which delays vary at the given times, in order.
+func Layout(varying []Variation, seed uint64) *topology.Topology {
 	t := &topology.Topology{
-		Hosts:    map[string]topology.Host{hostServer: {}, hostViewer: {}},
+		Hosts:    map[string]topology.Host{HostServer: {}, HostViewer: anyInterface()},
 		Links:    make(map[string]topology.Link),
 		Ethernet: true,
 		Seed:     seed,
@@ -64,40 +71,53 @@ func layout(variation string, begin, end time.Duration, seed uint64) *topology.T
 	for i := range tableOne {
 		name := fmt.Sprintf("path%d", i+1)
 		t.Links[name] = topology.Link{
-			Forth: tableOne[i].direction(variation, begin, end, rand.New(rand.NewPCG(seed, uint64(2*i)))),
-			Back:  tableOne[i].direction(variation, begin, end, rand.New(rand.NewPCG(seed, uint64(2*i+1)))),
+			Forth: tableOne[i].direction(varying, rand.New(rand.NewPCG(seed, uint64(2*i)))),
+			Back:  tableOne[i].direction(varying, rand.New(rand.NewPCG(seed, uint64(2*i+1)))),
 		}
-		t.Paths = append(t.Paths, topology.Path{From: hostServer, To: hostViewer,
+		t.Paths = append(t.Paths, topology.Path{From: HostServer, To: HostViewer,
 			Through: []topology.Passage{{Link: name}}})
 	}
 	return t
 }
 
+// anyInterface returns a host that accepts packets of one source on every path: the paper's copies have the addresses of
+// the first. (Edges of volnet set this themselves.)
+func anyInterface() topology.Host {
+	const loose = "2" // of rp_filter
+	h := topology.Host{Sysctls: make(map[string]string)}
+	for i := range tableOne {
+		h.Sysctls["net.ipv4.conf."+topology.InterfaceName(i)+".rp_filter"] = loose
+	}
+	return h
+}
+
 // direction returns one direction of a path.
-func (p *pathQuality) direction(variation string, begin, end time.Duration, random *rand.Rand) topology.Direction {
+func (p *pathQuality) direction(varying []Variation, random *rand.Rand) topology.Direction {
 	quiet := netem.DefaultConfig()
 	quiet.RateBPS, quiet.Delay, quiet.Loss, quiet.QueueDelay = p.rateBPS, p.delay, p.loss, queueDelay
 	d := topology.Direction{Config: quiet}
-	if begin >= end {
-		return d
+	for _, v := range varying {
+		d.Schedule = append(append(d.Schedule, p.vary(v, quiet, random)...), topology.Change{At: v.End, Config: quiet})
 	}
-	middle, half := (p.varies[0]+p.varies[1])/2, (p.varies[1]-p.varies[0])/2
-	varying := quiet
-	if variation == variationPacket {
-		varying.Delay, varying.Jitter = middle, half
-		varying.JitterDistribution, varying.JitterReorders = netem.JitterUniform, true
-		d.Schedule = append(d.Schedule, topology.Change{At: begin, Config: varying})
-	} else {
-		// The walk is a process of order 1: x' = a·x + noise, with a = 1 - step/time and noise such that x has a
-		// standard deviation of half the range; values beyond the range are the range's end.
-		const keep = 1 - float64(driftStep)/float64(driftTime)
-		x := 0.0
-		for at := begin; at < end; at += driftStep {
-			x = keep*x + math.Sqrt(1-keep*keep)*random.NormFloat64()
-			varying.Delay = middle + time.Duration(min(max(x, -1), 1)*float64(half))
-			d.Schedule = append(d.Schedule, topology.Change{At: at, Config: varying})
-		}
-	}
-	d.Schedule = append(d.Schedule, topology.Change{At: end, Config: quiet})
 	return d
+}
+
+// vary returns the changes of one variation, from a quiet path.
+func (p *pathQuality) vary(v Variation, c netem.Config, random *rand.Rand) (changes []topology.Change) {
+	middle, half := (p.varies[0]+p.varies[1])/2, (p.varies[1]-p.varies[0])/2
+	if v.Kind == VariationPacket {
+		c.Delay, c.Jitter = middle, half
+		c.JitterDistribution, c.JitterReorders = netem.JitterUniform, true
+		return []topology.Change{{At: v.Begin, Config: c}}
+	}
+	// The walk is a process of order 1: x' = a·x + noise, with a = 1 - step/time and noise such that x has a standard
+	// deviation of half the range; values beyond the range are the range's end.
+	const keep = 1 - float64(driftStep)/float64(driftTime)
+	x := 0.0
+	for at := v.Begin; at < v.End; at += driftStep {
+		x = keep*x + math.Sqrt(1-keep*keep)*random.NormFloat64()
+		c.Delay = middle + time.Duration(min(max(x, -1), 1)*float64(half))
+		changes = append(changes, topology.Change{At: at, Config: c})
+	}
+	return changes
 }

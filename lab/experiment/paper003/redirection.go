@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
@@ -22,6 +23,11 @@ const (
 	// one.
 	decisionInterval = time.Second
 )
+
+// redirection is the method that moves all packets to the best path.
+func redirection(_ context.Context, n *topology.Network, _ *trial, _ *experiment.Settings) (*method, error) {
+	return &method{control: func(ctx context.Context, _ time.Time) error { return redirect(ctx, n) }}, nil
+}
 
 // redirect measures the round trip of each path and routes the packets of both hosts over the path with the shortest
 // one, until the context ends.
@@ -78,7 +84,7 @@ func shortest(probes []*prober, current int) int {
 
 // route routes the packets between the main addresses of both hosts over a path.
 func route(n *topology.Network, path int) error {
-	for _, ends := range [][2]string{{hostServer, hostViewer}, {hostViewer, hostServer}} {
+	for _, ends := range [][2]string{{HostServer, HostViewer}, {HostViewer, HostServer}} {
 		from, to := ends[0], ends[1]
 		if err := n.Inside(from, func() error {
 			link, err := netlink.LinkByName(topology.InterfaceName(path))
@@ -111,10 +117,10 @@ func newProber(n *topology.Network, path int) (p *prober, err error) {
 		})
 		return conn, err
 	}
-	if p.near, err = listen(hostServer); err != nil {
+	if p.near, err = listen(HostServer); err != nil {
 		return nil, err
 	}
-	if p.far, err = listen(hostViewer); err != nil {
+	if p.far, err = listen(HostViewer); err != nil {
 		_ = p.near.Close()
 		return nil, err
 	}

@@ -30,6 +30,8 @@ var errAnswer = errors.New("frames by request")
 type frameSource struct {
 	frames   [][]byte // in turn
 	interval time.Duration
+	// requested is called for each request that arrives; nil for none.
+	requested func()
 }
 
 // serve answers the requests of one viewer until the connection ends. Each answer has the number of the request, the
@@ -45,6 +47,9 @@ func (s *frameSource) serve(conn net.Conn, began time.Time) error {
 				return nil
 			}
 			return err
+		}
+		if s.requested != nil {
+			s.requested()
 		}
 		next = max(next, int(time.Since(began)/s.interval))
 		captured := time.Duration(next) * s.interval

@@ -24,8 +24,8 @@ const (
 	FormatEncapsulated
 	// FormatStamped is the number in the IPv4 identification, and path and epoch in the DSCP.
 	FormatStamped
-	// FormatPaper is the published marking: the path in the ToS byte, and the identification as it is. It is for
-	// comparisons.
+	// FormatPaper is the published marking: the path in the ToS byte, and the identification as it is. Only the lab has
+	// it, for comparisons: no configuration of an edge selects it.
 	FormatPaper
 )
 

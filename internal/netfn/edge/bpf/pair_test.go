@@ -234,13 +234,15 @@ func (p *pair) checkCounts(packets uint64) {
 	}
 }
 
+// inFlight is the number of datagrams that a veth with XDP has room for: it queues 256 packets (VETH_RING_SIZE).
+const inFlight = 128
+
 // newFlow opens the sockets of a flow. discover is the value of IP_MTU_DISCOVER, or -1 to connect the socket and keep
 // the default.
 func (p *pair) newFlow(ipv6 bool, segments, discover int) *traffic.Flow {
 	p.t.Helper()
-	// A veth with XDP queues 256 packets (VETH_RING_SIZE).
 	o := traffic.Options{From: p.a, To: p.b, Source: innerFrom4, Destination: innerTo4, Size: 1000, Segments: segments,
-		Unconnected: discover >= 0, Discover: discover, InFlight: 128}
+		Unconnected: discover >= 0, Discover: discover, InFlight: inFlight}
 	if ipv6 {
 		o.Source, o.Destination = innerFrom6, innerTo6
 	}

@@ -622,13 +622,16 @@ int stamped_xdp(struct xdp_md *ctx)
 
 /*
  * paper_xdp is the published filter: a packet is dropped if a packet with the same IP identification has passed less than
- * a second before. It drops packets that are no copies, and is for comparisons only.
+ * a second before. It drops packets that are no copies, and is for comparisons only. Samples have the identification as
+ * number.
  */
 SEC("xdp.frags")
 int paper_xdp(struct xdp_md *ctx)
 {
+	__u32 zero = 0;
+	struct config *config = bpf_map_lookup_elem(&receive_config, &zero);
 	struct iphdr *ip = find_ipv4(ctx);
-	if (!ip)
+	if (!config || !ip)
 		return XDP_PASS;
 	__u32 path = ip->tos ? (ip->tos - 1) & (PATHS - 1) : 0;
 	__u32 id = bpf_ntohs(ip->id);
@@ -636,10 +639,18 @@ int paper_xdp(struct xdp_md *ctx)
 	__u64 *passed = bpf_map_lookup_elem(&paper, &id);
 	if (!counters || !passed)
 		return XDP_PASS;
+	struct sample facts = {
+		.number = id,
+		.size = bpf_ntohs(ip->tot_len),
+		.path = path,
+	};
 	COUNT(counters->packets);
-	counters->bytes += bpf_ntohs(ip->tot_len);
+	counters->bytes += facts.size;
 	__u64 now = bpf_ktime_get_ns();
-	if (*passed && now - *passed < SECOND) {
+	bool repeated = *passed && now - *passed < SECOND;
+	if (config->divisor)
+		take_sample(&facts, !repeated);
+	if (repeated) {
 		COUNT(counters->repeated);
 		return XDP_DROP;
 	}

@@ -2,12 +2,15 @@ package bpf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
 
 	"github.com/volsfu/volsfu/internal/netfn/wire"
 	"github.com/volsfu/volsfu/test/namespace"
@@ -22,7 +25,11 @@ type skBuff struct {
 	Ifindex        uint32
 	_              uint32
 	Cb             [5]uint32
-	_              [31]uint32
+	_              [24]uint32
+	GsoSegs        uint32
+	_              [2]uint32
+	GsoSize        uint32
+	_              [3]uint32
 }
 
 // sender is a loaded sender whose programs run on frames in a namespace of their own, on its loopback interface.
@@ -393,6 +400,23 @@ func TestSendStamps(t *testing.T) {
 	}
 }
 
+// TestSendSegmentIDs: a stamped super-packet has its number as identification, from which its segments count. The
+// published marking keeps the identification of the network stack.
+func TestSendSegmentIDs(t *testing.T) {
+	s := newSender(t)
+	for format, want := range map[uint8]uint16{FormatStamped: 0, FormatPaper: 777} {
+		rule := anyPacket
+		rule.Format = format
+		s.setRule(rule)
+		p := tcpOf(innerFrom4, innerTo4, 1, 2000)
+		p.id = 777
+		_, out := s.send(s.SendEther, frame(p.bytes()), skBuff{GsoSegs: 2, GsoSize: 1000})
+		if got := binary.BigEndian.Uint16(out[etherSize+4:]); got != want {
+			t.Errorf("format %d: the identification is %d, want %d", format, got, want)
+		}
+	}
+}
+
 // TestReceiveStamped checks the filter of stamped packets over a wrap of the identification, and that the filter clears
 // the DSCP.
 func TestReceiveStamped(t *testing.T) {
@@ -425,12 +449,30 @@ func TestReceiveStamped(t *testing.T) {
 // TestReceivePaper checks that the published filter drops a second packet with an identification within a second, also
 // if it is no copy.
 func TestReceivePaper(t *testing.T) {
-	r := newReceiver(t, ReceiverConfig{})
+	r := newReceiver(t, ReceiverConfig{Divisor: 1})
+	reader, err := ringbuf.NewReader(r.Samples)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = reader.Close() }()
 	p := udpOf(innerFrom4, innerTo4, 77)
 	for i, want := range []uint32{xdpPass, xdpDrop, xdpDrop} {
 		p.ports[0]++ // another connection
-		if verdict, _ := run(t, r.PaperXdp, frame(p.bytes())); verdict != want {
+		verdict, _ := run(t, r.PaperXdp, frame(p.bytes()))
+		if verdict != want {
 			t.Errorf("packet %d: verdict %d, want %d", i, verdict, want)
+		}
+		reader.SetDeadline(time.Now())
+		record, err := reader.Read()
+		if err != nil {
+			t.Fatalf("the sample of packet %d: %v", i, err)
+		}
+		var sample ReceiverSample
+		if _, err := binary.Decode(record.RawSample, binary.NativeEndian, &sample); err != nil {
+			t.Fatal(err)
+		}
+		if sample.Number != 77 || sample.ArrivedNs == 0 || sample.First == 1 != (verdict == xdpPass) {
+			t.Errorf("packet %d: the sample is %+v", i, sample)
 		}
 	}
 	if got := receivedOn(t, r, 0); got.First != 1 || got.Repeated != 2 {

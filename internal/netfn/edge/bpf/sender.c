@@ -770,7 +770,8 @@ static __always_inline int send(struct __sk_buff *skb, const __u32 link, const b
 	job->epoch = config->epoch;
 	job->sent_us = now / 1000;
 	job->tos = p->tos;
-	if (job->kind == KIND_ID && !set_id(skb, link, job->base))
+	/* The published marking keeps the identifications of the network stack. */
+	if (job->kind == KIND_ID && job->format != FORMAT_PAPER && !set_id(skb, link, job->base))
 		return NEXT;
 	if (job->kind == KIND_SEQUENCE)
 		job->base += job->segments - 1;
