@@ -58,8 +58,8 @@ func convene(ctx context.Context, c *conference, n *topology.Network, s *experim
 		return p, err
 	}
 	// The context does not kill the programs, which print their results when they end.
-	serve := n.Command(context.WithoutCancel(ctx), hostServer, volsfu, "serve", "--listen",
-		n.Address(hostServer).String()+":0", "--admin-listen", "", "--media-port", "0", "--log-format", "json")
+	serve := n.Command(context.WithoutCancel(ctx), HostServer, volsfu, "serve", "--listen",
+		n.Address(HostServer).String()+":0", "--admin-listen", "", "--media-port", "0", "--log-format", "json")
 	serve.Env = append(serve.Env, "VOLSFU_AUTH_KEYS=lab:"+secret)
 	if p.server, err = lab.StartServerCommand(ctx, serve); err != nil {
 		return p, err
@@ -85,7 +85,7 @@ func convene(ctx context.Context, c *conference, n *topology.Network, s *experim
 	// The names of publications are known when the watcher has received frames.
 	choices, choose := io.Pipe()
 	defer func() { _ = choose.Close() }()
-	if p.watcher, err = start(hostViewer, choices, "watch", "--commands", "--frame-times", p.received); err != nil {
+	if p.watcher, err = start(HostViewer, choices, "watch", "--commands", "--frame-times", p.received); err != nil {
 		return p, err
 	}
 	if err := p.receives(ctx, n); err != nil {

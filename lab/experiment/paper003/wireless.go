@@ -48,7 +48,7 @@ type member struct {
 const hostPublisher = "publisher"
 
 // clients are the publisher and the watcher, in this order.
-var clients = [...]member{{hostPublisher, topology.Forth}, {hostViewer, topology.Back}}
+var clients = [...]member{{hostPublisher, topology.Forth}, {HostViewer, topology.Back}}
 
 // link returns the name of a client's link.
 func (m *member) link(kind int) string { return m.host + "-" + accesses[kind].name }
@@ -81,7 +81,7 @@ func (o *outage) silent(failure string) bool { return failure == failureLoss || 
 // wirelessLayout returns the network, with the outages in which all packets are lost.
 func wirelessLayout(failure string, seed uint64) *topology.Topology {
 	t := &topology.Topology{
-		Hosts: map[string]topology.Host{hostServer: {}},
+		Hosts: map[string]topology.Host{HostServer: {}},
 		Links: make(map[string]topology.Link),
 		Seed:  seed,
 	}
@@ -102,7 +102,7 @@ func wirelessLayout(failure string, seed uint64) *topology.Topology {
 			back := d
 			back.Schedule = slices.Clone(d.Schedule)
 			t.Links[client.link(kind)] = topology.Link{Forth: d, Back: back}
-			t.Paths = append(t.Paths, topology.Path{From: client.host, To: hostServer,
+			t.Paths = append(t.Paths, topology.Path{From: client.host, To: HostServer,
 				Through: []topology.Passage{{Link: client.link(kind)}}})
 		}
 	}
