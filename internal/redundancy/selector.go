@@ -268,8 +268,8 @@ func (s *Selector) Stranded(now time.Time, f func(ssrc uint32, sequence uint16))
 func (s *Selector) Outage() (rate float64, outage bool) { return s.second.rate, s.outage.on }
 
 // Suspended reports whether arrivals say nothing about the rate of the primary path, because an outage has begun on it:
-// packets are lost, or arrive on a slower path. A congestion control that read them would fall to its lowest rate. Until
-// the transport leaves a path that has failed, the second path bounds the rate (Outage).
+// packets are lost, or arrive on a slower path. A congestion control that read them would fall to its lowest rate.
+// Until the transport leaves a path that has failed, the second path bounds the rate (Outage).
 func (s *Selector) Suspended(now time.Time) bool {
 	return s.outage.on && now.Sub(s.outage.began) < suspension
 }
