@@ -77,6 +77,11 @@ func newPathState(o *origin) pathState {
 	}
 }
 
+// resume begins to measure the path again after a time in which no copy was sent on it.
+func (p *pathState) resume(sent sum, now time.Time) {
+	p.last.sent, p.progressed, p.losses.begun = sent, now, false
+}
+
 // since returns the transit from a departure by the sender's clock to a time of the receiver's clock.
 func (o *origin) since(departed int64, at uint32) time.Duration {
 	return time.Duration(int32(at-uint32(departed)-o.transit)) * time.Microsecond
@@ -169,6 +174,8 @@ func (p *pathState) late(r *Report, path int, h *history) time.Duration {
 type outage struct {
 	// on is set during an outage.
 	on bool
+	// began is the beginning of the last outage.
+	began time.Time
 	// fine is the time since which no packet is overdue, zero while one is.
 	fine time.Time
 	// count is the number of outages.
@@ -180,7 +187,7 @@ func (o *outage) judge(late time.Duration, now time.Time) (begins bool) {
 	switch {
 	case late > overdue:
 		o.fine = time.Time{}
-		return o.begin()
+		return o.begin(now)
 	case o.fine.IsZero():
 		o.fine = now
 	case now.Sub(o.fine) >= recovered:
@@ -190,11 +197,11 @@ func (o *outage) judge(late time.Duration, now time.Time) (begins bool) {
 }
 
 // begin begins an outage, and reports whether there was none.
-func (o *outage) begin() bool {
+func (o *outage) begin(now time.Time) bool {
 	if o.on {
 		return false
 	}
-	o.on = true
+	o.on, o.began = true, now
 	o.count++
 	return true
 }

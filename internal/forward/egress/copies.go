@@ -2,6 +2,7 @@ package egress
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward/counters"
@@ -42,6 +43,11 @@ func newRoutes(p Peer) *routes {
 
 // copying reports whether packets may be copied in the present run.
 func (s *routes) copying() bool { return s != nil && s.active }
+
+// suspended reports whether the congestion control reads no reports, because of an outage of the primary path.
+func (s *routes) suspended(now time.Time) bool {
+	return s.copying() && s.copies.selector.Suspended(now)
+}
 
 // copies selects the packets of one receiver that leave on a second path, too. The writer owns it.
 type copies struct {
@@ -141,11 +147,11 @@ func (r *Receiver) copyRepair(ssrc uint32, sequence uint16, payload int, kind pa
 // readPathReport processes a receiver's report of its paths. If the primary path has an outage, the packets in transit
 // are retransmitted.
 func (r *Receiver) readPathReport(report []byte) {
-	w, c := r.writer, r.path.routes.copies
-	if c == nil {
-		// Nothing has been copied yet.
+	if !r.path.routes.active {
+		// The selector has not seen the packets that left without a second path.
 		return
 	}
+	w, c := r.writer, r.path.routes.copies
 	began, err := c.selector.Report(report, w.now)
 	if err != nil {
 		w.stats.counts[counters.MalformedRTCP]++

@@ -59,7 +59,8 @@ func (u *Uplink) Copies() Copies {
 // once. The limit of Report includes such reports.
 func (u *Uplink) PathReport(packet []byte, now time.Time) bool {
 	q := &u.queue
-	if q.copies.selector == nil {
+	if !q.copies.active {
+		// The selector has not seen the packets that left without a second path.
 		return false
 	}
 	if !q.reportLimit.Take(now) {
@@ -77,6 +78,9 @@ func (u *Uplink) PathReport(packet []byte, now time.Time) bool {
 	})
 	return true
 }
+
+// suspended reports whether the congestion control reads no reports, because of an outage of the first path.
+func (c *copies) suspended(now time.Time) bool { return c.active && c.selector.Suspended(now) }
 
 // carriesAudio reports whether the line carries a track of audio.
 func (l *line) carriesAudio() bool {
