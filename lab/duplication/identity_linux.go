@@ -183,6 +183,6 @@ func (s *setting) judge(datagrams traffic.Result, longest int, c *counts) []clai
 		claim.Exactly(name("datagrams that arrived twice"), int64(datagrams.Repeated), "", 0),
 		claim.Exactly(name("copies outside the window"), int64(c.outside), "", 0),
 		claim.Exactly(name("copies dropped as malformed or refused"), int64(c.dropped), "", 0),
-		claim.Information(name("packets without copies, while an edge received nothing from the other"), float64(c.plain), ""),
+		claim.Information(name("packets without copies, while an edge received nothing"), float64(c.plain), ""),
 		claim.Information(name("copies lost on the way"), float64(total(c.sent))-float64(total(c.received)), ""))
 }

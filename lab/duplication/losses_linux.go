@@ -131,8 +131,8 @@ func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) e
 			return err
 		}
 	}
-	return fmt.Errorf("packets left without copies in each of %d attempts: the edges receive from each other too late on this machine",
-		copyingAttempts)
+	return fmt.Errorf("packets left without copies in each of %d attempts, expected one without such packets: "+
+		"this machine is too busy", copyingAttempts)
 }
 
 // total is the sum over all paths.

@@ -94,7 +94,8 @@ type Pair struct {
 // meeting is the time limit of Await: for an edge to start and to receive from the other one.
 const meeting = 10 * time.Second
 
-// Start starts both edges, and waits until each receives from the other. The error wraps ErrHost if no edge can run here.
+// Start starts both edges, and waits until each receives from the other. The error wraps ErrHost if no edge can run
+// here.
 func Start(ctx context.Context, n *topology.Network, c Config) (_ *Pair, err error) {
 	p := &Pair{config: c, network: n, edges: make(map[string]*lab.Program)}
 	if p.folder, err = os.MkdirTemp("", "volnet"); err != nil {
