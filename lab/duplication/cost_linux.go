@@ -345,7 +345,7 @@ const flows = 256
 
 // memory measures the memory of the second host's edge: its process, and its maps in the kernel.
 func memory(pair *edgepair.Pair) ([]claim.Line, error) {
-	resident, err := residentBytes(pair.Edge(hosts[1]).PID())
+	resident, err := lab.ResidentBytes(pair.Edge(hosts[1]).PID())
 	if err != nil {
 		return nil, err
 	}
@@ -355,6 +355,7 @@ func memory(pair *edgepair.Pair) ([]claim.Line, error) {
 		return nil, err
 	}
 	var all, ofFlows uint64
+	found := 0
 	for _, entry := range pinned {
 		bytes, err := mapBytes(filepath.Join(folder, entry.Name()))
 		if err != nil {
@@ -363,12 +364,17 @@ func memory(pair *edgepair.Pair) ([]claim.Line, error) {
 		all += bytes
 		if slices.Contains(perFlow, entry.Name()) {
 			ofFlows += bytes
+			found++
 		}
+	}
+	if found != len(perFlow) {
+		return nil, fmt.Errorf("%d of the maps %s are pinned in %s, expected all", found, strings.Join(perFlow, ", "),
+			folder)
 	}
 	const kB, mB = 1e3, 1e6
 	return []claim.Line{
 		claim.AtMost("memory of a flow at both ends", float64(ofFlows)/flows/kB, "kB", 16),
-		claim.AtMost("an edge: resident memory and maps", float64(resident+all)/mB, "MB", 40),
+		claim.AtMost("an edge: resident memory and maps", (resident+float64(all))/mB, "MB", 40),
 		claim.Information("maps of an edge", float64(all)/mB, "MB"),
 	}, nil
 }
@@ -389,18 +395,4 @@ func mapBytes(pin string) (uint64, error) {
 		return 0, errors.New("the kernel does not tell its memory")
 	}
 	return bytes, nil
-}
-
-// residentBytes returns the resident memory of a process.
-func residentBytes(pid int) (uint64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), "\nVmRSS:")
-	var kB uint64
-	if _, err := fmt.Sscan(rest, &kB); err != nil {
-		return 0, fmt.Errorf("resident memory of process %d: %w", pid, err)
-	}
-	return kB * 1024, nil
 }

@@ -93,7 +93,7 @@ func controllerKilled(ctx context.Context, b *bench) (lines []claim.Line, err er
 		func(state *daemon.Status) bool { return !connected(state) }); err != nil {
 		return nil, err
 	}
-	if err := wait(ctx, 3*time.Second); err != nil {
+	if err := lab.Pause(ctx, 3*time.Second); err != nil {
 		return nil, err
 	}
 	status, err := s.pair.Status(ctx, server)
@@ -200,8 +200,8 @@ func edgesKilled(ctx context.Context, b *bench) (lines []claim.Line, err error) 
 }
 
 // killAndReadopt kills the edge of a host, and starts the next one after a pause. It returns the time from the start of
-// the process until it has taken over the programs and hears the other edge, and reports whether the programs stayed
-// attached in the meantime.
+// the process until it has taken over the programs and receives from the other edge, and reports whether the programs
+// stayed attached in the meantime.
 func (s *stage) killAndReadopt(ctx context.Context, host string, pause time.Duration) (took time.Duration, kept bool,
 	err error) {
 	before, err := s.attached(host)
@@ -209,7 +209,7 @@ func (s *stage) killAndReadopt(ctx context.Context, host string, pause time.Dura
 		return 0, false, err
 	}
 	s.pair.KillEdge(host)
-	if err := wait(ctx, pause); err != nil {
+	if err := lab.Pause(ctx, pause); err != nil {
 		return 0, false, err
 	}
 	after, err := s.attached(host)
@@ -220,12 +220,12 @@ func (s *stage) killAndReadopt(ctx context.Context, host string, pause time.Dura
 	if err := s.pair.StartEdge(ctx, host); err != nil {
 		return 0, false, err
 	}
-	err = s.pair.Await(ctx, host, "has taken over the programs and hears the other edge",
+	err = s.pair.Await(ctx, host, "has taken over the programs and receives from the other edge",
 		func(state *daemon.Status) bool {
 			c := &state.Control
 			return state.Readopted && state.PeerAlive && c.ReportsReceived+c.HellosReceived > 0
 		})
-	return time.Since(began), slices.Equal(before, after), err
+	return time.Since(began), len(before) > 0 && slices.Equal(before, after), err
 }
 
 // attached returns what edges have at the interfaces of a host.
@@ -257,7 +257,7 @@ func (s *stage) detachBoth(ctx context.Context) (lines []claim.Line, err error) 
 		}
 		left = append(left, leftover.Files(s.pair.State(), host)...)
 		for end := time.Now().Add(freeing); len(objects.Left()) > 0 && time.Now().Before(end); {
-			if err := wait(ctx, 10*time.Millisecond); err != nil {
+			if err := lab.Pause(ctx, 10*time.Millisecond); err != nil {
 				return lines, err
 			}
 		}
@@ -360,7 +360,7 @@ func (s *stage) removeReceiver(ctx context.Context) error {
 		func(state *daemon.Status) bool { return !state.PeerAlive }); err != nil {
 		return err
 	}
-	if err := wait(ctx, time.Second); err != nil {
+	if err := lab.Pause(ctx, time.Second); err != nil {
 		return err
 	}
 	return s.startReceiver(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
@@ -106,24 +107,13 @@ func (s *stage) startStream() (err error) {
 
 // until waits until a time since the stage began.
 func (s *stage) until(ctx context.Context, since time.Duration) error {
-	return wait(ctx, time.Until(s.began.Add(since)))
-}
-
-// wait waits for a time.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return lab.Pause(ctx, time.Until(s.began.Add(since)))
 }
 
 // packets ends the stream and returns its packets, with times since the stage began.
 func (s *stage) packets() ([]traffic.Datagram, error) {
 	packets, err := s.stream.Stop(streamPatience)
+	packets = slices.Clone(packets)
 	offset := s.stream.Began().Sub(s.began)
 	for i := range packets {
 		packets[i].Sent += offset

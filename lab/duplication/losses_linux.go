@@ -33,7 +33,9 @@ func residual(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	config := netem.DefaultConfig()
 	config.Loss = pathLoss
-	n, err := newEmulated(ctx, topology.Direction{Config: config}, uint64(time.Now().UnixNano()))
+	seed := uint64(time.Now().UnixNano())
+	b.progress.Say("losses with the seed %d", seed)
+	n, err := newEmulated(ctx, topology.Direction{Config: config}, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +115,8 @@ func countsOf(ctx context.Context, p *edgepair.Pair) (c counts, err error) {
 // copyingAttempts bounds the runs of a measurement.
 const copyingAttempts = 3
 
-// whileCopying calls measure, again if packets left without copies meanwhile: on a busy machine, an edge may not hear
-// the other one for a second, and sends plain packets.
+// whileCopying calls measure, again if packets left without copies meanwhile: on a busy machine, an edge may receive
+// nothing from the other one for a second, and then sends plain packets.
 func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) error {
 	for range copyingAttempts {
 		before, err := countsOf(ctx, p)
@@ -129,8 +131,8 @@ func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) e
 			return err
 		}
 	}
-	return fmt.Errorf("the edges do not hear each other at all times, in each of %d attempts: this machine is too busy",
-		copyingAttempts)
+	return fmt.Errorf("packets left without copies in each of %d attempts, expected one without such packets: "+
+		"this machine is too busy", copyingAttempts)
 }
 
 // total is the sum over all paths.

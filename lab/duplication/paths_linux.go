@@ -170,7 +170,7 @@ func unknownPaths(ctx context.Context, b *bench) (lines []claim.Line, err error)
 	defer func() { err = errors.Join(err, s.close()) }()
 	var stays lab.Distribution
 	for range repetitions {
-		if err := wait(ctx, learning); err != nil {
+		if err := lab.Pause(ctx, learning); err != nil {
 			return nil, err
 		}
 		if err := s.pair.Run(ctx, server, "set", "all", "start"); err != nil {

@@ -91,10 +91,11 @@ type Pair struct {
 	edges   map[string]*lab.Program
 }
 
-// meeting is the time limit of Await: for an edge to start and to hear the other one.
+// meeting is the time limit of Await: for an edge to start and to receive from the other one.
 const meeting = 10 * time.Second
 
-// Start starts both edges, and waits until each hears the other. The error wraps ErrHost if no edge can run here.
+// Start starts both edges, and waits until each receives from the other. The error wraps ErrHost if no edge can run
+// here.
 func Start(ctx context.Context, n *topology.Network, c Config) (_ *Pair, err error) {
 	p := &Pair{config: c, network: n, edges: make(map[string]*lab.Program)}
 	if p.folder, err = os.MkdirTemp("", "volnet"); err != nil {
@@ -119,7 +120,7 @@ func Start(ctx context.Context, n *topology.Network, c Config) (_ *Pair, err err
 		}
 	}
 	for i := range c.Sides {
-		if err := p.Await(ctx, c.Sides[i].Host, "hears the other edge",
+		if err := p.Await(ctx, c.Sides[i].Host, "receives from the other edge",
 			func(s *daemon.Status) bool { return s.PeerAlive }); err != nil {
 			return nil, err
 		}

@@ -224,7 +224,7 @@ func (s *stage) watch(ctx context.Context, duration time.Duration, progress lab.
 func (s *stage) look(ctx context.Context) error {
 	at := time.Since(s.begun)
 	for _, a := range []*actor{s.server, s.publisher, s.watcher} {
-		if bytes, err := residentBytes(a.PID()); err == nil {
+		if bytes, err := lab.ResidentBytes(a.PID()); err == nil {
 			a.resident = append(a.resident, sample{at, bytes})
 		}
 	}

@@ -60,6 +60,16 @@ func TestTransferStops(t *testing.T) {
 	}
 }
 
+// TestTransferRate: datagram 399 of 4,000 per second leaves 99.75 ms after the start or later.
+func TestTransferRate(t *testing.T) {
+	f := newFlow(t, func(o *traffic.Options) { o.Rate = 4000 })
+	began := time.Now()
+	got, err := f.Transfer(t.Context(), 400, time.Millisecond)
+	if took := time.Since(began); err != nil || got.Arrived != 400 || took < 99750*time.Microsecond {
+		t.Errorf("transferred %+v in %v, %v, want 400 in 99.75 ms at least", got, took, err)
+	}
+}
+
 func TestStream(t *testing.T) {
 	n := namespace.New(t)
 	n.Run(t, "ip link set lo up")

@@ -4,6 +4,7 @@ package traffic
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -41,10 +42,11 @@ type Datagram struct {
 }
 
 // StartTrain sends a datagram of size bytes, at least 8, per interval on the connected socket from, and receives them
-// on the socket to. The train closes the sockets at its end.
+// on the socket to. The train closes the sockets at its end; if it cannot start, they are closed.
+// Without root the error wraps unix.EPERM.
 func StartTrain(from, to *net.UDPConn, interval time.Duration, size int) (*Train, error) {
 	if err := setOption(to, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, trainBuffer); err != nil {
-		return nil, fmt.Errorf("enlarge the buffer of a train: %w", err)
+		return nil, errors.Join(fmt.Errorf("enlarge the buffer of a train: %w", err), from.Close(), to.Close())
 	}
 	s := &Train{from: from, to: to, interval: interval, size: size, began: time.Now(), stopped: make(chan struct{})}
 	s.receiving.Go(s.receive)

@@ -51,9 +51,9 @@ func openTap(n *topology.Network, host string, outgoing bool) (*tap, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("packet socket on %s: %w", host, err)
 	}
-	_ = unix.SetsockoptInt(t.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, tapBuffer)
 	timeout := unix.NsecToTimeval(int64(tapPoll))
-	if err := errors.Join(unix.SetsockoptInt(t.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
+	if err := errors.Join(unix.SetsockoptInt(t.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, tapBuffer),
+		unix.SetsockoptInt(t.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 		unix.SetsockoptTimeval(t.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout)); err != nil {
 		return nil, errors.Join(fmt.Errorf("packet socket on %s: %w", host, err), unix.Close(t.fd))
 	}
