@@ -39,6 +39,34 @@ func Play(t *testing.T, pattern string, play func(t *testing.T, story string) st
 	}
 }
 
+// outputMark begins the lines of output of PlaySteps.
+const outputMark = "> "
+
+// PlaySteps is Play for transcripts in which each input line is a step of words. begin is called for each file. The
+// function that begin returns plays a step and returns the output, lines or nothing. Lines of output begin with "> " in
+// the file. Empty lines and lines that begin with "#" are no steps.
+func PlaySteps(t *testing.T, pattern string, begin func(t *testing.T) func(words []string) string) {
+	t.Helper()
+	Play(t, pattern, func(t *testing.T, story string) string {
+		play := begin(t)
+		var out strings.Builder
+		for line := range strings.Lines(story) {
+			if strings.HasPrefix(line, outputMark) {
+				continue
+			}
+			out.WriteString(line)
+			words := strings.Fields(line)
+			if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+				continue
+			}
+			for result := range strings.Lines(play(words)) {
+				out.WriteString(outputMark + strings.TrimSuffix(result, "\n") + "\n")
+			}
+		}
+		return out.String()
+	})
+}
+
 // differs returns the number of the first line in which two texts differ, from 1, or 0 if they are equal.
 func differs(got, want string) int {
 	if got == want {

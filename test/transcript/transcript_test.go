@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,34 @@ func TestDiffers(t *testing.T) {
 		if at := differs(test.got, test.want); at != test.at {
 			t.Errorf("%q and %q differ in line %d, want %d", test.got, test.want, at, test.at)
 		}
+	}
+}
+
+// TestPlaySteps checks that steps are played in order, from the beginning for each file, and that their output stands
+// below them.
+func TestPlaySteps(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"one.txt", "two.txt"} {
+		story := "# comment\n\nsay a b\n> 1 a\n> 1 b\nquiet\nsay c\n> 3 c\n"
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(story), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := 0
+	PlaySteps(t, filepath.Join(folder, "*.txt"), func(*testing.T) func([]string) string {
+		files++
+		steps := 0
+		return func(words []string) string {
+			steps++
+			text := ""
+			for _, word := range words[1:] {
+				text += fmt.Sprintln(steps, word)
+			}
+			return strings.TrimSuffix(text, "\n")
+		}
+	})
+	if files != 2 {
+		t.Errorf("%d files begun, want 2", files)
 	}
 }
 

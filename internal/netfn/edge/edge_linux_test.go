@@ -93,15 +93,17 @@ func TestOrders(t *testing.T) {
 	if sent := sender.status("").Sent; sent.Packets > 0 {
 		t.Errorf("%d packets were copied, although copies are off", sent.Packets)
 	}
-	for _, step := range []struct{ order, set string }{
-		{`{"copies": "path1,path2"}`, "path1,path2"},
-		{`{"rule": "all", "copies": "path2"}`, "path2"},
-		{`{"copies": "auto", "trigger": "start"}`, "path0,path1,path2"},
-		{`{"trigger": "stop"}`, "path0"},
-		{`{"copies": "off"}`, ""},
+	for _, step := range []struct{ order, set, reason string }{
+		{`{"copies": "path1,path2"}`, "path1,path2", "ordered: path1,path2"},
+		{`{"rule": "all", "copies": "path2"}`, "path2", "ordered: path2"},
+		{`{"copies": "auto", "trigger": "start"}`, "path0,path1,path2", "joined the set: copies were ordered"},
+		{`{"trigger": "stop"}`, "path0", "left the set: copies were stopped"},
+		{`{"copies": "off"}`, "", "ordered: off"},
 	} {
-		if got := strings.Join(sender.status(step.order).Rules[0].Set, ","); got != step.set {
-			t.Errorf("after the order %s, the set is %q, expected %q", step.order, got, step.set)
+		status := sender.status(step.order).Rules[0]
+		if got := strings.Join(status.Set, ","); got != step.set || !strings.HasSuffix(status.Reason, step.reason) {
+			t.Errorf("after the order %s, the set is %q: %s, expected %q: %s", step.order, got, status.Reason, step.set,
+				step.reason)
 		}
 		s.more(50)
 	}

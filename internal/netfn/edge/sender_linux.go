@@ -50,6 +50,7 @@ type senderRule struct {
 	written bpf.SenderRule
 
 	triggered bool
+	cause     trigger.Cause // of the last start
 	reason    string
 	since     time.Time
 	// report is the last report of the rule, nil before the first, and reported its time.
@@ -105,7 +106,7 @@ func (s *sender) adoptRule(rule *senderRule) error {
 		return fmt.Errorf("read the map %s: %w", s.objects.Rules, err)
 	}
 	if paths.Set(rule.written.Set).Len() > 1 {
-		rule.selector.Start(monotonic())
+		rule.start(trigger.Adopted, monotonic())
 	}
 	return nil
 }
@@ -238,8 +239,8 @@ func (s *sender) count() error {
 // decide writes the set of a rule.
 func (s *sender) decide(rule *senderRule, now time.Duration) error {
 	rule.selector.Available(s.available, now)
-	if event := rule.trouble.Step(now); event.Action == trigger.Start && rule.copies.Mode == CopiesAuto {
-		rule.selector.Start(now)
+	if cause := rule.trouble.Step(now); cause != trigger.Nothing && rule.copies.Mode == CopiesAuto {
+		rule.start(cause, now)
 	}
 	decision := rule.selector.Step(now)
 	s.explain(rule)
@@ -284,6 +285,12 @@ func (s *sender) decide(rule *senderRule, now time.Duration) error {
 	return nil
 }
 
+// start starts copies.
+func (r *senderRule) start(cause trigger.Cause, now time.Duration) {
+	r.cause = cause
+	r.selector.Start(now)
+}
+
 // primary returns the primary path: the first of the configuration that is available, preferably in the set.
 func (s *sender) primary(set uint8) uint8 {
 	for _, candidates := range []uint8{set & uint8(s.available), uint8(s.available), set} {
@@ -306,9 +313,17 @@ func (s *sender) explain(rule *senderRule) {
 		if change.Joined {
 			verb = "joined"
 		}
-		rule.reason = fmt.Sprintf("path %s %s the set: %s", s.config.Paths[change.Path].Name, verb, change.Reason)
+		rule.reason = fmt.Sprintf("path %s %s the set: %s", s.config.Paths[change.Path].Name, verb, rule.why(change))
 		s.log.Info("the set of a rule has changed", zap.String("rule", rule.Name), zap.String("reason", rule.reason))
 	}
+}
+
+// why returns the reason of a change as a clause. The reason of a start is that of the trigger.
+func (r *senderRule) why(change paths.Change) string {
+	if change.Reason == paths.ReasonStarted {
+		return r.cause.String()
+	}
+	return change.Reason.String()
 }
 
 // set carries out an order for one rule. Names have been checked.
@@ -320,7 +335,7 @@ func (s *sender) set(rule *senderRule, o Order, now time.Duration) {
 	switch o.Trigger {
 	case TriggerStart:
 		rule.triggered = true
-		rule.selector.Start(now)
+		rule.start(trigger.Ordered, now)
 	case TriggerStop:
 		rule.triggered = false
 		rule.selector.Stop(now)

@@ -20,13 +20,15 @@
 //
 //	start       a trigger reports trouble. Every path joins that is in time by half of its probes, or that has no
 //	            evidence yet. If there is none and the set misses half of the numbers, the best other path joins.
-//	late        a path leaves when at most 5 % of its copies are in time, 200 ms after the path has joined.
+//	late        a path leaves when at most 5 % of its copies are in time, 200 ms after the path has joined. It does
+//	            not join again for 1 s, or for 1, 2, … 32 s if its probes were in time: its rate is too small for
+//	            copies.
 //	not needed  a smaller set would have missed as few numbers: for 250 ms if it has several paths, for 0.8 s if it
 //	            has one. Sets without paths that vary are preferred, then the order of the configuration.
 //	losses      the set misses more than 0.2 % over several seconds. The best standby path joins.
-//	recovered   probes of the primary path were in time and steady for 1.2 s. The path joins, and the path that is not
-//	            needed any more leaves as above, so that no switch happens without overlap. The primary path leaves
-//	            again as soon as it varies.
+//	recovered   probes of the primary path were in time and steady for 1.2 s, or up to 1.8 s after returns that
+//	            failed. One of many may be lost. The path joins, and the path that is not needed any more leaves as
+//	            above, so that no switch happens without overlap. The primary path leaves again as soon as it varies.
 //	crowded     all paths of the set miss the same numbers. The set shrinks to its best path for 0.5 s. If a single
 //	            copy does as well, the set does not grow for 2 s, as long as it delivers half of the numbers.
 //

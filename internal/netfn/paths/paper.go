@@ -70,6 +70,6 @@ func (p *Paper) Packet(arrived [wire.MaxPaths]time.Duration) Set {
 	return p.paths
 }
 
-// Reward returns N of a path: the number of the last W packets that the path has delivered within α of the fastest copy,
-// as it was when the path was removed.
+// Reward returns N of a path: the number of the last W packets that the path has delivered within α of the fastest
+// copy. It does not change after the path has been removed.
 func (p *Paper) Reward(path int) int { return p.counts[path] }

@@ -69,7 +69,11 @@ type path struct {
 	since  time.Duration
 	reason Reason
 	joined time.Duration // when the path last joined the set
-	banned time.Duration // until then no trigger adds the path: it has just left as late
+	probed bool          // the path joined because its probes were in time
+	// The path has left as late: until banned, losses do not add it, and triggers only if no other path can help. ban
+	// is the time of the next such ban.
+	banned time.Duration
+	ban    backoff
 }
 
 // losses is a decaying count of what the set misses.
@@ -98,6 +102,7 @@ func NewSelector(c Config) *Selector {
 	s.configured = Set(1<<min(max(c.Paths, 1), wire.MaxPaths) - 1)
 	s.available, s.usable = s.configured, s.configured
 	for i := range s.paths {
+		s.paths[i].ban = backoff{least: lateBanLeast, most: lateBanMost}
 		switch {
 		case i == 0:
 			s.paths[i].state = Active
@@ -138,14 +143,8 @@ func (s *Selector) Start(now time.Duration) {
 	if now < s.blocked && !s.failing() || s.retreat.active {
 		return
 	}
-	var helpful Set
-	others := s.usable &^ s.set
-	for i := range s.paths {
-		if p := &s.paths[i]; others.Has(i) && (p.state == Standby || p.state == Unknown) && s.now >= p.banned {
-			helpful |= of(i)
-		}
-	}
-	if helpful == 0 && others != 0 && s.failing() {
+	helpful := s.allowed(Standby) | s.allowed(Unknown)
+	if others := s.usable &^ s.set; helpful == 0 && others != 0 && s.failing() {
 		helpful = of(s.best(others))
 	}
 	if helpful == 0 {
@@ -243,7 +242,7 @@ func (s *Selector) failing() bool {
 // join adds a path to the set.
 func (s *Selector) join(i int, reason Reason) {
 	s.set |= of(i)
-	s.paths[i].joined = s.now
+	s.paths[i].joined, s.paths[i].probed = s.now, s.paths[i].state == Standby
 	s.grew = s.now
 	s.acceptable = [1 << wire.MaxPaths]time.Duration{}
 	s.sustained = losses{}

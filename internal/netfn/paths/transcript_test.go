@@ -11,33 +11,24 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestTranscripts plays testdata/observer and testdata/selector. A transcript has input lines, output lines that begin
-// with two spaces, and comments (#). Times are milliseconds. Each player's comment describes its lines.
+// TestTranscripts plays testdata/observer and testdata/selector. Times are milliseconds. Each player's comment
+// describes its lines.
 func TestTranscripts(t *testing.T) {
 	for part, begin := range map[string]func(l *line) func(l *line){
 		"observer": newObserverPlayer, "selector": newSelectorPlayer,
 	} {
 		t.Run(part, func(t *testing.T) {
-			transcript.Play(t, "testdata/"+part+"/*.txt", func(t *testing.T, story string) string {
-				var out strings.Builder
+			transcript.PlaySteps(t, "testdata/"+part+"/*.txt", func(t *testing.T) func([]string) string {
 				var play func(*line)
-				for text := range strings.Lines(story) {
-					if strings.HasPrefix(text, "  ") {
-						continue
-					}
-					out.WriteString(text)
-					words := strings.Fields(text)
-					if len(words) == 0 || words[0] == "#" {
-						continue
-					}
-					l := &line{t: t, words: words, out: &out}
+				return func(words []string) string {
+					l := &line{t: t, words: words}
 					if play == nil {
 						play = begin(l)
 					} else {
 						play(l)
 					}
+					return l.out.String()
 				}
-				return out.String()
 			})
 		})
 	}
@@ -47,11 +38,11 @@ func TestTranscripts(t *testing.T) {
 type line struct {
 	t     *testing.T
 	words []string
-	out   *strings.Builder
+	out   strings.Builder
 }
 
 func (l *line) printf(format string, arguments ...any) {
-	fmt.Fprintf(l.out, "  "+format+"\n", arguments...)
+	fmt.Fprintf(&l.out, format+"\n", arguments...)
 }
 
 func (l *line) number(text string) int {

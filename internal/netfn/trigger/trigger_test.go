@@ -20,22 +20,17 @@ import (
 //	flow FROM TO                              until TO, every 10 ms 10 packets more and a report of 50 ms ago
 //	sending FROM TO                           the same without reports
 //	serial N                                  the next report has the serial
-//	step AT                                   prints the event
+//	step AT                                   prints the cause, unless it is Nothing
 //
-// The lines flow and sending print each event. Lines that begin with two spaces are output, with # comments.
+// The lines flow and sending print each cause.
 func TestTranscripts(t *testing.T) {
-	transcript.Play(t, "testdata/*.txt", func(t *testing.T, story string) string {
+	transcript.PlaySteps(t, "testdata/*.txt", func(t *testing.T) func([]string) string {
 		p := &player{t: t, trouble: NewTrouble()}
-		for text := range strings.Lines(story) {
-			if strings.HasPrefix(text, "  ") {
-				continue
-			}
-			p.out.WriteString(text)
-			if words := strings.Fields(text); len(words) > 0 && words[0] != "#" {
-				p.play(words[0], p.numbers(words[1:]))
-			}
+		return func(words []string) string {
+			p.out.Reset()
+			p.play(words[0], p.numbers(words[1:]))
+			return p.out.String()
 		}
-		return p.out.String()
 	})
 }
 
@@ -102,24 +97,13 @@ func (p *player) apply(r wire.Report, now int) {
 	p.trouble.Apply(&r, at(now))
 }
 
-func (p *player) show(now int, e Event) {
-	if e.Action == Start {
-		fmt.Fprintf(&p.out, "  %d: start, because %v\n", now, e.Cause)
+func (p *player) show(now int, cause Cause) {
+	if cause != Nothing {
+		fmt.Fprintf(&p.out, "%d: start, because %v\n", now, cause)
 	}
 }
 
 func at(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
-
-func TestOrder(t *testing.T) {
-	for text, want := range map[string]Event{"start": {Start, Ordered}, "stop": {Stop, Ordered}} {
-		if got, err := Order(text); got != want || err != nil {
-			t.Errorf("%q gives %v, %v", text, got, err)
-		}
-	}
-	if got, err := Order("go"); err == nil || got != (Event{}) || !strings.Contains(err.Error(), `"go"`) {
-		t.Errorf("an unknown order gives %v, %v", got, err)
-	}
-}
 
 // FuzzTrouble checks that no sequence of counts, reports and times makes the trigger fail or fire more often than its
 // interval allows.
@@ -147,7 +131,7 @@ func FuzzTrouble(f *testing.F) {
 					Newest: uint32(next()) << next(), Numbers: uint16(next()), Missed: uint16(next()),
 					Slow: uint16(next()), Sampling: uint8(next() & 15)}, now)
 			}
-			if trouble.Step(now).Action == Start {
+			if trouble.Step(now) != Nothing {
 				if fired && now-last < againAfter {
 					t.Fatalf("events at %v and %v", last, now)
 				}

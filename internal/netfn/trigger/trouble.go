@@ -133,18 +133,18 @@ func (t *Trouble) confirm(newest uint32, now time.Duration) {
 	t.wait += (wait - t.wait) / meanGain
 }
 
-// Step returns Start if there is trouble.
-func (t *Trouble) Step(now time.Duration) Event {
+// Step returns the cause of trouble, or Nothing.
+func (t *Trouble) Step(now time.Duration) Cause {
 	cause := t.cause
 	if cause == Nothing && t.silent(now) {
 		cause = Silence
 	}
 	t.cause = Nothing
 	if cause == Nothing || t.fired && now-t.last < againAfter {
-		return Event{}
+		return Nothing
 	}
 	t.last, t.fired = now, true
-	return Event{Start, cause}
+	return cause
 }
 
 // silent reports whether the report about enough packets is overdue.

@@ -13,37 +13,27 @@ import (
 // TestTranscripts plays files with two commands: "restart EPOCH" and "add EPOCH NUMBER...". The output of add is the
 // verdict on each number.
 func TestTranscripts(t *testing.T) {
-	transcript.Play(t, "testdata/*.txt", func(t *testing.T, story string) string {
+	transcript.PlaySteps(t, "testdata/*.txt", func(t *testing.T) func([]string) string {
 		var w Window
-		var out strings.Builder
-		for line := range strings.Lines(story) {
-			if strings.HasPrefix(line, ">") {
-				continue
-			}
-			out.WriteString(line)
-			words := strings.Fields(line)
-			if len(words) < 2 || words[0] == "#" {
-				continue
-			}
+		return func(words []string) string {
 			var epoch uint16
 			if _, err := fmt.Sscan(words[1], &epoch); err != nil {
-				t.Fatalf("epoch in %q: %v", line, err)
+				t.Fatalf("epoch in %v: %v", words, err)
 			}
 			if words[0] == "restart" {
 				w.Restart(epoch)
-				continue
+				return ""
 			}
-			out.WriteString(">")
+			var verdicts []string
 			for _, word := range words[2:] {
 				var number uint32
 				if _, err := fmt.Sscan(word, &number); err != nil {
-					t.Fatalf("number in %q: %v", line, err)
+					t.Fatalf("number in %v: %v", words, err)
 				}
-				out.WriteString(" " + w.Add(epoch, number).String())
+				verdicts = append(verdicts, w.Add(epoch, number).String())
 			}
-			out.WriteString("\n")
+			return strings.Join(verdicts, " ")
 		}
-		return out.String()
 	})
 }
 

@@ -56,7 +56,7 @@ func newController(number int, now time.Time) *controller {
 
 // request takes a request for a frame. It reports whether the set has changed.
 func (c *controller) request(now time.Time) bool {
-	if c.trigger.Request(now.Sub(c.created)) == (trigger.Event{}) {
+	if c.trigger.Request(now.Sub(c.created)) == trigger.Nothing {
 		return false
 	}
 	c.start(now)
@@ -76,8 +76,8 @@ func (c *controller) fix(set paths.Set) { c.set, c.paper = set, nil }
 // running reports whether Algorithm 1 needs the arrival times of copies.
 func (c *controller) running() bool { return c.paper != nil && c.set.Len() > 1 }
 
-// sample takes the arrival of a copy, on the receiver's clock. It reports whether the set has changed. A packet of which a copy is lost never
-// reaches the algorithm.
+// sample takes the arrival of a copy, on the receiver's clock. It reports whether the set has changed. A packet of
+// which a copy is lost never reaches the algorithm.
 func (c *controller) sample(identification uint16, path int, at time.Duration) bool {
 	if !c.running() || path >= wire.MaxPaths {
 		return false

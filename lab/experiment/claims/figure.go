@@ -78,6 +78,11 @@ func (f figure) information(name string) claim.Line {
 	return claim.Information(f.named(name), f.value, f.unit)
 }
 
+// stated returns the line of a figure that a claim requires without a bound.
+func (f figure) stated(name string) claim.Line {
+	return f.judged(name, func(f figure, name string) claim.Line { return claim.Stated(name, f.value, f.unit) })
+}
+
 // judged returns a line of a figure, or a skipped or failed line if the figure is absent.
 func (f figure) judged(name string, line func(f figure, name string) claim.Line) claim.Line {
 	if !f.there {

@@ -34,6 +34,8 @@ type trial struct {
 	Variation string `yaml:"variation"`
 	// FPS is the number of requests per second while frames arrive in time.
 	FPS float64 `yaml:"fps"`
+	// Outstanding is the largest number of requests without a complete answer.
+	Outstanding int `yaml:"outstanding"`
 	// Congestion is the congestion control of the server.
 	Congestion string `yaml:"congestion"`
 	// Trigger is the trigger of the arm "paper".
@@ -43,9 +45,19 @@ type trial struct {
 }
 
 func defaultTrial() trial {
-	return trial{Arm: "off", Quality: "fhd", Variation: VariationPacket, FPS: 30, Congestion: "bbr",
-		Trigger: triggerRequests}
+	return trial{Arm: "off", Quality: "fhd", Variation: VariationPacket, FPS: 30, Outstanding: outstanding,
+		Congestion: "bbr", Trigger: triggerRequests}
 }
+
+// outstanding is the default of Outstanding: 4 intervals of a frame are 133 ms at 30 frames per second. That is more
+// than the round trip of table I's paths 1, 2 and 5 with a capture interval, up to 103 ms, but less than the 200 ms of
+// paths 3 and 4, and less than BBR's search for the least round trip (PROBE_RTT: four packets for 200 ms, every 10 s).
+// Four requests therefore show the paper's stall of a single varying path, and cost even the undisturbed path some
+// frames every 10 s.
+const outstanding = 4
+
+// maxOutstanding bounds the requests under way: one second at 30 frames per second.
+const maxOutstanding = 30
 
 // Validate implements the optional interface of experiment.Define.
 func (t trial) Validate() error {
@@ -60,6 +72,9 @@ func (t trial) Validate() error {
 	}
 	if t.Trigger != triggerRequests && t.Trigger != triggerOnset {
 		return fmt.Errorf("trigger: expected %s or %s, got %q", triggerRequests, triggerOnset, t.Trigger)
+	}
+	if t.Outstanding < 1 || t.Outstanding > maxOutstanding {
+		return fmt.Errorf("outstanding: expected 1 to %d requests, got %d", maxOutstanding, t.Outstanding)
 	}
 	if !(t.FPS > 0 && t.FPS <= 120) {
 		return fmt.Errorf("fps: expected a number above 0, at most 120, got %g", t.FPS)
@@ -86,7 +101,8 @@ func run(ctx context.Context, t trial, s experiment.Settings) (outcome *experime
 		return skipped, err
 	}
 	defer func() { _ = metered.Network.Close() }()
-	p := &performance{trial: &t, begin: begin, end: end, viewer: viewer{interval: t.interval()}}
+	p := &performance{trial: &t, begin: begin, end: end,
+		viewer: viewer{interval: t.interval(), outstanding: t.Outstanding}}
 	if p.method, skipped, err = t.start(ctx, metered.Network, &s); skipped != nil || err != nil {
 		return skipped, err
 	}
@@ -221,7 +237,8 @@ func (e *ends) perform(ctx context.Context, m *direct.Metered, p *performance, s
 // countInterval is the time between two readings of the counters.
 const countInterval = time.Second
 
-// count reads the counters of the server's interfaces and of the method, from the beginning of the variation to its end.
+// count reads the counters of the server's interfaces and of the method, from the beginning of the variation to its
+// end.
 func (p *performance) count(ctx context.Context, m *direct.Metered) error {
 	for at := p.begin; ; at = min(at+countInterval, p.end) {
 		if err := m.Until(ctx, at, nil); err != nil {

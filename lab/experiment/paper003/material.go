@@ -18,8 +18,8 @@ import (
 var qualities = map[string]int{"nfov": 10_700, "hd": 26_700, "fhd": 60_000}
 
 // scaled is the note on the rates of the experiments.
-const scaled = "The qualities are scaled so that this machine carries copies on all five paths of the largest: it has " +
-	"about 50 Mbit/s, of the 400 Mbit/s of paths 1 and 2. The paper does not have the rates of its qualities."
+const scaled = "The qualities are scaled so that this machine carries copies on all five paths of the largest: it " +
+	"has about 50 Mbit/s, of the 400 Mbit/s of paths 1 and 2. The paper does not have the rates of its qualities."
 
 // qualityNames returns the names, sorted.
 func qualityNames() []string { return slices.Sorted(maps.Keys(qualities)) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netfn/edge"
+	"github.com/volsfu/volsfu/lab/edgepair"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/topology"
 )
@@ -59,7 +60,7 @@ func (t *trial) start(ctx context.Context, n *topology.Network, s *experiment.Se
 		return &method{}, nil, nil
 	}
 	m, err := start(ctx, n, t, s)
-	if errors.Is(err, edge.ErrPrivileges) || errors.Is(err, edge.ErrUnsupported) {
+	if errors.Is(err, edgepair.ErrHost) || errors.Is(err, edge.ErrPrivileges) || errors.Is(err, edge.ErrUnsupported) {
 		return nil, experiment.Skip("no copies of packets: %v", err), nil
 	}
 	return m, nil, err

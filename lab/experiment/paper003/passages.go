@@ -110,8 +110,8 @@ func (t *tap) close() {
 // Sizes of headers in bytes: of Ethernet, of IPv4 and TCP without options, and of UDP.
 const etherHeader, ipHeader, tcpHeader, udpHeader = 14, 20, 20, 8
 
-// segment returns the sequence number of the TCP segment with payload between two addresses in a frame, also of one in a
-// copy of an edge.
+// segment returns the sequence number of the TCP segment with payload between two addresses in a frame, also of one in
+// a copy of an edge.
 func segment(frame []byte, from, to netip.Addr) (sequence uint32, ok bool) {
 	if len(frame) < etherHeader || binary.BigEndian.Uint16(frame[12:]) != unix.ETH_P_IP {
 		return 0, false

@@ -80,8 +80,8 @@ func Layout(varying []Variation, seed uint64) *topology.Topology {
 	return t
 }
 
-// anyInterface returns a host that accepts packets of one source on every path: the paper's copies have the addresses of
-// the first. (Edges of volnet set this themselves.)
+// anyInterface returns a host that accepts packets of one source on every path: the paper's copies have the addresses
+// of the first. Edges of volnet set this themselves.
 func anyInterface() topology.Host {
 	const loose = "2" // of rp_filter
 	h := topology.Host{Sysctls: make(map[string]string)}

@@ -14,7 +14,7 @@ import (
 const (
 	// triggerRequests is the paper's: three intervals between requests above 150 ms.
 	triggerRequests = "requests"
-	// triggerOnset enables the copies when the variation begins, whatever the requests are.
+	// triggerOnset also enables the copies when the variation begins.
 	triggerOnset = "onset"
 )
 
@@ -41,7 +41,6 @@ func published(_ context.Context, n *topology.Network, t *trial, _ *experiment.S
 		stop:     pair.Close,
 	}
 	if t.Trigger == triggerOnset {
-		m.requested = nil
 		m.control = func(ctx context.Context, onset time.Time) error {
 			select {
 			case <-time.After(time.Until(onset)):

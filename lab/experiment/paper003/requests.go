@@ -12,12 +12,6 @@ import (
 	"time"
 )
 
-// outstanding is the largest number of requests without a complete answer: 4 intervals of a frame are 133 ms at 30
-// frames per second, more than the round trip of table I's slowest path in its quiet state, so that the delay of an
-// undisturbed path does not limit the frame rate. When they are used up, the next request waits for a frame, which is
-// how a viewer's requests show a stall.
-const outstanding = 4
-
 const (
 	requestBytes = 4 // the number of the request
 	answerBytes  = 16
@@ -73,6 +67,9 @@ type delivery struct {
 // viewer requests a frame in each interval, unless too many requests are unanswered.
 type viewer struct {
 	interval time.Duration
+	// outstanding is the largest number of requests without a complete answer. When they are used up, the next request
+	// waits for a frame, which is how a viewer's requests show a stall.
+	outstanding int
 	// requests are the times of all requests.
 	requests []time.Duration
 	frames   []delivery
@@ -86,7 +83,7 @@ func (v *viewer) run(ctx context.Context, conn net.Conn, began time.Time, length
 	if err := conn.SetReadDeadline(began.Add(length + grace)); err != nil {
 		return err
 	}
-	answered, failed := make(chan delivery, outstanding), make(chan error, 1)
+	answered, failed := make(chan delivery, v.outstanding), make(chan error, 1)
 	go func() {
 		defer close(answered)
 		failed <- receive(conn, began, answered)
@@ -95,7 +92,7 @@ func (v *viewer) run(ctx context.Context, conn net.Conn, began time.Time, length
 	defer tick.Stop()
 	due := true // a request, since the last one
 	for ended := time.After(time.Until(began.Add(length))); ; {
-		for due && len(v.requests)-len(v.frames) < outstanding {
+		for due && len(v.requests)-len(v.frames) < v.outstanding {
 			due = false
 			request := binary.BigEndian.AppendUint32(nil, uint32(len(v.requests)))
 			v.requests = append(v.requests, time.Since(began))

@@ -183,6 +183,7 @@ func (p *pair) addSegmenter() {
 	p.a.Run(p.t, "ip link add cut0 gso_max_segs 1 type veth peer name cut1")
 	p.a.Run(p.t, "ip link set cut0 up")
 	p.a.Run(p.t, "ip link set cut1 up")
+	p.a.AwaitLinks(p.t)
 	in, _ := index(p.t, p.a, "cut0")
 	out, _ := index(p.t, p.a, "cut1")
 	put(p.t, p.sender.SendConfig, uint32(0),

@@ -404,15 +404,18 @@ func TestSendStamps(t *testing.T) {
 // published marking keeps the identification of the network stack.
 func TestSendSegmentIDs(t *testing.T) {
 	s := newSender(t)
-	for format, want := range map[uint8]uint16{FormatStamped: 0, FormatPaper: 777} {
+	for _, test := range []struct {
+		format uint8
+		want   uint16
+	}{{FormatStamped, 0}, {FormatPaper, 777}} {
 		rule := anyPacket
-		rule.Format = format
+		rule.Format = test.format
 		s.setRule(rule)
 		p := tcpOf(innerFrom4, innerTo4, 1, 2000)
 		p.id = 777
 		_, out := s.send(s.SendEther, frame(p.bytes()), skBuff{GsoSegs: 2, GsoSize: 1000})
-		if got := binary.BigEndian.Uint16(out[etherSize+4:]); got != want {
-			t.Errorf("format %d: the identification is %d, want %d", format, got, want)
+		if got := binary.BigEndian.Uint16(out[etherSize+4:]); got != test.want {
+			t.Errorf("format %d: the identification is %d, want %d", test.format, got, test.want)
 		}
 	}
 }

@@ -381,8 +381,15 @@ static __always_inline void write_ether(struct ethhdr *ether, const struct path 
 	ether->h_proto = protocol;
 }
 
-static __always_inline void write_header(struct header *header, const struct job *job, __u32 path)
+/* write_udp writes the outer UDP header and the data header. length is that of both and the inner packet. */
+static __always_inline void write_udp(struct udphdr *udp, struct header *header, const struct job *job, __u32 path,
+				      __u32 length)
 {
+	udp->source = bpf_htons(FIRST_PORT + job->flow);
+	udp->dest = bpf_htons(job->port);
+	/* Segmentation writes the lengths of super-packets, which may exceed 16 bits. */
+	udp->len = bpf_htons(length);
+	udp->check = 0; /* RFC 6935 and RFC 6936: the inner packet has a checksum of its own */
 	header->kind = HEADER_VERSION << 4 | job->kind;
 	header->path = path;
 	header->set = job->set;
@@ -404,7 +411,6 @@ static __always_inline bool write_outer4(struct __sk_buff *skb, const __u32 link
 	outer->ip.version = 4;
 	outer->ip.ihl = 5;
 	outer->ip.tos = job->tos;
-	/* Segmentation writes the lengths of super-packets, which may exceed 16 bits. */
 	outer->ip.tot_len = bpf_htons(length);
 	outer->ip.id = 0; /* an atomic packet needs none (RFC 6864) */
 	outer->ip.frag_off = bpf_htons(DONT_FRAGMENT);
@@ -419,11 +425,7 @@ static __always_inline bool write_outer4(struct __sk_buff *skb, const __u32 link
 	outer->ip.check = ~((sum & 0xffff) + (sum >> 16));
 	outer->ip.saddr = local;
 	outer->ip.daddr = remote;
-	outer->udp.source = bpf_htons(FIRST_PORT + job->flow);
-	outer->udp.dest = bpf_htons(job->port);
-	outer->udp.len = bpf_htons(length - sizeof(struct iphdr));
-	outer->udp.check = 0;
-	write_header(&outer->header, job, index);
+	write_udp(&outer->udp, &outer->header, job, index, length - sizeof(struct iphdr));
 	return true;
 }
 
@@ -442,11 +444,7 @@ static __always_inline bool write_outer6(struct __sk_buff *skb, const __u32 link
 	outer->ip.hop_limit = 64;
 	__builtin_memcpy(&outer->ip.saddr, path->local, 16);
 	__builtin_memcpy(&outer->ip.daddr, path->remote, 16);
-	outer->udp.source = bpf_htons(FIRST_PORT + job->flow);
-	outer->udp.dest = bpf_htons(job->port);
-	outer->udp.len = bpf_htons(payload);
-	outer->udp.check = 0; /* RFC 6935 and RFC 6936: the inner packet has a checksum of its own */
-	write_header(&outer->header, job, index);
+	write_udp(&outer->udp, &outer->header, job, index, payload);
 	return true;
 }
 

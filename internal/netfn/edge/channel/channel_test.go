@@ -43,28 +43,16 @@ func (p *pair) restart(name string) {
 //	restarts                                        the edge begins a new run
 //	lease, counts, heard                            prints the state
 func TestTranscripts(t *testing.T) {
-	transcript.Play(t, "testdata/*.txt", func(t *testing.T, story string) string {
+	transcript.PlaySteps(t, "testdata/*.txt", func(t *testing.T) func([]string) string {
 		p := newPair()
-		var out strings.Builder
-		for line := range strings.Lines(story) {
-			if strings.HasPrefix(line, "> ") {
-				continue
-			}
-			out.WriteString(line)
-			words := strings.Fields(line)
-			if len(words) == 0 || words[0] == "#" {
-				continue
-			}
+		return func(words []string) string {
 			ms, err := strconv.Atoi(words[0])
 			if err != nil {
-				t.Fatalf("line %q: %v", line, err)
+				t.Fatalf("line %v: %v", words, err)
 			}
 			p.now = time.Duration(ms) * time.Millisecond
-			if result := p.act(t, words[1], words[2], words[3:]); result != "" {
-				fmt.Fprintf(&out, "> %s\n", result)
-			}
+			return p.act(t, words[1], words[2], words[3:])
 		}
-		return out.String()
 	})
 }
 
