@@ -42,6 +42,9 @@ const (
 	limitMemory    = 10 * time.Second
 	// unproven is the largest ratio of the estimate and the arrival rate.
 	unproven = 2
+	// enough is the largest ratio of the estimate and the media's rate: with repairs, an outage needs no more.
+	// Otherwise repairs would raise the estimate, and fill the path's queue.
+	enough = 1.25
 
 	// silentPath is the time without an arrival, while copies are sent, after which the path carries nothing.
 	silentPath = 300 * time.Millisecond
@@ -112,9 +115,12 @@ func newEstimate(now time.Time) estimate {
 	return e
 }
 
-// resume begins to use the estimate again.
+// resume begins to use the estimate again. If the path carried nothing before, the estimate starts again.
 func (e *estimate) resume(now time.Time) {
-	e.spent, e.lastReport, e.evaluating, e.credit = now, now, false, 0
+	e.lastReport, e.evaluating = now, false
+	if e.state == Silent {
+		e.state, e.rate = Untested, startRate
+	}
 }
 
 // burst is the largest credit: 50 ms at the rate, and five packets at least.
@@ -137,8 +143,9 @@ func (e *estimate) silenced() {
 	e.state, e.rate, e.evaluating = Silent, minRate, false
 }
 
-// arrived evaluates a report with a new arrival. rtt is the round-trip time of the path.
-func (e *estimate) arrived(s sample, rtt time.Duration) {
+// arrived evaluates a report with a new arrival. rtt is the round-trip time of the path, and media the rate of the
+// packets of which copies are made, 0 if it is unknown.
+func (e *estimate) arrived(s sample, rtt time.Duration, media float64) {
 	if e.state == Untested || e.state == Silent {
 		e.state = Carrying
 	}
@@ -159,7 +166,7 @@ func (e *estimate) arrived(s sample, rtt time.Duration) {
 	if span := int32(s.arrived - e.begun.arrived); span > 0 {
 		arrival = float64(s.sent.bytes-e.begun.sent.bytes) * share * 8e6 / float64(span)
 	}
-	e.adapt(arrival, s.now, elapsed, rtt)
+	e.adapt(arrival, media, s.now, elapsed, rtt)
 	e.begin(s)
 }
 
@@ -167,7 +174,7 @@ func (e *estimate) arrived(s sample, rtt time.Duration) {
 func (e *estimate) begin(s sample) { e.begun, e.evaluating, e.lowest = s, true, s.queue }
 
 // adapt changes the rate after an evaluation that took the given time. arrival is the arrival rate in bit/s.
-func (e *estimate) adapt(arrival float64, now time.Time, elapsed, rtt time.Duration) {
+func (e *estimate) adapt(arrival, media float64, now time.Time, elapsed, rtt time.Duration) {
 	switch {
 	case now.Before(e.until):
 	case e.loss > lossDecrease || e.queue > queueDecrease:
@@ -181,13 +188,16 @@ func (e *estimate) adapt(arrival float64, now time.Time, elapsed, rtt time.Durat
 		if now.Sub(e.limited) >= limitMemory {
 			e.limit = maxRate
 		}
-		e.increase(arrival, elapsed, rtt)
+		e.increase(arrival, media, elapsed, rtt)
 	}
 }
 
 // increase increases the rate if half of it arrived.
-func (e *estimate) increase(arrival float64, elapsed, rtt time.Duration) {
+func (e *estimate) increase(arrival, media float64, elapsed, rtt time.Duration) {
 	most := min(max(unproven*arrival, startRate), maxRate)
+	if media > 0 {
+		most = min(most, max(enough*media, startRate))
+	}
 	if arrival < e.rate/2 || e.rate >= most {
 		return
 	}

@@ -1,6 +1,7 @@
 package redundancy_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -66,9 +67,9 @@ type result struct {
 	stats               redundancy.Stats
 }
 
-// run runs a minute over links with outages.
-func run(t *testing.T, selector *redundancy.Selector) result {
-	w := newWorld(t, selector, wifi(), cellular())
+// run runs a minute over links with outages. The seed determines losses and jitter.
+func run(t *testing.T, selector *redundancy.Selector, seed uint64) result {
+	w := newWorld(t, selector, seed, wifi(), cellular())
 	audio, lowest, high := conference(w)
 	for range int(time.Minute / tick) {
 		for _, i := range outages {
@@ -105,39 +106,54 @@ func join(a, b outcome) outcome {
 	return outcome{a.frames + b.frames, a.lost + b.lost, max(a.gap, b.gap)}
 }
 
-// TestOutages runs a conference over WiFi and a cellular link, with outages of 0.25 to 3 s. Without copies
-// everything is lost in an outage. With the selected copies no audio and no frame of the lowest quality is, at
-// less than a quarter more traffic.
+// seeds is the number of minutes with selected copies.
+const seeds = 20
+
+// TestOutages runs a conference over WiFi and a cellular link, with outages of 0.25 to 3 s. Without copies everything
+// is lost in an outage. With the selected copies no audio and no frame of the lowest quality is, at less than a quarter
+// more traffic, whatever the losses and the jitter are.
 func TestOutages(t *testing.T) {
 	race.SkipSequential(t)
-	results := make(map[string]result)
-	for name, selector := range map[string]*redundancy.Selector{
-		"off": nil, "all": redundancy.New(redundancy.All, start), "selective": redundancy.New(redundancy.Auto, start),
-	} {
-		r := run(t, selector)
-		results[name] = r
-		t.Logf("%-9s audio %d of %d lost, gap %v; lowest quality %d of %d lost, gap %v; high %d of %d lost, gap %v; "+
-			"cost %.3f; %d outages noticed", name, r.audio.lost, r.audio.frames, r.audio.gap, r.lowest.lost,
-			r.lowest.frames, r.lowest.gap, r.high.lost, r.high.frames, r.high.gap, r.cost, r.stats.Outages)
-	}
-	off, all, selective := results["off"], results["all"], results["selective"]
+	off := run(t, nil, 0)
+	off.log(t, "off")
 	if off.audio.lost < 200 || off.lowest.lost < 200 || off.lowest.gap < time.Second {
 		t.Errorf("without copies %d packets of audio and %d frames are lost, gap %v: the links are too good",
 			off.audio.lost, off.lowest.lost, off.lowest.gap)
 	}
-	for name, r := range map[string]result{"all": all, "selective": selective} {
-		if r.audio.lost > 0 || r.lowest.lost > 0 {
-			t.Errorf("%s: %d packets of audio and %d frames of the lowest quality are lost, expected none", name,
-				r.audio.lost, r.lowest.lost)
-		}
-		if gap := max(r.audio.gap, r.lowest.gap); gap > 100*time.Millisecond {
-			t.Errorf("%s: longest gap is %v, expected 100 ms at most", name, gap)
-		}
+	all := run(t, redundancy.New(redundancy.All, start), 0)
+	all.log(t, "all")
+	all.verify(t)
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint("selective ", seed), func(t *testing.T) {
+			selective := run(t, redundancy.New(redundancy.Auto, start), seed)
+			selective.log(t, "selective")
+			selective.verify(t)
+			if selective.cost > 1.25 {
+				t.Errorf("cost is %.3f, expected 1.25 at most", selective.cost)
+			}
+			if want := uint64(4); selective.stats.Outages < want || selective.stats.Outages > want+3 {
+				t.Errorf("%d outages noticed, expected %d", selective.stats.Outages, want)
+			}
+		})
 	}
-	if selective.cost > 1.25 {
-		t.Errorf("selective: cost is %.3f, expected 1.25 at most", selective.cost)
+}
+
+// verify checks that no audio and no frame of the lowest quality is lost.
+func (r *result) verify(t *testing.T) {
+	t.Helper()
+	if r.audio.lost > 0 || r.lowest.lost > 0 {
+		t.Errorf("%d packets of audio and %d frames of the lowest quality are lost, expected none", r.audio.lost,
+			r.lowest.lost)
 	}
-	if want := uint64(4); selective.stats.Outages < want || selective.stats.Outages > want+3 {
-		t.Errorf("selective: %d outages noticed, expected %d", selective.stats.Outages, want)
+	if gap := max(r.audio.gap, r.lowest.gap); gap > 100*time.Millisecond {
+		t.Errorf("longest gap is %v, expected 100 ms at most", gap)
 	}
+}
+
+// log shows the result.
+func (r *result) log(t *testing.T, name string) {
+	t.Helper()
+	t.Logf("%-9s audio %d of %d lost, gap %v; lowest quality %d of %d lost, gap %v; high %d of %d lost, gap %v; "+
+		"cost %.3f; %d outages noticed", name, r.audio.lost, r.audio.frames, r.audio.gap, r.lowest.lost,
+		r.lowest.frames, r.lowest.gap, r.high.lost, r.high.frames, r.high.gap, r.cost, r.stats.Outages)
 }

@@ -53,7 +53,7 @@ const (
 	FrameEnd
 	// Repair is a retransmission.
 	Repair
-	// Other is any other packet: copied during an outage of the primary path, and in the mode All.
+	// Other is any other packet: copied during an outage of the primary path, in probes, and in the mode All.
 	Other
 	// Classes is the number of classes.
 	Classes

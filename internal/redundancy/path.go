@@ -77,6 +77,11 @@ func newPathState(o *origin) pathState {
 	}
 }
 
+// resume begins to measure the path again after a time in which no copy was sent on it.
+func (p *pathState) resume(sent sum, now time.Time) {
+	p.last.sent, p.progressed, p.losses.begun = sent, now, false
+}
+
 // since returns the transit from a departure by the sender's clock to a time of the receiver's clock.
 func (o *origin) since(departed int64, at uint32) time.Duration {
 	return time.Duration(int32(at-uint32(departed)-o.transit)) * time.Microsecond

@@ -3,9 +3,9 @@ package redundancy
 import "time"
 
 const (
-	// budgetShare is the largest ratio of copied bytes and sent bytes in the mode Auto, except while the primary path
-	// is interrupted and except for audio alone.
-	budgetShare = 0.30
+	// budgetShare is the largest ratio of copied bytes and sent bytes in the mode Auto, without probes, except while
+	// the primary path is interrupted and except for audio alone.
+	budgetShare = 0.30 - probeShare
 	// maxCredit bounds the copies that a time without copies permits, in bytes: a frame of a lowest quality.
 	maxCredit = 64_000
 	// lossyPath is the share of lost packets on the primary path above which the ends of frames are copied. Below it,
@@ -47,6 +47,7 @@ type Selector struct {
 	outage    outage
 	// credit is the number of bytes that the budget permits to copy.
 	credit float64
+	probe  probe
 	// reported is the arrival of the last report, which was made at reportTime. It is zero before the first one.
 	// unreported is the departure of the first packet that left since.
 	reported   time.Time
@@ -89,7 +90,7 @@ type Second struct {
 
 // New returns a Selector of the mode Auto or All.
 func New(mode Mode, now time.Time) *Selector {
-	s := &Selector{mode: mode, credit: maxCredit / 4}
+	s := &Selector{mode: mode, credit: maxCredit / 4, probe: probe{credit: probeCredit, begun: now}}
 	s.history.start = now
 	for i := range s.paths {
 		s.paths[i], s.estimates[i] = newPathState(&s.origin), newEstimate(now)
@@ -104,7 +105,17 @@ func (s *Selector) SetMode(mode Mode) { s.mode = mode }
 // Resume begins to select again after a time without a second path, in which the Selector has seen no packets. Reports
 // that are missing from this time show no outage, and an outage before has ended.
 func (s *Selector) Resume(now time.Time) {
-	s.unreported, s.second.lastReport = time.Time{}, now
+	s.unreported = time.Time{}
+	s.begin(now)
+}
+
+// begin begins to copy on the second path. Losses on it in a former time do not count, and an outage of the primary
+// path has ended.
+func (s *Selector) begin(now time.Time) {
+	second := Paths - 1 - s.primary
+	s.second = &s.estimates[second]
+	s.second.resume(now)
+	s.paths[second].resume(s.history.sums[second], now)
 	s.outage.on, s.outage.fine = false, time.Time{}
 }
 
@@ -115,14 +126,17 @@ func (s *Selector) Select(p *Packet, stream *Stream, primary uint8, now time.Tim
 		return false
 	}
 	if primary != s.primary {
-		s.primary, s.second = primary, &s.estimates[Paths-1-primary]
-		s.second.resume(now)
-		s.outage.on, s.outage.fine = false, time.Time{}
+		s.primary = primary
+		s.begin(now)
 	}
 	s.second.step(now)
 	s.expect(now)
+	if p.Class == Other && p.Begins && s.mode == Auto && !s.outage.on {
+		s.probe.step(s.second, now)
+	}
 	copied = s.choose(p, stream)
 	s.stats.Sent.add(p.Size)
+	s.probe.count(s.stats.Sent.Bytes, p.Size, s.outage.on, now)
 	s.credit = min(s.credit+budgetShare*float64(p.Size), maxCredit)
 	if copied {
 		s.spend(p)
@@ -181,15 +195,21 @@ func (s *Selector) admits(class Class) bool {
 		return false
 	case s.outage.on, s.mode == All, class == Audio:
 		return true
+	case class == Other:
+		return s.probe.on
 	}
-	return class != Other && s.credit > max(0, reserved[class])*maxCredit
+	return s.credit > max(0, reserved[class])*maxCredit
 }
 
 // spend accounts for a copy.
 func (s *Selector) spend(p *Packet) {
 	s.stats.Copied[p.Class].add(p.Size)
 	s.second.credit -= float64(p.Size)
-	if s.mode == Auto && !s.outage.on {
+	switch {
+	case s.mode != Auto || s.outage.on:
+	case p.Class == Other:
+		s.probe.credit -= float64(p.Size)
+	default:
 		// Audio alone may exceed the budget, but not delay other classes for long.
 		s.credit = max(s.credit-float64(p.Size), -maxCredit)
 	}
@@ -211,7 +231,7 @@ func (s *Selector) Report(packet []byte, now time.Time) (began bool, err error) 
 	p := &s.paths[second]
 	switch progress := p.report(&r, second, &s.history, now); {
 	case progress == newer:
-		s.second.arrived(p.last, p.rtt)
+		s.second.arrived(p.last, p.rtt, s.probe.sent)
 	case s.copiesLost(p, second, now):
 		s.second.silenced()
 	}

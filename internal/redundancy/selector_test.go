@@ -204,6 +204,49 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// BenchmarkReport measures the cost of a report to a peer that has sent many packets: of a report about the newest
+// packets, and of one about packets that were never sent.
+func BenchmarkReport(b *testing.B) {
+	for _, forged := range []bool{false, true} {
+		name := "true"
+		if forged {
+			name = "forged"
+		}
+		b.Run(name, func(b *testing.B) {
+			s := redundancy.New(redundancy.Auto, start)
+			var streams [4]redundancy.Stream
+			var sequence uint16
+			for n := range 8000 {
+				sequence = uint16(n / len(streams))
+				s.Select(&redundancy.Packet{SSRC: uint32(1 + n%len(streams)), Sequence: sequence, Size: 1200,
+					Class: redundancy.Other}, &streams[n%len(streams)], 0, start.Add(time.Duration(n)*time.Millisecond))
+			}
+			r := redundancy.Report{}
+			for i := range r.Paths {
+				r.Paths[i] = redundancy.PathReport{Known: true, SSRC: 1, Sequence: sequence}
+				if forged {
+					r.Paths[i].SSRC = 9
+				}
+			}
+			now, packet := start.Add(8*time.Second), []byte(nil)
+			for b.Loop() {
+				now = now.Add(time.Millisecond)
+				r.Time += 1000
+				for i := range r.Paths {
+					r.Paths[i].Packets++
+					if forged {
+						r.Paths[i].Sequence++
+					}
+				}
+				packet = r.Append(packet[:0])
+				if _, err := s.Report(packet, now); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // TestReportsAfterAPause checks that an overtaken report is ignored, and that reports are read after a pause of any
 // length, although their times are modulo 2^32 µs.
 func TestReportsAfterAPause(t *testing.T) {

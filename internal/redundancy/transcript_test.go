@@ -107,7 +107,7 @@ func (s *teller) begin() {
 	if s.world != nil {
 		return
 	}
-	s.world = newWorld(s.t, redundancy.New(s.mode, start), s.links[:]...)
+	s.world = newWorld(s.t, redundancy.New(s.mode, start), 0, s.links[:]...)
 	s.world.began = func(stranded int) { s.tell("outage begins, %d packets are retransmitted", stranded) }
 }
 

@@ -67,6 +67,8 @@ type stream struct {
 	packets []int
 	nacks   *feedback.NACKGenerator
 	arrived map[int64]bool
+	// repeated has the time of the last retransmission of each packet.
+	repeated map[int64]time.Time
 }
 
 type repair struct {
@@ -105,14 +107,14 @@ type message struct {
 	received bool
 }
 
-func newWorld(t *testing.T, selector *redundancy.Selector, paths ...netem.Config) *world {
+func newWorld(t *testing.T, selector *redundancy.Selector, seed uint64, paths ...netem.Config) *world {
 	t.Helper()
 	// Message 0 is the answer to a check.
 	w := &world{t: t, now: start, lastHeard: start, firstHeard: start, messages: make([]message, 1),
 		selector: selector, began: func(int) {}, rtt: 40 * time.Millisecond}
 	for i, config := range paths {
 		for _, link := range []**netem.Link{&w.paths[i].there, &w.paths[i].back} {
-			made, err := netem.NewLink(config, uint64(2*i+1), nil)
+			made, err := netem.NewLink(config, 4*seed+uint64(2*i+1), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,6 +128,7 @@ func newWorld(t *testing.T, selector *redundancy.Selector, paths ...netem.Config
 func (w *world) add(s *stream) *stream {
 	s.ssrc, s.next = uint32(len(w.streams)+1), w.now
 	s.nacks, s.arrived = feedback.NewNACKGenerator(feedback.DefaultConfig().NACK), make(map[int64]bool)
+	s.repeated = make(map[int64]time.Time)
 	w.streams = append(w.streams, s)
 	return s
 }
@@ -322,9 +325,9 @@ func (w *world) hear(m *message) {
 	}
 	m.received = true
 	for _, sequence := range m.asked {
-		w.pending = append(w.pending, repair{m.stream, sequence})
+		w.hold(m.stream, sequence)
 	}
-	if m.report == nil || w.selector == nil {
+	if m.report == nil || w.selector == nil || w.alone {
 		return
 	}
 	began, err := w.selector.Report(m.report, w.now)
@@ -340,11 +343,22 @@ func (w *world) hear(m *message) {
 		for _, s := range w.streams {
 			if s.ssrc == ssrc && s.class != redundancy.Audio {
 				newest := int64(len(s.packets))
-				w.pending = append(w.pending, repair{s, newest - int64(uint16(newest)-sequence)})
+				w.hold(s, newest-int64(uint16(newest)-sequence))
 			}
 		}
 	})
 	w.began(stranded)
+}
+
+// hold queues a retransmission, unless the packet was retransmitted within the last round-trip time or its frame has
+// expired.
+func (w *world) hold(s *stream, sequence int64) {
+	last, repeated := s.repeated[sequence]
+	if repeated && w.now.Sub(last) < w.rtt || w.now.Sub(s.frames[s.packets[sequence]].begun) > deadline {
+		return
+	}
+	s.repeated[sequence] = w.now
+	w.pending = append(w.pending, repair{s, sequence})
 }
 
 // outcome are the frames of a stream that were not complete in time, and the longest time between two frames that were.

@@ -46,6 +46,9 @@ type iceAgent struct {
 	local candidateList
 	// gathered is set while ICE has all its local candidates.
 	gathered atomic.Bool
+	// adding guards added: the ports of an endpoint with several ports have their candidates (addPorts).
+	adding sync.Mutex
+	added  bool
 
 	// gathering is set once ICE was asked to gather.
 	gathering bool
@@ -211,10 +214,8 @@ func (a *iceAgent) gather() error {
 	a.gathering = true
 	ports := a.peer.endpoint.mediaPorts()
 	if a.peer.endpoint.several {
-		for _, port := range ports {
-			if err := a.addPort(port); err != nil {
-				return err
-			}
+		if err := a.addPorts(); err != nil {
+			return err
 		}
 	} else if len(ports) > 0 {
 		ufrag, _, err := a.GetLocalUserCredentials()
@@ -232,6 +233,9 @@ func (a *iceAgent) gather() error {
 // restart restarts ICE with new credentials and new candidates.
 func (a *iceAgent) restart() error {
 	a.awaitGathering()
+	a.adding.Lock()
+	a.added = false
+	a.adding.Unlock()
 	if err := a.Restart("", ""); err != nil {
 		return fmt.Errorf("restart ICE: %w", err)
 	}

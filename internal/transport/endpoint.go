@@ -58,10 +58,15 @@ type Endpoint struct {
 	readers, tending sync.WaitGroup
 	// closed is closed by Close, and ends the goroutine of tending.
 	closed chan struct{}
+	// recovered has peers without a second route of which a pair works again, for tend.
+	recovered chan *Peer
 	// failed receives the error of a socket that cannot be read any more. failing closes the channel once.
 	failed           chan error
 	closing, failing sync.Once
 }
+
+// recoveredPeers is the number of peers that may wait for a choice of their routes at once.
+const recoveredPeers = 64
 
 // Listen opens the media port or, if interfaces are configured, a port on each of them.
 func Listen(config Config) (*Endpoint, error) {
@@ -153,6 +158,7 @@ func newEndpoint(config Config, interfaces *interfacePorts, ports ...*udp.Port) 
 	logs.DefaultLogLevel = logging.LogLevelDisabled
 	e := &Endpoint{
 		config: config, logs: logs, failed: make(chan error, 1), closed: make(chan struct{}),
+		recovered:  make(chan *Peer, recoveredPeers),
 		interfaces: interfaces, several: interfaces != nil || len(ports) > 1,
 		chunks: ratelimit.NewSharedSources(datachannels.SourceRate.PerSecond, datachannels.SourceRate.Burst),
 	}

@@ -57,18 +57,19 @@ func (e *Endpoint) mediaPorts() []*mediaPort {
 	return nil
 }
 
-// portOf returns the port of a local candidate.
+// portOf returns the port of a local candidate, nil if the port was replaced.
 func (e *Endpoint) portOf(local ice.Candidate) *mediaPort {
 	ports := e.mediaPorts()
-	if len(ports) > 1 {
-		address := icemux.AddressOf(local)
-		for _, port := range ports {
-			if port.Address() == address {
-				return port
-			}
+	if !e.several {
+		return ports[0]
+	}
+	address := icemux.AddressOf(local)
+	for _, port := range ports {
+		if port.Address() == address {
+			return port
 		}
 	}
-	return ports[0]
+	return nil
 }
 
 // interfacePorts are the ports of a client that has one for each of its interfaces. The goroutine of Endpoint.tend
@@ -194,8 +195,7 @@ func (i *interfacePorts) replace(number int, port *udp.Port) {
 	peers := slices.Clone(i.peers)
 	i.mu.Unlock()
 	for _, peer := range peers {
-		// If the agent has ended, it needs no candidate.
-		_ = peer.agent.addPort(ports[number])
+		peer.agent.addReplacement(ports[number])
 		peer.path.leave(before, ports[number])
 	}
 	_ = before.close()

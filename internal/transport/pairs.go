@@ -16,14 +16,18 @@ import (
 const MaxPaths = 8
 
 const (
-	// pairLife is the time for which an answered check shows that a pair works. A check is sent every StepInterval (250
-	// ms), so a working pair has lost four checks in a row, or their answers. Media has a second route at most for
-	// pairLife after the last answer, which is less than consentLife.
-	pairLife = time.Second
+	// lostChecks is the number of checks in a row without an answer that shows that a pair does not work. A check is
+	// sent every StepInterval (250 ms), and the last of them has this time to be answered, so a pair fails 1 to 1.25 s
+	// after the path. Checks are counted instead of time: a process that was stalled has sent none, and its pairs work.
+	lostChecks = 4
 	// returnAfter is the time for which a preferred pair must have worked without a break before media returns to it.
 	returnAfter = 2 * time.Second
-	// pairExpiry is the time after which a pair is no longer checked: nothing has come from the remote peer on it.
-	pairExpiry = consentLife
+	// takeoverAfter is the time for which another pair must have worked before it takes over from a pair that fails. If
+	// the remote peer was stalled, all pairs fail, and work again within their round-trip times.
+	takeoverAfter = icemux.StepInterval
+	// expiredChecks is the number of checks after which a pair is no longer checked, if nothing has come from the
+	// remote peer on it: those of 5 s.
+	expiredChecks = int(consentLife / icemux.StepInterval)
 )
 
 // pairAddress identifies a candidate pair of a peer: a port of this endpoint, and the remote peer's address.
@@ -63,25 +67,26 @@ type pathCounts struct{ first, repeated, copied atomic.Uint64 }
 type pairState struct {
 	pairAddress
 	path uint8
-	// heardAt is the time of the last sign of the remote peer: an authentic check, or an answer.
-	heardAt time.Time
-	// answeredAt is the time of the last answer. since is the time from which answers have come without a break of
-	// pairLife.
+	// unheard counts the checks since the last sign of the remote peer: an authentic check, or an answer. unanswered
+	// counts the checks since the last answer.
+	unheard, unanswered int
+	// answeredAt is the time of the last answer. since is the time from which the pair has worked without a break.
 	answeredAt, since time.Time
 	rtt               roundTrip
 }
 
-// works reports whether a check was answered a moment ago.
+// works reports whether one of the last checks was answered, and whether consent is fresh (RFC 7675).
 func (s *pairState) works(now time.Time) bool {
-	return !s.answeredAt.IsZero() && now.Sub(s.answeredAt) < pairLife
+	return !s.answeredAt.IsZero() && s.unanswered < lostChecks && now.Sub(s.answeredAt) < consentLife
 }
 
-// answer records an answered check.
-func (s *pairState) answer(now time.Time) {
-	if !s.works(now) {
+// answer records an answered check, and reports whether the pair did not work before.
+func (s *pairState) answer(now time.Time) (returns bool) {
+	if returns = !s.works(now); returns {
 		s.since = now
 	}
-	s.answeredAt, s.heardAt = now, now
+	s.answeredAt, s.unanswered, s.unheard = now, 0, 0
+	return returns
 }
 
 // find returns the state of a pair, nil if it is unknown. The caller of find and add holds the mutex.
@@ -94,8 +99,8 @@ func (p *pairs) find(pair pairAddress) *pairState {
 	return nil
 }
 
-// add returns the state of a pair. If there is no room, add returns nil, or replaces the pair that has been silent for
-// longest and does not work.
+// add returns the state of a pair. If there is no room, add returns nil, or replaces the pair that does not work and
+// has been silent for most checks.
 func (p *pairs) add(pair pairAddress, path uint8, now time.Time) *pairState {
 	if known := p.find(pair); known != nil {
 		return known
@@ -105,16 +110,16 @@ func (p *pairs) add(pair pairAddress, path uint8, now time.Time) *pairState {
 		p.states = append(p.states, made)
 		return made
 	}
-	oldest := -1
+	silent := -1
 	for i, s := range p.states {
-		if !s.works(now) && (oldest < 0 || s.heardAt.Before(p.states[oldest].heardAt)) {
-			oldest = i
+		if !s.works(now) && (silent < 0 || s.unheard > p.states[silent].unheard) {
+			silent = i
 		}
 	}
-	if oldest < 0 {
+	if silent < 0 {
 		return nil
 	}
-	p.states[oldest] = made
+	p.states[silent] = made
 	return made
 }
 
@@ -123,12 +128,13 @@ func (p *pairs) heard(pair pairAddress, path uint8, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.add(pair, path, now); s != nil {
-		s.path, s.heardAt = path, now
+		s.path, s.unheard = path, 0
 	}
 }
 
-// answered records an answered check on a pair. took is the round-trip time.
-func (p *pairs) answered(pair pairAddress, took time.Duration, now time.Time) {
+// answered records an answered check on a pair, and reports whether the pair did not work before. took is the
+// round-trip time.
+func (p *pairs) answered(pair pairAddress, took time.Duration, now time.Time) (returns bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.find(pair)
@@ -136,10 +142,10 @@ func (p *pairs) answered(pair pairAddress, took time.Duration, now time.Time) {
 		s = p.add(pair, pair.port.path, now)
 	}
 	if s == nil {
-		return
+		return false
 	}
-	s.answer(now)
 	s.rtt.add(took)
+	return s.answer(now)
 }
 
 // choose records the pair that ICE has selected. The remote peer has just answered a check on this pair.
@@ -205,13 +211,16 @@ func (p *pairs) name(address netip.AddrPort) {
 	}
 }
 
-// due removes the expired pairs, and returns the pairs to check and the credentials for the checks. A client also
-// checks the addresses that the server has named from each port that reaches no address.
-func (p *pairs) due(ports []*mediaPort, now time.Time) (check []pairAddress, remote icemux.Remote) {
+// due removes the expired pairs, counts a check of each other pair, and returns the pairs to check and the credentials
+// for the checks. A client also checks the addresses that the server has named from each port that reaches no address.
+// due is called every StepInterval, after step.
+func (p *pairs) due(ports []*mediaPort) (check []pairAddress, remote icemux.Remote) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.states = slices.DeleteFunc(p.states, func(s *pairState) bool { return now.Sub(s.heardAt) >= pairExpiry })
+	p.states = slices.DeleteFunc(p.states, func(s *pairState) bool { return s.unheard >= expiredChecks })
 	for _, s := range p.states {
+		s.unheard++
+		s.unanswered++
 		check = append(check, s.pairAddress)
 	}
 	if !p.trusting {
@@ -231,15 +240,17 @@ func (p *pairs) due(ports []*mediaPort, now time.Time) (check []pairAddress, rem
 }
 
 // step returns the pairs of the two routes. The primary route stays on its pair while the pair works, unless a pair
-// with a lower number has worked for returnAfter. If the pair does not work, the working pair with the lowest number is
-// the primary route. The second route is a working pair of another path. An invalid pair is none.
+// with a lower number has worked for returnAfter. If the pair does not work, the primary route moves to the pair with
+// the lowest number that has worked for takeoverAfter. The second route is a working pair of another path. An invalid
+// pair is none.
 func (p *pairs) step(primary, second pairAddress, now time.Time) (pairAddress, pairAddress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	present := p.find(primary)
 	works := present != nil && present.works(now)
 	best := p.best(now, func(s *pairState) bool {
-		return !works || s.path < present.path && now.Sub(s.since) >= returnAfter
+		worked := now.Sub(s.since)
+		return !works && worked >= takeoverAfter || works && s.path < present.path && worked >= returnAfter
 	})
 	if best != nil {
 		primary, present, works = best.pairAddress, best, true

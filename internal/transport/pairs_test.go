@@ -49,8 +49,8 @@ func (p *pairTable) run(from, to int, paths ...int) {
 }
 
 func (p *pairTable) step(ms int) {
-	p.pairs.due(p.ports, at(ms))
 	p.primary, p.second = p.pairs.step(p.primary, p.second, at(ms))
+	p.pairs.due(p.ports)
 }
 
 // expect compares the paths of the routes, -1 for none.
@@ -89,6 +89,63 @@ func TestSecondPairTakesOver(t *testing.T) {
 	p.expect(22_000, 0, 1)
 }
 
+// TestStalledProcessKeepsItsRoutes: this process is stalled for three seconds, and for longer than consent lasts.
+func TestStalledProcessKeepsItsRoutes(t *testing.T) {
+	p := newPairTable(t)
+	p.run(0, 5000, 0, 1)
+	p.step(8000)
+	p.expect(8000, 0, 1)
+	p.run(8250, 9000, 0, 1)
+	p.expect(8750, 0, 1)
+	p.step(14_000)
+	p.expect(14_000, 0, -1)
+	p.run(14_250, 14_500, 0, 1)
+	p.expect(14_250, 0, 1)
+}
+
+// TestStalledPeerKeepsItsRoutes: the remote peer is stalled for two seconds. Its answers on the second path arrive
+// before those on the first.
+func TestStalledPeerKeepsItsRoutes(t *testing.T) {
+	p := newPairTable(t)
+	p.run(0, 5000, 0, 1)
+	p.run(5000, 7000)
+	p.expect(6750, 0, -1)
+	p.run(7000, 7250, 1)
+	p.expect(7000, 0, -1)
+	p.run(7250, 7500, 0, 1)
+	p.expect(7250, 0, 1)
+}
+
+// TestThirdPairBecomesSecond: the primary path fails, and a third path works. The first path is the second route again
+// only when the third has failed.
+func TestThirdPairBecomesSecond(t *testing.T) {
+	p := newPairTable(t)
+	p.run(0, 5000, 0, 1, 2)
+	p.expect(4750, 0, 1)
+	p.run(5000, 6000, 1, 2)
+	p.expect(5750, 1, 2)
+	p.run(6000, 7000, 0, 1)
+	p.expect(6750, 1, 0)
+}
+
+// TestReturningPairIsReported: the first answer of a pair, and the first one after it has failed, are reported, so that
+// the routes are chosen at once.
+func TestReturningPairIsReported(t *testing.T) {
+	p := newPairTable(t)
+	answer := func(ms int, want bool) {
+		t.Helper()
+		p.pairs.heard(p.pair(1), 1, at(ms))
+		if returns := p.pairs.answered(p.pair(1), time.Millisecond, at(ms)); returns != want {
+			t.Errorf("after %d ms the pair returns: %t, expected %t", ms, returns, want)
+		}
+	}
+	answer(0, true)
+	p.run(0, 750)
+	answer(750, false)
+	p.run(750, 1750)
+	answer(1750, true)
+}
+
 // TestFlappingPathStaysSecond: the preferred path answers one second of every three.
 func TestFlappingPathStaysSecond(t *testing.T) {
 	p := newPairTable(t)
@@ -113,7 +170,7 @@ func TestSecondPairExpires(t *testing.T) {
 		t.Errorf("paths are %+v", paths)
 	}
 	p.run(2000, 7000, 0)
-	if check, _ := p.pairs.due(p.ports, at(7000)); len(check) != 1 {
+	if check, _ := p.pairs.due(p.ports); len(check) != 1 {
 		t.Errorf("after five seconds of silence %d pairs are checked, expected 1", len(check))
 	}
 }
@@ -168,8 +225,8 @@ func TestFlappingAddressesAreBounded(t *testing.T) {
 		pair := p.pair(1)
 		pair.remote = netip.AddrPortFrom(pair.remote.Addr(), uint16(10_000+n))
 		p.pairs.heard(pair, 1, at(1000))
-		if check, _ := p.pairs.due(p.ports, at(1000)); len(check) > MaxPaths {
-			t.Fatalf("%d pairs are checked, expected at most %d", len(check), MaxPaths)
+		if count := len(p.pairs.states); count > MaxPaths {
+			t.Fatalf("%d pairs are checked, expected at most %d", count, MaxPaths)
 		}
 	}
 	p.step(1000)
@@ -188,7 +245,7 @@ func TestClientChecksAllItsPorts(t *testing.T) {
 	p.pairs.choose(p.primary, 0, at(0))
 	want := []pairAddress{p.primary, {p.ports[1], server}, {p.ports[1], other}, {p.ports[2], server},
 		{p.ports[2], other}}
-	if check, _ := p.pairs.due(p.ports, at(0)); !slices.Equal(check, want) {
+	if check, _ := p.pairs.due(p.ports); !slices.Equal(check, want) {
 		t.Errorf("pairs to check are %v, expected %v", check, want)
 	}
 	p.pairs.answered(pairAddress{p.ports[1], other}, time.Millisecond, at(100))

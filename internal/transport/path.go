@@ -65,7 +65,12 @@ func (p *path) selected(local, remote ice.Candidate) {
 	}
 	var to pairAddress
 	if len(p.endpoint.mediaPorts()) > 0 && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
-		to = pairAddress{p.endpoint.portOf(local), icemux.AddressOf(remote)}
+		port := p.endpoint.portOf(local)
+		if port == nil {
+			// The replacement has a candidate of its own.
+			return
+		}
+		to = pairAddress{port, icemux.AddressOf(remote)}
 	}
 	if pairs := p.pairs.Load(); pairs != nil && to.valid() {
 		number := to.port.path
@@ -217,7 +222,9 @@ func (p *path) answered(
 		if !pairs.authentic(response) {
 			return
 		}
-		pairs.answered(pair, took, now)
+		if pairs.answered(pair, took, now) && p.second.Load() == nil {
+			p.endpoint.chooseSoon(p.peer)
+		}
 	}
 	measured, there := p.consent.answered(pair, id, now)
 	if !there {

@@ -48,8 +48,8 @@ func (e *Endpoint) read(port *mediaPort, socket *udp.Socket) {
 	}
 }
 
-// tend is the goroutine that checks named addresses, rejects floods, checks the consent of the endpoint's peers, and
-// watches the interfaces.
+// tend is the goroutine that checks named addresses, rejects floods, checks the consent of the endpoint's peers,
+// chooses their routes, and watches the interfaces.
 func (e *Endpoint) tend() {
 	ticker := time.NewTicker(consentInterval)
 	defer ticker.Stop()
@@ -68,9 +68,22 @@ func (e *Endpoint) tend() {
 			if e.interfaces != nil {
 				e.interfaces.watch(now)
 			}
+		case peer := <-e.recovered:
+			if pairs := peer.path.pairs.Load(); pairs != nil {
+				peer.path.chooseRoutes(pairs, time.Now())
+			}
 		case <-e.closed:
 			return
 		}
+	}
+}
+
+// chooseSoon makes tend choose the routes of a peer one of whose pairs works again, before the next step. If too many
+// peers wait, the next step chooses. chooseSoon does not wait, because its caller holds the mutex of a mux.
+func (e *Endpoint) chooseSoon(peer *Peer) {
+	select {
+	case e.recovered <- peer:
+	default:
 	}
 }
 

@@ -22,7 +22,7 @@ type PathState struct {
 	Local, Remote netip.AddrPort
 	// RTT is the shortest round-trip time of the latest checks, 0 if it is unknown.
 	RTT time.Duration
-	// Alive is set if a check was answered a moment ago.
+	// Alive is set if one of the last four checks was answered.
 	Alive bool
 	// First counts the RTP packets that arrived first on this path. Repeated counts the authentic RTP packets of which
 	// another copy had arrived before.
@@ -38,8 +38,8 @@ type multipath struct{ peer *Peer }
 // that each of its pairs is on an interface of its own. UseAllPairs must be called before the first description.
 //
 // Both sides then check all pairs every 250 ms. Media is sent on the preferred pair that works. Copies are sent on
-// another one (SetCopied). If the remote peer has not answered on the preferred pair for a second, the other pair takes
-// over, and ICE follows.
+// another one (SetCopied). If the remote peer has not answered four checks in a row on the preferred pair, the other
+// pair takes over, and ICE follows.
 func (m multipath) UseAllPairs() {
 	pairs := &pairs{trusting: m.peer.endpoint.config.Initiates}
 	m.peer.path.pairs.Store(pairs)
@@ -106,17 +106,22 @@ func (p *pairs) snapshot(primary pairAddress, now time.Time) []PathState {
 	return paths
 }
 
-// tendPairs checks the pairs and chooses the routes.
+// tendPairs chooses the routes and then checks the pairs. Each check thus has an interval in which it is answered.
 func (p *path) tendPairs(pairs *pairs, now time.Time) {
 	if p.route.Load() == nil {
 		return
 	}
-	check, remote := pairs.due(p.endpoint.mediaPorts(), now)
+	p.chooseRoutes(pairs, now)
+	check, remote := pairs.due(p.endpoint.mediaPorts())
 	for _, pair := range check {
 		if a := p.agents.of(pair.port); a != nil {
 			a.Check(pair.remote, remote, checkPriority(pair.port.path), now)
 		}
 	}
+}
+
+// chooseRoutes sets the two routes to pairs that work.
+func (p *path) chooseRoutes(pairs *pairs, now time.Time) {
 	p.routing.Lock()
 	defer p.routing.Unlock()
 	if p.ended || p.route.Load() == nil {
@@ -172,8 +177,11 @@ func (p *path) requested(
 
 // follow is requested for a peer with several pairs.
 func (p *path) follow(pairs *pairs, check *stun.Message, local, remote ice.Candidate) (selects bool) {
-	pair := pairAddress{p.endpoint.portOf(local), icemux.AddressOf(remote)}
-	number := pair.port.path
+	port := p.endpoint.portOf(local)
+	if port == nil {
+		return false
+	}
+	pair, number := pairAddress{port, icemux.AddressOf(remote)}, port.path
 	if !pairs.trusting {
 		var priority ice.PriorityAttr
 		if priority.GetFrom(check) != nil {
@@ -217,7 +225,31 @@ func pathOf(priority uint32) (path uint8, ok bool) {
 	return uint8(number), true
 }
 
-// addPort adds a local candidate for a port to an agent of an endpoint with several ports.
+// addPorts adds a local candidate for each port of an endpoint with several ports. From now on addReplacement adds the
+// candidates of other ports.
+func (a *iceAgent) addPorts() error {
+	a.adding.Lock()
+	defer a.adding.Unlock()
+	for _, port := range a.peer.endpoint.mediaPorts() {
+		if err := a.addPort(port); err != nil {
+			return err
+		}
+	}
+	a.added = true
+	return nil
+}
+
+// addReplacement adds a local candidate for a port that replaces another one. If the agent has not gathered yet,
+// addPorts adds the candidate. If the agent has ended, it needs no candidate.
+func (a *iceAgent) addReplacement(port *mediaPort) {
+	a.adding.Lock()
+	defer a.adding.Unlock()
+	if a.added && a.peer.path.agents.of(port) == nil {
+		_ = a.addPort(port)
+	}
+}
+
+// addPort adds a local candidate for a port. The caller holds the mutex of adding.
 func (a *iceAgent) addPort(port *mediaPort) error {
 	ufrag, _, err := a.GetLocalUserCredentials()
 	if err != nil {

@@ -11,6 +11,6 @@ var measurements = [len(titles)][]measurement{
 	4: {onTable(claims.NewTableThroughput)},
 	5: {onTable(claims.NewTableCost)},
 	6: {reaction, unknownPaths},
-	7: {primaryDead},
+	7: {primaryDead, onTable(claims.NewOutages)},
 	8: {controllerKilled, edgesKilled, receiverGone},
 }

@@ -37,9 +37,17 @@ func twoCables(t *testing.T, here, there *namespace.Namespace, server string) {
 	there.AwaitLinks(t)
 }
 
-// TestUnpluggedInterfaceLosesNoFrame: a publisher and a receiver on one host have two interfaces and copy all packets.
-// The preferred interface is unplugged while frames leave. Every frame arrives.
+// TestUnpluggedInterfaceLosesNoFrame: a publisher and a receiver on one host have two interfaces. The preferred
+// interface goes down, or is removed, while frames leave. Every frame arrives.
 func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
+	for _, mode := range []signal.Redundancy{signal.RedundancyAll, signal.RedundancyAuto} {
+		for name, command := range map[string]string{"down": "ip link set n0 down", "removed": "ip link delete n0"} {
+			t.Run(fmt.Sprintf("%s, %s", mode, name), func(t *testing.T) { unplugInterface(t, mode, command) })
+		}
+	}
+}
+
+func unplugInterface(t *testing.T, mode signal.Redundancy, command string) {
 	const address, key = "10.9.9.1", "k:0123456789abcdef0123456789abcdef"
 	here, there := namespace.New(t), namespace.New(t)
 	twoCables(t, here, there, address)
@@ -69,7 +77,7 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 	enter := func(config client.Config) (session *client.Session) {
 		t.Helper()
 		config.URL, config.Room, config.Token = c.Server.URL(), "lab", token
-		config.Interfaces, config.Redundancy = []string{"n0", "n1"}, signal.RedundancyAll
+		config.Interfaces, config.Redundancy = []string{"n0", "n1"}, mode
 		config.MinUplink, config.QueueBudget, config.Deadline = testbed.Everything, repairTime, repairTime
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -118,7 +126,7 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 	}
 	wait.Until(t, "copies in both directions", step(both))
 	first = sent
-	here.Run(t, "ip link set n0 down")
+	here.Run(t, command)
 	wait.Until(t, "three seconds of frames", step(func() bool { return sent >= first+90 }))
 	end := sent
 	wait.Until(t, "later frames", step(func() bool { return newest >= end+30 }))

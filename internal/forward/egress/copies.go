@@ -141,11 +141,11 @@ func (r *Receiver) copyRepair(ssrc uint32, sequence uint16, payload int, kind pa
 // readPathReport processes a receiver's report of its paths. If the primary path has an outage, the packets in transit
 // are retransmitted.
 func (r *Receiver) readPathReport(report []byte) {
-	w, c := r.writer, r.path.routes.copies
-	if c == nil {
-		// Nothing has been copied yet.
+	if !r.path.routes.active {
+		// The selector has not seen the packets that left without a second path.
 		return
 	}
+	w, c := r.writer, r.path.routes.copies
 	began, err := c.selector.Report(report, w.now)
 	if err != nil {
 		w.stats.counts[counters.MalformedRTCP]++

@@ -27,6 +27,13 @@ const (
 	maxUnproven = 16
 	// unprovenLife is the time for which an address occupies an entry after checks that the agent did not accept.
 	unprovenLife = time.Second
+	// staleLife is the time without a check or an answer after which an address makes room for another one. Media is
+	// not sent there any more: consent has expired (RFC 7675).
+	staleLife = 30 * time.Second
+	// maxReplaced is the number of addresses of one ICE generation that may have made room, of those that the agent
+	// knows: Pion never forgets an address. Each takes the agent some 2 kB. A client that changes its address every
+	// staleLife reaches the bound after four hours. It is then refused until ICE restarts.
+	maxReplaced = 512
 	// maxUnanswered bounds all checks of one ICE generation to addresses that have not answered a check. A host with 20
 	// candidates is checked five times at each. A third party that candidates name receives at most 100 datagrams.
 	maxUnanswered = 100
@@ -60,8 +67,13 @@ type checks struct {
 	permits func(netip.AddrPort) bool
 	affords func(netip.Addr, time.Time) bool
 
+	// forget is called for an address that has made room for another one.
+	forget func(netip.AddrPort)
+
 	remotes map[netip.AddrPort]*remoteChecks
-	pace    ratelimit.Bucket
+	// replaced counts the addresses that have made room.
+	replaced int
+	pace     ratelimit.Bucket
 	// unanswered counts the checks to addresses that have not answered a check.
 	unanswered int
 	// replies counts the responses to addresses that have not answered a check.
@@ -89,32 +101,63 @@ type remoteChecks struct {
 	came, heard, answered bool
 	// took is the time between the last answered check and its answer.
 	took time.Duration
-	// seenAt is the time at which a check last came from the address, authentic or not.
-	seenAt time.Time
+	// seenAt is the time at which a check last came from the address, authentic or not, answeredAt that of the last
+	// answer.
+	seenAt, answeredAt time.Time
+	// unanswered and replies are the address's parts of the counts of all addresses.
+	unanswered, replies int
+}
+
+// stale reports whether nothing has come from the address and no check was sent to it for staleLife.
+func (r *remoteChecks) stale(now time.Time) bool {
+	for _, at := range []time.Time{r.seenAt, r.answeredAt, r.last} {
+		if now.Sub(at) < staleLife {
+			return false
+		}
+	}
+	return true
 }
 
 func newChecks(unbounded bool, permits func(netip.AddrPort) bool, affords func(netip.Addr, time.Time) bool) *checks {
 	return &checks{
-		unbounded: unbounded, permits: permits, affords: affords,
+		unbounded: unbounded, permits: permits, affords: affords, forget: func(netip.AddrPort) {},
 		remotes: make(map[netip.AddrPort]*remoteChecks), pending: make(map[TransactionID]pendingCheck),
 		pace: ratelimit.NewBucket(checkRate, checkBurst),
 	}
 }
 
 // remote returns the state of an address. It adds the address if there is room, and returns nil otherwise.
-func (c *checks) remote(address netip.AddrPort) *remoteChecks {
+func (c *checks) remote(address netip.AddrPort, now time.Time) *remoteChecks {
 	r := c.remotes[address]
-	if r == nil && (c.unbounded || len(c.remotes) < maxRemotes) {
+	if r == nil && (c.unbounded || len(c.remotes) < maxRemotes || c.makeRoom(now)) {
 		r = &remoteChecks{}
 		c.remotes[address] = r
 	}
 	return r
 }
 
+// makeRoom removes an address that is stale, and reports whether there was one. The counts keep the checks and the
+// responses that were sent there.
+func (c *checks) makeRoom(now time.Time) bool {
+	for address, r := range c.remotes {
+		known := r.heard || r.answered
+		if !r.stale(now) || known && c.replaced >= maxReplaced {
+			continue
+		}
+		if known {
+			c.replaced++
+		}
+		delete(c.remotes, address)
+		c.forget(address)
+		return true
+	}
+	return false
+}
+
 // sends reports whether a check may leave for an address, and if so records its identifier. forgotten is the identifier
 // of the check that no longer waits for an answer, zero if there is none.
 func (c *checks) sends(to netip.AddrPort, id TransactionID, now time.Time) (forgotten TransactionID, allowed bool) {
-	r := c.remote(to)
+	r := c.remote(to, now)
 	if r == nil || !c.unbounded && !r.answered && !c.allows(r, to, now) {
 		return TransactionID{}, false
 	}
@@ -150,6 +193,7 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 	doublings := min(max(0, r.attempts-2), namedAttempts)
 	r.last, r.due = now, now.Add(CheckInterval<<doublings)
 	r.attempts++
+	r.unanswered++
 	c.unanswered++
 	return true
 }
@@ -161,7 +205,7 @@ func (c *checks) hears(from netip.AddrPort, now time.Time) bool {
 		if !c.unbounded && !c.hasRoom(now) {
 			return false
 		}
-		if r = c.remote(from); r == nil {
+		if r = c.remote(from, now); r == nil {
 			return false
 		}
 	}
@@ -189,8 +233,8 @@ func (c *checks) hasRoom(now time.Time) bool {
 
 // heard records an authentic check from an address. Unless an accomplice of the remote peer forges the address, the
 // remote peer is there. Another check to the address is therefore due.
-func (c *checks) heard(from netip.AddrPort) {
-	if r := c.remote(from); r != nil && !r.heard {
+func (c *checks) heard(from netip.AddrPort, now time.Time) {
+	if r := c.remote(from, now); r != nil && !r.heard {
 		r.heard, r.attempts, r.due = true, 0, time.Time{}
 	}
 }
@@ -199,11 +243,18 @@ func (c *checks) heard(from netip.AddrPort) {
 // the response is counted. An accomplice of the remote peer may send checks with the address of a third party, or of a
 // host that does not exist.
 func (c *checks) repliesTo(to netip.AddrPort) bool {
-	if r := c.remotes[to]; c.unbounded || r != nil && r.answered {
+	r := c.remotes[to]
+	if c.unbounded || r != nil && r.answered {
 		return true
 	}
+	if c.replies >= maxReplies {
+		return false
+	}
 	c.replies++
-	return c.replies <= maxReplies
+	if r != nil {
+		r.replies++
+	}
+	return true
 }
 
 // reached reports whether authentic checks or answers have come from an address.
@@ -222,7 +273,9 @@ func (c *checks) answers(from netip.AddrPort, id TransactionID, now time.Time) (
 	delete(c.pending, id)
 	took = now.Sub(check.at)
 	if r := c.remotes[from]; r != nil {
-		r.answered, r.took = true, took
+		c.unanswered -= r.unanswered
+		c.replies -= r.replies
+		r.answered, r.took, r.answeredAt, r.unanswered, r.replies = true, took, now, 0, 0
 	}
 	return took, true
 }

@@ -64,7 +64,7 @@ func TestChecksToNamedAddresses(t *testing.T) {
 			for n := range test.addresses {
 				addresses = append(addresses, address(n))
 				if test.heard {
-					c.heard(address(n))
+					c.heard(address(n), start)
 				}
 			}
 			total := 0
@@ -136,7 +136,7 @@ func TestChecksToAddressesThatAnswer(t *testing.T) {
 func TestChecksAnswerChecks(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
 	c.hears(address(0), start)
-	c.heard(address(0))
+	c.heard(address(0), start)
 	// The first ten have left after some 7 s.
 	later := start.Add(20 * time.Second)
 	first := agentOf(c, []netip.AddrPort{address(0)}, start, later.Sub(start))[address(0)]
@@ -183,7 +183,7 @@ func TestChecksToOneTarget(t *testing.T) {
 			}
 		}
 		// An address that sends checks is checked in any case.
-		c.heard(address(0))
+		c.heard(address(0), start)
 		if _, allowed := c.sends(address(0), id(1<<40+agent), now.Add(time.Second)); !allowed &&
 			c.unanswered < maxUnanswered {
 			t.Errorf("agent %d does not check an address that it has heard from", agent)
@@ -209,7 +209,7 @@ func TestChecksThatAreTaken(t *testing.T) {
 	if taken != maxUnproven {
 		t.Errorf("checks from %d addresses are taken, expected %d", taken, maxUnproven)
 	}
-	c.heard(address(0))
+	c.heard(address(0), start)
 	later := start.Add(2 * unprovenLife)
 	// Addresses without an accepted check make room. The address with an accepted check remains.
 	for n := range 10 * maxRemotes {
@@ -245,7 +245,7 @@ func TestChecksThatAreTaken(t *testing.T) {
 // TestRepliesAreBounded for addresses that do not answer.
 func TestRepliesAreBounded(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
-	c.heard(address(0))
+	c.heard(address(0), start)
 	left := 0
 	for range 10 * maxReplies {
 		if c.repliesTo(address(0)) {
@@ -260,6 +260,40 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 	if !c.repliesTo(address(0)) {
 		t.Error("an address that has answered a check is sent no response")
+	}
+}
+
+// TestChangingAddressIsBounded: a remote peer has another address every second. Stale addresses make room, with what
+// the mux knows of them, until the bound of one ICE generation.
+func TestChangingAddressIsBounded(t *testing.T) {
+	m := &Mux{
+		permits: everywhere, agents: make(map[string]*Agent), owners: make(map[netip.AddrPort]owner),
+		transactions: make(map[TransactionID]*Agent), targets: targetRate.Sources(),
+	}
+	a := m.agent("local")
+	c, accepted := a.checks, 0
+	for n := range 2 * (maxRemotes + maxReplaced) {
+		now := start.Add(time.Duration(n) * time.Second)
+		if !c.hears(address(n), now) {
+			continue
+		}
+		accepted++
+		c.heard(address(n), now)
+		a.own(address(n), false)
+		if !c.repliesTo(address(n)) || !a.begin(address(n), id(n), now) || !answers(c, address(n), id(n), now) {
+			t.Fatalf("address %d is sent no response or no check", n)
+		}
+		a.own(address(n), true)
+		if len(c.remotes) > maxRemotes || len(a.owned) > maxRemotes || len(m.owners) > maxRemotes {
+			t.Fatalf("%d addresses are kept, and %d and %d owners, expected %d at most", len(c.remotes), len(a.owned),
+				len(m.owners), maxRemotes)
+		}
+	}
+	if want := maxRemotes + maxReplaced; accepted != want {
+		t.Errorf("%d addresses were accepted, expected %d", accepted, want)
+	}
+	if c.unanswered != 0 || c.replies != 0 {
+		t.Errorf("%d checks and %d responses count, although all addresses have answered", c.unanswered, c.replies)
 	}
 }
 
@@ -295,7 +329,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		if _, allowed := c.sends(to, id(0), start); allowed != test.sent {
 			t.Errorf("a check to %v leaves: %t, expected %t", to, allowed, test.sent)
 		}
-		c.heard(to)
+		c.heard(to, start)
 		if _, allowed := c.sends(to, id(1), start); allowed != test.sentToo {
 			t.Errorf("a check to %v after one from there leaves: %t, expected %t", to, allowed, test.sentToo)
 		}

@@ -321,6 +321,7 @@ func (m *Mux) agent(ufrag string) *Agent {
 			stun: AgentRate.Bucket(), data: dataRate.Bucket(),
 			checks: newChecks(m.unbounded, m.permits, m.targets.Take), owned: make(map[netip.AddrPort]struct{}),
 		}
+		a.checks.forget = a.disown
 		m.agents[ufrag] = a
 	}
 	return a
@@ -356,7 +357,7 @@ func (m *Mux) RemoveConnByUfrag(ufrag string) {
 	}
 }
 
-// remove closes an agent's connections and removes the agent. The caller of remove and own holds the mutex.
+// remove closes an agent's connections and removes the agent. The caller of remove, own and disown holds the mutex.
 func (a *Agent) remove() {
 	if a.mux.agents[a.ufrag] == a {
 		delete(a.mux.agents, a.ufrag)
@@ -389,6 +390,14 @@ func (a *Agent) own(address netip.AddrPort, proven bool) {
 	}
 	a.mux.owners[address] = owner{agent: a, proven: proven}
 	a.owned[address] = struct{}{}
+}
+
+// disown ends the ownership of an address.
+func (a *Agent) disown(address netip.AddrPort) {
+	if a.mux.owners[address].agent == a {
+		delete(a.mux.owners, address)
+	}
+	delete(a.owned, address)
 }
 
 // GetListenAddresses implements ice.UDPMux.
@@ -542,7 +551,7 @@ func (a *Agent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp.So
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if isSTUN && message.kind() == kindSuccess {
-		a.checks.heard(to)
+		a.checks.heard(to, now)
 		a.own(to, false)
 		a.reach(to)
 		if !a.checks.repliesTo(to) {

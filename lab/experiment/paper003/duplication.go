@@ -23,7 +23,8 @@ var files embed.FS
 // Collection returns the experiments of this package.
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
-		"paper003/paths": experiment.Define(defaultTrial(), quantities, run),
+		"paper003/conference": experiment.Define(defaultConference(), conferenceQuantities, runConference),
+		"paper003/paths":      experiment.Define(defaultTrial(), quantities, run),
 	}}
 }
 

@@ -136,14 +136,14 @@ func (b *Book) Skew(ref volumetric.PublicationRef, skew time.Duration) {
 	d.Add(skew.Abs())
 }
 
-// Sound records an audio packet by RTP sequence number.
-func (b *Book) Sound(ref volumetric.PublicationRef, sequence uint16) {
+// Sound records an audio packet by RTP sequence number and time of arrival.
+func (b *Book) Sound(ref volumetric.PublicationRef, sequence uint16, arrived time.Time) {
 	c := b.sound[ref]
 	if c == nil {
 		c = &soundCounter{}
 		b.sound[ref] = c
 	}
-	c.count(sequence)
+	c.count(sequence, arrived)
 }
 
 // Known reports whether a frame of the tile was decoded.
@@ -223,6 +223,7 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 		counts := c.counts()
 		s.Audio.PacketsReceived += counts.received
 		s.Audio.PacketsLost += counts.lost
+		s.Audio.LongestGap = max(s.Audio.LongestGap, round(1e3*c.gap.Seconds(), 3))
 	}
 	return s
 }

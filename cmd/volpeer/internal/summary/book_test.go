@@ -48,7 +48,7 @@ func evening() (*Book, []client.TileStats) {
 	for i := range 300 {
 		b.Decoded(tileRef("bob", 0), int64(i/2), time.Time{}, at(40+i*100/3))
 		if i%100 != 7 {
-			b.Sound(volumetric.PublicationRef{Participant: "bob", Publication: "voice"}, uint16(65400+i))
+			b.Sound(volumetric.PublicationRef{Participant: "bob", Publication: "voice"}, uint16(65400+i), at(20*i))
 		}
 	}
 	return b, []client.TileStats{
@@ -119,8 +119,8 @@ func TestSumsAddUp(t *testing.T) {
 				s.Publications[i].Participant, got, want)
 		}
 	}
-	if s.Audio != (Audio{PacketsReceived: 297, PacketsLost: 3}) {
-		t.Errorf("got audio %+v, expected 297 received and 3 lost", s.Audio)
+	if s.Audio != (Audio{PacketsReceived: 297, PacketsLost: 3, LongestGap: 40}) {
+		t.Errorf("got audio %+v, expected 297 received, 3 lost and a gap of 40 ms", s.Audio)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestSoundCounter(t *testing.T) {
 	for _, test := range tests {
 		var c soundCounter
 		for _, s := range test.sequences {
-			c.count(s)
+			c.count(s, at(0))
 		}
 		if got := c.counts(); got != test.want {
 			t.Errorf("%s: expected %+v, got %+v", test.name, test.want, got)

@@ -1,11 +1,16 @@
 package summary
 
+import "time"
+
 // soundCounter counts the packets of one audio stream. Missing sequence numbers between the lowest and the highest
 // count as lost.
 type soundCounter struct {
 	// whole is the sum of finished sequences, stretch the current sequence.
 	whole, stretch  soundCounts
 	lowest, highest int64
+	// last is the latest arrival, and gap the longest time between two arrivals.
+	last time.Time
+	gap  time.Duration
 }
 
 type soundCounts struct{ received, lost int64 }
@@ -14,7 +19,13 @@ type soundCounts struct{ received, lost int64 }
 // a new sequence.
 const maxSoundGap = 500
 
-func (c *soundCounter) count(sequence uint16) {
+func (c *soundCounter) count(sequence uint16, arrived time.Time) {
+	if !c.last.IsZero() {
+		c.gap = max(c.gap, arrived.Sub(c.last))
+	}
+	if arrived.After(c.last) {
+		c.last = arrived
+	}
 	extended := c.highest + int64(int16(sequence-uint16(c.highest)))
 	if c.stretch.received == 0 || extended > c.highest+maxSoundGap || extended < c.highest-maxSoundGap {
 		c.whole = c.counts()

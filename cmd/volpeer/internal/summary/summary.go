@@ -69,6 +69,8 @@ type Figures struct {
 type Audio struct {
 	PacketsReceived int64 `json:"packets_received"`
 	PacketsLost     int64 `json:"packets_lost"`
+	// LongestGap is the longest time between the arrivals of two packets of a publication, in ms.
+	LongestGap float64 `json:"longest_gap_ms"`
 }
 
 // ECN has the codepoints of the received RTP packets.

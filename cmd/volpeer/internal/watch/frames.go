@@ -81,7 +81,7 @@ func (v *viewer) packet(p *client.Packet) {
 	if !p.Codec.Is(volumetric.MIMEOpus) {
 		return
 	}
-	v.book.Sound(ref, p.SequenceNumber)
+	v.book.Sound(ref, p.SequenceNumber, p.Arrival)
 	if duration, err := opus.Duration(p.Payload); err == nil && !p.Capture.IsZero() {
 		if stage := v.stages[ref.Participant]; stage != nil {
 			stage.Heard(ref.Publication, p.Capture, duration, p.Arrival)

@@ -59,7 +59,8 @@ func (u *Uplink) Copies() Copies {
 // once. The limit of Report includes such reports.
 func (u *Uplink) PathReport(packet []byte, now time.Time) bool {
 	q := &u.queue
-	if q.copies.selector == nil {
+	if !q.copies.active {
+		// The selector has not seen the packets that left without a second path.
 		return false
 	}
 	if !q.reportLimit.Take(now) {
