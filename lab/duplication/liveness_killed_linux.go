@@ -65,7 +65,7 @@ func controllerKilled(ctx context.Context, b *bench) (lines []claim.Line, err er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = joinClose(err, s) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	volnet, err := b.program()
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func edgesKilled(ctx context.Context, b *bench) (lines []claim.Line, err error) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = joinClose(err, s) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	unlike := 0
 	for _, host := range []string{server, viewer} {
 		var times lab.Distribution
@@ -280,7 +280,7 @@ func receiverGone(ctx context.Context, b *bench) (lines []claim.Line, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = joinClose(err, s) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	var plain lab.Distribution
 	for range b.repetitions() {
 		took, err := s.killReceiver(ctx)

@@ -15,9 +15,6 @@ import (
 // outageTime is the time for which the primary path is dead.
 const outageTime = time.Second
 
-// joinClose closes a stage and joins the errors.
-func joinClose(err error, s *stage) error { return errors.Join(err, s.close()) }
-
 // primaryDead measures the packets that a pair loses when its primary path is dead for a second: with copies on all
 // paths, and with copies that trouble starts.
 func primaryDead(ctx context.Context, b *bench) ([]claim.Line, error) {
@@ -59,7 +56,7 @@ func runOutages(ctx context.Context, b *bench, t *topology.Topology, copies stri
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	defer func() { err = joinClose(err, s) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.until(ctx, end); err != nil {
 		return nil, nil, nil, err
 	}

@@ -43,9 +43,8 @@ type stage struct {
 	began   time.Time // when the schedules of the network began
 }
 
-// openStage starts a network, a pair whose rule has the copies and the deadline, and a stream. more is added to the
-// configuration of the server's edge, and environment to its environment; the network is passed so that both can
-// contain its addresses.
+// openStage starts a network, a pair whose rule has the copies and the deadline, and a stream. more, if not nil,
+// returns further text of the configuration of the server's edge, and variables for its environment.
 func openStage(ctx context.Context, b *bench, plan *topology.Topology, copies string, deadline time.Duration,
 	more func(*topology.Network) (text string, environment []string, err error)) (_ *stage, err error) {
 	volnet, err := b.program()

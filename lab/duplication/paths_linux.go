@@ -2,6 +2,7 @@ package duplication
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -57,7 +58,7 @@ func reaction(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = joinClose(err, s) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	if err := s.until(ctx, end); err != nil {
 		return nil, err
 	}
@@ -166,7 +167,7 @@ func unknownPaths(ctx context.Context, b *bench) (lines []claim.Line, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = joinClose(err, s) }()
+	defer func() { err = errors.Join(err, s.close()) }()
 	var stays lab.Distribution
 	for range repetitions {
 		if err := wait(ctx, learning); err != nil {

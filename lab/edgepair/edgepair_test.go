@@ -15,9 +15,11 @@ func TestText(t *testing.T) {
 		p.config.Sides[i] = Side{Host: host, Text: "receive: {inner: [10.0.0.0/8]}\n"}
 	}
 	for i := range 2 {
-		p.config.Links = append(p.config.Links, Link{Interfaces: [2]string{fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)},
+		p.config.Links = append(p.config.Links, Link{
+			Interfaces: [2]string{fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)},
 			Addresses: [2]netip.Addr{netip.AddrFrom4([4]byte{10, byte(i), 0, 1}),
-				netip.AddrFrom4([4]byte{10, byte(i), 0, 2})}})
+				netip.AddrFrom4([4]byte{10, byte(i), 0, 2})},
+		})
 	}
 	for side, names := range [][2]string{{"near", "far"}, {"far", "near"}} {
 		c, err := edge.Parse("edge.yaml", []byte(p.text(side)))
