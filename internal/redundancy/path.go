@@ -174,6 +174,8 @@ func (p *pathState) late(r *Report, path int, h *history) time.Duration {
 type outage struct {
 	// on is set during an outage.
 	on bool
+	// began is the beginning of the last outage.
+	began time.Time
 	// fine is the time since which no packet is overdue, zero while one is.
 	fine time.Time
 	// count is the number of outages.
@@ -185,7 +187,7 @@ func (o *outage) judge(late time.Duration, now time.Time) (begins bool) {
 	switch {
 	case late > overdue:
 		o.fine = time.Time{}
-		return o.begin()
+		return o.begin(now)
 	case o.fine.IsZero():
 		o.fine = now
 	case now.Sub(o.fine) >= recovered:
@@ -195,11 +197,11 @@ func (o *outage) judge(late time.Duration, now time.Time) (begins bool) {
 }
 
 // begin begins an outage, and reports whether there was none.
-func (o *outage) begin() bool {
+func (o *outage) begin(now time.Time) bool {
 	if o.on {
 		return false
 	}
-	o.on = true
+	o.on, o.began = true, now
 	o.count++
 	return true
 }

@@ -18,6 +18,9 @@ const (
 	// strandedAge is the age up to which packets lost in an outage are sent again: the time for which a frame is
 	// repaired on a short path.
 	strandedAge = 150 * time.Millisecond
+	// suspension is the longest time for which an outage suspends the congestion control. The transport leaves a path
+	// within 1.25 s of its failure.
+	suspension = 2 * time.Second
 )
 
 // Packet is a packet that is about to leave.
@@ -152,7 +155,7 @@ func (s *Selector) expect(now time.Time) {
 	case s.unreported.IsZero():
 		s.unreported = now
 	case now.Sub(s.unreported) > unreportedPrimary+s.paths[s.primary].rtt:
-		s.outage.begin()
+		s.outage.begin(now)
 	}
 }
 
@@ -263,6 +266,13 @@ func (s *Selector) Stranded(now time.Time, f func(ssrc uint32, sequence uint16))
 // Outage reports whether the primary path has an outage, and returns the rate in bit/s that the second path
 // carries. During an outage the peer receives no more than that.
 func (s *Selector) Outage() (rate float64, outage bool) { return s.second.rate, s.outage.on }
+
+// Suspended reports whether arrivals say nothing about the rate of the primary path, because an outage has begun on it:
+// packets are lost, or arrive on a slower path. A congestion control that read them would fall to its lowest rate. Until
+// the transport leaves a path that has failed, the second path bounds the rate (Outage).
+func (s *Selector) Suspended(now time.Time) bool {
+	return s.outage.on && now.Sub(s.outage.began) < suspension
+}
 
 // Stats returns the counts since the beginning.
 func (s *Selector) Stats() Stats {

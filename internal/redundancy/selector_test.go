@@ -204,6 +204,37 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// TestOutageSuspendsTheCongestionControl: reports end. The congestion control is suspended for two seconds at most.
+func TestOutageSuspendsTheCongestionControl(t *testing.T) {
+	s := redundancy.New(redundancy.Auto, start)
+	var stream redundancy.Stream
+	var from, to time.Duration
+	for n := range 500 {
+		at := time.Duration(n) * 10 * time.Millisecond
+		s.Select(&redundancy.Packet{SSRC: 1, Sequence: uint16(n), Size: 200, Class: redundancy.Audio}, &stream, 0,
+			start.Add(at))
+		if n < 100 {
+			micros := uint32(at.Microseconds())
+			arrived := redundancy.PathReport{Known: true, SSRC: 1, Sequence: uint16(n), Arrived: micros,
+				Packets: uint32(n)}
+			r := redundancy.Report{Time: micros, Paths: [redundancy.Paths]redundancy.PathReport{arrived, arrived}}
+			if _, err := s.Report(r.Append(nil), start.Add(at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.Suspended(start.Add(at)) {
+			if from == 0 {
+				from = at
+			}
+			to = at
+		}
+	}
+	if from < time.Second || from > 1500*time.Millisecond || to-from < 1900*time.Millisecond ||
+		to-from > 2*time.Second {
+		t.Errorf("suspended from %v to %v, expected two seconds from 1.2 s on", from, to)
+	}
+}
+
 // BenchmarkReport measures the cost of a report to a peer that has sent many packets: of a report about the newest
 // packets, and of one about packets that were never sent.
 func BenchmarkReport(b *testing.B) {

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward/counters"
@@ -42,6 +43,11 @@ func newRoutes(p Peer) *routes {
 
 // copying reports whether packets may be copied in the present run.
 func (s *routes) copying() bool { return s != nil && s.active }
+
+// suspended reports whether the congestion control reads no reports, because of an outage of the primary path.
+func (s *routes) suspended(now time.Time) bool {
+	return s.copying() && s.copies.selector.Suspended(now)
+}
 
 // copies selects the packets of one receiver that leave on a second path, too. The writer owns it.
 type copies struct {

@@ -136,7 +136,7 @@ func (r *Receiver) readReports() {
 		reports = reports[reportTime+len(report):]
 		if redundancy.IsReport(report) {
 			r.readPathReport(report)
-		} else if r.path.departures != nil {
+		} else if r.path.departures != nil && !r.path.routes.suspended(w.now) {
 			w.results = r.path.sender.Report(report, arrived, w.now, w.results[:0])
 		}
 	}

@@ -20,7 +20,7 @@ func NewOutages(o Options, progress lab.Progress) lab.Check {
 	return &outages{cells{Options: o, progress: progress}}
 }
 
-// outagesTime is the length of an iteration: two cycles of the outages.
+// outagesTime is the length of an iteration: all outages.
 const outagesTime = time.Minute
 
 // Name implements lab.Check.

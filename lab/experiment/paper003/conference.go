@@ -36,7 +36,7 @@ type conference struct {
 }
 
 func defaultConference() conference {
-	return conference{Arm: "selective", Failure: failureLoss, Points: 12_000}
+	return conference{Arm: "selective", Failure: failureLoss, Points: 6000}
 }
 
 // Validate implements the optional interface of experiment.Define.

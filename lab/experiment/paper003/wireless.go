@@ -60,19 +60,19 @@ type outage struct {
 }
 
 // outageCycle is the time after which the outages begin again.
-const outageCycle = 30 * time.Second
+const outageCycle = time.Minute
 
 // outages are those of one cycle. At no time both links of a client fail.
 var outages = []outage{
-	{1, wifi, 3 * time.Second, 4 * time.Second},
-	{0, wifi, 6 * time.Second, 7 * time.Second},
-	{1, wifi, 9 * time.Second, 9300 * time.Millisecond},
-	{1, wifi, 9450 * time.Millisecond, 9700 * time.Millisecond},
-	{0, wifi, 13 * time.Second, 13300 * time.Millisecond},
-	{1, cellular, 16 * time.Second, 17 * time.Second},
-	{0, cellular, 17 * time.Second, 18 * time.Second},
-	{1, wifi, 20 * time.Second, 23 * time.Second},
-	{0, wifi, 24 * time.Second, 26 * time.Second},
+	{1, wifi, 6 * time.Second, 7 * time.Second},
+	{0, wifi, 12 * time.Second, 13 * time.Second},
+	{1, wifi, 18 * time.Second, 18300 * time.Millisecond},
+	{1, wifi, 18450 * time.Millisecond, 18700 * time.Millisecond},
+	{0, wifi, 26 * time.Second, 26300 * time.Millisecond},
+	{1, cellular, 32 * time.Second, 33 * time.Second},
+	{0, cellular, 34 * time.Second, 35 * time.Second},
+	{1, wifi, 40 * time.Second, 43 * time.Second},
+	{0, wifi, 48 * time.Second, 50 * time.Second},
 }
 
 // silent reports whether an outage is a loss of all packets of the link.

@@ -79,6 +79,9 @@ func (u *Uplink) PathReport(packet []byte, now time.Time) bool {
 	return true
 }
 
+// suspended reports whether the congestion control reads no reports, because of an outage of the first path.
+func (c *copies) suspended(now time.Time) bool { return c.active && c.selector.Suspended(now) }
+
 // carriesAudio reports whether the line carries a track of audio.
 func (l *line) carriesAudio() bool {
 	return l.publication != nil && l.publication.description.Kind == volumetric.KindAudio

@@ -135,7 +135,7 @@ func (q *queue) reported(packet []byte, now time.Time) bool {
 		q.reportsDropped++
 		return false
 	}
-	if feedback.IsCongestionReport(packet) != q.byStream {
+	if feedback.IsCongestionReport(packet) != q.byStream || q.copies.suspended(now) {
 		return false
 	}
 	q.results = q.sender.Report(packet, now, now, q.results[:0])
