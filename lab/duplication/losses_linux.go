@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netfn/daemon"
 	"github.com/volsfu/volsfu/lab/edgepair"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/test/claim"
@@ -117,6 +118,12 @@ const copyingAttempts = 3
 // the other one for a second, and sends plain packets.
 func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) error {
 	for range copyingAttempts {
+		for _, host := range hosts {
+			if err := p.Await(ctx, host, "hears the other edge",
+				func(s *daemon.Status) bool { return s.PeerAlive }); err != nil {
+				return err
+			}
+		}
 		before, err := countsOf(ctx, p)
 		if err != nil {
 			return err
@@ -129,8 +136,8 @@ func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) e
 			return err
 		}
 	}
-	return fmt.Errorf("the edges do not hear each other at all times, in each of %d attempts: this machine is too busy",
-		copyingAttempts)
+	return fmt.Errorf("%w: this machine is so busy that the edges do not hear each other at all times, in each of %d "+
+		"attempts", errUnable, copyingAttempts)
 }
 
 // total is the sum over all paths.

@@ -146,13 +146,13 @@ func pin() (release func() error, err error) {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, fmt.Errorf("processors of a thread: %w", err)
 	}
+	last := 0
 	for cpu, found := 0, 0; found < before.Count(); cpu++ {
 		if before.IsSet(cpu) {
-			found++
-			one.Zero()
-			one.Set(cpu)
+			last, found = cpu, found+1
 		}
 	}
+	one.Set(last)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
 		return nil, fmt.Errorf("keep a thread on one processor: %w", err)
 	}
