@@ -85,6 +85,9 @@ func (r *routable) programs() (p programs, err error) {
 			return err
 		}
 		found, err := link.QueryPrograms(link.QueryOptions{Target: device.Attrs().Index, Attach: ebpf.AttachTCXEgress})
+		if errors.Is(err, ebpf.ErrNotSupported) {
+			return fmt.Errorf("%w: the kernel has no TCX: %w", errUnable, err)
+		}
 		if err != nil {
 			return err
 		}

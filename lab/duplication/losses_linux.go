@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netfn/daemon"
 	"github.com/volsfu/volsfu/lab/edgepair"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/test/claim"
@@ -119,6 +120,12 @@ const copyingAttempts = 3
 // nothing from the other one for a second, and then sends plain packets.
 func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) error {
 	for range copyingAttempts {
+		for _, host := range hosts {
+			if err := p.Await(ctx, host, "receives from the other edge",
+				func(s *daemon.Status) bool { return s.PeerAlive }); err != nil {
+				return err
+			}
+		}
 		before, err := countsOf(ctx, p)
 		if err != nil {
 			return err
@@ -131,8 +138,8 @@ func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) e
 			return err
 		}
 	}
-	return fmt.Errorf("packets left without copies in each of %d attempts, expected one without such packets: "+
-		"this machine is too busy", copyingAttempts)
+	return fmt.Errorf("%w: packets left without copies in each of %d attempts, expected one without such packets: "+
+		"this machine is too busy", errUnable, copyingAttempts)
 }
 
 // total is the sum over all paths.

@@ -36,7 +36,7 @@ func inner6(host, number int) netip.Addr {
 	return netip.AddrFrom16([16]byte{0xfd, 3: byte(1 + host), 15: byte(1 + number)})
 }
 
-// routable is a network of both hosts: what connects their inner addresses when no edge copies packets.
+// routable is a network whose hosts have inner addresses, with routes over the first link.
 type routable struct {
 	*topology.Network
 	links []edgepair.Link

@@ -100,9 +100,12 @@ func (m *measuredTrips) above(other *measuredTrips) (difference, deviation float
 }
 
 // alternate makes round trips, one of each way in turn, count of each.
-func alternate(ctx context.Context, pings []*ping, count int) ([]*measuredTrips, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+func alternate(ctx context.Context, pings []*ping, count int) (_ []*measuredTrips, err error) {
+	release, err := pin()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	measured := make([]*measuredTrips, len(pings))
 	for i := range measured {
 		measured[i] = &measuredTrips{}
@@ -127,6 +130,36 @@ func alternate(ctx context.Context, pings []*ping, count int) ([]*measuredTrips,
 		}
 	}
 	return measured, nil
+}
+
+// pin keeps the calling goroutine on the last processor of the process until release is called. All ends of round trips
+// are on one processor: otherwise the round trip of a way depends on where the scheduler has put its echo, by more than
+// edges add.
+func pin() (release func() error, err error) {
+	runtime.LockOSThread()
+	defer func() {
+		if err != nil {
+			runtime.UnlockOSThread()
+		}
+	}()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("processors of a thread: %w", err)
+	}
+	last := 0
+	for cpu, found := 0, 0; found < before.Count(); cpu++ {
+		if before.IsSet(cpu) {
+			last, found = cpu, found+1
+		}
+	}
+	one.Set(last)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return nil, fmt.Errorf("keep a thread on one processor: %w", err)
+	}
+	return func() error {
+		defer runtime.UnlockOSThread()
+		return unix.SchedSetaffinity(0, &before)
+	}, nil
 }
 
 // ping is a socket on one host, and a thread that echoes on the other.
@@ -201,9 +234,12 @@ func (p *ping) trip() (time.Duration, error) {
 }
 
 // echo returns datagrams until the socket is shut down.
-func (p *ping) echo() error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+func (p *ping) echo() (err error) {
+	release, err := pin()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	var datagram [tripBytes]byte
 	for {
 		n, err := read(p.far, datagram[:])
