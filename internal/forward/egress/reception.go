@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Located is a Peer that knows the address to which its media leaves.
-type Located interface {
+// located is a Peer that knows the address to which its media leaves.
+type located interface {
 	// RemoteAddress returns the address, the zero Addr while media passes through ICE. RemoteAddress takes no lock.
 	RemoteAddress() netip.Addr
 }
@@ -19,6 +19,7 @@ type Reception struct {
 	// Remote is the receiver's address, the zero Addr if it is not known.
 	Remote netip.Addr
 	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals.
+	// Lost falls when a packet that was reported as lost is reported as arrived.
 	Sent, Reports, Arrived, Lost uint64
 	// Requested counts packets that were sent again because the receiver has requested them. It does not include
 	// packets that were lost on the publisher's path. KeyFrames counts requests for key frames of tracks that the
@@ -49,8 +50,8 @@ func (r *Receiver) reception() Reception {
 	reception := p.reception
 	p.mu.Unlock()
 	reception.Receiver = r.serial
-	if located, ok := p.peer.(Located); ok {
-		reception.Remote = located.RemoteAddress()
+	if peer, ok := p.peer.(located); ok {
+		reception.Remote = peer.RemoteAddress()
 	}
 	return reception
 }
@@ -62,7 +63,8 @@ func (p *path) receptionNow() Reception {
 		return reception
 	}
 	history := p.departures.history.Stats()
-	reception.Reports, reception.Arrived, reception.Lost = history.Reports, history.Received, history.Lost
+	// Lost packets that arrived late are in both counts of the history.
+	reception.Reports, reception.Arrived, reception.Lost = history.Reports, history.Received, history.Lost-history.Late
 	reception.QueueDelay = p.sender.Stats().QueueDelay
 	return reception
 }

@@ -27,12 +27,13 @@ const (
 	troubledShare = 0.5
 )
 
-// Reception is the knowledge of a server about the path to one receiver. The counts only grow; a count that falls
-// begins again.
+// Reception is the knowledge of a server about the path to one receiver. The counts begin again if Sent or Reports
+// falls.
 type Reception struct {
 	// Receiver is the number of the receiver, which no later receiver has.
 	Receiver uint64
-	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals.
+	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals. Lost
+	// falls when a packet that was reported as lost is reported as arrived.
 	Sent, Reports, Arrived, Lost uint64
 	// Requested counts packets that the receiver has requested again after they had been sent. KeyFrames counts its
 	// requests for key frames, without those with which a decoder begins.
@@ -157,7 +158,7 @@ func (r *receiver) judge() (cause Cause, active bool) {
 	before := &r.past[max(last-2*receptionWindow, 0)]
 	r.silent = !reported && (r.silent ||
 		oldest.Reports != before.Reports && early.Sent-oldest.Sent >= silentPackets)
-	arrived, lost := newest.Arrived-oldest.Arrived, newest.Lost-oldest.Lost
+	arrived, lost := newest.Arrived-oldest.Arrived, newest.Lost-min(newest.Lost, oldest.Lost)
 	switch {
 	case r.silent:
 		return Silence, true
