@@ -63,8 +63,8 @@ type Edge struct {
 	Rule, Socket string
 }
 
-// ParseEdge returns the edge that a value of server.edge names, nil if the value is empty. The path of the socket begins
-// at the first slash: names of rules have none.
+// ParseEdge returns the edge that a value of server.edge names, nil if the value is empty. The path of the socket
+// begins at the first slash: names of rules have none.
 func ParseEdge(text string) (*Edge, error) {
 	if text == "" {
 		return nil, nil

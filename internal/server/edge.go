@@ -57,8 +57,8 @@ type edgeTrigger struct {
 	receivers trigger.Receivers
 	// expires is the time at which the last order ends, since the start.
 	expires time.Duration
-	// destination is the prefix of the rule, invalid while the prefix is not known. read is the time of the last request
-	// for the rule.
+	// destination is the prefix of the rule, invalid while the prefix is not known. read is the time of the last
+	// request for the rule.
 	destination netip.Prefix
 	read        time.Time
 	// failure is the text of the failure that was logged last, empty while the edge answers. answered is set once the

@@ -32,8 +32,8 @@ const (
 type Reception struct {
 	// Receiver is the number of the receiver, which no later receiver has.
 	Receiver uint64
-	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals. Lost
-	// falls when a packet that was reported as lost is reported as arrived.
+	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals.
+	// Lost falls when a packet that was reported as lost is reported as arrived.
 	Sent, Reports, Arrived, Lost uint64
 	// Requested counts packets that the receiver has requested again after they had been sent. KeyFrames counts its
 	// requests for key frames, without those with which a decoder begins.
