@@ -70,8 +70,8 @@ type path struct {
 	measured feedback.RoundTrip
 	// routes is nil if the receiver never has a second path.
 	routes *routes
-	// requested and keyFrames are those of Reception.
-	requested, keyFrames uint64
+	// counted has the counts of Reception. It is nil before the first packet.
+	counted *countedReception
 
 	// Any goroutine may use the fields below. want is one more than the last argument of Want, 0 before the first call.
 	// limits is nil before SetLimits.
@@ -80,10 +80,9 @@ type path struct {
 	// backlog is the maximum number of bytes that a reliable transport to the receiver holds.
 	backlog atomic.Int64
 	mu      sync.Mutex
-	// latest and reception are the last published values. numbered is set while packets are numbered.
-	latest    Path
-	reception Reception
-	numbered  bool
+	// latest is the last published Path. numbered is set while packets are numbered.
+	latest   Path
+	numbered bool
 	// reliable is set if the receiver is sent whole frames over a transport that retransmits, and reports the
 	// transport's acknowledgements. It does not change after the receiver's first slot.
 	reliable bool
@@ -156,7 +155,10 @@ func (p *path) publish(now time.Duration) {
 		latest.Estimate = min(latest.Estimate, latest.Second.Estimate)
 	}
 	p.mu.Lock()
-	p.latest, p.reception, p.numbered = latest, p.receptionNow(), e != nil
+	p.latest, p.numbered = latest, e != nil
+	if p.counted != nil {
+		p.counted.published = p.receptionNow(s.QueueDelay)
+	}
 	p.mu.Unlock()
 }
 
@@ -169,8 +171,8 @@ const (
 
 // sentRate measures the sending rate to one receiver.
 type sentRate struct {
-	// bytes counts the bytes sent, on the wire, and packets the packets.
-	bytes, packets uint64
+	// bytes counts the bytes sent, on the wire.
+	bytes uint64
 	// marks are the counts at the last rounds of housekeeping, the oldest at oldest.
 	marks  [sentSteps]sentMark
 	oldest int

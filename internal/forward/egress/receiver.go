@@ -263,7 +263,7 @@ func (r *Receiver) queued(bytes int) {
 	w := r.writer
 	bytes += congestion.PacketOverhead
 	r.path.departed.bytes += uint64(bytes)
-	r.path.departed.packets++
+	r.path.counts().Sent++
 	if r.path.sender.Spend(bytes) {
 		w.stepDue = min(w.stepDue, r.path.sender.StepDue())
 	}

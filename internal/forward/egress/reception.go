@@ -44,10 +44,26 @@ func (s *Set) Receptions(to []Reception) []Reception {
 	return to
 }
 
-func (r *Receiver) reception() Reception {
+// countedReception has the counts of a receiver that was sent packets. The writer counts Sent, Requested and KeyFrames
+// in counts. published is the last published Reception, which the mutex of the path guards.
+type countedReception struct{ counts, published Reception }
+
+// counts returns the counts for the writer.
+func (p *path) counts() *Reception {
+	if p.counted == nil {
+		p.mu.Lock()
+		p.counted = &countedReception{}
+		p.mu.Unlock()
+	}
+	return &p.counted.counts
+}
+
+func (r *Receiver) reception() (reception Reception) {
 	p := &r.path
 	p.mu.Lock()
-	reception := p.reception
+	if p.counted != nil {
+		reception = p.counted.published
+	}
 	p.mu.Unlock()
 	reception.Receiver = r.serial
 	if peer, ok := p.peer.(located); ok {
@@ -56,15 +72,14 @@ func (r *Receiver) reception() Reception {
 	return reception
 }
 
-// receptionNow returns the counts for the next publication. The writer calls it.
-func (p *path) receptionNow() Reception {
-	reception := Reception{Sent: p.departed.packets, Requested: p.requested, KeyFrames: p.keyFrames}
-	if p.departures == nil {
-		return reception
+// receptionNow returns the counts for the next publication, after the first packet. The writer calls it.
+func (p *path) receptionNow(queueDelay time.Duration) Reception {
+	reception := p.counted.counts
+	if p.departures != nil {
+		// Lost packets that arrived late are in both counts of the history.
+		history := p.departures.history.Stats()
+		reception.Arrived, reception.Lost = history.Received, history.Lost-history.Late
+		reception.Reports, reception.QueueDelay = history.Reports, queueDelay
 	}
-	history := p.departures.history.Stats()
-	// Lost packets that arrived late are in both counts of the history.
-	reception.Reports, reception.Arrived, reception.Lost = history.Reports, history.Received, history.Lost-history.Late
-	reception.QueueDelay = p.sender.Stats().QueueDelay
 	return reception
 }

@@ -180,7 +180,7 @@ func (n repair) repeatAsked(p original) counters.Counter {
 	outcome := n.resend(p, packetlog.Retransmission)
 	if outcome == counters.NackedAnswered {
 		n.slot.sent.retransmissions++
-		n.slot.receiver.path.requested++
+		n.slot.receiver.path.counts().Requested++
 		n.slot.touch()
 	}
 	return outcome

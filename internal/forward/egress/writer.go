@@ -259,7 +259,7 @@ func (s *Slot) keyFrameAsked(times int) {
 		return
 	}
 	if w.at-s.fedAt >= settledAfter {
-		s.receiver.path.keyFrames += uint64(times)
+		s.receiver.path.counts().KeyFrames += uint64(times)
 	}
 	track.WantKeyFrame()
 }
