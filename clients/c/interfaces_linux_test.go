@@ -7,11 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/namespace"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -21,20 +19,14 @@ import (
 // each, and frames continue without the first.
 func TestTwoInterfaces(t *testing.T) {
 	long.Test(t)
-	const address, key = "10.9.9.1", "k:0123456789abcdef0123456789abcdef"
+	const address = "10.9.9.1"
 	here, there := namespace.New(t), namespace.New(t)
 	namespace.TwoCables(t, here, there, address)
 	program := compile(t, filepath.Join("testdata", "peer.c"))
 	settings := testbed.ConferenceConfig()
 	// The websockets use the other cable.
-	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, "10.9.1.1:0", ""
-	settings.Media.Address, settings.Auth.Keys = address, []string{key}
-	ring, err := auth.NewKeyring(settings.Auth)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	token, err := ring.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(time.Hour)}, now)
+	settings.Server.Listen, settings.Admin.Listen, settings.Media.Address = "10.9.1.1:0", "", address
+	token, err := testbed.RequireToken(&settings)
 	if err != nil {
 		t.Fatal(err)
 	}

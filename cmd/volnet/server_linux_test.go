@@ -9,12 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/netfn/edge"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -53,18 +51,12 @@ func TestServerOrdersCopies(t *testing.T) {
 	office.edge()
 	up(t, studio, office)
 
-	const key = "k:0123456789abcdef0123456789abcdef"
 	core, logs := observer.New(zap.InfoLevel)
 	settings := testbed.ConferenceConfig()
-	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, studio.inner+":0", ""
+	settings.Server.Listen, settings.Admin.Listen = studio.inner+":0", ""
 	settings.Server.Edge = "conference@" + filepath.Join(studio.state, "studio.sock")
-	settings.Media.Address, settings.Media.Port, settings.Auth.Keys = studio.inner, 7882, []string{key}
-	ring, err := auth.NewKeyring(settings.Auth)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	token, err := ring.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(time.Hour)}, now)
+	settings.Media.Address, settings.Media.Port = studio.inner, 7882
+	token, err := testbed.RequireToken(&settings)
 	if err != nil {
 		t.Fatal(err)
 	}

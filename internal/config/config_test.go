@@ -202,12 +202,18 @@ func TestSections(t *testing.T) {
 		func(s *Server) { s.TLSCert = "c" }, func(s *Server) { s.TLSKey = "k" },
 		func(s *Server) { s.DrainTime = -time.Second },
 		func(s *Server) { s.DrainTime = 25 * time.Hour }, func(s *Server) { s.AddressConnections = 0 },
+		func(s *Server) { s.Edge = "conference@studio.sock" }, func(s *Server) { s.Edge = "@/run/studio.sock" },
+		func(s *Server) { s.Edge = "/run/studio.sock" }, func(s *Server) { s.Edge = "conference/run/studio.sock" },
 	} {
 		server := DefaultServer()
 		spoil(&server)
 		if err := server.Validate(); !errors.Is(err, ErrValue) {
 			t.Errorf("%+v: error is %v", server, err)
 		}
+	}
+	edge, err := ParseEdge("conference@/run/a@b.sock")
+	if want := (Edge{Rule: "conference", Socket: "/run/a@b.sock"}); err != nil || *edge != want {
+		t.Errorf("the edge is %+v, %v, expected %+v", edge, err, want)
 	}
 	if err := (Log{Level: "info", Format: "xml"}).Validate(); !errors.Is(err, ErrValue) {
 		t.Errorf("format xml: error is %v", err)

@@ -63,8 +63,8 @@ type Edge struct {
 	Rule, Socket string
 }
 
-// ParseEdge returns the edge that a value of server.edge names, nil if the value is empty. The socket begins at the
-// first slash, which no name of a rule contains.
+// ParseEdge returns the edge that a value of server.edge names, nil if the value is empty. The path of the socket
+// begins at the first slash: names of rules have none.
 func ParseEdge(text string) (*Edge, error) {
 	if text == "" {
 		return nil, nil
@@ -72,7 +72,7 @@ func ParseEdge(text string) (*Edge, error) {
 	slash := strings.IndexByte(text, '/')
 	rule, found := strings.CutSuffix(text[:max(slash, 0)], "@")
 	if !found || rule == "" {
-		return nil, fmt.Errorf("%w: edge is %q, expected RULE@SOCKET, such as conference@/run/volnet/studio.sock",
+		return nil, fmt.Errorf("%w: edge is %q, expected RULE@/SOCKET, such as conference@/run/volnet/studio.sock",
 			ErrValue, text)
 	}
 	return &Edge{Rule: rule, Socket: text[slash:]}, nil

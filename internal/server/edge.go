@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// edgeTimeout bounds a request to an edge: meanwhile no reception is read.
+	// edgeTimeout bounds a request to an edge. During the request no reception is read.
 	edgeTimeout = time.Second
-	// ruleInterval is the time between two looks at the rule of an edge, which may have restarted with another
-	// configuration, or not have started yet.
+	// ruleInterval is the time between two requests for the rule of an edge. The edge may restart with another
+	// configuration, or start after the server.
 	ruleInterval = 5 * time.Second
 )
 
@@ -57,7 +57,8 @@ type edgeTrigger struct {
 	receivers trigger.Receivers
 	// expires is the time at which the last order ends, since the start.
 	expires time.Duration
-	// destination is the prefix of the rule, invalid while it is not known. read is the time of the last look at it.
+	// destination is the prefix of the rule, invalid while the prefix is not known. read is the time of the last
+	// request for the rule.
 	destination netip.Prefix
 	read        time.Time
 	// failure is the text of the failure that was logged last, empty while the edge answers. answered is set once the
@@ -154,7 +155,8 @@ func (e *edgeTrigger) order(ctx context.Context) {
 	e.note(err)
 }
 
-// readRule reads the destination of the rule from the edge. While the edge does not answer, the last one remains.
+// readRule reads the destination of the rule from the edge. While the edge does not answer, the last destination
+// remains.
 func (e *edgeTrigger) readRule(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, edgeTimeout)
 	defer cancel()
@@ -192,10 +194,10 @@ func (e *edgeTrigger) note(err error) {
 	case errors.Is(err, context.Canceled):
 	case err != nil && err.Error() != e.failure:
 		e.failure = err.Error()
-		e.log.Warn("the edge takes no orders, so that trouble of receivers starts no copies", zap.Error(err))
+		e.log.Warn("the edge takes no orders: receivers in trouble start no copies", zap.Error(err))
 	case err == nil && (e.failure != "" || !e.answered):
 		e.failure, e.answered = "", true
-		e.log.Info("the edge answers: trouble of receivers starts copies",
+		e.log.Info("the edge answers: receivers in trouble start copies",
 			zap.Stringer("destination", e.destination))
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -29,20 +28,14 @@ func TestUnpluggedInterfaceLosesNoFrame(t *testing.T) {
 }
 
 func unplugInterface(t *testing.T, mode signal.Redundancy, command string) {
-	const address, key = "10.9.9.1", "k:0123456789abcdef0123456789abcdef"
+	const address = "10.9.9.1"
 	here, there := namespace.New(t), namespace.New(t)
 	namespace.TwoCables(t, here, there, address)
 	settings := testbed.ConferenceConfig()
 	unhurried(&settings)
 	// The websockets use the other cable.
-	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, "10.9.1.1:0", ""
-	settings.Media.Address, settings.Auth.Keys = address, []string{key}
-	ring, err := auth.NewKeyring(settings.Auth)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	token, err := ring.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(time.Hour)}, now)
+	settings.Server.Listen, settings.Admin.Listen, settings.Media.Address = "10.9.1.1:0", "", address
+	token, err := testbed.RequireToken(&settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -42,6 +43,18 @@ func ConferenceConfig() config.Config {
 	c.Media.Address = "127.0.0.1"
 	c.Media.Port = 0
 	return c
+}
+
+// RequireToken changes a configuration so that clients need a token, and returns a token for each of them, in any room.
+// The token is valid for an hour.
+func RequireToken(c *config.Config) (token string, err error) {
+	c.Server.Dev, c.Auth.Keys = false, []string{"k:0123456789abcdef0123456789abcdef"}
+	ring, err := auth.NewKeyring(c.Auth)
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	return ring.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(time.Hour)}, now)
 }
 
 // NewConference starts a server. If not nil, media replaces the server's UDP socket, for emulated networks.

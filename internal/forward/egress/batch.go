@@ -52,13 +52,13 @@ type outbox struct {
 type run struct {
 	peer Peer
 	// packets is the number of queued packets. place is the index of the run in unsent, valid if packets is above 0.
-	packets, place int
+	packets, place int32
 }
 
 // queued counts a packet that was queued on a peer.
 func (o *outbox) queued(r *run) {
 	if r.packets == 0 {
-		r.place = len(o.unsent)
+		r.place = int32(len(o.unsent))
 		o.unsent = append(o.unsent, r)
 	}
 	if r.packets++; r.packets == runPackets {
@@ -117,7 +117,7 @@ func (o *outbox) flushAll() {
 
 // send posts the packets of a peer, open or closed. Sending counts as work like queueing.
 func (o *outbox) send(r *run) {
-	o.writes += r.packets
+	o.writes += int(r.packets)
 	r.packets = 0
 	r.peer.Post(o.batch)
 }

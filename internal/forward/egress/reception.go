@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Located is a Peer that knows the address to which its media leaves.
-type Located interface {
+// located is a Peer that knows the address to which its media leaves.
+type located interface {
 	// RemoteAddress returns the address, the zero Addr while media passes through ICE. RemoteAddress takes no lock.
 	RemoteAddress() netip.Addr
 }
@@ -85,8 +85,8 @@ func (r *Receiver) reception() (latest Reception, known bool) {
 	latest.QueueDelay = p.latest.QueueDelay
 	p.mu.Unlock()
 	latest.Receiver = r.serial
-	if located, ok := p.peer.(Located); ok {
-		latest.Remote = located.RemoteAddress()
+	if peer, ok := p.peer.(located); ok {
+		latest.Remote = peer.RemoteAddress()
 	}
 	return latest, known
 }
@@ -99,8 +99,9 @@ func (p *path) publishReception() {
 	}
 	now := Reception{Sent: c.sent, Requested: c.requested, KeyFrames: c.keyFrames}
 	if p.departures != nil {
+		// Lost packets that arrived late are in both counts of the history.
 		history := p.departures.history.Stats()
-		now.Reports, now.Arrived, now.Lost = history.Reports, history.Received, history.Lost
+		now.Reports, now.Arrived, now.Lost = history.Reports, history.Received, history.Lost-history.Late
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,11 +2,13 @@ package egress
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -35,6 +37,41 @@ func TestReception(t *testing.T) {
 	after, _ := c.receiver.reception()
 	if after.Requested != before.Requested+1 || after.Sent <= before.Sent || after.Reports <= before.Reports {
 		t.Errorf("after a request the reception is %+v, before %+v", after, before)
+	}
+}
+
+// TestReceptionCountsLatePacketsOnce: a packet that a report has as lost, and the next one as arrived, is not lost.
+func TestReceptionCountsLatePacketsOnce(t *testing.T) {
+	r := newRig(t, withoutProbes)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.peer.agree(testExtension)
+	_, _ = s.receiver.reception()
+	s.slot.Select(p.track, 1, r.now)
+	r.run()
+	p.Next()
+	p.Send(r.now, p.Packets(20*1144)...)
+	r.run()
+	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	report := func(numbers ...int) Reception {
+		for _, number := range numbers {
+			recorder.Received(uint16(number), 1200, r.now)
+		}
+		r.pass(400 * time.Millisecond)
+		for _, report := range reportsOf(recorder, r.now) {
+			s.receiver.RTCP(report, r.now)
+		}
+		r.pass(2 * HousekeepingInterval)
+		latest, _ := s.receiver.reception()
+		return latest
+	}
+	numbers := s.peer.numbers(t, testExtension)
+	early := report(slices.Concat(numbers[:5], numbers[6:])...)
+	if early.Arrived != 19 || early.Lost != 1 {
+		t.Errorf("without a packet the reception is %+v, expected 19 arrived and 1 lost", early)
+	}
+	if late := report(numbers[5]); late.Arrived != 20 || late.Lost != 0 || late.Reports <= early.Reports {
+		t.Errorf("after the packet the reception is %+v, expected 20 arrived and none lost", late)
 	}
 }
 

@@ -20,9 +20,9 @@
 //
 //	start       a trigger reports trouble. Every path joins that is in time by half of its probes, or that has no
 //	            evidence yet. If there is none and the set misses half of the numbers, the best other path joins.
-//	late        a path leaves when at most 5 % of its copies are in time, 200 ms after the path has joined. It does
-//	            not join again for 1 s, or for 1, 2, … 32 s if its probes were in time: its rate is too small for
-//	            copies.
+//	late        a path leaves when at most 5 % of its copies are in time, 200 ms after the path has joined. A start
+//	            or losses do not add it again for 1 s, or for 1, 2, … 32 s if its probes were in time: its rate is too
+//	            small for copies.
 //	not needed  a smaller set would have missed as few numbers: for 250 ms if it has several paths, for 0.8 s if it
 //	            has one. Sets without paths that vary are preferred, then the order of the configuration.
 //	losses      the set misses more than 0.2 % over several seconds. The best standby path joins.

@@ -21,8 +21,8 @@ const (
 	// one deadline, one report interval and the way back after the start: 20 + 50 + 20 + 30 = 120 ms. The limit for
 	// useless paths is 300 ms.
 	lateTime = 200 * time.Millisecond
-	// lateBanLeast is the time for which a late path does not join again: until all its evidence is new. The time
-	// doubles for a path whose probes are in time and whose copies are not, as those of a path with too little rate.
+	// lateBanLeast is the time for which a start or losses do not add a late path again: until all its evidence is new.
+	// The time doubles for a path whose probes are in time and whose copies are late: its rate is too small.
 	lateBanLeast = time.Second
 	lateBanMost  = 32 * time.Second
 
@@ -137,7 +137,7 @@ func (s *Selector) removeLate() {
 	}
 }
 
-// ban keeps a path that has left as late from joining again.
+// ban keeps a start and losses from adding a path again that has left as late.
 func (s *Selector) ban(i int) {
 	p := &s.paths[i]
 	if s.now-p.banned > forgotten {

@@ -71,7 +71,7 @@ type path struct {
 	joined time.Duration // when the path last joined the set
 	probed bool          // the path joined because its probes were in time
 	// The path has left as late: until banned, losses do not add it, and triggers only if no other path can help. ban
-	// is the time of the next such ban.
+	// is the duration of the next ban.
 	banned time.Duration
 	ban    backoff
 }

@@ -11,7 +11,7 @@ const (
 	renewAfter    = OrderLifetime / 2
 
 	// Receptions are compared over receptionWindow intervals: 500 ms, two of the longest intervals between two reports
-	// of arrivals (250 ms). remembered are the receptions of two windows.
+	// of arrivals (250 ms). remembered is the number of receptions of two windows.
 	receptionWindow = 5
 	remembered      = 2*receptionWindow + 1
 	// silentPackets sent in the first silentSteps intervals of the window, and no report in all of it, are silence: the
@@ -27,12 +27,13 @@ const (
 	troubledShare = 0.5
 )
 
-// Reception is the knowledge of a server about the path to one receiver. The counts only grow; a count that falls
-// begins again.
+// Reception is the knowledge of a server about the path to one receiver. The counts begin again if Sent or Reports
+// falls.
 type Reception struct {
 	// Receiver is the number of the receiver, which no later receiver has.
 	Receiver uint64
 	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals.
+	// Lost falls when a packet that was reported as lost is reported as arrived.
 	Sent, Reports, Arrived, Lost uint64
 	// Requested counts packets that the receiver has requested again after they had been sent. KeyFrames counts its
 	// requests for key frames, without those with which a decoder begins.
@@ -44,7 +45,7 @@ type Reception struct {
 // Receivers starts copies when at least half of the receivers behind a hop are in trouble. A receiver is in trouble if,
 // within 500 ms,
 //
-//   - it reports 3 packets and 1 % of the packets as lost, as Trouble has it,
+//   - it reports 3 packets and 1 % of the packets as lost, the limits of Trouble,
 //   - it requests as many packets again,
 //   - it requests a key frame and makes no reports, so that nothing else shows its losses,
 //   - its packets queue for 50 ms,
@@ -71,7 +72,7 @@ type Hop struct {
 type receiver struct {
 	// past are the latest receptions, the newest at the end.
 	past []Reception
-	// silent is set from the beginning of silence until the next report.
+	// silent is set from the start of silence until the next report, or until no packets were sent for a window.
 	silent bool
 	// present is set by the receptions of a step.
 	present bool
@@ -157,7 +158,7 @@ func (r *receiver) judge() (cause Cause, active bool) {
 	before := &r.past[max(last-2*receptionWindow, 0)]
 	r.silent = !reported && (r.silent ||
 		oldest.Reports != before.Reports && early.Sent-oldest.Sent >= silentPackets)
-	arrived, lost := newest.Arrived-oldest.Arrived, newest.Lost-oldest.Lost
+	arrived, lost := newest.Arrived-oldest.Arrived, newest.Lost-min(newest.Lost, oldest.Lost)
 	switch {
 	case r.silent:
 		return Silence, true
@@ -173,7 +174,7 @@ func (r *receiver) judge() (cause Cause, active bool) {
 	return Nothing, true
 }
 
-// lossy reports whether so many of the packets are trouble.
+// lossy reports whether the losses of the packets are trouble.
 func lossy(lost, packets uint64) bool {
 	return lost >= leastNumbers && float64(lost) >= lossShare*float64(packets)
 }

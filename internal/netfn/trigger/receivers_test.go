@@ -13,21 +13,16 @@ import (
 )
 
 // TestReceivers plays transcripts of servers with several receivers. A line "set 1,2 sent=100 lost=5" states how much
-// the counts of receivers 1 and 2 grow per step, and their queue in ms; "gone 1" ends a receiver; "run 1000" steps
-// until 1,000 ms. The lines in between are the orders.
+// the counts of receivers 1 and 2 grow per step, and their queue in ms; "late=3" are packets that were reported as lost
+// and arrive. "gone 1" ends a receiver; "run 1000" steps until 1,000 ms and prints the orders.
 func TestReceivers(t *testing.T) {
-	transcript.Play(t, "testdata/receivers/*.txt", func(t *testing.T, story string) string {
+	transcript.PlaySteps(t, "testdata/receivers/*.txt", func(t *testing.T) func([]string) string {
 		s := &server{t: t, receivers: make(map[uint64]*growth)}
-		for text := range strings.Lines(story) {
-			if strings.HasPrefix(text, "  ") {
-				continue
-			}
-			s.out.WriteString(text)
-			if words := strings.Fields(text); len(words) > 0 && words[0] != "#" {
-				s.play(words[0], words[1:])
-			}
+		return func(words []string) string {
+			s.out.Reset()
+			s.play(words[0], words[1:])
+			return s.out.String()
 		}
-		return s.out.String()
 	})
 }
 
@@ -42,8 +37,11 @@ type server struct {
 	receivers map[uint64]*growth
 }
 
-// growth is a reception, and how much it grows per step.
-type growth struct{ total, step Reception }
+// growth is a reception, and how much it grows per step. late are the packets of a step that were reported as lost.
+type growth struct {
+	total, step Reception
+	late        uint64
+}
 
 func (s *server) play(verb string, words []string) {
 	switch verb {
@@ -79,6 +77,8 @@ func (s *server) set(g *growth, word string) {
 		g.step.Reports = value
 	case "lost":
 		g.step.Lost = value
+	case "late":
+		g.late = value
 	case "requested":
 		g.step.Requested = value
 	case "keys":
@@ -101,14 +101,14 @@ func (s *server) step() {
 		g.total.Requested += g.step.Requested
 		g.total.KeyFrames += g.step.KeyFrames
 		if g.step.Reports > 0 {
-			g.total.Lost += g.step.Lost
-			g.total.Arrived += g.step.Sent - g.step.Lost
+			g.total.Lost += g.step.Lost - g.late
+			g.total.Arrived += g.step.Sent - g.step.Lost + g.late
 		}
 		receptions = append(receptions, g.total)
 	}
 	if cause := s.trigger.Step(receptions, at(s.now)); cause != Nothing {
 		hop := s.trigger.Hop()
-		fmt.Fprintf(&s.out, "  %d: %s, %d of %d\n", s.now, troubles[cause], hop.Troubled, hop.Active)
+		fmt.Fprintf(&s.out, "%d: %s, %d of %d\n", s.now, troubles[cause], hop.Troubled, hop.Active)
 	}
 }
 

@@ -104,11 +104,12 @@ type remoteChecks struct {
 	// seenAt is the time at which a check last came from the address, authentic or not, answeredAt that of the last
 	// answer.
 	seenAt, answeredAt time.Time
-	// unanswered and replies are the address's parts of the counts of all addresses.
+	// unanswered and replies are the checks and the responses of this address in the counts of checks.
 	unanswered, replies int
 }
 
-// stale reports whether nothing has come from the address and no check was sent to it for staleLife.
+// stale reports whether for staleLife no check has come from the address, the address has answered none, and none was
+// sent to it before its first answer.
 func (r *remoteChecks) stale(now time.Time) bool {
 	for _, at := range []time.Time{r.seenAt, r.answeredAt, r.last} {
 		if now.Sub(at) < staleLife {
