@@ -126,7 +126,7 @@ enum {
 
 /* The packets that are sent on two network interfaces, in both directions. */
 enum {
-  VOLSFU_REDUNDANCY_AUTO = 0, /* those without which most is lost, for at most 30 % more bytes; everything while the first interface fails */
+  VOLSFU_REDUNDANCY_AUTO = 0, /* the packets that matter most, for at most 30 % more bytes; everything while the first interface fails */
   VOLSFU_REDUNDANCY_OFF = 1,  /* none: the second interface is used only after the first has failed */
   VOLSFU_REDUNDANCY_ALL = 2   /* everything that the second interface carries; requires two interfaces */
 };

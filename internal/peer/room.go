@@ -44,7 +44,7 @@ func (r *Room) InterfaceFlags(f *pflag.FlagSet) {
 	f.StringVar(&r.Interfaces, "interfaces", "", "network interfaces for media, at most two, the preferred one first, "+
 		"such as wlan0,wwan0; by default the system chooses one")
 	f.StringVar(&r.Redundancy, "redundancy", string(signal.RedundancyAuto), "packets that are sent on two of "+
-		"--interfaces: auto for those without which most is lost, off, or all")
+		"--interfaces: auto for the packets that matter most, off, or all")
 }
 
 const (

@@ -48,8 +48,7 @@ type Redundancy string
 
 // The selections. With RedundancyOff, the second path carries packets only while the first fails.
 const (
-	// RedundancyAuto selects the packets without which most is lost, within a budget, and all packets while a path
-	// fails.
+	// RedundancyAuto selects the packets that matter most, within a budget, and all packets while a path fails.
 	RedundancyAuto Redundancy = "auto"
 	RedundancyOff  Redundancy = "off"
 	RedundancyAll  Redundancy = "all"

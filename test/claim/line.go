@@ -31,7 +31,7 @@ func Information(name string, figure float64, unit string) Line {
 // AtLeast returns a line whose figure must reach a bound.
 func AtLeast(name string, figure float64, unit string, bound float64) Line {
 	return Line{Name: name, Figure: finite(figure), Unit: unit, Target: "≥ " + formatNumber(bound),
-		Met: figure >= bound}
+		Met: figure >= bound && !math.IsInf(figure, 0)}
 }
 
 // AtMost returns a line whose figure must not exceed a bound.

@@ -21,6 +21,7 @@ func TestLines(t *testing.T) {
 		{"one too many", Exactly("lost", 1, "", 0), true, "lost: 1 (target = 0: MISSED)"},
 		{"no target", Information("size", 0.000123456, "m"), false, "size: 0.000123 m"},
 		{"asked for without a bound", Stated("size", 2, "m"), false, "size: 2 m"},
+		{"infinite", AtLeast("ratio", math.Inf(1), "", 2), true, "ratio: 0 (target ≥ 2: MISSED)"},
 		{"nothing was measured", AtLeast("share", math.NaN(), "%", 99.9), true, "share: 0 % (target ≥ 99.900: MISSED)"},
 		{"without end", AtMost("delay", math.Inf(1), "ms", 5), true, "delay: 0 ms (target ≤ 5: MISSED)"},
 		{"skipped", Skip("capture", "no data"), false, "capture: skipped: no data"},

@@ -74,6 +74,12 @@ func checkTable(t *testing.T, name string, o *outcome) time.Duration {
 			t.Errorf("path %d was in the set for %v, the limit is 300 ms", path, in)
 		}
 	}
+	return o.reaction(grown)
+}
+
+// reaction returns how long after the first late packet a set grew: 0 if the set grew before, since packets became
+// slow.
+func (o *outcome) reaction(grown time.Duration) time.Duration {
 	return max(0, grown-o.troubled(onset, 20*ms+tableDeadline))
 }
 
@@ -86,7 +92,7 @@ func tableLine(o *outcome) string {
 		"false starts %d, primary path back after %d ms",
 		o.cost(onset, offset), o.cost(12*time.Second, offset), 100*o.inTime(onset, offset, 150*ms),
 		100*o.worstSecond(onset, offset), (grown - onset).Milliseconds(),
-		(grown - o.troubled(onset, 20*ms+tableDeadline)).Milliseconds(), o.during(2, onset, offset).Milliseconds(),
+		o.reaction(grown).Milliseconds(), o.during(2, onset, offset).Milliseconds(),
 		o.during(3, onset, offset).Milliseconds(), o.delay(onset, offset, 0.5).Seconds()*1000,
 		o.delay(onset, offset, 0.99).Seconds()*1000, 100*float64(o.probes)/float64(o.sent),
 		o.started(0, onset)+o.started(offset+2*time.Second, 60*time.Second),

@@ -32,7 +32,7 @@ namespace Volsfu.Unity
         [Range(1, 64)] public int qualities = 1;
         [Tooltip("Network interfaces for media, at most two, the preferred one first, such as wlan0 and wwan0. Empty: the system chooses.")]
         public List<string> interfaces = new List<string>();
-        [Tooltip("The packets that are sent on two interfaces: those without which most is lost, none, or all.")]
+        [Tooltip("The packets that are sent on two interfaces: the ones that matter most, none, or all.")]
         public Redundancy redundancy = Redundancy.Auto;
         public bool publish = true;
         public bool receive = true;

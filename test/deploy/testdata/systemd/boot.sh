@@ -5,6 +5,7 @@
 #
 # FOLDER/files is copied over the root, FOLDER/results appears at /results. vol.target is started.
 set -eu
+# shellcheck disable=SC2016 # the inner shell expands the variables
 exec unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child bash -euc '
 mount --make-rprivate /
 mkdir "$1/layers"

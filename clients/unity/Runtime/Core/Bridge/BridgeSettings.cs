@@ -8,7 +8,7 @@ namespace Volsfu.Bridge
     /// <summary>The packets that are sent on two network interfaces.</summary>
     public enum Redundancy
     {
-        /// <summary>Those without which most is lost; everything while the first interface fails.</summary>
+        /// <summary>The packets that matter most; everything while the first interface fails.</summary>
         Auto,
         /// <summary>None: the second interface is used only after the first has failed.</summary>
         Off,
