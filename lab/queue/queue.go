@@ -36,7 +36,7 @@ func (q *Queue[T]) Push(item T) (oldest T, dropped bool) {
 	return oldest, dropped
 }
 
-// Pop waits for an item. Pop returns false if the context ends first.
+// Pop waits for an item. Pop returns false if the context ends and no item is left.
 func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 	for {
 		if item, ok = q.take(); ok {
@@ -45,7 +45,7 @@ func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 		select {
 		case <-q.wake:
 		case <-ctx.Done():
-			return item, false
+			return q.take()
 		}
 	}
 }

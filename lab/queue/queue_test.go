@@ -25,6 +25,29 @@ func TestQueue(t *testing.T) {
 	}
 }
 
+// ending is a context that ends when it is asked for its channel. Its last act is to push an item.
+type ending struct {
+	context.Context
+	queue *Queue[int]
+}
+
+func (e ending) Done() <-chan struct{} {
+	e.queue.Push(1)
+	return e.Context.Done()
+}
+
+// TestPushBeforeTheEnd: an item that is pushed while the context ends is popped.
+func TestPushBeforeTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	q := New[int](1)
+	for range 100 {
+		if item, ok := q.Pop(ending{ctx, q}); !ok || item != 1 {
+			t.Fatalf("got %d, %v, expected the item", item, ok)
+		}
+	}
+}
+
 // TestHandover: one goroutine pushes and another pops. Items arrive in order, and only dropped items are missing.
 func TestHandover(t *testing.T) {
 	q := New[int](1)

@@ -96,8 +96,10 @@ func TestKilledInTrouble(t *testing.T) {
 	b.start("b", "")
 	sender := b.start("a", "auto")
 	sender.untilCopied("path0")
-	sender.status(`{"trigger": "start"}`)
-	sender.untilCopied("path0", "path1")
+	// A path that is not up yet does not join, and an order that follows copies in vain starts none.
+	wait.Until(t, "an order starts copies", func() bool {
+		return len(sender.status(`{"trigger": "start"}`).Rules[0].Set) == 2
+	})
 	// The stream starts afterwards: without losses, its packets would let the other path leave.
 	sender.end(syscall.SIGKILL)
 	s := b.newStream()
