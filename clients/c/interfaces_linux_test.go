@@ -15,8 +15,8 @@ import (
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
-// TestTwoInterfaces: two programs in C use two interfaces each, with copies of all packets. Both count what arrives on
-// each, and frames continue without the first.
+// TestTwoInterfaces: two programs in C use two interfaces each, with copies of all packets. Both count the
+// arrivals on each interface, and frames continue without the first interface.
 func TestTwoInterfaces(t *testing.T) {
 	long.Test(t)
 	const address = "10.9.9.1"

@@ -75,8 +75,8 @@ func (h *hosted) serve() error {
 		// Publishers send what receivers take, so that frames received are those that the uplink carried.
 		c.Rooms.Suppression.Policy = demand.Strict
 	case h.scenario.participants > 0:
-		// Publishers send what their uplinks carry, whatever receivers take: the estimate of an uplink that is not full
-		// follows the demand, which a mark on the uplink of another participant changes.
+		// Publishers fill their uplinks, whatever receivers take: the estimate of an uplink that is not full follows
+		// the demand, which a mark on the uplink of another participant changes.
 		c.Rooms.Suppression.Policy = demand.Warm
 	}
 	return h.network.Inside(hostServer, func() (err error) {

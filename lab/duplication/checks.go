@@ -35,7 +35,7 @@ var titles = [...]string{
 
 // bench is the environment of a check.
 type bench struct {
-	// options have the folder of the programs, and what checks with experiments need.
+	// options have the folder of the programs, and the settings of checks with experiments.
 	options  claims.Options
 	progress lab.Progress
 	// short is set if tests run the check: with fewer packets and in less time, so that targets may be missed.

@@ -59,7 +59,7 @@ const shortShare = 2000
 // quiet is the time for which late repeats are awaited: more than the difference between two paths.
 const quiet = 200 * time.Millisecond
 
-// identity sends all kinds of traffic over three paths, and compares what arrived with what was sent.
+// identity sends all kinds of traffic over three paths, and compares the arrivals with the datagrams sent.
 func identity(ctx context.Context, b *bench) ([]claim.Line, error) {
 	var lines []claim.Line
 	for _, s := range []setting{delayed, direct} {

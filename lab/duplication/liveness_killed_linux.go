@@ -114,7 +114,7 @@ func controllerKilled(ctx context.Context, b *bench) (lines []claim.Line, err er
 		claim.Exactly("controller killed: its order stays in force", int64(kept), "", 1)), nil
 }
 
-// controller holds what a controller, an edge and an operator need.
+// controller has the address of a controller, and the folder with its keys, its certificate and the tokens.
 type controller struct {
 	folder, address, url, keys string
 	files                      certificate.Files
@@ -228,7 +228,7 @@ func (s *stage) killAndReadopt(ctx context.Context, host string, pause time.Dura
 	return time.Since(began), len(before) > 0 && slices.Equal(before, after), err
 }
 
-// attached returns what edges have at the interfaces of a host.
+// attached returns the programs and filters of edges at the interfaces of a host.
 func (s *stage) attached(host string) (found []string, err error) {
 	err = s.network.Inside(host, func() (err error) {
 		found, err = leftover.Attached()
@@ -240,7 +240,7 @@ func (s *stage) attached(host string) (found []string, err error) {
 // freeing is the time limit for the kernel to free programs and maps that nothing uses.
 const freeing = 2 * time.Second
 
-// detachBoth kills both edges and removes with volnet detach what they leave.
+// detachBoth kills both edges and removes their programs with volnet detach.
 func (s *stage) detachBoth(ctx context.Context) (lines []claim.Line, err error) {
 	for _, host := range []string{server, viewer} {
 		objects, err := leftover.Loaded(s.pair.Pins(host))

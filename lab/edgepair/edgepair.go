@@ -174,8 +174,8 @@ func (p *Pair) Pins(host string) string { return filepath.Join(p.pins, host) }
 // State returns the folder in which both edges keep their state.
 func (p *Pair) State() string { return p.folder }
 
-// command returns a command of volnet on a host. The context does not kill the command, which has to remove what it
-// attached.
+// command returns a command of volnet on a host. The context does not kill the command, so that the command
+// can remove its programs.
 func (p *Pair) command(ctx context.Context, host string, arguments ...string) *exec.Cmd {
 	cmd := p.network.Command(context.WithoutCancel(ctx), host, p.config.Volnet,
 		append(arguments, "--config", p.file(host))...)

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package leftover finds what edges of `volnet` have attached, pinned and loaded. Tests and checks of the pair use it.
+// Package leftover finds the programs, maps and pins of edges of `volnet`. Tests and checks of the pair use it.
 package leftover
 
 import (
@@ -30,8 +30,7 @@ var directions = []struct {
 	{ebpf.AttachTCXEgress, netlink.HANDLE_MIN_EGRESS},
 }
 
-// Attached returns what edges have at the interfaces of the calling thread's network namespace: programs, filters, and
-// the interfaces of segmenters.
+// Attached returns the programs, filters and segmenter interfaces of edges in the calling thread's network namespace.
 func Attached() (found []string, err error) {
 	devices, err := netlink.LinkList()
 	if err != nil {

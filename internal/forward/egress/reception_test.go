@@ -20,7 +20,7 @@ type locatedPeer struct {
 
 func (p *locatedPeer) RemoteAddress() netip.Addr { return p.address }
 
-// TestReception compares the reception of a receiver with what its link has carried and lost.
+// TestReception compares the reception of a receiver with the packets that its link has carried and lost.
 func TestReception(t *testing.T) {
 	c := newConference(t, 20e6, withoutProbes)
 	if reception, known := c.receiver.reception(); known {

@@ -263,8 +263,8 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// TestChangingAddressIsBounded: a remote peer has another address every second. Stale addresses make room, with what
-// the mux knows of them, until the bound of one ICE generation.
+// TestChangingAddressIsBounded: a remote peer has another address every second. The mux removes
+// stale addresses and their state, until the bound of one ICE generation.
 func TestChangingAddressIsBounded(t *testing.T) {
 	m := &Mux{
 		permits: everywhere, agents: make(map[string]*Agent), owners: make(map[netip.AddrPort]owner),

@@ -53,8 +53,9 @@ func (c conference) Validate() error {
 	return nil
 }
 
-// conferenceQuantities describe what the watcher has received of what the publisher has sent. The lowest quality is
-// that of the tiles which the watcher takes at their lowest quality. Of the others, it takes the quality that fits.
+// conferenceQuantities describe the reception of the publisher's media by the watcher. "lowest" figures are about
+// the tiles that the watcher takes at their lowest quality. Of the other tiles, the watcher takes the quality that
+// fits.
 var conferenceQuantities = []experiment.Quantity{
 	{Name: "audio_lost", Unit: "packets", Label: "audio packets lost"},
 	{Name: "lowest_lost", Unit: "frames", Label: "frames of the lowest quality lost"},

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes what becomes of the units to files below /results, and ends the system.
+# Writes the states of the units to files below /results, and ends the system.
 as_volnet() { setpriv --reuid volnet --regid volnet --clear-groups "$@"; }
 running() { as_volnet volnet status >/dev/null 2>&1; }
 await() {
