@@ -84,6 +84,10 @@ func (r requester) do(ctx context.Context, method, path string, body, into any) 
 	defer func() { _ = response.Body.Close() }()
 	limited := io.LimitReader(response.Body, maxAnswerBytes)
 	if response.StatusCode >= http.StatusMultipleChoices {
+		// If a request is cancelled, net/http prefers the answer of a server that notices the end of the connection.
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
 		return failureOf(response.StatusCode, limited)
 	}
 	if into == nil {

@@ -260,6 +260,27 @@ func TestPollsOfOneEdgeReplaceEachOther(t *testing.T) {
 	}
 }
 
+// roundTripper is a function that answers requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestCancelledRequestIsAnswered: the answer to a cancelled request is not an error of the controller.
+func TestCancelledRequestIsAnswered(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := requester{base: "http://controller", http: &http.Client{Transport: roundTripper(
+		func(*http.Request) (*http.Response, error) {
+			cancel()
+			recorder := httptest.NewRecorder()
+			recorder.WriteHeader(http.StatusInternalServerError)
+			return recorder.Result(), nil
+		})}}
+	err := r.do(ctx, http.MethodGet, "/v1/edges", nil, nil)
+	if !errors.Is(err, ErrUnreachable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled request ends with %v", err)
+	}
+}
+
 func TestForget(t *testing.T) {
 	r := newRig(t)
 	_, leave := r.connect("studio", &recorder{})
