@@ -65,8 +65,8 @@ func TestKeys(t *testing.T) {
 				}
 				return
 			}
-			if !slices.Equal(ring.KeyIDs(), test.ids) || string(ring.keys[0].secret) != test.secret {
-				t.Errorf("got %v, first secret %q, expected %v, %q", ring.KeyIDs(), ring.keys[0].secret, test.ids,
+			if !slices.Equal(ring.KeyIDs(), test.ids) || string(ring.keys[0].Secret()) != test.secret {
+				t.Errorf("got %v, first secret %q, expected %v, %q", ring.KeyIDs(), ring.keys[0].Secret(), test.ids,
 					test.secret)
 			}
 		})

@@ -3,12 +3,16 @@
 // Keyring is immutable, so any goroutine may use it.
 package auth
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/volsfu/volsfu/pkg/token"
+)
 
 // Errors of keys.
 var (
 	// ErrKey is the sentinel of an invalid configured key. The wrapping error has the reason, never the secret.
-	ErrKey = errors.New("invalid key")
+	ErrKey = token.ErrKey
 	// ErrConfig is the sentinel of an invalid setting. The wrapping error has the setting and the expected value.
 	ErrConfig = errors.New("invalid auth configuration")
 )
@@ -32,5 +36,5 @@ var (
 	// ErrRevoked: an operator has revoked the token.
 	ErrRevoked = errors.New("token has been revoked")
 	// ErrClaims: a claim is missing, or of a form or value that it must not have.
-	ErrClaims = errors.New("token with invalid claims")
+	ErrClaims = token.ErrClaims
 )

@@ -1,28 +1,21 @@
 package auth
 
 import (
-	"encoding/base64"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/volsfu/volsfu/pkg/token"
 )
 
-// MinSecretBytes is the minimum length of a secret in bytes: a key of HS256 must be at least as long as its hash (RFC
-// 7518, section 3.2).
-const MinSecretBytes = 32
-
-// key is one secret and the name by which tokens refer to it.
-type key struct {
-	id     string
-	secret []byte
-}
+// MinSecretBytes is the minimum length of a secret in bytes.
+const MinSecretBytes = token.MinSecretBytes
 
 // Keyring holds the keys of one server.
 type Keyring struct {
-	keys   []key
+	keys   []token.Key
 	leeway time.Duration
 }
 
@@ -53,19 +46,19 @@ func NewKeyring(config Config) (*Keyring, error) {
 func (r *Keyring) KeyIDs() []string {
 	ids := make([]string, 0, len(r.keys))
 	for _, k := range r.keys {
-		ids = append(ids, k.id)
+		ids = append(ids, k.ID())
 	}
 	return ids
 }
 
-// secret returns the secret of a key; no key has an empty name.
-func (r *Keyring) secret(id string) ([]byte, bool) {
+// key returns the key of that name; no key has an empty name.
+func (r *Keyring) key(id string) (token.Key, bool) {
 	for _, k := range r.keys {
-		if k.id == id {
-			return k.secret, true
+		if k.ID() == id {
+			return k, true
 		}
 	}
-	return nil, false
+	return token.Key{}, false
 }
 
 // maxKeyFileBytes is a thousand keys of a kilobyte each.
@@ -93,47 +86,17 @@ func readKeyFile(path string) ([]string, error) {
 	return lines, nil
 }
 
-func parseKeys(lines []string) ([]key, error) {
-	keys := make([]key, 0, len(lines))
+func parseKeys(lines []string) ([]token.Key, error) {
+	keys := make([]token.Key, 0, len(lines))
 	for i, line := range lines {
-		k, err := parseKey(line)
+		k, err := token.ParseKey(line)
 		if err != nil {
 			return nil, fmt.Errorf("key %d: %w", i+1, err)
 		}
-		if slices.ContainsFunc(keys, func(other key) bool { return other.id == k.id }) {
-			return nil, fmt.Errorf("%w: two keys are named %q", ErrKey, k.id)
+		if slices.ContainsFunc(keys, func(other token.Key) bool { return other.ID() == k.ID() }) {
+			return nil, fmt.Errorf("%w: two keys are named %q", ErrKey, k.ID())
 		}
 		keys = append(keys, k)
 	}
 	return keys, nil
-}
-
-var keyID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
-// base64Mark is the prefix of a secret in base64. Without the prefix a secret is used literally.
-const base64Mark = "base64:"
-
-func parseKey(line string) (key, error) {
-	id, text, found := strings.Cut(line, ":")
-	if !found {
-		return key{}, fmt.Errorf("%w: expected KID:SECRET or KID:base64:DATA", ErrKey)
-	}
-	if !keyID.MatchString(id) {
-		// The part before the colon may be a misplaced secret and must not be shown.
-		return key{}, fmt.Errorf("%w: the name before the colon has characters other than letters, digits, '.', '_' "+
-			"and '-', or more than 64", ErrKey)
-	}
-	secret := []byte(text)
-	if data, ok := strings.CutPrefix(text, base64Mark); ok {
-		decoded, err := base64.StdEncoding.DecodeString(data)
-		if err != nil {
-			return key{}, fmt.Errorf("%w %q: the secret is not standard base64", ErrKey, id)
-		}
-		secret = decoded
-	}
-	if len(secret) < MinSecretBytes {
-		return key{}, fmt.Errorf("%w %q: the secret has %d bytes, expected %d or more", ErrKey, id, len(secret),
-			MinSecretBytes)
-	}
-	return key{id: id, secret: secret}, nil
 }

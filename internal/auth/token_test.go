@@ -43,7 +43,7 @@ func TestMintAndVerify(t *testing.T) {
 	}{
 		{"everything", "", Claims{ID: "t1", Identity: "ada", Room: "lab", Publish: true, Subscribe: true, Admin: true,
 			Edge: true, Expires: noon.Add(time.Hour)}},
-		{"the longest id", "", Claims{ID: strings.Repeat("x", maxIDBytes), Expires: noon.Add(time.Hour)}},
+		{"the longest id", "", Claims{ID: strings.Repeat("x", 256), Expires: noon.Add(time.Hour)}},
 		{"nothing", "new", Claims{Expires: noon.Add(time.Second)}},
 		{"another key", "old", Claims{Identity: "Ωmega", Room: "a room", Subscribe: true,
 			Expires: noon.Add(time.Hour)}},
@@ -183,26 +183,10 @@ func cutLast(s, separator string) (before, after string, found bool) {
 	return s[:i], s[i+len(separator):], true
 }
 
-func FuzzParseKey(f *testing.F) {
-	f.Add("a:" + secret32)
-	f.Add("a:base64:" + base64.StdEncoding.EncodeToString([]byte(secret32)))
-	f.Add("a:base64:")
-	f.Add(":")
-	f.Fuzz(func(t *testing.T, line string) {
-		k, err := parseKey(line)
-		if err == nil && (k.id == "" || len(k.secret) < MinSecretBytes || !strings.HasPrefix(line, k.id+":")) {
-			t.Errorf("%q gives %+v", line, k)
-		}
-		if err != nil && !errors.Is(err, ErrKey) {
-			t.Errorf("%q: error is %v", line, err)
-		}
-	})
-}
-
 // TestIDTooLong: IDs of revoked tokens are stored, so their length is limited.
 func TestIDTooLong(t *testing.T) {
 	r := ring(t, "new:"+secret32)
-	id := strings.Repeat("x", maxIDBytes+1)
+	id := strings.Repeat("x", 256+1)
 	if _, err := r.Mint("", Claims{ID: id, Expires: noon.Add(time.Hour)}, noon); !errors.Is(err, ErrClaims) {
 		t.Errorf("minting gave %v", err)
 	}
