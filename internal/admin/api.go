@@ -18,6 +18,9 @@ import (
 // APIPath is the path of the operators' API, on the operators' listener and on that of the clients.
 const APIPath = "/admin/v1/"
 
+// Methods are the methods of the API.
+var Methods = []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete}
+
 // Errors of a Gate.
 var (
 	// ErrUnauthorized: the request is not authenticated.

@@ -136,11 +136,13 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 		mux.Handle(signal.Path, limits.Guard(handler))
+		origins := c.Signalling.Pages(c.Server.Dev)
 		rooms := signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)
-		mux.Handle("GET "+signalling.RoomsPath, limits.Guard(rooms))
+		mux.Handle(signalling.RoomsPath, limits.Guard(origins.Share(rooms, http.MethodGet)))
 		pages, _ := web.Pages()
-		mux.Handle("/", viewer.New(pages))
-		mux.Handle(admin.APIPath, limits.Guard(admin.NewAPI(gate, s.node, host, log)))
+		mux.Handle("/", viewer.New(pages, c.Signalling.AllowedOrigins))
+		api := admin.NewAPI(gate, s.node, host, log)
+		mux.Handle(admin.APIPath, limits.Guard(origins.Share(api, admin.Methods...)))
 	}
 	if c.VR2Gather.Enabled {
 		if err := s.openVR2Gather(mux, limits, registry, authenticator, counts, log); err != nil {

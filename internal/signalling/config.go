@@ -22,7 +22,8 @@ type Config struct {
 	// Guard confines a panic in a goroutine of one client to that client. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
-	// AllowedOrigins: clients other than browsers send no origin.
+	// AllowedOrigins: clients other than browsers send no origin. The origins are also those of CORS and of pages that
+	// may embed the viewer: a page with a token may do over its own websocket whatever it may do by requests.
 	AllowedOrigins []string      `yaml:"allowed_origins" help:"web origins that may connect: https://host[:port], or *"`
 	JoinTimeout    time.Duration `yaml:"join_timeout" help:"maximum time from the connection to the join"`
 	WriteTimeout   time.Duration `yaml:"write_timeout" help:"maximum time to write one message"`
@@ -95,8 +96,20 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: message_rate is %g, message_burst is %d, byte_rate is %g and backlog is %d: expected "+
 			"numbers over 0", ErrConfig, c.MessageRate, c.MessageBurst, c.ByteRate, c.Backlog)
 	}
+	for _, origin := range c.AllowedOrigins {
+		if err := checkOrigin(origin); err != nil {
+			return err
+		}
+	}
 	_, err := newSources(c.TrustedProxies, c.ProxyHeader)
 	return err
+}
+
+// Pages returns the pages that may connect. dev is set for servers that ask for no token and listen only on loopback.
+// Then pages of this host may connect whatever is configured, and pages that resolve their own name to this host may
+// not.
+func (c Config) Pages(dev bool) Pages {
+	return Pages{Allowed: c.AllowedOrigins, Local: dev, Rebound: dev}
 }
 
 // tokenLimits returns the limits of one token.

@@ -63,8 +63,7 @@ type Server struct {
 }
 
 // NewServer returns the handler for signal.Path. dev is set for servers that ask for no token and listen only on
-// loopback. Then web pages of this host may connect whatever is configured, and pages that resolve their own name to
-// this host may not.
+// loopback, as in Config.Pages.
 func NewServer(
 	config Config, locator Locator, auth Authenticator, metrics Metrics, log *Log, dev bool,
 ) (*Server, error) {
@@ -75,7 +74,7 @@ func NewServer(
 		config: config, locator: locator, auth: auth, metrics: metrics, log: log,
 		tokens: NewTokenLimits(&config), joins: newJoinLimits(&config),
 	}
-	admitted := Pages{Allowed: config.AllowedOrigins, Local: dev, Rebound: dev}
+	admitted := config.Pages(dev)
 	s.upgrader = NewUpgrader(&config)
 	s.upgrader.CheckOrigin = func(r *http.Request) bool { return admitted.May(r.Header.Get("Origin"), r.Host) }
 	return s, nil

@@ -13,12 +13,15 @@ import (
 	"sync"
 )
 
-// policy is the content security policy of all pages: scripts, styles, workers and connections of this server only,
-// nothing inline, nothing from other servers. WebAssembly is compiled (Draco); pictures are made by scripts (blob:).
-// The pages cannot be framed.
+// policy is the content security policy of all pages, without the origins that may embed them: scripts, styles, workers
+// and connections of this server only, nothing inline, nothing from other servers. WebAssembly is compiled (Draco);
+// pictures are made by scripts (blob:).
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
 	"img-src 'self' blob:; connect-src 'self'; media-src 'self' blob:; form-action 'self'; " +
-	"base-uri 'none'; frame-ancestors 'none'"
+	"base-uri 'none'; frame-ancestors "
+
+// viewerPage is the file of the viewer.
+const viewerPage = "index.html"
 
 // hashed is the folder of files whose names depend on their content, so that browsers may cache them without limit.
 const hashed = "assets/"
@@ -26,6 +29,8 @@ const hashed = "assets/"
 // Handler serves the pages of a file system: index.html at /, and NAME/index.html at /NAME.
 type Handler struct {
 	files fs.FS
+	// embedded is the policy of the viewer, which pages of the configured origins may embed.
+	embedded string
 
 	mu     sync.Mutex
 	loaded map[string]*file
@@ -39,8 +44,16 @@ type file struct {
 	compressed []byte
 }
 
-// New returns a handler for the files.
-func New(files fs.FS) *Handler { return &Handler{files: files, loaded: make(map[string]*file)} }
+// New returns a handler for the files. Pages of the given origins, in the form https://host[:port] or *, may embed the
+// viewer (index.html). No page may embed another page, such as the console: an embedding page could lead an operator to
+// click on a button that is not what it seems.
+func New(files fs.FS, origins []string) *Handler {
+	h := &Handler{files: files, embedded: policy + "'none'", loaded: make(map[string]*file)}
+	if len(origins) > 0 {
+		h.embedded = policy + strings.Join(origins, " ")
+	}
+	return h
+}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +74,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Set("Content-Type", f.contentType)
-	header.Set("Content-Security-Policy", policy)
+	if name == viewerPage {
+		header.Set("Content-Security-Policy", h.embedded)
+	} else {
+		header.Set("Content-Security-Policy", policy+"'none'")
+	}
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -87,7 +104,7 @@ func nameOf(urlPath string) string {
 	name := strings.TrimPrefix(path.Clean("/"+urlPath), "/")
 	switch {
 	case name == "":
-		return "index.html"
+		return viewerPage
 	case path.Ext(name) == "":
 		return name + "/index.html"
 	default:

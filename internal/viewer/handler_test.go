@@ -18,7 +18,7 @@ func TestHandler(t *testing.T) {
 		"assets/main-1a2b.js": {Data: []byte(script)},
 		"assets/d.wasm":       {Data: []byte{0, 'a', 's', 'm'}},
 		"icon.svg":            {Data: []byte("<svg/>")},
-	})
+	}, nil)
 	for _, test := range []struct {
 		method, path string
 		status       int
@@ -61,17 +61,46 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// policyOf returns the content security policy of a path, without origins that may embed the page.
+func policyOf(path string, origins ...string) (all, ancestors string) {
+	recorder := httptest.NewRecorder()
+	files := fstest.MapFS{"index.html": {Data: []byte("x")}, "console/index.html": {Data: []byte("x")}}
+	New(files, origins).ServeHTTP(recorder, httptest.NewRequest("GET", path, nil))
+	all, ancestors, _ = strings.Cut(recorder.Header().Get("Content-Security-Policy"), "frame-ancestors ")
+	return all, ancestors
+}
+
+// TestAncestors: only the configured origins may embed the viewer, and none the console.
+func TestAncestors(t *testing.T) {
+	for _, test := range []struct {
+		path    string
+		origins []string
+		want    string
+	}{
+		{"/", nil, "'none'"},
+		{"/", []string{"https://app.example.org", "http://localhost:5173"},
+			"https://app.example.org http://localhost:5173"},
+		{"/index.html", []string{"*"}, "*"},
+		{"/console", []string{"https://app.example.org"}, "'none'"},
+		{"/console/", []string{"*"}, "'none'"},
+		{"/console/index.html", []string{"*"}, "'none'"},
+		{"//console", []string{"*"}, "'none'"},
+	} {
+		if _, got := policyOf(test.path, test.origins...); got != test.want {
+			t.Errorf("%s with %q: frame-ancestors %s, expected %s", test.path, test.origins, got, test.want)
+		}
+	}
+}
+
 // TestPolicy checks the content security policy: nothing inline, no eval, nothing from other servers.
 func TestPolicy(t *testing.T) {
-	recorder := httptest.NewRecorder()
-	New(fstest.MapFS{"index.html": {Data: []byte("x")}}).ServeHTTP(recorder, httptest.NewRequest("GET", "/", nil))
-	got := recorder.Header().Get("Content-Security-Policy")
+	got, _ := policyOf("/", "https://app.example.org")
 	for _, forbidden := range []string{"unsafe-inline", "'unsafe-eval'", "http:", "https:", "*"} {
 		if strings.Contains(got, forbidden) {
 			t.Errorf("the policy allows %s: %s", forbidden, got)
 		}
 	}
-	for _, needed := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"} {
+	for _, needed := range []string{"default-src 'none'", "base-uri 'none'"} {
 		if !strings.Contains(got, needed) {
 			t.Errorf("the policy lacks %s: %s", needed, got)
 		}
