@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,6 +42,8 @@ type Rooms interface {
 	// Kick removes a participant, and bans it from the room for a time if ban is not 0.
 	Kick(ctx context.Context, room, identity string, ban time.Duration) error
 	CloseRoom(ctx context.Context, room string) error
+	// SetRoom creates a room, or replaces the settings of a present room unless onlyNew is set.
+	SetRoom(ctx context.Context, room string, settings sfu.RoomSettings, onlyNew bool) (created bool, err error)
 	Bans() []admission.Ban
 	Unban(room, identity string) error
 	// Revoke rejects a token by its ID, for a time, or for the server's default time if lasts is 0.
@@ -88,20 +91,33 @@ type Log interface {
 // NewAPI returns the API for requests that the gate admits.
 func NewAPI(gate Gate, rooms Rooms, host Host, log Log) *API {
 	a := &API{gate: gate, rooms: rooms, host: host, log: log, mux: http.NewServeMux()}
-	a.mux.HandleFunc("GET /admin/v1/openapi.yaml", a.describe)
-	a.mux.HandleFunc("GET /admin/v1/server", a.server)
-	a.mux.HandleFunc("GET /admin/v1/rooms", a.list)
-	a.mux.HandleFunc("GET /admin/v1/rooms/{room}", a.room)
-	a.mux.HandleFunc("GET /admin/v1/events", a.events)
-	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}", a.closeRoom)
-	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}/participants/{identity}", a.kick)
-	a.mux.HandleFunc("GET /admin/v1/bans", a.bans)
-	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}/bans/{identity}", a.unban)
-	a.mux.HandleFunc("GET /admin/v1/revocations", a.revocations)
-	a.mux.HandleFunc("PUT /admin/v1/revocations/{id}", a.revoke)
-	a.mux.HandleFunc("DELETE /admin/v1/revocations/{id}", a.restore)
-	a.mux.HandleFunc("POST /admin/v1/drain", a.drain)
+	for pattern, handler := range a.routes() {
+		method, path, _ := strings.Cut(pattern, " /")
+		a.mux.HandleFunc(method+" "+APIPath+path, handler)
+	}
 	return a
+}
+
+// routes returns the handlers by method and path below APIPath, as openapi.yaml describes them.
+func (a *API) routes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"GET /openapi.yaml": a.describe,
+		"GET /server":       a.server,
+		"GET /events":       a.events,
+		"POST /drain":       a.drain,
+
+		"GET /rooms":           a.list,
+		"GET /rooms/{room}":    a.room,
+		"PUT /rooms/{room}":    a.putRoom,
+		"DELETE /rooms/{room}": a.closeRoom,
+		"DELETE /rooms/{room}/participants/{identity}": a.kick,
+
+		"GET /bans":                            a.bans,
+		"DELETE /rooms/{room}/bans/{identity}": a.unban,
+		"GET /revocations":                     a.revocations,
+		"PUT /revocations/{id}":                a.revoke,
+		"DELETE /revocations/{id}":             a.restore,
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -220,19 +236,40 @@ func (a *API) drain(w http.ResponseWriter, r *http.Request) {
 
 // act answers a request for an action that succeeded or failed, and logs success.
 func (a *API) act(w http.ResponseWriter, r *http.Request, err error, what string, fields ...zap.Field) {
-	switch {
-	case errors.Is(err, sfu.ErrNotFound):
-		refuse(w, http.StatusNotFound, err.Error())
-	case errors.Is(err, admission.ErrExclusion):
-		refuse(w, http.StatusBadRequest, err.Error())
-	case errors.Is(err, admission.ErrFull):
-		refuse(w, http.StatusInsufficientStorage, err.Error())
-	case err != nil:
-		refuse(w, http.StatusServiceUnavailable, err.Error())
-	default:
-		a.log.Info("operator: "+what, append(fields, zap.String("remote", r.RemoteAddr))...)
-		w.WriteHeader(http.StatusNoContent)
+	if err != nil {
+		a.fail(w, err)
+		return
 	}
+	a.done(r, what, fields...)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// done logs an action that succeeded.
+func (a *API) done(r *http.Request, what string, fields ...zap.Field) {
+	a.log.Info("operator: "+what, append(fields, zap.String("remote", r.RemoteAddr))...)
+}
+
+// fail answers a request for an action that failed.
+func (a *API) fail(w http.ResponseWriter, err error) {
+	status := http.StatusServiceUnavailable
+	for _, known := range []struct {
+		err    error
+		status int
+	}{
+		{sfu.ErrNotFound, http.StatusNotFound},
+		{admission.ErrExclusion, http.StatusBadRequest},
+		{sfu.ErrSettings, http.StatusBadRequest},
+		{errBody, http.StatusBadRequest},
+		{sfu.ErrExists, http.StatusPreconditionFailed},
+		{admission.ErrFull, http.StatusInsufficientStorage},
+		{sfu.ErrRooms, http.StatusInsufficientStorage},
+	} {
+		if errors.Is(err, known.err) {
+			status = known.status
+			break
+		}
+	}
+	refuse(w, status, err.Error())
 }
 
 // Snapshot is one event of the stream: the whole state, once per second.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -30,6 +31,8 @@ type fakeRooms struct {
 	ban    time.Duration
 	lasts  time.Duration
 	silent bool
+	// settings are those of the last SetRoom.
+	settings sfu.RoomSettings
 }
 
 func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
@@ -49,7 +52,8 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 		Name: "body", Kind: "video", Mode: "alternatives", Codec: "video/volumetric", Tiles: 1,
 		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
-	return []sfu.RoomState{{Name: "lab", Participants: []sfu.ParticipantState{
+	settings := &sfu.RoomSettings{MaxParticipants: 2, MaxPublications: 3, MaxBitrate: 4e6, EmptyTimeoutMS: 5000}
+	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Participants: []sfu.ParticipantState{
 		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), ECN: &sfu.ECNState{ECT1: 9, CE: 1},
 			Publications: []sfu.PublicationState{publication}, Reception: reception},
 	}}}, nil
@@ -68,6 +72,19 @@ func (f *fakeRooms) CloseRoom(_ context.Context, room string) error {
 		return fmt.Errorf("%w: room %q", sfu.ErrNotFound, room)
 	}
 	return nil
+}
+
+func (f *fakeRooms) SetRoom(_ context.Context, room string, s sfu.RoomSettings, onlyNew bool) (bool, error) {
+	f.settings = s
+	switch {
+	case room == "attic":
+		return false, fmt.Errorf("%w: full", sfu.ErrRooms)
+	case s.MaxParticipants < 0:
+		return false, fmt.Errorf("%w: max_participants", sfu.ErrSettings)
+	case onlyNew:
+		return false, fmt.Errorf("%w: %q", sfu.ErrExists, room)
+	}
+	return s.MaxParticipants == 1, nil
 }
 
 func (f *fakeRooms) Bans() []admission.Ban {
@@ -155,7 +172,7 @@ func TestAPI(t *testing.T) {
 		{"DELETE", "/admin/v1/revocations/x", 404, "x"},
 		{"DELETE", "/admin/v1/rooms/lab", 204, ""},
 		{"DELETE", "/admin/v1/rooms/attic", 404, "attic"},
-		{"PUT", "/admin/v1/rooms/lab", 405, ""},
+		{"POST", "/admin/v1/rooms/lab", 405, ""},
 		{"GET", "/admin/v1/secrets", 404, ""},
 	} {
 		got := ask(a, test.method, test.path)
@@ -174,6 +191,46 @@ func TestAPI(t *testing.T) {
 	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, quiet{zap.NewNop()}), "GET",
 		"/admin/v1/rooms"); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("rooms that do not answer: %d", got.Code)
+	}
+}
+
+func TestPutRoom(t *testing.T) {
+	rooms := &fakeRooms{}
+	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
+	for _, test := range []struct {
+		room, body, noneMatch string
+		status                int
+		text                  string
+	}{
+		{"lab", `{"max_participants": 1, "max_bitrate_bps": 5000000, "empty_timeout_ms": 9000}`, "", 201, `"settings":{`},
+		{"lab", `{"max_participants": 2}`, "", 200, `"id":"r"`},
+		{"lab", "", "", 200, `"name":"lab"`},
+		{"lab", "{}", "*", 412, "exists"},
+		{"lab", `{"max_participants": -1}`, "", 400, "max_participants"},
+		{"lab", `{"max_guests": 2}`, "", 400, "max_guests"},
+		{"lab", `{"max_participants": "2"}`, "", 400, "invalid body"},
+		{"lab", `{"max_participants": 2`, "", 400, "invalid body"},
+		{"lab", `{} {}`, "", 400, "one JSON object"},
+		{"lab", `[]`, "", 400, "invalid body"},
+		{"lab", `{"max_participants":` + strings.Repeat(" ", maxBodyBytes) + "1}", "", 400,
+			"at most 131072 bytes"},
+		{"attic", "{}", "", 507, "full"},
+		{"cellar", "{}", "", 404, "has just ended"},
+	} {
+		r := httptest.NewRequest("PUT", "/admin/v1/rooms/"+test.room, strings.NewReader(test.body))
+		if test.noneMatch != "" {
+			r.Header.Set("If-None-Match", test.noneMatch)
+		}
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		if w.Code != test.status || !strings.Contains(w.Body.String(), test.text) {
+			t.Errorf("%s %.60s: %d %s, expected %d with %s", test.room, test.body, w.Code, w.Body, test.status,
+				test.text)
+		}
+		if test.status == 201 && rooms.settings != (sfu.RoomSettings{MaxParticipants: 1, MaxBitrate: 5e6,
+			EmptyTimeoutMS: 9000}) {
+			t.Errorf("the settings are %+v", rooms.settings)
+		}
 	}
 }
 
@@ -290,8 +347,8 @@ func TestEventsEndWithTheToken(t *testing.T) {
 	})
 }
 
-// TestDescription compares openapi.yaml with the API: every operation exists, and answers have exactly the described
-// properties.
+// TestDescription compares openapi.yaml with the API: the operations are those of the API, and answers have exactly the
+// described properties.
 func TestDescription(t *testing.T) {
 	var d struct {
 		Paths      map[string]map[string]yaml.Node
@@ -302,20 +359,26 @@ func TestDescription(t *testing.T) {
 	}
 	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()})
 	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada", "{id}", "e")
-	operations := 0
+	var described []string
 	for path, methods := range d.Paths {
 		for method := range methods {
 			if method == "parameters" {
 				continue
 			}
-			operations++
+			described = append(described, strings.ToUpper(method)+" "+path)
 			if got := ask(a, strings.ToUpper(method), "/admin/v1"+replace.Replace(path)); got.Code >= 300 {
 				t.Errorf("%s %s: %d", method, path, got.Code)
 			}
 		}
 	}
-	if operations != 13 {
-		t.Errorf("%d operations are described, expected 13", operations)
+	routes := slices.Sorted(maps.Keys(a.routes()))
+	if slices.Sort(described); !slices.Equal(described, routes) {
+		t.Errorf("described are\n%s\nexpected\n%s", strings.Join(described, "\n"), strings.Join(routes, "\n"))
+	}
+	for _, route := range routes {
+		if method, _, _ := strings.Cut(route, " "); !slices.Contains(Methods, method) {
+			t.Errorf("%s has none of the methods %q that pages may use", route, Methods)
+		}
 	}
 	for path, name := range map[string]string{
 		"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room", "/admin/v1/bans": "Bans",

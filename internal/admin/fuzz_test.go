@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/sfu"
 )
 
 // acted is a server that records the actions of operators.
@@ -27,6 +29,12 @@ func (a *acted) note(what ...string) error {
 
 func (a *acted) Kick(_ context.Context, room, identity string, _ time.Duration) error {
 	return a.note("kick", room, identity)
+}
+func (a *acted) SetRoom(_ context.Context, room string, _ sfu.RoomSettings, _ bool) (bool, error) {
+	return true, a.note("set", room)
+}
+func (a *acted) Describe(_ context.Context, room string, _ bool) ([]sfu.RoomState, error) {
+	return []sfu.RoomState{{Name: room}}, nil
 }
 func (a *acted) CloseRoom(_ context.Context, room string) error { return a.note("close", room) }
 func (a *acted) Unban(room, identity string) error              { return a.note("unban", room, identity) }
@@ -45,6 +53,8 @@ func meant(method string, u *url.URL) []string {
 		segments[i] = decoded
 	}
 	switch n := len(segments); {
+	case method == http.MethodPut && n == 2 && segments[0] == "rooms":
+		return []string{"set", segments[1]}
 	case method == http.MethodDelete && n == 2 && segments[0] == "rooms":
 		return []string{"close", segments[1]}
 	case method == http.MethodDelete && n == 4 && segments[0] == "rooms" && segments[2] == "participants":
@@ -117,7 +127,8 @@ func FuzzPath(f *testing.F) {
 		if len(server.done) > 0 && !slices.Equal(server.done, meant(method, u)) {
 			t.Fatalf("%s %q has %q done, expected %q", method, path, server.done, meant(method, u))
 		}
-		if (recorder.Code == http.StatusNoContent) != (len(server.done) > 0) {
+		acts := recorder.Code == http.StatusNoContent || recorder.Code == http.StatusCreated
+		if acts != (len(server.done) > 0) {
 			t.Fatalf("%s %q has %q done, with status %d", method, path, server.done, recorder.Code)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/webhook"
 )
 
 // Config is the configuration of volsfu serve.
@@ -24,6 +25,7 @@ type Config struct {
 	VR2Gather  vr2gather.Config  `yaml:"vr2gather" help:"dialect of VR2Gather's original peers"`
 	Auth       auth.Config       `yaml:"auth" help:"tokens; without --dev a key is required"`
 	Admin      admin.Config      `yaml:"admin" help:"operators' listener"`
+	Webhooks   webhook.Config    `yaml:"webhooks" help:"events of rooms, posted to a backend"`
 	Log        Log               `yaml:"log" help:"logging to standard error"`
 }
 
@@ -38,6 +40,7 @@ func DefaultConfig() Config {
 		VR2Gather:  vr2gather.DefaultConfig(),
 		Auth:       auth.DefaultConfig(),
 		Admin:      admin.DefaultConfig(),
+		Webhooks:   webhook.Config{},
 		Log:        DefaultLog(),
 	}
 }

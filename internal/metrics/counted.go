@@ -23,6 +23,9 @@ const (
 	VR2GatherIgnored  = "volsfu_vr2gather_ignored_total"
 	EdgeTrouble       = "volsfu_edge_trouble"
 	EdgeOrders        = "volsfu_edge_orders_total"
+	WebhookEvents     = "volsfu_webhook_events_total"
+	WebhookDeliveries = "volsfu_webhook_deliveries_total"
+	WebhookQueue      = "volsfu_webhook_queued_events"
 )
 
 // countedFamilies are the metrics counted by other parts of the server, with at most one label.
@@ -52,6 +55,11 @@ var countedFamilies = []family{
 		"an edge.", nil},
 	{EdgeOrders, "Orders to the edge to copy packets, by result: accepted or failed; absent without an edge.",
 		[]string{"result"}},
+	{WebhookEvents, "Events of rooms that left the queue of an endpoint, by outcome: delivered, or dropped as full " +
+		"(the queue was full) or expired (not accepted within 10 min); absent without webhooks.", []string{"outcome"}},
+	{WebhookDeliveries, "Requests to endpoints of webhooks, by result: accepted (status 200 to 299), rejected " +
+		"(another status) or failed (no answer); absent without webhooks.", []string{"result"}},
+	{WebhookQueue, "Events of rooms that wait for an endpoint or are in flight; absent without webhooks.", nil},
 }
 
 // Reading is a value read at each scrape: of one of the metrics above, for one value of the metric's label, which is

@@ -31,6 +31,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/internal/viewer"
+	"github.com/volsfu/volsfu/internal/webhook"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -64,6 +65,8 @@ type Server struct {
 	admin       *admin.Server
 	// edge orders copies from an edge of volnet, nil if none is configured.
 	edge *edgeTrigger
+	// webhooks posts the events of rooms, nil if no endpoint is configured.
+	webhooks *webhook.Sender
 	// draining is set when new clients are refused.
 	draining atomic.Bool
 	// leaving receives an operator's request to drain.
@@ -117,6 +120,12 @@ func (s *Server) start(o Options) error {
 	}
 	if err := s.followEdge(registry); err != nil {
 		return err
+	}
+	if err := s.startWebhooks(registry, o.Version); err != nil {
+		return err
+	}
+	if s.webhooks != nil {
+		c.Rooms.Events = s.webhooks
 	}
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
 		return err
@@ -322,6 +331,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		errs = append(errs, s.http.Close())
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
+	}
+	if s.webhooks != nil {
+		s.webhooks.Stop(ctx)
 	}
 	if s.edge != nil {
 		s.edge.close()

@@ -27,9 +27,13 @@ type Config struct {
 	// Guard confines a panic in a connection's goroutine to its participant, and a panic in a room's goroutine to the
 	// room. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
+	// Events receives the events of rooms. If Events is nil, there are none.
+	Events Events `yaml:"-"`
 
-	Rooms               int `yaml:"rooms" help:"maximum number of rooms"`
-	ParticipantsPerRoom int `yaml:"participants_per_room" help:"maximum number of participants in a room"`
+	Rooms int `yaml:"rooms" help:"maximum number of rooms"`
+	// AutoCreate: a server whose rooms have settings of the API may refuse to open rooms without them.
+	AutoCreate          bool `yaml:"auto_create" help:"joins create rooms; otherwise only the API does"`
+	ParticipantsPerRoom int  `yaml:"participants_per_room" help:"maximum number of participants in a room"`
 	// BearerRooms: a tenth of all rooms by default; addresses of this host may open any number. BearerPlaces: the
 	// number of websockets of one token. BearerRoomPlaces: a class that shares one token or one address has room, and a
 	// fifth of the places remains for others.
@@ -79,6 +83,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Rooms:                      1000,
+		AutoCreate:                 true,
 		ParticipantsPerRoom:        100,
 		BearerRooms:                100,
 		BearerPlaces:               1000,

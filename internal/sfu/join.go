@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
 // JoinRequest is the request of a client to join a room, as signalling has verified it.
@@ -78,13 +79,15 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 		return refuse(signal.CodeIdentityTaken,
 			"the place of %q is reserved for its return, which needs the session's secret or a token for this identity",
 			q.Identity)
-	case present == nil && len(r.participants) >= config.ParticipantsPerRoom:
-		return refuse(signal.CodeLimit,
-			"the room has the maximum of %d participants (rooms.participants_per_room)", config.ParticipantsPerRoom)
 	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
 		return refuse(signal.CodeLimit,
 			"this token or address holds the maximum of %d places in this room (rooms.bearer_room_places)",
 			config.BearerRoomPlaces)
+	}
+	if present == nil {
+		if refused := r.checkPlaces(); refused != nil {
+			return refused
+		}
 	}
 	if q.Number != nil {
 		if other := r.participants.byNumber(*q.Number); other != nil && other != present {
@@ -133,7 +136,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		slots = subscriber.NewNamedSlots(r.node.config.MaxSlots)
 	}
 	p.subscriber = subscriber.New(slots, subscriber.NewChoices(r.node.config.ChoicesPerParticipant))
-	p.subscriber.SetLimits(q.Join.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
+	p.limits = q.Join.BitrateLimits
+	p.limitBitrate()
 	if refused := r.checkRoom(p, publications); refused != nil {
 		return nil, refused
 	}
@@ -151,6 +155,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	}
 	r.participants[p.identity] = p
 	r.node.remember(p)
+	r.begin()
+	r.emit(p.event(webhook.ParticipantJoined))
 	p.log.Info("participant joined", zap.String("session", p.session))
 	for _, description := range publications {
 		r.add(p, description)

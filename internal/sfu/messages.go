@@ -79,7 +79,8 @@ func (q messageRequest) apply(r *Room) {
 		p.subscriber.Arrange(m.Objects)
 		p.reply(id, nil)
 	case *signal.SetLimits:
-		p.subscriber.SetLimits(m.BitrateLimits, r.node.config.ClaimedMin, r.node.engine.StartRate())
+		p.limits = m.BitrateLimits
+		p.limitBitrate()
 		p.reply(id, nil)
 	case *signal.Uplink:
 		p.reply(id, r.uplinkReported(p, m))

@@ -61,16 +61,21 @@ type Node struct {
 	empty chan struct{}
 }
 
-// occupied is a room with at least one participant or join in progress.
+// occupied is a room with at least one participant or join in progress, or one that the API has created.
 type occupied struct {
 	room *Room
 	// members counts participants and joins in progress, places the same for each bearer. The room ends with the last
-	// member.
+	// member, or emptyTimeout later.
 	members int
 	places  map[admission.Bearer]int
-	// opener is the bearer that opened the room.
+	// opener is the bearer that opened the room, empty for a room of the API.
 	opener admission.Bearer
 	end    chan struct{}
+	// emptyTimeout is the time for which the room remains without members, 0 for a room of which the API has no
+	// settings. timer ends the room then. vacancy counts the times without members.
+	emptyTimeout time.Duration
+	timer        *time.Timer
+	vacancy      int
 }
 
 // NewNode returns a node without rooms. The caller owns the endpoint and the engine.
@@ -174,21 +179,20 @@ func (n *Node) enter(name string, b admission.Bearer) (*Room, *signal.Error) {
 		return nil, refuse(signal.CodeDraining, "the server is about to stop")
 	}
 	o, ok := n.rooms[name]
-	if !ok && len(n.rooms) >= n.config.Rooms {
+	switch {
+	case !ok && !n.config.AutoCreate:
+		return nil, refuse(signal.CodeNotFound,
+			"there is no room %q, and joins do not create rooms (rooms.auto_create)", name)
+	case !ok && len(n.rooms) >= n.config.Rooms:
 		return nil, refuse(signal.CodeLimit, "the server has the maximum of %d rooms (rooms.rooms)", n.config.Rooms)
 	}
 	if refused := n.holdings.Hold(b, !ok); refused != nil {
 		return nil, refused
 	}
 	if !ok {
-		o = &occupied{
-			room: newRoom(n, name), places: make(map[admission.Bearer]int), opener: b, end: make(chan struct{}),
-		}
-		n.rooms[name] = o
-		n.running.Add(1)
-		go o.room.run(o.end)
-		n.metrics.Rooms(len(n.rooms))
+		o = n.open(name, b, nil)
 	}
+	o.stopTimer()
 	o.members++
 	o.places[b]++
 	return o.room, nil
@@ -208,8 +212,13 @@ func (n *Node) leave(room *Room, b admission.Bearer) {
 	if o.places[b]--; o.places[b] == 0 {
 		delete(o.places, b)
 	}
-	if o.members == 0 {
+	switch {
+	case o.members > 0:
+	case o.emptyTimeout > 0 && !n.draining:
+		n.vacate(o)
+	default:
 		n.remove(o)
+		room.end()
 	}
 }
 
@@ -227,8 +236,9 @@ func (n *Node) drop(room *Room) {
 	n.remove(o)
 }
 
-// remove ends a room. The caller holds the node's mutex.
+// remove ends a room. The caller holds the node's mutex, and emits the end of the room.
 func (n *Node) remove(o *occupied) {
+	o.stopTimer()
 	close(o.end)
 	delete(n.rooms, o.room.name)
 	n.holdings.Release(o.opener, 0, 1)
@@ -321,10 +331,19 @@ func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 func (n *Node) beginDraining() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.draining && len(n.rooms) == 0 {
-		close(n.empty)
+	if n.draining {
+		return
 	}
 	n.draining = true
+	if len(n.rooms) == 0 {
+		close(n.empty)
+	}
+	for _, o := range n.rooms {
+		if o.members == 0 {
+			n.remove(o)
+			o.room.end()
+		}
+	}
 }
 
 func (n *Node) toAll(q request) {

@@ -44,8 +44,15 @@ func (q removeRequest) apply(r *Room) {
 	q.result <- found
 }
 
-// CloseRoom removes all participants from a room. The error wraps ErrNotFound if the room does not exist.
+// CloseRoom removes all participants from a room, and ends a room of the API. The error wraps ErrNotFound if the room
+// does not exist.
 func (n *Node) CloseRoom(ctx context.Context, room string) error {
+	switch exists, ended := n.release(room); {
+	case !exists:
+		return fmt.Errorf("%w: room %q", ErrNotFound, room)
+	case ended:
+		return nil
+	}
 	return n.removeFrom(ctx, room, removeRequest{code: signal.CodeClosed, reason: "an operator closed the room"})
 }
 

@@ -46,6 +46,8 @@ type participant struct {
 	// client receives publications of others.
 	asked   joinOptions
 	receive bool
+	// limits are the client's own limits of the bit rate that it is sent.
+	limits signal.BitrateLimits
 	// deadline is the time in which the client repairs a frame, 0 if the server decides.
 	deadline time.Duration
 	// pauses is set if the client pauses tracks that are not wanted.

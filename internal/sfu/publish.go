@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
 // checked is a description that passed the checks that need no room.
@@ -62,9 +63,13 @@ func (c *Config) check(
 	return list, nil
 }
 
-// checkRoom returns an error if the descriptions of all publications would no longer fit in the reply to a join. If p
+// checkRoom returns an error if a participant would have too many publications for the room, or if the descriptions of
+// all publications would no longer fit in the reply to a join. If p
 // replaces a participant with the same identity, the publications of the replaced participant are not counted.
 func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
+	if refused := r.checkPublications(len(p.publications) + len(added)); refused != nil && len(added) > 0 {
+		return refused
+	}
 	all := describedBytes(p.publications) + encodedBytes(added)
 	for _, other := range r.participants {
 		if other.identity != p.identity {
@@ -112,6 +117,7 @@ func (r *Room) add(p *participant, description checked) {
 	p.log.Info("published", zap.String("publication", description.Name),
 		zap.String("codec", description.Codec.MIMEType),
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
+	r.emitPublication(p, publication, webhook.Published)
 }
 
 // describedBytes returns the length of the descriptions of publications as JSON, in bytes. encodedBytes returns the
@@ -149,6 +155,7 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 		p.connection.Ingress.Unbind(track)
 	}
 	publication.close()
+	r.emitPublication(p, publication, webhook.Unpublished)
 	r.endDemand(publication.Demand)
 	r.census.Store(r.participants.census())
 	for _, other := range r.participants.others(p) {
@@ -243,6 +250,7 @@ func (r *Room) announceBegun(owner *participant, p *publication) {
 		}
 		owner.log.Info("converted publication has begun", zap.String("publication", p.Ref.Publication),
 			zap.String("codec", printable(codec)))
+		r.emitPublication(owner, p, webhook.Published)
 		r.participants.broadcast(owner, func() signal.Message {
 			return &signal.Published{Participant: owner.identity, Publication: p.Description}
 		})

@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"crypto/rand"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
 // request is a request to a room's goroutine. The method apply never blocks.
@@ -21,8 +23,10 @@ type request interface {
 
 // Room is one conference. The goroutine owns all fields, except those that are documented as safe.
 type Room struct {
-	node     *Node
-	name     string
+	node *Node
+	name string
+	// id identifies one room of the name, from its start to its end.
+	id       string
 	log      *zap.Logger
 	requests chan request
 	// done is closed when the room has ended. Later requests are discarded.
@@ -32,6 +36,12 @@ type Room struct {
 	drained time.Time
 	// ending is set when the server stops. Joins in progress are then refused.
 	ending bool
+	// settings are those of the API, nil if there are none.
+	settings *RoomSettings
+	// begun is set from the event of the room's start to that of its end, emitted counts the room's events. Both are
+	// safe for concurrent use.
+	begun   atomic.Bool
+	emitted atomic.Uint64
 
 	// now is the time of the present request.
 	now time.Time
@@ -69,6 +79,7 @@ func newRoom(node *Node, name string) *Room {
 	return &Room{
 		node:         node,
 		name:         name,
+		id:           rand.Text(),
 		log:          node.log.With(zap.String("room", name)),
 		requests:     make(chan request, requestBacklog),
 		done:         make(chan struct{}),
@@ -83,7 +94,7 @@ func newRoom(node *Node, name string) *Room {
 	}
 }
 
-// run is the room's goroutine. run ends when the last participant has left. If it panics, all participants end.
+// run is the room's goroutine. run ends when the node removes the room. If it panics, all participants end.
 func (r *Room) run(end <-chan struct{}) {
 	finished := false
 	defer func() {
@@ -116,6 +127,7 @@ func (r *Room) abandon() {
 	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
+	r.end()
 }
 
 // abandonParticipant removes a participant. If the state of the room prevents a regular removal, abandonParticipant
@@ -192,6 +204,10 @@ func (r *Room) remove(p *participant, reason string) {
 	r.census.Store(r.participants.census())
 	p.gone = true
 	p.connection.dismiss()
+	left := p.event(webhook.ParticipantLeft)
+	left.Reason = reason
+	r.emit(left)
+	// The room may end with the place of the participant.
 	r.node.forget(p)
 	p.trace(false)
 	r.participants.askForTimes()

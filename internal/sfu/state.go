@@ -14,7 +14,11 @@ import (
 
 // RoomState is the state of a room at one instant. Participants and publications are sorted by name, slots by line.
 type RoomState struct {
-	Name         string             `json:"name"`
+	Name string `json:"name"`
+	// ID identifies one room of the name, from its start to its end.
+	ID string `json:"id"`
+	// Settings are those of the API, nil if there are none.
+	Settings     *RoomSettings      `json:"settings,omitempty"`
 	Participants []ParticipantState `json:"participants"`
 }
 
@@ -88,7 +92,7 @@ type describeRequest struct {
 
 // apply implements request.
 func (q describeRequest) apply(r *Room) {
-	state := RoomState{Name: r.name, Participants: []ParticipantState{}}
+	state := RoomState{Name: r.name, ID: r.id, Settings: r.settings, Participants: []ParticipantState{}}
 	for _, p := range r.participants.others(nil) {
 		state.Participants = append(state.Participants, p.state(q.past))
 	}

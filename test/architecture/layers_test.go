@@ -30,7 +30,7 @@ var layers = []layer{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},
 	},
-	{server: []string{"internal/sfu", "internal/auth", "internal/netem"}},
+	{server: []string{"internal/sfu", "internal/auth", "internal/netem", "internal/webhook"}},
 	{
 		server: []string{"internal/forward", "internal/allocate"},
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
@@ -41,7 +41,7 @@ var layers = []layer{
 	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/process",
 		"internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
-		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
+		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes", "pkg/token", "pkg/webhook"},
 		client: []string{"pkg/pointcloud"},
 	},
 	{server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"}},

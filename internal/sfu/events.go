@@ -1,0 +1,72 @@
+package sfu
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/webhook"
+)
+
+// Events receives the events of rooms.
+type Events interface {
+	// RoomEvent receives an event, which has no id yet. The events of one room come in their order. RoomEvent is called
+	// by the goroutines of rooms and with the mutex of the node: RoomEvent must neither wait nor call the node.
+	RoomEvent(webhook.Event)
+}
+
+// emit passes an event of the room on. The events RoomStarted and RoomEnded are emitted by begin and end.
+func (r *Room) emit(e webhook.Event) {
+	if r.node.config.Events == nil {
+		return
+	}
+	e.Room, e.Sequence, e.At = webhook.Room{Name: r.name, ID: r.id}, r.emitted.Add(1), time.Now()
+	r.node.config.Events.RoomEvent(e)
+}
+
+// begin emits the start of the room once. A room that a join opens starts when the join is accepted.
+func (r *Room) begin() {
+	if r.begun.CompareAndSwap(false, true) {
+		r.emit(webhook.Event{Kind: webhook.RoomStarted})
+	}
+}
+
+// end emits the end of the room once, if the room has started. No event of the room may follow.
+func (r *Room) end() {
+	if r.begun.CompareAndSwap(true, false) {
+		r.emit(webhook.Event{Kind: webhook.RoomEnded})
+	}
+}
+
+// event returns an event of the participant.
+func (p *participant) event(kind webhook.Kind) webhook.Event {
+	return webhook.Event{Kind: kind, Participant: &webhook.Participant{Identity: p.identity, TokenID: p.token.ID}}
+}
+
+// emitPublication emits an event of a publication, unless others do not know the publication.
+func (r *Room) emitPublication(owner *participant, p *publication, kind webhook.Kind) {
+	if p.silent {
+		return
+	}
+	e, d := owner.event(kind), &p.Description
+	e.Publication = &webhook.Publication{
+		Name: d.Name, Kind: string(d.Kind), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles), Qualities: len(d.Qualities),
+	}
+	r.emit(e)
+}
+
+// recordingEvent is an event of the recording of a room.
+type recordingEvent webhook.Event
+
+// apply implements request.
+func (q recordingEvent) apply(r *Room) { r.emit(webhook.Event(q)) }
+
+// RecordingEvent emits an event of the recording of a room, after the room's earlier events. The error wraps
+// ErrNotFound if the room does not exist.
+func (n *Node) RecordingEvent(name string, kind webhook.Kind, recording webhook.Recording) error {
+	room := n.room(name)
+	if room == nil {
+		return fmt.Errorf("%w: room %q", ErrNotFound, name)
+	}
+	room.post(recordingEvent{Kind: kind, Recording: &recording})
+	return nil
+}
