@@ -14,9 +14,11 @@ import (
 	"testing"
 )
 
-// exampleFiles have the examples that docs/client.md and docs/experiments.md quote; they run with the tests of their
-// packages.
+// exampleFiles have the examples that docs/client.md, docs/api.md and docs/experiments.md quote; they run with the tests
+// of their packages.
 var exampleFiles = []string{filepath.Join(root, "pkg", "client", "example_test.go"),
+	filepath.Join(root, "pkg", "token", "example_test.go"),
+	filepath.Join(root, "pkg", "webhook", "example_test.go"),
 	filepath.Join(root, "lab", "experiment", "example_test.go")}
 
 // bodies returns the lines of each function of a file, without its signature and without indentation.
