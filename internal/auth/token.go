@@ -21,6 +21,8 @@ type payload struct {
 	Subscribe bool   `json:"subscribe,omitempty"`
 	Admin     bool   `json:"admin,omitempty"`
 	Edge      bool   `json:"edge,omitempty"`
+	// Data is nil in tokens that grant data messages without naming them.
+	Data *bool `json:"data,omitempty"`
 	jwt.RegisteredClaims
 }
 
@@ -56,14 +58,15 @@ func (r *Keyring) Verify(text string, now time.Time) (Claims, error) {
 		return Claims{}, sentinelOf(err)
 	}
 	claims := Claims{
-		Identity:  p.Subject,
-		Room:      p.Room,
-		Publish:   p.Publish,
-		Subscribe: p.Subscribe,
-		Admin:     p.Admin,
-		Edge:      p.Edge,
-		ID:        p.ID,
-		Expires:   p.ExpiresAt.Time,
+		Identity:   p.Subject,
+		Room:       p.Room,
+		Publish:    p.Publish,
+		Subscribe:  p.Subscribe,
+		Admin:      p.Admin,
+		Edge:       p.Edge,
+		DeniesData: p.Data != nil && !*p.Data,
+		ID:         p.ID,
+		Expires:    p.ExpiresAt.Time,
 	}
 	return claims, claims.Validate()
 }

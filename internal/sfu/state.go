@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -16,7 +17,8 @@ import (
 type RoomState struct {
 	Name string `json:"name"`
 	// ID identifies one room of the name, from its start to its end.
-	ID string `json:"id"`
+	ID       string            `json:"id"`
+	Metadata map[string]string `json:"metadata,omitempty"`
 	// Settings are those of the API, nil if there are none.
 	Settings     *RoomSettings      `json:"settings,omitempty"`
 	Participants []ParticipantState `json:"participants"`
@@ -34,6 +36,9 @@ type ParticipantState struct {
 	VR2Gather bool `json:"vr2gather,omitempty"`
 	// TokenID is the id of the token, by which the token may be revoked. TokenID is empty if there is none.
 	TokenID string `json:"token_id,omitempty"`
+	// Attributes describe the participant. Permissions are those of its token and of the operator together.
+	Attributes  map[string]string  `json:"attributes,omitempty"`
+	Permissions signal.Permissions `json:"permissions"`
 	// ECN counts the participant's packets of the last second, nil if the participant sent none.
 	ECN *ECNState `json:"ecn,omitempty"`
 	// Publications are the participant's publications.
@@ -62,6 +67,8 @@ type PublicationState struct {
 	// tracks that the publisher was asked to pause.
 	Rates  [][]volumetric.Bitrate `json:"rates_bps"`
 	Paused [][]bool               `json:"paused"`
+	// Muted is the muting of the publication, nil if it is not muted.
+	Muted *signal.MuteState `json:"muted,omitempty"`
 }
 
 // RoomSummary has the numbers of participants and publications of a room.
@@ -92,7 +99,9 @@ type describeRequest struct {
 
 // apply implements request.
 func (q describeRequest) apply(r *Room) {
-	state := RoomState{Name: r.name, ID: r.id, Settings: r.settings, Participants: []ParticipantState{}}
+	state := RoomState{
+		Name: r.name, ID: r.id, Metadata: r.metadata, Settings: r.settings, Participants: []ParticipantState{},
+	}
 	for _, p := range r.participants.others(nil) {
 		state.Participants = append(state.Participants, p.state(q.past))
 	}
@@ -122,6 +131,8 @@ func (p *participant) state(past bool) ParticipantState {
 		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil,
 		VR2Gather:    p.profile.Converted,
 		TokenID:      p.token.ID,
+		Attributes:   p.attributes,
+		Permissions:  p.grants.permissions(),
 		ECN:          ecnState(p.connection.Ingress.Codepoints()),
 		Publications: []PublicationState{},
 	}
@@ -146,6 +157,10 @@ func (p *publication) state() PublicationState {
 	d := &p.Description
 	state := PublicationState{
 		Name: d.Name, Kind: string(d.Kind), Mode: string(d.Mode), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles),
+	}
+	if p.muted() {
+		mute := p.mute
+		state.Muted = &mute
 	}
 	for _, q := range d.Qualities {
 		state.Qualities = append(state.Qualities, q.Name)
