@@ -14,6 +14,8 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // APIPath is the path of the operators' API, on the operators' listener and on that of the clients.
@@ -44,6 +46,14 @@ type Rooms interface {
 	CloseRoom(ctx context.Context, room string) error
 	// SetRoom creates a room, or replaces the settings of a present room unless onlyNew is set.
 	SetRoom(ctx context.Context, room string, settings sfu.RoomSettings, onlyNew bool) (created bool, err error)
+	// SetMetadata and SetAttributes change entries; an empty value deletes an entry.
+	SetMetadata(ctx context.Context, room string, metadata map[string]string) error
+	SetAttributes(ctx context.Context, room, identity string, attributes map[string]string) error
+	// SendData sends a reliable data message to all participants, or to those that the message names.
+	SendData(ctx context.Context, room string, m signal.Data) error
+	Mute(ctx context.Context, room, identity, publication string, muted bool) error
+	// SetPermissions changes the permissions that are not nil.
+	SetPermissions(ctx context.Context, room, identity string, p signal.SetPermissions) error
 	Bans() []admission.Ban
 	Unban(room, identity string) error
 	// Revoke rejects a token by its ID, for a time, or for the server's default time if lasts is 0.
@@ -106,10 +116,13 @@ func (a *API) routes() map[string]http.HandlerFunc {
 		"GET /events":       a.events,
 		"POST /drain":       a.drain,
 
-		"GET /rooms":           a.list,
-		"GET /rooms/{room}":    a.room,
-		"PUT /rooms/{room}":    a.putRoom,
-		"DELETE /rooms/{room}": a.closeRoom,
+		"GET /rooms":                                   a.list,
+		"GET /rooms/{room}":                            a.room,
+		"PUT /rooms/{room}":                            a.putRoom,
+		"PATCH /rooms/{room}":                          a.patchRoom,
+		"DELETE /rooms/{room}":                         a.closeRoom,
+		"POST /rooms/{room}/messages":                  a.send,
+		"PATCH /rooms/{room}/participants/{identity}":  a.patchParticipant,
 		"DELETE /rooms/{room}/participants/{identity}": a.kick,
 
 		"GET /bans":                            a.bans,
@@ -259,6 +272,8 @@ func (a *API) fail(w http.ResponseWriter, err error) {
 		{sfu.ErrNotFound, http.StatusNotFound},
 		{admission.ErrExclusion, http.StatusBadRequest},
 		{sfu.ErrSettings, http.StatusBadRequest},
+		{signal.ErrInvalid, http.StatusBadRequest},
+		{volumetric.ErrName, http.StatusBadRequest},
 		{errBody, http.StatusBadRequest},
 		{sfu.ErrExists, http.StatusPreconditionFailed},
 		{admission.ErrFull, http.StatusInsufficientStorage},
@@ -269,7 +284,17 @@ func (a *API) fail(w http.ResponseWriter, err error) {
 			break
 		}
 	}
-	refuse(w, status, err.Error())
+	text := err.Error()
+	if refused := new(signal.Error); errors.As(err, &refused) {
+		text = refused.Message
+		switch refused.Code {
+		case signal.CodeInvalid, signal.CodeLimit:
+			status = http.StatusBadRequest
+		case signal.CodeRateLimited:
+			status = http.StatusTooManyRequests
+		}
+	}
+	refuse(w, status, text)
 }
 
 // Snapshot is one event of the stream: the whole state, once per second.

@@ -22,6 +22,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -33,6 +34,8 @@ type fakeRooms struct {
 	silent bool
 	// settings are those of the last SetRoom.
 	settings sfu.RoomSettings
+	// actions are those on a room's content, in their order.
+	actions []string
 }
 
 func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
@@ -50,13 +53,15 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 	}
 	publication := sfu.PublicationState{
 		Name: "body", Kind: "video", Mode: "alternatives", Codec: "video/volumetric", Tiles: 1,
+		Muted:     &signal.MuteState{Publication: "body", Own: true, Operator: true},
 		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
 	settings := &sfu.RoomSettings{MaxParticipants: 2, MaxPublications: 3, MaxBitrate: 4e6, EmptyTimeoutMS: 5000}
-	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Participants: []sfu.ParticipantState{
-		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), ECN: &sfu.ECNState{ECT1: 9, CE: 1},
-			Publications: []sfu.PublicationState{publication}, Reception: reception},
-	}}}, nil
+	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Metadata: map[string]string{"title": "Talk"},
+		Participants: []sfu.ParticipantState{
+			{Identity: "ada", Joined: time.Unix(9, 0).UTC(), ECN: &sfu.ECNState{ECT1: 9, CE: 1},
+				Publications: []sfu.PublicationState{publication}, Reception: reception},
+		}}}, nil
 }
 
 func (f *fakeRooms) Kick(_ context.Context, room, identity string, ban time.Duration) error {
@@ -85,6 +90,54 @@ func (f *fakeRooms) SetRoom(_ context.Context, room string, s sfu.RoomSettings, 
 		return false, fmt.Errorf("%w: %q", sfu.ErrExists, room)
 	}
 	return s.MaxParticipants == 1, nil
+}
+
+// done records an action.
+func (f *fakeRooms) done(format string, arguments ...any) {
+	f.actions = append(f.actions, fmt.Sprintf(format, arguments...))
+}
+
+func (f *fakeRooms) SetMetadata(_ context.Context, room string, m map[string]string) error {
+	f.done("metadata %s %v", room, m)
+	_, err := signal.MergeAttributes("metadata", nil, m)
+	return err
+}
+
+func (f *fakeRooms) SetAttributes(_ context.Context, room, identity string, m map[string]string) error {
+	f.done("attributes %s %s %v", room, identity, m)
+	return nil
+}
+
+func (f *fakeRooms) SendData(_ context.Context, room string, m signal.Data) error {
+	f.done("data %s %q %s %s %x", room, m.To, m.Topic, m.Text, m.Binary)
+	switch m.Topic {
+	case "many":
+		return &signal.Error{Code: signal.CodeRateLimited, Message: "too many"}
+	case "full":
+		return &signal.Error{Code: signal.CodeLimit, Message: "too large"}
+	case "slow":
+		return context.DeadlineExceeded
+	}
+	return m.Validate()
+}
+
+func (f *fakeRooms) Mute(_ context.Context, room, identity, publication string, muted bool) error {
+	f.done("mute %s %s %s %t", room, identity, publication, muted)
+	if publication == "nothing" {
+		return fmt.Errorf("%w: publication %q", sfu.ErrNotFound, publication)
+	}
+	return nil
+}
+
+func (f *fakeRooms) SetPermissions(_ context.Context, room, identity string, p signal.SetPermissions) error {
+	text := ""
+	for name, value := range map[string]*bool{"publish": p.Publish, "subscribe": p.Subscribe, "data": p.Data} {
+		if value != nil {
+			text += fmt.Sprintf(" %s %t", name, *value)
+		}
+	}
+	f.done("permit %s %s%s", room, identity, text)
+	return nil
 }
 
 func (f *fakeRooms) Bans() []admission.Ban {
@@ -202,7 +255,8 @@ func TestPutRoom(t *testing.T) {
 		status                int
 		text                  string
 	}{
-		{"lab", `{"max_participants": 1, "max_bitrate_bps": 5000000, "empty_timeout_ms": 9000}`, "", 201, `"settings":{`},
+		{"lab", `{"max_participants": 1, "max_bitrate_bps": 5000000, "empty_timeout_ms": 9000}`, "", 201,
+			`"settings":{`},
 		{"lab", `{"max_participants": 2}`, "", 200, `"id":"r"`},
 		{"lab", "", "", 200, `"name":"lab"`},
 		{"lab", "{}", "*", 412, "exists"},
@@ -230,6 +284,46 @@ func TestPutRoom(t *testing.T) {
 		if test.status == 201 && rooms.settings != (sfu.RoomSettings{MaxParticipants: 1, MaxBitrate: 5e6,
 			EmptyTimeoutMS: 9000}) {
 			t.Errorf("the settings are %+v", rooms.settings)
+		}
+	}
+}
+
+// TestContent: the requests about messages, metadata, permissions, muting and attributes.
+func TestContent(t *testing.T) {
+	const room, ada = "/admin/v1/rooms/lab", "/admin/v1/rooms/lab/participants/ada"
+	for _, test := range []struct {
+		method, path, body string
+		status             int
+		actions            []string
+	}{
+		{"PUT", room, `{"max_participants": 1, "metadata": {"title": "Talk"}}`, 201,
+			[]string{"metadata lab map[title:Talk]"}},
+		{"PUT", room, `{"metadata": {"a\u0000": "x"}}`, 400, nil},
+		{"PATCH", room, `{"metadata": {"title": ""}}`, 204, []string{"metadata lab map[title:]"}},
+		{"PATCH", room, `{}`, 204, []string{"metadata lab map[]"}},
+		{"PATCH", room, `{"settings": {}}`, 400, nil},
+		{"POST", room + "/messages", `{"to": ["ada"], "topic": "chat", "text": "Hi"}`, 204,
+			[]string{`data lab ["ada"] chat Hi `}},
+		{"POST", room + "/messages", `{"topic": "state", "binary": "AQI="}`, 204, []string{`data lab [] state  0102`}},
+		{"POST", room + "/messages", `{"binary": "!"}`, 400, nil},
+		{"POST", room + "/messages", `{"text": "a", "binary": "AQI="}`, 400, []string{`data lab []  a 0102`}},
+		{"POST", room + "/messages", `{"topic": "many"}`, 429, []string{`data lab [] many  `}},
+		{"POST", room + "/messages", `{"topic": "full"}`, 400, []string{`data lab [] full  `}},
+		{"POST", room + "/messages", `{"topic": "slow"}`, 503, []string{`data lab [] slow  `}},
+		{"PATCH", ada, `{"muted": {"voice": true, "body": false}, "permissions": {"publish": false},
+			"attributes": {"role": "guest"}}`, 204, []string{"permit lab ada publish false", "mute lab ada body false",
+			"mute lab ada voice true", "attributes lab ada map[role:guest]"}},
+		{"PATCH", ada, `{"muted": {"nothing": true}, "attributes": {}}`, 404, []string{"mute lab ada nothing true"}},
+		{"PATCH", ada, `{"permissions": {"admin": true}}`, 400, nil},
+		{"PATCH", ada, `{}`, 204, nil},
+	} {
+		rooms := &fakeRooms{}
+		w := httptest.NewRecorder()
+		NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(w,
+			httptest.NewRequest(test.method, test.path, strings.NewReader(test.body)))
+		if w.Code != test.status || !slices.Equal(rooms.actions, test.actions) {
+			t.Errorf("%s %s %s: %d %s, actions %q, expected %d, %q", test.method, test.path, test.body, w.Code, w.Body,
+				rooms.actions, test.status, test.actions)
 		}
 	}
 }
@@ -397,6 +491,8 @@ type schema struct {
 	Ref        string `yaml:"$ref"`
 	Type       string
 	Properties map[string]schema
+	// Additional describes the values of a map.
+	Additional *schema `yaml:"additionalProperties"`
 	Required   []string
 	Items      *schema
 	Enum       []string
@@ -420,6 +516,9 @@ func conform(t *testing.T, all map[string]schema, s schema, where string, value 
 		}
 		for name, part := range v {
 			property, ok := s.Properties[name]
+			if s.Additional != nil {
+				property, ok = *s.Additional, true
+			}
 			if !ok {
 				t.Errorf("%s.%s is not described", where, name)
 				continue
