@@ -150,6 +150,9 @@ func curls(t *testing.T, page string) (requests []curl) {
 						r.method = value
 					case word == "-d":
 						r.body = value
+						if r.method == http.MethodGet {
+							r.method = http.MethodPost
+						}
 					case name == "If-None-Match":
 						r.noneMatch = header
 					default:
