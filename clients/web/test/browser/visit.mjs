@@ -53,6 +53,15 @@ export async function open(path, options = {}) {
   return page;
 }
 
+/** Opens a page of another server. Its requests and errors are not reported. */
+export async function openForeign(url) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 720 } });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  await page.goto(url);
+  return page;
+}
+
 /** Publishes a page's object with the sound of its microphone. */
 export async function publishWithSound(page) {
   await until(page, () => globalThis.volsfu?.conference.room);
