@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/config"
@@ -96,5 +98,57 @@ func endsWith(t *testing.T, p *testbed.Peer, code signal.Code) {
 	wait.Until(t, "the session ends with "+string(code), func() bool { return errors.As(p.Session.Err(), &refused) })
 	if refused.Code != code {
 		t.Errorf("the session ended with %q, expected %q", refused.Code, code)
+	}
+}
+
+// TestOperatorsListener checks a running server: a page whose name was resolved to the listener (DNS rebinding) and a
+// page of another origin read nothing, and the command line is shown without secrets.
+func TestOperatorsListener(t *testing.T) {
+	arguments := os.Args
+	os.Args = []string{"volsfu", "serve", "--auth-keys", "first:0123456789abcdef0123456789abcdef"}
+	t.Cleanup(func() { os.Args = arguments })
+	c := startConference(t, func(c *config.Config) { c.Admin.Listen = "127.0.0.1:0" })
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, path := range []string{"/metrics", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2",
+		"/admin/v1/rooms"} {
+		for _, page := range []struct {
+			host, origin string
+			status       int
+		}{
+			{"", "", http.StatusOK},
+			{"evil.example:9090", "", http.StatusForbidden},
+			{"evil.example:9090", "http://evil.example:9090", http.StatusForbidden},
+			{"", "https://evil.example", http.StatusForbidden},
+		} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+				"http://"+c.Server.AdminAddress()+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// As a browser sends the request.
+			request.Header.Set("User-Agent", "Mozilla/5.0")
+			request.Header.Set("Accept-Language", "de")
+			if page.host != "" {
+				request.Host = page.host
+			}
+			if page.origin != "" {
+				request.Header.Set("Origin", page.origin)
+			}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if err != nil || response.StatusCode != page.status {
+				t.Errorf("%s for host %q from %q: %s, %v, expected %d", path, page.host, page.origin, response.Status,
+					err, page.status)
+			}
+			if strings.Contains(string(body), "0123456789abcdef") ||
+				path == "/debug/pprof/cmdline" && page.status == http.StatusOK &&
+					!strings.Contains(string(body), "--auth-keys") {
+				t.Errorf("%s shows %.200q", path, body)
+			}
+		}
 	}
 }
