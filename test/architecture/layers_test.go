@@ -20,7 +20,7 @@ type layer struct {
 var layers = []layer{
 	{server: []string{"lab"}},
 	{
-		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge", "cmd/volnet"},
+		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge", "cmd/volnet", "scripts"},
 		client: []string{"clients/c"},
 	},
 	{server: []string{"internal/server", "internal/netfn/daemon"}},
