@@ -24,23 +24,24 @@ type target struct {
 // name returns the name of a test in results.
 func (t *target) name(test string) string { return t.path + "." + test }
 
-// others are the fuzz tests of the product whose inputs are no network bytes: files and settings of operators and users,
-// calls of a program that links the C library, and pure functions of trusted values. A package stands for all its
-// tests. Every other fuzz test of the product counts.
+// others are the fuzz tests of the product whose inputs are no network bytes: files and settings of operators and
+// users, calls of a program that links the C library, and pure functions of trusted values. A package stands for all
+// its tests. Every other fuzz test of the product counts.
 var others = []string{
 	"clients/c.FuzzChoice", "clients/c.FuzzConfig", "clients/c.FuzzHandles", "clients/c.FuzzLiveSession",
 	"cmd/volpeer/internal/choice",
 	"internal/allocate",
-	"internal/auth.FuzzParseKey",
 	"internal/config",
 	"internal/netem", "internal/netem/router",
 	"internal/netfn/edge.FuzzParse",
 	"internal/peer/opus", "internal/peer/viewtrace",
+	"internal/webhook.FuzzQueue",
 	"pkg/capture/depth", "pkg/capture/glb", "pkg/capture/journal", "pkg/capture/kinect", "pkg/capture/ply",
 	"pkg/capture/realsense", "pkg/capture/rgbd",
 	"pkg/codec/draco.FuzzEncode", "pkg/codec/ladder",
 	"pkg/frametimes.FuzzReadCSV", "pkg/frametimes.FuzzReadJSONL",
 	"pkg/pointcloud.FuzzReadPLY",
+	"pkg/token.FuzzParseKey",
 }
 
 // network returns the packages with their tests of network bytes. Packages without such a test are left out.

@@ -82,6 +82,13 @@ type (
 	}
 	// PermissionsChanged reports the permissions of this client after an operator has changed them.
 	PermissionsChanged struct{ Permissions signal.Permissions }
+	// Refused reports that a frame or packet of a publication could not be decrypted, or was not encrypted although it
+	// should be. Err wraps the reason, which is one of the errors of package e2ee. There is one event for each
+	// publication and reason; Session.Encryption has the counts.
+	Refused struct {
+		Track volumetric.TrackRef
+		Err   error
+	}
 	// Connected reports that media flows.
 	Connected struct{}
 	// Interrupted reports that the websocket has broken. The session tries to resume.
@@ -110,6 +117,7 @@ func (AttributesChanged) event()  {}
 func (MetadataChanged) event()    {}
 func (Muted) event()              {}
 func (PermissionsChanged) event() {}
+func (Refused) event()            {}
 func (Connected) event()          {}
 func (Interrupted) event()        {}
 func (Resumed) event()            {}
