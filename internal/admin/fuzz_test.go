@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -146,6 +147,39 @@ func FuzzPath(f *testing.F) {
 		acts := recorder.Code == http.StatusNoContent || recorder.Code == http.StatusCreated
 		if acts != (len(server.done) > 0) {
 			t.Fatalf("%s %q has %q done, with status %d", method, path, server.done, recorder.Code)
+		}
+	})
+}
+
+// FuzzBody: only JSON is accepted as a body, and every refusal has a reason and is not the server's fault.
+func FuzzBody(f *testing.F) {
+	for _, body := range []string{
+		"", "{}", "null", "[]", "{} {}", `{"max_participants": 1, "empty_timeout_ms": 1e99}`,
+		`{"metadata": {"title": "Talk", "": "x"}}`, `{"to": ["ada", ""], "topic": "chat", "text": "Hi"}`,
+		`{"binary": "AQI="}`, `{"permissions": {"publish": null}, "muted": {"body": true}, "attributes": {"a": "b"}}`,
+		strings.Repeat("[", 20000), `{"text": "\ud800"}`,
+	} {
+		f.Add(body)
+	}
+	targets := map[string]string{
+		"/admin/v1/rooms/lab": http.MethodPut, "/admin/v1/rooms/lab?": http.MethodPatch,
+		"/admin/v1/rooms/lab/messages": http.MethodPost, "/admin/v1/rooms/lab/participants/ada": http.MethodPatch,
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for path, method := range targets {
+			rooms := &fakeRooms{}
+			recorder := httptest.NewRecorder()
+			NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(recorder,
+				httptest.NewRequest(method, path, strings.NewReader(body)))
+			switch code := recorder.Code; {
+			case code >= http.StatusInternalServerError:
+				t.Fatalf("%s %s %q: status %d", method, path, body, code)
+			case code < http.StatusMultipleChoices && strings.Trim(body, " \t\r\n") != "" &&
+				!json.Valid([]byte(body)):
+				t.Fatalf("%s %s accepts %q, which is no JSON", method, path, body)
+			case code >= http.StatusMultipleChoices && !strings.Contains(recorder.Body.String(), `"error"`):
+				t.Fatalf("%s %s %q: status %d without a reason", method, path, body, code)
+			}
 		}
 	})
 }
