@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsfu/volsfu/cmd/volsfu/internal/doctor"
 	"github.com/volsfu/volsfu/cmd/volsfu/internal/operate"
 )
 
@@ -52,6 +53,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newVersion())
 	root.AddCommand(operate.Commands()...)
+	root.AddCommand(doctor.Command())
 	return root
 }
 
