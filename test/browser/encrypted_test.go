@@ -145,3 +145,19 @@ func TestEncryptedVoice(t *testing.T) {
 	}
 	v.expect("done", nil)
 }
+
+// TestPicturesOfEncryption makes the documents' picture of an encrypted room, if requested.
+func TestPicturesOfEncryption(t *testing.T) {
+	if *pictures == "" {
+		t.Skip("pictures are made on demand: go test ./test/browser -run TestPictures -args -pictures DIR")
+	}
+	tools(t)
+	t.Setenv(clientpeer.PassphraseVariable, "correct horse battery staple")
+	s := start(t, nil)
+	publish(t, s, "Ada", "--points", "20000", "--tiles", "1")
+	publish(t, s, "Grace", "--points", "20000", "--tiles", "1")
+	v := begin(t, "screenshots_encrypted.mjs", pageURL(s))
+	v.patience = 5 * patience
+	v.expect("made", nil)
+	v.expect("done", nil)
+}
