@@ -26,11 +26,13 @@ const (
 func TestIdentify(t *testing.T) {
 	for text, want := range map[string][]string{
 		"Permission is hereby granted, free of charge, to any person obtaining a\ncopy of this software": {"MIT"},
-		"                Apache License\n           Version 2.0, January 2004":                           {"Apache-2.0"},
-		"// Redistribution and use in source and binary forms, with or without\n// modification": {
-			"BSD-2-Clause"},
-		"Redistribution and use in source and binary forms ... may be used to endorse\n# or promote products derived " +
-			"from this software": {"BSD-3-Clause"},
+
+		"                Apache License\n           Version 2.0, January 2004": {"Apache-2.0"},
+
+		"// Redistribution and use in source and binary forms, with or without\n// modification": {"BSD-2-Clause"},
+
+		"may be used to endorse\n# or promote products derived from this software": {"BSD-3-Clause"},
+
 		"GNU GENERAL PUBLIC LICENSE Version 3": nil,
 	} {
 		if got := identify(text); !slices.Equal(got, want) {
@@ -90,8 +92,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestComplete builds programs as a release does, for this machine, and compares their inventory with the modules of the packages that
-// the programs are built of.
+// TestComplete builds programs as a release does, for this machine, and compares their inventory with the modules of
+// the packages that the programs are built of.
 func TestComplete(t *testing.T) {
 	long.Test(t)
 	folder := t.TempDir()
