@@ -26,7 +26,7 @@ type Config struct {
 	Auth       auth.Config       `yaml:"auth" help:"tokens; without --dev a key is required"`
 	Admin      admin.Config      `yaml:"admin" help:"operators' listener"`
 	Webhooks   webhook.Config    `yaml:"webhooks" help:"events of rooms, posted to a backend"`
-	Log        Log               `yaml:"log" help:"logging to standard error"`
+	Log        Log               `yaml:"log" help:"logging"`
 }
 
 // DefaultConfig returns the defaults.

@@ -17,6 +17,9 @@ func (s *Server) startWebhooks(registry *prometheus.Registry, version string) er
 	if s.webhooks, err = webhook.Start(c, version, s.log); err != nil {
 		return err
 	}
+	if err := s.files.add("keys of webhooks", []string{c.KeyFile}, s.webhooks.Reload); err != nil {
+		return err
+	}
 	return metrics.Register(registry, webhookReadings(s.webhooks.Stats)...)
 }
 
