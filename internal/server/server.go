@@ -29,6 +29,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/turnserver"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/internal/viewer"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -62,6 +63,11 @@ type Server struct {
 	// connections limits the connections of http.
 	connections *connections
 	admin       *admin.Server
+	// turn relays to the media port, nil if clients cannot use it. turnWorks is set if the self-test has succeeded.
+	turn      *turnserver.Server
+	turnWorks atomic.Bool
+	// stopping is set by Stop.
+	stopping atomic.Bool
 	// edge orders copies from an edge of volnet, nil if none is configured.
 	edge *edgeTrigger
 	// draining is set when new clients are refused.
@@ -103,6 +109,10 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	c.Media.Guard, c.Forward.Guard, c.Rooms.Guard, c.Signalling.Guard = guard, guard, guard, guard
+	c.Media.RelayedAddress = s.relayedAddress
+	if c.Rooms.ICEServers, err = s.iceServers(c.ICEServers); err != nil {
+		return err
+	}
 	if s.endpoint, err = s.listenMedia(c.Media, o); err != nil {
 		return err
 	}
@@ -119,6 +129,9 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
+		return err
+	}
+	if err := s.startTURN(registry, guard); err != nil {
 		return err
 	}
 	log := signalling.NewLog(s.log)
@@ -176,6 +189,7 @@ func (s *Server) announce(o Options) {
 			zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
 	}
 	s.log.Info("volsfu is ready", fields...)
+	s.announceAddresses()
 	warnOfBuffers(s.log, c.Media, s.endpoint.ReceiveBuffer(), s.endpoint.SendBuffer())
 }
 
@@ -206,6 +220,7 @@ func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 	}
 	s.listener = listener
 	serving := listener
+	var tlsConfig *tls.Config
 	if c.TLSCert != "" {
 		handler = withStrictTransport(handler)
 		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
@@ -213,10 +228,14 @@ func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 			return errors.Join(fmt.Errorf("load TLS certificate: %w", err), listener.Close())
 		}
 		// Websockets begin as HTTP/1.1 (RFC 6455); over HTTP/2 they would not be available.
-		serving = tls.NewListener(listener, &tls.Config{
+		tlsConfig = &tls.Config{
 			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"http/1.1"},
-		})
+		}
+		serving = tls.NewListener(listener, tlsConfig)
+	}
+	if s.turn != nil && c.TLSCert != "" && s.config.TURN.TLS {
+		serving = s.withTURN(listener, tlsConfig, failures)
 	}
 	s.http = newHTTPServer(handler)
 	s.http.ConnState, s.http.ErrorLog = s.connections.changed, failures
@@ -310,6 +329,7 @@ func (s *Server) Drain(ctx context.Context) {
 // operators' listener.
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
+	s.stopping.Store(true)
 	if s.node != nil {
 		now, cancel := context.WithCancel(ctx)
 		cancel()
@@ -320,6 +340,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		errs = append(errs, s.http.Close())
 	} else if s.listener != nil {
 		errs = append(errs, s.listener.Close())
+	}
+	if s.turn != nil {
+		errs = append(errs, s.turn.Close())
 	}
 	if s.edge != nil {
 		s.edge.close()

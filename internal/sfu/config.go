@@ -28,6 +28,9 @@ type Config struct {
 	// room. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
 
+	// ICEServers returns the ICE servers of a session's client, besides the endpoint's STUN servers. nil is none.
+	ICEServers func(session string) []signal.ICEServer `yaml:"-"`
+
 	Rooms               int `yaml:"rooms" help:"maximum number of rooms"`
 	ParticipantsPerRoom int `yaml:"participants_per_room" help:"maximum number of participants in a room"`
 	// BearerRooms: a tenth of all rooms by default; addresses of this host may open any number. BearerPlaces: the

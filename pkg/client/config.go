@@ -104,7 +104,7 @@ type Config struct {
 	// Redundancy selects the packets that are sent on two interfaces, in both directions. Empty is
 	// signal.RedundancyAuto.
 	Redundancy signal.Redundancy
-	// TLS is used for wss. nil uses the system's certificates.
+	// TLS is used for wss and for TURN over TLS. nil uses the system's certificates.
 	TLS *tls.Config
 
 	// plan is the meaning of Spread.
@@ -275,6 +275,7 @@ func (c Config) limits(most, least volumetric.Bitrate) signal.BitrateLimits {
 // offered. A server that is named by an address of IPv6 may have no other, so the socket then takes both families.
 func (c Config) endpoint() (*transport.Endpoint, error) {
 	config := transport.ClientConfig()
+	config.TLS = c.TLS
 	if c.panicked != nil {
 		config.Confine(func(value any, stack []byte) { _ = c.panicked(value, stack) })
 	}
@@ -340,7 +341,11 @@ func (c Config) redundancyMode() redundancy.Mode {
 func (c Config) newPeer(
 	endpoint *transport.Endpoint, sink transport.Sink, joined *signal.Joined,
 ) (*transport.Peer, error) {
-	peer, err := endpoint.NewPeer(sink)
+	var servers []transport.ICEServer
+	for _, s := range joined.ICEServers {
+		servers = append(servers, transport.ICEServer{URLs: s.URLs, Username: s.Username, Credential: s.Credential})
+	}
+	peer, err := endpoint.NewPeer(sink, servers...)
 	if err != nil {
 		return nil, err
 	}

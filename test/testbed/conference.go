@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net"
@@ -89,9 +90,12 @@ type Part struct {
 	ClockSource frametimes.Source
 	// URL replaces the server's address unless empty, for clients behind a relay.
 	URL string
-	// Media replaces the client's UDP socket unless nil.
+	// Media replaces the client's UDP socket unless nil. TCP is set for a client without a UDP socket.
 	Media net.PacketConn
-	Seed  uint64
+	TCP   bool
+	// TLS is the client's, for servers with a certificate.
+	TLS  *tls.Config
+	Seed uint64
 	// Record enables Peer.Arrivals, which takes memory for each frame.
 	Record bool
 	// Admit reports whether the next frames of a load may be captured, for tests that must not send more than a busy
@@ -125,6 +129,8 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		Controller:   part.Controller,
 		ClockSource:  part.ClockSource,
 		PacketConn:   part.Media,
+		TCP:          part.TCP,
+		TLS:          part.TLS,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", part.Identity, err)
