@@ -119,7 +119,7 @@ var (
 		volumetric.MaxQualities)
 	errNoSecret = errors.New("listening beyond loopback requires a secret, because any host can send: expected " +
 		"--secret, or VOLPEER_BRIDGE_SECRET in the environment")
-	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path")
+	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path, over UDP")
 	errNoPort  = errors.New("expected --port, or --debug, which needs no connector")
 )
 
@@ -224,6 +224,9 @@ func (b *Options) checkDialectRoom() error {
 	}
 	if b.room.Interfaces != "" || b.room.Redundancy == string(signal.RedundancyAll) {
 		return fmt.Errorf("--interfaces %q, --redundancy %s: %w", b.room.Interfaces, b.room.Redundancy, errOnePath)
+	}
+	if b.room.TCP {
+		return fmt.Errorf("--tcp: %w", errOnePath)
 	}
 	u, err := url.Parse(b.room.Server)
 	if err != nil {
