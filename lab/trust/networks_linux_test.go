@@ -1,0 +1,13 @@
+package trust
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/test/long"
+)
+
+// TestShortNetworks has two clients join from each network.
+func TestShortNetworks(t *testing.T) {
+	long.Test(t)
+	measureShort(t, newShort(t, "volsfu", "volpeer"), nil, 1)
+}
