@@ -17,13 +17,13 @@ import (
 // withTURN returns the listener of TLS connections for the HTTP server. Connections of clients that use TURN go to the
 // TURN server: those that ask for it (ALPN, RFC 7443), and those that ask for nothing and begin with STUN, as browsers
 // do.
-func (s *Server) withTURN(listener net.Listener, config *tls.Config, failures *stdlog.Logger) net.Listener {
-	if !s.turn.ServeTLS(leafName(config), listenerPort(listener)) {
+func (s *Server) withTURN(listener net.Listener, failures *stdlog.Logger) net.Listener {
+	if !s.turn.ServeTLS(s.certificateName(), listenerPort(listener)) {
 		s.log.Warn("clients are not told of TURN over TLS: the certificate has no host name, and turn.host is empty")
-		return tls.NewListener(listener, config)
+		return tls.NewListener(listener, s.tls)
 	}
 	s.log.Debug("TURN shares the listener of signalling", zap.Stringer("address", listener.Addr()))
-	config = config.Clone()
+	config := s.tls.Clone()
 	config.NextProtos = append(config.NextProtos[:len(config.NextProtos):len(config.NextProtos)], turnserver.Protocol)
 	return sharedListener{listener, config, s.turn.Serve, failures}
 }

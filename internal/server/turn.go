@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"net/netip"
@@ -55,7 +53,7 @@ func (s *Server) relayedAddress(told netip.AddrPort) (netip.AddrPort, bool) {
 // startTURN starts the TURN server if clients can reach it over UDP and TCP or over TLS.
 func (s *Server) startTURN(registry *prometheus.Registry, guard *panics.Guard) error {
 	c := s.config.TURN
-	if c.Listen == "" && (!c.TLS || s.config.Server.TLSCert == "") {
+	if c.Listen == "" && (!c.TLS || s.tls == nil) {
 		return nil
 	}
 	turn, err := turnserver.Start(turnserver.Options{
@@ -67,6 +65,9 @@ func (s *Server) startTURN(registry *prometheus.Registry, guard *panics.Guard) e
 	s.turn = turn
 	return metrics.Register(registry, turnReadings(turn, s.turnWorks.Load)...)
 }
+
+// servesTURN reports whether clients use TURN over TLS on the listener of signalling.
+func (s *Server) servesTURN() bool { return s.turn != nil && s.config.TURN.TLS && s.tls != nil }
 
 // turnReadings returns the readings of the TURN server.
 func turnReadings(turn *turnserver.Server, works func() bool) []metrics.Reading {
@@ -95,20 +96,6 @@ func turnReadings(turn *turnserver.Server, works func() bool) []metrics.Reading 
 			count(metrics.TURNRefused, reason, func(s turnserver.Stats) uint64 { return s.Refused[reason] }))
 	}
 	return readings
-}
-
-// certificateName returns the name for which clients can check a certificate: its first host name that is no pattern,
-// or its first IP address.
-func certificateName(certificate *x509.Certificate) string {
-	for _, name := range certificate.DNSNames {
-		if !strings.Contains(name, "*") {
-			return name
-		}
-	}
-	if len(certificate.IPAddresses) > 0 {
-		return certificate.IPAddresses[0].String()
-	}
-	return ""
 }
 
 // announceAddresses logs the addresses that clients are told, and tests the TURN server in a goroutine.
@@ -151,26 +138,6 @@ func (s *Server) testTURN() {
 	}
 	s.turnWorks.Store(true)
 	s.log.Info("TURN works: a packet has passed through it to the media port on each URL", zap.Strings("tested", urls))
-}
-
-// leafName returns the name of the certificate that a TLS configuration serves, empty if it serves none yet.
-func leafName(config *tls.Config) string {
-	certificate := &tls.Certificate{}
-	if len(config.Certificates) > 0 {
-		certificate = &config.Certificates[0]
-	} else if config.GetCertificate != nil {
-		if got, err := config.GetCertificate(&tls.ClientHelloInfo{}); err == nil && got != nil {
-			certificate = got
-		}
-	}
-	if len(certificate.Certificate) == 0 {
-		return ""
-	}
-	leaf, err := x509.ParseCertificate(certificate.Certificate[0])
-	if err != nil {
-		return ""
-	}
-	return certificateName(leaf)
 }
 
 // listenerPort returns the port of a TCP listener.

@@ -4,6 +4,7 @@ package trust
 var measurements = map[int][]measurement{
 	// Networks, relay, certificates.
 	1: {networks},
+	3: {renewals},
 
 	// Encryption.
 

@@ -73,8 +73,9 @@ func Attend(url string) *Conference { return &Conference{url: url, peers: make(m
 // Part is the configuration of a peer.
 type Part struct {
 	Room, Identity string
-	// Token is the access token, if the server requires one.
+	// Token is the access token, if the server requires one. TLS is the client's, for wss.
 	Token    string
+	TLS      *tls.Config
 	Loads    []Load
 	Receive  bool
 	Deadline time.Duration
@@ -93,9 +94,7 @@ type Part struct {
 	// Media replaces the client's UDP socket unless nil. TCP is set for a client without a UDP socket.
 	Media net.PacketConn
 	TCP   bool
-	// TLS is the client's, for servers with a certificate.
-	TLS  *tls.Config
-	Seed uint64
+	Seed  uint64
 	// Record enables Peer.Arrivals, which takes memory for each frame.
 	Record bool
 	// Admit reports whether the next frames of a load may be captured, for tests that must not send more than a busy
@@ -119,6 +118,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		Room:         part.Room,
 		Identity:     part.Identity,
 		Token:        part.Token,
+		TLS:          part.TLS,
 		Publications: publications,
 		Receive:      part.Receive,
 		Deadline:     part.Deadline,
@@ -130,7 +130,6 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		ClockSource:  part.ClockSource,
 		PacketConn:   part.Media,
 		TCP:          part.TCP,
-		TLS:          part.TLS,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", part.Identity, err)
