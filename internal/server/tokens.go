@@ -59,7 +59,9 @@ func (t tokens) Authenticate(r *http.Request) (signalling.Credentials, error) {
 	if err != nil {
 		return signalling.Credentials{}, err
 	}
-	grants := sfu.Grants{Publish: claims.Publish, Subscribe: claims.Subscribe}
+	grants := sfu.Grants{
+		Publish: claims.Publish, Subscribe: claims.Subscribe, Data: !claims.DeniesData, Admin: claims.Admin,
+	}
 	return signalling.Credentials{
 		Identity: claims.Identity, Room: claims.Room, Grants: grants, Fingerprint: fingerprint(token),
 		Token: tokenOf(claims),
