@@ -4,7 +4,9 @@ package trust
 var measurements = map[int][]measurement{
 	// Networks, relay, certificates.
 	1: {networks},
+	2: {relayCost},
 	3: {renewals},
+	4: {relayAttacks},
 
 	// Encryption.
 
