@@ -9,16 +9,22 @@ import (
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/iceservers"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/turnserver"
 	"github.com/volsfu/volsfu/internal/webhook"
 )
 
 // Config is the configuration of volsfu serve.
 type Config struct {
+	// ICEServers is read by iceservers.Parse.
+	ICEServers []string `yaml:"ice_servers" secret:"true" help:"STUN and TURN servers for clients, see operations.md"`
+
 	Server     Server            `yaml:"server" help:"process and listener of signalling and pages"`
 	Media      transport.Config  `yaml:"media" help:"port of all media"`
+	TURN       turnserver.Config `yaml:"turn" help:"relay to the media port for clients behind strict firewalls"`
 	Forward    forward.Config    `yaml:"forward" help:"packet path: caches, writers, repair"`
 	Rooms      sfu.Config        `yaml:"rooms" help:"limits of rooms, joining and leaving"`
 	Signalling signalling.Config `yaml:"signalling" help:"limits of websockets and their messages"`
@@ -34,6 +40,7 @@ func DefaultConfig() Config {
 	return Config{
 		Server:     DefaultServer(),
 		Media:      transport.DefaultConfig(),
+		TURN:       turnserver.DefaultConfig(),
 		Forward:    forward.DefaultConfig(),
 		Rooms:      sfu.DefaultConfig(),
 		Signalling: signalling.DefaultConfig(),
@@ -64,16 +71,22 @@ func (c *Config) Settle() {
 	if address, err := netip.ParseAddr(c.Media.Address); err == nil && address.IsUnspecified() {
 		c.Media.Address = loopback
 	}
+	if host, port, err := net.SplitHostPort(c.TURN.Listen); err == nil && host == "" {
+		c.TURN.Listen = net.JoinHostPort(loopback, port)
+	}
 }
 
-// Validate reports contradictions between sections. Each section validates its own keys.
+// Validate reports invalid ICE servers, and contradictions between sections. Each section validates its own keys.
 func (c Config) Validate() error {
+	if _, err := iceservers.Parse(c.ICEServers); err != nil {
+		return fmt.Errorf("%w of ice_servers: %w", ErrValue, err)
+	}
 	if !c.Server.Dev {
 		return nil
 	}
 	media := net.JoinHostPort(c.Media.Address, "0")
 	for key, address := range map[string]string{"server.listen": c.Server.Listen, "admin.listen": c.Admin.Listen,
-		"media.address": media} {
+		"media.address": media, "turn.listen": c.TURN.Listen} {
 		if host, _, err := net.SplitHostPort(address); err == nil && !isLoopback(host) {
 			return fmt.Errorf("%w of %s: %q, expected a loopback address under --dev, which admits every client",
 				ErrValue, key, host)

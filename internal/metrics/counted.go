@@ -18,6 +18,12 @@ const (
 	ICETCPConnections = "volsfu_ice_tcp_connections"
 	ICETCPRefused     = "volsfu_ice_tcp_refused_total"
 	ICETCPStale       = "volsfu_ice_tcp_stale_packets_total"
+	TURNAllocations   = "volsfu_turn_allocations"
+	TURNConnections   = "volsfu_turn_connections"
+	TURNPackets       = "volsfu_turn_packets_total"
+	TURNBytes         = "volsfu_turn_bytes_total"
+	TURNRefused       = "volsfu_turn_refused_total"
+	TURNWorks         = "volsfu_turn_works"
 	VR2GatherRefused  = "volsfu_vr2gather_refused_total"
 	VR2GatherWithheld = "volsfu_vr2gather_withheld_total"
 	VR2GatherIgnored  = "volsfu_vr2gather_ignored_total"
@@ -46,6 +52,14 @@ var countedFamilies = []family{
 	{ICETCPRefused, "ICE-TCP connections refused (total, address, peer, rate) or closed (checks: too many STUN " +
 		"messages; unproven: no participant), by reason.", []string{"reason"}},
 	{ICETCPStale, "Packets dropped because they were queued too long for an ICE-TCP connection.", nil},
+	{TURNAllocations, "Allocations of TURN; absent without TURN, as are the other metrics of TURN.", nil},
+	{TURNConnections, "TCP and TLS connections of TURN, with and without allocations.", nil},
+	{TURNPackets, "Packets relayed, by direction: up (to the media port) or down.", []string{"direction"}},
+	{TURNBytes, "Bytes of the packets relayed, by direction: up or down.", []string{"direction"}},
+	{TURNRefused, "Requests of TURN refused, by reason: credential (wrong), expired, session (has ended), peer (not " +
+		"the media port), address, quota and total (allocations of an address, of a session, in all), connections, " +
+		"rate (requests of an address), method (malformed or not offered).", []string{"reason"}},
+	{TURNWorks, "1 if the self-test of TURN at start has succeeded, otherwise 0.", nil},
 	{VR2GatherRefused, "VR2Gather peers refused or disconnected by the server; absent if the dialect is disabled.",
 		nil},
 	{VR2GatherWithheld, "Publications not sent to a VR2Gather peer because the peer cannot decode them.", nil},

@@ -29,6 +29,8 @@ type Room struct {
 	// Interfaces are the network interfaces for media, the values of --interfaces, with commas between them. Redundancy
 	// selects the packets that leave on two of them, the value of --redundancy.
 	Interfaces, Redundancy string
+	// TCP sends and receives media over TCP, the value of --tcp.
+	TCP bool
 	// KeyFile has the secrets of end-to-end encryption, the value of --e2ee-key-file.
 	KeyFile string
 	// Media replaces the UDP socket if it is not nil, for emulated networks. Media has no flag.
@@ -58,8 +60,10 @@ func (r *Room) TokenFlags(f *pflag.FlagSet) {
 // ReadToken sets the token from the environment if there is no flag.
 func (r *Room) ReadToken() { r.Token = cmp.Or(r.Token, os.Getenv(TokenVariable)) }
 
-// InterfaceFlags registers the flags of network interfaces.
+// InterfaceFlags registers the flags of network interfaces and of the transport protocol.
 func (r *Room) InterfaceFlags(f *pflag.FlagSet) {
+	f.BoolVar(&r.TCP, "tcp", false, "send and receive media over TCP alone, for networks that block UDP; not with "+
+		"--interfaces")
 	f.StringVar(&r.Interfaces, "interfaces", "", "network interfaces for media, at most two, the preferred one first, "+
 		"such as wlan0,wwan0; by default the system chooses one")
 	f.StringVar(&r.Redundancy, "redundancy", string(signal.RedundancyAuto), "packets that are sent on two of "+
@@ -93,7 +97,7 @@ func (r *Room) Check() error {
 // Join joins the room within JoinTimeout.
 func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session, error) {
 	config.URL, config.Room, config.Identity, config.Token = r.Server, r.Name, r.Identity, r.Token
-	config.PacketConn = r.Media
+	config.PacketConn, config.TCP = r.Media, r.TCP
 	if r.Interfaces != "" {
 		config.Interfaces = strings.Split(r.Interfaces, ",")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/turnserver"
 )
 
 // The places of panics that end one client. They are values of a label.
@@ -33,7 +34,7 @@ func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, er
 			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported),
 			zap.ByteString("stack", r.Stack))
 	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, forward.PanicPlaces, sfu.PanicPlaces,
-		signalling.PanicPlaces)...)
+		signalling.PanicPlaces, []string{turnserver.PanicPlace})...)
 	for _, where := range guard.Places() {
 		if err := metrics.Register(registry, metrics.Counted(metrics.Panics, where,
 			func() uint64 { return guard.Count(where) })); err != nil {

@@ -86,6 +86,7 @@ volsfu_panics_total{where="outbox"} 0
 volsfu_panics_total{where="request"} 2
 volsfu_panics_total{where="room"} 0
 volsfu_panics_total{where="tcp"} 0
+volsfu_panics_total{where="turn"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "volsfu_panics_total"); err != nil {
 		t.Error(err)

@@ -31,6 +31,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/turnserver"
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/internal/viewer"
 	"github.com/volsfu/volsfu/internal/webhook"
@@ -67,6 +68,11 @@ type Server struct {
 	// connections limits the connections of http.
 	connections *connections
 	admin       *admin.Server
+	// turn relays to the media port, nil if clients cannot use it. turnWorks is set if the self-test has succeeded.
+	turn      *turnserver.Server
+	turnWorks atomic.Bool
+	// stopping is set by Stop.
+	stopping atomic.Bool
 	// files are read again on SIGHUP and when they change.
 	files *reloader
 	// tls is the configuration of the clients' listener, nil without TLS. issuer is nil unless a certificate authority
@@ -122,6 +128,10 @@ func (s *Server) start(o Options) error {
 		return err
 	}
 	c.Media.Guard, c.Forward.Guard, c.Rooms.Guard, c.Signalling.Guard = guard, guard, guard, guard
+	c.Media.RelayedAddress = s.relayedAddress
+	if c.Rooms.ICEServers, err = s.iceServers(c.ICEServers); err != nil {
+		return err
+	}
 	if s.endpoint, err = s.listenMedia(c.Media, o); err != nil {
 		return err
 	}
@@ -144,6 +154,9 @@ func (s *Server) start(o Options) error {
 		c.Rooms.Events = s.webhooks
 	}
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
+		return err
+	}
+	if err := s.startTURN(registry, guard); err != nil {
 		return err
 	}
 	log := signalling.NewLog(s.log)
@@ -204,6 +217,7 @@ func (s *Server) announce(o Options) {
 			zap.Bool("vr2gather_token", c.VR2Gather.RequireToken))
 	}
 	s.log.Info("volsfu is ready", fields...)
+	s.announceAddresses()
 	warnOfBuffers(s.log, c.Media, s.endpoint.ReceiveBuffer(), s.endpoint.SendBuffer())
 }
 
@@ -237,6 +251,9 @@ func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 	if s.tls != nil {
 		handler = withStrictTransport(handler)
 		serving = tls.NewListener(listener, s.tls)
+	}
+	if s.servesTURN() {
+		serving = s.withTURN(listener, failures)
 	}
 	s.http = newHTTPServer(handler)
 	s.http.ConnState, s.http.ErrorLog = s.connections.changed, failures
@@ -339,6 +356,7 @@ func (s *Server) Reload() {
 // operators' listener.
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
+	s.stopping.Store(true)
 	if s.node != nil {
 		now, cancel := context.WithCancel(ctx)
 		cancel()
@@ -356,6 +374,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 	if s.webhooks != nil {
 		s.webhooks.Stop(ctx)
+	}
+	if s.turn != nil {
+		errs = append(errs, s.turn.Close())
 	}
 	if s.edge != nil {
 		s.edge.close()

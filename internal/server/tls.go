@@ -2,7 +2,9 @@ package server
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/volsfu/volsfu/internal/acme"
@@ -45,7 +47,7 @@ func tlsConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protoco
 	}
 }
 
-// certificateName returns the host name for which the server has a certificate, empty if there is none.
+// certificateName returns the host name or the address for which the server has a certificate, empty if there is none.
 func (s *Server) certificateName() string {
 	if len(s.config.Server.ACMEDomains) > 0 {
 		return s.config.Server.ACMEDomains[0]
@@ -54,10 +56,23 @@ func (s *Server) certificateName() string {
 		return ""
 	}
 	certificate, err := s.tls.GetCertificate(&tls.ClientHelloInfo{})
-	if err != nil || len(certificate.Leaf.DNSNames) == 0 {
+	if err != nil {
 		return ""
 	}
-	return certificate.Leaf.DNSNames[0]
+	return nameIn(certificate.Leaf)
+}
+
+// nameIn returns the first host name in a certificate that is no pattern, or the first address, empty if there is none.
+func nameIn(certificate *x509.Certificate) string {
+	for _, name := range certificate.DNSNames {
+		if !strings.Contains(name, "*") {
+			return name
+		}
+	}
+	if len(certificate.IPAddresses) > 0 {
+		return certificate.IPAddresses[0].String()
+	}
+	return ""
 }
 
 // certificateFiles is a certificate in files. It is safe for concurrent use.

@@ -30,6 +30,9 @@ type Config struct {
 	// Events receives the events of rooms. If Events is nil, there are none.
 	Events Events `yaml:"-"`
 
+	// ICEServers returns the ICE servers of a session's client, besides the endpoint's STUN servers. nil is none.
+	ICEServers func(session string) []signal.ICEServer `yaml:"-"`
+
 	Rooms int `yaml:"rooms" help:"maximum number of rooms"`
 	// AutoCreate: a server whose rooms have settings of the API may refuse to open rooms without them.
 	AutoCreate          bool `yaml:"auto_create" help:"joins create rooms; otherwise only the API does"`

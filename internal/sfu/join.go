@@ -192,7 +192,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Session:      p.session,
 		Resumed:      resumed,
 		Resume:       signal.ResumeGrant{Secret: p.secret, GraceMS: int(config.ResumeGrace.Milliseconds())},
-		ICEServers:   r.node.iceServers(),
+		ICEServers:   r.node.iceServers(p.session),
 		Participants: r.participants.describe(p),
 		Limits: signal.Limits{
 			TracksPerPublication: config.TracksPerPublication,

@@ -278,11 +278,17 @@ func (n *Node) roomOf(session string) *Room {
 	return n.sessions[session]
 }
 
-// iceServers returns the ICE servers for clients.
-func (n *Node) iceServers() []signal.ICEServer {
+// HasSession reports whether a session lives: its client is in a room, or its place is kept for its return.
+func (n *Node) HasSession(session string) bool { return n.roomOf(session) != nil }
+
+// iceServers returns the ICE servers for the client of a session.
+func (n *Node) iceServers(session string) []signal.ICEServer {
 	servers := []signal.ICEServer{}
 	if urls := n.endpoint.STUNServers(); len(urls) > 0 {
 		servers = append(servers, signal.ICEServer{URLs: urls})
+	}
+	if n.config.ICEServers != nil {
+		servers = append(servers, n.config.ICEServers(session)...)
 	}
 	return servers
 }

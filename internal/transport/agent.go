@@ -26,6 +26,10 @@ const (
 	// own network resolves (mDNS). Every pair with a browser is therefore peer reflexive, and Pion would wait for a
 	// second.
 	betterWait = 50 * time.Millisecond
+	// directWait is the time for which ICE does not nominate a pair with a relayed candidate. A relayed pair takes some
+	// three round trips more than a direct one. The direct pair has answered by then if the round trip is at most 200
+	// ms.
+	directWait = 200 * time.Millisecond
 )
 
 // checkAttempts returns the number of checks without an answer after which a pair has failed. ICE does not check a
@@ -67,6 +71,7 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new ICE agent: %w", err)
 	}
+	servers := newServers(e, peer.servers)
 	options := []ice.AgentOption{
 		ice.WithNet(network),
 		ice.WithLoggerFactory(e.logs),
@@ -78,7 +83,7 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 		ice.WithMaxBindingRequests(e.config.checkAttempts()),
 		ice.WithSrflxAcceptanceMinWait(betterWait),
 		ice.WithPrflxAcceptanceMinWait(betterWait),
-		ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeHost}),
+		ice.WithRelayAcceptanceMinWait(directWait),
 	}
 	if e.onLoopback() {
 		options = append(options, ice.WithIncludeLoopback())
@@ -102,6 +107,7 @@ func (e *Endpoint) newAgent(peer *Peer) (*iceAgent, error) {
 	if e.tcp != nil || len(ports) == 0 {
 		networks = append(networks, ice.NetworkTypeTCP4, ice.NetworkTypeTCP6)
 	}
+	options = append(options, servers.options(len(ports) > 0, &networks)...)
 	options = append(options, ice.WithNetworkTypes(networks))
 	rule := ice.AddressRewriteRule{
 		External: e.config.PublicIPs, AsCandidateType: ice.CandidateTypeHost, Mode: ice.AddressRewriteReplace,
@@ -317,6 +323,9 @@ func (a *iceAgent) addRemote(text string) error {
 		return nil
 	}
 	candidate, err := ice.UnmarshalCandidate(text)
+	if err == nil {
+		candidate, err = a.peer.endpoint.actualCandidate(candidate)
+	}
 	if err != nil {
 		return fmt.Errorf("%w %q: %w", ErrCandidate, text, err)
 	}

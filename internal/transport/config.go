@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -70,6 +71,14 @@ type Config struct {
 	// its own. The first is preferred. The address of each port is an address of its interface, of the family of
 	// Address. Without names, one port has all interfaces.
 	Interfaces []string `yaml:"-"`
+
+	// RelayedAddress returns the address from which the media port receives what a relayed address sends, if the TURN
+	// server of this process has the relayed address. It is nil without a TURN server. Without it, a pair with such an
+	// address would count as peer reflexive, and ICE would prefer it to direct pairs of browsers.
+	RelayedAddress func(netip.AddrPort) (netip.AddrPort, bool) `yaml:"-"`
+
+	// TLS is the configuration for TURN servers that are reached over TLS. nil uses the system's certificates.
+	TLS *tls.Config `yaml:"-"`
 
 	// Initiates is set for clients. A client is the first to send, to the server that its user chose. A full send
 	// buffer delays only the client's own uplink, so sending waits for room without limit.

@@ -47,8 +47,9 @@ type Endpoint struct {
 	tcp *icetcp.Mux
 	// chunks limits the rate of SCTP chunks of all remote peers at one address.
 	chunks *ratelimit.SharedSources
-	// reflexive are this host's addresses as STUN servers see them.
+	// reflexive are this host's addresses as STUN servers see them, silent the errors of the servers without an answer.
 	reflexive []string
+	silent    []error
 	// network is the list of network interfaces that all ICE agents share.
 	network interfaceList
 	// readers are the goroutines of the sockets, tending is the goroutine of the muxes and of consent.
@@ -179,7 +180,7 @@ func newEndpoint(config Config, interfaces *interfacePorts, ports ...*udp.Port) 
 	e.ports.Store(&started)
 	e.tending.Go(func() { e.try(e.tend) })
 	if len(config.PublicIPs) == 0 {
-		e.reflexive = started[0].mux.LearnAddresses(config.STUNServers)
+		e.reflexive, e.silent = started[0].mux.LearnAddresses(config.STUNServers)
 	}
 	return e, nil
 }
@@ -294,6 +295,52 @@ func (e *Endpoint) SendBuffer() int {
 		return ports[0].SendBuffer()
 	}
 	return 0
+}
+
+// LocalAddress returns the address that the media port is bound to, of the first if there are several, an invalid one
+// if there is none.
+func (e *Endpoint) LocalAddress() netip.AddrPort {
+	if ports := e.mediaPorts(); len(ports) > 0 {
+		return ports[0].Address()
+	}
+	return netip.AddrPort{}
+}
+
+// Addresses returns the addresses of the media port that remote peers are told in candidates.
+func (e *Endpoint) Addresses() (addresses []netip.AddrPort) {
+	add := func(texts []string, port uint16) {
+		for _, text := range texts {
+			if ip, err := netip.ParseAddr(text); err == nil {
+				addresses = append(addresses, netip.AddrPortFrom(ip, port))
+			}
+		}
+	}
+	for _, port := range e.mediaPorts() {
+		if len(e.config.PublicIPs) > 0 {
+			add(e.config.PublicIPs, port.Address().Port())
+			continue
+		}
+		for _, address := range port.mux.GetListenAddresses() {
+			if known, ok := address.(*net.UDPAddr); ok {
+				listen := known.AddrPort()
+				addresses = append(addresses, netip.AddrPortFrom(listen.Addr().Unmap(), listen.Port()))
+			}
+		}
+		add(e.reflexive, port.Address().Port())
+	}
+	return addresses
+}
+
+// SilentSTUNServers returns the errors of the configured STUN servers that did not report an address.
+func (e *Endpoint) SilentSTUNServers() []error { return e.silent }
+
+// AcceptsTCP reports whether the endpoint accepts ICE-TCP.
+func (e *Endpoint) AcceptsTCP() bool { return e.tcp != nil }
+
+// Probe returns a datagram that the endpoint recognises when it arrives at the media port. The channel is signalled
+// when the datagram arrives. done forgets the datagram. The endpoint must have a media port.
+func (e *Endpoint) Probe() (datagram []byte, arrived <-chan netip.AddrPort, done func()) {
+	return e.mediaPorts()[0].mux.Probe()
 }
 
 // STUNServers returns the configured STUN servers. Clients use the same ones.

@@ -56,7 +56,8 @@ func (r *peerRoute) pair() pairAddress {
 	return pairAddress{r.port, r.address}
 }
 
-// selected sets the pair that ICE has selected. If both addresses are UDP addresses, media bypasses ICE.
+// selected sets the pair that ICE has selected. If both addresses are UDP addresses and the local one is not relayed,
+// media bypasses ICE.
 func (p *path) selected(local, remote ice.Candidate) {
 	p.routing.Lock()
 	defer p.routing.Unlock()
@@ -64,7 +65,8 @@ func (p *path) selected(local, remote ice.Candidate) {
 		return
 	}
 	var to pairAddress
-	if len(p.endpoint.mediaPorts()) > 0 && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() {
+	if len(p.endpoint.mediaPorts()) > 0 && local.NetworkType().IsUDP() && remote.NetworkType().IsUDP() &&
+		local.Type() != ice.CandidateTypeRelay {
 		port := p.endpoint.portOf(local)
 		if port == nil {
 			// The replacement has a candidate of its own.

@@ -35,8 +35,10 @@ const rttInterval = 500 * time.Millisecond
 type Peer struct {
 	endpoint *Endpoint
 	sink     Sink
-	agent    *iceAgent
-	events   *eventList
+	// servers are the TURN servers that the ICE agent uses.
+	servers []ICEServer
+	agent   *iceAgent
+	events  *eventList
 	negotiation
 	multipath
 
@@ -71,10 +73,11 @@ type Peer struct {
 	rttAt atomic.Int64
 }
 
-// NewPeer makes a peer connection that delivers media to the sink.
-func (e *Endpoint) NewPeer(sink Sink) (*Peer, error) {
+// NewPeer makes a peer connection that delivers media to the sink. TURN servers are used by endpoints of clients that
+// have one media port or dial. Servers whose URLs or credentials are invalid are ignored.
+func (e *Endpoint) NewPeer(sink Sink, servers ...ICEServer) (*Peer, error) {
 	p := &Peer{
-		endpoint: e, sink: sink, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
+		endpoint: e, sink: sink, servers: servers, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
 	}
 	p.path.peer, p.path.endpoint = p, e
 	p.multipath = multipath{p}

@@ -3,7 +3,10 @@ package trust
 // measurements are the parts of each check, by the check's number.
 var measurements = map[int][]measurement{
 	// Networks, relay, certificates.
+	1: {networks},
+	2: {relayCost},
 	3: {renewals},
+	4: {relayAttacks},
 
 	// Encryption.
 

@@ -118,7 +118,7 @@ type Config struct {
 	// Passphrase is an alternative to the first secret in Keys: the secret of epoch 0 is derived from the passphrase and
 	// the name of the room. Empty is none.
 	Passphrase string
-	// TLS is used for wss. nil uses the system's certificates.
+	// TLS is used for wss and for TURN over TLS. nil uses the system's certificates.
 	TLS *tls.Config
 
 	// plan is the meaning of Spread.
@@ -289,6 +289,7 @@ func (c Config) limits(most, least volumetric.Bitrate) signal.BitrateLimits {
 // offered. A server that is named by an address of IPv6 may have no other, so the socket then takes both families.
 func (c Config) endpoint() (*transport.Endpoint, error) {
 	config := transport.ClientConfig()
+	config.TLS = c.TLS
 	if c.panicked != nil {
 		config.Confine(func(value any, stack []byte) { _ = c.panicked(value, stack) })
 	}
@@ -354,7 +355,11 @@ func (c Config) redundancyMode() redundancy.Mode {
 func (c Config) newPeer(
 	endpoint *transport.Endpoint, sink transport.Sink, joined *signal.Joined, data *dataFlow,
 ) (*transport.Peer, error) {
-	peer, err := endpoint.NewPeer(sink)
+	var servers []transport.ICEServer
+	for _, s := range joined.ICEServers {
+		servers = append(servers, transport.ICEServer{URLs: s.URLs, Username: s.Username, Credential: s.Credential})
+	}
+	peer, err := endpoint.NewPeer(sink, servers...)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,8 @@ var layers = []layer{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},
 	},
-	{server: []string{"internal/sfu", "internal/auth", "internal/netem", "internal/webhook"}},
+	{server: []string{"internal/sfu", "internal/auth", "internal/netem", "internal/turnserver",
+		"internal/iceservers", "internal/webhook"}},
 	{
 		server: []string{"internal/forward", "internal/allocate"},
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},

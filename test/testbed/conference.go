@@ -91,8 +91,9 @@ type Part struct {
 	ClockSource frametimes.Source
 	// URL replaces the server's address unless empty, for clients behind a relay.
 	URL string
-	// Media replaces the client's UDP socket unless nil.
+	// Media replaces the client's UDP socket unless nil. TCP is set for a client without a UDP socket.
 	Media net.PacketConn
+	TCP   bool
 	Seed  uint64
 	// Record enables Peer.Arrivals, which takes memory for each frame.
 	Record bool
@@ -128,6 +129,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		Controller:   part.Controller,
 		ClockSource:  part.ClockSource,
 		PacketConn:   part.Media,
+		TCP:          part.TCP,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", part.Identity, err)

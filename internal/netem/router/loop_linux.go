@@ -81,6 +81,9 @@ func newLoop(r *Router, mesh *Mesh) (*loop, error) {
 			if plan.Address6.IsValid() {
 				at[plan.Address6.Addr()] = len(l.devices)
 			}
+			if plan.Outer.IsValid() {
+				at[plan.Outer] = len(l.devices)
+			}
 			l.devices, links = append(l.devices, d), append(links, linkAddressOf(i, j))
 			l.polled = append(l.polled, unix.PollFd{Fd: int32(d.fd), Events: unix.POLLIN})
 		}
@@ -226,6 +229,11 @@ func (l *loop) send(p *netem.Packet, index int, now time.Time, late time.Duratio
 	counters := &l.devices[index].counters
 	counters.Sent++
 	counters.SentBytes += uint64(size)
+	if box := l.devices[index].box; box != nil && !box.Outbound(p.Payload) {
+		counters.Boxed++
+		l.pool.Put(p)
+		return
+	}
 	h, route, ok := l.route(p.Payload, index)
 	if !ok {
 		l.pool.Put(p)
@@ -265,6 +273,11 @@ func (l *loop) write() {
 			setECN(packet, p.ECN)
 		}
 		d := l.exits[p.Route]
+		if d.box != nil && !d.box.Inbound(p.Payload) {
+			d.counters.Boxed++
+			l.pool.Put(p)
+			continue
+		}
 		if _, err := transfer(unix.SYS_WRITE, d.fd, p.Payload); err != nil {
 			l.stats.Refused++
 			l.pool.Put(p)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/internal/netem/middlebox"
 )
 
 const (
@@ -34,6 +36,7 @@ type namespace struct {
 type device struct {
 	fd       int
 	counters InterfaceStatistics // without Overrun
+	box      middlebox.Box       // nil for none
 }
 
 // newNamespace creates a namespace of a plan, given by its index, with its devices. A thread enters the namespace to
@@ -217,7 +220,7 @@ func newDevice(socket int, kind uint16, namespace string, plan *Interface) (d *d
 	if err != nil {
 		return nil, privileges(fmt.Errorf("open %s: %w", tunPath, err))
 	}
-	d = &device{fd: fd, counters: InterfaceStatistics{Namespace: namespace, Name: plan.Name}}
+	d = &device{fd: fd, counters: InterfaceStatistics{Namespace: namespace, Name: plan.Name}, box: plan.Box}
 	defer func() {
 		if err != nil {
 			_ = unix.Close(fd)
@@ -234,8 +237,13 @@ func newDevice(socket int, kind uint16, namespace string, plan *Interface) (d *d
 	if err := setLength(socket, plan.Name); err != nil {
 		return nil, err
 	}
-	if err := setAddress(socket, plan); err != nil {
+	if err := setMTU(socket, plan); err != nil {
 		return nil, err
+	}
+	if plan.Address.IsValid() {
+		if err := setAddress(socket, plan); err != nil {
+			return nil, err
+		}
 	}
 	if err := raise(socket, plan.Name); err != nil {
 		return nil, err
@@ -255,6 +263,22 @@ func setLength(socket int, name string) error {
 	request.SetUint32(queueLength)
 	if err := unix.IoctlIfreq(socket, unix.SIOCSIFTXQLEN, request); err != nil {
 		return fmt.Errorf("length of the queue: %w", err)
+	}
+	return nil
+}
+
+// setMTU sets the maximum size of packets of a device.
+func setMTU(socket int, plan *Interface) error {
+	if plan.MTU == 0 {
+		return nil
+	}
+	request, err := unix.NewIfreq(plan.Name)
+	if err != nil {
+		return err
+	}
+	request.SetUint32(uint32(plan.MTU))
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFMTU, request); err != nil {
+		return fmt.Errorf("maximum size %d of packets: %w", plan.MTU, err)
 	}
 	return nil
 }

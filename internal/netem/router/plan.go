@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/middlebox"
 )
 
 // Errors of Start. The wrapping error has the attempted operation.
@@ -43,10 +44,16 @@ type Namespace struct {
 // Interface is an interface of a namespace, whose network is directly connected.
 type Interface struct {
 	Name string
-	// Address is an IPv4 address with the length of its network's prefix.
+	// Address is an IPv4 address with the length of its network's prefix; invalid for none, except with Ethernet.
 	Address netip.Prefix
 	// Address6 is an IPv6 address likewise; invalid for none.
 	Address6 netip.Prefix
+	// MTU is the maximum size of packets in bytes, 0 for 1,500.
+	MTU int
+	// Box changes or drops the packets of the interface; nil changes nothing. Outer is the address of the box, which
+	// stands for the interface in routes; invalid for a box without an address. Not with Ethernet.
+	Box   middlebox.Box
+	Outer netip.Addr
 }
 
 // Wire is one direction of a link.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/internal/netem/middlebox"
 	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/test/wait"
 )
@@ -414,5 +415,42 @@ func BenchmarkRouter(b *testing.B) {
 			b.ReportMetric(passed/b.Elapsed().Seconds(), "packets/s")
 			b.ReportMetric(passed/float64(b.N), "passed/packet")
 		})
+	}
+}
+
+// TestBox: a host behind a NAT reaches another host, which sees the address of the NAT, and small packets alone pass.
+func TestBox(t *testing.T) {
+	plan := pair(t, "", "")
+	outer := netip.MustParseAddr("198.18.0.9")
+	near := &plan.Namespaces[0].Interfaces[0]
+	near.Box, near.Outer, near.MTU = middlebox.Chain{middlebox.MTU(500), middlebox.NewNAT(outer, false)}, outer, 1280
+	plan.Routes[0].From, plan.Routes[1].To = outer, outer
+	r := start(t, plan)
+	here, there := udp(t, r, 0, first), udp(t, r, 1, second)
+	to := there.LocalAddr().(*net.UDPAddr)
+	buffer := make([]byte, 1500)
+	for _, size := range []int{1000, 100} {
+		if _, err := here.WriteToUDP(make([]byte, size), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := there.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	n, from, err := there.ReadFromUDP(buffer)
+	if err != nil || n != 100 || from.AddrPort().Addr().Unmap() != outer {
+		t.Fatalf("received %d bytes from %v, %v, expected 100 from %v", n, from, err, outer)
+	}
+	if _, err := there.WriteToUDP([]byte("answer"), from); err != nil {
+		t.Fatal(err)
+	}
+	if err := here.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := here.ReadFromUDP(buffer); err != nil || string(buffer[:n]) != "answer" {
+		t.Fatalf("received %q, %v", buffer[:n], err)
+	}
+	if boxed := r.Statistics().Interfaces[0].Boxed; boxed != 1 {
+		t.Errorf("%d packets were dropped by the box, expected 1", boxed)
 	}
 }

@@ -41,6 +41,8 @@ type InterfaceStatistics struct {
 	Sent, SentBytes, Received, ReceivedBytes uint64
 	// Overrun counts packets that the kernel dropped because the router did not read them in time.
 	Overrun uint64
+	// Boxed counts packets in both directions that the box of the interface dropped.
+	Boxed uint64
 }
 
 // Packets returns the number of packets that reached the end of their route.

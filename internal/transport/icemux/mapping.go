@@ -1,7 +1,7 @@
 package icemux
 
 import (
-	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -20,24 +20,51 @@ const (
 	stunRepeat = 500 * time.Millisecond
 )
 
-var errNoMapping = errors.New("STUN server did not answer")
+var errNoMapping = fmt.Errorf("the STUN server did not answer within %v", stunTimeout)
 
-// LearnAddresses asks STUN servers for the address of the media port, and returns the addresses. They count as this
-// host's own from now on. Servers that do not answer are ignored.
-func (m *Mux) LearnAddresses(servers []string) []string {
-	var known []string
+// LearnAddresses asks STUN servers for the address of the media port, and returns the addresses and the errors of the
+// servers that have given none. The addresses count as this host's own from now on.
+func (m *Mux) LearnAddresses(servers []string) (known []string, failed []error) {
 	for _, server := range servers {
 		address, err := net.ResolveUDPAddr("udp4", strings.TrimPrefix(server, "stun:"))
-		if err != nil {
-			continue
+		var seen netip.AddrPort
+		if err == nil {
+			seen, err = m.mappedAddress(address.AddrPort())
 		}
-		seen, err := m.mappedAddress(address.AddrPort())
-		if err == nil && !slices.Contains(known, seen.Addr().String()) {
+		switch {
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", server, err))
+		case !slices.Contains(known, seen.Addr().String()):
 			known = append(known, seen.Addr().String())
 		}
 	}
 	m.own.Add(known)
-	return known
+	return known, failed
+}
+
+// Probe returns a datagram that the mux recognises when it arrives at the port: a response of STUN to a request that
+// was not sent. The channel is signalled when the datagram arrives. done forgets the datagram.
+func (m *Mux) Probe() (datagram []byte, arrived <-chan netip.AddrPort, done func()) {
+	response, err := stun.Build(stun.TransactionID, stun.BindingSuccess,
+		&stun.XORMappedAddress{IP: net.IPv4zero.To4(), Port: 0}, stun.Fingerprint)
+	if err != nil {
+		panic(fmt.Sprintf("a response of STUN cannot be built: %v", err))
+	}
+	arrived, done = m.await(response.TransactionID)
+	return response.Raw, arrived, done
+}
+
+// await registers a request that waits for the response of a STUN server. done removes it.
+func (m *Mux) await(id TransactionID) (mapped <-chan netip.AddrPort, done func()) {
+	waiting := make(chan netip.AddrPort, 1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mapping[id] = waiting
+	return waiting, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.mapping, id)
+	}
 }
 
 // mappedAddress asks one STUN server for the address of the media port.
@@ -46,15 +73,8 @@ func (m *Mux) mappedAddress(server netip.AddrPort) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	mapped := make(chan netip.AddrPort, 1)
-	m.mu.Lock()
-	m.mapping[request.TransactionID] = mapped
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		delete(m.mapping, request.TransactionID)
-		m.mu.Unlock()
-	}()
+	mapped, done := m.await(request.TransactionID)
+	defer done()
 	server = netip.AddrPortFrom(server.Addr().Unmap(), server.Port())
 	repeat, timeout := time.NewTicker(stunRepeat), time.NewTimer(stunTimeout)
 	defer repeat.Stop()

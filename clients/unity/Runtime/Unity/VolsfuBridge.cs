@@ -38,6 +38,8 @@ namespace Volsfu.Unity
         public List<string> interfaces = new List<string>();
         [Tooltip("The packets that are sent on two interfaces: the ones that matter most, none, or all.")]
         public Redundancy redundancy = Redundancy.Auto;
+        [Tooltip("Media over TCP alone, for networks that block UDP; not with interfaces.")]
+        public bool tcp;
         public bool publish = true;
         public bool receive = true;
 
@@ -115,7 +117,7 @@ namespace Volsfu.Unity
             return new BridgeSettings
             {
                 Executable = ExecutablePath(), Server = server, Room = room, Identity = identity, Token = token, Secret = secret, Passphrase = passphrase, Encrypt = encrypt, Port = port, Client = (uint)client, Tiles = tiles,
-                Qualities = qualities, Publish = publish, Receive = receive, Interfaces = new List<string>(interfaces), Redundancy = redundancy
+                Qualities = qualities, Publish = publish, Receive = receive, Interfaces = new List<string>(interfaces), Redundancy = redundancy, Tcp = tcp
             };
         }
 

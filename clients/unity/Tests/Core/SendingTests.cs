@@ -124,6 +124,9 @@ namespace Volsfu.Tests
         {
             var settings = new BridgeSettings { Interfaces = { "wlan0", "wwan0" }, Redundancy = Redundancy.All };
             Check.Equal("--sfu localhost:8080 -p :8000 -c 1 -t 1 -q 1 -l 0 -i -o --interfaces wlan0,wwan0 --redundancy all", BridgeSettings.CommandLine(settings.Arguments()), "command line");
+            settings = new BridgeSettings { Tcp = true };
+            Check.Equal("--sfu localhost:8080 -p :8000 -c 1 -t 1 -q 1 -l 0 -i -o --tcp", BridgeSettings.CommandLine(settings.Arguments()), "command line over TCP");
+            Check.Refuses(() => new BridgeClient(new BridgeSettings { Tcp = true, Interfaces = { "wlan0" } }), "TCP with an interface");
             settings = new BridgeSettings { Redundancy = Redundancy.Off };
             Check.Equal("--sfu localhost:8080 -p :8000 -c 1 -t 1 -q 1 -l 0 -i -o", BridgeSettings.CommandLine(settings.Arguments()), "command line without interfaces");
             Check.Refuses(() => new BridgeClient(new BridgeSettings { Redundancy = Redundancy.All }), "everything on two interfaces without interfaces");

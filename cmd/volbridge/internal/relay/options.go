@@ -130,7 +130,7 @@ var (
 	errEncrypted = errors.New("expected --transcode and --dialect v1, because VR2Gather's own format cannot be " +
 		"encrypted from end to end")
 	errTwoKeys = errors.New("--e2ee-key-file, --e2ee-stdin: expected at most one of them")
-	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path")
+	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path, over UDP")
 	errNoPort  = errors.New("expected --port, or --debug, which needs no connector")
 )
 
@@ -259,6 +259,9 @@ func (b *Options) checkDialectRoom() error {
 	}
 	if b.room.Interfaces != "" || b.room.Redundancy == string(signal.RedundancyAll) {
 		return fmt.Errorf("--interfaces %q, --redundancy %s: %w", b.room.Interfaces, b.room.Redundancy, errOnePath)
+	}
+	if b.room.TCP {
+		return fmt.Errorf("--tcp: %w", errOnePath)
 	}
 	u, err := url.Parse(b.room.Server)
 	if err != nil {

@@ -79,6 +79,7 @@ func TestBridgeFlags(t *testing.T) {
 			errOnePath},
 		"copies of everything": {func(b *Options) { b.dialect, b.room.Redundancy = dialectVR2Gather, "all" },
 			errOnePath},
+		"TCP":          {func(b *Options) { b.dialect, b.room.TCP = dialectVR2Gather, true }, errOnePath},
 		"named client": {func(b *Options) { b.dialect, b.room.Identity = dialectVR2Gather, "ada" }, errIdentity},
 	} {
 		b := good()

@@ -23,6 +23,10 @@ func captured(f *client.Frame) time.Time {
 // frame takes a complete frame. A frame that is older than the one shown is not decoded.
 func (v *viewer) frame(f *client.Frame) {
 	tile := f.Track.TileRef
+	if !v.received {
+		v.received = true
+		v.log.Info("first frame", "participant", tile.Participant, "publication", tile.Publication)
+	}
 	if player := v.player(tile.PublicationRef); player != nil && player.Passed(tile.Tile, f.Number, captured(f)) {
 		v.book.Skipped(tile, 1)
 		return

@@ -59,6 +59,9 @@ type viewer struct {
 	log     *slog.Logger
 	session reception
 
+	// received is set once a frame has arrived.
+	received bool
+
 	pool   *decode.Pool
 	book   *summary.Book
 	stages map[string]*present.Stage

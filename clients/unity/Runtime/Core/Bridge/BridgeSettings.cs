@@ -70,6 +70,8 @@ namespace Volsfu.Bridge
         public List<string> Interfaces = new List<string>();
         /// <summary>The packets that are sent on two interfaces, in both directions.</summary>
         public Redundancy Redundancy = Redundancy.Auto;
+        /// <summary>Whether media is sent and received over TCP alone, for networks that block UDP; not with Interfaces.</summary>
+        public bool Tcp;
         /// <summary>The log level of the bridge, 0 to 2.</summary>
         public int LogLevel;
         /// <summary>Additional arguments for the bridge, as listed by its help.</summary>
@@ -101,6 +103,10 @@ namespace Volsfu.Bridge
         void CheckInterfaces()
         {
             int count = Interfaces == null ? 0 : Interfaces.Count;
+            if (Tcp && count > 0)
+            {
+                throw new ProtocolException("bridge: " + count + " network interfaces and TCP, expected one of them");
+            }
             if (count > MaxInterfaces || Redundancy == Redundancy.All && count < MaxInterfaces)
             {
                 throw new ProtocolException("bridge: " + count + " network interfaces, expected at most " + MaxInterfaces + ", and exactly " + MaxInterfaces + " with Redundancy.All");
@@ -137,6 +143,10 @@ namespace Volsfu.Bridge
             {
                 AddNamed(arguments, "--interfaces", string.Join(",", Interfaces));
                 AddNamed(arguments, "--redundancy", Redundancy.ToString().ToLowerInvariant());
+            }
+            if (Tcp)
+            {
+                arguments.Add("--tcp");
             }
             if (Encrypts)
             {

@@ -1,0 +1,135 @@
+package turnserver
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pion/stun/v4"
+
+	"github.com/volsfu/volsfu/internal/transport/ratelimit"
+)
+
+const (
+	// maxMessage is the size of the largest message in bytes: an Ethernet frame has less room for UDP, and media packets
+	// have at most 1,200 bytes. Pion ignores messages of 1,600 bytes and more.
+	maxMessage = 1500
+	// stunHeader and channelHeader are the sizes of the headers (RFC 8489 section 5, RFC 8656 section 12.4).
+	stunHeader    = 20
+	channelHeader = 4
+)
+
+// requestRate limits the requests of an address. A client makes an allocation with some five requests on each of three
+// URLs, and refreshes it a few times per minute: 64 clients behind one NAT that join within a second send 1,000. A
+// response is at most six times as long as the request, so a forged source address brings 200 × 120 bytes per second to
+// its owner.
+var requestRate = ratelimit.Rate{PerSecond: 200, Burst: 1000}
+
+// message is what a client sends: a request, or data for the media port.
+type message int
+
+const (
+	// messageUnknown is neither, and is dropped.
+	messageUnknown message = iota
+	messageRequest
+	messageData
+)
+
+// methods are the requests that the server offers. Connections to peers (RFC 6062) are not among them.
+var methods = []stun.Method{
+	stun.MethodBinding, stun.MethodAllocate, stun.MethodRefresh, stun.MethodCreatePermission, stun.MethodChannelBind,
+}
+
+// messageLength returns the length of a message in bytes by its first channelHeader bytes, which includes the padding
+// of a stream (RFC 8656 section 12.5). ok is false if the bytes begin no message.
+func messageLength(head []byte) (length int, ok bool) {
+	length = int(binary.BigEndian.Uint16(head[2:]))
+	switch head[0] >> 6 {
+	case 0:
+		return stunHeader + length, length%4 == 0
+	case 1:
+		return channelHeader + (length+3)&^3, true
+	}
+	return 0, false
+}
+
+// kindOf returns the kind of a message.
+func kindOf(b []byte) (kind message, method stun.Method) {
+	if len(b) < channelHeader {
+		return messageUnknown, 0
+	}
+	length, ok := messageLength(b)
+	if !ok {
+		return messageUnknown, 0
+	}
+	if b[0]>>6 == 1 {
+		// Over UDP, the padding may be absent.
+		if data := int(binary.BigEndian.Uint16(b[2:])); data > len(b)-channelHeader || len(b) > length {
+			return messageUnknown, 0
+		}
+		return messageData, 0
+	}
+	if len(b) != length || !stun.IsMessage(b) {
+		return messageUnknown, 0
+	}
+	var t stun.MessageType
+	t.ReadValue(binary.BigEndian.Uint16(b))
+	switch {
+	case t.Class == stun.ClassRequest && slices.Contains(methods, t.Method):
+		return messageRequest, t.Method
+	case t.Class == stun.ClassIndication && t.Method == stun.MethodSend:
+		return messageData, t.Method
+	}
+	return messageUnknown, 0
+}
+
+// filter decides which messages of clients are processed. It is safe for concurrent use.
+type filter struct {
+	// isMedia reports whether an address is one of the media port. port is the number of the media port.
+	isMedia func(netip.AddrPort) bool
+	port    uint16
+	refuse  func(refusal)
+
+	mu       sync.Mutex
+	requests ratelimit.Sources
+}
+
+// admits reports whether a message from an address is processed. Refused messages are counted.
+func (f *filter) admits(b []byte, from netip.Addr, now time.Time) bool {
+	kind, method := kindOf(b)
+	switch kind {
+	case messageData:
+		return true
+	case messageUnknown:
+		f.refuse(refusedMethod)
+		return false
+	}
+	f.mu.Lock()
+	taken := f.requests.Take(from, now)
+	f.mu.Unlock()
+	if !taken {
+		f.refuse(refusedRate)
+		return false
+	}
+	return method != stun.MethodChannelBind || f.admitsChannel(b)
+}
+
+// admitsChannel reports whether a request for a channel is processed. Pion checks only the IP address of the peer, and
+// keeps a channel for each port. The answer to a wrong IP address is Pion's.
+func (f *filter) admitsChannel(b []byte) bool {
+	// Pion's decoder writes behind the message.
+	m := stun.Message{Raw: slices.Clone(b)}
+	var peer stun.XORMappedAddress
+	if m.Decode() != nil || peer.GetFromAs(&m, stun.AttrXORPeerAddress) != nil {
+		f.refuse(refusedMethod)
+		return false
+	}
+	ip, _ := netip.AddrFromSlice(peer.IP)
+	if f.isMedia(netip.AddrPortFrom(ip.Unmap(), f.port)) && peer.Port != int(f.port) {
+		f.refuse(refusedPeer)
+		return false
+	}
+	return true
+}
