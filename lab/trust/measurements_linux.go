@@ -5,6 +5,7 @@ var measurements = map[int][]measurement{
 	// Networks, relay, certificates.
 
 	// Encryption.
+	5: {keys},
 
 	// Rooms.
 
