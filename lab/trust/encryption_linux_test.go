@@ -14,6 +14,12 @@ func TestShortKeys(t *testing.T) {
 	measureShort(t, newShort(t, "volsfu", "volpeer"), nil, 5)
 }
 
+// TestShortLoss runs an encrypted room over lossy links.
+func TestShortLoss(t *testing.T) {
+	long.Test(t)
+	measureShort(t, newShort(t, "volsfu", "volpeer"), nil, 6)
+}
+
 // TestScanMemory searches this process.
 func TestScanMemory(t *testing.T) {
 	// The texts to search for are in the memory, too, so the text that is found is a copy.

@@ -6,6 +6,7 @@ var measurements = map[int][]measurement{
 
 	// Encryption.
 	5: {keys},
+	6: {lossy},
 
 	// Rooms.
 
