@@ -75,6 +75,7 @@ func TestBridgeFlags(t *testing.T) {
 		"beyond loopback":    {func(b *Options) { b.port = "0.0.0.0:8000" }, errNoSecret},
 		"beyond, IPv6":       {func(b *Options) { b.port = "[::]:8000" }, errNoSecret},
 		"short secret":       {func(b *Options) { b.secret = "fifteen letters" }, bridge.ErrSecret},
+		"encryption of VR2Gather's format": {func(b *Options) { b.room.KeyFile = "room.keys" }, errEncrypted},
 		"interfaces": {func(b *Options) { b.dialect, b.room.Interfaces = dialectVR2Gather, "wlan0,wwan0" },
 			errOnePath},
 		"copies of everything": {func(b *Options) { b.dialect, b.room.Redundancy = dialectVR2Gather, "all" },
