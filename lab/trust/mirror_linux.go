@@ -35,8 +35,8 @@ const (
 //go:embed testdata/mirror.c
 var mirrorSource []byte
 
-// lossy runs an encrypted room over lossy links: alice publishes (Go), carol publishes alice's frames again (C), and dave
-// watches both (Go).
+// lossy runs an encrypted room over lossy links: alice publishes (Go), carol publishes alice's frames again (C), and
+// dave watches both (Go).
 func lossy(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	server, err := b.program("volsfu")
 	if err != nil {
@@ -105,8 +105,8 @@ func buildMirror(ctx context.Context, folder string) (program string, err error)
 	for _, command := range [][]string{
 		{goCommand, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-o",
 			filepath.Join(folder, "libvolsfu.so"), "./clients/c"},
-		{compiler, "-std=c11", "-O1", "-Wall", "-Werror", "-I", filepath.Join(tree, "clients", "c"), "-o", program, source,
-			"-L" + folder, "-lvolsfu", "-Wl,-rpath," + folder},
+		{compiler, "-std=c11", "-O1", "-Wall", "-Werror", "-I", filepath.Join(tree, "clients", "c"), "-o", program,
+			source, "-L" + folder, "-lvolsfu", "-Wl,-rpath," + folder},
 	} {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Dir = tree
@@ -211,26 +211,27 @@ func figures(carol, dave []byte) ([]claim.Line, error) {
 			return nil, fmt.Errorf("%.200q: %w", side.text, err)
 		}
 	}
-	share := func(name string, arrived, expected int64) claim.Line {
+	arrived := func(name string, arrived, expected int64) claim.Line {
 		return claim.AtLeast(name, 100*float64(arrived)/float64(max(expected, 1)), "%", lossyTarget)
 	}
 	var lines []claim.Line
 	for _, tile := range inC.Tiles {
 		if tile.Participant == "alice" {
-			lines = append(lines, share("Go to C: frames decrypted", tile.Complete, tile.Expected),
+			lines = append(lines, arrived("Go to C: frames decrypted", tile.Complete, tile.Expected),
 				claim.Information("Go to C: frames", float64(tile.Expected), ""))
 		}
 	}
 	refused, lost := inC.Totals.Refused, int64(0)
 	for _, tile := range inGo.Publications {
 		from := map[string]string{"alice": "Go to Go", "carol": "C to Go"}[tile.Participant]
-		lines = append(lines, share(from+": frames decrypted", tile.Decoded+tile.Skipped, tile.Expected),
+		lines = append(lines, arrived(from+": frames decrypted", tile.Decoded+tile.Skipped, tile.Expected),
 			claim.Information(from+": frames", float64(tile.Expected), ""))
 		refused += tile.Refused
 		lost += tile.Lost
 	}
 	if len(lines) != 6 {
-		return nil, fmt.Errorf("%d lines, expected those of three directions: carol %.300q, dave %.300q", len(lines), carol, dave)
+		return nil, fmt.Errorf("%d lines, expected those of three directions: carol %.300q, dave %.300q", len(lines),
+			carol, dave)
 	}
 	return append(lines, claim.Exactly("frames refused", refused, "", 0),
 		claim.AtLeast("control: packets lost on the way to Go at first", float64(lost), "", 1)), nil

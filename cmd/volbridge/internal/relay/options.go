@@ -120,8 +120,8 @@ var (
 		volumetric.MaxQualities)
 	errNoSecret = errors.New("listening beyond loopback requires a secret, because any host can send: expected " +
 		"--secret, or VOLPEER_BRIDGE_SECRET in the environment")
-	errEncrypted = errors.New("expected --transcode and --dialect v1, because VR2Gather's own format cannot be encrypted " +
-		"from end to end")
+	errEncrypted = errors.New("expected --transcode and --dialect v1, because VR2Gather's own format cannot be " +
+		"encrypted from end to end")
 	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path")
 	errNoPort  = errors.New("expected --port, or --debug, which needs no connector")
 )
