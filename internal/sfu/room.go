@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
@@ -42,6 +43,10 @@ type Room struct {
 	unsettled        demand.Queue
 
 	announcements *admission.Announcements
+	// metadata describes the room to its participants. The map does not change.
+	metadata map[string]string
+	// deliveries limits the data messages that all participants receive.
+	deliveries *rate.Limiter
 	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -80,6 +85,7 @@ func newRoom(node *Node, name string) *Room {
 		},
 
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
+		deliveries:    newDeliveries(),
 	}
 }
 
