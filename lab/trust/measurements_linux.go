@@ -5,6 +5,8 @@ var measurements = map[int][]measurement{
 	// Networks, relay, certificates.
 
 	// Encryption.
+	5: {keys},
+	6: {lossy},
 
 	// Rooms.
 
