@@ -6,7 +6,7 @@ var measurements = map[int][]measurement{
 
 	// Encryption.
 	5: {keys},
-	6: {lossy},
+	6: {lossy, browsers},
 
 	// Rooms.
 

@@ -1,11 +1,15 @@
 package browser
 
 import (
+	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 
 	clientpeer "github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/long"
 )
 
@@ -143,6 +147,62 @@ func TestEncryptedVoice(t *testing.T) {
 			t.Errorf("%s: %g of full scale", name, heard.Loudness)
 		}
 	}
+	v.expect("done", nil)
+}
+
+// lossyConn is a UDP socket that loses packets in both directions.
+type lossyConn struct {
+	net.PacketConn
+	share float64
+}
+
+func (c *lossyConn) WriteTo(b []byte, to net.Addr) (int, error) {
+	if rand.Float64() < c.share {
+		return len(b), nil
+	}
+	return c.PacketConn.WriteTo(b, to)
+}
+
+func (c *lossyConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := c.PacketConn.ReadFrom(b)
+		if err != nil || rand.Float64() >= c.share {
+			return n, from, err
+		}
+	}
+}
+
+// TestMeasureEncrypted counts encrypted frames between a page and volpeer, in both directions, when the server's socket
+// loses 5 % of the packets that it sends and receives.
+func TestMeasureEncrypted(t *testing.T) {
+	measuring(t)
+	t.Setenv(clientpeer.PassphraseVariable, "correct horse")
+	if _, err := peer(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, func(o *server.Options) { o.Media = &lossyConn{conn, 0.05} })
+	v := begin(t, "encrypted_loss.mjs", pageURL(s), "20")
+	v.expect("live", nil)
+	sum, _ := volpeerWatches(t, s, "20")
+	told(t, claim.AtLeast("Chromium to Go: encrypted frames decrypted at 5 % loss",
+		100*float64(sum.Decoded)/float64(max(1, sum.Expected)), "%", 99.5))
+	told(t, claim.Exactly("Chromium to Go: frames refused", sum.Refused, "", 0))
+	publish(t, s, "gopher")
+	v.goOn()
+	var page struct {
+		Before, After struct {
+			seen
+			Counts counts
+		}
+	}
+	v.expect("watched", &page)
+	told(t, claim.AtLeast("Go to Chromium: encrypted frames decrypted at 5 % loss",
+		delivered(page.Before.seen, page.After.seen), "%", 99.5))
+	told(t, claim.Exactly("Go to Chromium: frames rejected", int64(page.After.Counts.rejected()), "", 0))
 	v.expect("done", nil)
 }
 
