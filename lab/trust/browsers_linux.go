@@ -11,7 +11,7 @@ import (
 // browsersTime bounds the tests of Chromium, with the time of building programs.
 const browsersTime = 20 * time.Minute
 
-// browsers measures encrypted frames between Chromium and Go on lossy links, and the behaviour of pages with another key
+// browsers measures encrypted frames between Chromium and Go on lossy links, and the states of pages with another key
 // or none, with altered and repeated frames, and after a rotation. It needs a checkout with Go, Node and Chromium.
 func browsers(ctx context.Context, b *bench) ([]claim.Line, error) {
 	if b.short {
