@@ -39,7 +39,9 @@ func TestEncryptedConference(t *testing.T) {
 		})
 	}
 	both("with a passphrase")
-	leaver.await("the leaver reads them, too", func() bool { return leaver.said(0, "frame gopher desk 0 1 ") >= enough })
+	leaver.await("the leaver reads them, too", func() bool {
+		return leaver.said(0, "frame gopher desk 0 1 ") >= enough
+	})
 
 	const secret = "thirty-two_bytes_that_no_one_has"
 	if err := gopher.session.Keys().SetSecret(1, []byte(secret)); err != nil {
@@ -66,7 +68,8 @@ func TestEncryptedConference(t *testing.T) {
 	leaver.finish()
 	for _, tile := range gopher.session.Stats() {
 		if tile.Track.Participant == "carol" && tile.Refused > 0 {
-			t.Errorf("%d frames of %v were refused although the rotation was in order", tile.Refused, tile.Track.TileRef)
+			t.Errorf("%d frames of %v were refused although the rotation was in order", tile.Refused,
+				tile.Track.TileRef)
 		}
 	}
 }

@@ -67,7 +67,8 @@ func sessionAndEpoch(h C.volsfu_session, number C.uint32_t) (*session, e2ee.Epoc
 		return nil, 0, err
 	}
 	if number > math.MaxUint16 {
-		return nil, 0, fmt.Errorf("%w: epoch is %d, expected 0 to %d", guest.ErrArgument, uint32(number), math.MaxUint16)
+		return nil, 0, fmt.Errorf("%w: epoch is %d, expected 0 to %d", guest.ErrArgument, uint32(number),
+			math.MaxUint16)
 	}
 	return s, e2ee.Epoch(number), nil
 }

@@ -50,7 +50,7 @@ func hint(err error) string {
 	case errors.Is(err, e2ee.ErrNotEncrypted):
 		return "the participant has to encrypt, or join without a secret to see publications that are not encrypted"
 	case errors.Is(err, e2ee.ErrAltered), errors.Is(err, e2ee.ErrReplay):
-		return "the server or another participant with the secret sends frames that the publisher has not sent like this"
+		return "the server, or another participant with the secret, has changed or repeated the frame"
 	}
 	return "use programs of the same version"
 }

@@ -9,6 +9,8 @@ var measurements = map[int][]measurement{
 	4: {relayAttacks},
 
 	// Encryption.
+	5: {keys},
+	6: {lossy, browsers},
 
 	// Rooms.
 

@@ -115,8 +115,8 @@ type Config struct {
 	// before or during the session. nil encrypts nothing, and encrypted publications of others are refused. If Keys is
 	// nil, publications may have an Encryption: their frames are sent as the program passes them.
 	Keys *e2ee.Keys
-	// Passphrase is an alternative to the first secret in Keys: the secret of epoch 0 is derived from the passphrase and
-	// the name of the room. Empty is none.
+	// Passphrase is an alternative to the first secret in Keys: the secret of epoch 0 is derived from the passphrase
+	// and the name of the room. Empty is none.
 	Passphrase string
 	// TLS is used for wss and for TURN over TLS. nil uses the system's certificates.
 	TLS *tls.Config

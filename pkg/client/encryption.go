@@ -77,9 +77,10 @@ func (p *Publisher) frameData(tile int, quality volumetric.Quality, f *OutgoingF
 	if p.session.sealer == nil {
 		return append(data, f.Data...), nil
 	}
-	return p.session.sealer.Seal(data, e2ee.Subject{
-		Publication: p.description.Name, Tile: tile, Quality: quality, Number: f.Number, Prefix: data[:len(data):len(data)],
-	}, f.Data)
+	about := e2ee.Subject{
+		Publication: p.description.Name, Tile: tile, Quality: quality, Number: f.Number, Prefix: data,
+	}
+	return p.session.sealer.Seal(data, about, f.Data)
 }
 
 // frameSize returns the size of a frame's data after its descriptor. Encryption may add a few bytes less.

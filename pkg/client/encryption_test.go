@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -334,7 +333,7 @@ func FuzzEncryptedFrame(f *testing.F) {
 			t.Fatalf("%d frames were delivered", n)
 		}
 		if got := m.session.Encryption().Refused; got.Total() != 1 {
-			t.Error(fmt.Sprintf("counts are %+v", got))
+			t.Errorf("counts are %+v", got)
 		}
 	})
 }

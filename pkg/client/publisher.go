@@ -52,10 +52,11 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 // Publication returns the description that was published.
 func (p *Publisher) Publication() volumetric.Publication { return p.description }
 
-// WriteFrame sends one frame as payload v1, spread over part of the frame interval. The error wraps ErrNotConnected if
-// the track is not negotiated yet or the connection is down, or ErrKey if there is no key to encrypt with. taken reports whether the frame is queued. A queued frame
-// is dropped if it waits too long for the uplink (UplinkCounts.Dropped). If taken is false without an error, the track
-// has no receiver or the uplink cannot carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
+// WriteFrame sends one frame as payload v1, spread over part of the frame interval, encrypted if the session has keys.
+// The error wraps ErrNotConnected if the track is not negotiated yet or the connection is down, and ErrKey if there is
+// no key to encrypt with. taken reports whether the frame is queued. A queued frame is dropped if it waits too long for
+// the uplink (UplinkCounts.Dropped). If taken is false without an error, the track has no receiver or the uplink cannot
+// carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
 func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) (taken bool, err error) {
 	if !p.sent.Has(tile, quality) {
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)

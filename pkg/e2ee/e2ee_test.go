@@ -69,7 +69,9 @@ func TestPassphraseVectors(t *testing.T) {
 
 func TestSealedVectors(t *testing.T) {
 	for _, v := range read(t).Sealed {
-		about := Subject{Publication: v.Publication, Tile: v.Tile, Quality: v.Quality, Number: v.Number, Prefix: v.Prefix}
+		about := Subject{
+			Publication: v.Publication, Tile: v.Tile, Quality: v.Quality, Number: v.Number, Prefix: v.Prefix,
+		}
 		if got := about.metadata(); !bytes.Equal(got, v.Metadata) {
 			t.Errorf("%s: metadata is %x, expected %x", v.Name, got, v.Metadata)
 		}
@@ -95,7 +97,10 @@ func TestSealedVectors(t *testing.T) {
 
 // body is the subject of a frame.
 func body(number uint32) Subject {
-	return Subject{Publication: "body", Tile: 1, Quality: 2, Number: number, Prefix: []byte("drco\x00\x00\x00\x00\x00\x00\x00\x01")}
+	return Subject{
+		Publication: "body", Tile: 1, Quality: 2, Number: number,
+		Prefix: []byte("drco\x00\x00\x00\x00\x00\x00\x00\x01"),
+	}
 }
 
 func keysOf(t testing.TB, epoch Epoch, secret []byte) *Keys {

@@ -75,7 +75,7 @@ const (
 	maxSenders = 1024
 )
 
-// sender is what is known of a participant in an epoch from which frames were decrypted.
+// sender is a participant in an epoch from which frames were decrypted.
 type sender struct {
 	secret   secret
 	sessions map[uint64]*incoming

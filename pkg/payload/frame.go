@@ -35,8 +35,8 @@ type Frame struct {
 	home   *sync.Pool
 }
 
-// RawPrefix returns the bytes of the prefix as they were received, nil without a prefix. They refer to the memory of the
-// frame.
+// RawPrefix returns the bytes of the prefix as they were received, nil without a prefix. They refer
+// to the memory of the frame.
 func (f *Frame) RawPrefix() []byte {
 	if !f.Prefixed {
 		return nil

@@ -141,7 +141,9 @@ func TestValidate(t *testing.T) {
 		{"encrypted sound", publish(func(p *volumetric.Publication) { *p = voice(); p.Encryption = "sframe" }), ""},
 		{
 			"long name of an encryption",
-			publish(func(p *volumetric.Publication) { p.Encryption = strings.Repeat("x", volumetric.MaxEncryptionLength+1) }),
+			publish(func(p *volumetric.Publication) {
+				p.Encryption = strings.Repeat("x", volumetric.MaxEncryptionLength+1)
+			}),
 			CodeInvalid,
 		},
 		{

@@ -197,8 +197,8 @@ func (p *Publication) Validate() error {
 	return p.validateEncryption()
 }
 
-// validateEncryption returns an error if the name of the encryption is invalid, or if the encryption would hide parts of
-// a frame that the server or VR2Gather's clients read.
+// validateEncryption returns an error if the name of the encryption is invalid, or if the encryption
+// would hide parts of a frame that the server or VR2Gather's clients read.
 func (p *Publication) validateEncryption() error {
 	switch {
 	case p.Encryption == "":

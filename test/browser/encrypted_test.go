@@ -1,11 +1,16 @@
 package browser
 
 import (
+	"math/rand/v2"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	clientpeer "github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/long"
 )
 
@@ -144,6 +149,71 @@ func TestEncryptedVoice(t *testing.T) {
 		}
 	}
 	v.expect("done", nil)
+}
+
+// lossyConn is a UDP socket that loses packets in both directions.
+type lossyConn struct {
+	net.PacketConn
+	share float64
+}
+
+func (c *lossyConn) WriteTo(b []byte, to net.Addr) (int, error) {
+	if rand.Float64() < c.share {
+		return len(b), nil
+	}
+	return c.PacketConn.WriteTo(b, to)
+}
+
+func (c *lossyConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := c.PacketConn.ReadFrom(b)
+		if err != nil || rand.Float64() >= c.share {
+			return n, from, err
+		}
+	}
+}
+
+// TestMeasureEncrypted counts encrypted frames between a page and volpeer, in both directions, when the server's socket
+// loses 5 % of the packets that it sends and receives. The same without encryption shows the effect of the link alone.
+func TestMeasureEncrypted(t *testing.T) {
+	measuring(t)
+	if _, err := peer(); err != nil {
+		t.Fatal(err)
+	}
+	up, down, refused := crossLossy(t, "correct horse")
+	plainUp, plainDown, _ := crossLossy(t, "")
+	told(t, claim.AtLeast("Chromium to Go: encrypted frames decrypted at 5 % loss", up, "%", 99.5))
+	told(t, claim.AtLeast("Go to Chromium: encrypted frames decrypted at 5 % loss", down, "%", 99.5))
+	told(t, claim.Exactly("encrypted frames refused", refused, "", 0))
+	told(t, claim.Information("Chromium to Go: frames without encryption on the same link", plainUp, "%"))
+	told(t, claim.Information("Go to Chromium: frames without encryption on the same link", plainDown, "%"))
+}
+
+// crossLossy publishes from a page and from volpeer on lossy links, with a passphrase or without, and returns the
+// shares of the frames that arrived in percent, up from the page and down to the page, and the number of refused frames.
+func crossLossy(t *testing.T, passphrase string) (up, down float64, refused int64) {
+	t.Helper()
+	t.Setenv(clientpeer.PassphraseVariable, passphrase)
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, func(o *server.Options) { o.Media = &lossyConn{conn, 0.05} })
+	v := begin(t, "encrypted_loss.mjs", pageURL(s), "15", url.QueryEscape(passphrase))
+	v.expect("live", nil)
+	sum, _ := volpeerWatches(t, s, "15")
+	publish(t, s, "gopher")
+	v.goOn()
+	var page struct {
+		Before, After struct {
+			seen
+			Counts counts
+		}
+	}
+	v.expect("watched", &page)
+	v.expect("done", nil)
+	return 100 * float64(sum.Decoded) / float64(max(1, sum.Expected)),
+		delivered(page.Before.seen, page.After.seen), sum.Refused + int64(page.After.Counts.rejected())
 }
 
 // TestPicturesOfEncryption makes the documents' picture of an encrypted room, if requested.

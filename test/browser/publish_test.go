@@ -19,7 +19,9 @@ import (
 
 // watched is the summary of volpeer.
 type watched struct {
+	Expected    int64 `json:"frames_expected"`
 	Decoded     int64 `json:"frames_decoded"`
+	Refused     int64 `json:"frames_refused"`
 	Undecodable int64 `json:"frames_undecodable"`
 	Held        int   `json:"tiles_held"`
 	Audio       struct {

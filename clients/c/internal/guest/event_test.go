@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -124,6 +125,16 @@ func TestFlat(t *testing.T) {
 		{
 			client.Bandwidth{Estimate: 1, Allocated: 2, Wanted: 3},
 			Event{Kind: Bandwidth, Estimate: 1, Allocated: 2, Wanted: 3, Tile: -1, Quality: off, Description: off}, "",
+		},
+		{
+			client.Refused{
+				Track: volumetric.TrackRef{TileRef: volumetric.TileRef{PublicationRef: ref, Tile: 3}, Quality: 2},
+				Err:   e2ee.ErrWrongKey,
+			},
+			Event{
+				Kind: Refused, Participant: "alice", Publication: "object", Tile: 3, Quality: 2, Description: off,
+				Text: "wrong key",
+			}, "",
 		},
 	}
 	seen := make(map[Kind]bool)

@@ -1,8 +1,11 @@
 // Vectors of RFC 9605, appendix C.1 (headers) and C.3 (AES_256_GCM_SHA512_128).
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { Cipher, importBase } from "../../src/sframe/cipher";
 import { most64, readHeader, SFrameError, writeHeader } from "../../src/sframe/header";
+
+// The time limit on a busy machine for a person.
+vi.setConfig({ testTimeout: 60_000 });
 
 const bytes = (hex: string): Uint8Array<ArrayBuffer> => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const hex = (data: Uint8Array): string => [...data].map((b) => b.toString(16).padStart(2, "0")).join("");
@@ -31,15 +34,22 @@ describe("the header", () => {
   it("is rejected or read, whatever the bytes are", () => {
     let state = 1;
     const random = (below: number): number => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) % below;
+    let read = 0;
     for (let i = 0; i < 20_000; i++) {
       const data = Uint8Array.from({ length: random(20) }, () => random(256));
       try {
         const { keyID, counter, length } = readHeader(data);
-        expect(writeHeader(keyID, counter)).toEqual(data.slice(0, length));
+        if (hex(writeHeader(keyID, counter)) !== hex(data.subarray(0, length))) {
+          expect.fail(`${hex(data)} is read as ${keyID} and ${counter}`);
+        }
+        read++;
       } catch (error) {
-        expect(error).toBeInstanceOf(SFrameError);
+        if (!(error instanceof SFrameError)) {
+          throw error;
+        }
       }
     }
+    expect(read).toBeGreaterThan(1000);
   });
 
   it("has no room for values of more than 64 bits", () => {

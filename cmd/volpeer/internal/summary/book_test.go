@@ -166,7 +166,8 @@ func TestEmpty(t *testing.T) {
 	}
 	want := strings.Fields(`
 		frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server
-		frames_refused tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered
+		frames_refused tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent
+		packets_recovered
 		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps ecn redundancy render layers
 		encryption publications`)
 	contract := make(map[string]bool)
