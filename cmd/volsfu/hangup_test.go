@@ -69,9 +69,9 @@ func serve(t *testing.T) *serving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.command = exec.Command(program, "serve", "--listen", s.address, "--admin-listen", "", "--media-address", "127.0.0.1",
-		"--media-port", "0", "--tls-cert", s.cert, "--tls-key", s.key, "--auth-key-file", s.keys, "--log-file", s.log,
-		"--log-format", "json", "--server-nice", "0")
+	s.command = exec.Command(program, "serve", "--listen", s.address, "--admin-listen", "", "--media-address",
+		"127.0.0.1", "--media-port", "0", "--tls-cert", s.cert, "--tls-key", s.key, "--auth-key-file", s.keys,
+		"--log-file", s.log, "--log-format", "json", "--server-nice", "0")
 	s.command.Env = append(os.Environ(), asProgram+"=1")
 	s.command.Stderr = os.Stderr
 	if err := s.command.Start(); err != nil {
@@ -135,7 +135,8 @@ func (s *serving) presented() []byte {
 // admits reports whether the server accepts a token of a key.
 func (s *serving) admits(key string) bool {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "https://"+s.address+"/admin/v1/rooms", nil)
+	url := "https://" + s.address + "/admin/v1/rooms"
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

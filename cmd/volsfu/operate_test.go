@@ -142,9 +142,9 @@ func TestDrainWaits(t *testing.T) {
 	if _, err := run(t, "drain", "--wait", wait.Patience.String(), "--server", server.URL); err != nil {
 		t.Errorf("the server has ended: %v", err)
 	}
-	server = httptest.NewServer(handler)
-	defer server.Close()
-	if _, err := run(t, "drain", "--wait", "1ms", "--server", server.URL); err == nil {
+	running := httptest.NewServer(handler)
+	defer running.Close()
+	if _, err := run(t, "drain", "--wait", "1ms", "--server", running.URL); err == nil {
 		t.Error("the server runs: expected an error")
 	}
 }
@@ -152,15 +152,18 @@ func TestDrainWaits(t *testing.T) {
 // TestForeignAnswers: answers of another program, and texts that a terminal would interpret.
 func TestForeignAnswers(t *testing.T) {
 	t.Setenv(config.TokenVariable, "secret")
-	var status int
-	var body, received string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		received = r.Header.Get("Authorization")
-		w.Header().Set("Location", "http://127.0.0.1:1/")
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body))
-	}))
-	defer server.Close()
+	answering := func(status int, body string) (url string) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if sent := r.Header.Get("Authorization"); sent != "Bearer secret" {
+				t.Errorf("the server received %q", sent)
+			}
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(status)
+			_, _ = w.Write([]byte(body))
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
 	for _, test := range []struct {
 		status int
 		body   string
@@ -169,17 +172,13 @@ func TestForeignAnswers(t *testing.T) {
 		{200, "<html>", operate.ErrAnswer}, {200, "[]", operate.ErrAnswer}, {502, "bad gateway", operate.ErrAnswer},
 		{302, "", operate.ErrAnswer}, {403, `{"error":"\u001b[31mno"}`, operate.ErrRefused},
 	} {
-		status, body = test.status, test.body
-		_, err := run(t, "rooms", "--server", server.URL)
+		_, err := run(t, "rooms", "--server", answering(test.status, test.body))
 		if !errors.Is(err, test.want) || strings.Contains(err.Error(), "\x1b") {
-			t.Errorf("%d %q: %q", status, body, err)
+			t.Errorf("%d %q: %q", test.status, test.body, err)
 		}
 	}
-	status, body = 200, `{"rooms":[{"name":"a\u009b31m","participants":[]}]}`
-	if table, err := run(t, "rooms", "--server", server.URL); err != nil || strings.Contains(table, "\u009b") {
+	url := answering(200, `{"rooms":[{"name":"a\u009b31m","participants":[]}]}`)
+	if table, err := run(t, "rooms", "--server", url); err != nil || strings.Contains(table, "\u009b") {
 		t.Errorf("the table is %q, %v", table, err)
-	}
-	if received != "Bearer secret" {
-		t.Errorf("the server received %q", received)
 	}
 }

@@ -119,6 +119,6 @@ func serveVR2Gather(f vr2gatherFlags) error {
 		return err
 	}
 	defer func() { _ = log.Sync() }()
-	return server.Run(server.Options{Config: settings, Version: version, Log: log, LogFile: logFile, LastMediaPort: last,
-		VR2GatherOnly: true})
+	return server.Run(server.Options{Config: settings, Version: version, Log: log, LogFile: logFile,
+		LastMediaPort: last, VR2GatherOnly: true})
 }

@@ -156,8 +156,8 @@ func (i *Issuer) request(ctx context.Context, wait time.Duration) (all bool) {
 		}
 		if err != nil {
 			all = false
-			i.log.Error("the certificate authority has issued no certificate; it has to reach this server at TCP port 443 "+
-				"of the domain", zap.String("domain", domain), zap.Duration("next_request", wait), zap.Error(err))
+			i.log.Error("the certificate authority has issued no certificate; it has to reach this server at TCP port "+
+				"443 of the domain", zap.String("domain", domain), zap.Duration("next_request", wait), zap.Error(err))
 			continue
 		}
 		i.mu.Lock()
@@ -205,7 +205,8 @@ func (i *Issuer) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, e
 // errCached is wrapped with the name of a file of the cache.
 var errCached = errors.New("no certificate in the file")
 
-// Cached returns the certificate of a domain in the cache of an issuer. The error wraps fs.ErrNotExist if there is none.
+// Cached returns the certificate of a domain in the cache of an issuer. The error wraps fs.ErrNotExist if there is
+// none.
 func Cached(cache, domain string) (*x509.Certificate, error) {
 	ascii, err := idna.Lookup.ToASCII(domain)
 	if err != nil {

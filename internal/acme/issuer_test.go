@@ -103,8 +103,8 @@ func await(t *testing.T, logs *observer.ObservedLogs, text string) {
 	wait.Until(t, "the log has both domains", func() bool { return logs.FilterMessageSnippet(text).Len() == 2 })
 }
 
-// TestIssuer obtains certificates by TLS-ALPN-01 from an authority that checks the domains, and reads them from the cache
-// after a restart.
+// TestIssuer obtains certificates by TLS-ALPN-01 from an authority that checks the domains, and reads them from the
+// cache after a restart.
 func TestIssuer(t *testing.T) {
 	s := newStage(t)
 	// The authority does not reach the server: each domain is reported, and handshakes fail without a request.

@@ -79,7 +79,8 @@ func TestAuthority(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	for file, trusted := range map[string]bool{own.Certificate: true, foreign.Certificate: false, "": false} {
-		room := Room{Server: "wss" + strings.TrimPrefix(server.URL, "https"), Name: "lab", Identity: "ada", Authority: file}
+		room := Room{Server: "wss" + strings.TrimPrefix(server.URL, "https"), Name: "lab", Identity: "ada",
+			Authority: file}
 		_, err := room.Join(t.Context(), client.Config{})
 		// The server answers 404 to clients that trust its certificate.
 		if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) == trusted || err == nil {

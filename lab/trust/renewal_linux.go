@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// renewalTime is the time for which files are replaced, renewalInterval the time between two replacements. The server
-	// examines its files each second, so each kind of replacement is also made without a signal.
+	// renewalTime is the time for which files are replaced, renewalInterval the time between two replacements. The
+	// server examines its files each second, so each kind of replacement is also made without a signal.
 	renewalTime     = 60 * time.Second
 	renewalInterval = 2500 * time.Millisecond
 	// renewalReceivers receive 19 Mbit/s each.
@@ -162,8 +162,8 @@ func (r *renewal) start(ctx context.Context) (url string, err error) {
 
 // part returns the configuration of a participant with a token of the present key.
 func (r *renewal) part(ctx context.Context, identity string) (testbed.Part, error) {
-	token, err := exec.CommandContext(ctx, r.program, "token", "--auth-keys", r.secret, "--identity", identity, "--room",
-		"room").Output()
+	token, err := exec.CommandContext(ctx, r.program, "token", "--auth-keys", r.secret, "--identity", identity,
+		"--room", "room").Output()
 	return testbed.Part{
 		Room: "room", Identity: identity, Token: strings.TrimSpace(string(token)), MinUplink: testbed.Everything,
 		QueueBudget: renewalPatience, Deadline: 2 * time.Second,

@@ -1,5 +1,5 @@
-// Package authority is a small certificate authority for tests of ACME (RFC 8555). It checks domains by TLS-ALPN-01 (RFC
-// 8737), and the signatures of requests not at all.
+// Package authority is a small certificate authority for tests of ACME (RFC 8555). It checks domains by TLS-ALPN-01
+// (RFC 8737), and does not check the signatures of requests.
 package authority
 
 import (

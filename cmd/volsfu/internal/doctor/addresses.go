@@ -90,7 +90,7 @@ func (v view) finding() Finding {
 		f.Advice = "Allow UDP in the firewall, or pass the public address with --public-ip."
 	case slices.ContainsFunc(v.mapped, func(m netip.AddrPort) bool { return m != v.mapped[0] }):
 		f.Status = Failed
-		f.Result = fmt.Sprintf("the NAT maps the port differently for each destination (symmetric NAT): %s", joined(v.mapped))
+		f.Result = "the NAT maps the port differently for each destination (symmetric NAT): " + joined(v.mapped)
 		f.Advice = forward + ", and pass that address with --public-ip; or let clients use the relay."
 	case len(v.configured) > 0 && !slices.Contains(v.configured, v.mapped[0].Addr().String()):
 		f.Status = Warning

@@ -10,14 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gorilla/websocket"
 
+	"github.com/volsfu/volsfu/cmd/volsfu/internal/operate"
 	"github.com/volsfu/volsfu/internal/acme"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -37,7 +36,7 @@ func (o *options) certificate(ctx context.Context) []Finding {
 		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
 			return []Finding{{subject, Failed, err.Error(),
-				"The certificate file needs the whole chain, the server's own certificate first, and the key file its key."}}
+				"The certificate file needs the chain with the server's own certificate first, the key file its key."}}
 		}
 		var host string
 		if u, err := url.Parse(o.url); err == nil {
@@ -92,8 +91,8 @@ func chain(pair tls.Certificate, now time.Time) Finding {
 	_, err := pair.Leaf.Verify(x509.VerifyOptions{Intermediates: intermediates, CurrentTime: now})
 	if unknown := (x509.UnknownAuthorityError{}); errors.As(err, &unknown) {
 		return Finding{"certificate chain", Warning, "no authority of this host has signed the certificate",
-			"Add the intermediate certificates to the file. For a private authority, install it in browsers, and pass its " +
-				"certificate to volpeer with --ca."}
+			"Add the intermediate certificates to the file. For a private authority, install it in browsers, and " +
+				"pass its certificate to volpeer with --ca."}
 	}
 	return Finding{"certificate chain", OK, "an authority of this host has signed the certificate", ""}
 }
@@ -139,14 +138,8 @@ func (o *options) clients(ctx context.Context) []Finding {
 		return []Finding{{subject, Failed, fmt.Sprintf("--url is %q", o.url), "Pass https://HOST[:PORT]."}}
 	}
 	dialer := websocket.Dialer{HandshakeTimeout: checkTimeout}
-	if o.authority != "" {
-		text, err := os.ReadFile(filepath.Clean(o.authority))
-		pool := x509.NewCertPool()
-		if err != nil || !pool.AppendCertsFromPEM(text) {
-			return []Finding{{subject, Failed, fmt.Sprintf("--ca %s has no certificate", o.authority),
-				"Pass a PEM file."}}
-		}
-		dialer.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	if dialer.TLSClientConfig, err = operate.Trust(o.authority); err != nil {
+		return []Finding{{subject, Failed, err.Error(), "Pass a PEM file with certificates."}}
 	}
 	target := u.JoinPath(signal.Path)
 	target.Scheme = strings.Replace(u.Scheme, "http", "ws", 1)

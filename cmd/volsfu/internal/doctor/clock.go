@@ -40,8 +40,7 @@ func clockFinding(offset, uncertainty, leeway time.Duration) Finding {
 	switch beyond := offset.Abs() - uncertainty; {
 	case beyond > leeway:
 		f.Status, f.Advice = Failed, advice
-		f.Result += fmt.Sprintf(": tokens that other hosts mint are valid too early or too late, beyond auth.leeway (%v)",
-			leeway)
+		f.Result += fmt.Sprintf(": tokens of other hosts are refused beyond auth.leeway (%v)", leeway)
 	case beyond > clockNotice:
 		f.Status, f.Advice = Warning, advice
 	}

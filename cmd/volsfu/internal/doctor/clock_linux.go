@@ -11,8 +11,8 @@ func kept() []Finding {
 		return []Finding{{"clock", Skipped, "the state of the clock cannot be read: " + err.Error(), ""}}
 	case result == unix.TIME_ERROR || state.Status&unix.STA_UNSYNC != 0:
 		return []Finding{{"clock", Warning, "no program keeps the clock of this host",
-			"Let chrony or systemd-timesyncd keep the clock, and compare it with --time-server. In a container the host " +
-				"keeps the clock."}}
+			"Let chrony or systemd-timesyncd keep the clock, and compare it with --time-server. In a container " +
+				"the host keeps the clock."}}
 	}
 	return []Finding{{"clock", OK, "kept by a program", ""}}
 }

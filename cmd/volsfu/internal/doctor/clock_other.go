@@ -2,5 +2,5 @@
 
 package doctor
 
-// kept returns nothing: only Linux tells whether a program keeps the clock.
+// kept returns nothing: other systems do not report whether a program keeps the clock.
 func kept() []Finding { return nil }

@@ -257,8 +257,8 @@ func TestFindings(t *testing.T) {
 
 func TestRunningFindings(t *testing.T) {
 	var r running
-	if err := json.Unmarshal([]byte(`{"addresses":["203.0.113.5:7882 udp"],"turn":{"urls":["turns:a:443"],"error":"no"}}`),
-		&r); err != nil {
+	const text = `{"addresses":["203.0.113.5:7882 udp"],"turn":{"urls":["turns:a:443"],"error":"no"}}`
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		t.Fatal(err)
 	}
 	found := r.findings()

@@ -125,8 +125,9 @@ func (r running) findings() []Finding {
 	}
 	switch {
 	case r.TURN == nil:
-		return append(found, Finding{"relay", Warning, "none is configured: clients in networks that admit only TLS on " +
-			"port 443 do not reach media", "Enable the embedded TURN server, or name an external one (docs/operations.md)."})
+		return append(found, Finding{"relay", Warning, "none is configured: clients in networks that admit only " +
+			"TLS on port 443 do not reach media",
+			"Enable the embedded TURN server, or name an external one (docs/operations.md)."})
 	case r.TURN.Error != "":
 		return append(found, Finding{"relay", Failed, r.TURN.Error,
 			"Check the ports of the relay in the firewall, and its name and certificate."})

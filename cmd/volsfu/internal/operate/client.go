@@ -67,7 +67,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	address = address.JoinPath(admin.APIPath, path)
 	address.RawQuery = query.Encode()
-	trust, err := trustOf(c.authority)
+	trust, err := Trust(c.authority)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,8 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	return body, failureOf(response, body)
 }
 
-// trustOf returns the TLS configuration with the authorities of a file, nil without a file.
-func trustOf(file string) (*tls.Config, error) {
+// Trust returns the TLS configuration with the authorities of a file, the value of --ca. It is nil without a file.
+func Trust(file string) (*tls.Config, error) {
 	if file == "" {
 		return nil, nil
 	}
