@@ -41,7 +41,7 @@ var layers = []layer{
 	{server: []string{"pkg/switching", "internal/description", "internal/srtp", "internal/udp", "internal/process",
 		"internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
-		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
+		server: []string{"pkg/payload", "pkg/signal", "pkg/recording", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},
 	},
 	{server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"}},
