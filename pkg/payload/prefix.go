@@ -13,8 +13,8 @@ type Prefix struct {
 	FourCC [4]byte
 	// Capture is the capture time, UTC. The zero time is sent as 0 and means unknown.
 	Capture time.Time
-	// Stamp is the capture time as a 64-bit NTP timestamp. Unmarshal sets it to the timestamp as received, of which
-	// Capture may lack fractions of a nanosecond. If Stamp is not 0, AppendTo appends it in place of Capture.
+	// Stamp is the capture time as a 64-bit NTP timestamp. If Stamp is not 0, AppendTo appends it in place of Capture.
+	// Unmarshal leaves Stamp 0; Frame.Stamp is the timestamp as received.
 	Stamp uint64
 }
 
@@ -35,9 +35,16 @@ func (p *Prefix) Unmarshal(data []byte) (rest []byte, err error) {
 		return nil, fmt.Errorf("%w: %d bytes, expected at least %d", ErrPrefix, len(data), PrefixSize)
 	}
 	copy(p.FourCC[:], data)
-	p.Stamp = binary.BigEndian.Uint64(data[4:])
-	p.Capture = TimeFromNTP64(p.Stamp)
+	p.Capture, p.Stamp = TimeFromNTP64(stampOf(data)), 0
 	return data[PrefixSize:], nil
+}
+
+// stampOf returns the timestamp of the prefix at the start of a frame's data, 0 if the data is too short.
+func stampOf(data []byte) uint64 {
+	if len(data) < PrefixSize {
+		return 0
+	}
+	return binary.BigEndian.Uint64(data[4:])
 }
 
 // ntpToUnix is the number of seconds between the epochs of NTP (1900) and Unix (1970): 70 years
