@@ -30,7 +30,7 @@ var layers = []layer{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},
 	},
-	{server: []string{"internal/sfu", "internal/auth", "internal/netem"}},
+	{server: []string{"internal/sfu", "internal/recorder", "internal/auth", "internal/netem"}},
 	{
 		server: []string{"internal/forward", "internal/allocate"},
 		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
