@@ -38,6 +38,7 @@ var (
 		blank[ParticipantLeft],
 		blank[Published],
 		blank[Unpublished],
+		blank[Recording],
 		blank[Offer],
 		blank[Candidate],
 		blank[Assignments],

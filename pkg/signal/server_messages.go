@@ -19,6 +19,8 @@ type Joined struct {
 	Limits       Limits        `json:"limits"`
 	// Multipath confirms Join.Multipath: the server, too, reads media on all candidate pairs.
 	Multipath bool `json:"multipath,omitempty"`
+	// Recorded reports that the server records the room. Recording reports later changes.
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // ResumeGrant contains the secret that a client needs to resume its session. The secret is valid
@@ -91,6 +93,12 @@ type Published struct {
 type Unpublished struct {
 	Header
 	volumetric.PublicationRef
+}
+
+// Recording reports that the server begins or ends the recording of the room.
+type Recording struct {
+	Header
+	Active bool `json:"active"`
 }
 
 // Offer is an SDP offer. The client answers with the same offer number. At most one offer is
