@@ -31,6 +31,9 @@ type OutgoingFrame struct {
 	Number uint32
 	// Capture is the capture time, by this host's clock.
 	Capture time.Time
+	// Stamp replaces Capture in the prefix of the frame unless it is 0: the capture time as a 64-bit NTP timestamp by the
+	// server's clock. Stamp is for frames that are repeated as they were published before.
+	Stamp uint64
 	// Codec names the encoding of Data. Publications marked VR2Gather ignore Codec.
 	Codec volumetric.FourCC
 	// Data is the encoded tile, empty if the tile has no points. In a publication marked VR2Gather, Data begins with
@@ -70,7 +73,8 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	}
 	data := f.Data
 	if prefixed {
-		prefix := payload.Prefix{FourCC: f.Codec, Capture: p.session.media.serverTime(f.Capture)}
+		prefix := payload.Prefix{FourCC: f.Codec, Capture: p.session.media.serverTime(f.Capture),
+			Stamp: f.Stamp}
 		data = append(prefix.AppendTo(make([]byte, 0, length)), f.Data...)
 	}
 	descriptor := payload.Descriptor{

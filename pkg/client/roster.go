@@ -14,12 +14,15 @@ import (
 type roster struct {
 	mu           sync.Mutex
 	participants map[string]map[string]volumetric.Publication
+	// recorded is set while the server records the room.
+	recorded bool
 }
 
-// set replaces all participants.
-func (r *roster) set(participants []signal.Participant) {
+// set replaces all participants and the state of the recording.
+func (r *roster) set(participants []signal.Participant, recorded bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.recorded = recorded
 	r.participants = make(map[string]map[string]volumetric.Publication, len(participants))
 	for _, p := range participants {
 		r.participants[p.Identity] = publicationsByName(p.Publications)
@@ -47,6 +50,13 @@ func (r *roster) list() []signal.Participant {
 		list = append(list, p)
 	}
 	return list
+}
+
+// isRecorded reports whether the server records the room.
+func (r *roster) isRecorded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.recorded
 }
 
 // publication finds a publication of a participant.
@@ -77,6 +87,9 @@ func (r *roster) change(m signal.Message) Event {
 	case *signal.Unpublished:
 		delete(r.participants[m.Participant], m.Publication)
 		return Unpublished{m.PublicationRef}
+	case *signal.Recording:
+		r.recorded = m.Active
+		return Recording{m.Active}
 	}
 	return nil
 }
