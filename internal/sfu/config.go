@@ -27,6 +27,8 @@ type Config struct {
 	// Guard confines a panic in a connection's goroutine to its participant, and a panic in a room's goroutine to the
 	// room. If Guard is nil, a panic ends the program.
 	Guard *panics.Guard `yaml:"-"`
+	// Recorder records rooms. If Recorder is nil, rooms cannot be recorded.
+	Recorder Recorder `yaml:"-"`
 
 	Rooms               int `yaml:"rooms" help:"maximum number of rooms"`
 	ParticipantsPerRoom int `yaml:"participants_per_room" help:"maximum number of participants in a room"`

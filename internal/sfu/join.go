@@ -149,6 +149,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if returns {
 		r.remove(present, "rejoined")
 	}
+	r.recordAutomatically()
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	p.log.Info("participant joined", zap.String("session", p.session))
@@ -159,6 +160,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	p.send(r.welcome(p, q.Join.ID, false))
 	p.sendPoses()
 	r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
+	r.recordJoined(p)
 	p.subscribe(r.participants.publishedByOthers(p))
 	r.announce(p, announced(p.publications))
 	r.traceRequested(p, q.Join.FrameTimes)
@@ -191,6 +193,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 			MessageBytes:         signal.MaxMessageBytes,
 		},
 		Multipath: p.asked.multipath != nil,
+		Recorded:  r.recorded != nil,
 	}
 }
 

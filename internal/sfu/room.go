@@ -42,6 +42,8 @@ type Room struct {
 	unsettled        demand.Queue
 
 	announcements *admission.Announcements
+	// recorded is the recording of the room, nil if the room is not recorded.
+	recorded *recordedRoom
 	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -116,6 +118,7 @@ func (r *Room) abandon() {
 	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
+	r.node.config.Guard.Try(placeRoom, func() { r.stopRecording("internal error of the server") })
 }
 
 // abandonParticipant removes a participant. If the state of the room prevents a regular removal, abandonParticipant
@@ -196,5 +199,6 @@ func (r *Room) remove(p *participant, reason string) {
 	p.trace(false)
 	r.participants.askForTimes()
 	r.participants.share(p, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
+	r.recordLeft(p, reason)
 	p.log.Info("participant left", zap.String("reason", reason))
 }

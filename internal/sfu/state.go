@@ -16,6 +16,8 @@ import (
 type RoomState struct {
 	Name         string             `json:"name"`
 	Participants []ParticipantState `json:"participants"`
+	// Recorded is set if the room is recorded.
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // ParticipantState is the state of one participant of a room.
@@ -88,7 +90,7 @@ type describeRequest struct {
 
 // apply implements request.
 func (q describeRequest) apply(r *Room) {
-	state := RoomState{Name: r.name, Participants: []ParticipantState{}}
+	state := RoomState{Name: r.name, Participants: []ParticipantState{}, Recorded: r.recorded != nil}
 	for _, p := range r.participants.others(nil) {
 		state.Participants = append(state.Participants, p.state(q.past))
 	}
