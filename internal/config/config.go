@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/recorder"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -20,6 +21,7 @@ type Config struct {
 	Media      transport.Config  `yaml:"media" help:"port of all media"`
 	Forward    forward.Config    `yaml:"forward" help:"packet path: caches, writers, repair"`
 	Rooms      sfu.Config        `yaml:"rooms" help:"limits of rooms, joining and leaving"`
+	Recordings recorder.Config   `yaml:"recordings" help:"recordings of rooms on the disk of the server"`
 	Signalling signalling.Config `yaml:"signalling" help:"limits of websockets and their messages"`
 	VR2Gather  vr2gather.Config  `yaml:"vr2gather" help:"dialect of VR2Gather's original peers"`
 	Auth       auth.Config       `yaml:"auth" help:"tokens; without --dev a key is required"`
@@ -34,6 +36,7 @@ func DefaultConfig() Config {
 		Media:      transport.DefaultConfig(),
 		Forward:    forward.DefaultConfig(),
 		Rooms:      sfu.DefaultConfig(),
+		Recordings: recorder.DefaultConfig(),
 		Signalling: signalling.DefaultConfig(),
 		VR2Gather:  vr2gather.DefaultConfig(),
 		Auth:       auth.DefaultConfig(),

@@ -23,6 +23,15 @@ const (
 	VR2GatherIgnored  = "volsfu_vr2gather_ignored_total"
 	EdgeTrouble       = "volsfu_edge_trouble"
 	EdgeOrders        = "volsfu_edge_orders_total"
+
+	RecordedRooms     = "volsfu_recording_rooms"
+	RecordedFrames    = "volsfu_recording_frames_total"
+	RecordedBytes     = "volsfu_recording_written_bytes_total"
+	RecordingLost     = "volsfu_recording_lost_total"
+	RecordingFailures = "volsfu_recording_failures_total"
+	RecordingDeleted  = "volsfu_recording_deleted_segments_total"
+	RecordingDisk     = "volsfu_recording_disk_bytes"
+	RecordingQueue    = "volsfu_recording_queue_bytes"
 )
 
 // countedFamilies are the metrics counted by other parts of the server, with at most one label.
@@ -52,6 +61,16 @@ var countedFamilies = []family{
 		"an edge.", nil},
 	{EdgeOrders, "Orders to the edge to copy packets, by result: accepted or failed; absent without an edge.",
 		[]string{"result"}},
+	{RecordedRooms, "Rooms that are being recorded; this and all other metrics of recordings are absent without " +
+		"recordings.directory.", nil},
+	{RecordedFrames, "Frames, and packets of audio, that were written to recordings.", nil},
+	{RecordedBytes, "Bytes that were written to recordings.", nil},
+	{RecordingLost, "Losses of recordings: incomplete (frames that did not arrive whole), overrun (packets that were " +
+		"not read in time), discarded (frames for which the disk was too slow or full).", []string{"reason"}},
+	{RecordingFailures, "Failed attempts to write a recording: errors of the disk, and limits that are reached.", nil},
+	{RecordingDeleted, "Segments deleted because of a limit.", nil},
+	{RecordingDisk, "Bytes of all recordings on the disk.", nil},
+	{RecordingQueue, "Bytes of recordings that wait for the disk.", nil},
 }
 
 // Reading is a value read at each scrape: of one of the metrics above, for one value of the metric's label, which is
