@@ -66,8 +66,9 @@ type ViewConfig struct {
 	EdgeShare float64 `yaml:"-"`
 	// Unseen saves the bits of tiles that no viewer sees, on links, servers and publishers. A viewer who turns fast
 	// sees a fifth of a second at low quality.
-	Unseen        string  `yaml:"unseen" help:"maximum for tiles out of sight: lowest quality, off, or full"`
-	UnseenDegrees float64 `yaml:"unseen_degrees" help:"angle beyond the view's edge up to which tiles are in sight"`
+	Unseen string `yaml:"unseen" help:"maximum for tiles out of sight: lowest quality, off, or full"`
+	// UnseenDegrees is the angle beyond the view's edge up to which tiles are in sight.
+	UnseenDegrees float64 `yaml:"-"`
 }
 
 // BudgetConfig configures a Budget.

@@ -48,9 +48,10 @@ func DefaultConfig() Config {
 // loopback is the listening address of a server with --dev.
 const loopback = "127.0.0.1"
 
-// Settle derives values from others after all are loaded: with --dev, addresses without a host become loopback
-// addresses.
+// Settle derives values from others after all are loaded: frames may be as large as clients are told, and with --dev,
+// addresses without a host become loopback addresses.
 func (c *Config) Settle() {
+	c.Forward.MaxFrameBytes = c.Rooms.FrameBytes
 	if !c.Server.Dev {
 		return
 	}

@@ -178,6 +178,17 @@ func TestDev(t *testing.T) {
 	}
 }
 
+// TestFrameSizes checks that frames may be as large as clients are told.
+func TestFrameSizes(t *testing.T) {
+	config := DefaultConfig()
+	if err := NewLoader(&config).Load([]string{"VOLSFU_ROOMS_FRAME_BYTES=1000"}); err != nil {
+		t.Fatal(err)
+	}
+	if config.Forward.MaxFrameBytes != 1000 {
+		t.Errorf("frames may have %d bytes, clients are told 1000", config.Forward.MaxFrameBytes)
+	}
+}
+
 func TestSections(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"server: ":     func(c *Config) { c.Server.Listen = "8080" },

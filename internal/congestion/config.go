@@ -42,8 +42,9 @@ type Config struct {
 	// Rate configures the increase and decrease of the estimate.
 	Rate RateConfig `yaml:"-"`
 	// Loss configures the loss-based estimate.
-	Loss  LossConfig  `yaml:"-"`
-	Probe ProbeConfig `yaml:"probe" help:"short trains of packets above the estimate"`
+	Loss LossConfig `yaml:"-"`
+	// Probe configures probes, short trains of packets above the estimate.
+	Probe ProbeConfig `yaml:"-"`
 	// Silence configures the reaction to missing feedback.
 	Silence SilenceConfig `yaml:"-"`
 }
@@ -89,21 +90,22 @@ type LossConfig struct {
 
 // ProbeConfig configures probing.
 type ProbeConfig struct {
-	Enabled bool `yaml:"enabled" help:"probe rates above the estimate"`
+	// Enabled permits probes. Without probes the estimate grows by what the sender sends.
+	Enabled bool
 	// Duration is the length of a probe.
-	Duration time.Duration `yaml:"-"`
+	Duration time.Duration
 	// LongDuration is the length of a probe while the sender uses its estimate. It exceeds a frame interval, so that
 	// the probe meets the traffic of other senders at the bottleneck.
-	LongDuration time.Duration `yaml:"-"`
+	LongDuration time.Duration
 	// MinPackets is the minimum number of packets of a probe.
-	MinPackets int `yaml:"-"`
+	MinPackets int
 	// IntervalMin is the time between two probes above the estimate. The interval doubles after each probe that finds
 	// no more capacity.
-	IntervalMin time.Duration `yaml:"-"`
+	IntervalMin time.Duration
 	// IntervalMax bounds the interval. Probes for more than the wanted rate have an interval of up to 5 minutes.
-	IntervalMax time.Duration `yaml:"-"`
+	IntervalMax time.Duration
 	// Ample is the largest multiple of the wanted rate that is probed for headroom.
-	Ample float64 `yaml:"-"`
+	Ample float64
 }
 
 // SilenceConfig configures the reaction to missing feedback.

@@ -16,21 +16,22 @@ type Config struct {
 // NACKConfig configures the requests for lost packets of one received stream.
 type NACKConfig struct {
 	// ReorderPackets is the number of later packets after which a missing packet is requested.
-	ReorderPackets int `yaml:"-"`
+	ReorderPackets int
 	// ReorderWait is the time after which a missing packet is requested, even without enough later packets.
-	ReorderWait time.Duration `yaml:"-"`
+	ReorderWait time.Duration
 	// TailWait is the silence after which the missing end of a frame is requested.
-	TailWait time.Duration `yaml:"-"`
+	TailWait time.Duration
 	// UnknownRTT is the round-trip time before the first measurement.
-	UnknownRTT time.Duration `yaml:"-"`
-	Deadline   time.Duration `yaml:"deadline" help:"time after which a missing packet is given up"`
-	// LongDeadline applies if the round-trip time exceeds LongRTT.
-	LongRTT      time.Duration `yaml:"-"`
-	LongDeadline time.Duration `yaml:"long_deadline" help:"the same on paths with a long round trip"`
+	UnknownRTT time.Duration
+	// Deadline is the time after which a missing packet is given up.
+	Deadline time.Duration
+	// LongDeadline replaces Deadline if the round-trip time exceeds LongRTT.
+	LongRTT      time.Duration
+	LongDeadline time.Duration
 	// QuickTries is the number of requests for one packet after which the time between requests doubles each time.
-	QuickTries int `yaml:"-"`
+	QuickTries int
 	// MaxMissing bounds the missing packets remembered per stream.
-	MaxMissing int `yaml:"-"`
+	MaxMissing int
 }
 
 // HistoryConfig limits the packets that a publisher keeps of one track.

@@ -33,7 +33,9 @@ type Config struct {
 	// 25 MB in all.
 	TrackCacheBytes int64 `yaml:"track_cache_bytes" help:"maximum size in bytes of the packet cache of one track"`
 	CacheBytes      int64 `yaml:"cache_bytes" help:"maximum size in bytes of the packet caches of all tracks"`
-	MaxFrameBytes   int   `yaml:"max_frame_bytes" help:"maximum length in bytes of a frame of payload v1"`
+	// MaxFrameBytes is the maximum length of a frame of payload v1. The server sets it to the size that it announces to
+	// clients (rooms.frame_bytes).
+	MaxFrameBytes int `yaml:"-"`
 	// MaxLag is the age limit of a frame that a writer has not begun. A frame is worth repairing until 150 ms after its
 	// first packet. A frame that a writer begins later than MaxLag arrives too late. Audio is never dropped by age.
 	MaxLag time.Duration `yaml:"max_lag" help:"age at which a frame that a writer has not begun is dropped; not audio"`
@@ -65,7 +67,8 @@ type Config struct {
 	// packets of the frame.
 	FrameTimes bool `yaml:"frame_times" help:"measure the times of all frames, even if no receiver requests them"`
 
-	NACK       feedback.NACKConfig `yaml:"nack" help:"requests to publishers for lost packets"`
+	// NACK configures requests to publishers for lost packets.
+	NACK       feedback.NACKConfig `yaml:"-"`
 	Congestion congestion.Config   `yaml:"congestion" help:"estimation of the rate that a receiver's path carries"`
 }
 

@@ -41,18 +41,22 @@ type Config struct {
 	// PublicationsPerParticipant: a body, a desk, a voice and a few more.
 	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
-	// PublishRate does not apply to the publications of a join. Each new or ended publication causes a message to every
-	// other participant, and changes of slots. A user who looks for the right camera changes publications a few times
-	// per minute.
-	PublishRate  float64 `yaml:"publish_rate" help:"publications per second that a participant may add, long-term"`
-	PublishBurst int     `yaml:"publish_burst" help:"publications that a participant may add at once"`
-	// DescriptionBytes: a joining client receives all descriptions in one message, and clients read at most
-	// signal.MaxMessageBytes. 100 participants with one publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
-	DescriptionBytes int `yaml:"description_bytes" help:"bytes of descriptions in a room; a participant has a quarter"`
+	// PublishRate is the number of publications per second that a participant may add, PublishBurst the number at once.
+	// Neither applies to the publications of a join. Each new or ended publication causes a message to every other
+	// participant, and changes of slots. A user who looks for the right camera changes publications a few times per
+	// minute.
+	PublishRate  float64 `yaml:"-"`
+	PublishBurst int     `yaml:"-"`
+	// DescriptionBytes bounds the descriptions in a room; a participant has a quarter. A joining client receives all
+	// descriptions in one message, and clients read at most signal.MaxMessageBytes. 100 participants with one
+	// publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
+	DescriptionBytes int `yaml:"-"`
 
-	ChoicesPerParticipant int `yaml:"choices_per_participant" help:"stored quality choices of one receiver"`
-	// SpareSlots: one publication of 15 tiles needs no new offer to a receiver.
-	SpareSlots int `yaml:"spare_slots" help:"idle video slots to add, or a quarter of the need if that is more"`
+	// ChoicesPerParticipant bounds the stored quality choices of one receiver: 64 publications of 64 tiles.
+	ChoicesPerParticipant int `yaml:"-"`
+	// SpareSlots is the number of idle video slots to add, or a quarter of the need if that is more. One publication of
+	// 15 tiles needs no new offer to a receiver.
+	SpareSlots int `yaml:"-"`
 	// SpareAudioSlots is the same for audio slots: two participants may join before a receiver needs a new offer. An
 	// operator has no figure to choose another number by: audio has one track per participant, and the share of
 	// spareShare makes the number grow with the room.
@@ -62,8 +66,9 @@ type Config struct {
 	ResumeGrace time.Duration `yaml:"resume_grace" help:"time in which a client may resume after its websocket broke"`
 
 	ConnectTimeout time.Duration `yaml:"connect_timeout" help:"time to connect, or to reconnect after a failure"`
-	AnswerTimeout  time.Duration `yaml:"answer_timeout" help:"time to answer an offer"`
-	FrameBytes     int           `yaml:"frame_bytes" help:"maximum frame size announced to clients, in bytes"`
+	// AnswerTimeout is the time to answer an offer.
+	AnswerTimeout time.Duration `yaml:"-"`
+	FrameBytes    int           `yaml:"frame_bytes" help:"maximum size of a frame in bytes, announced to clients"`
 	// AllocationInterval is the interval at which a room checks for changes that require other qualities: three frames
 	// at 60 frames per second, one and a half at 30.
 	AllocationInterval time.Duration `yaml:"-"`
@@ -102,7 +107,7 @@ func DefaultConfig() Config {
 		ClaimedMin:                 12_500_000,
 		ClockSource:                string(signal.ClockSystem),
 		Allocation:                 allocate.DefaultConfig(),
-		Suppression:                demand.Config{Policy: demand.Neighbours, Hold: 2 * time.Second},
+		Suppression:                demand.DefaultConfig(),
 	}
 }
 

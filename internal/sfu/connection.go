@@ -281,7 +281,7 @@ func (q slotEvents) apply(*Room) {
 func (q answerOverdue) apply(r *Room) {
 	if q.present() && q.owner.pendingOffer == q.offer && q.owner.outbox != nil {
 		r.expel(q.owner, signal.CodeConnection, fmt.Sprintf(
-			"the offer was not answered within %v (rooms.answer_timeout)", r.node.config.AnswerTimeout))
+			"the offer was not answered within %v", r.node.config.AnswerTimeout))
 	}
 }
 

@@ -44,7 +44,7 @@ func (m members) broadcast(except *participant, message func() signal.Message) {
 }
 
 // share sends a message to all participants except one. The message is encoded once, because descriptions of
-// publications have up to description_bytes.
+// publications have up to Config.DescriptionBytes.
 func (m members) share(except *participant, message signal.Message) {
 	signal.Share(message)
 	for _, p := range m.others(except) {

@@ -109,7 +109,7 @@ func (q messageRequest) apply(r *Room) {
 
 func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error {
 	if !p.publishing.AllowN(r.now, 1) {
-		return refuse(signal.CodeLimit, "the limit is %g new publications per second (rooms.publish_rate)",
+		return refuse(signal.CodeLimit, "the limit is %g new publications per second",
 			r.node.config.PublishRate)
 	}
 	if err := r.publish(p, m.Publication); err != nil {
@@ -145,7 +145,7 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 	changed, kept := p.subscriber.Choices.SetAll(m.Choices)
 	if !kept {
 		return refuse(signal.CodeLimit,
-			"the limit is %d quality choices (rooms.choices_per_participant)", r.node.config.ChoicesPerParticipant)
+			"the limit is %d quality choices", r.node.config.ChoicesPerParticipant)
 	}
 	if changed {
 		p.refresh(at)

@@ -38,13 +38,9 @@ func (r *Room) traceRequested(p *participant, wanted bool) {
 	r.participants.askForTimes()
 }
 
-// trace starts or stops the tracing of the frames sent to the participant. While any participant is traced, the media
-// sockets use the kernel's timestamps.
+// trace starts or stops the tracing of the frames sent to the participant.
 func (p *participant) trace(wanted bool) {
-	if p.tracing.wanted != wanted {
-		p.tracing.wanted = wanted
-		p.room.node.endpoint.TakeStamps(wanted)
-	}
+	p.tracing.wanted = wanted
 	p.connection.Receiver.TraceFrames(wanted)
 }
 

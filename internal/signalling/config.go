@@ -25,33 +25,37 @@ type Config struct {
 	// AllowedOrigins: clients other than browsers send no origin.
 	AllowedOrigins []string      `yaml:"allowed_origins" help:"web origins that may connect: https://host[:port], or *"`
 	JoinTimeout    time.Duration `yaml:"join_timeout" help:"maximum time from the connection to the join"`
-	WriteTimeout   time.Duration `yaml:"write_timeout" help:"maximum time to write one message"`
-	PingInterval   time.Duration `yaml:"ping_interval" help:"interval of pings; a client silent for three is gone"`
-	MessageBytes   int           `yaml:"message_bytes" help:"maximum size of a message in bytes"`
-	// MessageRate: a viewpoint and the poses of three objects, each at 60 Hz, are 240/s. A receiver that changes 15
-	// tiles of ten publishers at 1 Hz, each with its own message, sends 150/s.
+	// WriteTimeout is the maximum time to write one message: 2 MiB at 1.7 Mbit/s.
+	WriteTimeout time.Duration `yaml:"-"`
+	PingInterval time.Duration `yaml:"ping_interval" help:"interval of pings; a client silent for three is gone"`
+	MessageBytes int           `yaml:"message_bytes" help:"maximum size of a message in bytes"`
+	// MessageBurst is the number of messages from one client at once, ByteBurst the number of bytes. A viewpoint and
+	// the poses of three objects, each at 60 Hz, are 240/s. A receiver that changes 15 tiles of ten publishers at 1 Hz,
+	// each with its own message, sends 150/s.
 	MessageRate  float64 `yaml:"message_rate" help:"messages per second from one client, long-term"`
-	MessageBurst int     `yaml:"message_burst" help:"messages from one client at once"`
+	MessageBurst int     `yaml:"-"`
 	ByteRate     float64 `yaml:"byte_rate" help:"bytes per second from one client, long-term"`
-	ByteBurst    int     `yaml:"byte_burst" help:"bytes from one client at once; at least message_bytes"`
+	ByteBurst    int     `yaml:"-"`
 	// TokenWebsockets: a token without an identity may be shared by all clients, and after a restart of the server all
-	// clients return within seconds.
+	// clients return within seconds: TokenBurst is the number of websockets, and of joins, of one token at once.
 	TokenWebsockets int     `yaml:"token_websockets" help:"open websockets of one token"`
 	TokenRate       float64 `yaml:"token_rate" help:"websockets, and joins, per second of one token, long-term"`
-	TokenBurst      int     `yaml:"token_burst" help:"websockets, and joins, of one token at once"`
+	TokenBurst      int     `yaml:"-"`
 	// AddressWebsockets: a room holds 100 participants by default. The limit is more than twice as high, because all
 	// participants may return before the server notices that their websockets broke. Addresses of this host have no
-	// limit. Behind a proxy that is not trusted, all clients have the proxy's address.
+	// limit. Behind a proxy that is not trusted, all clients have the proxy's address. AddressBurst is the number of
+	// websockets, joins and room lists of one address at once.
 	AddressWebsockets int     `yaml:"address_websockets" help:"open websockets of one address (IPv6: one /64)"`
 	AddressRate       float64 `yaml:"address_rate" help:"websockets, joins and room lists per second of one address"`
-	AddressBurst      int     `yaml:"address_burst" help:"websockets, joins and room lists of one address at once"`
+	AddressBurst      int     `yaml:"-"`
 
 	// TrustedProxies may name the client of a request in ProxyHeader, which they must set or append to. The header of
 	// other peers is ignored.
 	TrustedProxies []string `yaml:"trusted_proxies" help:"addresses or prefixes of trusted reverse proxies"`
 	ProxyHeader    string   `yaml:"proxy_header" help:"header of trusted proxies: X-Forwarded-For or Forwarded"`
-	// Backlog: a join to a full room brings a few messages per participant at once.
-	Backlog int `yaml:"backlog" help:"queued messages after which a client that does not read is disconnected"`
+	// Backlog is the number of queued messages after which a client that does not read is disconnected. A join to a
+	// full room brings a few messages per participant at once.
+	Backlog int `yaml:"-"`
 }
 
 // DefaultConfig returns limits for rooms of tens of participants.
@@ -82,9 +86,9 @@ func (c Config) Validate() error {
 	case c.JoinTimeout <= 0 || c.WriteTimeout <= 0 || c.PingInterval <= 0:
 		return fmt.Errorf("%w: join_timeout is %v, write_timeout is %v and ping_interval is %v: expected "+
 			"durations over 0", ErrConfig, c.JoinTimeout, c.WriteTimeout, c.PingInterval)
-	case c.MessageBytes < 1024 || c.ByteBurst < c.MessageBytes:
-		return fmt.Errorf("%w: message_bytes is %d and byte_burst is %d: expected message_bytes >= 1024 and "+
-			"byte_burst >= message_bytes", ErrConfig, c.MessageBytes, c.ByteBurst)
+	case c.MessageBytes < 1024 || c.MessageBytes > c.ByteBurst:
+		return fmt.Errorf("%w: message_bytes is %d: expected 1024 to %d, the bytes that a client may send at once",
+			ErrConfig, c.MessageBytes, c.ByteBurst)
 	case c.TokenWebsockets < 1 || !(c.TokenRate > 0) || c.TokenBurst < 1:
 		return fmt.Errorf("%w: token_websockets is %d, token_rate is %g and token_burst is %d: expected numbers over 0",
 			ErrConfig, c.TokenWebsockets, c.TokenRate, c.TokenBurst)
@@ -104,7 +108,7 @@ func (c Config) tokenLimits() quotaLimits {
 	return quotaLimits{
 		open: c.TokenWebsockets, perSecond: c.TokenRate, burst: c.TokenBurst,
 		what: "websockets", of: "by this token", openKey: "signalling.token_websockets",
-		rateKeys: "signalling.token_rate, signalling.token_burst",
+		rateKey: "signalling.token_rate",
 	}
 }
 
@@ -113,6 +117,6 @@ func (c Config) addressLimits() quotaLimits {
 	return quotaLimits{
 		open: c.AddressWebsockets, perSecond: c.AddressRate, burst: c.AddressBurst,
 		what: "websockets", of: "from this address", openKey: "signalling.address_websockets",
-		rateKeys: "signalling.address_rate, signalling.address_burst",
+		rateKey: "signalling.address_rate",
 	}
 }

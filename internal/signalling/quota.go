@@ -28,10 +28,10 @@ type quotaLimits struct {
 	open      int
 	perSecond float64
 	burst     int
-	// what names the counted items and of the member, for error texts. openKey and rateKeys name the configuration keys
+	// what names the counted items and of the member, for error texts. openKey and rateKey name the configuration keys
 	// of the two limits.
-	what, of          string
-	openKey, rateKeys string
+	what, of         string
+	openKey, rateKey string
 }
 
 // member is a token or an address with its own counts.
@@ -168,7 +168,7 @@ func (q *quota[K]) take(m *member, units int, now time.Time) error {
 	}
 	missing := float64(units) - m.opened.TokensAt(now)
 	text := fmt.Sprintf("the limit is %g %s per second %s, and %d at once (%s)",
-		q.limits.perSecond, q.limits.what, q.limits.of, q.limits.burst, q.limits.rateKeys)
+		q.limits.perSecond, q.limits.what, q.limits.of, q.limits.burst, q.limits.rateKey)
 	return &quotaError{refusedRate, text,
 		time.Duration(min(missing/q.limits.perSecond, maxRetryAfter.Seconds()) * float64(time.Second))}
 }

@@ -37,8 +37,9 @@ type Config struct {
 	// twice as many during an ICE restart. The default has room for 64 clients behind one NAT. Connections from this
 	// host are not limited.
 	TCPAddressConnections int `yaml:"tcp_address_connections" help:"ICE-TCP connections per address (IPv6: per /64)"`
-	// TCPLatency: with a long round trip, receivers wait for 250 ms for missing packets of a frame.
-	TCPLatency time.Duration `yaml:"tcp_latency" help:"age at which packets queued for ICE-TCP are dropped; 0: never"`
+	// TCPLatency is the age at which packets queued for ICE-TCP are dropped; 0: never. With a long round trip,
+	// receivers wait for 250 ms for missing packets of a frame.
+	TCPLatency time.Duration `yaml:"-"`
 
 	// Sockets: the kernel distributes remote addresses over the sockets, so that receiving is not bound to one core.
 	Sockets int `yaml:"sockets" help:"UDP sockets on the media port, each with a reader; 0 is one per core"`
@@ -54,9 +55,12 @@ type Config struct {
 	// window.
 	ReplayWindow int `yaml:"-"`
 
-	DisconnectedTimeout time.Duration `yaml:"disconnected_timeout" help:"silence until a connection is disconnected"`
-	FailedTimeout       time.Duration `yaml:"failed_timeout" help:"time from disconnected to failed"`
-	KeepAlive           time.Duration `yaml:"keep_alive" help:"interval of connectivity checks on an idle connection"`
+	// DisconnectedTimeout is the silence until a connection is disconnected: two checks of an idle connection have no
+	// answer. FailedTimeout is the time from disconnected to failed.
+	DisconnectedTimeout, FailedTimeout time.Duration `yaml:"-"`
+	// KeepAlive is the interval of connectivity checks on an idle connection. NATs need one every 15 s (RFC 8445
+	// section 11); shorter intervals notice outages sooner.
+	KeepAlive time.Duration `yaml:"-"`
 
 	// PrivateCandidates: if the server's firewall drops unexpected packets, checks from the server connect clients on
 	// its own networks sooner.

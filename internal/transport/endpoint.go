@@ -51,9 +51,6 @@ type Endpoint struct {
 	reflexive []string
 	// network is the list of network interfaces that all ICE agents share.
 	network interfaceList
-	// stamping counts the callers of TakeStamps that want timestamps. stamped guards enabling and disabling.
-	stamping atomic.Int32
-	stamped  sync.Mutex
 	// readers are the goroutines of the sockets, tending is the goroutine of the muxes and of consent.
 	readers, tending sync.WaitGroup
 	// closed is closed by Close, and ends the goroutine of tending.

@@ -34,6 +34,8 @@ func (e *Endpoint) start(port *udp.Port, path uint8) *mediaPort {
 		Records: secure.SourceRate,
 	})
 	for _, socket := range port.Sockets() {
+		// A socket without timestamps has packets without them.
+		socket.TakeStamps(true)
 		e.readers.Go(func() { e.try(func() { e.read(m, socket) }) })
 	}
 	return m
@@ -183,14 +185,7 @@ func (i *interfacePorts) replace(number int, port *udp.Port) {
 	ports := slices.Clone(e.mediaPorts())
 	before := ports[number]
 	ports[number] = e.start(port, before.path)
-	e.stamped.Lock()
-	if e.stamping.Load() > 0 {
-		for _, socket := range port.Sockets() {
-			socket.TakeStamps(true)
-		}
-	}
 	e.ports.Store(&ports)
-	e.stamped.Unlock()
 	i.mu.Lock()
 	peers := slices.Clone(i.peers)
 	i.mu.Unlock()

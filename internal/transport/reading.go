@@ -93,9 +93,7 @@ func (p *Peer) receiveRun(message udp.Message, port *mediaPort, socket *udp.Sock
 	p.incoming.mu.Lock()
 	defer p.incoming.mu.Unlock()
 	p.incoming.info, p.incoming.second = PacketInfo{At: now, ECN: message.ECN, Path: number}, second
-	if p.endpoint.stamping.Load() > 0 {
-		p.incoming.info.Kernel, p.incoming.info.Hardware = stampTimes(message.Arrived)
-	}
+	p.incoming.info.Kernel, p.incoming.info.Hardware = stampTimes(message.Arrived)
 	for datagram := range message.Datagrams() {
 		if !isMedia(datagram) {
 			p.receiveControl(datagram, port.mux, message.Peer, now)

@@ -12,7 +12,8 @@ type PacketInfo struct {
 	At time.Time
 	// Kernel and Hardware are when the kernel and the network card received the packet, by the system's clock. If the
 	// kernel coalesced packets into one run, the times are those of the first packet. Unknown times are zero: those of
-	// packets that passed through ICE, and all times while timestamps are off (Endpoint.TakeStamps).
+	// packets that passed through ICE, and of the first packets of a process, for which the kernel enables timestamps
+	// with a delay.
 	Kernel, Hardware time.Time
 	// Path is the number of the path on which the packet arrived: the index of the client's interface in the order of
 	// the client's configuration. It is 0 for peers without Peer.UseAllPairs and for packets that passed through ICE.
@@ -20,6 +21,24 @@ type PacketInfo struct {
 	// ECN is the codepoint with which the packet arrived, or NotECT if it is unknown, as those of packets that passed
 	// through ICE.
 	ECN ecn.Codepoint
+}
+
+// maxLate is the maximum time for which a packet waits in a socket. A socket's buffer of 8 MiB holds a second of
+// 67 Mbit/s. A larger difference between reading and Kernel means that the system's clock was set in between.
+const maxLate = time.Second
+
+// Arrived returns when the packet reached this host, for reports about the network: Kernel, on the time scale of At. A
+// process reads packets some milliseconds late if other processes use the processors, and that delay is not the
+// network's. Arrived returns At if Kernel is unknown.
+func (i *PacketInfo) Arrived() time.Time {
+	if i.Kernel.IsZero() {
+		return i.At
+	}
+	late := i.At.Sub(i.Kernel)
+	if late < 0 || late > maxLate {
+		return i.At
+	}
+	return i.At.Add(-late)
 }
 
 // Sink receives the decrypted packets of a peer connection. One goroutine at a time calls RTP and RTCP. Others may call

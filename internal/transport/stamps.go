@@ -7,40 +7,8 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// TakeStamps turns on the system's timestamps of packets that arrive (PacketInfo) and leave (Sink.Sent). Each call with
-// true must be followed by a call with false; the last one turns timestamps off. TakeStamps reports whether all sockets
-// support timestamps.
-func (e *Endpoint) TakeStamps(wanted bool) bool {
-	ports := e.mediaPorts()
-	if len(ports) == 0 {
-		return false
-	}
-	e.stamped.Lock()
-	defer e.stamped.Unlock()
-	change := int32(1)
-	if !wanted {
-		change = -1
-	}
-	now := e.stamping.Add(change)
-	if before := now - change; (now > 0) == (before > 0) {
-		return true
-	}
-	taken := true
-	for _, port := range ports {
-		for _, socket := range port.Sockets() {
-			taken = socket.TakeStamps(now > 0) && taken
-		}
-	}
-	return taken
-}
-
-// StampNext requests the departure time of the packet that is queued next. Without TakeStamps it has no effect.
-func (p *Peer) StampNext() {
-	if p.endpoint.stamping.Load() == 0 {
-		return
-	}
-	p.outbox.stampNext()
-}
+// StampNext requests the departure time of the packet that is queued next.
+func (p *Peer) StampNext() { p.outbox.stampNext() }
 
 // departed reports the departure of a packet to its peer.
 func (m *mediaPort) departed(d *udp.Departure) {
@@ -65,13 +33,15 @@ const (
 // clock is set, to UTC or to TAI. For an arriving packet the kernel reports both times in one timestamp, for a
 // departing packet in two. Without a kernel time, the card's time is compared with the present time.
 func stampTimes(s udp.Stamp) (kernel, hardware time.Time) {
-	near := time.Now()
 	if s.Kernel != 0 {
 		kernel = time.Unix(0, s.Kernel)
-		near = kernel
 	}
 	if s.Hardware == 0 {
 		return kernel, hardware
+	}
+	near := kernel
+	if kernel.IsZero() {
+		near = time.Now()
 	}
 	for _, ahead := range []time.Duration{0, atomicAhead} {
 		if at := time.Unix(0, s.Hardware).Add(-ahead); at.Sub(near).Abs() < sameClock {

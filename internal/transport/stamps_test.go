@@ -37,8 +37,29 @@ func TestStampTimes(t *testing.T) {
 	}
 }
 
-// TestStampsAreCounted: sockets take timestamps while at least one caller wants them.
-func TestStampsAreCounted(t *testing.T) {
+// TestArrived: the time in the socket is subtracted, unless a clock was set in the meantime.
+func TestArrived(t *testing.T) {
+	at := time.Now()
+	wall := at.Round(0)
+	for name, test := range map[string]struct {
+		kernel time.Time
+		want   time.Time
+	}{
+		"no stamp":                {time.Time{}, at},
+		"read at once":            {wall, at},
+		"read late":               {wall.Add(-7 * time.Millisecond), at.Add(-7 * time.Millisecond)},
+		"read before the arrival": {wall.Add(time.Millisecond), at},
+		"the clock was set":       {wall.Add(-time.Hour), at},
+	} {
+		// A time with a monotonic reading equals no time without one.
+		if got := (&PacketInfo{At: at, Kernel: test.kernel}).Arrived(); got != test.want {
+			t.Errorf("%s: arrived at %v, expected %v", name, got, test.want)
+		}
+	}
+}
+
+// TestStampOfStranger: the departure of a packet to an unknown address is not reported.
+func TestStampOfStranger(t *testing.T) {
 	config := ClientConfig()
 	config.Address = "127.0.0.1"
 	e, err := Listen(config)
@@ -46,28 +67,7 @@ func TestStampsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = e.Close() }()
-	first := e.TakeStamps(true)
-	if second := e.TakeStamps(true); !second || e.stamping.Load() != 2 {
-		t.Errorf("%d want stamps, expected 2", e.stamping.Load())
-	}
-	e.TakeStamps(false)
-	e.TakeStamps(false)
-	if e.stamping.Load() != 0 {
-		t.Errorf("%d want stamps, expected none", e.stamping.Load())
-	}
-	if first != e.mediaPorts()[0].Sockets()[0].TakeStamps(true) {
-		t.Error("the endpoint and its socket disagree on whether the kernel gives stamps")
-	}
-	// A packet to an unknown address is not reported.
 	e.mediaPorts()[0].departed(&udp.Departure{Peer: netip.MustParseAddrPort("192.0.2.1:5"), Head: [12]byte{0x80}})
-	dialling, err := Dial(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = dialling.Close() }()
-	if dialling.TakeStamps(true) {
-		t.Error("an endpoint without a socket takes stamps")
-	}
 }
 
 // infoRecorder is a sink that keeps the info of the last packet.
@@ -89,29 +89,23 @@ func (r *infoRecorder) last() PacketInfo {
 	return r.info
 }
 
-// TestInfosHaveStamps: packets have the kernel's timestamps while these are wanted, and not afterwards.
+// TestInfosHaveStamps: packets have the kernel's timestamps. The kernel enables timestamps with a delay.
 func TestInfosHaveStamps(t *testing.T) {
 	p := newPair(t)
+	if !p.endpoints[0].mediaPorts()[0].Sockets()[0].TakeStamps(true) {
+		t.Skip("the system gives no stamps")
+	}
 	sink := &infoRecorder{}
 	p.receiveBy(sink)
 	outlet, header := p.connectVideo()
-	comes := func(what string, stamped bool) (info PacketInfo) {
-		t.Helper()
-		p.until(what, func() bool {
-			header.SequenceNumber++
-			_ = outlet.WriteRTP(&header, []byte("x"))
-			info = sink.last()
-			return !info.At.IsZero() && info.Kernel.IsZero() != stamped
-		})
-		return info
-	}
-	comes("a packet comes", false)
-	if !p.endpoints[0].TakeStamps(true) {
-		t.Skip("the system gives no stamps")
-	}
-	if info := comes("a packet is stamped", true); info.Kernel.After(info.At) || !info.Hardware.IsZero() {
+	var info PacketInfo
+	p.until("a packet is stamped", func() bool {
+		header.SequenceNumber++
+		_ = outlet.WriteRTP(&header, []byte("x"))
+		info = sink.last()
+		return !info.Kernel.IsZero()
+	})
+	if info.Kernel.After(info.At) || !info.Hardware.IsZero() {
 		t.Errorf("stamped at %v by the kernel, at %v by a card, read at %v", info.Kernel, info.Hardware, info.At)
 	}
-	p.endpoints[0].TakeStamps(false)
-	comes("a packet is not stamped", false)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/lab/layers"
 	"github.com/volsfu/volsfu/lab/pipeline"
 	"github.com/volsfu/volsfu/lab/topology/fidelity"
+	"github.com/volsfu/volsfu/lab/trust"
 	"github.com/volsfu/volsfu/lab/viewing"
 )
 
@@ -68,6 +69,9 @@ func collections(version string) []collection {
 		{name: "duplication",
 			short: "Packets on several paths: identity, cost, losses, the experiments of paper 003, failures; as root",
 			bind:  duplicated(version), punctual: true},
+		{name: "trust",
+			short: "Reach and trust: networks, encryption, rooms, recordings, attacks, fuzzed inputs; as root, and for " +
+				"some checks in a checkout with Go", bind: trusted, punctual: true},
 		{name: "viewer",
 			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
 				"checkout with Go and Node", bind: viewer},
@@ -93,6 +97,18 @@ func hardened(f *pflag.FlagSet) checklist {
 	f.DurationVar(&o.After, "after", o.After, "time for which the participants are watched after an attack")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the mutated records")
 	return func(progress lab.Progress) []lab.Check { return hardening.Checks(o, progress) }
+}
+
+// trusted returns the checks of reach and trust.
+func trusted(f *pflag.FlagSet) checklist {
+	o := trust.DefaultOptions()
+	f.StringVar(&o.Programs, "programs", "", "folder of volsfu and the other programs; by default that of this program")
+	f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; empty selects synthetic content")
+	f.Int64Var(&o.Fuzz.Inputs, "fuzz-inputs", o.Fuzz.Inputs, "number of fuzzed inputs of all runs together")
+	f.StringVar(&o.Fuzz.State, "fuzz-state", "", "file with the counts of fuzzed inputs, which a later run continues")
+	f.DurationVar(&o.Fuzz.Time, "fuzz-time", 0, "maximum duration of fuzzing in this run; 0 is no maximum")
+	f.DurationVar(&o.Fuzz.Slice, "fuzz-slice", o.Fuzz.Slice, "time for each fuzz test before the next package")
+	return func(progress lab.Progress) []lab.Check { return trust.Checks(o, progress) }
 }
 
 func capture(f *pflag.FlagSet) checklist {

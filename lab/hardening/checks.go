@@ -81,6 +81,15 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 	return list
 }
 
+// Names returns the names of the attacks, in the order of the checks.
+func Names() []string {
+	var names []string
+	for _, a := range attacks {
+		names = append(names, a.name)
+	}
+	return names
+}
+
 // Named returns the check of an attack by name, or nil if there is none.
 func Named(name string, o Options, progress lab.Progress) lab.Check {
 	for _, a := range attacks {

@@ -14,8 +14,13 @@ var ErrSource = errors.New("tests of the source tree")
 
 const module = "github.com/volsfu/volsfu"
 
-// sourceTree finds the module's source tree, with a package in it, from a folder upwards.
-func sourceTree(from, pkg string) (string, error) {
+// SourceTree finds the module's source tree, with a package in it, from a folder upwards; an empty folder is the working
+// directory. Errors wrap ErrSource.
+func SourceTree(from, pkg string) (string, error) {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrSource, err)
+	}
 	for dir := from; ; dir = filepath.Dir(dir) {
 		if isSourceTree(dir, pkg) {
 			return dir, nil
@@ -38,8 +43,8 @@ func isSourceTree(dir, pkg string) bool {
 	return strings.TrimSpace(first) == "module "+module && err == nil && info.IsDir()
 }
 
-// goCommand finds the Go command.
-func goCommand() (string, error) {
+// GoCommand returns the path of the Go command. Errors wrap ErrSource.
+func GoCommand() (string, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
 		return "", fmt.Errorf("%w: the Go command, which runs the tests, is not installed: %w", ErrSource, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -93,18 +92,11 @@ const stopPatience = 10 * time.Second
 
 // command returns the Go command that runs the tests in the source tree.
 func (t *Tests) command(ctx context.Context, part Part) (*exec.Cmd, error) {
-	folder := t.Folder
-	if folder == "" {
-		var err error
-		if folder, err = os.Getwd(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrSource, err)
-		}
-	}
-	tree, err := sourceTree(folder, part.Package)
+	tree, err := SourceTree(t.Folder, part.Package)
 	if err != nil {
 		return nil, err
 	}
-	command, err := goCommand()
+	command, err := GoCommand()
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,6 @@ func (s *Session) FrameShown(track volumetric.TrackRef, number int64, began, don
 // reportTimes sends the times of sent frames to the server, and the records of all frames to the program.
 func (m *media) reportTimes() {
 	s := m.session
-	m.tracing.TakeStamps(s.endpoint)
 	if times := m.tracing.Step(s.Clock(), s.config.ClockShift, time.Now()); times != nil {
 		s.conn.Write(times)
 	}

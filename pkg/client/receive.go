@@ -19,7 +19,7 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.downlink.Arrived(ssrc, packet, info.Path, info.ECN, info.At)
+	m.downlink.Arrived(ssrc, packet, info.Path, info.ECN, info.Arrived())
 	if info.ECN == ecn.CE && !m.awaited {
 		m.awaited = true
 		select {
@@ -38,7 +38,7 @@ func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 func (m *media) Repeated(ssrc uint32, sequence uint16, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.downlink.Repeated(info.Path, ssrc, sequence, info.At)
+	m.downlink.Repeated(info.Path, ssrc, sequence, info.Arrived())
 }
 
 // deliver delivers the result of a packet to the program. If the program does not read, the result is lost.

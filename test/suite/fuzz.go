@@ -1,21 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"time"
-)
 
-// fuzzGrace is the time that a fuzz test may take in addition to the fuzzing time: for starting workers, running the
-// seeds, and minimising a failing input, for which the testing package allows a minute.
-const fuzzGrace = 2 * time.Minute
+	"github.com/volsfu/volsfu/test/fuzz"
+)
 
 // fuzzedPackage is a package with native fuzz tests.
 type fuzzedPackage struct {
@@ -46,7 +40,7 @@ func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []tes
 		each = min(each, budget/time.Duration(targets))
 	}
 
-	cache, err := goOutput(ctx, "env", "GOCACHE")
+	corpora, err := fuzz.Corpora(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,9 +63,9 @@ func runFuzzTests(ctx context.Context, tally *tally, w io.Writer, packages []tes
 				break
 			}
 			started := time.Now()
-			// The directory that `go test -fuzz` uses, so that `go clean -fuzzcache` empties it.
-			corpus := filepath.Join(strings.TrimSpace(cache), "fuzz", binary.ImportPath)
-			failure := fuzz(ctx, binary.path, binary.Dir, target, corpus, each)
+			run := fuzz.Run{Binary: binary.path, Dir: binary.Dir, Test: target,
+				Corpus: filepath.Join(corpora, binary.ImportPath), Time: each}
+			failure := run.Execute(ctx).Failure
 			tally.addFuzz(w, binary.ImportPath, target, time.Since(started), failure)
 		}
 		if err := os.Remove(binary.path); err != nil {
@@ -87,8 +81,7 @@ type fuzzBinary struct {
 	path, failure string
 }
 
-// buildFuzzBinaries builds one instrumented binary per package, which `go test -fuzz` would link for each fuzz test.
-// The next binary is built while the current binary is used. The channel is closed after the last binary, or when the
+// buildFuzzBinaries builds one instrumented binary per package. The next binary is built while the current binary is used. The channel is closed after the last binary, or when the
 // context has ended.
 func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage) <-chan fuzzBinary {
 	built := make(chan fuzzBinary)
@@ -96,11 +89,8 @@ func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage
 		defer close(built)
 		for i, p := range packages {
 			binary := fuzzBinary{fuzzedPackage: p, path: filepath.Join(dir, fmt.Sprintf("fuzz-%d.test", i))}
-			build := goCommand(ctx, "test", "-c", "-vet=off", "-fuzz=.", "-o", binary.path, p.ImportPath)
-			var said bytes.Buffer
-			build.Stdout, build.Stderr = &said, &said
-			if err := build.Run(); err != nil {
-				binary.failure = fmt.Sprintf("%s%v\n", said.String(), err)
+			if err := fuzz.Build(ctx, "", p.ImportPath, binary.path); err != nil {
+				binary.failure = err.Error() + "\n"
 			}
 			select {
 			case built <- binary:
@@ -110,31 +100,6 @@ func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage
 		}
 	}()
 	return built
-}
-
-// fuzz runs one fuzz test and returns the output of a failed test, else "".
-func fuzz(ctx context.Context, binary, dir, target, corpus string, each time.Duration) string {
-	ctx, cancel := context.WithTimeout(ctx, each+fuzzGrace)
-	defer cancel()
-	command := exec.CommandContext(ctx, binary,
-		"-test.run=^$", "-test.fuzz=^"+target+"$", "-test.fuzztime="+each.String(), "-test.fuzzminimizetime=10x",
-		"-test.fuzzcachedir="+corpus)
-	command.Dir = dir
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = 10 * time.Second
-	out, err := command.CombinedOutput()
-	if err == nil || onlyTimeEnded(string(out)) {
-		return ""
-	}
-	return fmt.Sprintf("%s%v\n", out, err)
-}
-
-var deadlineOnly = regexp.MustCompile(`(?m)^--- FAIL: \w+ \([\d.]+s\)\n {4}context deadline exceeded\nFAIL\n`)
-
-// onlyTimeEnded reports whether a fuzz test failed only because the time was over. Go before 1.27 reports this as a
-// failure when a worker ends at the deadline (go.dev/issue/75804); the output would name a failing input.
-func onlyTimeEnded(output string) bool {
-	return deadlineOnly.MatchString(output) && !strings.Contains(output, "Failing input written")
 }
 
 // addFuzz adds the outcome of one fuzz test: failure is the output, or "" if the test passed.

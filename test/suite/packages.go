@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/volsfu/volsfu/test/fuzz"
 )
 
 // testPackage is the output of `go list` for a package.
@@ -108,7 +110,7 @@ func runTests(ctx context.Context, tally *tally, w io.Writer, paths []string, fl
 // longTests returns the packages that have long tests, and the names of these tests.
 func longTests(packages []testPackage) (found []testPackage, names []string, err error) {
 	for _, p := range packages {
-		ofPackage, err := p.testFunctions("long.Test(", callsLongTest)
+		ofPackage, err := p.longTests()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -137,19 +139,37 @@ func callsLongTest(f *ast.FuncDecl) (calls bool) {
 }
 
 // fuzzTests returns the names of the native fuzz tests in the package's files, in order of appearance.
-func (p testPackage) fuzzTests() ([]string, error) { return p.testFunctions("testing.F", isFuzzTest) }
-
-// testFunctions returns the names of the functions in the package's test files that match, in order of appearance.
-// Files without the text are not parsed.
-func (p testPackage) testFunctions(text string, matches func(*ast.FuncDecl) bool) ([]string, error) {
+func (p testPackage) fuzzTests() ([]string, error) {
 	var names []string
+	for _, file := range p.files() {
+		more, err := fuzz.Tests(file)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, more...)
+	}
+	return names, nil
+}
+
+// files returns the paths of the package's test files.
+func (p testPackage) files() []string {
+	var paths []string
 	for _, file := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
-		path := filepath.Join(p.Dir, file)
+		paths = append(paths, filepath.Join(p.Dir, file))
+	}
+	return paths
+}
+
+// longTests returns the names of the long tests in the package's files, in order of appearance. Files without a call of
+// long.Test are not parsed.
+func (p testPackage) longTests() ([]string, error) {
+	var names []string
+	for _, path := range p.files() {
 		source, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		if !bytes.Contains(source, []byte(text)) {
+		if !bytes.Contains(source, []byte("long.Test(")) {
 			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, source, parser.SkipObjectResolution)
@@ -157,23 +177,10 @@ func (p testPackage) testFunctions(text string, matches func(*ast.FuncDecl) bool
 			return nil, err
 		}
 		for _, declaration := range parsed.Decls {
-			if f, ok := declaration.(*ast.FuncDecl); ok && matches(f) {
+			if f, ok := declaration.(*ast.FuncDecl); ok && callsLongTest(f) {
 				names = append(names, f.Name.Name)
 			}
 		}
 	}
 	return names, nil
-}
-
-// isFuzzTest reports whether f is a func FuzzName(*testing.F).
-func isFuzzTest(f *ast.FuncDecl) bool {
-	if f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Fuzz") || len(f.Type.Params.List) != 1 {
-		return false
-	}
-	pointer, ok := f.Type.Params.List[0].Type.(*ast.StarExpr)
-	if !ok {
-		return false
-	}
-	selector, ok := pointer.X.(*ast.SelectorExpr)
-	return ok && selector.Sel.Name == "F"
 }

@@ -105,29 +105,6 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-func TestOnlyTimeEnded(t *testing.T) {
-	const ended = "fuzz: elapsed: 2s, execs: 9 (4/sec), new interesting: 0 (total: 2)\n" +
-		"--- FAIL: FuzzA (2.04s)\n    context deadline exceeded\nFAIL\n"
-	tests := []struct {
-		name, output string
-		want         bool
-	}{
-		{"time ended", ended, true},
-		{"failing input", "--- FAIL: FuzzA (0.52s)\n    --- FAIL: FuzzA (0.00s)\n        a_test.go:4: crash\n    \n" +
-			"    Failing input written to testdata/fuzz/FuzzA/1\nFAIL\n", false},
-		{"both", "Failing input written to testdata/fuzz/FuzzA/1\n" + ended, false},
-		{"the test's own deadline", "--- FAIL: FuzzA (0.52s)\n    --- FAIL: FuzzA (0.00s)\n" +
-			"        a_test.go:4: context deadline exceeded\nFAIL\n", false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := onlyTimeEnded(test.output); got != test.want {
-				t.Errorf("expected %v, got %v", test.want, got)
-			}
-		})
-	}
-}
-
 func TestFuzzTestsOfAPackage(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{

@@ -39,7 +39,7 @@ func (i *Ingress) arrived(ssrc uint32, packet []byte, info *transport.PacketInfo
 	a := &i.arrivals
 	a.recorder.ReportByStream(byStream)
 	codepoint := i.paths.codepoints.Reported(info.Path, info.ECN)
-	a.recorder.Received(ssrc, packet, extension, codepoint, info.At)
+	a.recorder.Received(ssrc, packet, extension, codepoint, info.Arrived())
 	if next := a.recorder.Next(); !next.IsZero() && (a.due.IsZero() || next.Before(a.due)) {
 		a.due = next
 		i.wake()

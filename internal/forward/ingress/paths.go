@@ -50,7 +50,7 @@ func (i *Ingress) arrivedOn(ssrc uint32, sequence uint16, info *transport.Packet
 	if p.recorder == nil {
 		p.recorder = redundancy.NewRecorder(i.ssrc, i.set.clock.Started())
 	}
-	p.recorder.Arrived(info.Path, ssrc, sequence, info.At)
+	p.recorder.Arrived(info.Path, ssrc, sequence, info.Arrived())
 	if next := p.recorder.Next(); !next.IsZero() && (p.due.IsZero() || next.Before(p.due)) {
 		p.due = next
 		i.wake()

@@ -23,9 +23,18 @@ const (
 // Config configures uplink suppression.
 type Config struct {
 	Policy Policy `yaml:"policy" help:"wanted tracks: warm (all), neighbours (used ± one quality), strict (used)"`
-	// Hold: a receiver that looks away and back within two seconds finds the same quality. Sending a quality for two
-	// more seconds costs less than starting an encoder at each glance.
-	Hold time.Duration `yaml:"hold" help:"time before an unused track is suppressed, under the policy neighbours"`
+	// Hold is the time before an unused track is suppressed under the policy neighbours.
+	Hold time.Duration `yaml:"-"`
+}
+
+// DefaultConfig returns the default configuration.
+func DefaultConfig() Config {
+	return Config{
+		Policy: Neighbours,
+		// A receiver that looks away and back within two seconds finds the same quality. Sending a quality for two more
+		// seconds costs less than starting an encoder at each glance.
+		Hold: 2 * time.Second,
+	}
 }
 
 // Validate returns an error for the first wrong key. The error begins with the key.

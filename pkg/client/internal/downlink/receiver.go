@@ -139,11 +139,11 @@ func (r *Receiver) Dropped(drops signal.SlotDrops) {
 }
 
 // Arrived records the arrival of an RTP packet on a path with a codepoint, for the server's congestion control. No
-// other path has delivered the packet before.
-func (r *Receiver) Arrived(ssrc uint32, packet []byte, path uint8, codepoint ecn.Codepoint, now time.Time) {
+// other path has delivered the packet before. The packet reached this host at the given time.
+func (r *Receiver) Arrived(ssrc uint32, packet []byte, path uint8, codepoint ecn.Codepoint, at time.Time) {
 	r.codepoints[codepoint]++
-	r.arrivals.Received(ssrc, packet, r.extension, r.paths.codepoints.Reported(path, codepoint), now)
-	r.arrivedOn(path, ssrc, packet, now)
+	r.arrivals.Received(ssrc, packet, r.extension, r.paths.codepoints.Reported(path, codepoint), at)
+	r.arrivedOn(path, ssrc, packet, at)
 }
 
 // Codepoints returns the numbers of RTP packets by ecn.Codepoint, those of earlier peer connections included.

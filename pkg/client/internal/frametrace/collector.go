@@ -40,8 +40,6 @@ type Collector struct {
 
 	mu       sync.Mutex
 	identity string
-	// stamping is set while timestamps of the sockets are on.
-	stamping bool
 	joiner   *frametimes.Joiner
 	sent     []*Sent
 	stamps   []packetStamp
@@ -247,19 +245,4 @@ func (c *Collector) End() {
 		c.hand(r)
 	}
 	close(c.records)
-}
-
-// A Socket has timestamps of packets. transport.Endpoint implements it.
-type Socket interface{ TakeStamps(wanted bool) bool }
-
-// TakeStamps turns the socket's timestamps on while frames are traced.
-func (c *Collector) TakeStamps(socket Socket) {
-	wanted := c.TracesSent() || c.TracesReceived()
-	c.mu.Lock()
-	changes := c.stamping != wanted
-	c.stamping = wanted
-	c.mu.Unlock()
-	if changes {
-		socket.TakeStamps(wanted)
-	}
 }

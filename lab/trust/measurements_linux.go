@@ -1,0 +1,16 @@
+package trust
+
+// measurements are the parts of each check, by the check's number.
+var measurements = map[int][]measurement{
+	// Networks, relay, certificates.
+
+	// Encryption.
+
+	// Rooms.
+
+	// WHIP, WHEP, recordings.
+
+	// Attacks and fuzzed inputs.
+	11: {attacks},
+	12: {fuzzed},
+}
