@@ -44,6 +44,7 @@ type Rooms interface {
 	Revoke(id string, lasts time.Duration) error
 	Revocations() []admission.Revocation
 	Restore(id string) error
+	Recordings
 }
 
 // Host is the server as a whole.
@@ -92,6 +93,8 @@ func NewAPI(gate Gate, rooms Rooms, host Host, log Log) *API {
 	a.mux.HandleFunc("GET /admin/v1/events", a.events)
 	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}", a.closeRoom)
 	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}/participants/{identity}", a.kick)
+	a.mux.HandleFunc("POST /admin/v1/rooms/{room}/recording", a.startRecording)
+	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}/recording", a.stopRecording)
 	a.mux.HandleFunc("GET /admin/v1/bans", a.bans)
 	a.mux.HandleFunc("DELETE /admin/v1/rooms/{room}/bans/{identity}", a.unban)
 	a.mux.HandleFunc("GET /admin/v1/revocations", a.revocations)

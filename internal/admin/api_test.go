@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -30,6 +31,8 @@ type fakeRooms struct {
 	ban    time.Duration
 	lasts  time.Duration
 	silent bool
+	// recorded are the qualities of the last request to record.
+	recorded recording.Qualities
 }
 
 func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
@@ -49,7 +52,7 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 		Name: "body", Kind: "video", Mode: "alternatives", Codec: "video/volumetric", Tiles: 1,
 		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
-	return []sfu.RoomState{{Name: "lab", Participants: []sfu.ParticipantState{
+	return []sfu.RoomState{{Name: "lab", Recorded: true, Participants: []sfu.ParticipantState{
 		{Identity: "ada", Joined: time.Unix(9, 0).UTC(), ECN: &sfu.ECNState{ECT1: 9, CE: 1},
 			Publications: []sfu.PublicationState{publication}, Reception: reception},
 	}}}, nil
@@ -97,6 +100,22 @@ func (f *fakeRooms) Restore(id string) error {
 	if id != "e" {
 		return fmt.Errorf("%w: token %q", sfu.ErrNotFound, id)
 	}
+	return nil
+}
+
+func (f *fakeRooms) StartRecording(_ context.Context, room string, q recording.Qualities) error {
+	if room != "lab" {
+		return fmt.Errorf("%w: room %q", sfu.ErrNotFound, room)
+	}
+	f.recorded = q
+	return nil
+}
+
+func (f *fakeRooms) StopRecording(_ context.Context, room string) error {
+	if room != "lab" {
+		return fmt.Errorf("%w: %q", sfu.ErrNotRecorded, room)
+	}
+	f.recorded = ""
 	return nil
 }
 
@@ -314,8 +333,8 @@ func TestDescription(t *testing.T) {
 			}
 		}
 	}
-	if operations != 13 {
-		t.Errorf("%d operations are described, expected 13", operations)
+	if operations != 15 {
+		t.Errorf("%d operations are described, expected 15", operations)
 	}
 	for path, name := range map[string]string{
 		"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room", "/admin/v1/bans": "Bans",
@@ -382,6 +401,28 @@ func conform(t *testing.T, all map[string]schema, s schema, where string, value 
 	case float64:
 		if s.Type != "number" && s.Type != "integer" {
 			t.Errorf("%s is %g, described as %s", where, v, s.Type)
+		}
+	}
+}
+
+func TestRecordings(t *testing.T) {
+	rooms := &fakeRooms{}
+	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
+	for _, test := range []struct {
+		method, path string
+		status       int
+		recorded     recording.Qualities
+	}{
+		{"POST", "/admin/v1/rooms/lab/recording", http.StatusNoContent, recording.Best},
+		{"POST", "/admin/v1/rooms/lab/recording?qualities=all", http.StatusNoContent, recording.All},
+		{"POST", "/admin/v1/rooms/lab/recording?qualities=worst", http.StatusBadRequest, recording.All},
+		{"POST", "/admin/v1/rooms/attic/recording", http.StatusNotFound, recording.All},
+		{"DELETE", "/admin/v1/rooms/attic/recording", http.StatusConflict, recording.All},
+		{"DELETE", "/admin/v1/rooms/lab/recording", http.StatusNoContent, ""},
+	} {
+		if got := ask(a, test.method, test.path); got.Code != test.status || rooms.recorded != test.recorded {
+			t.Errorf("%s %s: %d, recorded %q, expected %d and %q", test.method, test.path, got.Code, rooms.recorded,
+				test.status, test.recorded)
 		}
 	}
 }
