@@ -58,15 +58,23 @@ type Stats struct {
 // New opens the folder of recordings and starts the goroutine that reads logs. The caller ends the Recorder with Close.
 // version is the version of the server.
 func New(config Config, version string, log *zap.Logger) (*Recorder, error) {
+	r, err := open(config, version, log)
+	if err != nil {
+		return nil, err
+	}
+	go r.run()
+	return r, nil
+}
+
+// open returns a Recorder whose goroutine does not run.
+func open(config Config, version string, log *zap.Logger) (*Recorder, error) {
 	ledger, err := openLedger(&config)
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{
+	return &Recorder{
 		config: config, version: version, log: log, ledger: ledger, end: make(chan struct{}), ended: make(chan struct{}),
-	}
-	go r.run()
-	return r, nil
+	}, nil
 }
 
 // Automatic returns the qualities in which every room is recorded, empty if rooms are recorded on request.
@@ -79,6 +87,13 @@ func (r *Recorder) Automatic() recording.Qualities {
 
 // Start begins a recording of a room.
 func (r *Recorder) Start(room string, now time.Time) *Recording {
+	g := r.begin(room, now)
+	r.ending.Go(g.write)
+	return g
+}
+
+// begin is Start without the goroutine that writes.
+func (r *Recorder) begin(room string, now time.Time) *Recording {
 	folder := recording.RoomFolder(room)
 	log := r.log.With(zap.String("room", room))
 	path := filepath.Join(r.config.Directory, folder, recording.Folder(now)+"-"+rand.Text()[:4])
@@ -94,7 +109,6 @@ func (r *Recorder) Start(room string, now time.Time) *Recording {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recordings = append(r.recordings, g)
-	r.ending.Go(g.write)
 	log.Info("the room is recorded", zap.String("folder", path))
 	return g
 }

@@ -57,8 +57,9 @@ type Recording struct {
 	// records are missing.
 	size int64
 	cut  bool
-	// lost are the losses that are not recorded yet.
+	// lost are the losses since the beginning, told the total when they were last recorded.
 	lost recording.Lost
+	told uint64
 }
 
 // state is the state of a room at the beginning of a segment: messages by key, and publications, both in order.
@@ -312,8 +313,10 @@ func (r *Recording) prepare(now time.Time) bool {
 	return true
 }
 
-// beginSegment begins a segment with the state of the room.
+// beginSegment begins a segment with the state of the room and the losses.
 func (r *Recording) beginSegment(now time.Time) {
+	// The frames of a segment that was cut are in no segment.
+	r.discard(r.buffer.frames)
 	r.buffer.data, r.buffer.frames = r.buffer.data[:0], 0
 	r.cut, r.size, r.begun = false, 0, now
 	r.head.Segment++
@@ -329,6 +332,10 @@ func (r *Recording) beginSegment(now time.Time) {
 		again := *p
 		again.At = now
 		r.buffer.data = recording.Append(r.buffer.data, &again)
+	}
+	if lost := r.lost; lost.Total() > 0 {
+		lost.At, r.told = now, lost.Total()
+		r.buffer.data = recording.Append(r.buffer.data, &lost)
 	}
 }
 
@@ -366,14 +373,14 @@ func (r *Recording) pass() {
 	}
 }
 
-// tellLost records the losses since the last record of losses, if the disk takes records.
+// tellLost records the losses if they have grown and the disk takes records.
 func (r *Recording) tellLost(now time.Time) {
 	r.discard(int(r.unwritten.Swap(0)))
-	if r.lost.Total() == 0 || r.queued.Load() >= r.recorder.config.QueueBytes || !r.prepare(now) {
+	if r.lost.Total() == r.told || r.queued.Load() >= r.recorder.config.QueueBytes || !r.prepare(now) {
 		return
 	}
 	lost := r.lost
-	lost.At, r.lost = now, recording.Lost{}
+	lost.At, r.told = now, lost.Total()
 	r.record(now, &lost)
 }
 

@@ -201,9 +201,7 @@ func (s *stage) perform(ctx context.Context, r recording.Record) {
 	case *recording.Publication:
 		s.publish(r)
 	case *recording.Lost:
-		s.counts.Lost.Incomplete += r.Incomplete
-		s.counts.Lost.Overrun += r.Overrun
-		s.counts.Lost.Discarded += r.Discarded
+		s.counts.Lost = *r
 	case *recording.Message:
 		s.message(r)
 	case *recording.Frame:
