@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/timeline"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -35,7 +36,7 @@ type Counts struct {
 
 // stage plays a recording. It is owned by the goroutine of play; each performer has a goroutine.
 type stage struct {
-	script *script
+	script *timeline.Timeline
 	// speed is the ratio of the recorded time to the time of the replay. keepTimes keeps the recorded capture times in
 	// the frames.
 	speed     float64
@@ -68,7 +69,7 @@ type playing struct {
 	captures map[uint32]time.Time
 	latest   uint32
 	// anchors are the recorded capture times of the first units of the tracks, with their timestamps.
-	anchors map[trackID]anchor
+	anchors map[timeline.Track]anchor
 }
 
 type anchor struct {
@@ -76,9 +77,9 @@ type anchor struct {
 	timestamp uint32
 }
 
-func newStage(source source, log *slog.Logger, newPerformer func(string) *performer) *stage {
+func newStage(source timeline.Source, log *slog.Logger, newPerformer func(string) *performer) *stage {
 	return &stage{
-		script: newScript(source), speed: 1, newPerformer: newPerformer, log: log,
+		script: timeline.New(source), speed: 1, newPerformer: newPerformer, log: log,
 		performers: make(map[string]*performer), arriving: make(map[*performer][]*recording.Publication),
 		leaving: make(map[string]bool), publications: make(map[uint32]*playing),
 	}
@@ -100,7 +101,7 @@ func (s *stage) play(ctx context.Context) error {
 	}
 	s.base = time.Now()
 	for {
-		r, due, ok := s.script.next()
+		r, due, ok := s.script.Next()
 		if !ok {
 			return nil
 		}
@@ -125,7 +126,7 @@ func (s *stage) present(t time.Time) time.Time {
 
 // fill reads ahead and lets new participants join.
 func (s *stage) fill(ctx context.Context) error {
-	err := s.script.fill(s.ahead)
+	err := s.script.Fill(s.ahead)
 	for p, publications := range s.arriving {
 		s.running.Go(func() {
 			if err := p.run(ctx, publications); err != nil && ctx.Err() == nil {
@@ -185,7 +186,7 @@ func (s *stage) publish(r *recording.Publication) {
 	}
 	s.publications[r.ID] = &playing{
 		Publication: r, performer: p, newest: make(map[int]uint32), captures: make(map[uint32]time.Time),
-		anchors: make(map[trackID]anchor),
+		anchors: make(map[timeline.Track]anchor),
 	}
 	s.counts.Publications++
 	if _, ok := s.arriving[p]; ok {
@@ -290,7 +291,7 @@ func plausible(capture, arrival time.Time) time.Time {
 
 // unit plays the packets of a frame of another codec.
 func (s *stage) unit(p *playing, u *recording.Unit) {
-	track := trackID{u.Publication, u.Tile, int(u.Quality)}
+	track := timeline.Track{Publication: u.Publication, Tile: u.Tile, Quality: int(u.Quality)}
 	quality := u.Quality
 	if single(p.Publication) {
 		quality = 0

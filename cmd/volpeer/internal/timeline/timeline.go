@@ -1,4 +1,6 @@
-package playback
+// Package timeline returns the records of a recording in the order of their times, and reads ahead for those who need to
+// prepare for a record.
+package timeline
 
 import (
 	"bytes"
@@ -12,21 +14,21 @@ import (
 )
 
 const (
-	// lookahead is the time by which records are read before they are due: participants join so much earlier that they
-	// are connected when their first frame is due. Records in files are in order to within 50 ms.
+	// lookahead is the time by which records are read before they are due: participants of a replay join so much earlier
+	// that they are connected when their first frame is due. Records in files are in order to within 50 ms.
 	lookahead = 2 * time.Second
 	// maxAhead bounds the bytes of the records that are read ahead: 10 s at 200 Mbit/s.
 	maxAhead = 256 << 20
 )
 
-// source reads records in the order of the file. *recording.Reader implements it.
-type source interface {
+// Source reads records in the order of the file. *recording.Reader implements it.
+type Source interface {
 	Next() (recording.Record, error)
 }
 
-// script returns the records of a recording in the order of their times. It is owned by one goroutine.
-type script struct {
-	source source
+// Timeline returns the records of a recording in the order of their times. It is owned by one goroutine.
+type Timeline struct {
+	source Source
 	// read is the latest time of a record that was read, bytes the size of the pending records.
 	read    time.Time
 	bytes   int
@@ -35,13 +37,13 @@ type script struct {
 	count   int
 	// frames are the pending frames of each track, so that the frames of a track are played in the order of their
 	// numbers.
-	frames map[trackID][]*cue
+	frames map[Track][]*cue
 }
 
-// trackID names a track of a recording.
-type trackID struct {
-	publication   uint32
-	tile, quality int
+// Track names a track of a recording.
+type Track struct {
+	Publication   uint32
+	Tile, Quality int
 }
 
 // cue is a record with the time at which it is due. index counts the records.
@@ -51,11 +53,12 @@ type cue struct {
 	index  int
 }
 
-func newScript(s source) *script { return &script{source: s, frames: make(map[trackID][]*cue)} }
+// New returns the timeline of a recording.
+func New(s Source) *Timeline { return &Timeline{source: s, frames: make(map[Track][]*cue)} }
 
-// fill reads records until lookahead after the earliest pending record. ahead is called for each record in the order of
+// Fill reads records until lookahead after the earliest pending record. ahead is called for each record in the order of
 // the file.
-func (s *script) fill(ahead func(recording.Record)) error {
+func (s *Timeline) Fill(ahead func(recording.Record)) error {
 	for !s.ended && s.bytes < maxAhead && (len(s.pending) == 0 || s.read.Before(s.pending[0].due.Add(lookahead))) {
 		r, err := s.source.Next()
 		if errors.Is(err, io.EOF) {
@@ -107,7 +110,7 @@ func sizeOf(r recording.Record) int {
 }
 
 // add adds a record. A frame that was completed after a later frame of its track is due before the later frame.
-func (s *script) add(r recording.Record) {
+func (s *Timeline) add(r recording.Record) {
 	s.count++
 	c := &cue{record: r, due: r.When(), index: s.count}
 	if c.due.After(s.read) {
@@ -115,7 +118,7 @@ func (s *script) add(r recording.Record) {
 	}
 	s.bytes += sizeOf(r)
 	if f, ok := r.(*recording.Frame); ok {
-		track := trackID{f.Publication, f.Tile, int(f.Quality)}
+		track := Track{f.Publication, f.Tile, int(f.Quality)}
 		for _, later := range s.frames[track] {
 			if int32(later.record.(*recording.Frame).Number-f.Number) > 0 && !later.due.After(c.due) {
 				c.due = later.due.Add(-1)
@@ -126,15 +129,15 @@ func (s *script) add(r recording.Record) {
 	heap.Push(&s.pending, c)
 }
 
-// next returns the earliest record and the time at which it is due. next returns false if there is none.
-func (s *script) next() (recording.Record, time.Time, bool) {
+// Next returns the earliest record and the time at which it is due. Next returns false if there is none.
+func (s *Timeline) Next() (recording.Record, time.Time, bool) {
 	if len(s.pending) == 0 {
 		return nil, time.Time{}, false
 	}
 	c := heap.Pop(&s.pending).(*cue)
 	s.bytes -= sizeOf(c.record)
 	if f, ok := c.record.(*recording.Frame); ok {
-		track := trackID{f.Publication, f.Tile, int(f.Quality)}
+		track := Track{f.Publication, f.Tile, int(f.Quality)}
 		list := s.frames[track]
 		for i := range list {
 			if list[i] == c {
