@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -24,6 +25,8 @@ type Room struct {
 	// Interfaces are the network interfaces for media, the values of --interfaces, with commas between them. Redundancy
 	// selects the packets that leave on two of them, the value of --redundancy.
 	Interfaces, Redundancy string
+	// KeyFile has the secrets of end-to-end encryption, the value of --e2ee-key-file.
+	KeyFile string
 	// Media replaces the UDP socket if it is not nil, for emulated networks. Media has no flag.
 	Media net.PacketConn
 }
@@ -81,6 +84,10 @@ func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session,
 	if config.ClockSource, config.ClockShift, err = clockSettings(r.Clock); err != nil {
 		return nil, err
 	}
+	file, err := r.setKeys(&config)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, JoinTimeout)
 	defer cancel()
 	session, err := client.Join(ctx, config)
@@ -90,7 +97,18 @@ func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session,
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.Server, err)
 	}
+	if file != nil {
+		go file.follow(session.Done(), logOf(config))
+	}
 	return session, nil
+}
+
+// logOf returns the log of a session.
+func logOf(config client.Config) *slog.Logger {
+	if config.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return config.Log
 }
 
 // clockOffsetVariable is an environment variable that shifts the clock of the process, for tests with clocks that

@@ -98,8 +98,8 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s is listed, but has no fuzz test", other)
 		}
 	}
-	for _, want := range []string{"internal/description.FuzzParse", "internal/srtp.FuzzOpen", "pkg/payload.FuzzReassembler",
-		"pkg/signal.FuzzDecodeFromClient", "test/chaos.FuzzDemultiplexer"} {
+	for _, want := range []string{"internal/description.FuzzParse", "internal/srtp.FuzzOpen",
+		"pkg/payload.FuzzReassembler", "pkg/signal.FuzzDecodeFromClient", "test/chaos.FuzzDemultiplexer"} {
 		found := false
 		for _, target := range network(packages) {
 			for _, test := range target.tests {

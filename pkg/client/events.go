@@ -69,6 +69,13 @@ type (
 		// L4S is the state of L4S on the link as in the message, empty if the server does not report it.
 		L4S string
 	}
+	// Refused reports that a frame or packet of a publication could not be decrypted, or was not encrypted although it
+	// should be. Err wraps the reason, which is one of the errors of package e2ee. There is one event for each
+	// publication and reason; Session.Encryption has the counts.
+	Refused struct {
+		Track volumetric.TrackRef
+		Err   error
+	}
 	// Connected reports that media flows.
 	Connected struct{}
 	// Interrupted reports that the websocket has broken. The session tries to resume.
@@ -94,6 +101,7 @@ func (Wanted) event()            {}
 func (Uplink) event()            {}
 func (PoseChanged) event()       {}
 func (Bandwidth) event()         {}
+func (Refused) event()           {}
 func (Connected) event()         {}
 func (Interrupted) event()       {}
 func (Resumed) event()           {}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -33,6 +34,8 @@ type Session struct {
 	requests   *signalling.Requests
 	roster     roster
 	publishers publishers
+	// sealer encrypts what this client sends. It is nil if the session has no keys.
+	sealer *e2ee.Sealer
 
 	// ctx ends with the session. running counts the session's goroutines.
 	ctx     context.Context
@@ -109,6 +112,10 @@ func (s *Session) enter(ctx context.Context) error {
 	}
 	s.conn = conn
 	s.welcome(joined)
+	if err := s.unlock(); err != nil {
+		conn.Close()
+		return err
+	}
 	return nil
 }
 

@@ -20,7 +20,7 @@ type layer struct {
 var layers = []layer{
 	{server: []string{"lab"}},
 	{
-		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge", "cmd/volnet"},
+		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge", "cmd/volnet", "scripts"},
 		client: []string{"clients/c"},
 	},
 	{server: []string{"internal/server", "internal/netfn/daemon"}},
@@ -42,9 +42,12 @@ var layers = []layer{
 		"internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/recording", "pkg/vr2gather", "pkg/frametimes"},
-		client: []string{"pkg/pointcloud"},
+		client: []string{"pkg/pointcloud", "pkg/e2ee"},
 	},
-	{server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"}},
+	{
+		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"},
+		client: []string{"pkg/sframe"},
+	},
 }
 
 // top is above the layers: it may import everything. Of all others only the lab imports it: the lab measures with the

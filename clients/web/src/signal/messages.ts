@@ -22,6 +22,7 @@ export interface Publication {
   tiles: { label?: string; box: Box }[];
   qualities: { name?: string; bitrate_bps: number }[];
   vr2gather?: boolean;
+  encryption?: string;
 }
 
 export interface Participant {

@@ -84,6 +84,7 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&b.room.Token, "token", "", "access token; the default is the environment variable VOLPEER_TOKEN; a "+
 		"server in development mode needs none")
 	b.room.InterfaceFlags(f)
+	b.room.KeyFlags(f)
 	f.Var(&b.maxBitrate, "max-bitrate",
 		"largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
 	f.Float64Var(&b.seconds, "seconds", 0, "time to run in seconds; 0 means until interrupted")
@@ -119,6 +120,8 @@ var (
 		volumetric.MaxQualities)
 	errNoSecret = errors.New("listening beyond loopback requires a secret, because any host can send: expected " +
 		"--secret, or VOLPEER_BRIDGE_SECRET in the environment")
+	errEncrypted = errors.New("expected --transcode and --dialect v1, because VR2Gather's own format cannot be encrypted " +
+		"from end to end")
 	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path")
 	errNoPort  = errors.New("expected --port, or --debug, which needs no connector")
 )
@@ -156,6 +159,9 @@ func (b *Options) check() error {
 	}
 	if err := b.checkTranscoding(); err != nil {
 		return fmt.Errorf("--transcode: %w", err)
+	}
+	if b.room.Encrypts() && (!b.transcode || b.dialect != dialectV1) {
+		return fmt.Errorf("--e2ee-key-file, %s: %w", peer.PassphraseVariable, errEncrypted)
 	}
 	return b.checkRoom()
 }

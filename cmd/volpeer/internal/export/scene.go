@@ -1,6 +1,7 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -16,6 +17,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
+
+// errEncrypted is the reason for which a publication is left out.
+var errEncrypted = errors.New("expected a recording without end-to-end encryption: replay the recording, and use " +
+	"volpeer watch --save with the keys")
 
 // capture is a capture of a publication with all its recorded tiles, decoded.
 type capture struct {
@@ -81,7 +86,11 @@ func newScene(log *slog.Logger, complete func(*capture) error) *scene {
 func (s *scene) take(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Publication:
-		if s.objects[r.ID] == nil && r.Description.Codec.Is(volumetric.MIMEVolumetric) {
+		switch {
+		case s.objects[r.ID] != nil || !r.Description.Codec.Is(volumetric.MIMEVolumetric):
+		case r.Description.Encryption != "":
+			s.warn(r.Ref().String(), "the publication is encrypted and left out", errEncrypted)
+		default:
 			s.objects[r.ID] = &object{Publication: r}
 		}
 	case *recording.Lost:

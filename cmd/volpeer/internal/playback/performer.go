@@ -163,9 +163,10 @@ func (p *performer) publisher(id uint32) *client.Publisher {
 }
 
 // single reports whether a recording has one quality of each tile of the publication, so that it is published with one
-// quality.
+// quality. Encrypted frames authenticate their quality.
 func single(p *recording.Publication) bool {
-	return p.Qualities == recording.Best && p.Description.Mode == volumetric.ModeAlternatives
+	return p.Qualities == recording.Best && p.Description.Mode == volumetric.ModeAlternatives &&
+		p.Description.Encryption == ""
 }
 
 // described returns the description of a publication for the replay. Qualities that were not recorded are left out.

@@ -32,6 +32,8 @@ type options struct {
 var (
 	errSpeed = errors.New("--speed: expected 0.1 to 10")
 	errRoom  = errors.New("expected --room, or a --token that names the room")
+	errKeys  = errors.New("a replay sends frames as they were recorded: unset " + peer.PassphraseVariable +
+		", and leave out the key file")
 )
 
 // Command returns the command volpeer replay.
@@ -69,6 +71,8 @@ func (o *options) run(ctx context.Context, path string, out io.Writer, log *slog
 		return fmt.Errorf("%w, got %g", errSpeed, o.speed)
 	case o.room.Name == "" && o.room.Token == "":
 		return errRoom
+	case o.room.Encrypts():
+		return errKeys
 	case o.seconds < 0:
 		return fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}

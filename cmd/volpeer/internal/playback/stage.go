@@ -252,7 +252,7 @@ func (s *stage) frame(p *playing, f *recording.Frame) {
 		p.newest[f.Tile], quality = f.Number, 0
 	}
 	out := client.OutgoingFrame{Number: f.Number, Capture: s.capture(p, f), Codec: f.Codec, Data: f.Data}
-	if s.keepTimes {
+	if s.keepTimes || p.Description.Encryption != "" {
 		out.Stamp = f.Capture
 	}
 	s.write(p, len(f.Data), func(to *client.Publisher) (bool, error) { return to.WriteFrame(f.Tile, quality, out) })
