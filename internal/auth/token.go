@@ -23,6 +23,8 @@ type Claims struct {
 	Subscribe bool
 	Admin     bool
 	Edge      bool
+	// DeniesData denies sending data messages and changing the own attributes.
+	DeniesData bool
 	// ID is the ID of the token (claim jti, RFC 7519 section 4.1.7), by which the token can be revoked; may be empty.
 	ID string
 	// Expires is the time at which the token expires, in whole seconds.
@@ -55,6 +57,8 @@ type payload struct {
 	Subscribe bool   `json:"subscribe,omitempty"`
 	Admin     bool   `json:"admin,omitempty"`
 	Edge      bool   `json:"edge,omitempty"`
+	// Data is nil in tokens that grant data messages without naming them.
+	Data *bool `json:"data,omitempty"`
 	jwt.RegisteredClaims
 }
 
@@ -74,12 +78,17 @@ func (r *Keyring) Mint(keyID string, claims Claims, now time.Time) (string, erro
 		return "", fmt.Errorf("mint: %w: it would expire at %v, expected a time after %v", ErrClaims,
 			claims.Expires, now)
 	}
+	var data *bool
+	if claims.DeniesData {
+		data = new(bool)
+	}
 	token := jwt.NewWithClaims(jwt.SigningMethodHS256, payload{
 		Room:      claims.Room,
 		Publish:   claims.Publish,
 		Subscribe: claims.Subscribe,
 		Admin:     claims.Admin,
 		Edge:      claims.Edge,
+		Data:      data,
 		RegisteredClaims: jwt.RegisteredClaims{
 			ID:        claims.ID,
 			Subject:   claims.Identity,
@@ -115,14 +124,15 @@ func (r *Keyring) Verify(token string, now time.Time) (Claims, error) {
 		return Claims{}, sentinelOf(err)
 	}
 	claims := Claims{
-		Identity:  p.Subject,
-		Room:      p.Room,
-		Publish:   p.Publish,
-		Subscribe: p.Subscribe,
-		Admin:     p.Admin,
-		Edge:      p.Edge,
-		ID:        p.ID,
-		Expires:   p.ExpiresAt.Time,
+		Identity:   p.Subject,
+		Room:       p.Room,
+		Publish:    p.Publish,
+		Subscribe:  p.Subscribe,
+		Admin:      p.Admin,
+		Edge:       p.Edge,
+		DeniesData: p.Data != nil && !*p.Data,
+		ID:         p.ID,
+		Expires:    p.ExpiresAt.Time,
 	}
 	return claims, claims.validate()
 }

@@ -194,3 +194,15 @@ func answerCodec(offered *Codec, known []Codec) (Codec, bool) {
 	}
 	return answer, true
 }
+
+// TakeData accepts the lines with data channels in an answer, which Answer rejects. TakeData reports whether there is
+// one.
+func TakeData(offer, answer *Description) (taken bool) {
+	for i := range offer.Lines {
+		if o := &offer.Lines[i]; o.Kind == KindData && !o.Rejected {
+			answer.Lines[i] = Line{MID: o.MID, Kind: KindData, Direction: DirectionSendRecv, DataPort: DataPort}
+			taken = true
+		}
+	}
+	return taken
+}

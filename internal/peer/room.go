@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 // Room has the flags that select the room and the participant.
 type Room struct {
 	Server, Name, Identity, Token string
+	// Authority is the file with the certificates that are trusted in place of the system's, the value of --ca.
+	Authority string
 	// Clock is the time source of this host, the value of --clock.
 	Clock string
 	// Interfaces are the network interfaces for media, the values of --interfaces, with commas between them. Redundancy
@@ -36,11 +39,21 @@ func (r *Room) Flags(f *pflag.FlagSet) {
 	f.StringVar(&r.Server, "server", "ws://127.0.0.1:8080", "the server, ws://HOST:PORT or wss://HOST:PORT")
 	f.StringVar(&r.Name, "room", "", "the room; not needed if the token has a room")
 	f.StringVar(&r.Identity, "identity", "", "name of this participant; not needed if the token has a name")
-	f.StringVar(&r.Token, "token", "", "access token; a server in development mode needs none")
+	r.TokenFlags(f)
 	f.StringVar(&r.Clock, "clock", "", "time source of this host: estimated by messages to the server, "+
 		"system for the system's clock, or ptp for a clock that is kept by the precision time protocol; the default "+
 		"is system if the server is on this host, otherwise estimated")
 }
+
+// TokenFlags registers the flags of the token and of the server's certificate.
+func (r *Room) TokenFlags(f *pflag.FlagSet) {
+	f.StringVar(&r.Token, "token", "", "access token; the default is the environment variable "+TokenVariable+
+		", which other users of this host cannot read; a server in development mode needs none")
+	f.StringVar(&r.Authority, "ca", "", "PEM file with the certificate authorities to trust in place of the system's")
+}
+
+// ReadToken sets the token from the environment if there is no flag.
+func (r *Room) ReadToken() { r.Token = cmp.Or(r.Token, os.Getenv(TokenVariable)) }
 
 // InterfaceFlags registers the flags of network interfaces.
 func (r *Room) InterfaceFlags(f *pflag.FlagSet) {
@@ -59,13 +72,15 @@ const (
 	RequestBacklog = 64
 )
 
-var errNotTold = errors.New("expected --room and --identity, or a --token that names them")
+var errNotTold = errors.New("expected --room and --identity, or a token that names them (--token or " +
+	TokenVariable + ")")
 
 // ErrDuration is returned for a negative duration. ErrDuration is wrapped with the flag.
 var ErrDuration = errors.New("expected 0 or more")
 
-// Check returns an error if a required flag is missing.
+// Check sets the token from the environment if there is no flag. Check returns an error if a required flag is missing.
 func (r *Room) Check() error {
+	r.ReadToken()
 	if r.Token == "" && (r.Name == "" || r.Identity == "") {
 		return errNotTold
 	}
@@ -81,6 +96,9 @@ func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session,
 	}
 	config.Redundancy = signal.Redundancy(r.Redundancy)
 	var err error
+	if config.TLS, err = r.TLS(); err != nil {
+		return nil, err
+	}
 	if config.ClockSource, config.ClockShift, err = clockSettings(r.Clock); err != nil {
 		return nil, err
 	}

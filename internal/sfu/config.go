@@ -52,6 +52,12 @@ type Config struct {
 	// publication of 64 tiles each have 750 kB, of 15 tiles 190 kB.
 	DescriptionBytes int `yaml:"-"`
 
+	// DataRate and DataByteRate: chat, gestures and positions of some objects. A burst of two seconds is allowed. Each
+	// message goes to all others, so that 100 participants with 50 messages per second would be half a million
+	// deliveries; the limit of a room (deliveryRate) is below that.
+	DataRate     float64 `yaml:"data_rate" help:"data messages per second of one participant, long-term"`
+	DataByteRate int     `yaml:"data_byte_rate" help:"bytes of data messages per second of one participant"`
+
 	// ChoicesPerParticipant bounds the stored quality choices of one receiver: 64 publications of 64 tiles.
 	ChoicesPerParticipant int `yaml:"-"`
 	// SpareSlots is the number of idle video slots to add, or a quarter of the need if that is more. One publication of
@@ -95,6 +101,8 @@ func DefaultConfig() Config {
 		DescriptionBytes:           3 << 19,
 		PublishRate:                5,
 		PublishBurst:               64,
+		DataRate:                   50,
+		DataByteRate:               64 << 10,
 		ChoicesPerParticipant:      4096,
 		SpareSlots:                 16,
 		SpareAudioSlots:            2,
@@ -142,6 +150,9 @@ func (c Config) Validate() error {
 	}
 	if !(c.PublishRate > 0) {
 		return fmt.Errorf("%w: publish_rate is %g: expected a number over 0", ErrConfig, c.PublishRate)
+	}
+	if err := c.checkData(); err != nil {
+		return err
 	}
 	if c.ResumeGrace < 0 || c.ConnectTimeout <= 0 || c.AnswerTimeout <= 0 {
 		return fmt.Errorf("%w: resume_grace is %v, connect_timeout is %v and answer_timeout is %v: expected 0 or "+

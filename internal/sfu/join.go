@@ -106,11 +106,13 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		identity: q.Identity,
 		session:  rand.Text(),
 		secret:   rand.Text(),
+		granted:  q.Grants,
 		grants:   q.Grants,
 		bearer:   q.Bearer,
 		token:    q.Token,
 		asked: joinOptions{receive: q.Join.Receive, receiveData: q.Join.ReceiveData,
-			publishData: q.Join.DataChannel, multipath: q.Join.Multipath},
+			publishData: q.Join.DataChannel, multipath: q.Join.Multipath,
+			messageChannel: q.Join.MessageChannel},
 		receive:  q.Join.Receive && q.Grants.Subscribe,
 		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
 		log:      r.log.With(zap.String("participant", q.Identity)),
@@ -119,6 +121,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		joined:   q.At,
 
 		pauses:     q.Join.Pauses,
+		data:       newDataFlow(&r.node.config),
 		publishing: newPublishingLimit(&r.node.config),
 	}
 	p.useDataChannels()
@@ -176,6 +179,7 @@ func newPublishingLimit(config *Config) *rate.Limiter {
 // welcome returns the reply to a join.
 func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 	config := r.node.config
+	permissions := p.grants.permissions()
 	return &signal.Joined{
 		Header:       signal.Header{ID: id},
 		Version:      signal.Version,
@@ -192,8 +196,13 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 			FrameBytes:           config.FrameBytes,
 			MessageBytes:         signal.MaxMessageBytes,
 		},
-		Multipath: p.asked.multipath != nil,
-		Recorded:  r.recorded != nil,
+		Multipath:    p.asked.multipath != nil,
+		Metadata:     r.metadata,
+		Attributes:   p.attributes,
+		Permissions:  &permissions,
+		Muted:        p.mutings(),
+		DataReceived: p.data.received.Last(),
+		Recorded:     r.recorded != nil,
 	}
 }
 

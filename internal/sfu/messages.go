@@ -86,6 +86,16 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Trace:
 		r.traceRequested(p, m.FrameTimes)
 		p.reply(id, nil)
+	case *signal.Data:
+		r.dataRequested(p, m)
+	case *signal.Attributes:
+		p.reply(id, r.attributesRequested(p, m))
+	case *signal.Metadata:
+		p.reply(id, r.metadataRequested(p, m))
+	case *signal.Mute:
+		p.reply(id, r.muteRequested(p, m))
+	case *signal.SetPermissions:
+		p.reply(id, r.permissionsRequested(p, m))
 	case *signal.FrameTimes:
 		r.timesReported(p, m)
 		p.reply(id, nil)

@@ -152,3 +152,103 @@ func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duratio
 	}
 	return err
 }
+
+// operation carries a change of a room by an operator. The error is sent to result.
+type operation struct {
+	do     func(*Room) error
+	result chan<- error
+}
+
+// apply implements request.
+func (q operation) apply(r *Room) { q.result <- q.do(r) }
+
+// operate changes a room. The error of the change is returned.
+func (n *Node) operate(ctx context.Context, name string, do func(*Room) error) error {
+	room := n.room(name)
+	if room == nil {
+		return fmt.Errorf("%w: room %q", ErrNotFound, name)
+	}
+	result := make(chan error, 1)
+	room.post(operation{do, result})
+	err, answered := await(ctx, room, result)
+	if answered {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: room %q", ErrNotFound, name)
+}
+
+// operateOn changes a participant of a room.
+func (n *Node) operateOn(
+	ctx context.Context, name, identity string, do func(*Room, *participant) *signal.Error,
+) error {
+	return n.operate(ctx, name, func(r *Room) error {
+		p := r.participants[identity]
+		if p == nil {
+			return fmt.Errorf("%w: %q in room %q", ErrNotFound, identity, name)
+		}
+		return asError(do(r, p))
+	})
+}
+
+// asError returns a refusal as an error. A refusal with the code not_found wraps ErrNotFound.
+func asError(refused *signal.Error) error {
+	switch {
+	case refused == nil:
+		return nil
+	case refused.Code == signal.CodeNotFound:
+		return fmt.Errorf("%w: %s", ErrNotFound, refused.Message)
+	}
+	return refused
+}
+
+// SendData sends a reliable data message in the name of the operator: to all participants, or to those that m.To names.
+// The error wraps ErrNotFound if the room or a recipient does not exist, or is a *signal.Error. The other recipients
+// receive the message.
+func (n *Node) SendData(ctx context.Context, room string, m signal.Data) error {
+	m.Lossy = false
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	return n.operate(ctx, room, func(r *Room) error {
+		recipients, missing := r.recipients(nil, m.To)
+		if refused := r.deliver("", recipients, &m); refused != nil {
+			return asError(refused)
+		}
+		return asError(missing)
+	})
+}
+
+// SetMetadata changes the metadata of a room. Entries that are not named stay, and an entry with an empty value is
+// deleted. The error wraps ErrNotFound, or is a *signal.Error.
+func (n *Node) SetMetadata(ctx context.Context, room string, metadata map[string]string) error {
+	return n.operate(ctx, room, func(r *Room) error { return asError(r.setMetadata(nil, metadata)) })
+}
+
+// SetAttributes changes the attributes of a participant, as SetMetadata changes metadata.
+func (n *Node) SetAttributes(ctx context.Context, room, identity string, attributes map[string]string) error {
+	return n.operateOn(ctx, room, identity, func(r *Room, p *participant) *signal.Error {
+		return r.setAttributes(nil, p, attributes)
+	})
+}
+
+// Mute mutes a publication of a participant, or ends this. The publisher cannot end the muting of an operator. The
+// error wraps ErrNotFound.
+func (n *Node) Mute(ctx context.Context, room, identity, publication string, muted bool) error {
+	return n.operateOn(ctx, room, identity, func(r *Room, p *participant) *signal.Error {
+		return r.mute(p, publication, muted, true)
+	})
+}
+
+// SetPermissions changes the permissions of a participant that are not nil, for the rest of its session. The error
+// wraps ErrNotFound.
+func (n *Node) SetPermissions(
+	ctx context.Context, room, identity string, permissions signal.SetPermissions,
+) error {
+	return n.operateOn(ctx, room, identity, func(r *Room, p *participant) *signal.Error {
+		r.setPermissions(p, &permissions)
+		return nil
+	})
+}

@@ -26,6 +26,10 @@ type Outbox interface {
 type Grants struct {
 	Publish   bool
 	Subscribe bool
+	// Data grants sending data messages and changing the own attributes.
+	Data bool
+	// Admin grants changes to other participants and to the room.
+	Admin bool
 }
 
 // participant is a participant of a room. The participant belongs to the room's goroutine.
@@ -37,7 +41,11 @@ type participant struct {
 	// message has shown that the client has received the present secret.
 	secret, former string
 
-	grants Grants
+	// granted are the grants of the token, permissions the permissions that an operator has set, and grants both
+	// together.
+	granted     Grants
+	permissions signal.SetPermissions
+	grants      Grants
 	// bearer is the holder of the place since the join, whichever token resumes the session. token is the token of the
 	// last join or resume.
 	bearer admission.Bearer
@@ -75,6 +83,10 @@ type participant struct {
 	pendingOffer *pendingOffer
 
 	publications []*publication
+	// attributes describe the participant to others. attributesBytes is their length as JSON. The map does not change.
+	attributes      map[string]string
+	attributesBytes int
+	data            dataFlow
 	// publishing limits the rate of new publications, of which others are notified.
 	publishing    *rate.Limiter
 	subscriber    *subscriber.Subscriber
@@ -96,6 +108,8 @@ type pendingOffer struct {
 // data channels.
 type joinOptions struct {
 	receive, receiveData, publishData bool
+	// messageChannel asks for copies of data messages over data channels.
+	messageChannel bool
 	// multipath is nil for a client with one network interface.
 	multipath *signal.Multipath
 }
@@ -161,13 +175,14 @@ func (p *participant) describe() signal.Participant {
 	for _, publication := range announced(p.publications) {
 		d.Publications = append(d.Publications, publication.Description)
 	}
+	d.Attributes, d.Muted = p.attributes, p.mutings()
 	return d
 }
 
 // subscribe requests slots for publications of others. All slots are requested together, so that they need at most one
 // offer.
 func (p *participant) subscribe(publications []*publication) {
-	publications = p.readable(publications)
+	publications = p.readable(audible(publications))
 	if !p.receive || len(publications) == 0 {
 		return
 	}

@@ -26,6 +26,8 @@ type Profile struct {
 	Parity bool
 	// Traces is set if a client can be asked for the times of its frames.
 	Traces bool
+	// TakesData is set if a client reads data messages.
+	TakesData bool
 	// Converted is set if a client publishes VR2Gather packets, which the data plane converts. A publication of the
 	// client is announced to the others after its first frame.
 	Converted bool
@@ -48,6 +50,7 @@ type NamedOutlet interface {
 // signallingProfile is the profile of signalling v1.
 var signallingProfile = Profile{
 	Name: "signalling", Resumes: true, TakesLeave: true, Acknowledges: true, Parity: true, Traces: true,
+	TakesData: true,
 }
 
 // reads reports whether a client can receive a publication.

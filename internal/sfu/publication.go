@@ -4,6 +4,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -17,6 +18,8 @@ type publication struct {
 	// silent is set until the publication is announced to the others. A converted publication waits for its first
 	// frame.
 	silent bool
+	// mute is the muting of the publication.
+	mute signal.MuteState
 }
 
 // newPublication creates a publication and its tracks. nextGroup returns unique numbers. converted is set if the
@@ -24,7 +27,10 @@ type publication struct {
 func newPublication(
 	engine *forward.Engine, owner string, description volumetric.Publication, converted bool, nextGroup func() uint64,
 ) *publication {
-	p := &publication{Publication: subscriber.NewPublication(owner, description), id: nextGroup()}
+	p := &publication{
+		Publication: subscriber.NewPublication(owner, description), id: nextGroup(),
+		mute: signal.MuteState{Publication: description.Name},
+	}
 	framed := description.Codec.Is(volumetric.MIMEVolumetric)
 	group := nextGroup()
 	for range description.Tiles {

@@ -12,6 +12,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
+// muteBytes is the length of signal.MuteState as JSON without the name, in bytes.
+const muteBytes = 50
+
 // checked is a description that passed the checks that need no room.
 type checked struct {
 	volumetric.Publication
@@ -32,7 +35,7 @@ func (c *Config) check(
 			slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == name })
 		switch {
 		case !grants.Publish:
-			return nil, refuse(signal.CodeForbidden, "the token does not grant publishing")
+			return nil, refuse(signal.CodeForbidden, "the participant has no permission to publish")
 		case exists:
 			return nil, refuse(signal.CodeExists, "publication %q already exists", description.Name)
 		case len(present)+i >= c.PublicationsPerParticipant:
@@ -52,12 +55,14 @@ func (c *Config) check(
 		if err != nil {
 			return nil, refuse(signal.CodeInvalid, "%v", err)
 		}
-		if own += len(text); own > c.DescriptionBytes/descriptionShare {
+		// The reply to a join has the name of a muted publication once more.
+		encoded := len(text) + len(name) + muteBytes
+		if own += encoded; own > c.DescriptionBytes/descriptionShare {
 			return nil, refuse(signal.CodeLimit,
 				"the descriptions of this participant's publications would have %d bytes, the limit is %d",
 				own, c.DescriptionBytes/descriptionShare)
 		}
-		list = append(list, checked{description, len(text)})
+		list = append(list, checked{description, encoded})
 	}
 	return list, nil
 }
@@ -65,18 +70,32 @@ func (c *Config) check(
 // checkRoom returns an error if the descriptions of all publications would no longer fit in the reply to a join. If p
 // replaces a participant with the same identity, the publications of the replaced participant are not counted.
 func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
-	all := describedBytes(p.publications) + encodedBytes(added)
+	if len(added) == 0 {
+		return nil
+	}
+	return r.checkDescriptions(p.identity, p.describedBytes()+encodedBytes(added))
+}
+
+// checkDescriptions returns an error if the descriptions of all participants would not fit in the reply to a join. bytes
+// is the length of the descriptions of the named participant.
+func (r *Room) checkDescriptions(identity string, bytes int) *signal.Error {
+	all := bytes
 	for _, other := range r.participants {
-		if other.identity != p.identity {
-			all += describedBytes(other.publications)
+		if other.identity != identity {
+			all += other.describedBytes()
 		}
 	}
-	if limit := r.node.config.DescriptionBytes; all > limit && len(added) > 0 {
+	if limit := r.node.config.DescriptionBytes; all > limit {
 		return refuse(signal.CodeLimit,
-			"the descriptions of publications would have %d bytes in this room, the limit is %d", all, limit)
+			"the descriptions of publications and attributes would have %d bytes in this room, the limit is %d", all,
+			limit)
 	}
 	return nil
 }
+
+// describedBytes returns the length of the descriptions of the participant's publications and of its attributes as
+// JSON, in bytes.
+func (p *participant) describedBytes() int { return describedBytes(p.publications) + p.attributesBytes }
 
 // publish checks and adds a publication. Others receive no message before announce.
 func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {

@@ -79,6 +79,7 @@ func (r *Room) startRecording(q recording.Qualities) {
 		publications: make(map[*publication]*recordedPublication),
 	}
 	r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: true} })
+	r.recordMetadata()
 	for _, p := range r.participants.others(nil) {
 		r.recordJoined(p)
 		r.recordPublished(announced(p.publications))
@@ -111,16 +112,30 @@ func (r *Room) recordMessage(m signal.Message) {
 
 // recordJoined records that a participant has joined. Publications are recorded separately.
 func (r *Room) recordJoined(p *participant) {
-	if r.recorded == nil {
-		return
+	r.recordChange(p, joinedMessage(p))
+}
+
+// recordChange records a change of a participant. Later files of the recording begin with its present description.
+func (r *Room) recordChange(p *participant, m signal.Message) {
+	if r.recorded != nil {
+		r.recorded.Message(r.now, m)
+		r.recorded.State(keyOf(p.identity), joinedMessage(p))
 	}
-	joined := func() signal.Message {
-		m := &signal.ParticipantJoined{Participant: p.describe()}
-		m.Participant.Publications = []volumetric.Publication{}
-		return m
+}
+
+// joinedMessage describes a participant without its publications.
+func joinedMessage(p *participant) signal.Message {
+	m := &signal.ParticipantJoined{Participant: p.describe()}
+	m.Participant.Publications = []volumetric.Publication{}
+	return m
+}
+
+// recordMetadata records the metadata of the room, if there are any.
+func (r *Room) recordMetadata() {
+	if r.recorded != nil && r.metadata != nil {
+		r.recorded.Message(r.now, &signal.Metadata{Metadata: r.metadata})
+		r.recorded.State("metadata", &signal.Metadata{Metadata: r.metadata})
 	}
-	r.recorded.Message(r.now, joined())
-	r.recorded.State(keyOf(p.identity), joined())
 }
 
 // recordLeft records that a participant has left, and ends the recording with the last participant.

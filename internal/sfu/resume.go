@@ -43,12 +43,14 @@ func (q resumeRequest) apply(r *Room) {
 	p.detachments++
 	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
 	p.token = q.Token
-	changed := r.regrant(p, q.Grants, q.Join.Resume.NewConnection)
+	p.granted = q.Grants
+	changed := r.regrant(p, p.permitted(q.Grants), q.Join.Resume.NewConnection)
 	p.send(r.welcome(p, q.Join.ID, true))
 	changed.tell(p)
 	p.sendPoses()
 	p.sendWanted()
 	p.sendTrace()
+	p.repeatData(q.Join.Resume.DataReceived)
 	p.subscriber.RepeatBandwidth()
 	if !r.drained.IsZero() {
 		p.send(r.draining())
@@ -120,18 +122,22 @@ func (r *Room) reconnect(p *participant) {
 	p.updateLines()
 }
 
-// regranted has the changes for a participant that resumes its session with a token of other grants.
+// regranted has the changes for a participant whose grants have changed.
 type regranted struct {
-	// ended are the publications that ended because the token no longer grants publishing.
+	// reason is the reason of the changes.
+	reason string
+	// ended are the publications that ended for lack of the grant to publish.
 	ended []volumetric.PublicationRef
-	// receiveRevoked is set if the token no longer grants receiving, receives if the token grants it again.
+	// receiveRevoked is set if the grant to receive has ended, receives if the participant has the grant again.
 	receiveRevoked, receives bool
 }
 
-// regrant sets the grants of the token of a resume. Publications and slots without a grant end. The caller sends the
-// changes to the client with tell, after the reply to its join.
+// regrant sets the grants of a participant: those of the token of a resume, or those with changed permissions.
+// Publications and slots without a grant end. The caller sends the changes to the client with tell, after the reply to
+// a join.
 func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
 	p.grants = grants
+	changed.reason = "the token no longer grants it"
 	if newConnection {
 		// A present connection keeps its line for data channels, or has none.
 		defer p.useDataChannels()
@@ -140,7 +146,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 		for _, publication := range slices.Clone(p.publications) {
 			changed.ended = append(changed.ended, publication.Ref)
 			r.unpublish(p, publication, true)
-			p.log.Info("unpublished: the token no longer grants publishing",
+			p.log.Info("unpublished: the participant may no longer publish",
 				zap.String("publication", publication.Ref.Publication))
 		}
 	}
@@ -163,11 +169,11 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 func (c *regranted) tell(p *participant) {
 	for _, ref := range c.ended {
 		p.send(&signal.Unpublished{PublicationRef: ref})
-		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the token no longer grants publishing",
-			ref.Publication))
+		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the participant may no longer publish: %s",
+			ref.Publication, c.reason))
 	}
 	if c.receiveRevoked {
-		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the token no longer grants receiving"))
+		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the participant may no longer receive: %s", c.reason))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
@@ -44,6 +45,10 @@ type Room struct {
 	announcements *admission.Announcements
 	// recorded is the recording of the room, nil if the room is not recorded.
 	recorded *recordedRoom
+	// metadata describes the room to its participants. The map does not change.
+	metadata map[string]string
+	// deliveries limits the data messages that all participants receive.
+	deliveries *rate.Limiter
 	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -82,6 +87,7 @@ func newRoom(node *Node, name string) *Room {
 		},
 
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
+		deliveries:    newDeliveries(),
 	}
 }
 

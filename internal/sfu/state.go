@@ -9,12 +9,14 @@ import (
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // RoomState is the state of a room at one instant. Participants and publications are sorted by name, slots by line.
 type RoomState struct {
 	Name         string             `json:"name"`
+	Metadata     map[string]string  `json:"metadata,omitempty"`
 	Participants []ParticipantState `json:"participants"`
 	// Recorded is set if the room is recorded.
 	Recorded bool `json:"recorded,omitempty"`
@@ -32,6 +34,9 @@ type ParticipantState struct {
 	VR2Gather bool `json:"vr2gather,omitempty"`
 	// TokenID is the id of the token, by which the token may be revoked. TokenID is empty if there is none.
 	TokenID string `json:"token_id,omitempty"`
+	// Attributes describe the participant. Permissions are those of its token and of the operator together.
+	Attributes  map[string]string  `json:"attributes,omitempty"`
+	Permissions signal.Permissions `json:"permissions"`
 	// ECN counts the participant's packets of the last second, nil if the participant sent none.
 	ECN *ECNState `json:"ecn,omitempty"`
 	// Publications are the participant's publications.
@@ -60,6 +65,8 @@ type PublicationState struct {
 	// tracks that the publisher was asked to pause.
 	Rates  [][]volumetric.Bitrate `json:"rates_bps"`
 	Paused [][]bool               `json:"paused"`
+	// Muted is the muting of the publication, nil if it is not muted.
+	Muted *signal.MuteState `json:"muted,omitempty"`
 }
 
 // RoomSummary has the numbers of participants and publications of a room.
@@ -90,7 +97,7 @@ type describeRequest struct {
 
 // apply implements request.
 func (q describeRequest) apply(r *Room) {
-	state := RoomState{Name: r.name, Participants: []ParticipantState{}, Recorded: r.recorded != nil}
+	state := RoomState{Name: r.name, Metadata: r.metadata, Participants: []ParticipantState{}, Recorded: r.recorded != nil}
 	for _, p := range r.participants.others(nil) {
 		state.Participants = append(state.Participants, p.state(q.past))
 	}
@@ -120,6 +127,8 @@ func (p *participant) state(past bool) ParticipantState {
 		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil,
 		VR2Gather:    p.profile.Converted,
 		TokenID:      p.token.ID,
+		Attributes:   p.attributes,
+		Permissions:  p.grants.permissions(),
 		ECN:          ecnState(p.connection.Ingress.Codepoints()),
 		Publications: []PublicationState{},
 	}
@@ -144,6 +153,10 @@ func (p *publication) state() PublicationState {
 	d := &p.Description
 	state := PublicationState{
 		Name: d.Name, Kind: string(d.Kind), Mode: string(d.Mode), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles),
+	}
+	if p.muted() {
+		mute := p.mute
+		state.Muted = &mute
 	}
 	for _, q := range d.Qualities {
 		state.Qualities = append(state.Qualities, q.Name)

@@ -18,6 +18,9 @@ type outbox struct {
 	queue []signal.Message
 	// poses has the queue index of the waiting pose of each object. A newer pose replaces the waiting pose.
 	poses map[volumetric.PublicationRef]int
+	// lossy has the queue index of the waiting lossy data message of each sender and topic. A newer message replaces the
+	// waiting one.
+	lossy map[dataTopic]int
 	// assigned counts the slots that were assigned in messages to the client and are not acknowledged.
 	assigned int
 	closing  bool
@@ -28,6 +31,7 @@ type outbox struct {
 func newOutbox(conn *websocket.Conn, config *Config, metrics Metrics) *outbox {
 	o := &outbox{
 		Writer: NewWriter(conn, config), metrics: metrics, poses: make(map[volumetric.PublicationRef]int),
+		lossy: make(map[dataTopic]int),
 	}
 	o.Start(o)
 	return o
@@ -43,8 +47,13 @@ func (o *outbox) Send(m signal.Message) bool {
 	if pose, ok := m.(*signal.Pose); ok && o.replace(pose) {
 		return true
 	}
-	if _, ok := m.(*signal.FrameTimes); ok && len(o.queue) >= o.config.Backlog/2 {
-		// A client that reads slowly can do without frame times.
+	if data, ok := m.(*signal.Data); ok && data.Lossy {
+		if at, waits := o.lossy[topicOf(data)]; waits {
+			o.queue[at] = data
+			return true
+		}
+	}
+	if expendable(m) && len(o.queue) >= o.config.Backlog/2 {
 		return true
 	}
 	if len(o.queue) >= o.config.Backlog {
@@ -56,6 +65,10 @@ func (o *outbox) Send(m signal.Message) bool {
 	case *signal.Published, *signal.Unpublished, *signal.ParticipantJoined, *signal.ParticipantLeft:
 		// Later poses may belong to a new object with the same name.
 		clear(o.poses)
+	case *signal.Data:
+		if m.Lossy {
+			o.lossy[topicOf(m)] = len(o.queue)
+		}
 	case *signal.Assignments:
 		o.assigned += len(m.Assignments)
 	}
@@ -63,6 +76,22 @@ func (o *outbox) Send(m signal.Message) bool {
 	o.Wake()
 	return true
 }
+
+// expendable reports whether a client that reads slowly can do without a message.
+func expendable(m signal.Message) bool {
+	switch m := m.(type) {
+	case *signal.FrameTimes:
+		return true
+	case *signal.Data:
+		return m.Lossy
+	}
+	return false
+}
+
+// dataTopic names the lossy data messages of which only the newest counts.
+type dataTopic struct{ participant, topic string }
+
+func topicOf(m *signal.Data) dataTopic { return dataTopic{m.Participant, m.Topic} }
 
 // replace replaces the waiting pose of the same object, if any. Without it, a client that reads nothing for two seconds
 // would be disconnected because of outdated poses: 20 objects at 30 poses per second fill the backlog.
@@ -103,6 +132,7 @@ func (o *outbox) Close(code signal.Code, reason string) {
 	if code == signal.CodeSlowReader {
 		o.queue = nil
 		clear(o.poses)
+		clear(o.lossy)
 		o.Abort()
 	}
 	if code != "" {
@@ -117,6 +147,7 @@ func (o *outbox) Take() (messages []signal.Message, last bool, code signal.Code)
 	defer o.mu.Unlock()
 	messages, o.queue = o.queue, nil
 	clear(o.poses)
+	clear(o.lossy)
 	return messages, o.closing, o.code
 }
 

@@ -39,7 +39,7 @@ type AllowAll struct{}
 
 // Authenticate implements Authenticator.
 func (AllowAll) Authenticate(*http.Request) (Credentials, error) {
-	return Credentials{Grants: sfu.Grants{Publish: true, Subscribe: true}}, nil
+	return Credentials{Grants: sfu.Grants{Publish: true, Subscribe: true, Data: true, Admin: true}}, nil
 }
 
 // Metrics counts signalling messages and errors.

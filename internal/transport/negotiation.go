@@ -66,6 +66,10 @@ func (p *Peer) AddData() { p.addLine(description.KindData, nil) }
 // acknowledged on its channels, so packets of other lines are reported in the same form (ReportsByStream).
 func (p *Peer) AddChannel(label string) *datachannels.Channel { return p.channels.Add(label) }
 
+// AddCopies adds a data channel for copies of messages, unordered and without retransmissions. It opens like a channel
+// of AddChannel. Answers of a peer with channels accept the line with data channels.
+func (p *Peer) AddCopies(label string) *datachannels.Copies { return p.channels.AddCopies(label) }
+
 func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
 	line := &Line{mid: strconv.Itoa(len(p.lines)), kind: kind, Outlet: outlet}
 	p.lines = append(p.lines, line)
@@ -255,6 +259,9 @@ func (p *Peer) Answer() (string, error) {
 	}
 	if p.byStream {
 		description.TakeCongestionFeedback(p.offer, answer)
+	}
+	if p.channels.Any() && description.TakeData(p.offer, answer) {
+		p.channels.SetAgreed()
 	}
 	if p.agent.begun && p.offer.Transport.Ufrag != p.agent.remote.Ufrag {
 		if err := p.agent.restart(); err != nil {

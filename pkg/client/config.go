@@ -92,6 +92,9 @@ type Config struct {
 	// StartBitrate is the rate with which the server begins on each connection, in bit/s, within the server's own
 	// limits. 0 is the server's start rate.
 	StartBitrate volumetric.Bitrate
+	// MessageChannel requests copies of data messages over a data channel, which arrive sooner than over the websocket
+	// if packets are lost, and lossy messages that no lost packet delays.
+	MessageChannel bool
 	// Log receives the messages of the session. nil discards them.
 	Log *slog.Logger
 	// PacketConn replaces the UDP socket, for emulated networks. The session closes it.
@@ -347,9 +350,9 @@ func (c Config) redundancyMode() redundancy.Mode {
 	return mode
 }
 
-// newPeer makes a peer connection to a server that the client has joined.
+// newPeer makes a peer connection to a server that the client has joined. data gets the message channel.
 func (c Config) newPeer(
-	endpoint *transport.Endpoint, sink transport.Sink, joined *signal.Joined,
+	endpoint *transport.Endpoint, sink transport.Sink, joined *signal.Joined, data *dataFlow,
 ) (*transport.Peer, error) {
 	peer, err := endpoint.NewPeer(sink)
 	if err != nil {
@@ -360,6 +363,9 @@ func (c Config) newPeer(
 	}
 	if joined.Multipath {
 		peer.UseAllPairs()
+	}
+	if c.MessageChannel {
+		data.attach(peer.AddCopies(signal.MessageChannel))
 	}
 	return peer, nil
 }

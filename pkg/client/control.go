@@ -91,6 +91,7 @@ func (c *control) free() {
 		func() { _ = s.peer.Close() },
 		func() { _ = s.endpoint.Close() },
 		func() { s.media.end() },
+		s.data.end,
 		func() { s.media.tracing.End() },
 	} {
 		s.try(end)
@@ -100,7 +101,7 @@ func (c *control) free() {
 // handle processes one message of the server.
 func (c *control) handle(m signal.Message) {
 	s := c.session
-	if s.requests.Reply(m) {
+	if s.requests.Reply(m) || s.data.reply(m) {
 		return
 	}
 	switch m := m.(type) {
@@ -139,11 +140,17 @@ func (c *control) handle(m signal.Message) {
 		if sent, arrived, ok := s.media.tracing.Told(m, time.Now()); ok {
 			s.media.travelled(sent, arrived)
 		}
+	case *signal.Data:
+		s.data.ordered(m)
 	case *signal.Closing:
 		c.closing(m)
 	case *signal.Error:
 		s.log.Warn("server reports an error", "code", m.Code, "message", m.Message)
 	default:
+		if left, ok := m.(*signal.ParticipantLeft); ok {
+			s.data.forget(left.Identity)
+		}
+		s.presence.change(m)
 		if e := s.roster.change(m); e != nil {
 			s.events.add(e)
 		}

@@ -76,6 +76,21 @@ type (
 		Track volumetric.TrackRef
 		Err   error
 	}
+	// AttributesChanged reports the attributes of a participant, this client included.
+	AttributesChanged struct {
+		Participant string
+		Attributes  map[string]string
+	}
+	// MetadataChanged reports the metadata of the room.
+	MetadataChanged struct{ Metadata map[string]string }
+	// Muted reports a change of the muting of a publication, which may be one of this client. The publication is muted
+	// if the publisher (Own) or an operator has muted it.
+	Muted struct {
+		Publication   volumetric.PublicationRef
+		Own, Operator bool
+	}
+	// PermissionsChanged reports the permissions of this client after an operator has changed them.
+	PermissionsChanged struct{ Permissions signal.Permissions }
 	// Connected reports that media flows.
 	Connected struct{}
 	// Interrupted reports that the websocket has broken. The session tries to resume.
@@ -90,22 +105,26 @@ type (
 	}
 )
 
-func (ParticipantJoined) event() {}
-func (ParticipantLeft) event()   {}
-func (Published) event()         {}
-func (Unpublished) event()       {}
-func (Recording) event()         {}
-func (Sending) event()           {}
-func (KeyFrameWanted) event()    {}
-func (Wanted) event()            {}
-func (Uplink) event()            {}
-func (PoseChanged) event()       {}
-func (Bandwidth) event()         {}
-func (Refused) event()           {}
-func (Connected) event()         {}
-func (Interrupted) event()       {}
-func (Resumed) event()           {}
-func (Closing) event()           {}
+func (ParticipantJoined) event()  {}
+func (ParticipantLeft) event()    {}
+func (Published) event()          {}
+func (Unpublished) event()        {}
+func (Recording) event()          {}
+func (Sending) event()            {}
+func (KeyFrameWanted) event()     {}
+func (Wanted) event()             {}
+func (Uplink) event()             {}
+func (PoseChanged) event()        {}
+func (Bandwidth) event()          {}
+func (Refused) event()            {}
+func (Connected) event()          {}
+func (Interrupted) event()        {}
+func (Resumed) event()            {}
+func (Closing) event()            {}
+func (AttributesChanged) event()  {}
+func (MetadataChanged) event()    {}
+func (Muted) event()              {}
+func (PermissionsChanged) event() {}
 
 // Frame is one complete frame of a tile, as it was published.
 type Frame struct {

@@ -75,7 +75,9 @@ func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 		BitrateLimits: limits,
 		Resume: &signal.ResumeRequest{
 			Session: s.joined.Session, Secret: s.joined.Resume.Secret, NewConnection: fresh,
+			DataReceived: s.data.lastReceived(),
 		},
+		MessageChannel: s.config.MessageChannel,
 	}
 	conn, joined, err := signalling.Join(ctx, s.config.signalling(), join)
 	if err != nil {
@@ -86,6 +88,7 @@ func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 	s.conn = conn
 	s.requests.Abandon()
 	s.mu.Unlock()
+	s.data.resume(conn, joined.DataReceived)
 	s.welcome(joined)
 	s.media.resendUplink()
 	if !fresh {
@@ -97,7 +100,7 @@ func (c *control) tryResume(ctx context.Context, limit time.Duration) error {
 // replacePeer replaces the peer connection and the state of media that belongs to the connection.
 func (c *control) replacePeer() error {
 	s := c.session
-	peer, err := s.config.newPeer(s.endpoint, s.media, s.joined)
+	peer, err := s.config.newPeer(s.endpoint, s.media, s.joined, s.data)
 	if err != nil {
 		return err
 	}

@@ -9,11 +9,17 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// roster are the other participants of the room with their publications, by name. Its methods are safe for concurrent
-// use.
+// member is a participant of the room: its publications and its muted publications by name, and its attributes.
+type member struct {
+	publications map[string]volumetric.Publication
+	muted        map[string]signal.MuteState
+	attributes   map[string]string
+}
+
+// roster are the other participants of the room, by name. Its methods are safe for concurrent use.
 type roster struct {
 	mu           sync.Mutex
-	participants map[string]map[string]volumetric.Publication
+	participants map[string]*member
 	// recorded is set while the server records the room.
 	recorded bool
 }
@@ -23,18 +29,24 @@ func (r *roster) set(participants []signal.Participant, recorded bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.recorded = recorded
-	r.participants = make(map[string]map[string]volumetric.Publication, len(participants))
+	r.participants = make(map[string]*member, len(participants))
 	for _, p := range participants {
-		r.participants[p.Identity] = publicationsByName(p.Publications)
+		r.participants[p.Identity] = newMember(p)
 	}
 }
 
-func publicationsByName(list []volumetric.Publication) map[string]volumetric.Publication {
-	byName := make(map[string]volumetric.Publication, len(list))
-	for _, p := range list {
-		byName[p.Name] = p
+func newMember(p signal.Participant) *member {
+	m := &member{
+		publications: make(map[string]volumetric.Publication, len(p.Publications)),
+		muted:        make(map[string]signal.MuteState, len(p.Muted)), attributes: p.Attributes,
 	}
-	return byName
+	for _, publication := range p.Publications {
+		m.publications[publication.Name] = publication
+	}
+	for _, state := range p.Muted {
+		m.muted[state.Publication] = state
+	}
+	return m
 }
 
 // list returns the participants, sorted by identity, and their publications, sorted by name.
@@ -43,9 +55,13 @@ func (r *roster) list() []signal.Participant {
 	defer r.mu.Unlock()
 	list := []signal.Participant{}
 	for _, identity := range slices.Sorted(maps.Keys(r.participants)) {
-		p := signal.Participant{Identity: identity}
-		for _, name := range slices.Sorted(maps.Keys(r.participants[identity])) {
-			p.Publications = append(p.Publications, r.participants[identity][name])
+		m := r.participants[identity]
+		p := signal.Participant{Identity: identity, Attributes: maps.Clone(m.attributes)}
+		for _, name := range slices.Sorted(maps.Keys(m.publications)) {
+			p.Publications = append(p.Publications, m.publications[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(m.muted)) {
+			p.Muted = append(p.Muted, m.muted[name])
 		}
 		list = append(list, p)
 	}
@@ -63,33 +79,64 @@ func (r *roster) isRecorded() bool {
 func (r *roster) publication(ref volumetric.PublicationRef) (volumetric.Publication, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, ok := r.participants[ref.Participant][ref.Publication]
+	m := r.participants[ref.Participant]
+	if m == nil {
+		return volumetric.Publication{}, false
+	}
+	p, ok := m.publications[ref.Publication]
 	return p, ok
 }
 
 // change takes a message of the server about the room, and returns the event for the program, nil if the message is
-// about something else.
+// about something else. Messages about this client itself change no participant.
 func (r *roster) change(m signal.Message) Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch m := m.(type) {
 	case *signal.ParticipantJoined:
-		r.participants[m.Participant.Identity] = publicationsByName(m.Participant.Publications)
+		r.participants[m.Participant.Identity] = newMember(m.Participant)
 		return ParticipantJoined{m.Participant}
 	case *signal.ParticipantLeft:
 		delete(r.participants, m.Identity)
 		return ParticipantLeft{m.Identity, m.Reason}
 	case *signal.Published:
-		if byName, ok := r.participants[m.Participant]; ok {
-			byName[m.Publication.Name] = m.Publication
+		if p := r.participants[m.Participant]; p != nil {
+			p.publications[m.Publication.Name] = m.Publication
 		}
 		return Published{m.Participant, m.Publication}
 	case *signal.Unpublished:
-		delete(r.participants[m.Participant], m.Publication)
+		if p := r.participants[m.Participant]; p != nil {
+			delete(p.publications, m.Publication)
+			delete(p.muted, m.Publication)
+		}
 		return Unpublished{m.PublicationRef}
 	case *signal.Recording:
 		r.recorded = m.Active
 		return Recording{m.Active}
+	case *signal.Attributes:
+		if p := r.participants[m.Participant]; p != nil {
+			p.attributes = m.Attributes
+		}
+		return AttributesChanged{m.Participant, m.Attributes}
+	case *signal.Metadata:
+		return MetadataChanged{m.Metadata}
+	case *signal.Muted:
+		if p := r.participants[m.Participant]; p != nil {
+			p.mute(m.MuteState)
+		}
+		ref := volumetric.PublicationRef{Participant: m.Participant, Publication: m.Publication}
+		return Muted{Publication: ref, Own: m.Own, Operator: m.Operator}
+	case *signal.PermissionsChanged:
+		return PermissionsChanged{m.Permissions}
 	}
 	return nil
+}
+
+// mute sets the muting of a publication.
+func (m *member) mute(state signal.MuteState) {
+	if state.Own || state.Operator {
+		m.muted[state.Publication] = state
+	} else {
+		delete(m.muted, state.Publication)
+	}
 }

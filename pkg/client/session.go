@@ -20,6 +20,7 @@ const (
 	eventBacklog  = 1024
 	frameBacklog  = 1024
 	packetBacklog = 1024
+	dataBacklog   = 1024
 )
 
 // Session is one participant's presence in a room. Its methods are safe for concurrent use.
@@ -28,11 +29,14 @@ type Session struct {
 	log      *slog.Logger
 	endpoint *transport.Endpoint
 	media    *media
+	data     *dataFlow
 	events   eventQueue
 	updates  *signalling.Updates
-	// requests are the requests without a reply, roster is the room, publishers are this client's own.
+	// requests are the requests without a reply, roster is the room, presence describes this client
+	// and the room, publishers are this client's own.
 	requests   *signalling.Requests
 	roster     roster
+	presence   presence
 	publishers publishers
 	// sealer encrypts what this client sends. It is nil if the session has no keys.
 	sealer *e2ee.Sealer
@@ -61,6 +65,7 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 	s := &Session{
 		config:   config,
 		log:      config.Log,
+		data:     newDataFlow(),
 		events:   make(eventQueue, eventBacklog),
 		updates:  signalling.NewUpdates(),
 		requests: signalling.NewRequests(),
@@ -99,6 +104,8 @@ func (s *Session) enter(ctx context.Context) error {
 		Pauses:       true,
 		FrameTimes:   s.config.FrameTimes,
 		Multipath:    s.config.multipath(),
+
+		MessageChannel: s.config.MessageChannel,
 	}
 	s.limits = s.config.limits(s.config.MaxBitrate, 0)
 	join.BitrateLimits = s.limits
@@ -106,11 +113,12 @@ func (s *Session) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.peer, err = s.config.newPeer(s.endpoint, s.media, joined); err != nil {
+	if s.peer, err = s.config.newPeer(s.endpoint, s.media, joined, s.data); err != nil {
 		conn.Close()
 		return err
 	}
 	s.conn = conn
+	s.data.resume(conn, 0)
 	s.welcome(joined)
 	if err := s.unlock(); err != nil {
 		conn.Close()
@@ -124,6 +132,7 @@ func (s *Session) welcome(joined *signal.Joined) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.joined = joined
+	s.presence.welcome(joined)
 	s.media.tracing.SetIdentity(joined.Identity)
 	s.roster.set(joined.Participants, joined.Recorded)
 }

@@ -36,6 +36,11 @@ var bounds = map[Type]bound{
 	TypeFrameTimes: {512 << 10, MaxFrameTimes},
 	// 1024 objects take 200 kB, or 450 kB if names have the maximum length.
 	TypeArrange: {512 << 10, MaxPlacements},
+	// A payload of MaxDataBytes takes 96 KiB if JSON writes each byte as six.
+	TypeData: {128 << 10, MaxRecipients},
+	// A map of MaxAttributeBytes takes 25 kB if JSON writes each byte as six.
+	TypeAttributes: {bytes: 32 << 10},
+	TypeMetadata:   {bytes: 32 << 10},
 	// 256 boxes take 36 kB with all digits of a float64.
 	TypePose: {128 << 10, volumetric.MaxTiles},
 }

@@ -30,6 +30,9 @@ type Join struct {
 	// ReceiveData reports that this client receives frames over data channels: its video slots are
 	// data channels instead of media lines.
 	ReceiveData bool `json:"receive_data,omitempty"`
+	// MessageChannel requests copies of data messages over data channels. The server then offers a line for the data
+	// channels.
+	MessageChannel bool `json:"message_channel,omitempty"`
 	// Multipath reports that this client reads media on all its candidate pairs, each of which is on a
 	// network interface of its own.
 	Multipath *Multipath `json:"multipath,omitempty"`
@@ -61,6 +64,9 @@ type ResumeRequest struct {
 	// NewConnection reports that the client has lost its peer connection and needs a new one.
 	// Otherwise ICE is restarted.
 	NewConnection bool `json:"new_connection,omitempty"`
+	// DataReceived is the number of the last reliable data message that the client has received. The server repeats
+	// later ones. nil requests no repetition.
+	DataReceived *int64 `json:"data_received,omitempty"`
 }
 
 // Publish announces one more publication. The server replies OK and then offers lines of role

@@ -55,7 +55,7 @@ func (c *conformity) keyword(where, keyword string, argument, value any) error {
 			}
 		}
 		holds = matching == 1 || keyword == "anyOf" && matching > 0
-	case "properties", "required", "dependentRequired", "items":
+	case "properties", "additionalProperties", "required", "dependentRequired", "items":
 		return c.container(where, keyword, argument, value)
 	case "minimum", "maximum":
 		number, ok := value.(float64)
@@ -66,6 +66,9 @@ func (c *conformity) keyword(where, keyword string, argument, value any) error {
 		n := float64(utf8.RuneCountInString(text))
 		holds = !ok || keyword == "minLength" && n >= argument.(float64) ||
 			keyword == "maxLength" && n <= argument.(float64)
+	case "maxProperties":
+		object, ok := value.(node)
+		holds = !ok || float64(len(object)) <= argument.(float64)
 	case "minItems", "maxItems":
 		list, ok := value.([]any)
 		n := float64(len(list))
@@ -89,6 +92,13 @@ func (c *conformity) container(where, keyword string, argument, value any) error
 				if err := c.check(where+"."+name, schema.(node), member); err != nil {
 					return err
 				}
+			}
+		}
+	case "additionalProperties":
+		// The schema uses this keyword only for maps, which have no properties.
+		for name, member := range object {
+			if err := c.check(where+"."+name, argument.(node), member); err != nil {
+				return err
 			}
 		}
 	case "required":

@@ -10,7 +10,7 @@ import (
 )
 
 // fromClient and fromServer map each type to a function that returns an empty message, by
-// direction. Candidate, Pose, Trace and FrameTimes are sent in both directions.
+// direction. Candidate, Pose, Trace, FrameTimes, Data, Attributes and Metadata are sent in both directions.
 var (
 	fromClient = byType(
 		blank[Join],
@@ -28,6 +28,11 @@ var (
 		blank[Time],
 		blank[Trace],
 		blank[FrameTimes],
+		blank[Data],
+		blank[Attributes],
+		blank[Metadata],
+		blank[Mute],
+		blank[SetPermissions],
 		blank[Leave],
 	)
 	fromServer = byType(
@@ -50,6 +55,11 @@ var (
 		blank[TimeReply],
 		blank[Trace],
 		blank[FrameTimes],
+		blank[Data],
+		blank[Attributes],
+		blank[Metadata],
+		blank[Muted],
+		blank[PermissionsChanged],
 		blank[Closing],
 	)
 )

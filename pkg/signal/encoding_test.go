@@ -94,6 +94,16 @@ func samples() []Message {
 		&SetLimits{Header: header, BitrateLimits: BitrateLimits{Max: 50e6, Min: 1e6, Start: 10e6}},
 		&Uplink{Header: header, Estimate: 12e6, GaveUp: []OwnTrack{{Publication: "body", Tile: 1, Quality: 1}}},
 		&Time{Header: header, T0: 1_800_000_000_000_000},
+		&Data{
+			Header: header, Seq: 7, Participant: "ada", To: []string{"grace"}, Topic: "chat", Text: "hello",
+		},
+		&Data{Header: header, Lossy: true, Topic: "hand", Binary: []byte{0, 1, 255}},
+		&Attributes{Header: header, Participant: "ada", Attributes: map[string]string{"name": "Ada", "old": ""}},
+		&Metadata{Header: header, Metadata: map[string]string{"title": "Seminar"}},
+		&Mute{Header: header, Participant: "ada", Publication: "voice", Muted: true},
+		&Muted{Participant: "ada", MuteState: MuteState{Publication: "voice", Own: true, Operator: true}},
+		&SetPermissions{Header: header, Participant: "ada", Publish: new(bool)},
+		&PermissionsChanged{Permissions: Permissions{Subscribe: true}},
 		&Leave{Header: header},
 		&Joined{
 			Header: header, Version: Version, Room: "lab", Identity: "ada", Session: "s1", Resumed: true,

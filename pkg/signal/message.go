@@ -51,6 +51,13 @@ const (
 	TypeBandwidth         Type = "bandwidth"
 	TypeTimeReply         Type = "time_reply"
 	TypeClosing           Type = "closing"
+	TypeData              Type = "data"
+	TypeAttributes        Type = "attributes"
+	TypeMetadata          Type = "metadata"
+	TypeMute              Type = "mute"
+	TypeMuted             Type = "muted"
+	TypePermissions       Type = "permissions"
+	TypeSetPermissions    Type = "set_permissions"
 )
 
 // Header is part of every message.

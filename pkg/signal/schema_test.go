@@ -158,7 +158,15 @@ func (c *comparison) simple(where string, goType reflect.Type, property node) {
 		}
 	case reflect.Int, reflect.Int64:
 		c.equal(where, got, "integer")
+	case reflect.Map:
+		c.equal(where, got, "object")
+		c.compare(where+"{}", goType.Elem(), property["additionalProperties"].(node))
 	case reflect.Slice:
+		if goType.Elem().Kind() == reflect.Uint8 {
+			// encoding/json writes bytes in base64.
+			c.equal(where, got, "string")
+			return
+		}
 		c.equal(where, got, "array")
 		c.compare(where+"[]", goType.Elem(), property["items"].(node))
 	case reflect.Array:

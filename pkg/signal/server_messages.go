@@ -21,6 +21,14 @@ type Joined struct {
 	Multipath bool `json:"multipath,omitempty"`
 	// Recorded reports that the server records the room. Recording reports later changes.
 	Recorded bool `json:"recorded,omitempty"`
+	// Metadata is the metadata of the room. Attributes, Permissions and Muted are those of this participant. Muted has
+	// the muted publications.
+	Metadata    map[string]string `json:"metadata,omitempty"`
+	Attributes  map[string]string `json:"attributes,omitempty"`
+	Permissions *Permissions      `json:"permissions,omitempty"`
+	Muted       []MuteState       `json:"muted,omitempty"`
+	// DataReceived is the number of the last reliable data message that the server has received from this session.
+	DataReceived int64 `json:"data_received,omitempty"`
 }
 
 // ResumeGrant contains the secret that a client needs to resume its session. The secret is valid
@@ -42,6 +50,9 @@ type ICEServer struct {
 type Participant struct {
 	Identity     string                   `json:"identity"`
 	Publications []volumetric.Publication `json:"publications"`
+	Attributes   map[string]string        `json:"attributes,omitempty"`
+	// Muted has the muted publications.
+	Muted []MuteState `json:"muted,omitempty"`
 }
 
 // Limits contains the server's limits for this client.

@@ -53,6 +53,9 @@ func (m *Join) check() error {
 	if m.Resume == nil {
 		return nil
 	}
+	if n := m.Resume.DataReceived; n != nil && (*n < 0 || *n > MaxSeq) {
+		return invalid("resume.data_received is %d, expected 0 to %d", *n, int64(MaxSeq))
+	}
 	if err := checkLength("resume.session", m.Resume.Session, 1, MaxSecretLength); err != nil {
 		return err
 	}

@@ -2,7 +2,9 @@ package signal
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -349,6 +351,34 @@ func TestValidate(t *testing.T) {
 
 		{"time", &Time{T0: -1}, ""},
 		{"leave", &Leave{}, ""},
+
+		{"text", &Data{Seq: 1, To: []string{"ada"}, Topic: "chat", Text: strings.Repeat("x", MaxDataBytes)}, ""},
+		{"empty message", &Data{}, ""},
+		{"lossy bytes", &Data{Seq: MaxSeq, Lossy: true, Binary: make([]byte, MaxLossyBytes)}, ""},
+		{"long text", &Data{Text: strings.Repeat("x", MaxDataBytes+1)}, CodeInvalid},
+		{"long lossy message", &Data{Lossy: true, Text: strings.Repeat("x", MaxLossyBytes+1)}, CodeInvalid},
+		{"text that is not UTF-8", &Data{Text: "\xff"}, CodeInvalid},
+		{"text and binary", &Data{Text: "x", Binary: []byte{1}}, CodeInvalid},
+		{"topic with a line break", &Data{Topic: "a\nb"}, CodeInvalid},
+		{"recipient without a name", &Data{To: []string{""}}, CodeInvalid},
+		{"too many recipients", &Data{To: make([]string, MaxRecipients+1)}, CodeInvalid},
+		{"negative number", &Data{Seq: -1}, CodeInvalid},
+		{"number beyond JavaScript", &Data{Seq: MaxSeq + 1}, CodeInvalid},
+		{"attributes", &Attributes{Attributes: map[string]string{"name": "Ada", "gone": ""}}, ""},
+		{"no attributes", &Attributes{}, CodeInvalid},
+		{"attribute without a name", &Attributes{Attributes: map[string]string{"": "x"}}, CodeInvalid},
+		{"long metadata", &Metadata{Metadata: map[string]string{"x": strings.Repeat("x", MaxAttributeBytes)}}, CodeInvalid},
+		{"too many entries", &Metadata{Metadata: numbered(MaxAttributes + 1)}, CodeInvalid},
+		{"metadata", &Metadata{Metadata: numbered(MaxAttributes)}, ""},
+		{"mute", &Mute{Publication: "voice"}, ""},
+		{"mute of no publication", &Mute{Participant: "ada"}, CodeInvalid},
+		{"permissions", &SetPermissions{Participant: "ada"}, ""},
+		{"permissions of no participant", &SetPermissions{}, CodeInvalid},
+		{
+			"resume after a negative number",
+			&Join{Version: Version, Resume: &ResumeRequest{Session: "s", Secret: "x", DataReceived: negative()}},
+			CodeInvalid,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -428,4 +458,37 @@ func arranged(change func(*Placement)) *Arrange {
 	}
 	change(&o)
 	return &Arrange{Objects: []Placement{o}}
+}
+
+func negative() *int64 {
+	n := int64(-1)
+	return &n
+}
+
+// numbered returns a map with the given number of entries.
+func numbered(entries int) map[string]string {
+	m := make(map[string]string, entries)
+	for i := range entries {
+		m[strconv.Itoa(i)] = "x"
+	}
+	return m
+}
+
+// TestMergeAttributes merges maps, and expects that the limits apply to the result.
+func TestMergeAttributes(t *testing.T) {
+	present := map[string]string{"name": "Ada", "hand": "up"}
+	got, err := MergeAttributes("attributes", present, map[string]string{"hand": "", "mood": "good"})
+	if want := map[string]string{"name": "Ada", "mood": "good"}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("got %v, %v, expected %v", got, err, want)
+	}
+	if len(present) != 2 {
+		t.Errorf("the present map was changed to %v", present)
+	}
+	full := numbered(MaxAttributes)
+	if _, err := MergeAttributes("attributes", full, map[string]string{"more": "x"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("one entry too many: got %v, expected ErrInvalid", err)
+	}
+	if got, err := MergeAttributes("attributes", full, map[string]string{"more": "x", "0": ""}); err != nil {
+		t.Errorf("one entry for another: got %v, %v, expected no error", got, err)
+	}
 }

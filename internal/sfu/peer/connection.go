@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/transport/datachannels"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -42,6 +43,8 @@ type Owner interface {
 	PeerEvent(transport.Event)
 	// SlotEvents passes events of slots in the data plane.
 	SlotEvents([]egress.Event)
+	// DataCopied passes a data message from the message channel. The channel's goroutine calls DataCopied.
+	DataCopied(*signal.Data)
 	// FrameTimes passes the times of frames that were sent to the receiver.
 	FrameTimes([]egress.FrameTimes)
 	// Done is closed when the owner has ended.
@@ -57,6 +60,8 @@ type Config struct {
 	// PublishesByData is set if the client publishes frames over data channels, TakesChunks if the client receives
 	// frames over data channels.
 	PublishesByData, TakesChunks bool
+	// Messages is set if data messages are copied over data channels.
+	Messages bool
 	// Multipath is the client's request for media on several network interfaces, nil if it has one.
 	Multipath *signal.Multipath
 	// FrameBytes is the maximum size of a frame in bytes.
@@ -69,11 +74,16 @@ type Config struct {
 	Log     *zap.Logger
 }
 
+// hasDataChannels reports whether the first offer has a line for data channels.
+func (c *Config) hasDataChannels() bool { return c.PublishesByData || c.TakesChunks || c.Messages }
+
 // Connection is one participant's peer connection. The goroutine owns the negotiation and the table of lines.
 type Connection struct {
 	// Ingress and Receiver are the connection's parts in the data plane. The owner may call their methods.
 	Ingress  *ingress.Ingress
 	Receiver *egress.Receiver
+	// Messages sends copies of data messages, nil if the client receives none.
+	Messages *datachannels.Copies
 
 	owner  Owner
 	config Config
@@ -112,7 +122,12 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 	if config.TakesChunks {
 		sink.chunks = frames.NewSender(sink.receiver, config.FrameBytes, peer.AddChannel(paddingLabel))
 	}
-	if config.PublishesByData || config.TakesChunks {
+	var copies *datachannels.Copies
+	if config.Messages {
+		copies = peer.AddCopies(signal.MessageChannel)
+		sink.messages = newMessages(owner)
+	}
+	if config.hasDataChannels() {
 		peer.AddData()
 	}
 	if config.Multipath != nil {
@@ -125,7 +140,7 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 	}
 	c := &Connection{
 		Ingress: sink.ingress, Receiver: sink.receiver, owner: owner, config: config, peer: peer,
-		data: sink.data, chunks: sink.chunks, commands: newCommandList(),
+		Messages: copies, data: sink.data, chunks: sink.chunks, commands: newCommandList(),
 	}
 	config.Running.Add(1)
 	go c.run()
@@ -275,7 +290,7 @@ func (c *Connection) negotiate() error {
 		}
 	}
 	// A client with only data channels needs an offer for their line.
-	first := c.offer == 0 && (c.data != nil || c.chunks != nil)
+	first := c.offer == 0 && c.config.hasDataChannels()
 	if !changed && !c.restart && !first {
 		return nil
 	}

@@ -42,6 +42,7 @@ func (l *listener) RequestFailed(string, signal.Code, string)      {}
 func (l *listener) ConnectionFailed(err error)                     { l.failed <- err }
 func (l *listener) PeerEvent(event transport.Event)                { l.events <- event }
 func (l *listener) SlotEvents([]egress.Event)                      {}
+func (l *listener) DataCopied(*signal.Data)                        {}
 func (l *listener) FrameTimes([]egress.FrameTimes)                 {}
 func (l *listener) Done() <-chan struct{}                          { return l.done }
 

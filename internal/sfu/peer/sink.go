@@ -7,6 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/frames"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // NewBatch returns an empty batch for the engine of a node. The node's peers add their packets to the batch.
@@ -29,10 +30,15 @@ type mediaSink struct {
 	receiver *egress.Receiver
 	data     *dataLines
 	chunks   *frames.Sender
+	messages *messages
 }
 
 // Data implements transport.Sink.
 func (s *mediaSink) Data(label string, message []byte, now time.Time) {
+	if s.messages != nil && label == signal.MessageChannel {
+		s.messages.take(message, now)
+		return
+	}
 	if s.data != nil {
 		s.data.take(label, message, now)
 	}

@@ -30,7 +30,7 @@ var ErrChannel = errors.New("data channel is not open")
 // rate.
 const leastWindow = 128 << 10
 
-// Channel is a data channel that this peer sends on, reliable and unordered. The methods are safe for any goroutine.
+// Channel is a data channel that this peer sends on, unordered. The methods are safe for any goroutine.
 type Channel struct {
 	label  string
 	config *datachannel.Config
@@ -87,17 +87,28 @@ func (d *Channels) SetAgreed() { d.agreed.Store(true) }
 // Agreed reports whether data channels are negotiated.
 func (d *Channels) Agreed() bool { return d.agreed.Load() }
 
+// Any reports whether this side has channels.
+func (d *Channels) Any() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.all) > 0
+}
+
 // Sends reports whether this side sends on channels.
 func (d *Channels) Sends() bool { return d.sends.Load() }
 
-// Add adds a channel with a label. The channel opens once there is an association.
+// Add adds a reliable channel with a label. The channel opens once there is an association.
 func (d *Channels) Add(label string) *Channel {
+	d.sends.Store(true)
+	return d.add(label, datachannel.ChannelTypeReliableUnordered)
+}
+
+func (d *Channels) add(label string, kind datachannel.ChannelType) *Channel {
 	c := &Channel{label: label, config: d.config()}
-	c.config.ChannelType, c.config.Label = datachannel.ChannelTypeReliableUnordered, label
+	c.config.ChannelType, c.config.Label = kind, label
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, c)
-	d.sends.Store(true)
 	if d.association != nil {
 		d.openOne(c)
 	}

@@ -81,8 +81,7 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 		"room of the token, or vr2gather")
 	f.StringVar(&b.room.Identity, "identity", "",
 		"name of this participant; the default is the name in the token, or the client's number")
-	f.StringVar(&b.room.Token, "token", "", "access token; the default is the environment variable VOLPEER_TOKEN; a "+
-		"server in development mode needs none")
+	b.room.TokenFlags(f)
 	b.room.InterfaceFlags(f)
 	b.room.KeyFlags(f)
 	f.Var(&b.maxBitrate, "max-bitrate",
@@ -96,8 +95,8 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 const (
 	// defaultRoom is the room of bridges that have no room configured: VR2Gather has no rooms.
 	defaultRoom = "vr2gather"
-	// roomVariable and tokenVariable are for launchers whose command line cannot be changed.
-	roomVariable, tokenVariable = "VOLPEER_ROOM", "VOLPEER_TOKEN"
+	// roomVariable is for launchers whose command line cannot be changed.
+	roomVariable = "VOLPEER_ROOM"
 	// secretVariable keeps the secret off the command line, which other users of the host can read.
 	secretVariable = "VOLPEER_BRIDGE_SECRET"
 )
@@ -206,7 +205,10 @@ func (b *Options) checkRoom() error {
 	if !strings.Contains(b.sfu, "://") {
 		b.room.Server = "ws://" + b.sfu
 	}
-	b.room.Token = cmp.Or(b.room.Token, os.Getenv(tokenVariable))
+	b.room.ReadToken()
+	if _, err := b.room.TLS(); err != nil {
+		return err
+	}
 	b.room.Name = cmp.Or(b.room.Name, os.Getenv(roomVariable))
 	switch cmp.Or(b.dialect, dialectV1) {
 	case dialectV1:

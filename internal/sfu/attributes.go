@@ -1,0 +1,84 @@
+package sfu
+
+import (
+	"encoding/json"
+
+	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// attributesRequested changes the attributes of the client, or of another participant if the client is an operator.
+func (r *Room) attributesRequested(p *participant, m *signal.Attributes) *signal.Error {
+	target, refused := r.target(p, m.Participant)
+	if refused != nil {
+		return refused
+	}
+	if target == p && !p.grants.Data {
+		return refuse(signal.CodeForbidden, "the participant has no permission to change its attributes (data)")
+	}
+	return r.setAttributes(p, target, m.Attributes)
+}
+
+// setAttributes changes attributes of a participant and tells all participants, at the cost of the requester, nil for
+// the operator.
+func (r *Room) setAttributes(requester, p *participant, changed map[string]string) *signal.Error {
+	merged, bytes, refused := mergeAttributes("attributes", p.attributes, changed)
+	if refused != nil {
+		return refused
+	}
+	if refused := r.checkDescriptions(p.identity, p.describedBytes()-p.attributesBytes+bytes); refused != nil {
+		return refused
+	}
+	if refused := r.charge(requester, bytes); refused != nil {
+		return refused
+	}
+	p.attributes, p.attributesBytes = merged, bytes
+	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: merged})
+	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: merged})
+	return nil
+}
+
+// metadataRequested changes the metadata of the room for a client that is an operator.
+func (r *Room) metadataRequested(p *participant, m *signal.Metadata) *signal.Error {
+	if !p.grants.Admin {
+		return refuse(signal.CodeForbidden, "the token does not grant changes to the room's metadata (admin)")
+	}
+	return r.setMetadata(p, m.Metadata)
+}
+
+// setMetadata changes the metadata of the room and tells all participants, at the cost of the requester, nil for the
+// operator.
+func (r *Room) setMetadata(requester *participant, changed map[string]string) *signal.Error {
+	merged, bytes, refused := mergeAttributes("metadata", r.metadata, changed)
+	if refused != nil {
+		return refused
+	}
+	if refused := r.charge(requester, bytes); refused != nil {
+		return refused
+	}
+	r.metadata = merged
+	r.participants.share(nil, &signal.Metadata{Metadata: merged})
+	r.recordMetadata()
+	return nil
+}
+
+// charge charges the bytes of a message to all participants to the budget of the requester.
+func (r *Room) charge(requester *participant, bytes int) *signal.Error {
+	if requester == nil {
+		return nil
+	}
+	return r.announces(requester.bearer, admission.AnnounceOverhead+bytes)
+}
+
+// mergeAttributes returns the changed map and its length as JSON, in bytes.
+func mergeAttributes(what string, present, changed map[string]string) (map[string]string, int, *signal.Error) {
+	merged, err := signal.MergeAttributes(what, present, changed)
+	if err != nil {
+		return nil, 0, refuse(signal.CodeInvalid, "%v", err)
+	}
+	text, err := json.Marshal(merged)
+	if err != nil {
+		return nil, 0, refuse(signal.CodeInvalid, "%v", err)
+	}
+	return merged, len(text), nil
+}

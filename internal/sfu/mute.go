@@ -1,0 +1,88 @@
+package sfu
+
+import (
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// muted reports whether a publication is not forwarded.
+func (p *publication) muted() bool { return p.mute.Own || p.mute.Operator }
+
+// muteRequested mutes a publication of the client, or of another participant if the client is an operator.
+func (r *Room) muteRequested(p *participant, m *signal.Mute) *signal.Error {
+	target, refused := r.target(p, m.Participant)
+	if refused != nil {
+		return refused
+	}
+	if !p.publishing.AllowN(r.now, 1) {
+		return refuse(signal.CodeLimit, "the limit is %g publications and mutings per second (rooms.publish_rate)",
+			r.node.config.PublishRate)
+	}
+	return r.mute(target, m.Publication, m.Muted, target != p)
+}
+
+// target returns the participant that a request is about: the client itself if the name is empty. Other participants
+// need the grant admin.
+func (r *Room) target(p *participant, name string) (*participant, *signal.Error) {
+	if name == "" || name == p.identity {
+		return p, nil
+	}
+	if !p.grants.Admin {
+		return nil, refuse(signal.CodeForbidden, "the token does not grant changes to other participants (admin)")
+	}
+	if target := r.participants[name]; target != nil {
+		return target, nil
+	}
+	return nil, refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
+}
+
+// mute sets whether the publisher, or an operator, has muted a publication, and tells all participants. The publisher
+// cannot end the muting of an operator. The slots of a muted publication are free for others.
+func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal.Error {
+	found := p.publication(name)
+	if found == nil {
+		return refuse(signal.CodeNotFound, "there is no publication %q of %q", name, p.identity)
+	}
+	before, state := found.muted(), found.mute
+	if byOperator {
+		state.Operator = muted
+	} else {
+		state.Own = muted
+	}
+	if state == found.mute {
+		return nil
+	}
+	found.mute = state
+	r.participants.share(nil, &signal.Muted{Participant: p.identity, MuteState: state})
+	r.recordChange(p, &signal.Muted{Participant: p.identity, MuteState: state})
+	switch now := found.muted(); {
+	case now == before:
+	case now:
+		for _, other := range r.participants.others(p) {
+			other.unsubscribe(found)
+		}
+	case !found.silent:
+		r.announce(p, []*publication{found})
+	}
+	p.log.Info("muting changed", zap.String("publication", name), zap.Bool("own", state.Own),
+		zap.Bool("operator", state.Operator))
+	return nil
+}
+
+// mutings returns the muted publications of a participant.
+func (p *participant) mutings() (list []signal.MuteState) {
+	for _, publication := range p.publications {
+		if publication.muted() {
+			list = append(list, publication.mute)
+		}
+	}
+	return list
+}
+
+// audible returns the publications that are not muted.
+func audible(publications []*publication) []*publication {
+	return slices.DeleteFunc(slices.Clone(publications), (*publication).muted)
+}

@@ -1,0 +1,70 @@
+package sfu
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// permissionsRequested changes the permissions of a participant for a client that is an operator.
+func (r *Room) permissionsRequested(p *participant, m *signal.SetPermissions) *signal.Error {
+	if !p.grants.Admin {
+		return refuse(signal.CodeForbidden, "the token does not grant changes of permissions (admin)")
+	}
+	target, refused := r.target(p, m.Participant)
+	if refused != nil {
+		return refused
+	}
+	r.setPermissions(target, m)
+	return nil
+}
+
+// setPermissions changes the permissions of a participant for the rest of its session. Publications and slots without
+// permission end.
+func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
+	set := &p.permissions
+	for _, permission := range []struct{ to, from **bool }{
+		{&set.Publish, &changed.Publish}, {&set.Subscribe, &changed.Subscribe}, {&set.Data, &changed.Data},
+	} {
+		if *permission.from != nil {
+			*permission.to = *permission.from
+		}
+	}
+	before := p.grants
+	grants := p.permitted(p.granted)
+	if grants == before {
+		return
+	}
+	regranted := r.regrant(p, grants, false)
+	regranted.reason = "an operator has withdrawn the permission"
+	regranted.tell(p)
+	p.send(&signal.PermissionsChanged{Permissions: grants.permissions()})
+	switch {
+	case regranted.receiveRevoked:
+		p.repeatSlots()
+	case regranted.receives:
+		p.subscribe(r.participants.publishedByOthers(p))
+	}
+	p.updateLines()
+	p.log.Info("permissions changed", zap.Bool("publish", grants.Publish), zap.Bool("subscribe", grants.Subscribe),
+		zap.Bool("data", grants.Data))
+}
+
+// permitted returns the grants of a token with the permissions that an operator has set.
+func (p *participant) permitted(token Grants) Grants {
+	for _, permission := range []struct {
+		grant *bool
+		set   *bool
+	}{{&token.Publish, p.permissions.Publish}, {&token.Subscribe, p.permissions.Subscribe},
+		{&token.Data, p.permissions.Data}} {
+		if permission.set != nil {
+			*permission.grant = *permission.set
+		}
+	}
+	return token
+}
+
+// permissions returns the permissions for the client.
+func (g Grants) permissions() signal.Permissions {
+	return signal.Permissions{Publish: g.Publish, Subscribe: g.Subscribe, Data: g.Data}
+}
