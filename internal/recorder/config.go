@@ -25,7 +25,7 @@ type Config struct {
 	Automatic string `yaml:"automatic" help:"record every room: off, best (best quality of each tile) or all qualities"`
 	// MaxBytes: one room has at most half, so that the participants of one room cannot end the recordings of others.
 	MaxBytes     int64 `yaml:"max_bytes" help:"bytes of all recordings, half of them for one room; 0: no limit"`
-	DeleteOldest bool  `yaml:"delete_oldest" help:"at the limit delete the oldest segments instead of recording no more"`
+	DeleteOldest bool  `yaml:"delete_oldest" help:"at the limit delete the oldest segments; false: record no more"`
 
 	// SegmentBytes and SegmentTime bound a segment: 256 MB are 10 s at 200 Mbit/s.
 	SegmentBytes int64         `yaml:"-"`

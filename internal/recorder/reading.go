@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
@@ -103,7 +104,11 @@ func (r *reading) fragment(p *packetlog.Packet, at time.Time, to sink) {
 	r.begun = true
 	record := recording.Frame{
 		At: f.Last, Publication: r.publication, Tile: r.tile, Quality: r.quality, Number: f.Number,
-		Prefixed: f.Prefixed, Codec: f.Prefix.FourCC, Capture: f.Stamp, Data: f.Data,
+		Prefixed: f.Prefixed, Codec: f.Prefix.FourCC, Data: f.Data,
+	}
+	if f.Prefixed {
+		// Prefix.Capture lacks fractions of a nanosecond.
+		record.Capture = binary.BigEndian.Uint64(f.RawPrefix()[len(record.Codec):])
 	}
 	to.frame(&record)
 	f.Release()

@@ -43,8 +43,8 @@ type counts struct{ frames, bytes, incomplete, overrun, discarded, failures atom
 
 // Stats are the counters of a Recorder.
 type Stats struct {
-	// Rooms is the number of rooms that are recorded. DiskBytes is the size of all segments, QueuedBytes the size of the
-	// data that waits for the disk.
+	// Rooms is the number of rooms that are recorded. DiskBytes is the size of all segments, QueuedBytes the size of
+	// the data that waits for the disk.
 	Rooms                  int
 	DiskBytes, QueuedBytes int64
 	// Frames counts recorded frames and packets of audio, Bytes the bytes written.
@@ -73,7 +73,8 @@ func open(config Config, version string, log *zap.Logger) (*Recorder, error) {
 		return nil, err
 	}
 	return &Recorder{
-		config: config, version: version, log: log, ledger: ledger, end: make(chan struct{}), ended: make(chan struct{}),
+		config: config, version: version, log: log, ledger: ledger, end: make(chan struct{}),
+		ended: make(chan struct{}),
 	}, nil
 }
 

@@ -228,7 +228,8 @@ func TestSegments(t *testing.T) {
 		t.Errorf("the room is recorded in %s, outside of %s", g.disk.folder, r.recorder.config.Directory)
 	}
 	for _, identity := range []string{"ada", "eve"} {
-		g.State("participant\x00"+identity, &signal.ParticipantJoined{Participant: signal.Participant{Identity: identity}})
+		joined := signal.Participant{Identity: identity}
+		g.State("participant\x00"+identity, &signal.ParticipantJoined{Participant: joined})
 	}
 	g.State("participant\x00eve\x00pose", &signal.Pose{Publication: "body"})
 	r.publish(g)

@@ -97,7 +97,9 @@ type describeRequest struct {
 
 // apply implements request.
 func (q describeRequest) apply(r *Room) {
-	state := RoomState{Name: r.name, Metadata: r.metadata, Participants: []ParticipantState{}, Recorded: r.recorded != nil}
+	state := RoomState{
+		Name: r.name, Metadata: r.metadata, Participants: []ParticipantState{}, Recorded: r.recorded != nil,
+	}
 	for _, p := range r.participants.others(nil) {
 		state.Participants = append(state.Participants, p.state(q.past))
 	}

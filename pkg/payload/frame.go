@@ -18,9 +18,6 @@ type Frame struct {
 	// value.
 	Prefixed bool
 	Prefix   Prefix
-	// Stamp is the capture time in the prefix as received, a 64-bit NTP timestamp. Prefix.Capture lacks fractions of a
-	// nanosecond.
-	Stamp uint64
 	// Data is the codec's output, without the prefix. Data is empty for a tile without points.
 	Data []byte
 	// First and Last are the arrival times of the first and of the last packet used.

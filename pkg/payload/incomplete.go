@@ -103,7 +103,6 @@ func (r *Reassembler) finish(p *partial) *Frame {
 	}
 	f.Data = f.buffer[:p.facts.Length]
 	if f.Prefixed {
-		f.Stamp = stampOf(f.Data)
 		rest, err := f.Prefix.Unmarshal(f.Data)
 		if err != nil {
 			panic("a prefixed frame shorter than its prefix passed the descriptor's check")

@@ -14,7 +14,7 @@ type Prefix struct {
 	// Capture is the capture time, UTC. The zero time is sent as 0 and means unknown.
 	Capture time.Time
 	// Stamp is the capture time as a 64-bit NTP timestamp. If Stamp is not 0, AppendTo appends it in place of Capture.
-	// Unmarshal leaves Stamp 0; Frame.Stamp is the timestamp as received.
+	// Unmarshal leaves Stamp 0; Frame.RawPrefix has the timestamp as received.
 	Stamp uint64
 }
 
@@ -35,16 +35,8 @@ func (p *Prefix) Unmarshal(data []byte) (rest []byte, err error) {
 		return nil, fmt.Errorf("%w: %d bytes, expected at least %d", ErrPrefix, len(data), PrefixSize)
 	}
 	copy(p.FourCC[:], data)
-	p.Capture, p.Stamp = TimeFromNTP64(stampOf(data)), 0
+	p.Capture, p.Stamp = TimeFromNTP64(binary.BigEndian.Uint64(data[4:])), 0
 	return data[PrefixSize:], nil
-}
-
-// stampOf returns the timestamp of the prefix at the start of a frame's data, 0 if the data is too short.
-func stampOf(data []byte) uint64 {
-	if len(data) < PrefixSize {
-		return 0
-	}
-	return binary.BigEndian.Uint64(data[4:])
 }
 
 // ntpToUnix is the number of seconds between the epochs of NTP (1900) and Unix (1970): 70 years

@@ -115,8 +115,8 @@ type Unit struct {
 // Lost counts frames and units that were published and could not be recorded, since the beginning of the recording.
 type Lost struct {
 	At time.Time `json:"-"`
-	// Incomplete counts frames that did not arrive whole. Overrun counts packets that the recorder did not read in time.
-	// Discarded counts frames for which the disk was too slow or full.
+	// Incomplete counts frames that did not arrive whole. Overrun counts packets that the recorder did not read in
+	// time. Discarded counts frames for which the disk was too slow or full.
 	Incomplete uint64 `json:"incomplete,omitempty"`
 	Overrun    uint64 `json:"overrun,omitempty"`
 	Discarded  uint64 `json:"discarded,omitempty"`

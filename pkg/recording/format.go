@@ -149,7 +149,8 @@ type header struct {
 // parseHeader parses a header and reports whether it is valid.
 func parseHeader(data []byte) (header, bool) {
 	h := header{
-		kind: kind(data[:4]), length: int(binary.LittleEndian.Uint32(data[4:])), sum: binary.LittleEndian.Uint32(data[8:]),
+		kind: kind(data[:4]), length: int(binary.LittleEndian.Uint32(data[4:])),
+		sum: binary.LittleEndian.Uint32(data[8:]),
 	}
 	if crc32.Checksum(data[:checked], castagnoli) != binary.LittleEndian.Uint32(data[checked:]) {
 		return header{}, false

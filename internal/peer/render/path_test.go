@@ -33,7 +33,9 @@ func TestPath(t *testing.T) {
 			t.Errorf("at %v: %+v, expected %+v", test.at, got, want)
 		}
 	}
-	for _, wrong := range []string{"", "x 0,0,0", "1", "1 0,0", "-1 0,0,0", "1 0,0,0\n1 0,0,0", "1 0,0,nan", "1e9 0,0,0"} {
+	for _, wrong := range []string{
+		"", "x 0,0,0", "1", "1 0,0", "-1 0,0,0", "1 0,0,0\n1 0,0,0", "1 0,0,nan", "1e9 0,0,0",
+	} {
 		if _, err := ReadPath(strings.NewReader(wrong)); !errors.Is(err, ErrPath) {
 			t.Errorf("%q: %v, expected %v", wrong, err, ErrPath)
 		}

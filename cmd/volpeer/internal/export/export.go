@@ -1,4 +1,5 @@
-// Package export implements volpeer export: it decodes the recording of a room into PLY files, and draws it into a film.
+// Package export implements volpeer export: it decodes the recording of a room into PLY files, and draws it into a
+// film.
 package export
 
 import (

@@ -88,7 +88,8 @@ func TestPLY(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Captures != 9 || c.Files != 9 || c.Frames != 35 || c.Undecodable != 4 || c.Damage.CutOff != 1 || c.Pictures != 0 {
+	if c.Captures != 9 || c.Files != 9 || c.Frames != 35 || c.Undecodable != 4 || c.Damage.CutOff != 1 ||
+		c.Pictures != 0 {
 		t.Errorf("%+v", c)
 	}
 	for name, points := range map[string]int{
@@ -123,7 +124,8 @@ func TestFilm(t *testing.T) {
 		}
 		content, err := os.ReadFile(film)
 		if err != nil || c.Pictures != 10 || !bytes.Contains(content[:64], []byte("ftyp")) {
-			t.Errorf("%v: %d pictures, %d bytes, %v, expected a film of 10 pictures", view, c.Pictures, len(content), err)
+			t.Errorf("%v: %d pictures, %d bytes, %v, expected a film of 10 pictures", view, c.Pictures, len(content),
+				err)
 		}
 		if _, err := run(t, recorded(t), "--mp4", film); err == nil || !strings.Contains(err.Error(), "ffmpeg") {
 			t.Errorf("a film over another one: %v", err)

@@ -149,9 +149,10 @@ func equalFrames(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// perform publishes frames of random content and the packets of a tone in a room for a second, until that number of frames
-// is recorded in the folder. perform returns the frames that were sent.
-func perform(t *testing.T, company *testbed.Conference, dir, room string, frames int) (sent map[string]string, spoken int) {
+// perform publishes frames of random content and the packets of a tone in a room for a second, until that number of
+// frames is recorded in the folder. perform returns the frames that were sent.
+func perform(t *testing.T, company *testbed.Conference, dir, room string, frames int,
+) (sent map[string]string, spoken int) {
 	t.Helper()
 	alice := enter(t, company, room, "alice", body())
 	bob := enter(t, company, room, "bob/../mallory", opus.Publication("voice"))

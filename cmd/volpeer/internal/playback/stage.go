@@ -24,8 +24,8 @@ type Counts struct {
 	// Frames counts frames, and units of other codecs such as packets of audio, that were handed over for sending.
 	Frames int64 `json:"frames"`
 	Bytes  int64 `json:"bytes"`
-	// Unsent counts frames whose participant was not connected, Unwanted frames that no receiver took or that the uplink
-	// could not carry, and Repeated frames of a capture that another quality had replayed.
+	// Unsent counts frames whose participant was not connected, Unwanted frames that no receiver took or that the
+	// uplink could not carry, and Repeated frames of a capture that another quality had replayed.
 	Unsent   int64 `json:"frames_unsent"`
 	Unwanted int64 `json:"frames_unwanted"`
 	Repeated int64 `json:"frames_repeated"`
@@ -64,8 +64,8 @@ type playing struct {
 	performer *performer
 	// newest is, for each tile, the number of the newest frame that was replayed, if any.
 	newest map[int]uint32
-	// captures are the capture times in the replay of the latest frame numbers: all tiles and qualities of a number have
-	// one capture time.
+	// captures are the capture times in the replay of the latest frame numbers: all tiles and qualities of a number
+	// have one capture time.
 	captures map[uint32]time.Time
 	latest   uint32
 	// anchors are the recorded capture times of the first units of the tracks, with their timestamps.

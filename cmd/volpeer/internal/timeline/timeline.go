@@ -1,4 +1,4 @@
-// Package timeline returns the records of a recording in the order of their times, and reads ahead for those who need to
+// Package timeline returns the records of a recording in the order of their times, and reads ahead for callers that
 // prepare for a record.
 package timeline
 
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookahead is the time by which records are read before they are due: participants of a replay join so much earlier
-	// that they are connected when their first frame is due. Records in files are in order to within 50 ms.
+	// lookahead is the time by which records are read before they are due: participants of a replay join so much
+	// earlier that they are connected when their first frame is due. Records in files are in order to within 50 ms.
 	lookahead = 2 * time.Second
 	// maxAhead bounds the bytes of the records that are read ahead: 10 s at 200 Mbit/s.
 	maxAhead = 256 << 20
