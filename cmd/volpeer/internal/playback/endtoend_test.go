@@ -156,6 +156,10 @@ func perform(t *testing.T, company *testbed.Conference, dir, room string, frames
 	t.Helper()
 	alice := enter(t, company, room, "alice", body())
 	bob := enter(t, company, room, "bob/../mallory", opus.Publication("voice"))
+	carol, err := client.Join(t.Context(), client.Config{URL: company.Server.URL(), Room: room, Identity: "carol"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	publisher, voice := alice.Publisher("body"), bob.Publisher("voice")
 	publisher.SetPose(client.Pose{Position: [3]float64{1, 2, 3}})
 	random := rand.NewChaCha8([32]byte{28})
@@ -192,6 +196,7 @@ func perform(t *testing.T, company *testbed.Conference, dir, room string, frames
 	})
 	_ = alice.Close()
 	_ = bob.Close()
+	_ = carol.Close()
 	return sent, spoken
 }
 
@@ -219,7 +224,7 @@ func TestRecordingAndReplayAreByteExact(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &counts); err != nil {
 		t.Fatal(err)
 	}
-	if counts.Participants != 2 || counts.Publications != 2 || counts.Unsent+counts.Unwanted+counts.Repeated != 0 ||
+	if counts.Participants != 3 || counts.Publications != 2 || counts.Unsent+counts.Unwanted+counts.Repeated != 0 ||
 		counts.Damage != (recording.Damage{}) {
 		t.Errorf("the replay counts %+v", counts)
 	}
@@ -237,7 +242,7 @@ func TestRecordingAndReplayAreByteExact(t *testing.T) {
 			}
 			kinds[m.Head().Type]++
 		}
-		want := map[signal.Type]int{signal.TypeParticipantJoined: 2, signal.TypeParticipantLeft: 2,
+		want := map[signal.Type]int{signal.TypeParticipantJoined: 3, signal.TypeParticipantLeft: 3,
 			signal.TypeUnpublished: 2, signal.TypePose: 1}
 		if !maps.Equal(kinds, want) {
 			t.Errorf("messages %v, expected %v", kinds, want)

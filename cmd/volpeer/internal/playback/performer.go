@@ -25,7 +25,7 @@ type performer struct {
 	join     func(context.Context, []volumetric.Publication) (*client.Session, error)
 	log      *slog.Logger
 	steps    chan func(context.Context) error
-	// ready is closed when media flows for the first time, or when the performer has failed.
+	// ready is closed when media flows for the first time, or when the performer has failed or has no media.
 	ready chan struct{}
 
 	mu      sync.Mutex
@@ -65,6 +65,10 @@ func (p *performer) run(ctx context.Context, publications []*recording.Publicati
 	}
 	p.mu.Unlock()
 	defer func() { _ = session.Close() }()
+	if len(publications) == 0 {
+		// Without media there is no peer connection.
+		connected()
+	}
 	events := session.Events()
 	for {
 		select {
