@@ -50,9 +50,12 @@ func (r *Room) KeyFlags(f *pflag.FlagSet) {
 func (r *Room) Encrypts() bool { return r.KeyFile != "" || os.Getenv(PassphraseVariable) != "" }
 
 // setKeys sets the keys of a session from the flags and the environment. Keys that the configuration has already are
-// kept.
+// kept. They get the secret of the passphrase only once, since a later session must not restore an epoch that was
+// forgotten.
 func (r *Room) setKeys(config *client.Config) (*keyFile, error) {
-	config.Passphrase = os.Getenv(PassphraseVariable)
+	if config.Keys == nil || config.Keys != r.unlocked {
+		config.Passphrase = os.Getenv(PassphraseVariable)
+	}
 	if r.KeyFile == "" {
 		return nil, nil
 	}
@@ -101,12 +104,7 @@ func (k *keyFile) read() (changed bool, err error) {
 	}
 	epochs := make(map[e2ee.Epoch]bool)
 	for _, s := range secrets {
-		if s.identity == "" {
-			err = k.keys.SetSecret(s.epoch, s.secret)
-		} else {
-			err = k.keys.SetParticipantSecret(s.identity, s.epoch, s.secret)
-		}
-		if err != nil {
+		if err := s.set(k.keys); err != nil {
 			return false, fmt.Errorf("%s: %w", k.path, err)
 		}
 		epochs[s.epoch] = true
@@ -168,6 +166,30 @@ type keyLine struct {
 	identity string
 }
 
+// errKeyLine is returned for a line that is not EPOCH:HEX.
+var errKeyLine = fmt.Errorf("expected EPOCH:HEX with an epoch of 0 to 65535 and at least %d hexadecimal digits",
+	2*e2ee.MinSecret)
+
+// parseKeyLine parses EPOCH:HEX, with an identity behind a space if the secret is of one participant.
+func parseKeyLine(line string) (keyLine, error) {
+	key, identity, _ := strings.Cut(line, " ")
+	epoch, digits, _ := strings.Cut(key, ":")
+	parsed, err := strconv.ParseUint(epoch, 10, 16)
+	secret, bad := hex.DecodeString(digits)
+	if err != nil || bad != nil || len(secret) < e2ee.MinSecret {
+		return keyLine{}, errKeyLine
+	}
+	return keyLine{e2ee.Epoch(parsed), secret, strings.TrimSpace(identity)}, nil
+}
+
+// set sets the secret of the line.
+func (l keyLine) set(keys *e2ee.Keys) error {
+	if l.identity == "" {
+		return keys.SetSecret(l.epoch, l.secret)
+	}
+	return keys.SetParticipantSecret(l.identity, l.epoch, l.secret)
+}
+
 // parseKeyFile parses the text of a key file: EPOCH:HEX [IDENTITY] on each line, and comments that begin with #. Errors
 // do not contain secrets.
 func parseKeyFile(text []byte) ([]keyLine, error) {
@@ -181,15 +203,11 @@ func parseKeyFile(text []byte) ([]keyLine, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		key, identity, _ := strings.Cut(line, " ")
-		epoch, digits, _ := strings.Cut(key, ":")
-		parsed, err := strconv.ParseUint(epoch, 10, 16)
-		secret, bad := hex.DecodeString(digits)
-		if err != nil || bad != nil || len(secret) < e2ee.MinSecret {
-			return nil, fmt.Errorf("%w: line %d: expected EPOCH:HEX with an epoch of 0 to 65535 and at least %d "+
-				"hexadecimal digits", errKeyFile, number, 2*e2ee.MinSecret)
+		parsed, err := parseKeyLine(line)
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", errKeyFile, number, err)
 		}
-		lines = append(lines, keyLine{e2ee.Epoch(parsed), secret, strings.TrimSpace(identity)})
+		lines = append(lines, parsed)
 	}
 	if err := scanner.Err(); err != nil {
 		return nil, fmt.Errorf("%w: %w", errKeyFile, err)

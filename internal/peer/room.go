@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -32,6 +33,8 @@ type Room struct {
 	KeyFile string
 	// Media replaces the UDP socket if it is not nil, for emulated networks. Media has no flag.
 	Media net.PacketConn
+	// unlocked are the keys of a configuration that have the secret of the passphrase.
+	unlocked *e2ee.Keys
 }
 
 // Flags registers the flags of a room.
@@ -114,6 +117,9 @@ func (r *Room) Join(ctx context.Context, config client.Config) (*client.Session,
 		return nil, fmt.Errorf("--interfaces: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", r.Server, err)
+	}
+	if config.Passphrase != "" {
+		r.unlocked = config.Keys
 	}
 	if file != nil {
 		go file.follow(session.Done(), logOf(config))

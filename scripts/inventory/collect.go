@@ -141,7 +141,7 @@ func modulesOf(info *debug.BuildInfo, cache string, known map[string]component) 
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		c := component{name: m.Path, version: m.Version, purl: "pkg:golang/" + m.Path + "@" + m.Version}
+		c := component{name: m.Path, version: m.Version, purl: moduleURL(m.Path, m.Version)}
 		if read, ok := known[c.purl]; ok {
 			all = append(all, read)
 			continue
@@ -153,6 +153,11 @@ func modulesOf(info *debug.BuildInfo, cache string, known map[string]component) 
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// moduleURL returns the package URL of a module. Versions may have a plus sign, which URLs encode.
+func moduleURL(path, version string) string {
+	return "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
 // escaped returns a module's path as in the module cache (golang.org/ref/mod, "Module cache").

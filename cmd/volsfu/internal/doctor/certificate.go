@@ -46,6 +46,8 @@ func (o *options) certificate(ctx context.Context) []Finding {
 		return []Finding{validity(subject, pair.Leaf, host, time.Now()), chain(pair, time.Now())}
 	case c.Dev:
 		return []Finding{{subject, Skipped, "a server with --dev is reached on loopback, where browsers need none", ""}}
+	case strings.HasPrefix(o.url, "https:"):
+		return []Finding{{subject, Skipped, "the server has none; that of --url is checked", ""}}
 	default:
 		return []Finding{{subject, Warning, "the server has no certificate: browsers need https:// except on loopback",
 			"Use --tls-cert and --tls-key, ACME (--acme-domains), or a proxy (docs/operations.md), and check the " +
