@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -64,6 +65,10 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// queueBudget is the time for which a frame may wait for the uplink: a replay has no one who waits for its frames, so
+// frames are late rather than lost.
+const queueBudget = time.Second
+
 // run plays the recording.
 func (o *options) run(ctx context.Context, path string, out io.Writer, log *slog.Logger) error {
 	switch {
@@ -89,7 +94,8 @@ func (o *options) run(ctx context.Context, path string, out io.Writer, log *slog
 		return newPerformer(room.Identity, log,
 			func(ctx context.Context, publications []volumetric.Publication) (*client.Session, error) {
 				return room.Join(ctx, client.Config{
-					Publications: publications, MaxUplink: volumetric.Bitrate(o.most), Log: log,
+					Publications: publications, MaxUplink: volumetric.Bitrate(o.most), QueueBudget: queueBudget,
+					Log: log,
 				})
 			})
 	})
