@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/export"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/playback"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/publish"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/record"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/watch"
@@ -57,7 +59,8 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(publish.Command(), watch.Command(), record.Command(), newVersion())
+	root.AddCommand(publish.Command(), watch.Command(), record.Command(), playback.Command(), export.Command(),
+		newVersion())
 	root.AddCommand(movedCommands()...)
 	return root
 }

@@ -60,6 +60,7 @@ type Rooms interface {
 	Revoke(id string, lasts time.Duration) error
 	Revocations() []admission.Revocation
 	Restore(id string) error
+	Recordings
 }
 
 // Host is the server as a whole.
@@ -124,6 +125,9 @@ func (a *API) routes() map[string]http.HandlerFunc {
 		"POST /rooms/{room}/messages":                  a.send,
 		"PATCH /rooms/{room}/participants/{identity}":  a.patchParticipant,
 		"DELETE /rooms/{room}/participants/{identity}": a.kick,
+
+		"POST /rooms/{room}/recording":   a.startRecording,
+		"DELETE /rooms/{room}/recording": a.stopRecording,
 
 		"GET /bans":                            a.bans,
 		"DELETE /rooms/{room}/bans/{identity}": a.unban,

@@ -22,6 +22,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -36,6 +37,8 @@ type fakeRooms struct {
 	settings sfu.RoomSettings
 	// actions are those on a room's content, in their order.
 	actions []string
+	// recorded are the qualities of the last request to record.
+	recorded recording.Qualities
 }
 
 func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
@@ -57,7 +60,7 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
 	settings := &sfu.RoomSettings{MaxParticipants: 2, MaxPublications: 3, MaxBitrate: 4e6, EmptyTimeoutMS: 5000}
-	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Metadata: map[string]string{"title": "Talk"},
+	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Metadata: map[string]string{"title": "Talk"}, Recorded: true,
 		Participants: []sfu.ParticipantState{
 			{Identity: "ada", Joined: time.Unix(9, 0).UTC(), ECN: &sfu.ECNState{ECT1: 9, CE: 1},
 				Publications: []sfu.PublicationState{publication}, Reception: reception},
@@ -167,6 +170,22 @@ func (f *fakeRooms) Restore(id string) error {
 	if id != "e" {
 		return fmt.Errorf("%w: token %q", sfu.ErrNotFound, id)
 	}
+	return nil
+}
+
+func (f *fakeRooms) StartRecording(_ context.Context, room string, q recording.Qualities) error {
+	if room != "lab" {
+		return fmt.Errorf("%w: room %q", sfu.ErrNotFound, room)
+	}
+	f.recorded = q
+	return nil
+}
+
+func (f *fakeRooms) StopRecording(_ context.Context, room string) error {
+	if room != "lab" {
+		return fmt.Errorf("%w: %q", sfu.ErrNotRecorded, room)
+	}
+	f.recorded = ""
 	return nil
 }
 
@@ -544,6 +563,28 @@ func conform(t *testing.T, all map[string]schema, s schema, where string, value 
 	case float64:
 		if s.Type != "number" && s.Type != "integer" {
 			t.Errorf("%s is %g, described as %s", where, v, s.Type)
+		}
+	}
+}
+
+func TestRecordings(t *testing.T) {
+	rooms := &fakeRooms{}
+	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
+	for _, test := range []struct {
+		method, path string
+		status       int
+		recorded     recording.Qualities
+	}{
+		{"POST", "/admin/v1/rooms/lab/recording", http.StatusNoContent, recording.Best},
+		{"POST", "/admin/v1/rooms/lab/recording?qualities=all", http.StatusNoContent, recording.All},
+		{"POST", "/admin/v1/rooms/lab/recording?qualities=worst", http.StatusBadRequest, recording.All},
+		{"POST", "/admin/v1/rooms/attic/recording", http.StatusNotFound, recording.All},
+		{"DELETE", "/admin/v1/rooms/attic/recording", http.StatusConflict, recording.All},
+		{"DELETE", "/admin/v1/rooms/lab/recording", http.StatusNoContent, ""},
+	} {
+		if got := ask(a, test.method, test.path); got.Code != test.status || rooms.recorded != test.recorded {
+			t.Errorf("%s %s: %d, recorded %q, expected %d and %q", test.method, test.path, got.Code, rooms.recorded,
+				test.status, test.recorded)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/iceservers"
+	"github.com/volsfu/volsfu/internal/recorder"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -27,6 +28,7 @@ type Config struct {
 	TURN       turnserver.Config `yaml:"turn" help:"relay to the media port for clients behind strict firewalls"`
 	Forward    forward.Config    `yaml:"forward" help:"packet path: caches, writers, repair"`
 	Rooms      sfu.Config        `yaml:"rooms" help:"limits of rooms, joining and leaving"`
+	Recordings recorder.Config   `yaml:"recordings" help:"recordings of rooms on the disk of the server"`
 	Signalling signalling.Config `yaml:"signalling" help:"limits of websockets and their messages"`
 	VR2Gather  vr2gather.Config  `yaml:"vr2gather" help:"dialect of VR2Gather's original peers"`
 	Auth       auth.Config       `yaml:"auth" help:"tokens; without --dev a key is required"`
@@ -43,6 +45,7 @@ func DefaultConfig() Config {
 		TURN:       turnserver.DefaultConfig(),
 		Forward:    forward.DefaultConfig(),
 		Rooms:      sfu.DefaultConfig(),
+		Recordings: recorder.DefaultConfig(),
 		Signalling: signalling.DefaultConfig(),
 		VR2Gather:  vr2gather.DefaultConfig(),
 		Auth:       auth.DefaultConfig(),

@@ -32,6 +32,15 @@ const (
 	WebhookEvents     = "volsfu_webhook_events_total"
 	WebhookDeliveries = "volsfu_webhook_deliveries_total"
 	WebhookQueue      = "volsfu_webhook_queued_events"
+
+	RecordedRooms     = "volsfu_recording_rooms"
+	RecordedFrames    = "volsfu_recording_frames_total"
+	RecordedBytes     = "volsfu_recording_written_bytes_total"
+	RecordingLost     = "volsfu_recording_lost_total"
+	RecordingFailures = "volsfu_recording_failures_total"
+	RecordingDeleted  = "volsfu_recording_deleted_segments_total"
+	RecordingDisk     = "volsfu_recording_disk_bytes"
+	RecordingQueue    = "volsfu_recording_queue_bytes"
 )
 
 // countedFamilies are the metrics counted by other parts of the server, with at most one label.
@@ -74,6 +83,16 @@ var countedFamilies = []family{
 	{WebhookDeliveries, "Requests to endpoints of webhooks, by result: accepted (status 200 to 299), rejected " +
 		"(another status) or failed (no answer); absent without webhooks.", []string{"result"}},
 	{WebhookQueue, "Events of rooms that wait for an endpoint or are in flight; absent without webhooks.", nil},
+	{RecordedRooms, "Rooms that are being recorded; this and all other metrics of recordings are absent without " +
+		"recordings.directory.", nil},
+	{RecordedFrames, "Frames, and packets of audio, that were written to recordings.", nil},
+	{RecordedBytes, "Bytes that were written to recordings.", nil},
+	{RecordingLost, "Losses of recordings: incomplete (frames that did not arrive whole), overrun (packets that were " +
+		"not read in time), discarded (frames for which the disk was too slow or full).", []string{"reason"}},
+	{RecordingFailures, "Failed attempts to write a recording: errors of the disk, and limits that are reached.", nil},
+	{RecordingDeleted, "Segments deleted because of a limit.", nil},
+	{RecordingDisk, "Bytes of all recordings on the disk.", nil},
+	{RecordingQueue, "Bytes of recordings that wait for the disk.", nil},
 }
 
 // Reading is a value read at each scrape: of one of the metrics above, for one value of the metric's label, which is

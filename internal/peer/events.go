@@ -24,6 +24,12 @@ func LogEvent(log *slog.Logger, e client.Event) {
 	case client.Unpublished:
 		log.Info("publication ended", "participant", e.Publication.Participant, "publication",
 			e.Publication.Publication)
+	case client.Recording:
+		if e.Active {
+			log.Info("the server records the room")
+		} else {
+			log.Info("the server no longer records the room")
+		}
 	case client.Uplink:
 		log.Info("uplink", "carries", e.Estimate, "tracks given up", len(e.GaveUp))
 	case client.Refused:

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/recorder"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
@@ -34,7 +35,7 @@ func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, er
 			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported),
 			zap.ByteString("stack", r.Stack))
 	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, forward.PanicPlaces, sfu.PanicPlaces,
-		signalling.PanicPlaces, []string{turnserver.PanicPlace})...)
+		signalling.PanicPlaces, []string{turnserver.PanicPlace, recorder.PanicPlace})...)
 	for _, where := range guard.Places() {
 		if err := metrics.Register(registry, metrics.Counted(metrics.Panics, where,
 			func() uint64 { return guard.Count(where) })); err != nil {

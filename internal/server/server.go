@@ -25,6 +25,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/metrics"
+	"github.com/volsfu/volsfu/internal/recorder"
 	"github.com/volsfu/volsfu/internal/reload"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
@@ -61,6 +62,8 @@ type Server struct {
 	endpoint *transport.Endpoint
 	engine   *forward.Engine
 	node     *sfu.Node
+	// recorder records rooms, nil without a folder for recordings.
+	recorder *recorder.Recorder
 	// dialect takes VR2Gather's peers, nil if they may not connect.
 	dialect  *vr2gather.Server
 	listener net.Listener
@@ -152,6 +155,9 @@ func (s *Server) start(o Options) error {
 	}
 	if s.webhooks != nil {
 		c.Rooms.Events = s.webhooks
+	}
+	if err := s.openRecorder(&c, o.Version, registry); err != nil {
+		return err
 	}
 	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
 		return err
@@ -361,6 +367,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		now, cancel := context.WithCancel(ctx)
 		cancel()
 		s.node.Drain(now, 0)
+	}
+	if s.recorder != nil {
+		s.recorder.Close(ctx)
 	}
 	var errs []error
 	s.files.close()

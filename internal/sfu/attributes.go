@@ -34,6 +34,7 @@ func (r *Room) setAttributes(requester, p *participant, changed map[string]strin
 	}
 	p.attributes, p.attributesBytes = merged, bytes
 	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: merged})
+	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: merged})
 	return nil
 }
 
@@ -57,6 +58,7 @@ func (r *Room) setMetadata(requester *participant, changed map[string]string) *s
 	}
 	r.metadata = merged
 	r.participants.share(nil, &signal.Metadata{Metadata: merged})
+	r.recordMetadata()
 	return nil
 }
 

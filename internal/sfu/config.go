@@ -29,6 +29,8 @@ type Config struct {
 	Guard *panics.Guard `yaml:"-"`
 	// Events receives the events of rooms. If Events is nil, there are none.
 	Events Events `yaml:"-"`
+	// Recorder records rooms. If Recorder is nil, rooms cannot be recorded.
+	Recorder Recorder `yaml:"-"`
 
 	// ICEServers returns the ICE servers of a session's client, besides the endpoint's STUN servers. nil is none.
 	ICEServers func(session string) []signal.ICEServer `yaml:"-"`

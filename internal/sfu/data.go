@@ -145,6 +145,11 @@ func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data)
 	if m.Lossy {
 		seq = r.nextLossy(sender)
 	}
+	if len(m.To) == 0 {
+		r.recordMessage(&signal.Data{
+			Participant: sender, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary,
+		})
+	}
 	for _, recipient := range recipients {
 		if !recipient.profile.TakesData {
 			continue

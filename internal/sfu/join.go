@@ -156,6 +156,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if returns {
 		r.remove(present, "rejoined")
 	}
+	r.recordAutomatically()
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	r.begin()
@@ -168,6 +169,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	p.send(r.welcome(p, q.Join.ID, false))
 	p.sendPoses()
 	r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
+	r.recordJoined(p)
 	p.subscribe(r.participants.publishedByOthers(p))
 	r.announce(p, announced(p.publications))
 	r.traceRequested(p, q.Join.FrameTimes)
@@ -206,6 +208,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Permissions:  &permissions,
 		Muted:        p.mutings(),
 		DataReceived: p.data.received.Last(),
+		Recorded:     r.recorded != nil,
 	}
 }
 

@@ -57,6 +57,7 @@ func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal
 	}
 	found.mute = state
 	r.participants.share(nil, &signal.Muted{Participant: p.identity, MuteState: state})
+	r.recordChange(p, &signal.Muted{Participant: p.identity, MuteState: state})
 	switch now := found.muted(); {
 	case now == before:
 	case now:

@@ -28,7 +28,9 @@ func (r *Room) forwardPose(owner *participant, p *publication) {
 		r.wakeBy(due)
 		return
 	}
-	r.participants.broadcast(owner, p.Place.Next(owner.identity, r.now))
+	next := p.Place.Next(owner.identity, r.now)
+	r.participants.broadcast(owner, next)
+	r.recordPose(p, next())
 }
 
 // sendPoses sends a new participant the latest poses of the others' objects.
@@ -63,6 +65,7 @@ func (r *Room) uplinkReported(p *participant, m *signal.Uplink) *signal.Error {
 		}
 		if publication.Levels.GiveUp(gaveUp) {
 			r.scheduler.Changes.Offered++
+			r.readRecorded(publication)
 		}
 	}
 	return nil

@@ -160,12 +160,14 @@ func (r *Room) announce(p *participant, publications []*publication) {
 	for _, other := range r.participants.others(p) {
 		other.subscribe(publications)
 	}
+	r.recordPublished(publications)
 }
 
 // unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
 // publication.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
 	successors := r.participants.successors(p, publication)
+	r.recordUnpublished(publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)

@@ -53,6 +53,8 @@ type Room struct {
 	unsettled        demand.Queue
 
 	announcements *admission.Announcements
+	// recorded is the recording of the room, nil if the room is not recorded.
+	recorded *recordedRoom
 	// metadata describes the room to its participants. The map does not change.
 	metadata map[string]string
 	// deliveries limits the data messages that all participants receive.
@@ -133,6 +135,7 @@ func (r *Room) abandon() {
 	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
+	r.node.config.Guard.Try(placeRoom, func() { r.stopRecording("internal error of the server") })
 	r.end()
 }
 
@@ -218,5 +221,6 @@ func (r *Room) remove(p *participant, reason string) {
 	p.trace(false)
 	r.participants.askForTimes()
 	r.participants.share(p, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
+	r.recordLeft(p, reason)
 	p.log.Info("participant left", zap.String("reason", reason))
 }

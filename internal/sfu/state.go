@@ -22,6 +22,8 @@ type RoomState struct {
 	// Settings are those of the API, nil if there are none.
 	Settings     *RoomSettings      `json:"settings,omitempty"`
 	Participants []ParticipantState `json:"participants"`
+	// Recorded is set if the room is recorded.
+	Recorded bool `json:"recorded,omitempty"`
 }
 
 // ParticipantState is the state of one participant of a room.
@@ -101,6 +103,7 @@ type describeRequest struct {
 func (q describeRequest) apply(r *Room) {
 	state := RoomState{
 		Name: r.name, ID: r.id, Metadata: r.metadata, Settings: r.settings, Participants: []ParticipantState{},
+		Recorded: r.recorded != nil,
 	}
 	for _, p := range r.participants.others(nil) {
 		state.Participants = append(state.Participants, p.state(q.past))

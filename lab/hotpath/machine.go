@@ -13,9 +13,9 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
-// processTime returns the CPU time of a process, user and system. If the system counts nanoseconds per thread, these
+// ProcessTime returns the CPU time of a process, user and system. If the system counts nanoseconds per thread, these
 // counters are used: /proc/PID/stat and the process metrics count hundredths of a second.
-func processTime(pid int, counts exposition.Series) time.Duration {
+func ProcessTime(pid int, counts exposition.Series) time.Duration {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	var sum time.Duration
 	for _, task := range tasks {
@@ -86,5 +86,5 @@ func timed(s subject, counts exposition.Series) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	return snapshot{counts: counts, cpu: processTime(s.pid(), counts), machine: machine, at: time.Now()}, nil
+	return snapshot{counts: counts, cpu: ProcessTime(s.pid(), counts), machine: machine, at: time.Now()}, nil
 }

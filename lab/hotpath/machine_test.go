@@ -17,7 +17,7 @@ func TestProcessTime(t *testing.T) {
 		t.Error("text that is not a number counts")
 	}
 	// The time of an unknown process comes from its own metrics.
-	if got := processTime(0, exposition.Series{"process_cpu_seconds_total": 1.25}); got != 1250*time.Millisecond {
+	if got := ProcessTime(0, exposition.Series{"process_cpu_seconds_total": 1.25}); got != 1250*time.Millisecond {
 		t.Errorf("got %v, want 1.25 s", got)
 	}
 }

@@ -15,6 +15,7 @@ var measurements = map[int][]measurement{
 	// Rooms.
 
 	// WHIP, WHEP, recordings.
+	10: {recorded},
 
 	// Attacks and fuzzed inputs.
 	11: {attacks},

@@ -24,6 +24,8 @@ type (
 	}
 	// Unpublished reports the end of a publication.
 	Unpublished struct{ Publication volumetric.PublicationRef }
+	// Recording reports that the server begins or ends the recording of the room. Session.Recorded returns the state.
+	Recording struct{ Active bool }
 	// Sending reports the quality at which a tile is sent from now on, or volumetric.QualityOff if the tile was
 	// switched off.
 	Sending struct {
@@ -107,6 +109,7 @@ func (ParticipantJoined) event()  {}
 func (ParticipantLeft) event()    {}
 func (Published) event()          {}
 func (Unpublished) event()        {}
+func (Recording) event()          {}
 func (Sending) event()            {}
 func (KeyFrameWanted) event()     {}
 func (Wanted) event()             {}

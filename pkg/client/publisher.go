@@ -32,6 +32,9 @@ type OutgoingFrame struct {
 	Number uint32
 	// Capture is the capture time, by this host's clock.
 	Capture time.Time
+	// Stamp replaces Capture in the prefix of the frame unless it is 0: the capture time as a 64-bit NTP timestamp by
+	// the server's clock. Stamp is for frames that are repeated as they were published before.
+	Stamp uint64
 	// Codec names the encoding of Data. Publications marked VR2Gather ignore Codec.
 	Codec volumetric.FourCC
 	// Data is the encoded tile, empty if the tile has no points. In a publication marked VR2Gather, Data begins with

@@ -32,7 +32,7 @@ func newRig(t testing.TB, config Config) *media {
 		requests: signalling.NewRequests(),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.roster.set(nil)
+	s.roster.set(nil, false)
 	s.media = newMedia(s)
 	return s.media
 }

@@ -20,12 +20,15 @@ type member struct {
 type roster struct {
 	mu           sync.Mutex
 	participants map[string]*member
+	// recorded is set while the server records the room.
+	recorded bool
 }
 
-// set replaces all participants.
-func (r *roster) set(participants []signal.Participant) {
+// set replaces all participants and the state of the recording.
+func (r *roster) set(participants []signal.Participant, recorded bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.recorded = recorded
 	r.participants = make(map[string]*member, len(participants))
 	for _, p := range participants {
 		r.participants[p.Identity] = newMember(p)
@@ -65,6 +68,13 @@ func (r *roster) list() []signal.Participant {
 	return list
 }
 
+// isRecorded reports whether the server records the room.
+func (r *roster) isRecorded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.recorded
+}
+
 // publication finds a publication of a participant.
 func (r *roster) publication(ref volumetric.PublicationRef) (volumetric.Publication, bool) {
 	r.mu.Lock()
@@ -100,6 +110,9 @@ func (r *roster) change(m signal.Message) Event {
 			delete(p.muted, m.Publication)
 		}
 		return Unpublished{m.PublicationRef}
+	case *signal.Recording:
+		r.recorded = m.Active
+		return Recording{m.Active}
 	case *signal.Attributes:
 		if p := r.participants[m.Participant]; p != nil {
 			p.attributes = m.Attributes

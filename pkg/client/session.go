@@ -134,7 +134,7 @@ func (s *Session) welcome(joined *signal.Joined) {
 	s.joined = joined
 	s.presence.welcome(joined)
 	s.media.tracing.SetIdentity(joined.Identity)
-	s.roster.set(joined.Participants)
+	s.roster.set(joined.Participants, joined.Recorded)
 }
 
 // Identity returns the participant's name in the room.
@@ -153,6 +153,9 @@ func (s *Session) Room() string {
 
 // Participants returns the other participants of the room and their publications, sorted by name.
 func (s *Session) Participants() []signal.Participant { return s.roster.list() }
+
+// Recorded reports whether the server records the room. The event Recording reports changes.
+func (s *Session) Recorded() bool { return s.roster.isRecorded() }
 
 // Events returns the channel of events. It is closed when the session ends.
 func (s *Session) Events() <-chan Event { return s.events }

@@ -13,12 +13,18 @@ type Prefix struct {
 	FourCC [4]byte
 	// Capture is the capture time, UTC. The zero time is sent as 0 and means unknown.
 	Capture time.Time
+	// Stamp is the capture time as a 64-bit NTP timestamp. If Stamp is not 0, AppendTo appends it in place of Capture.
+	// Unmarshal leaves Stamp 0; Frame.RawPrefix has the timestamp as received.
+	Stamp uint64
 }
 
 // AppendTo appends the prefix to dst. The encoder then appends the codec's data to the same buffer,
 // without a copy.
 func (p Prefix) AppendTo(dst []byte) []byte {
 	dst = append(dst, p.FourCC[:]...)
+	if p.Stamp != 0 {
+		return binary.BigEndian.AppendUint64(dst, p.Stamp)
+	}
 	return binary.BigEndian.AppendUint64(dst, NTP64(p.Capture))
 }
 
@@ -29,7 +35,7 @@ func (p *Prefix) Unmarshal(data []byte) (rest []byte, err error) {
 		return nil, fmt.Errorf("%w: %d bytes, expected at least %d", ErrPrefix, len(data), PrefixSize)
 	}
 	copy(p.FourCC[:], data)
-	p.Capture = TimeFromNTP64(binary.BigEndian.Uint64(data[4:]))
+	p.Capture, p.Stamp = TimeFromNTP64(binary.BigEndian.Uint64(data[4:])), 0
 	return data[PrefixSize:], nil
 }
 

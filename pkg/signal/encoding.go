@@ -43,6 +43,7 @@ var (
 		blank[ParticipantLeft],
 		blank[Published],
 		blank[Unpublished],
+		blank[Recording],
 		blank[Offer],
 		blank[Candidate],
 		blank[Assignments],

@@ -124,6 +124,7 @@ func samples() []Message {
 		&Published{Participant: "grace", Publication: voice()},
 		&Published{Participant: "linus", Publication: foreign()},
 		&Unpublished{PublicationRef: ref},
+		&Recording{Active: true},
 		&Offer{Offer: 2, SDP: "v=0\r\n", Media: []Media{
 			{
 				MID:         "0",

@@ -42,6 +42,7 @@ const (
 	TypeParticipantLeft   Type = "participant_left"
 	TypePublished         Type = "published"
 	TypeUnpublished       Type = "unpublished"
+	TypeRecording         Type = "recording"
 	TypeOffer             Type = "offer"
 	TypeAssignments       Type = "assignments"
 	TypeSending           Type = "sending"
@@ -110,6 +111,7 @@ func (*ParticipantJoined) messageType() Type { return TypeParticipantJoined }
 func (*ParticipantLeft) messageType() Type   { return TypeParticipantLeft }
 func (*Published) messageType() Type         { return TypePublished }
 func (*Unpublished) messageType() Type       { return TypeUnpublished }
+func (*Recording) messageType() Type         { return TypeRecording }
 func (*Offer) messageType() Type             { return TypeOffer }
 func (*Assignments) messageType() Type       { return TypeAssignments }
 func (*Sending) messageType() Type           { return TypeSending }

@@ -19,6 +19,8 @@ type Joined struct {
 	Limits       Limits        `json:"limits"`
 	// Multipath confirms Join.Multipath: the server, too, reads media on all candidate pairs.
 	Multipath bool `json:"multipath,omitempty"`
+	// Recorded reports that the server records the room. Recording reports later changes.
+	Recorded bool `json:"recorded,omitempty"`
 	// Metadata is the metadata of the room. Attributes, Permissions and Muted are those of this participant. Muted has
 	// the muted publications.
 	Metadata    map[string]string `json:"metadata,omitempty"`
@@ -102,6 +104,12 @@ type Published struct {
 type Unpublished struct {
 	Header
 	volumetric.PublicationRef
+}
+
+// Recording reports that the server begins or ends the recording of the room.
+type Recording struct {
+	Header
+	Active bool `json:"active"`
 }
 
 // Offer is an SDP offer. The client answers with the same offer number. At most one offer is

@@ -30,7 +30,7 @@ var layers = []layer{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},
 	},
-	{server: []string{"internal/sfu", "internal/auth", "internal/netem", "internal/turnserver",
+	{server: []string{"internal/sfu", "internal/recorder", "internal/auth", "internal/netem", "internal/turnserver",
 		"internal/iceservers", "internal/webhook"}},
 	{
 		server: []string{"internal/forward", "internal/allocate"},
@@ -43,7 +43,8 @@ var layers = []layer{
 		"internal/process", "internal/panics", "internal/reload", "internal/acme", "internal/fault", "internal/netfn/wire",
 		"internal/netfn/window"}},
 	{
-		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes", "pkg/token", "pkg/webhook"},
+		server: []string{"pkg/payload", "pkg/signal", "pkg/recording", "pkg/vr2gather", "pkg/frametimes", "pkg/token",
+			"pkg/webhook"},
 		client: []string{"pkg/pointcloud", "pkg/e2ee"},
 	},
 	{

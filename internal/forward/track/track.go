@@ -399,3 +399,12 @@ func (t *Track) UplinkParity() float64 {
 	}
 	return 0
 }
+
+// Now returns the time since the engine's start in nanoseconds, the time base of packets' Order.
+func (t *Track) Now() int64 { return t.tracks.clock.Since(t.tracks.clock.Now()) }
+
+// Arrival returns the time at which a packet of the track arrived. now is the present time, because the wall clock may
+// have been set since the engine's start.
+func (t *Track) Arrival(p *packetlog.Packet, now time.Time) time.Time {
+	return now.Add(time.Duration(p.Order - t.tracks.clock.Since(now)))
+}

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // Flags has the flags of rendering.
@@ -73,23 +70,20 @@ func (r *Flags) Follower(screen *Screen) *Screen {
 
 // ParseView parses a view.
 func ParseView(text string) (View, error) {
-	words := strings.Split(text, ",")
-	if len(words) < 3 || len(words) > 5 {
-		return View{}, fmt.Errorf("%w, got %.32q", ErrView, text)
+	numbers, err := parseNumbers(text)
+	if err != nil {
+		return View{}, err
 	}
-	var numbers [5]float64
-	for i, word := range words {
-		var err error
-		if numbers[i], err = strconv.ParseFloat(strings.TrimSpace(word), 64); err != nil ||
-			!(math.Abs(numbers[i]) <= signal.MaxCoordinate) {
-			return View{}, fmt.Errorf("%w, got %.32q", ErrView, text)
-		}
-	}
+	return viewOf(numbers), nil
+}
+
+// viewOf returns the view at a position, turned by a yaw and a pitch in degrees.
+func viewOf(numbers [5]float64) View {
 	// The view is rotated by the pitch about its right axis and then by the yaw about the vertical axis.
 	sinYaw, cosYaw := math.Sincos(numbers[3] * math.Pi / 360)
 	sinPitch, cosPitch := math.Sincos(numbers[4] * math.Pi / 360)
 	return View{
 		Position:    [3]float64(numbers[:3]),
 		Orientation: [4]float64{cosYaw * sinPitch, sinYaw * cosPitch, -sinYaw * sinPitch, cosYaw * cosPitch},
-	}, nil
+	}
 }

@@ -227,7 +227,7 @@ func (s *Screen) next(scene *scene) bool {
 // everything returns the bounding box of all objects with their poses.
 func (s *Screen) everything() (all volumetric.BoundingBox) {
 	for i, name := range slices.Sorted(maps.Keys(s.objects)) {
-		box := s.places[name].around(s.objects[name].frame.Box)
+		box := s.places[name].Around(s.objects[name].frame.Box)
 		if i == 0 {
 			all = box
 		}

@@ -96,8 +96,8 @@ func cameraOf(view View, place Place, height int) camera {
 	return c
 }
 
-// around returns the bounding box of an object's box in the room.
-func (p Place) around(box volumetric.BoundingBox) volumetric.BoundingBox {
+// Around returns the bounding box of an object's box in the room.
+func (p Place) Around(box volumetric.BoundingBox) volumetric.BoundingBox {
 	scale, turn := p.Scale, rotation(p.Orientation)
 	if scale == 0 {
 		scale = 1

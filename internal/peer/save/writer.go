@@ -8,11 +8,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Frame is one shown frame. The clouds must not be modified later.
@@ -25,19 +25,8 @@ type Frame struct {
 // Name returns the name of the frame's file. The names of participants and publications may contain any printable
 // character; all bytes except letters, digits, - and _ are written as %XX.
 func (f *Frame) Name() string {
-	return fmt.Sprintf("%s.%s.%08d.ply", escape(f.Participant), escape(f.Publication), f.Number)
-}
-
-func escape(name string) string {
-	var b strings.Builder
-	for _, c := range []byte(name) {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
+	return fmt.Sprintf("%s.%s.%08d.ply", volumetric.FileName(f.Participant),
+		volumetric.FileName(f.Publication), f.Number)
 }
 
 // Writer writes frames into a folder.

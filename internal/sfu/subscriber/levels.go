@@ -224,6 +224,9 @@ func (l *Levels) available(tile int, q volumetric.Quality) volumetric.Quality {
 	return q
 }
 
+// Best returns the highest quality of a tile that the publisher sends.
+func (l *Levels) Best(tile int) volumetric.Quality { return l.available(tile, l.description.Highest()) }
+
 // leastStep is the minimum ratio of the detail of two adjacent qualities. Qualities ascend in fidelity, but a publisher
 // may have two with the same rate.
 const leastStep = 1.02

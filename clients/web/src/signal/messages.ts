@@ -125,11 +125,13 @@ export type ServerMessage =
       ice_servers: RTCIceServer[];
       participants: Participant[];
       limits: { frame_bytes: number };
+      recorded?: boolean;
     }
   | { type: "participant_joined"; participant: Participant }
   | { type: "participant_left"; identity: string; reason: string }
   | { type: "published"; participant: string; publication: Publication }
   | { type: "unpublished"; participant: string; publication: string }
+  | { type: "recording"; active: boolean }
   | { type: "offer"; offer: number; sdp: string; media: Media[] }
   | { type: "candidate"; candidate: string; mid?: string; line_index?: number }
   | { type: "assignments"; assignments: Assignment[] }

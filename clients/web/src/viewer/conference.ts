@@ -207,6 +207,13 @@ export class Conference {
     }
   }
 
+  /** Tells the user that the server records the room. */
+  private warnOfRecording(active: boolean): void {
+    if (active) {
+      this.trouble("The server records this room.");
+    }
+  }
+
   /** Shows each problem once. */
   private trouble(message: string): void {
     if (!this.troubles.has(message)) {
@@ -231,6 +238,9 @@ export class Conference {
         break;
       case "unpublished":
         this.roster.unpublishes(message.participant, message.publication);
+        break;
+      case "recording":
+        this.warnOfRecording(message.active);
         break;
       case "offer":
         this.link.offered(message);
@@ -283,6 +293,7 @@ export class Conference {
     }
     this.own.entered(renewed, message.resumed ?? false);
     this.roster.present(message.participants);
+    this.warnOfRecording(message.recorded ?? false);
     // State that changed while the websocket was broken is sent again. The server accepts or
     // rejects a message's choices as a whole, so each publication has its own message.
     for (const choices of this.choices) {

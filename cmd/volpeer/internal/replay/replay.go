@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -85,7 +86,7 @@ func (r *Replay) Run(ctx context.Context, sink produce.Sink) error {
 	for number := uint32(0); ; number, base = number+span, base.Add(period) {
 		for i := range entries {
 			e := &entries[i]
-			if !sleepUntil(ctx, base.Add(e.Written)) {
+			if !peer.SleepUntil(ctx, base.Add(e.Written)) {
 				return nil
 			}
 			sent, err := r.send(i, base.Add(e.Captured), number+uint32(e.Number-first.Number), sink, &tile)
@@ -157,20 +158,4 @@ func (r *Replay) count(change func(*produce.Counts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(&r.counts)
-}
-
-// sleepUntil waits until at. sleepUntil reports whether the time was reached before the context ended.
-func sleepUntil(ctx context.Context, at time.Time) bool {
-	wait := time.Until(at)
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
