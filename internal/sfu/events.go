@@ -1,7 +1,6 @@
 package sfu
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -52,21 +51,4 @@ func (r *Room) emitPublication(owner *participant, p *publication, kind webhook.
 		Name: d.Name, Kind: string(d.Kind), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles), Qualities: len(d.Qualities),
 	}
 	r.emit(e)
-}
-
-// recordingEvent is an event of the recording of a room.
-type recordingEvent webhook.Event
-
-// apply implements request.
-func (q recordingEvent) apply(r *Room) { r.emit(webhook.Event(q)) }
-
-// RecordingEvent emits an event of the recording of a room, after the room's earlier events. The error wraps
-// ErrNotFound if the room does not exist.
-func (n *Node) RecordingEvent(name string, kind webhook.Kind, recording webhook.Recording) error {
-	room := n.room(name)
-	if room == nil {
-		return fmt.Errorf("%w: room %q", ErrNotFound, name)
-	}
-	room.post(recordingEvent{Kind: kind, Recording: &recording})
-	return nil
 }

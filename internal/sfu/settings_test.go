@@ -94,14 +94,9 @@ func TestEvents(t *testing.T) {
 	desk := bodyOf(1, 1)
 	desk.Name = "desk"
 	handle(session, &signal.Publish{Publication: desk}, &signal.Unpublish{Publication: "body"})
-	if err := n.RecordingEvent("attic", webhook.RecordingStarted, webhook.Recording{}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a recording of no room: %v", err)
-	}
-	inRoom(t, session, func(*Room) {})
-	if err := n.RecordingEvent("room", webhook.RecordingStarted, webhook.Recording{Name: "r"}); err != nil {
-		t.Error(err)
-	}
-	inRoom(t, session, func(*Room) {})
+	inRoom(t, session, func(r *Room) {
+		r.emit(webhook.Event{Kind: webhook.RecordingStarted, Recording: &webhook.Recording{Name: "r"}})
+	})
 	if err := n.Kick(t.Context(), "room", "ada", 0); err != nil {
 		t.Error(err)
 	}

@@ -300,6 +300,8 @@ func (e *endpoint) post(sent event) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	defer response.Body.Close()
+	// The answer has a status: an error of the body has no meaning.
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswerBytes)
-	return response.StatusCode, response.Body.Close()
+	return response.StatusCode, nil
 }
