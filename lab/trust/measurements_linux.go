@@ -7,6 +7,7 @@ var measurements = map[int][]measurement{
 	// Encryption.
 
 	// Rooms.
+	7: {dataMessages},
 
 	// WHIP, WHEP, recordings.
 
