@@ -53,8 +53,8 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "messages",
 		Short: "Send data messages to a room, or receive them and print their delays",
-		Long: "Send data messages to a room, or receive them and print their delays. Sender and receiver must run on one " +
-			"host, whose clock measures the delays, for example in two network namespaces.",
+		Long: "Send data messages to a room, or receive them and print their delays. Sender and receiver must run on " +
+			"one host, whose clock measures the delays, for example in two network namespaces.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.receive {

@@ -38,8 +38,8 @@ var layers = []layer{
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback", "internal/netfn/paths", "internal/netfn/trigger"}},
-	{server: []string{"pkg/switching", "pkg/datamessage", "internal/description", "internal/srtp", "internal/udp", "internal/process",
-		"internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
+	{server: []string{"pkg/switching", "pkg/datamessage", "internal/description", "internal/srtp", "internal/udp",
+		"internal/process", "internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
 		client: []string{"pkg/pointcloud"},

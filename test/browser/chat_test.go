@@ -34,7 +34,9 @@ func TestChat(t *testing.T) {
 		func() error { return session.Mute(ctx, "", "voice", true) },
 		func() error { return session.SendData(ctx, client.Data{Topic: "other", Text: "not chat"}) },
 		func() error { return session.SendData(ctx, client.Data{Topic: "chat", Text: hostile}) },
-		func() error { return session.SendData(ctx, client.Data{Topic: "chat", Text: strings.Repeat("long", 400)}) },
+		func() error {
+			return session.SendData(ctx, client.Data{Topic: "chat", Text: strings.Repeat("long", 400)})
+		},
 	} {
 		if err := do(); err != nil {
 			t.Fatal(err)
