@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the released programs into dist/: the server, volnet and the lab, static, for linux/amd64 and linux/arm64; the
-# client without Draco for all systems below; client and lab with Draco, which is C++, for this machine. SHA256SUMS has
-# a line for each file.
+# client without Draco for all systems below; client and lab with Draco, which is C++, for this machine.
+# THIRD_PARTY_NOTICES has the licences of the software that the programs contain, volsfu-VERSION.cdx.json the bill of
+# materials, and SHA256SUMS a line for each file.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
@@ -43,6 +44,10 @@ done
 for command in volpeer volbridge vollab; do
 	build "$command" "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" 1 "$command-draco"
 done
+
+cp LICENSE dist/
+go run ./scripts/inventory -version "$version" -pages clients/web/public/licenses.txt \
+	-lock clients/web/package-lock.json -out dist "dist/"*-"$version"-*
 
 cd dist
 sha256sum -- * >SHA256SUMS

@@ -6,6 +6,7 @@
 #include "volsfu.h"
 
 typedef const char volsfu_text;
+typedef const void volsfu_bytes;
 typedef const volsfu_config volsfu_config_in;
 typedef const volsfu_publication volsfu_publication_in;
 typedef const volsfu_outgoing_frame volsfu_outgoing_frame_in;

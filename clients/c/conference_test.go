@@ -26,7 +26,7 @@ func TestConference(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			program := compile(t, filepath.Join("testdata", "peer.c"), test.flags(t)...)
 			conference := open(t)
-			gopher := publish(t, conference, "room")
+			gopher := publish(t, conference, "room", "")
 			carol := start(t, program, conference.Server.URL(), "room", "carol")
 			carol.await("the peer's media flows", func() bool { return carol.said(0, "event 1 ") == 1 })
 			carol.ask(fmt.Sprintf("limits 0 %d", testbed.Everything), "status 0")

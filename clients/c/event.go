@@ -27,6 +27,7 @@ var kinds = map[guest.Kind]C.uint32_t{
 	guest.Uplink:            C.VOLSFU_EVENT_UPLINK,
 	guest.PoseChanged:       C.VOLSFU_EVENT_POSE,
 	guest.Bandwidth:         C.VOLSFU_EVENT_BANDWIDTH,
+	guest.Refused:           C.VOLSFU_EVENT_REFUSED,
 }
 
 //export volsfu_next_event

@@ -56,11 +56,12 @@ type gopher struct {
 
 const deskTiles, deskQualities = 2, 2
 
-// publish starts a gopher in a room until the test ends.
-func publish(t *testing.T, c *testbed.Conference, room string) *gopher {
+// publish starts a gopher in a room until the test ends. With a passphrase, the gopher encrypts.
+func publish(t *testing.T, c *testbed.Conference, room, passphrase string) *gopher {
 	t.Helper()
 	session, err := client.Join(t.Context(), client.Config{
-		URL: c.Server.URL(), Room: room, Identity: "gopher", Receive: true, MinUplink: testbed.Everything,
+		Passphrase: passphrase,
+		URL:        c.Server.URL(), Room: room, Identity: "gopher", Receive: true, MinUplink: testbed.Everything,
 		QueueBudget: time.Second,
 		Publications: []volumetric.Publication{{
 			Name: "desk", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,

@@ -183,7 +183,7 @@ func TestMisuse(t *testing.T) {
 func TestUseAfterRelease(t *testing.T) {
 	program := compile(t, filepath.Join("testdata", "after_release.c"), sanitizer(t))
 	conference := open(t)
-	publish(t, conference, "misuse")
+	publish(t, conference, "misuse", "")
 	out, err := run(t, program, conference.Server.URL(), "misuse")
 	if err == nil || !strings.Contains(out, "heap-use-after-free") {
 		t.Errorf("%v, expected a complaint of heap-use-after-free\n%s", err, out)
@@ -208,7 +208,7 @@ func TestExample(t *testing.T) {
 	}
 	program := compile(t, source)
 	conference := open(t)
-	gopher := publish(t, conference, "lab")
+	gopher := publish(t, conference, "lab", "")
 	out, err := run(t, program, conference.Server.URL())
 	if lines := strings.Count(out, "gopher/desk frame "); err != nil || lines != 30 {
 		t.Errorf("%v, %d frames, expected 30\n%s", err, lines, out)

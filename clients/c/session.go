@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/handle"
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -66,15 +67,16 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 		{"identity", c.identity, &config.Identity, maxText},
 		{"token", c.token, &config.Token, maxURL},
 		{"interfaces", c.interfaces, &interfaces, maxText},
+		{"passphrase", c.passphrase, &config.Passphrase, maxText},
 	} {
 		var err error
 		if *field.to, err = text(field.what, field.from, field.most); err != nil {
 			return config, err
 		}
 	}
-	if c.flags&^(C.VOLSFU_RECEIVE|C.VOLSFU_TCP|C.VOLSFU_GCC) != 0 {
+	if c.flags&^(C.VOLSFU_RECEIVE|C.VOLSFU_TCP|C.VOLSFU_GCC|C.VOLSFU_ENCRYPT) != 0 {
 		return config, fmt.Errorf(
-			"%w: flags are %#x, expected VOLSFU_RECEIVE, VOLSFU_TCP and VOLSFU_GCC",
+			"%w: flags are %#x, expected VOLSFU_RECEIVE, VOLSFU_TCP, VOLSFU_GCC and VOLSFU_ENCRYPT",
 			guest.ErrArgument,
 			uint32(c.flags),
 		)
@@ -93,6 +95,9 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 	config.TCP = c.flags&C.VOLSFU_TCP != 0
 	if c.flags&C.VOLSFU_GCC != 0 {
 		config.Controller = client.ControllerGCC
+	}
+	if c.flags&C.VOLSFU_ENCRYPT != 0 {
+		config.Keys = new(e2ee.Keys)
 	}
 	if interfaces != "" {
 		config.Interfaces = strings.Split(interfaces, ",")

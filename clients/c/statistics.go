@@ -41,6 +41,7 @@ func volsfu_get_totals(h C.volsfu_session, out *C.volsfu_totals) C.int32_t {
 			events_dropped:           C.uint64_t(t.EventsDropped),
 			packets_copied:           C.uint64_t(t.PacketsCopied),
 			outages:                  C.uint64_t(t.Outages),
+			frames_refused:           C.uint64_t(t.FramesRefused),
 		}
 		for i, path := range t.Paths {
 			out.paths[i] = C.volsfu_path{

@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/handle"
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -57,6 +58,8 @@ var statuses = []struct {
 	{client.ErrNotConnected, C.VOLSFU_E_NOT_CONNECTED},
 	{client.ErrInterrupted, C.VOLSFU_E_INTERRUPTED},
 	{client.ErrNotPublished, C.VOLSFU_E_NOT_PUBLISHED},
+	{client.ErrKey, C.VOLSFU_E_KEY},
+	{e2ee.ErrSecret, C.VOLSFU_E_KEY},
 }
 
 // refusals maps the server's codes to statuses.

@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* The version of this header, which changes when programs must be recompiled; volsfu_api_version returns the library's. */
-#define VOLSFU_API_VERSION 2
+#define VOLSFU_API_VERSION 3
 
 /* Initialises a struct that begins with size. The argument is the struct itself, not a pointer. */
 #define VOLSFU_INIT(object) ((void)(memset(&(object), 0, sizeof(object)), (object).size = (uint32_t)sizeof(object)))
@@ -62,6 +62,7 @@ enum {
   VOLSFU_E_TOO_MUCH_HELD = -8, /* the program holds the maximum amount: it must release something first */
   VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text */
   VOLSFU_E_NOT_PUBLISHED = -10, /* the publication has no such tile or quality */
+  VOLSFU_E_KEY = -11,           /* a secret that is too short, an epoch without a secret, or no secret to encrypt a frame with */
 
   /* The call is valid, but not possible, or not at present. */
   VOLSFU_E_TIMEOUT = -20,       /* nothing arrived in time, or the server did not answer in time */
@@ -121,7 +122,8 @@ typedef uint64_t volsfu_session;
 enum {
   VOLSFU_RECEIVE = 1, /* receive the publications of others */
   VOLSFU_TCP = 2,     /* send and receive media over TCP, for networks that block UDP */
-  VOLSFU_GCC = 4      /* Google Congestion Control on the uplink, and not L4S: no sent packet has ECN */
+  VOLSFU_GCC = 4,     /* Google Congestion Control on the uplink, and not L4S: no sent packet has ECN */
+  VOLSFU_ENCRYPT = 8  /* encrypt what is published, and receive encrypted publications only, with the secrets of volsfu_set_key */
 };
 
 /* The packets that are sent on two network interfaces, in both directions. */
@@ -134,7 +136,7 @@ enum {
 /* The address, the identity and the settings of a session. */
 typedef struct {
   uint32_t size;
-  uint32_t flags;         /* VOLSFU_RECEIVE | VOLSFU_TCP | VOLSFU_GCC */
+  uint32_t flags;         /* VOLSFU_RECEIVE | VOLSFU_TCP | VOLSFU_GCC | VOLSFU_ENCRYPT */
   const char *url;        /* the server's address, as ws://host:port or wss://host:port */
   const char *room;       /* NULL if the token names the room */
   const char *identity;   /* this participant's name in the room; NULL if the token names the participant */
@@ -151,6 +153,7 @@ typedef struct {
   const char *interfaces; /* the network interfaces for media, at most two, the preferred one first, such as "wlan0,wwan0"; NULL: the system
                              chooses. Not with VOLSFU_TCP */
   uint32_t redundancy;    /* VOLSFU_REDUNDANCY_AUTO, _OFF or _ALL; without effect unless there are two interfaces */
+  const char *passphrase; /* a passphrase from which the secret of epoch 0 is derived; implies VOLSFU_ENCRYPT. NULL: none */
 } volsfu_config;
 
 /* Enters a room. Waits until the server has accepted the participant. Media is transferred from the event VOLSFU_EVENT_CONNECTED on. */
@@ -171,6 +174,19 @@ VOLSFU_API int32_t volsfu_server_time(volsfu_session session, int64_t local_us, 
  * with publications as in docs/signalling.md. length is set to that of the text without the zero byte, also with VOLSFU_E_BUFFER, when nothing is
  * written: a call with NULL and 0 returns only the length. length may be NULL. */
 VOLSFU_API int32_t volsfu_get_room(volsfu_session session, char *buffer, size_t capacity, size_t *length);
+
+/* ---- end-to-end encryption: docs/encryption.md ---- */
+
+/* Sets the secret of an epoch, 0 to 65535, which is shared by all participants, or used by one of them if identity is not NULL. Frames of the epoch
+ * can then be decrypted. The first secret is also used for publishing; volsfu_use_epoch selects a later epoch. length is at least 16; 32 random
+ * bytes are recommended. VOLSFU_E_ARGUMENT means that the session was configured without encryption, or that length exceeds 1,024. */
+VOLSFU_API int32_t volsfu_set_key(volsfu_session session, uint32_t epoch, const char *identity, const void *secret, size_t length);
+
+/* Encrypts published frames with the secret of this epoch from now on. */
+VOLSFU_API int32_t volsfu_use_epoch(volsfu_session session, uint32_t epoch);
+
+/* Removes the secrets of an epoch. Frames of the epoch are refused from now on. */
+VOLSFU_API int32_t volsfu_forget_epoch(volsfu_session session, uint32_t epoch);
 
 /* ---- publishing ---- */
 
@@ -237,7 +253,7 @@ typedef struct {
 
 /* Sends one frame, spread over part of the frame interval, without waiting for the end. Data is copied. A frame without receivers, or beyond the
  * capacity of the uplink, is counted and not sent. VOLSFU_E_NOT_CONNECTED means that there is no connection at present: drop the frame, and
- * continue. Several threads may write tiles, with the frames of one tile at one quality in the order of their numbers; numbers may wrap around. */
+ * continue. VOLSFU_E_KEY means that there is no secret to encrypt with. Several threads may write tiles, with the frames of one tile at one quality in the order of their numbers; numbers may wrap around. */
 VOLSFU_API int32_t volsfu_write_frame(volsfu_publisher publisher, int32_t tile, int32_t quality, const volsfu_outgoing_frame *frame);
 
 /* Returns whether a tile should be encoded at a quality: 1 if it has a receiver and the uplink can carry it, else 0. Call it for each frame. */
@@ -343,7 +359,9 @@ enum {
   VOLSFU_EVENT_UPLINK = 11,            /* the set of tracks that are not sent for lack of bandwidth has changed. estimate; json: {"gave_up": […]} */
   VOLSFU_EVENT_POSE = 12,              /* the pose of an object has changed. participant, publication, position, orientation, scale, priority;
                                           json: {"boxes": […]} if they have changed */
-  VOLSFU_EVENT_BANDWIDTH = 13          /* the server's estimate of this participant's link. estimate, allocated, wanted */
+  VOLSFU_EVENT_BANDWIDTH = 13,         /* the server's estimate of this participant's link. estimate, allocated, wanted */
+  VOLSFU_EVENT_REFUSED = 14            /* a frame was not decrypted, or not encrypted. participant, publication, tile, quality; text: the reason.
+                                          One event for each publication and reason; volsfu_totals counts the frames */
 };
 
 /* An event. Fields that a kind does not set are empty, 0, or -1 for tile, quality and description. Texts are never NULL. */
@@ -417,6 +435,8 @@ typedef struct {
   volsfu_path paths[2];     /* in the order of volsfu_config.interfaces */
   uint64_t packets_copied;  /* sent packets that left on the second interface, too */
   uint64_t outages;         /* failures of the first interface, as the server's reports have shown them */
+
+  uint64_t frames_refused; /* received completely, and not decrypted */
 } volsfu_totals;
 
 /* Stores the counts of a session. */

@@ -10,7 +10,7 @@ export default defineConfig({
     // The server's content security policy forbids scripts in data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    rollupOptions: { input: { viewer: "index.html", console: "console/index.html" } },
+    rollupOptions: { input: { viewer: "index.html", console: "console/index.html", test: "test/index.html" } },
     chunkSizeWarningLimit: 900,
   },
   worker: { format: "es" },

@@ -2,10 +2,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/volsfu/volsfu/cmd/volsfu/internal/doctor"
+	"github.com/volsfu/volsfu/cmd/volsfu/internal/operate"
 )
 
 // version is set by the linker.
@@ -14,7 +18,29 @@ var version = "dev"
 func main() {
 	if err := newRoot().Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "volsfu:", err)
-		os.Exit(1)
+		os.Exit(statusOf(err))
+	}
+}
+
+// Exit statuses other than 0, for scripts.
+const (
+	statusFailed      = 1
+	statusUnreachable = 3
+	statusRefused     = 4
+	statusAbsent      = 5
+)
+
+// statusOf returns the exit status for the error of a command.
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, operate.ErrUnreachable):
+		return statusUnreachable
+	case errors.Is(err, operate.ErrRefused):
+		return statusRefused
+	case errors.Is(err, operate.ErrAbsent):
+		return statusAbsent
+	default:
+		return statusFailed
 	}
 }
 
@@ -26,6 +52,8 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newVersion())
+	root.AddCommand(operate.Commands()...)
+	root.AddCommand(doctor.Command())
 	return root
 }
 

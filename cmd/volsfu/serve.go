@@ -25,7 +25,7 @@ func newServe() *cobra.Command {
 			if err := loader.Validate(); err != nil {
 				return err
 			}
-			log, err := server.NewLog(settings.Log)
+			log, logFile, err := server.NewLog(settings.Log)
 			if err != nil {
 				return err
 			}
@@ -33,7 +33,7 @@ func newServe() *cobra.Command {
 			for _, name := range loader.UnknownVariables(os.Environ()) {
 				log.Warn("unknown environment variable", zap.String("name", name))
 			}
-			return server.Run(server.Options{Config: settings, Version: version, Log: log})
+			return server.Run(server.Options{Config: settings, Version: version, Log: log, LogFile: logFile})
 		},
 	}
 	loader.AddFlags(cmd.Flags())

@@ -114,11 +114,11 @@ func serveVR2Gather(f vr2gatherFlags) error {
 	if err := config.NewLoader(&settings).Validate(); err != nil {
 		return err
 	}
-	log, err := server.NewLog(settings.Log)
+	log, logFile, err := server.NewLog(settings.Log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Sync() }()
-	return server.Run(server.Options{Config: settings, Version: version, Log: log, LastMediaPort: last,
+	return server.Run(server.Options{Config: settings, Version: version, Log: log, LogFile: logFile, LastMediaPort: last,
 		VR2GatherOnly: true})
 }

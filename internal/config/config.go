@@ -24,7 +24,7 @@ type Config struct {
 	VR2Gather  vr2gather.Config  `yaml:"vr2gather" help:"dialect of VR2Gather's original peers"`
 	Auth       auth.Config       `yaml:"auth" help:"tokens; without --dev a key is required"`
 	Admin      admin.Config      `yaml:"admin" help:"operators' listener"`
-	Log        Log               `yaml:"log" help:"logging to standard error"`
+	Log        Log               `yaml:"log" help:"logging"`
 }
 
 // DefaultConfig returns the defaults.

@@ -14,6 +14,10 @@ const (
 	fileVariable = EnvironmentPrefix + "CONFIG"
 )
 
+// TokenVariable is the variable of the token of the commands that ask a running server. It is not part of the
+// configuration.
+const TokenVariable = EnvironmentPrefix + "TOKEN"
+
 // Loader fills one configuration struct.
 type Loader struct {
 	root  *section
@@ -80,7 +84,7 @@ func (l *Loader) Load(environment []string) error {
 // misspelt, but container platforms also set such variables for a service named volsfu. The caller decides whether they
 // are errors.
 func (l *Loader) UnknownVariables(environment []string) []string {
-	known := map[string]bool{fileVariable: true}
+	known := map[string]bool{fileVariable: true, TokenVariable: true}
 	for _, k := range l.root.all() {
 		known[k.environment()] = true
 	}

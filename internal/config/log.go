@@ -9,6 +9,7 @@ import (
 type Log struct {
 	Level  string `yaml:"level" help:"minimum level: debug, info, warn or error"`
 	Format string `yaml:"format" help:"json for machines, console for people"`
+	File   string `yaml:"file" help:"file that the log is appended to; empty: standard error"`
 }
 
 // DefaultLog returns a format for people.

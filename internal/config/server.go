@@ -3,9 +3,11 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/acme"
 	"github.com/volsfu/volsfu/internal/process"
 )
 
@@ -14,6 +16,11 @@ type Server struct {
 	Listen  string `yaml:"listen" flag:"listen" help:"address of signalling, viewer and console"`
 	TLSCert string `yaml:"tls_cert" flag:"tls-cert" help:"certificate chain (PEM file); enables https and wss"`
 	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"private key of the certificate (PEM file)"`
+	// ACMEDomains: the certificate authority connects to port 443 of each domain (TLS-ALPN-01, RFC 8737), which has to
+	// be the port of Listen or forwarded to it.
+	ACMEDomains   []string `yaml:"acme_domains" flag:"acme-domains" help:"domains for which ACME obtains certificates, without tls_cert"`
+	ACMECache     string   `yaml:"acme_cache" flag:"acme-cache" help:"directory of the certificates and the account of ACME"`
+	ACMEDirectory string   `yaml:"acme_directory" flag:"acme-directory" help:"directory URL of the ACME server"`
 	// AddressConnections is per /64 prefix for IPv6; this host and signalling.trusted_proxies have no limit. A browser
 	// keeps up to six connections for a while: 170 browsers behind one NAT.
 	AddressConnections int `yaml:"address_connections" help:"connections per address, without websockets"`
@@ -29,7 +36,10 @@ type Server struct {
 
 // DefaultServer listens on every address, without TLS.
 func DefaultServer() Server {
-	return Server{Listen: ":8080", AddressConnections: 1024, DrainTime: 20 * time.Second, Nice: -10}
+	return Server{
+		Listen: ":8080", ACMEDirectory: acme.DefaultDirectory, AddressConnections: 1024, DrainTime: 20 * time.Second,
+		Nice: -10,
+	}
 }
 
 // maxDrainTime is a day: a longer conference is not expected to end.
@@ -44,6 +54,9 @@ func (s Server) Validate() error {
 		return fmt.Errorf("%w: tls_cert is %q and tls_key is %q, expected both or neither", ErrValue,
 			s.TLSCert, s.TLSKey)
 	}
+	if err := s.validateACME(); err != nil {
+		return err
+	}
 	if s.AddressConnections < 1 {
 		return fmt.Errorf("%w: address_connections is %d, expected 1 or more", ErrValue, s.AddressConnections)
 	}
@@ -55,6 +68,30 @@ func (s Server) Validate() error {
 	}
 	_, err := ParseEdge(s.Edge)
 	return err
+}
+
+func (s Server) validateACME() error {
+	if len(s.ACMEDomains) == 0 {
+		return nil
+	}
+	if s.TLSCert != "" {
+		return fmt.Errorf("%w: acme_domains is %q and tls_cert is %q, expected only one of them", ErrValue,
+			s.ACMEDomains, s.TLSCert)
+	}
+	if s.ACMECache == "" {
+		return fmt.Errorf("%w: acme_cache is empty, expected a directory for the certificates: a server that requests "+
+			"new certificates at each start exceeds the limits of certificate authorities", ErrValue)
+	}
+	for _, domain := range s.ACMEDomains {
+		if !acme.ValidDomain(domain) {
+			return fmt.Errorf("%w: acme_domains has %q, expected a host name with a dot, without a port and a wildcard",
+				ErrValue, domain)
+		}
+	}
+	if u, err := url.Parse(s.ACMEDirectory); err != nil || u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf("%w: acme_directory is %q, expected an https URL", ErrValue, s.ACMEDirectory)
+	}
+	return nil
 }
 
 // Edge is a rule of an edge of volnet on this host.

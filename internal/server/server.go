@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/clients/web"
+	"github.com/volsfu/volsfu/internal/acme"
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
@@ -24,6 +25,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/metrics"
+	"github.com/volsfu/volsfu/internal/reload"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
@@ -46,6 +48,8 @@ type Options struct {
 	LastMediaPort int
 	// Media replaces the UDP socket of the media port if it is not nil, for emulated networks.
 	Media net.PacketConn
+	// LogFile is the file of Log, nil if there is none. The server opens the file again when it has been moved.
+	LogFile *reload.LogFile
 }
 
 // Server is a running server.
@@ -62,6 +66,12 @@ type Server struct {
 	// connections limits the connections of http.
 	connections *connections
 	admin       *admin.Server
+	// files are read again on SIGHUP and when they change.
+	files *reloader
+	// tls is the configuration of the clients' listener, nil without TLS. issuer is nil unless a certificate authority
+	// issues the certificate.
+	tls    *tls.Config
+	issuer *acme.Issuer
 	// edge orders copies from an edge of volnet, nil if none is configured.
 	edge *edgeTrigger
 	// draining is set when new clients are refused.
@@ -77,7 +87,10 @@ func Start(o Options) (*Server, error) {
 	if fault.Injected {
 		fault.Start()
 	}
-	s := &Server{log: o.Log, config: o.Config, leaving: make(chan struct{}, 1), failed: make(chan error, 1)}
+	s := &Server{
+		log: o.Log, config: o.Config, files: &reloader{log: o.Log, logFile: o.LogFile},
+		leaving: make(chan struct{}, 1), failed: make(chan error, 1),
+	}
 	if err := s.start(o); err != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -89,8 +102,11 @@ func Start(o Options) (*Server, error) {
 
 func (s *Server) start(o Options) error {
 	c := o.Config
-	authenticator, gate, err := newAuthenticator(o, func(t admission.Token) bool { return s.node.Revoked(t) })
+	authenticator, gate, err := newAuthenticator(o, s.files, func(t admission.Token) bool { return s.node.Revoked(t) })
 	if err != nil {
+		return err
+	}
+	if err := s.configureTLS(); err != nil {
 		return err
 	}
 	registry := prometheus.NewRegistry()
@@ -159,6 +175,7 @@ func (s *Server) start(o Options) error {
 			return err
 		}
 	}
+	s.files.start()
 	s.announce(o)
 	return nil
 }
@@ -197,7 +214,7 @@ func (s *Server) listenMedia(c transport.Config, o Options) (*transport.Endpoint
 	}
 }
 
-// listen serves signalling, with TLS if a certificate is configured. Failed connections are logged to failures.
+// listen serves signalling, with TLS if it is configured. Failed connections are logged to failures.
 func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 	c := s.config.Server
 	listener, err := net.Listen("tcp", c.Listen)
@@ -206,17 +223,9 @@ func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
 	}
 	s.listener = listener
 	serving := listener
-	if c.TLSCert != "" {
+	if s.tls != nil {
 		handler = withStrictTransport(handler)
-		certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-		if err != nil {
-			return errors.Join(fmt.Errorf("load TLS certificate: %w", err), listener.Close())
-		}
-		// Websockets begin as HTTP/1.1 (RFC 6455); over HTTP/2 they would not be available.
-		serving = tls.NewListener(listener, &tls.Config{
-			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
-			NextProtos: []string{"http/1.1"},
-		})
+		serving = tls.NewListener(listener, s.tls)
 	}
 	s.http = newHTTPServer(handler)
 	s.http.ConnState, s.http.ErrorLog = s.connections.changed, failures
@@ -237,7 +246,7 @@ func landing(w http.ResponseWriter, _ *http.Request) {
 // URL returns the address for clients on this host, as ws://host:port or wss://host:port.
 func (s *Server) URL() string {
 	scheme := "ws"
-	if s.config.Server.TLSCert != "" {
+	if s.tls != nil {
 		scheme = "wss"
 	}
 	address := s.listener.Addr().String()
@@ -306,6 +315,15 @@ func (s *Server) Drain(ctx context.Context) {
 	s.node.Drain(ctx, grace)
 }
 
+// Reload reloads the certificate and the keys of tokens, and opens the log file again. Files that are invalid change
+// nothing, and their errors are logged. With ACME, a certificate that could not be obtained is requested at once.
+func (s *Server) Reload() {
+	s.files.all()
+	if s.issuer != nil {
+		s.issuer.Retry()
+	}
+}
+
 // Stop ends the remaining sessions, and releases everything. The context bounds the remaining requests to the
 // operators' listener.
 func (s *Server) Stop(ctx context.Context) error {
@@ -316,6 +334,10 @@ func (s *Server) Stop(ctx context.Context) error {
 		s.node.Drain(now, 0)
 	}
 	var errs []error
+	s.files.close()
+	if s.issuer != nil {
+		s.issuer.Close()
+	}
 	if s.http != nil {
 		errs = append(errs, s.http.Close())
 	} else if s.listener != nil {

@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
+	"io/fs"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -16,17 +16,13 @@ import (
 	"github.com/volsfu/volsfu/test/certificate"
 )
 
-// TestCertificateThatIsMissing: a server that could not start leaves no listener.
+// TestCertificateThatIsMissing: a server without its certificate does not start.
 func TestCertificateThatIsMissing(t *testing.T) {
-	s := &Server{log: zap.NewNop(), config: config.DefaultConfig()}
-	s.config.Server.Listen = "127.0.0.1:0"
+	s := &Server{log: zap.NewNop(), config: config.DefaultConfig(), files: &reloader{log: zap.NewNop()}}
 	s.config.Server.TLSCert, s.config.Server.TLSKey = filepath.Join(t.TempDir(), "certificate"),
 		filepath.Join(t.TempDir(), "key")
-	if err := s.listen(http.NotFoundHandler(), nil); err == nil {
-		t.Fatal("it listens without a certificate")
-	}
-	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("closing the listener gave %v: it was open still", err)
+	if err := s.configureTLS(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

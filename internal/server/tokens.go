@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/auth"
@@ -19,13 +18,13 @@ import (
 // only, and if only a dialect without tokens is enabled, no token is needed. revoked reports whether an operator has
 // revoked a token.
 func newAuthenticator(
-	o Options, revoked func(admission.Token) bool,
+	o Options, files *reloader, revoked func(admission.Token) bool,
 ) (signalling.Authenticator, admin.Gate, error) {
 	c := o.Config
 	if c.Server.Dev || o.VR2GatherOnly && !c.VR2Gather.RequireToken {
 		return signalling.AllowAll{}, admin.Loopback{}, nil
 	}
-	keys, err := auth.NewKeyring(c.Auth)
+	keys, err := files.keysOf(c.Auth)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w (without --dev a token is asked for)", err)
 	}
@@ -34,7 +33,7 @@ func newAuthenticator(
 
 // tokens authenticates by access tokens. tokens implements signalling.Authenticator and admin.Gate.
 type tokens struct {
-	keys    *auth.Keyring
+	keys    *keyring
 	revoked func(admission.Token) bool
 }
 
@@ -42,7 +41,7 @@ func (t tokens) claims(r *http.Request) (token string, claims auth.Claims, err e
 	if token, err = auth.TokenFromRequest(r); err != nil {
 		return "", auth.Claims{}, err
 	}
-	claims, err = t.keys.Verify(token, time.Now())
+	claims, err = t.keys.verify(token)
 	if err == nil && t.revoked(tokenOf(claims)) {
 		err = auth.ErrRevoked
 	}

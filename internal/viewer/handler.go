@@ -120,6 +120,8 @@ func contentType(name string) string {
 		return "application/wasm"
 	case ".svg":
 		return "image/svg+xml"
+	case ".txt":
+		return "text/plain; charset=utf-8"
 	case ".html", ".css":
 		return mime.TypeByExtension(ext)
 	default:

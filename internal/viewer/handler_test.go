@@ -18,6 +18,7 @@ func TestHandler(t *testing.T) {
 		"assets/main-1a2b.js": {Data: []byte(script)},
 		"assets/d.wasm":       {Data: []byte{0, 'a', 's', 'm'}},
 		"icon.svg":            {Data: []byte("<svg/>")},
+		"licenses.txt":        {Data: []byte("MIT")},
 	})
 	for _, test := range []struct {
 		method, path string
@@ -33,6 +34,7 @@ func TestHandler(t *testing.T) {
 		{"GET", "/assets/main-1a2b.js", 200, "text/javascript; charset=utf-8", script, true},
 		{"GET", "/assets/d.wasm", 200, "application/wasm", "\x00asm", true},
 		{"GET", "/icon.svg", 200, "image/svg+xml", "<svg/>", false},
+		{"GET", "/licenses.txt", 200, "text/plain; charset=utf-8", "MIT", false},
 		{"GET", "/nothing", 404, "", "", false},
 		{"GET", "/../handler.go", 404, "", "", false},
 		{"GET", "/assets", 404, "", "", false},

@@ -70,7 +70,7 @@ func collections(version string) []collection {
 			short: "Packets on several paths: identity, cost, losses, the experiments of paper 003, failures; as root",
 			bind:  duplicated(version), punctual: true},
 		{name: "trust",
-			short: "Reach and trust: networks, encryption, rooms, recordings, attacks, fuzzed inputs; as root, and for " +
+			short: "Reach and trust: networks, encryption, rooms, recordings, attacks, fuzzed inputs; as root, for " +
 				"some checks in a checkout with Go", bind: trusted, punctual: true},
 		{name: "viewer",
 			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
@@ -103,7 +103,8 @@ func hardened(f *pflag.FlagSet) checklist {
 func trusted(f *pflag.FlagSet) checklist {
 	o := trust.DefaultOptions()
 	f.StringVar(&o.Programs, "programs", "", "folder of volsfu and the other programs; by default that of this program")
-	f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable), "folder of the test data; empty selects synthetic content")
+	f.StringVar(&o.Data, "data", os.Getenv(lab.TestDataVariable),
+		"folder of the test data; empty selects synthetic content")
 	f.Int64Var(&o.Fuzz.Inputs, "fuzz-inputs", o.Fuzz.Inputs, "number of fuzzed inputs of all runs together")
 	f.StringVar(&o.Fuzz.State, "fuzz-state", "", "file with the counts of fuzzed inputs, which a later run continues")
 	f.DurationVar(&o.Fuzz.Time, "fuzz-time", 0, "maximum duration of fuzzing in this run; 0 is no maximum")

@@ -61,28 +61,16 @@ var unable = []error{router.ErrPrivileges, router.ErrTUN, edge.ErrPrivileges, ed
 // errUnable wraps the reason for which this machine cannot measure a part, other than those of the imported packages.
 var errUnable = errors.New("cannot be measured here")
 
-// Run implements lab.Check. A part that the machine cannot measure is skipped, and a part that fails does not keep the
-// others from running.
-func (c *check) Run(ctx context.Context) (lines []claim.Line, failed error) {
+// Run implements lab.Check. A part that the machine cannot measure is skipped.
+func (c *check) Run(ctx context.Context) ([]claim.Line, error) {
 	if len(c.parts) == 0 {
 		return []claim.Line{claim.Skip(c.title, "volnet needs Linux")}, nil
 	}
+	parts := make([]lab.Part, 0, len(c.parts))
 	for _, measure := range c.parts {
-		more, err := measure(ctx, c.bench)
-		lines = append(lines, more...)
-		if ctx.Err() != nil {
-			return lines, ctx.Err()
-		}
-		skipped := false
-		for _, reason := range unable {
-			skipped = skipped || errors.Is(err, reason)
-		}
-		if skipped {
-			lines, err = append(lines, claim.Skip(c.title, err.Error())), nil
-		}
-		failed = errors.Join(failed, err)
+		parts = append(parts, func(ctx context.Context) ([]claim.Line, error) { return measure(ctx, c.bench) })
 	}
-	return lines, failed
+	return lab.RunParts(ctx, c.title, parts, unable...)
 }
 
 // program returns the path of volnet.

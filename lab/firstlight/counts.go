@@ -70,6 +70,7 @@ func plus(a, b client.FrameCounts) client.FrameCounts {
 	a.Missing += b.Missing
 	a.Overflowed += b.Overflowed
 	a.DroppedByServer += b.DroppedByServer
+	a.Refused += b.Refused
 	return a
 }
 
@@ -81,12 +82,13 @@ func minus(now, before client.FrameCounts) client.FrameCounts {
 	now.Missing -= before.Missing
 	now.Overflowed -= before.Overflowed
 	now.DroppedByServer -= before.DroppedByServer
+	now.Refused -= before.Refused
 	return now
 }
 
 // lost counts the frames that a program did not receive completely.
 func lost(c client.FrameCounts) int64 {
-	return c.Undecodable + c.Missing + c.DroppedByServer + c.Overflowed
+	return c.Undecodable + c.Missing + c.DroppedByServer + c.Overflowed + c.Refused
 }
 
 // difference returns the counts since an earlier reading.

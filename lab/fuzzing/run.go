@@ -45,9 +45,6 @@ type run struct {
 	tree     string
 	targets  []target
 	counted  state
-	// inputs and lasted are of this run alone.
-	inputs int64
-	lasted time.Duration
 }
 
 // fuzz runs slices of tests until the run is over.
@@ -100,9 +97,7 @@ func (r *run) slice(ctx context.Context, t *target, one fuzz.Run) error {
 		return ctx.Err()
 	}
 	lasted := time.Since(began)
-	r.inputs += outcome.Inputs
-	r.lasted += lasted
-	r.counted.add(t.name(one.Test), outcome.Inputs, lasted, outcome.Failure)
+	r.counted.add(t.name(one.Test), outcome, lasted)
 	total, _ := r.counted.sum(r.targets)
 	r.progress.Say("  %s: %d inputs in %v, %d in all", t.name(one.Test), outcome.Inputs, lasted.Round(time.Second),
 		total.Inputs)
@@ -130,9 +125,7 @@ func (r *run) lines() []claim.Line {
 		claim.Stated("fuzz tests of network bytes", float64(tests), ""),
 		claim.Stated("inputs of the test with the fewest", float64(least), ""),
 		claim.Stated("fuzzing time of all runs", total.Seconds/3600, "h"),
-	}
-	if r.lasted > 0 {
-		lines = append(lines, claim.Stated("inputs per second in this run", float64(r.inputs)/r.lasted.Seconds(), "/s"))
+		claim.Stated("processor time of all runs", total.Processor/3600, "h"),
 	}
 	for _, name := range failures {
 		lines = append(lines, claim.Fail(name, "the fuzz test failed"))

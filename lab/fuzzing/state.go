@@ -7,13 +7,16 @@ import (
 	"io/fs"
 	"os"
 	"time"
+
+	"github.com/volsfu/volsfu/test/fuzz"
 )
 
 // counts are the results of one fuzz test.
 type counts struct {
 	Inputs int64 `json:"inputs"`
-	// Seconds is the fuzzing time.
-	Seconds float64 `json:"seconds"`
+	// Seconds is the fuzzing time, Processor the processor time of all workers.
+	Seconds   float64 `json:"seconds"`
+	Processor float64 `json:"processor_seconds"`
 	// Failure is the output of a failed run. A failed test is not run again until its entry is removed from the file.
 	Failure string `json:"failure,omitempty"`
 }
@@ -58,11 +61,12 @@ func (s state) write(path string) error {
 }
 
 // add counts a run.
-func (s state) add(name string, inputs int64, lasted time.Duration, failure string) {
+func (s state) add(name string, o fuzz.Outcome, lasted time.Duration) {
 	c := s[name]
-	c.Inputs += inputs
+	c.Inputs += o.Inputs
 	c.Seconds += lasted.Seconds()
-	c.Failure = failure
+	c.Processor += o.Processor.Seconds()
+	c.Failure = o.Failure
 	s[name] = c
 }
 
@@ -73,6 +77,7 @@ func (s state) sum(all []target) (total counts, failures []string) {
 			c := s[t.name(test)]
 			total.Inputs += c.Inputs
 			total.Seconds += c.Seconds
+			total.Processor += c.Processor
 			if c.Failure != "" {
 				failures = append(failures, t.name(test))
 			}

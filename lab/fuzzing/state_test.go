@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/suite"
+	"github.com/volsfu/volsfu/test/fuzz"
 )
 
 var pair = []target{{path: "a", tests: []string{"FuzzOne", "FuzzTwo"}}, {path: "b", tests: []string{"FuzzThree"}}}
@@ -31,7 +32,8 @@ func TestTurns(t *testing.T) {
 		{"a.FuzzTwo", "crash", "", 1},
 	} {
 		if step.test != "" {
-			s.add(step.test, 100, time.Duration(step.seconds)*time.Second, step.failure)
+			o := fuzz.Outcome{Inputs: 100, Processor: 2 * time.Second, Failure: step.failure}
+			s.add(step.test, o, time.Duration(step.seconds)*time.Second)
 		}
 		got := ""
 		if next := s.next(pair); next != nil {
@@ -41,9 +43,9 @@ func TestTurns(t *testing.T) {
 			t.Errorf("step %d: next is %q, expected %q", i, got, step.want)
 		}
 	}
-	s.add("removed.FuzzOld", 1000, time.Second, "crash")
+	s.add("removed.FuzzOld", fuzz.Outcome{Inputs: 1000, Failure: "crash"}, time.Second)
 	total, failures := s.sum(pair)
-	if total.Inputs != 700 || total.Seconds != 97 ||
+	if total.Inputs != 700 || total.Seconds != 97 || total.Processor != 14 ||
 		!slices.Equal(failures, []string{"a.FuzzOne", "a.FuzzTwo", "b.FuzzThree"}) {
 		t.Errorf("got %+v and %v", total, failures)
 	}
@@ -56,7 +58,7 @@ func TestContinues(t *testing.T) {
 	if err != nil || len(s) != 0 {
 		t.Fatalf("got %v, %v, expected no counts of a file that does not exist", s, err)
 	}
-	s.add("a.FuzzOne", 1<<40, 3*time.Second/2, "")
+	s.add("a.FuzzOne", fuzz.Outcome{Inputs: 1 << 40, Processor: time.Second}, 3*time.Second/2)
 	if err := s.write(path); err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +100,8 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s is listed, but has no fuzz test", other)
 		}
 	}
-	for _, want := range []string{"internal/description.FuzzParse", "internal/srtp.FuzzOpen", "pkg/payload.FuzzReassembler",
-		"pkg/signal.FuzzDecodeFromClient", "test/chaos.FuzzDemultiplexer"} {
+	for _, want := range []string{"internal/description.FuzzParse", "internal/srtp.FuzzOpen",
+		"pkg/payload.FuzzReassembler", "pkg/signal.FuzzDecodeFromClient", "test/chaos.FuzzDemultiplexer"} {
 		found := false
 		for _, target := range network(packages) {
 			for _, test := range target.tests {

@@ -24,9 +24,9 @@ type target struct {
 // name returns the name of a test in results.
 func (t *target) name(test string) string { return t.path + "." + test }
 
-// others are the fuzz tests of the product whose inputs are no network bytes: files and settings of operators and users,
-// calls of a program that links the C library, and pure functions of trusted values. A package stands for all its
-// tests. Every other fuzz test of the product counts.
+// others are the fuzz tests of the product whose inputs are no network bytes: files and settings of operators and
+// users, calls of a program that links the C library, and pure functions of trusted values. A package stands for all
+// its tests. Every other fuzz test of the product counts.
 var others = []string{
 	"clients/c.FuzzChoice", "clients/c.FuzzConfig", "clients/c.FuzzHandles", "clients/c.FuzzLiveSession",
 	"cmd/volpeer/internal/choice",

@@ -14,8 +14,8 @@ var ErrSource = errors.New("tests of the source tree")
 
 const module = "github.com/volsfu/volsfu"
 
-// SourceTree finds the module's source tree, with a package in it, from a folder upwards; an empty folder is the working
-// directory. Errors wrap ErrSource.
+// SourceTree finds the module's source tree, with a package in it, from a folder upwards; an empty folder is the
+// working directory. Errors wrap ErrSource.
 func SourceTree(from, pkg string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {

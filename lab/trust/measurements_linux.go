@@ -3,6 +3,7 @@ package trust
 // measurements are the parts of each check, by the check's number.
 var measurements = map[int][]measurement{
 	// Networks, relay, certificates.
+	3: {renewals},
 
 	// Encryption.
 

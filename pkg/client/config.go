@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -34,6 +35,8 @@ var (
 	// ErrInterrupted means that the websocket broke before the reply to a request. The server may have carried the
 	// request out.
 	ErrInterrupted = errors.New("interrupted before the reply")
+	// ErrKey means that a frame was not sent because there is no key to encrypt it with.
+	ErrKey = e2ee.ErrNoKey
 	// ErrPanicked means that a goroutine of the session panicked, which is a defect of this package. It is wrapped with
 	// the value. The session's log has the stack.
 	ErrPanicked = errors.New("panic in a goroutine of the session")
@@ -107,6 +110,14 @@ type Config struct {
 	// Redundancy selects the packets that are sent on two interfaces, in both directions. Empty is
 	// signal.RedundancyAuto.
 	Redundancy signal.Redundancy
+	// Keys encrypts everything that is published from this client to the receivers (docs/encryption.md), and decrypts
+	// publications of others. Publications that are not encrypted are then refused. The program sets the secrets,
+	// before or during the session. nil encrypts nothing, and encrypted publications of others are refused. If Keys is
+	// nil, publications may have an Encryption: their frames are sent as the program passes them.
+	Keys *e2ee.Keys
+	// Passphrase is an alternative to the first secret in Keys: the secret of epoch 0 is derived from the passphrase and
+	// the name of the room. Empty is none.
+	Passphrase string
 	// TLS is used for wss. nil uses the system's certificates.
 	TLS *tls.Config
 
@@ -221,7 +232,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.times == (signalling.Times{}) {
 		c.times = signalling.DefaultTimes
 	}
-	return c, nil
+	return c.withKeys()
 }
 
 // congestion returns the configuration of the uplink's estimate. Limits below the default minimum lower the minimum,

@@ -67,6 +67,13 @@ type (
 		// L4S is the state of L4S on the link as in the message, empty if the server does not report it.
 		L4S string
 	}
+	// Refused reports that a frame or packet of a publication could not be decrypted, or was not encrypted although it
+	// should be. Err wraps the reason, which is one of the errors of package e2ee. There is one event for each
+	// publication and reason; Session.Encryption has the counts.
+	Refused struct {
+		Track volumetric.TrackRef
+		Err   error
+	}
 	// AttributesChanged reports the attributes of a participant, this client included.
 	AttributesChanged struct {
 		Participant string
@@ -106,14 +113,15 @@ func (Wanted) event()             {}
 func (Uplink) event()             {}
 func (PoseChanged) event()        {}
 func (Bandwidth) event()          {}
-func (AttributesChanged) event()  {}
-func (MetadataChanged) event()    {}
-func (Muted) event()              {}
-func (PermissionsChanged) event() {}
+func (Refused) event()            {}
 func (Connected) event()          {}
 func (Interrupted) event()        {}
 func (Resumed) event()            {}
 func (Closing) event()            {}
+func (AttributesChanged) event()  {}
+func (MetadataChanged) event()    {}
+func (Muted) event()              {}
+func (PermissionsChanged) event() {}
 
 // Frame is one complete frame of a tile, as it was published.
 type Frame struct {

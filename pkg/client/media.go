@@ -50,7 +50,7 @@ func newMedia(s *Session) *media {
 		clock:   s.config.clock(),
 		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
 	}
-	frames := downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes}
+	frames := downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes, Keys: s.config.Keys}
 	m.downlink = downlink.New(frames, rand.Uint32(), &m.clock)
 	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
 	m.uplink.SetRedundancy(s.config.redundancyMode())

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -52,29 +53,25 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 func (p *Publisher) Publication() volumetric.Publication { return p.description }
 
 // WriteFrame sends one frame as payload v1, spread over part of the frame interval. The error wraps ErrNotConnected if
-// the track is not negotiated yet or the connection is down. taken reports whether the frame is queued. A queued frame
+// the track is not negotiated yet or the connection is down, or ErrKey if there is no key to encrypt with. taken reports whether the frame is queued. A queued frame
 // is dropped if it waits too long for the uplink (UplinkCounts.Dropped). If taken is false without an error, the track
 // has no receiver or the uplink cannot carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
 func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) (taken bool, err error) {
 	if !p.sent.Has(tile, quality) {
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
 	}
-	prefixed, length := !p.description.VR2Gather, len(f.Data)
-	if prefixed {
-		length += payload.PrefixSize
-	}
-	track := p.sent.Track(tile, quality)
-	parity := p.sent.Parity(payload.SourceFragments(length))
-	if taken, err := p.takes(track, f.Capture, uplink.FrameSize(length, parity)); !taken {
+	track, length := p.sent.Track(tile, quality), p.frameSize(len(f.Data))
+	size := uplink.FrameSize(length, p.sent.Parity(payload.SourceFragments(length)))
+	if taken, err := p.takes(track, f.Capture, size); !taken {
 		return false, err
 	}
-	data := f.Data
-	if prefixed {
-		prefix := payload.Prefix{FourCC: f.Codec, Capture: p.session.media.serverTime(f.Capture)}
-		data = append(prefix.AppendTo(make([]byte, 0, length)), f.Data...)
+	data, err := p.frameData(tile, quality, &f)
+	if err != nil {
+		return false, fmt.Errorf("%q tile %d quality %d: %w", p.description.Name, tile, quality, err)
 	}
 	descriptor := payload.Descriptor{
-		Prefixed: prefixed, Quality: uint8(quality), Parity: uint16(parity), Frame: f.Number,
+		Prefixed: !p.description.VR2Gather, Quality: uint8(quality), Frame: f.Number,
+		Parity: uint16(p.sent.Parity(payload.SourceFragments(len(data)))),
 	}
 	payloads, err := uplink.Fragment(descriptor, data)
 	if err != nil {
@@ -111,8 +108,15 @@ func (p *Publisher) WritePackets(
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
 	}
 	track := p.sent.Track(tile, quality)
-	if taken, err := p.takes(track, capture, uplink.PacketsSize(payloads)); !taken {
+	size := uplink.PacketsSize(payloads)
+	if p.session.sealer != nil {
+		size += len(payloads) * e2ee.Overhead
+	}
+	if taken, err := p.takes(track, capture, size); !taken {
 		return false, err
+	}
+	if payloads, err = p.sealed(tile, payloads); err != nil {
+		return false, fmt.Errorf("%q tile %d quality %d: %w", p.description.Name, tile, quality, err)
 	}
 	err = p.session.media.enqueue(uplink.Frame{
 		Publication: p.sent, Track: track, Capture: capture, Payloads: payloads,
@@ -178,6 +182,10 @@ func (p *Publisher) detach() { p.session.media.detach(p) }
 
 // Publish announces one more publication.
 func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {
+	publication, err := s.config.mark(publication)
+	if err != nil {
+		return nil, err
+	}
 	p := newPublisher(s, publication)
 	if !s.publishers.add(p) {
 		message := fmt.Sprintf("publication %q exists already", publication.Name)
@@ -185,7 +193,7 @@ func (s *Session) Publish(ctx context.Context, publication volumetric.Publicatio
 	}
 	// The request is repeated until there is a reply. If the server accepted the publication without this client's
 	// knowledge, the client could neither use the publication nor publish it again.
-	err := s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })
+	err = s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })
 	if err != nil {
 		s.publishers.remove(publication.Name)
 		return nil, err

@@ -44,6 +44,8 @@ func (m *media) Repeated(ssrc uint32, sequence uint16, info *transport.PacketInf
 // deliver delivers the result of a packet to the program. If the program does not read, the result is lost.
 func (m *media) deliver(a downlink.Arrival) {
 	switch {
+	case a.Refused != nil:
+		m.refused(a.Refused)
 	case a.Frame != nil:
 		m.trace(a)
 		select {

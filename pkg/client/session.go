@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -37,6 +38,8 @@ type Session struct {
 	roster     roster
 	presence   presence
 	publishers publishers
+	// sealer encrypts what this client sends. It is nil if the session has no keys.
+	sealer *e2ee.Sealer
 
 	// ctx ends with the session. running counts the session's goroutines.
 	ctx     context.Context
@@ -117,6 +120,10 @@ func (s *Session) enter(ctx context.Context) error {
 	s.conn = conn
 	s.data.resume(conn, 0)
 	s.welcome(joined)
+	if err := s.unlock(); err != nil {
+		conn.Close()
+		return err
+	}
 	return nil
 }
 

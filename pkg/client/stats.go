@@ -25,6 +25,8 @@ type FrameCounts struct {
 	Overflowed int64 `json:"frames_overflowed"`
 	// DroppedByServer counts whole frames that the server dropped.
 	DroppedByServer int64 `json:"frames_dropped_by_server"`
+	// Refused counts complete frames that were not decrypted. Session.Encryption has the reasons.
+	Refused int64 `json:"frames_refused"`
 }
 
 // TileStats are the counts of one received tile since the beginning of the session.

@@ -35,6 +35,15 @@ type Frame struct {
 	home   *sync.Pool
 }
 
+// RawPrefix returns the bytes of the prefix as they were received, nil without a prefix. They refer to the memory of the
+// frame.
+func (f *Frame) RawPrefix() []byte {
+	if !f.Prefixed {
+		return nil
+	}
+	return f.buffer[:PrefixSize:PrefixSize]
+}
+
 // Release returns the frame and its memory to the Reassembler that completed it. Release may be
 // called once, from any goroutine; the frame must not be used afterwards. A frame that is never
 // released is garbage collected.

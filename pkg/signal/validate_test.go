@@ -137,6 +137,28 @@ func TestValidate(t *testing.T) {
 			CodeInvalid,
 		},
 		{"VR2Gather's sound", publish(func(p *volumetric.Publication) { *p = voice(); p.VR2Gather = true }), ""},
+		{"encrypted frames", publish(func(p *volumetric.Publication) { p.Encryption = "sframe" }), ""},
+		{"encrypted sound", publish(func(p *volumetric.Publication) { *p = voice(); p.Encryption = "sframe" }), ""},
+		{
+			"long name of an encryption",
+			publish(func(p *volumetric.Publication) { p.Encryption = strings.Repeat("x", volumetric.MaxEncryptionLength+1) }),
+			CodeInvalid,
+		},
+		{
+			"line break in the name of an encryption",
+			publish(func(p *volumetric.Publication) { p.Encryption = "sf\nrame" }),
+			CodeInvalid,
+		},
+		{
+			"encrypted frames of VR2Gather",
+			publish(func(p *volumetric.Publication) { p.Encryption, p.VR2Gather = "sframe", true }),
+			CodeInvalid,
+		},
+		{
+			"encrypted H264",
+			publish(func(p *volumetric.Publication) { p.Encryption, p.Codec.MIMEType = "sframe", "video/H264" }),
+			CodeInvalid,
+		},
 		{"negative bitrate", publish(func(p *volumetric.Publication) { p.Qualities[0].Bitrate = -1 }), CodeInvalid},
 
 		{"unpublish", &Unpublish{Publication: "body"}, ""},

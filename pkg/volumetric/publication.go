@@ -17,6 +17,8 @@ const (
 	// MaxNameLength is the maximum length of the name of a room, participant or publication, in
 	// bytes.
 	MaxNameLength = 128
+	// MaxEncryptionLength is the maximum length of the name of an encryption, in bytes.
+	MaxEncryptionLength = 32
 )
 
 // Errors of validation. The wrapping error contains the value found and the value expected.
@@ -128,6 +130,9 @@ type Publication struct {
 	// codec and the capture time, instead of the prefix of the payload format. Participants that
 	// use the VR2Gather dialect receive only such publications.
 	VR2Gather bool `json:"vr2gather,omitempty"`
+	// Encryption names the scheme by which the frames or packets are encrypted from the publisher to the receivers. It
+	// is empty if they are not. The server forwards encrypted frames like others.
+	Encryption string `json:"encryption,omitempty"`
 }
 
 // TrackCount returns the number of tracks of the publication.
@@ -187,6 +192,34 @@ func (p *Publication) Validate() error {
 			p.Codec.MIMEType,
 			ModeAlternatives,
 			MIMEVolumetric,
+		)
+	}
+	return p.validateEncryption()
+}
+
+// validateEncryption returns an error if the name of the encryption is invalid, or if the encryption would hide parts of
+// a frame that the server or VR2Gather's clients read.
+func (p *Publication) validateEncryption() error {
+	switch {
+	case p.Encryption == "":
+		return nil
+	case len(p.Encryption) > MaxEncryptionLength ||
+		strings.Trim(p.Encryption, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
+		return fmt.Errorf(
+			"%w %q: encryption is %.64q, expected 1 to %d characters of a-z, 0-9 and -",
+			ErrPublication,
+			p.Name,
+			p.Encryption,
+			MaxEncryptionLength,
+		)
+	case p.VR2Gather:
+		return fmt.Errorf("%w %q: VR2Gather frames cannot be encrypted from end to end", ErrPublication, p.Name)
+	case p.Codec.Is(MIMEH264) || p.Codec.Is(MIMEVP8):
+		return fmt.Errorf(
+			"%w %q: %s cannot be encrypted from end to end, because the server reads its packets",
+			ErrPublication,
+			p.Name,
+			p.Codec.MIMEType,
 		)
 	}
 	return nil

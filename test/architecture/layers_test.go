@@ -20,7 +20,7 @@ type layer struct {
 var layers = []layer{
 	{server: []string{"lab"}},
 	{
-		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge", "cmd/volnet"},
+		server: []string{"cmd/volsfu", "cmd/volpeer", "cmd/volbridge", "cmd/volnet", "scripts"},
 		client: []string{"clients/c"},
 	},
 	{server: []string{"internal/server", "internal/netfn/daemon"}},
@@ -39,12 +39,16 @@ var layers = []layer{
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
 	{server: []string{"internal/feedback", "internal/netfn/paths", "internal/netfn/trigger"}},
 	{server: []string{"pkg/switching", "pkg/datamessage", "internal/description", "internal/srtp", "internal/udp",
-		"internal/process", "internal/panics", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
+		"internal/process", "internal/panics", "internal/reload", "internal/acme", "internal/fault", "internal/netfn/wire",
+		"internal/netfn/window"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/vr2gather", "pkg/frametimes"},
-		client: []string{"pkg/pointcloud"},
+		client: []string{"pkg/pointcloud", "pkg/e2ee"},
 	},
-	{server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"}},
+	{
+		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"},
+		client: []string{"pkg/sframe"},
+	},
 }
 
 // top is above the layers: it may import everything. Of all others only the lab imports it: the lab measures with the

@@ -19,14 +19,7 @@ import (
 // microphone is off, and the microphone is released.
 func TestVoice(t *testing.T) {
 	tools(t)
-	file := filepath.Join(t.TempDir(), "speech.wav")
-	if err := os.WriteFile(file, syllables(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("CHROMIUM_ARGUMENTS", strings.Join([]string{
-		os.Getenv("CHROMIUM_ARGUMENTS"), "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
-		"--use-file-for-fake-audio-capture=" + file,
-	}, " "))
+	recordSpeech(t)
 	s := start(t, nil)
 	v := begin(t, "voice.mjs", pageURL(s))
 	v.expect("live", nil)
@@ -69,6 +62,19 @@ func TestVoice(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// recordSpeech lets browsers of the test have a microphone that repeats a recording.
+func recordSpeech(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "speech.wav")
+	if err := os.WriteFile(file, syllables(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CHROMIUM_ARGUMENTS", strings.Join([]string{
+		os.Getenv("CHROMIUM_ARGUMENTS"), "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
+		"--use-file-for-fake-audio-capture=" + file,
+	}, " "))
 }
 
 // listener counts the packets of sound of the speaking page.

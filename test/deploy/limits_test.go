@@ -337,6 +337,9 @@ func TestComposeExposure(t *testing.T) {
 // TestDockerfile checks that base images are pinned, and that the image exposes only ports for clients.
 func TestDockerfile(t *testing.T) {
 	text := read(t, dockerfilePath)
+	if !bytes.Contains(text, []byte("\nCOPY --from=build /notices /\n")) {
+		t.Error("the image lacks the licences of third parties, which scripts/inventory writes")
+	}
 	bases := 0
 	for scanner := bufio.NewScanner(bytes.NewReader(text)); scanner.Scan(); {
 		words := strings.Fields(scanner.Text())

@@ -11,7 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 )
 
-// variable matches an environment variable that compose.yaml or the unit sets for the server.
+// variable matches an environment variable that compose.yaml, the unit or a drop-in sets for the server.
 var variable = regexp.MustCompile(`(?m)^(?:\s+|Environment=)(` + config.EnvironmentPrefix + `[A-Z_]+)[:=]`)
 
 // TestSettingsExist checks the variables, since the server ignores unknown ones and a misspelt one would go unnoticed.
@@ -24,7 +24,8 @@ func TestSettingsExist(t *testing.T) {
 		known[config.EnvironmentPrefix+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))] = true
 	})
 	for _, path := range []string{filepath.Join(root, "compose.yaml"),
-		filepath.Join(root, "systemd", "volsfu.service")} {
+		filepath.Join(root, "systemd", "volsfu.service"), filepath.Join(root, "systemd", "tls.conf"),
+		filepath.Join(root, "systemd", "acme.conf")} {
 		matches := variable.FindAllStringSubmatch(string(read(t, path)), -1)
 		if len(matches) == 0 {
 			t.Errorf("%s: expected settings of the server, found none", path)

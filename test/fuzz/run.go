@@ -56,6 +56,8 @@ const grace = 2 * time.Minute
 type Outcome struct {
 	// Inputs is the number of inputs executed, seeds included.
 	Inputs int64
+	// Processor is the processor time of the run, of all its workers.
+	Processor time.Duration
 	// Failure is the output of a failed run, empty after a run without a failure.
 	Failure string
 }
@@ -70,7 +72,11 @@ func (r Run) Execute(ctx context.Context) Outcome {
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = interruptPatience
 	output, err := command.CombinedOutput()
-	return outcomeOf(string(output), err)
+	o := outcomeOf(string(output), err)
+	if state := command.ProcessState; state != nil {
+		o.Processor = state.UserTime() + state.SystemTime()
+	}
+	return o
 }
 
 // outcomeOf reads the output and the status of a fuzz test.

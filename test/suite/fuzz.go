@@ -81,8 +81,8 @@ type fuzzBinary struct {
 	path, failure string
 }
 
-// buildFuzzBinaries builds one instrumented binary per package. The next binary is built while the current binary is used. The channel is closed after the last binary, or when the
-// context has ended.
+// buildFuzzBinaries builds one instrumented binary per package. The next binary is built while the current binary is
+// used. The channel is closed after the last binary, or when the context has ended.
 func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage) <-chan fuzzBinary {
 	built := make(chan fuzzBinary)
 	go func() {

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net"
@@ -72,8 +73,9 @@ func Attend(url string) *Conference { return &Conference{url: url, peers: make(m
 // Part is the configuration of a peer.
 type Part struct {
 	Room, Identity string
-	// Token is the access token, if the server requires one.
+	// Token is the access token, if the server requires one. TLS is the client's, for wss.
 	Token    string
+	TLS      *tls.Config
 	Loads    []Load
 	Receive  bool
 	Deadline time.Duration
@@ -115,6 +117,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		Room:         part.Room,
 		Identity:     part.Identity,
 		Token:        part.Token,
+		TLS:          part.TLS,
 		Publications: publications,
 		Receive:      part.Receive,
 		Deadline:     part.Deadline,

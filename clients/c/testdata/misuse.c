@@ -88,6 +88,18 @@ static void connecting(void) {
   config = config_of("mallory");
   config.start_bitrate = -1;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
+  config = config_of("mallory");
+  config.passphrase = "correct horse";
+  EXPECT(VOLSFU_OK, volsfu_connect(&config, &session));
+  EXPECT(VOLSFU_OK, volsfu_set_key(session, UINT16_MAX, "bob", "sixteen bytes...", 16));
+  EXPECT(VOLSFU_E_KEY, volsfu_set_key(session, 1, NULL, "fifteen bytes..", 15));
+  EXPECT(VOLSFU_E_KEY, volsfu_use_epoch(session, 1));
+  EXPECT(VOLSFU_E_NULL, volsfu_set_key(session, 1, NULL, NULL, 16));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_key(session, UINT16_MAX + 1, NULL, "sixteen bytes...", 16));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_key(session, 1, NULL, "sixteen bytes...", SIZE_MAX));
+  EXPECT(VOLSFU_OK, volsfu_forget_epoch(session, 77));
+  EXPECT(VOLSFU_OK, volsfu_close(session));
+  session = 77;
   char *endless = malloc(5000);
   memset(endless, 'x', 5000);  // without an end
   config = config_of(endless);
@@ -128,6 +140,9 @@ static void handles(volsfu_session session, volsfu_publisher publisher) {
     EXPECT(VOLSFU_E_HANDLE, volsfu_set_quality(wrong[i], NULL, 0));
     EXPECT(VOLSFU_E_HANDLE, volsfu_set_viewpoint(wrong[i], &viewpoint));
     EXPECT(VOLSFU_E_HANDLE, volsfu_get_totals(wrong[i], &totals));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_set_key(wrong[i], 0, NULL, "sixteen bytes...", 16));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_use_epoch(wrong[i], 0));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_forget_epoch(wrong[i], 0));
     EXPECT(VOLSFU_E_HANDLE, volsfu_get_statistics(wrong[i], NULL, 0, &length));
     const volsfu_publisher other = wrong[i] == publisher ? session : wrong[i];
     EXPECT(VOLSFU_E_HANDLE, volsfu_unpublish(other));
@@ -248,6 +263,9 @@ static void values(volsfu_session session, volsfu_publisher publisher) {
   pose.boxes = boxes;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_pose(publisher, &pose));
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_limits(session, 1, 2));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_key(session, 0, NULL, "sixteen bytes...", 16));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_use_epoch(session, 0));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_forget_epoch(session, 0));
 
   volsfu_choice choice = {"nobody", "nothing", VOLSFU_ALL_TILES, VOLSFU_AUTO, 0};
   EXPECT(VOLSFU_OK, volsfu_set_quality(session, &choice, 1));
@@ -381,7 +399,7 @@ static void long_messages(void) {
 
 static void texts(void) {
   const char *none = volsfu_status_text(INT32_MIN);
-  for (int32_t status = VOLSFU_E_NOT_PUBLISHED; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
+  for (int32_t status = VOLSFU_E_KEY; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_E_INTERFACE; status <= VOLSFU_E_TIMEOUT; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_REFUSED_REVOKED; status <= VOLSFU_REFUSED; status++) CHECK(volsfu_status_text(status) != none);
   CHECK(volsfu_status_text(VOLSFU_E_MEMORY) != none && volsfu_status_text(VOLSFU_E_INTERNAL) != none);

@@ -1,5 +1,6 @@
 // A participant controlled by a test: it publishes body, reports every received frame and event, and executes commands from standard input. There
 // is one thread each for writing, frames, events and commands. The arguments are URL, room and identity, and possibly a token and two interfaces.
+// PEER_PASSPHRASE in the environment encrypts from end to end.
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <pthread.h>
@@ -107,12 +108,15 @@ static void tell_text(const char *what, int32_t (*get)(volsfu_session, char *, s
   free(text);
 }
 
-// execute executes one line: quality PARTICIPANT PUBLICATION TILE QUALITY, look X, stand X, limits MOST LEAST, statistics, or room.
+// execute executes one line: quality PARTICIPANT PUBLICATION TILE QUALITY, look X, stand X, limits MOST LEAST, statistics, room, or key
+// EPOCH SECRET, use EPOCH, forget EPOCH for encryption.
 static void execute(const char *line) {
   char participant[64], publication[64];
   volsfu_choice choice = {participant, publication, 0, 0, 0};
   double x = 0;
   int64_t most = 0, least = 0;
+  char secret[128];
+  uint32_t epoch = 0;
   if (sscanf(line, "quality %63s %63s %d %d", participant, publication, &choice.tile, &choice.quality) == 4) {
     printf("status %d\n", volsfu_set_quality(session, &choice, 1));
   } else if (sscanf(line, "look %lf", &x) == 1) {
@@ -130,6 +134,12 @@ static void execute(const char *line) {
     printf("status %d\n", volsfu_set_pose(body, &pose));
   } else if (sscanf(line, "limits %" SCNd64 " %" SCNd64, &most, &least) == 2) {
     printf("status %d\n", volsfu_set_limits(session, most, least));
+  } else if (sscanf(line, "key %" SCNu32 " %127s", &epoch, secret) == 2) {
+    printf("status %d\n", volsfu_set_key(session, epoch, NULL, secret, strlen(secret)));
+  } else if (sscanf(line, "use %" SCNu32, &epoch) == 1) {
+    printf("status %d\n", volsfu_use_epoch(session, epoch));
+  } else if (sscanf(line, "forget %" SCNu32, &epoch) == 1) {
+    printf("status %d\n", volsfu_forget_epoch(session, epoch));
   } else if (strcmp(line, "statistics\n") == 0) {
     tell_text("statistics", volsfu_get_statistics);
   } else if (strcmp(line, "room\n") == 0) {
@@ -169,6 +179,7 @@ int main(int argc, char **argv) {
     config.interfaces = argv[5];
     config.redundancy = VOLSFU_REDUNDANCY_ALL;
   }
+  config.passphrase = getenv("PEER_PASSPHRASE");
   config.min_uplink = 1000000000;  // the link is this host: high load must not be mistaken for a narrow link
   int32_t status = volsfu_connect(&config, &session);
   if (status != VOLSFU_OK) fail("connect", status);

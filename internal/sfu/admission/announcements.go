@@ -11,8 +11,8 @@ import (
 const (
 	// announceRate is the number of bytes per second that one bearer may cause each other participant of a room to
 	// receive, by joins and publications, in the long run: 512 kbit/s, a hundredth of the media of a body at 50 Mbit/s.
-	// The burst is the size of the descriptions of a full room (sfu.Config.DescriptionBytes). One bearer uses the burst if
-	// all participants of the room return with one token; with the default the budget is full again after 24 s.
+	// The burst is the size of the descriptions of a full room (sfu.Config.DescriptionBytes). One bearer uses the burst
+	// if all participants of the room return with one token; with the default the budget is full again after 24 s.
 	announceRate = 64 << 10
 	// AnnounceOverhead is the cost of a join in bytes beside its descriptions: participant_joined and participant_left
 	// have 60 bytes each, and an identity has up to 128 bytes.

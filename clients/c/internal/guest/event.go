@@ -28,10 +28,11 @@ const (
 	Uplink
 	PoseChanged
 	Bandwidth
+	Refused
 )
 
 // Kinds is the number of kinds.
-const Kinds = int(Bandwidth)
+const Kinds = int(Refused)
 
 // Event is a client.Event of any kind in one flat struct. Unused fields are empty, 0, or -1 for
 // Tile, Quality and Description.
@@ -75,6 +76,9 @@ func flat(event client.Event) Event {
 		e.detail(boxes{from.Pose.Boxes})
 	case client.Bandwidth:
 		e.Kind, e.Estimate, e.Allocated, e.Wanted = Bandwidth, from.Estimate, from.Allocated, from.Wanted
+	case client.Refused:
+		e.Kind, e.Text, e.Tile, e.Quality = Refused, from.Err.Error(), from.Track.Tile, from.Track.Quality
+		e.name(from.Track.PublicationRef)
 	default:
 		e.room(event)
 	}

@@ -38,6 +38,8 @@ type Totals struct {
 	Paths         [client.MaxInterfaces]PathTotals `json:"paths"`
 	PacketsCopied uint64                           `json:"packets_copied"`
 	Outages       uint64                           `json:"outages"`
+
+	FramesRefused uint64 `json:"frames_refused"`
 }
 
 // PathTotals are the counts of the packets received on one network interface.
@@ -84,6 +86,7 @@ func (g *Guest) totals(tiles []client.TileStats, uplink client.UplinkStats, path
 		t.FramesUndecodable += uint64(tile.Undecodable)
 		t.FramesMissing += uint64(tile.Missing)
 		t.FramesDroppedByServer += uint64(tile.DroppedByServer)
+		t.FramesRefused += uint64(tile.Refused)
 		t.Packets += tile.Packets
 		t.PacketsLost += tile.Lost
 		t.PacketsRecovered += tile.Recovered

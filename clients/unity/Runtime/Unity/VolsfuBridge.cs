@@ -24,6 +24,10 @@ namespace Volsfu.Unity
         public string token = "";
         [Tooltip("The secret that authenticates this program to the bridge against other programs of this machine, 16 to 128 bytes. Empty: none.")]
         public string secret = "";
+        [Tooltip("Passphrase of the room for end-to-end encryption; all participants need the same. Empty: none.")]
+        public string passphrase = "";
+        [Tooltip("Encrypt from end to end with the keys of SetKey. A passphrase implies this.")]
+        public bool encrypt;
         [Tooltip("UDP port of the bridge on this machine; the next one is also used.")]
         public int port = 8000;
         [Tooltip("This client's number, from 1; unique in the room.")]
@@ -110,7 +114,7 @@ namespace Volsfu.Unity
         {
             return new BridgeSettings
             {
-                Executable = ExecutablePath(), Server = server, Room = room, Identity = identity, Token = token, Secret = secret, Port = port, Client = (uint)client, Tiles = tiles,
+                Executable = ExecutablePath(), Server = server, Room = room, Identity = identity, Token = token, Secret = secret, Passphrase = passphrase, Encrypt = encrypt, Port = port, Client = (uint)client, Tiles = tiles,
                 Qualities = qualities, Publish = publish, Receive = receive, Interfaces = new List<string>(interfaces), Redundancy = redundancy
             };
         }

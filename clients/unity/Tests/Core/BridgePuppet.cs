@@ -18,7 +18,7 @@ namespace Volsfu.Tests
             settings = new BridgeSettings
             {
                 Executable = args[1], Server = args[2], Room = args[3], Identity = args[4], Port = Number(args[5]), Client = (uint)Number(args[6]),
-                Tiles = Number(args[7]), Qualities = Number(args[8]), Secret = args.Length > 9 ? args[9] : ""
+                Tiles = Number(args[7]), Qualities = Number(args[8]), Secret = args.Length > 9 ? args[9] : "", Passphrase = args.Length > 10 ? args[10] : ""
             };
             using (var client = new BridgeClient(settings))
             {
@@ -61,6 +61,10 @@ namespace Volsfu.Tests
                     case "publish": new Thread(() => Publish(client, Number(words[1]))) { IsBackground = true }.Start(); break;
                     case "sound": Sound(client, Number(words[1])); break;
                     case "choose": client.ChooseQualities((uint)Number(words[1]), Array.ConvertAll(words[2].Split(','), Number)); break;
+                    case "points": new Thread(() => PublishPoints(client, Number(words[1]))) { IsBackground = true }.Start(); break;
+                    case "key": client.SetKey(Number(words[1]), Bytes(words[2])); break;
+                    case "use": client.UseEpoch(Number(words[1])); break;
+                    case "forget": client.ForgetEpoch(Number(words[1])); break;
                     case "counts": Counts(client.Counts); break;
                     case "look": client.SetViewpoint(new Viewpoint { Position = Place(words) }); break;
                     case "stand": client.SetPose(new ObjectPose { Position = Place(words), Scale = 2 }, Boxes()); break;
@@ -103,6 +107,40 @@ namespace Volsfu.Tests
                 }
                 Thread.Sleep(33);
             }
+        }
+
+        /// <summary>Publishes 15 captures per second of points without compression, in all tiles and qualities.</summary>
+        static void PublishPoints(BridgeClient client, int count)
+        {
+            var positions = new float[3 * count];
+            var colors = new byte[3 * count];
+            for (int i = 0; i < positions.Length; i++)
+            {
+                positions[i] = i % 97 / 97f;
+                colors[i] = (byte)i;
+            }
+            for (uint number = 0; !over; number++)
+            {
+                byte[] frame = RawPoints.Frame(positions, colors, count, (DateTime.UtcNow - new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc)).Ticks / 10000);
+                for (int tile = 0; tile < settings.Tiles; tile++)
+                {
+                    for (int quality = 0; quality < settings.Qualities; quality++)
+                    {
+                        client.SendTile(tile, quality, number, frame);
+                    }
+                }
+                Thread.Sleep(66);
+            }
+        }
+
+        static byte[] Bytes(string hex)
+        {
+            var bytes = new byte[hex.Length / 2];
+            for (int i = 0; i < bytes.Length; i++)
+            {
+                bytes[i] = byte.Parse(hex.Substring(2 * i, 2), NumberStyles.HexNumber, CultureInfo.InvariantCulture);
+            }
+            return bytes;
         }
 
         static void Sound(BridgeClient client, int frames)

@@ -2,11 +2,17 @@
 // workers. Only the server makes offers.
 
 import type { Points } from "../decode/points";
+import type { Encryption } from "../sframe/encryption";
 import type { ClientMessage, Media } from "../signal/messages";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 
 declare class RTCRtpScriptTransform {
   constructor(worker: Worker, options: TransformOptions);
+}
+
+/** A sender or a receiver whose frames a worker replaces. */
+interface Transformed {
+  transform?: object | null;
 }
 
 /** The browser's counts for a line. */
@@ -78,13 +84,17 @@ export class Connection {
   /** The channel for copies of data messages; undefined before the first offer. */
   messages: RTCDataChannel | undefined;
 
-  /** @param sound contains the sound tracks that this page publishes, by the publication's name */
+  /**
+   * @param sound contains the sound tracks that this page publishes, by the publication's name
+   * @param encryption is undefined if the page has no key
+   */
   constructor(
     iceServers: RTCIceServer[],
     private readonly pool: Workers,
     private readonly decode: boolean,
     private readonly sound: ReadonlyMap<string, MediaStreamTrack>,
     private readonly events: ConnectionEvents,
+    private readonly encryption?: Encryption,
   ) {
     this.described = new Promise((resolve) => (this.describe = resolve));
     this.peer = new RTCPeerConnection({ iceServers, bundlePolicy: "max-bundle" });
@@ -119,13 +129,20 @@ export class Connection {
     this.messages ??= this.peer.createDataChannel(messageChannel, { ordered: false, maxRetransmits: 0 });
     this.describe();
     const transceivers = new Map(this.peer.getTransceivers().map((t) => [t.mid, t]));
-    // Slots come first. Chromium checks in the task after the creation of a receiver whether the
-    // receiver has a transform, and setting a sender's track needs several tasks.
-    const slotsFirst = [...media].sort((a, b) => Number(b.role === "slot") - Number(a.role === "slot"));
-    for (const line of slotsFirst) {
+    // Chromium checks in the task after the creation of a receiver whether the receiver has a
+    // transform, and setting a sender's track needs several tasks.
+    for (const line of media) {
       const transceiver = transceivers.get(line.mid);
       if (transceiver) {
-        await this.attach(line, transceiver);
+        this.attach(line, transceiver);
+      }
+    }
+    for (const line of media.filter((m) => m.role === "publish")) {
+      const transceiver = transceivers.get(line.mid);
+      const track = this.sound.get(line.publication ?? "") ?? null;
+      if (transceiver) {
+        transceiver.direction = track ? "sendonly" : "inactive";
+        await transceiver.sender.replaceTrack(track);
       }
     }
     await this.peer.setLocalDescription(await this.peer.createAnswer());
@@ -136,20 +153,25 @@ export class Connection {
    * Prepares a line. Without a timely transform, the browser's own decoder receives the frames of a
    * slot.
    */
-  private async attach(line: Media, transceiver: RTCRtpTransceiver): Promise<void> {
-    if (line.role === "publish") {
-      const track = this.sound.get(line.publication ?? "");
-      transceiver.direction = track ? "sendonly" : "inactive";
-      await transceiver.sender.replaceTrack(track ?? null);
+  private attach({ mid, role, publication }: Media, transceiver: RTCRtpTransceiver): void {
+    const { encryption } = this;
+    const receiver = transceiver.receiver as RTCRtpReceiver & Transformed;
+    const sender = transceiver.sender as RTCRtpSender & Transformed;
+    if (role === "publish" && encryption && transforms()) {
+      sender.transform ??= encryption.voice(publication ?? "");
     }
-    if (line.role === "slot" && !this.workers.has(line.mid)) {
+    if (role === "slot" && !this.workers.has(mid)) {
       const worker = this.pool.take();
-      this.workers.set(line.mid, worker);
-      (transceiver.receiver as { transform?: RTCRtpScriptTransform }).transform = new RTCRtpScriptTransform(worker, { mid: line.mid, decode: this.decode });
+      this.workers.set(mid, worker);
+      receiver.transform = encryption?.frames(mid, this.decode, worker) ?? new RTCRtpScriptTransform(worker, { mid, decode: this.decode });
     }
-    if (line.role === "audio" && !this.playing.has(line.mid)) {
-      this.playing.add(line.mid);
-      this.events.audio(line.mid, transceiver.receiver.track);
+    // Sound that cannot be decrypted would be noise.
+    if (role === "audio" && !this.playing.has(mid) && (!encryption || transforms())) {
+      this.playing.add(mid);
+      if (encryption) {
+        receiver.transform = encryption.sound(mid);
+      }
+      this.events.audio(mid, receiver.track);
     }
   }
 
@@ -170,8 +192,14 @@ export class Connection {
     const number = channelsOpened++;
     this.workers.set(mid, worker);
     this.channels.set(number, worker);
-    const tell = (order: WorkerOrder, transfer: Transferable[]): void => worker.postMessage(order, transfer);
     channel.binaryType = "arraybuffer";
+    const { encryption } = this;
+    if (encryption) {
+      encryption.channel(number, mid, this.decode, worker);
+      channel.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => encryption.chunk(number, data);
+      return;
+    }
+    const tell = (order: WorkerOrder, transfer: Transferable[]): void => worker.postMessage(order, transfer);
     channel.onmessage = ({ data }: MessageEvent<ArrayBuffer>) => tell({ type: "chunk", mid, decode: this.decode, channel: number, data }, [data]);
   }
 
@@ -216,6 +244,7 @@ export class Connection {
     for (const [channel, worker] of this.channels) {
       const order: WorkerOrder = { type: "closed", channel };
       worker.postMessage(order);
+      this.encryption?.closed(channel);
     }
     this.channels.clear();
   }

@@ -3,6 +3,7 @@
 
 import type { Points } from "../decode/points";
 import type { ClientMessage, ServerMessage } from "../signal/messages";
+import type { Encryption } from "../sframe/encryption";
 import { Connection, type LineStatistics, type Workers } from "./connection";
 
 export interface LinkEvents {
@@ -26,12 +27,16 @@ export class Link {
   /** The number of consecutive connections that ended with an unanswered offer. */
   private unanswered = 0;
 
-  /** @param sound contains the sound tracks that this page publishes, by the publication's name */
+  /**
+   * @param sound contains the sound tracks that this page publishes, by the publication's name
+   * @param encryption is undefined if the page has no key
+   */
   constructor(
     private readonly workers: Workers,
     private readonly decode: boolean,
     private readonly sound: ReadonlyMap<string, MediaStreamTrack>,
     private readonly events: LinkEvents,
+    private readonly encryption?: Encryption,
   ) {}
 
   get live(): boolean {
@@ -56,7 +61,7 @@ export class Link {
       audio: (mid, track) => events.audio(mid, track),
       state: (state) => this.watch(connection, state),
       copied: (json) => events.copied(json),
-    });
+    }, this.encryption);
     this.connection = connection;
   }
 

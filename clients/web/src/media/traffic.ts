@@ -11,6 +11,8 @@ export type WorkerOrder =
    * connections may have the same names.
    */
   | ({ type: "chunk"; channel: number; data: ArrayBuffer } & TransformOptions)
+  /** A line whose frames arrive decrypted, as messages OpenedFrame on a port. */
+  | ({ type: "line"; port: MessagePort } & TransformOptions)
   /** A data channel has closed. */
   | { type: "closed"; channel: number };
 

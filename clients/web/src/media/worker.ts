@@ -10,6 +10,7 @@ import { ChunkAssembler } from "./chunks";
 import { type Frame, parseFrame } from "./frame";
 import { NewestQueue } from "./queue";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
+import type { OpenedFrame } from "../sframe/traffic";
 
 declare const self: DedicatedWorkerGlobalScope & { onrtctransform: ((event: RTCTransformEvent) => void) | null };
 
@@ -94,8 +95,8 @@ function chunk({ mid, decode, channel, data }: TransformOptions & { channel: num
 }
 
 /** Starts decoding a received frame, or only counts it. */
-function arrived(mid: string, frame: Frame, decode: boolean): void {
-  const arrival = { frame, received: now() };
+function arrived(mid: string, frame: Frame, decode: boolean, received = now()): void {
+  const arrival = { frame, received };
   if (decode) {
     queue.put(mid, arrival);
     schedule();
@@ -150,6 +151,9 @@ self.onmessage = ({ data: order }: MessageEvent<WorkerOrder>) => {
       break;
     case "chunk":
       chunk(order);
+      break;
+    case "line":
+      order.port.onmessage = ({ data: { frame, received } }: MessageEvent<OpenedFrame>) => arrived(order.mid, frame, order.decode, received);
       break;
     case "closed":
       assemblers.delete(order.channel);

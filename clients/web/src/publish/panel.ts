@@ -3,6 +3,8 @@
 import "./panel.css";
 import { h } from "../dom";
 import type { Conference } from "../viewer/conference";
+import { transforms } from "../media/connection";
+import { soundAdvice } from "../viewer/secrecy";
 import { DepthCamera, Lacking } from "./camera";
 import type { Picture } from "./depth";
 import { LivePanel } from "./live";
@@ -81,6 +83,9 @@ export class Panel {
       const wishes = this.setup.wishes;
       const aspect = await this.open(wishes, starting.signal);
       if (this.setup.speaks) {
+        if (this.conference.encryption && !transforms()) {
+          throw new Lacking(`This browser cannot encrypt sound. ${soundAdvice} Use another browser, or publish without the microphone.`);
+        }
         const track = await unlessAborted(starting.signal, openMicrophone(), (opened) => opened.stop());
         this.voice = new Voice(this.conference, track, (why) => this.silence(why));
       }
@@ -116,11 +121,13 @@ export class Panel {
   private publish(wishes: Wishes, aspect: number): void {
     const plan = planOf(wishes, this.conference.identity, aspect);
     const mirror = this.live.mirror(mirrorSize);
+    const { encryption } = this.conference;
     const link = {
       send: (message: Parameters<Conference["session"]["send"]>[0]) => this.conference.session.send(message),
       retract: (ended: string) => this.conference.retract(ended),
       channel: (label: string) => this.conference.channel(label),
       ahead: () => this.conference.session.clock.ahead,
+      seal: encryption && ((frame: Parameters<typeof encryption.seal>[0]) => encryption.seal(frame)),
     };
     this.publisher = new Publisher(link, publication, plan, startCrew(plan.tiles), mirror, {
       refused: (message) => this.lost(message),

@@ -3,7 +3,9 @@
 
 import type { ClientMessage, Publication, ServerMessage } from "../signal/messages";
 import { Adaptation, hopeless, stepInterval } from "./adaptation";
-import { fourCC, timestampOf, withPrefix } from "./chunks";
+import type { PlainFrame } from "../sframe/traffic";
+import { scheme } from "../sframe/metadata";
+import { fourCC, type OutgoingFrame, timestampOf, withPrefix } from "./chunks";
 import type { Picture } from "./depth";
 import { Figures, type State } from "./figures";
 import { Tiling } from "./tiling";
@@ -19,6 +21,8 @@ export interface Link {
   channel(label: string): (Channel & { close(): void }) | undefined;
   /** The offset of the server's clock from this host's, in milliseconds. */
   ahead(): number;
+  /** Encrypts frames, in their order; undefined if the page has no key. */
+  seal?: ((frame: PlainFrame) => Promise<Uint8Array<ArrayBuffer> | undefined>) | undefined;
 }
 
 /** The used parts of one publisher's workers. */
@@ -54,7 +58,7 @@ export function startCrew(tiles: number): Crew {
 }
 
 /** Converts a plan to the server's description. */
-export function describe(name: string, plan: Plan): Publication {
+export function describe(name: string, plan: Plan, encrypted = false): Publication {
   const tiling = new Tiling(plan.tiles, plan.box);
   return {
     name,
@@ -62,6 +66,7 @@ export function describe(name: string, plan: Plan): Publication {
     mode: "alternatives",
     codec: { mime_type: "video/volumetric", clock_rate: 90_000, fmtp: "draco=1" },
     frame_rate: plan.fps,
+    ...(encrypted ? { encryption: scheme } : {}),
     tiles: Array.from({ length: plan.tiles }, (_, tile) => tiling.tile(tile)),
     qualities: plan.qualities.map((q) => ({ name: q.name, bitrate_bps: Math.round((q.share * plan.points * bitsPerPoint * plan.fps) / plan.tiles) })),
   };
@@ -133,7 +138,7 @@ export class Publisher {
     if (!resumed || !this.announced) {
       this.announced = false;
       this.uplinkSent = "";
-      this.known = this.link.send({ type: "publish", id: `${this.name}/${++this.attempt}`, publication: describe(this.name, this.plan) });
+      this.known = this.link.send({ type: "publish", id: `${this.name}/${++this.attempt}`, publication: describe(this.name, this.plan, this.link.seal !== undefined) });
       return;
     }
     this.connect();
@@ -237,8 +242,22 @@ export class Publisher {
     // The frame may have been encoded for a participant who has left since.
     if (this.taken(tile).includes(quality)) {
       const data = withPrefix(fourCC, captured + this.link.ahead(), report.data);
-      this.uplink.offer({ tile, quality, number, timestamp: timestampOf(captured, this.beginning), data });
+      this.offer({ tile, quality, number, timestamp: timestampOf(captured, this.beginning), data });
     }
+  }
+
+  private offer(frame: OutgoingFrame): void {
+    const { seal } = this.link;
+    if (!seal) {
+      this.uplink.offer(frame);
+      return;
+    }
+    const { tile, quality, number, data } = frame;
+    void seal({ publication: this.name, tile, quality, number, data }).then((sealed) => {
+      if (sealed && !this.ended) {
+        this.uplink.offer({ ...frame, data: sealed });
+      }
+    });
   }
 
   private check(at: number): void {

@@ -3,6 +3,7 @@
 import type { Conference } from "../viewer/conference";
 import type { Outgoing } from "../viewer/own";
 import type { Publication, ServerMessage } from "../signal/messages";
+import { scheme } from "../sframe/metadata";
 import { explain, Lacking, lacksDevices } from "./camera";
 
 const name = "voice";
@@ -54,7 +55,7 @@ export class Voice implements Outgoing {
   entered(_renewed: boolean, resumed: boolean): void {
     if (!resumed || !this.announced) {
       this.announced = false;
-      this.publishSent = this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: description });
+      this.publishSent = this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: this.conference.encryption ? { ...description, encryption: scheme } : description });
     }
   }
 

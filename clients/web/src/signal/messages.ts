@@ -22,6 +22,8 @@ export interface Publication {
   tiles: { label?: string; box: Box }[];
   qualities: { name?: string; bitrate_bps: number }[];
   vr2gather?: boolean;
+  /** The scheme with which frames are encrypted from end to end; absent if they are not. */
+  encryption?: string;
 }
 
 /** The muting of a publication, which is muted if one of the two is true. */

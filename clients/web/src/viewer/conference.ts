@@ -3,6 +3,7 @@
 
 import type { LineStatistics, Workers } from "../media/connection";
 import { Link } from "../media/link";
+import type { Encryption } from "../sframe/encryption";
 import { type Slot, SlotTable } from "../media/slots";
 import type { DecodedFrame, WorkerReport } from "../media/traffic";
 import { DataMessages } from "../signal/data";
@@ -14,6 +15,7 @@ import { FrameLayers } from "./layers";
 import { Meters } from "./meters";
 import { type Outgoing, OwnPublications } from "./own";
 import { Roster, type RosterEvents } from "./roster";
+import { Secrecy, sentenceOf } from "./secrecy";
 
 export interface ConferenceEvents extends RosterEvents {
   /** A tile has a new picture. The points must be returned with recycle after they were copied. */
@@ -37,6 +39,7 @@ export class Conference {
   room = "";
   identity = "";
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
+  readonly secrecy: Secrecy;
   private readonly link: Link;
   private readonly own: OwnPublications;
   /** The sound tracks that this page publishes, by the publication's name. */
@@ -50,8 +53,23 @@ export class Conference {
     workers: Workers,
     private readonly events: ConferenceEvents,
     decode = true,
+    /** Undefined if the page has no key. */
+    readonly encryption?: Encryption,
   ) {
-    this.roster = new Roster(events);
+    this.secrecy = new Secrecy(encryption, (choice) => this.choose(choice), (sentence) => this.trouble(sentence));
+    this.roster = new Roster({
+      ...events,
+      published: (participant, publication) => {
+        if (participant !== this.identity) {
+          this.secrecy.published(participant, publication);
+        }
+        events.published(participant, publication);
+      },
+      unpublished: (participant, publication) => {
+        this.secrecy.unpublished(participant, publication);
+        events.unpublished(participant, publication);
+      },
+    });
     this.own = new OwnPublications((message) => this.session.send(message));
     this.session = new Session(options, {
       joined: (message, renewed) => this.joined(message, renewed),
@@ -68,11 +86,14 @@ export class Conference {
     this.data = new DataMessages((message) => this.session.send(message), () => this.link.messages, (message) => events.data(message));
     this.link = new Link(workers, decode, this.sound, {
       send: (message) => this.session.send(message),
-      audio: (mid, track) => events.audio(mid, track),
+      audio: (mid, track) => {
+        this.secrecy.listen(mid, track);
+        events.audio(mid, track);
+      },
       trouble: (message) => this.trouble(message),
       copied: (json) => this.data.copied(json),
       lost: () => this.session.reconnect(),
-    });
+    }, encryption);
   }
 
   get participants(): ReadonlyMap<string, Participant> {
@@ -173,6 +194,9 @@ export class Conference {
     if (report.type === "failure") {
       this.meters.failed(report.mid);
       const track = this.slots.get(report.mid)?.track;
+      if (track && this.secrecy.refuses(track)) {
+        return;
+      }
       this.trouble(track ? `${track.participant} / ${track.publication} cannot be shown. ${report.message}` : report.message);
       return;
     }
@@ -188,6 +212,15 @@ export class Conference {
     this.meters.decoded(slot, report, this.session.clock.ahead);
     this.layers.decoded(slot.track, report, this.session.clock);
     this.events.frame(slot.track, report);
+  }
+
+  /** Warns of participants whose frames are rejected. */
+  warnOfRejected(): void {
+    for (const [who, state] of this.secrecy.states()) {
+      if (state !== "opened") {
+        this.trouble(sentenceOf(who, state));
+      }
+    }
   }
 
   /** Shows each problem once. */
@@ -275,8 +308,12 @@ export class Conference {
   private joined(message: Joined, renewed: boolean): void {
     this.room = message.room;
     this.identity = message.identity;
+    this.encryption?.enter(message.room, message.identity);
     if (renewed) {
       // A new connection has new lines and generations.
+      for (const { mid } of this.slots) {
+        this.carry(mid);
+      }
       this.slots.clear();
       this.link.renew(message.ice_servers);
     }
@@ -301,9 +338,18 @@ export class Conference {
       this.meters.forget(mid);
     }
     const slots = this.slots.assign(assignments, performance.timeOrigin + performance.now());
+    for (const { mid } of assignments) {
+      this.carry(mid, this.slots.get(mid)?.track);
+    }
     if (slots.length > 0) {
       this.session.send({ type: "acknowledge", slots });
     }
+  }
+
+  /** Prepares a line for the frames of a track, before the assignment is acknowledged. */
+  private carry(mid: string, track?: TileRef): void {
+    this.encryption?.assign(mid, track && { ...track, encryption: this.publication(track)?.encryption });
+    this.secrecy.mute(mid, track !== undefined && this.secrecy.refuses(track));
   }
 
   private clearOff(mids: string[]): void {

@@ -88,7 +88,7 @@ export class Inspector {
     const { estimate_bps, wanted_bps } = this.conference.bandwidth;
     this.summary.textContent =
       `${bitrate(total)} received; the server estimates a capacity of ${bitrate(estimate_bps)} and would send ${bitrate(wanted_bps)}. ` +
-      `Round trip ${milliseconds(this.conference.session.clock.roundTrip)}.`;
+      `Round trip ${milliseconds(this.conference.session.clock.roundTrip)}.${encrypted(this.conference)}`;
   }
 
   private row(key: string, track: TileRef): Row {
@@ -148,6 +148,11 @@ function delays(figures: Figures | undefined, layers: Layers | undefined): strin
     milliseconds(layers.publisher), measured ? milliseconds(layers.uplink, bounds.uplink) : `≤ ${milliseconds(layers.toServer)}`, milliseconds(layers.server), milliseconds(layers.downlink, bounds.downlink),
     milliseconds(layers.wait), milliseconds(layers.decode), milliseconds(layers.show), milliseconds(layers.all, bounds.all),
   ];
+}
+
+/** Returns the counts of encrypted frames; empty if the page has no key. */
+function encrypted({ encryption }: Conference): string {
+  return encryption ? ` Frames and packets decrypted: ${encryption.total.opened.toLocaleString("en")}, rejected: ${encryption.total.rejected.toLocaleString("en")}.` : "";
 }
 
 function loss(line: LineStatistics | undefined): string {

@@ -8,6 +8,8 @@ export interface Entry {
   room: string;
   identity: string;
   token: string;
+  /** The text of the key for end-to-end encryption; empty without. */
+  key: string;
   /** Frames are decoded and shown; ?decode=off only counts them. */
   decode: boolean;
   /**
@@ -71,6 +73,7 @@ export class Lobby {
   private readonly rooms = h("ul", { class: "rooms" });
   private readonly problem = h("p", { class: "problem" });
   private readonly token: HTMLInputElement;
+  private readonly key: HTMLInputElement;
   private readonly identity: HTMLInputElement;
   private readonly receiveData: boolean;
   private readonly room: HTMLInputElement;
@@ -85,6 +88,7 @@ export class Lobby {
     this.identity = h("input", { id: "identity", value: entry.identity, autocomplete: "username", maxLength: 128, required: true });
     this.room = h("input", { id: "room-name", value: entry.room, autocomplete: "off", maxLength: 128, placeholder: "demo", required: true });
     this.token = h("input", { id: "token", value: entry.token, autocomplete: "off", spellcheck: false, type: "password" });
+    this.key = h("input", { id: "key", value: entry.key, autocomplete: "off", spellcheck: false, type: "password" });
     // One listener serves all rooms, since rooms are added and removed.
     this.rooms.addEventListener("click", (event) => {
       const room = event.target instanceof Element ? event.target.closest("button")?.dataset["room"] : undefined;
@@ -99,6 +103,7 @@ export class Lobby {
       h("label", {}, "Your name", this.identity),
       h("label", {}, "Room", this.room),
       h("label", {}, "Token", this.token, h("small", {}, "Not needed on a server that runs with --dev.")),
+      h("label", {}, "Key", this.key, h("small", {}, "Only for encrypted rooms: a passphrase, or EPOCH:HEX. It is not sent to the server.")),
       h("div", { class: "ways" }, h("button", { type: "submit", class: "primary" }, "Watch"), join),
     );
     form.addEventListener("submit", (event) => {
@@ -133,7 +138,7 @@ export class Lobby {
     if (!this.identity.reportValidity()) {
       return;
     }
-    this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim(), decode: true, receiveData: this.receiveData, show });
+    this.enter({ room, identity: this.identity.value.trim(), token: this.token.value.trim(), key: this.key.value, decode: true, receiveData: this.receiveData, show });
   }
 
   private say(problem: string): void {

@@ -3,6 +3,8 @@
 import "../style.css";
 import { byId } from "../dom";
 import { transforms, Workers } from "../media/connection";
+import { cannotEncrypt } from "../sframe/encryption";
+import { parseKey } from "../sframe/secret";
 import { claimsOf } from "../token";
 import { World } from "../scene/world";
 import { Lobby, type Entry } from "./lobby";
@@ -10,8 +12,8 @@ import { Messages } from "./messages";
 import { RoomView } from "./room";
 
 /**
- * Parses the parameters of a link to the viewer. The token follows the #, a part that browsers do
- * not send to servers.
+ * Parses the parameters of a link to the viewer. The token and the key follow the #, a part that
+ * browsers do not send to servers.
  */
 function entryOf(location: Location): Entry {
   const query = new URLSearchParams(location.search);
@@ -22,6 +24,7 @@ function entryOf(location: Location): Entry {
     room: query.get("room") ?? bound.room,
     identity: query.get("identity") ?? (bound.identity || `guest-${Math.floor(Math.random() * 1e4)}`),
     token,
+    key: fragment.get("key") ?? "",
     decode: query.get("decode") !== "off",
     receiveData: !transforms() || query.get("delivery") === "data",
     show: query.has("publish") ? "at once" : undefined,
@@ -51,11 +54,20 @@ function start(): void {
 
   function enter(to: Entry): void {
     lobby.hide();
+    const wrong = wrongKey(to.key);
+    if (wrong !== undefined) {
+      lobby.show(wrong);
+      return;
+    }
     const element = byId("room");
-    room = new RoomView(element, world, workers, messages, to, (why) => {
+    room = new RoomView(element, world, workers, messages, to, (why, again) => {
       room = undefined;
       element.hidden = true;
-      lobby.show(why);
+      if (again) {
+        enter(again);
+      } else {
+        lobby.show(why);
+      }
     });
     element.hidden = false;
     // This is for tests and for debugging in the browser's console.
@@ -67,6 +79,19 @@ function start(): void {
   } else {
     lobby.show();
   }
+}
+
+/** Returns the reason why a key cannot be used, with advice; undefined if it can, or is empty. */
+function wrongKey(key: string): string | undefined {
+  if (key === "") {
+    return undefined;
+  }
+  try {
+    parseKey(key);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  return cannotEncrypt();
 }
 
 /** Returns the missing features of this browser with advice; undefined if there are none. */

@@ -6,12 +6,15 @@ import type { DecodedFrame } from "../media/traffic";
 import { unlessAborted } from "../publish/opening";
 import type { Panel } from "../publish/panel";
 import type { World } from "../scene/world";
+import { Encryption } from "../sframe/encryption";
+import { parseKey } from "../sframe/secret";
 import type { TileRef } from "../signal/messages";
 import { Chat, chatTopic } from "./chat";
 import { Conference } from "./conference";
 import { toggleFullScreen } from "./fullscreen";
 import { Inspector } from "./inspector";
 import { type Entry, refusalOf } from "./lobby";
+import { Lock } from "./lock";
 import type { Messages } from "./messages";
 import { PeopleList } from "./people";
 import { Sound } from "./sound";
@@ -48,6 +51,9 @@ export class RoomView {
   panel: Panel | undefined;
   private loading = false;
   private showing: HTMLButtonElement | undefined;
+  private readonly lock: Lock;
+  /** The room is entered again with these settings after it was left. */
+  private again: Entry | undefined;
   readonly firstPoint: { at: number | undefined } = { at: undefined };
 
   constructor(
@@ -56,8 +62,16 @@ export class RoomView {
     workers: Workers,
     private readonly messages: Messages,
     private readonly entry: Entry,
-    private readonly ended: (why: string) => void,
+    private readonly ended: (why: string, again?: Entry) => void,
   ) {
+    const encryption = entry.key === "" ? undefined : new Encryption(parseKey(entry.key), {
+      opened: () => this.conference.meters.opened++,
+      counted: () => {
+        this.conference.warnOfRejected();
+        this.lock.refresh();
+      },
+      failure: (message) => messages.say(message),
+    });
     this.conference = new Conference(
       { url: signalling(), ...(entry.token ? { token: entry.token } : {}), ...(entry.room ? { room: entry.room } : {}), ...(entry.identity ? { identity: entry.identity } : {}), receiveData: entry.receiveData },
       workers,
@@ -80,7 +94,12 @@ export class RoomView {
         data: (message) => this.chat.take(message),
       },
       entry.decode,
+      encryption,
     );
+    this.lock = new Lock(this.conference, (key) => {
+      this.again = { ...entry, key };
+      this.conference.leave();
+    });
     this.inspector = new Inspector(this.conference);
     this.toolbar = new Toolbar((message) => messages.say(message));
     this.people = new PeopleList((who) => world.lookAt(who));
@@ -107,7 +126,8 @@ export class RoomView {
     // Some browsers throw if the page has no permission.
     navigator.xr?.isSessionSupported("immersive-vr").then((can) => can && leave.before(toolbar.add("VR", "v", () => this.immerse())), () => {});
     this.element.replaceChildren(
-      h("header", { class: "heading" }, this.title, this.status, this.people.element), toolbar.element, this.inspector.element, this.chat.element,
+      h("header", { class: "heading" }, this.title, this.lock.button, this.status, this.people.element), toolbar.element, this.inspector.element,
+      this.chat.element, this.lock.panel,
       h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
     );
     document.addEventListener("keydown", toolbar.key);
@@ -233,6 +253,8 @@ export class RoomView {
     document.removeEventListener("keydown", this.toolbar.key);
     removeEventListener("pagehide", this.gone);
     this.inspector.close();
+    this.lock.close();
+    this.conference.encryption?.close();
     this.sound.close();
     for (const { identity, publications } of this.conference.participants.values()) {
       for (const { name } of publications) {
@@ -245,12 +267,13 @@ export class RoomView {
     if (this.world.immersed) {
       void this.world.renderer.xr.getSession()?.end();
     }
-    this.ended(why === "left" ? "" : why);
+    this.ended(why === "left" ? "" : why, this.again);
   }
 
   private refresh(): void {
     const people = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
     this.people.show(people.map((identity) => ({ identity, name: this.conference.name(identity), muted: this.conference.silent(identity) })));
+    this.lock.refresh();
     // The table's size depends on the number of participants: the viewer's seat moves with it until
     // the viewer has moved.
     if (this.seen === "") {

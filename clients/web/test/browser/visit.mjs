@@ -64,6 +64,38 @@ export async function publishWithSound(page) {
   await until(page, () => volsfu.panel.publisher?.state().live);
 }
 
+/**
+ * Switches the sound of a page on, and measures the output at the position of the participant
+ * "page": the last eighth of a second and more. Returns functions that wait for sound and for
+ * silence. Sound is louder than a thousandth of full scale, which encoded silence never is; silence
+ * is quieter than a tenth of that for twenty samples, longer than pauses between syllables.
+ */
+export async function listen(ear) {
+  await until(ear, () => globalThis.volsfu?.conference.room);
+  await ear.keyboard.press("m");
+  await until(ear, () => {
+    const mid = [...volsfu.speakers()].find((s) => s.participant === "page")?.mid;
+    const voice = mid !== undefined && volsfu.sound.voices.get(mid);
+    if (!volsfu.sound.on || !voice) {
+      return undefined;
+    }
+    const analyser = new AnalyserNode(volsfu.sound.context, { fftSize: 8192 });
+    voice.panner.connect(analyser);
+    const samples = new Float32Array(analyser.fftSize);
+    globalThis.loudness = () => {
+      analyser.getFloatTimeDomainData(samples);
+      return Math.sqrt(samples.reduce((sum, v) => sum + v * v, 0) / samples.length);
+    };
+    return true;
+  });
+  const sounds = () => until(ear, () => (globalThis.loudness() > 1e-3 ? globalThis.loudness() : undefined));
+  const silent = async () => {
+    await ear.evaluate(() => (globalThis.quiet = 0));
+    await until(ear, () => (globalThis.quiet = globalThis.loudness() < 1e-4 ? globalThis.quiet + 1 : 0) >= 20);
+  };
+  return { sounds, silent };
+}
+
 /** Waits until a function of the page returns a true value, and returns it. */
 export async function until(page, what, argument, polling = 100) {
   const handle = await page.waitForFunction(what, argument, { polling });

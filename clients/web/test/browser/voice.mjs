@@ -1,7 +1,7 @@
 // Speaks: sound of one page's microphone is audible in another page, is silent while the microphone
 // is off, and ends with the publication.
 
-import { goOn, open, publishWithSound, run, tell, until } from "./visit.mjs";
+import { goOn, listen, open, publishWithSound, run, tell, until } from "./visit.mjs";
 
 const small = { viewport: { width: 320, height: 240 } };
 
@@ -11,33 +11,7 @@ run(async () => {
   tell("live");
 
   const ear = await open("/?room=demo&identity=ear", small);
-  await until(ear, () => globalThis.volsfu?.conference.room);
-  await ear.keyboard.press("m");
-  // The output at the position of the speaker is measured: the last eighth of a second and more.
-  await until(ear, () => {
-    const mid = [...volsfu.speakers()].find((s) => s.participant === "page")?.mid;
-    const voice = mid !== undefined && volsfu.sound.voices.get(mid);
-    if (!volsfu.sound.on || !voice) {
-      return undefined;
-    }
-    const analyser = new AnalyserNode(volsfu.sound.context, { fftSize: 8192 });
-    voice.panner.connect(analyser);
-    const samples = new Float32Array(analyser.fftSize);
-    globalThis.loudness = () => {
-      analyser.getFloatTimeDomainData(samples);
-      return Math.sqrt(samples.reduce((sum, v) => sum + v * v, 0) / samples.length);
-    };
-    return true;
-  });
-  /**
-   * Sound is louder than a thousandth of full scale, which encoded silence never is; silence is
-   * quieter than a tenth of that for twenty samples, longer than pauses between syllables.
-   */
-  const sounds = () => until(ear, () => (globalThis.loudness() > 1e-3 ? globalThis.loudness() : undefined));
-  const silent = async () => {
-    await ear.evaluate(() => (globalThis.quiet = 0));
-    await until(ear, () => (globalThis.quiet = globalThis.loudness() < 1e-4 ? globalThis.quiet + 1 : 0) >= 20);
-  };
+  const { sounds, silent } = await listen(ear);
   tell("heard", { loudness: await sounds() });
   await goOn();
 

@@ -279,12 +279,12 @@ describe("Publisher", () => {
     }
     terminate(): void {}
   }
-  const begin = () => {
+  const begin = (seal?: ConstructorParameters<typeof Publisher>[0]["seal"]) => {
     const [studio, encoder, channel] = [new FakeWorker(), new FakeWorker(), new FakeChannel()];
     const said: ClientMessage[] = [];
     const refused: string[] = [];
     const retract = (publication: string): void => void said.push({ type: "unpublish", publication });
-    const link = { send: (m: ClientMessage) => said.push(m) > 0, retract, channel: () => channel, ahead: () => 0 };
+    const link = { send: (m: ClientMessage) => said.push(m) > 0, retract, channel: () => channel, ahead: () => 0, seal };
     const crew = { studio: studio as unknown as Worker, encoders: [encoder as unknown as Worker] };
     const publisher = new Publisher(link, "body", plan, crew, undefined, { refused: (m) => refused.push(m), trouble: (m) => refused.push(m), picture: async () => undefined });
     return { publisher, studio, encoder, channel, said, refused };
@@ -311,6 +311,23 @@ describe("Publisher", () => {
     publisher.end();
     expect(said.at(-1)).toEqual({ type: "unpublish", publication: "body" });
     expect(channel.closed).toBe(true);
+  });
+
+  it("encrypts frames in their order where there is a key", async () => {
+    const sealed: { number: number; data: Uint8Array }[] = [];
+    const { publisher, encoder, channel, said } = begin(async (frame) => {
+      sealed.push(frame);
+      return frame.number === 2 ? undefined : new Uint8Array(50);
+    });
+    publisher.entered(true, false);
+    expect(said[0]).toMatchObject({ publication: { name: "body", encryption: "sframe" } });
+    publisher.handle({ type: "ok", id: "body/1" });
+    for (const number of [1, 2, 3]) {
+      encoder.onmessage?.({ data: { ...encoded(1).data, number } });
+    }
+    await vi.waitFor(() => expect(channel.sent.map((c) => c.number)).toEqual([1, 3]));
+    expect(sealed.map((f) => [f.number, f.data.length])).toEqual([[1, 22], [2, 22], [3, 22]]);
+    publisher.end();
   });
 
   it("goes on after resuming, and begins anew where the session was lost", () => {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -30,6 +31,8 @@ type Config struct {
 	URL string
 	// Token is the access token, if the server requires one.
 	Token string
+	// TLS is used for wss. nil uses the system's certificates.
+	TLS *tls.Config
 	// Query is the client's announcement.
 	Query vr2gather.Query
 	// Sink receives the tracks and packets.

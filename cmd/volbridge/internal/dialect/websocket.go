@@ -33,7 +33,9 @@ func dial(ctx context.Context, config Config) (*websocket.Conn, error) {
 	if config.Token != "" {
 		header.Set("Authorization", "Bearer "+config.Token)
 	}
-	conn, response, err := websocket.DefaultDialer.DialContext(ctx, address, header)
+	dialer := *websocket.DefaultDialer
+	dialer.TLSClientConfig = config.TLS
+	conn, response, err := dialer.DialContext(ctx, address, header)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.URL, refusal(response, err))
 	}

@@ -19,9 +19,14 @@ func (s *Relay) runDialectSession(ctx context.Context) error {
 	received := newDialectReceiver(s.settings.output, s.tally)
 	query := vr2gather.Query{Client: s.settings.client, Tiles: s.settings.layout.Tiles,
 		Qualities: s.settings.layout.Qualities}
+	trust, err := s.settings.room.TLS()
+	if err != nil {
+		return err
+	}
 	limited, cancel := context.WithTimeout(ctx, peer.JoinTimeout)
 	session, err := dialect.Join(limited, dialect.Config{
-		URL: s.settings.room.Server, Token: s.settings.room.Token, Query: query, Sink: received, Log: s.log,
+		URL: s.settings.room.Server, Token: s.settings.room.Token, TLS: trust, Query: query,
+		Sink: received, Log: s.log,
 	})
 	cancel()
 	if err != nil {

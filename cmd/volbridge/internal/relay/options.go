@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
@@ -54,6 +55,10 @@ type Options struct {
 	// none.
 	secret   string
 	required *bridge.Secret
+	// keyInput enables orders about secrets on standard input. keys has the secrets of all sessions then, and is nil
+	// otherwise.
+	keyInput bool
+	keys     *e2ee.Keys
 }
 
 // Flags registers the flags of the bridge.
@@ -81,9 +86,12 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 		"room of the token, or vr2gather")
 	f.StringVar(&b.room.Identity, "identity", "",
 		"name of this participant; the default is the name in the token, or the client's number")
-	f.StringVar(&b.room.Token, "token", "", "access token; the default is the environment variable VOLPEER_TOKEN; a "+
-		"server in development mode needs none")
+	b.room.TokenFlags(f)
 	b.room.InterfaceFlags(f)
+	b.room.KeyFlags(f)
+	f.BoolVar(&b.keyInput, "e2ee-stdin", false, "encrypt from end to end with secrets from the standard input, one "+
+		"order per line: key EPOCH:HEX, followed by an identity if the secret is of one participant, use EPOCH, or "+
+		"forget EPOCH")
 	f.Var(&b.maxBitrate, "max-bitrate",
 		"largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
 	f.Float64Var(&b.seconds, "seconds", 0, "time to run in seconds; 0 means until interrupted")
@@ -95,8 +103,8 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 const (
 	// defaultRoom is the room of bridges that have no room configured: VR2Gather has no rooms.
 	defaultRoom = "vr2gather"
-	// roomVariable and tokenVariable are for launchers whose command line cannot be changed.
-	roomVariable, tokenVariable = "VOLPEER_ROOM", "VOLPEER_TOKEN"
+	// roomVariable is for launchers whose command line cannot be changed.
+	roomVariable = "VOLPEER_ROOM"
 	// secretVariable keeps the secret off the command line, which other users of the host can read.
 	secretVariable = "VOLPEER_BRIDGE_SECRET"
 )
@@ -119,6 +127,9 @@ var (
 		volumetric.MaxQualities)
 	errNoSecret = errors.New("listening beyond loopback requires a secret, because any host can send: expected " +
 		"--secret, or VOLPEER_BRIDGE_SECRET in the environment")
+	errEncrypted = errors.New("expected --transcode and --dialect v1, because VR2Gather's own format cannot be " +
+		"encrypted from end to end")
+	errTwoKeys = errors.New("--e2ee-key-file, --e2ee-stdin: expected at most one of them")
 	errOnePath = errors.New("expected --dialect v1, because clients of VR2Gather's dialect have one path")
 	errNoPort  = errors.New("expected --port, or --debug, which needs no connector")
 )
@@ -157,7 +168,28 @@ func (b *Options) check() error {
 	if err := b.checkTranscoding(); err != nil {
 		return fmt.Errorf("--transcode: %w", err)
 	}
+	if b.encrypts() && (!b.transcode || b.dialect != dialectV1) {
+		return fmt.Errorf("--e2ee-key-file, --e2ee-stdin, %s: %w", peer.PassphraseVariable, errEncrypted)
+	}
+	if b.keyInput {
+		if b.room.KeyFile != "" {
+			return errTwoKeys
+		}
+		b.keys = new(e2ee.Keys)
+	}
 	return b.checkRoom()
+}
+
+// encrypts reports whether media is encrypted from end to end.
+func (b *Options) encrypts() bool { return b.room.Encrypts() || b.keyInput }
+
+// readInput reads standard input until its end: orders about secrets, if enabled.
+func (b *Options) readInput(in io.Reader, log *slog.Logger) {
+	if b.keyInput {
+		peer.ReadKeyOrders(in, b.keys, log)
+	}
+	// The rest is not used.
+	_, _ = io.Copy(io.Discard, in)
 }
 
 // checkSecret reads the secret from the flag or the environment. A bridge that listens beyond loopback requires one:
@@ -200,7 +232,10 @@ func (b *Options) checkRoom() error {
 	if !strings.Contains(b.sfu, "://") {
 		b.room.Server = "ws://" + b.sfu
 	}
-	b.room.Token = cmp.Or(b.room.Token, os.Getenv(tokenVariable))
+	b.room.ReadToken()
+	if _, err := b.room.TLS(); err != nil {
+		return err
+	}
 	b.room.Name = cmp.Or(b.room.Name, os.Getenv(roomVariable))
 	switch cmp.Or(b.dialect, dialectV1) {
 	case dialectV1:
@@ -259,11 +294,12 @@ func (b *Options) Run(ctx context.Context, in io.Reader, out io.Writer, log *slo
 	}
 	ctx, cancel := peer.Limit(ctx, b.seconds)
 	defer cancel()
-	if b.untilInputCloses {
+	if b.untilInputCloses || b.keyInput {
 		go func() {
-			// The input is not used.
-			_, _ = io.Copy(io.Discard, in)
-			cancel()
+			b.readInput(in, log)
+			if b.untilInputCloses {
+				cancel()
+			}
 		}()
 	}
 	s := New(b, log)

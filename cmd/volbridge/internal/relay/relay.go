@@ -157,7 +157,7 @@ var errEnded = errors.New("session ended")
 func (s *Relay) runSession(ctx context.Context) error {
 	config := client.Config{
 		Publications: s.upward.publications(), Receive: s.settings.output,
-		MaxUplink: volumetric.Bitrate(s.settings.maxBitrate), Log: s.log,
+		MaxUplink: volumetric.Bitrate(s.settings.maxBitrate), Log: s.log, Keys: s.settings.keys,
 	}
 	session, err := s.settings.room.Join(ctx, config)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestBridgeFlags(t *testing.T) {
 		return &Options{sfu: "host:8094", port: ":8000", client: 7, layout: bridge.Layout{Tiles: 9, Qualities: 3}}
 	}
 	t.Setenv(roomVariable, "lobby")
-	t.Setenv(tokenVariable, "")
+	t.Setenv(peer.TokenVariable, "")
 	t.Setenv(secretVariable, "")
 	b := good()
 	if err := b.check(); err != nil {
@@ -46,7 +46,7 @@ func TestBridgeFlags(t *testing.T) {
 		b.room.Identity != "7" {
 		t.Errorf("flags come to %v in %+v, expected loopback, and client 7 in the lobby", b.local, b.room)
 	}
-	t.Setenv(tokenVariable, "secret")
+	t.Setenv(peer.TokenVariable, "secret")
 	t.Setenv(roomVariable, "")
 	b = good()
 	b.sfu, b.port, b.secret = "wss://host", "0.0.0.0:8000", "sixteen letters!"
@@ -122,7 +122,7 @@ func transcodingRefused() error {
 
 // TestBridgeAddresses checks the server addresses of bridges that use VR2Gather's dialect.
 func TestBridgeAddresses(t *testing.T) {
-	t.Setenv(tokenVariable, "")
+	t.Setenv(peer.TokenVariable, "")
 	for _, test := range []struct{ sfu, room, variable, want string }{
 		{"host:8094", "", "", "ws://host:8094/websocket"},
 		{"host:8094", "the room", "", "ws://host:8094/r/the%20room/websocket"},

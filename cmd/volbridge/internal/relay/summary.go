@@ -103,6 +103,7 @@ func (c *counts) add(session *client.Session) {
 		c.received.Missing += tile.Missing
 		c.received.Overflowed += tile.Overflowed
 		c.received.DroppedByServer += tile.DroppedByServer
+		c.received.Refused += tile.Refused
 	}
 	c.redundancy.add(session.Redundancy())
 }

@@ -71,6 +71,11 @@ func (u *upward) send(ctx context.Context, session *client.Session, f outgoing) 
 		u.tally.Add(bridge.DropCodec)
 		return false
 	}
+	if session.Keys() != nil && !f.transcoded {
+		// VR2Gather's format cannot be encrypted.
+		u.tally.Add(bridge.DropCodec)
+		return false
+	}
 	publisher := u.publisher(ctx, session, f)
 	if publisher == nil {
 		u.tally.Add(bridge.DropUnsent)

@@ -54,6 +54,7 @@ func Command() *cobra.Command {
 	}
 	p.room.Flags(cmd.Flags())
 	p.room.InterfaceFlags(cmd.Flags())
+	p.room.KeyFlags(cmd.Flags())
 	f := cmd.Flags()
 	p.Flags(f, 40000)
 	p.PublishFlags(f)

@@ -203,7 +203,7 @@ func (b *Book) Sum(stats []client.TileStats, now time.Time) Summary {
 		if d := b.skew[ref.PublicationRef]; d != nil {
 			t.Skew = d.Percentiles()
 		}
-		t.Expected = t.Decoded + t.Undecodable + t.Missing + t.Skipped + t.DroppedByServer
+		t.Expected = t.Decoded + t.Undecodable + t.Missing + t.Skipped + t.DroppedByServer + t.Refused
 		s.Add(&t.Figures)
 		// Tiles without expected frames were off. Such tiles do not count in the mean.
 		if t.Expected > 0 {
@@ -244,6 +244,7 @@ func (t *Tile) received(s *client.TileStats, watched float64) {
 	t.Missing += s.Missing
 	t.Skipped += s.Overflowed
 	t.DroppedByServer += s.DroppedByServer
+	t.Refused += s.Refused
 	t.PacketsReceived += s.Packets
 	t.PacketsLost += s.Lost
 	t.NACKsSent += s.Requests

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/peer/distribution"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -55,7 +56,7 @@ func evening() (*Book, []client.TileStats) {
 		{
 			Track: volumetric.TrackRef{TileRef: tileRef("alice", 0), Quality: volumetric.QualityOff},
 			FrameCounts: client.FrameCounts{Expected: 310, Complete: 304, Undecodable: 3, Missing: 2, Overflowed: 1,
-				DroppedByServer: 1},
+				DroppedByServer: 1, Refused: 2},
 			Packets: 5000, Bytes: 5_000_000, Lost: 12, Recovered: 10, Requests: 15,
 		},
 		{Track: volumetric.TrackRef{TileRef: tileRef("alice", 1), Quality: volumetric.QualityOff}, Packets: 100,
@@ -79,6 +80,7 @@ func TestGolden(t *testing.T) {
 	sum.CountPaths(client.RedundancyStats{Received: []client.PathCounts{
 		{First: 4800, Repeated: 100, Only: 3700}, {First: 200, Repeated: 1100, Only: 100},
 	}})
+	sum.Encryption = client.EncryptionStats{Opened: 304, Refused: e2ee.Refusals{Altered: 2}}
 	sum.Render = &Render{Drawn: 300, Superseded: 1, Wait: drawing, Draw: drawing, Latency: drawing, Pictures: 10}
 	got, err := json.MarshalIndent(sum, "", "  ")
 	if err != nil {
@@ -104,7 +106,7 @@ func TestSumsAddUp(t *testing.T) {
 	b, stats := evening()
 	s := b.Sum(stats, at(10040))
 	for _, f := range append([]Tile{{Figures: s.Figures}}, s.Publications...) {
-		if sum := f.Decoded + f.Undecodable + f.Missing + f.Skipped + f.DroppedByServer; f.Expected != sum {
+		if sum := f.Decoded + f.Undecodable + f.Missing + f.Skipped + f.DroppedByServer + f.Refused; f.Expected != sum {
 			t.Errorf("%s tile %d: %d frames expected, but the parts make %d", f.Participant, f.Tile, f.Expected, sum)
 		}
 	}
@@ -164,9 +166,9 @@ func TestEmpty(t *testing.T) {
 	}
 	want := strings.Fields(`
 		frames_expected frames_decoded frames_undecodable frames_missing frames_skipped frames_dropped_by_server
-		tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered
+		frames_refused tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent packets_recovered
 		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps ecn redundancy render layers
-		publications`)
+		encryption publications`)
 	contract := make(map[string]bool)
 	for _, key := range want {
 		contract[key] = true

@@ -24,6 +24,8 @@ type Summary struct {
 	Render *Render `json:"render"`
 	// Layers has the latency of frames by layer; nil if latency was not measured.
 	Layers *Layers `json:"layers"`
+	// Encryption has the counts of encrypted frames and packets.
+	Encryption client.EncryptionStats `json:"encryption"`
 	// Publications has the figures of each (participant, publication, tile).
 	Publications []Tile `json:"publications"`
 }
@@ -38,13 +40,14 @@ type Tile struct {
 
 // Figures are the counters of one tile or of all tiles.
 type Figures struct {
-	// Expected is the sum of the five counters below. Frames that were in flight at the end are not included.
+	// Expected is the sum of the six counters below. Frames that were in flight at the end are not included.
 	Expected        int64 `json:"frames_expected"`
 	Decoded         int64 `json:"frames_decoded"`
 	Undecodable     int64 `json:"frames_undecodable"`
 	Missing         int64 `json:"frames_missing"`
 	Skipped         int64 `json:"frames_skipped"`
 	DroppedByServer int64 `json:"frames_dropped_by_server"`
+	Refused         int64 `json:"frames_refused"`
 	Held            int64 `json:"tiles_held"`
 	Switches        int64 `json:"switches"`
 	// Latency is the time from capture to the end of decoding.
@@ -153,6 +156,7 @@ func (f *Figures) Add(t *Figures) {
 	f.Missing += t.Missing
 	f.Skipped += t.Skipped
 	f.DroppedByServer += t.DroppedByServer
+	f.Refused += t.Refused
 	f.Held += t.Held
 	f.Switches += t.Switches
 	f.Bitrate += t.Bitrate

@@ -29,6 +29,9 @@ func (s *Summary) Text() string {
 		}
 		b.WriteByte('\n')
 	}
+	if e := &s.Encryption; e.Opened+e.Refused.Total() > 0 {
+		fmt.Fprintf(&b, "encryption: %d frames and packets decrypted, %d refused\n", e.Opened, e.Refused.Total())
+	}
 	if r := s.Redundancy; r != nil {
 		for i, p := range r.Paths {
 			fmt.Fprintf(&b, "path %d: %d packets, %d of them on no other path\n", i, p.First+p.Repeated, p.Only)

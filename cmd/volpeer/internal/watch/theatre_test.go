@@ -56,6 +56,8 @@ func (s *fakeSession) Err() error                       { return s.err }
 func (s *fakeSession) Stats() []client.TileStats        { return s.stats }
 func (s *fakeSession) ECN() client.ECNCounts            { return client.ECNCounts{ECT1: 30, CE: 10} }
 
+func (s *fakeSession) Encryption() client.EncryptionStats { return client.EncryptionStats{} }
+
 func (s *fakeSession) Redundancy() client.RedundancyStats {
 	return client.RedundancyStats{Received: []client.PathCounts{
 		{First: 90, Repeated: 5, Only: 75}, {First: 10, Repeated: 15, Only: 5},

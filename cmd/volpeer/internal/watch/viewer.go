@@ -31,6 +31,7 @@ type reception interface {
 	Stats() []client.TileStats
 	ECN() client.ECNCounts
 	Redundancy() client.RedundancyStats
+	Encryption() client.EncryptionStats
 	Done() <-chan struct{}
 	Err() error
 }
@@ -78,14 +79,15 @@ type viewer struct {
 	undrawn map[volumetric.PublicationRef][]undrawn
 	drawn   []render.Drawn
 
-	writer   *save.Writer
-	screen   *render.Screen
-	recorder *opus.Recorder
-	heard    volumetric.PublicationRef
-	ended    time.Time
-	stats    []client.TileStats
-	ecn      client.ECNCounts
-	paths    client.RedundancyStats
+	writer     *save.Writer
+	screen     *render.Screen
+	recorder   *opus.Recorder
+	heard      volumetric.PublicationRef
+	ended      time.Time
+	stats      []client.TileStats
+	ecn        client.ECNCounts
+	paths      client.RedundancyStats
+	encryption client.EncryptionStats
 }
 
 // longestDeadline is the largest deadline that a session uses by default.
@@ -126,6 +128,7 @@ func (v *viewer) run(ctx context.Context, session reception, lines <-chan string
 	cancel()
 	<-asking
 	v.ended, v.stats, v.ecn, v.paths = v.now(), session.Stats(), session.ECN(), session.Redundancy()
+	v.encryption = session.Encryption()
 	return err
 }
 
@@ -260,6 +263,7 @@ func (v *viewer) command(line string) (quit bool) {
 		s := v.book.Sum(v.volumetricStats(v.session.Stats()), v.now())
 		s.ECN.Count(v.session.ECN())
 		s.CountPaths(v.session.Redundancy())
+		s.Encryption = v.session.Encryption()
 		v.say(s.Text())
 	case choice.VerbQuality:
 		choices, err := choice.Resolve(command.Target, command.Wish, v.session.Participants())
@@ -304,6 +308,7 @@ func (v *viewer) sum() summary.Summary {
 	sum := v.book.Sum(v.volumetricStats(v.stats), v.ended)
 	sum.ECN.Count(v.ecn)
 	sum.CountPaths(v.paths)
+	sum.Encryption = v.encryption
 	if v.screen != nil {
 		sum.Render = rendered(v.screen.Stats())
 	}

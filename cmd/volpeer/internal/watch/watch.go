@@ -67,6 +67,7 @@ func Command() *cobra.Command {
 	}
 	w.Room.Flags(cmd.Flags())
 	w.Room.InterfaceFlags(cmd.Flags())
+	w.Room.KeyFlags(cmd.Flags())
 	f := cmd.Flags()
 	f.Float64Var(&w.Seconds, "seconds", 0, "time to watch in seconds; 0 means until interrupted")
 	f.StringVar(&w.Quality, "quality", "auto",

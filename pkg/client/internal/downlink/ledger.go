@@ -22,6 +22,8 @@ type FrameCounts struct {
 	Overflowed int64
 	// DroppedByServer counts whole frames that the server dropped.
 	DroppedByServer int64
+	// Refused counts complete frames that were not decrypted.
+	Refused int64
 }
 
 // ledger counts the frames of one tile by frame number. Time is an argument of the methods.
@@ -101,6 +103,7 @@ func (l *ledger) found(number int64) {
 func (l *ledger) complete()    { l.counts.Complete++ }
 func (l *ledger) undecodable() { l.counts.Undecodable++ }
 func (l *ledger) overflowed()  { l.counts.Overflowed++ }
+func (l *ledger) refused()     { l.counts.Refused++ }
 
 // dropped adds frames that the server reported as dropped. As many unseen frames count as dropped by the server.
 func (l *ledger) dropped(frames int) { l.granted += int64(frames) }

@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -30,6 +31,8 @@ type Config struct {
 	Deadline time.Duration
 	// FrameBytes bounds one frame. 0 is payload.DefaultConfig.
 	FrameBytes int
+	// Keys decrypts encrypted publications. nil refuses them.
+	Keys *e2ee.Keys
 }
 
 // Receiver receives all streams of one peer connection at a time. Counts outlive a connection.
@@ -50,6 +53,7 @@ type Receiver struct {
 	streams      map[string]*stream
 	streamBySSRC map[uint32]*stream
 	tiles        tiles
+	opening      *opening
 
 	settled time.Time
 	// late is the extra delay of packets when the counts were last updated.
@@ -63,7 +67,8 @@ type Receiver struct {
 // New returns a receiver without streams. ssrc is the sender of its RTCP packets. clock turns arrival times into the
 // server's time.
 func New(config Config, ssrc uint32, clock *hostclock.Clock) *Receiver {
-	r := &Receiver{config: config, ssrc: ssrc, clock: clock, nack: feedback.DefaultConfig().NACK}
+	r := &Receiver{config: config, ssrc: ssrc, clock: clock, nack: feedback.DefaultConfig().NACK,
+		opening: newOpening(config.Keys)}
 	r.Reset()
 	return r
 }
@@ -88,7 +93,7 @@ func (r *Receiver) AddStream(mid string, kind volumetric.Kind, ssrc, retransmiss
 	if r.streams[mid] != nil || ssrc == 0 {
 		return
 	}
-	s := newStream(kind, ssrc, retransmission, r.config)
+	s := newStream(kind, ssrc, retransmission, r.config, r.opening)
 	r.streams[mid] = s
 	r.streamBySSRC[ssrc] = s
 	if retransmission != 0 {

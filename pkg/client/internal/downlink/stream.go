@@ -26,6 +26,10 @@ type stream struct {
 	// framed is set if the publication uses payload v1.
 	framed bool
 	tile   *tile
+	// encrypted is set if the publication's frames must be decrypted. refusal is the reason why none can be.
+	encrypted bool
+	refusal   error
+	opening   *opening
 
 	unwrapper  feedback.Unwrapper
 	continuity continuity
@@ -41,7 +45,7 @@ type stream struct {
 	stamps frametrace.KernelStamps
 }
 
-func newStream(kind volumetric.Kind, ssrc, retransmission uint32, config Config) *stream {
+func newStream(kind volumetric.Kind, ssrc, retransmission uint32, config Config, opening *opening) *stream {
 	frames := payload.DefaultConfig()
 	nack := feedback.DefaultConfig().NACK
 	if config.Deadline > 0 {
@@ -56,6 +60,7 @@ func newStream(kind volumetric.Kind, ssrc, retransmission uint32, config Config)
 		kind:           kind,
 		ssrc:           ssrc,
 		retransmission: retransmission,
+		opening:        opening,
 		nacks:          feedback.NewNACKGenerator(nack),
 		frames:         payload.NewReassembler(frames),
 	}
@@ -68,6 +73,7 @@ func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publicati
 		s.tile.nacks = s.tile.requests(s.nacks.Stats())
 	}
 	s.generation, s.track, s.publication, s.tile = generation, track, publication, t
+	s.encrypted, s.refusal = s.opening.opener.CheckPublication(&publication)
 	s.framed = track != nil && publication.Codec.Is(volumetric.MIMEVolumetric)
 	s.frames.Reset()
 	s.nacks.Release()
@@ -102,11 +108,13 @@ type Packet struct {
 	Arrival time.Time
 }
 
-// Arrival is the result of one packet: a complete frame, the packet itself if the track does not use payload v1, or
-// neither.
+// Arrival is the result of one packet: a complete frame, the packet itself if the track does not use payload v1, a
+// refusal of either, or nothing.
 type Arrival struct {
 	Frame  *Frame
 	Packet *Packet
+	// Refused is set if the packet is, or completes, data that was not decrypted. Frame and Packet are then nil.
+	Refused *Refusal
 	// Times are the arrival times of the frame.
 	Times frametrace.Arrived
 	tile  *tile
@@ -155,7 +163,11 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	s.tile.bytes += uint64(len(data))
 	s.tile.breaks.add(broken)
 	if !s.framed {
-		return Arrival{Packet: s.packet(header, data, clock.ToServer(now)), tile: s.tile}
+		packet := s.packet(header, data, clock.ToServer(now))
+		if err := s.openPacket(packet); err != nil {
+			return Arrival{Refused: s.opening.refuse(*s.track, err)}
+		}
+		return Arrival{Packet: packet, tile: s.tile}
 	}
 	return s.reassemble(header, data, sequence, now, clock)
 }
@@ -182,6 +194,12 @@ func (s *stream) reassemble(
 	}
 	s.repair.Complete(s.nacks, place)
 	s.tile.replaced += uint64(complete.Recovered)
+	if err := s.openFrame(complete); err != nil {
+		s.tile.ledger.refused()
+		track := *s.track
+		track.Quality = volumetric.Quality(complete.Quality)
+		return Arrival{Refused: s.opening.refuse(track, err)}
+	}
 	return Arrival{
 		Frame: s.frame(complete, clock),
 		Times: frametrace.Arrived{

@@ -20,6 +20,7 @@ namespace Volsfu.Bridge
         readonly Handshake handshake = new Handshake();
         readonly FrameAssembler assembler = new FrameAssembler();
         readonly SendQueue sending;
+        readonly KeyBook keys = new KeyBook();
         readonly Inbox inbox = new Inbox();
         readonly AutoResetEvent wake = new AutoResetEvent(false);
         readonly Stopwatch clock = Stopwatch.StartNew();
@@ -41,7 +42,7 @@ namespace Volsfu.Bridge
             this.settings = settings;
             sending = new SendQueue(settings.Client, settings.Tiles, settings.Qualities);
             socket = new BridgeSocket(settings.Port);
-            process = string.IsNullOrEmpty(settings.Executable) ? null : new BridgeProcess(settings, Tell);
+            process = string.IsNullOrEmpty(settings.Executable) ? null : new BridgeProcess(settings, keys, gate, Tell);
             sender = new Thread(SendLoop) { IsBackground = true, Name = "volsfu bridge, sending" };
             receiver = new Thread(ReceiveLoop) { IsBackground = true, Name = "volsfu bridge, receiving" };
             sender.Start();
@@ -134,6 +135,41 @@ namespace Volsfu.Bridge
             {
                 sending.Scene.Place(pose, boxes);
                 DropIfAlone();
+            }
+            wake.Set();
+        }
+
+        /// <summary>
+        /// Sets a secret of 16 to 64 bytes for end-to-end encryption in an epoch of 0 to 65535: of all participants, or of
+        /// one. Frames of the epoch can then be decrypted; the first secret is also used for sending. Throws
+        /// ProtocolException for values out of bounds, and without BridgeSettings.Encrypt.
+        /// </summary>
+        public void SetKey(int epoch, byte[] secret, string identity = null)
+        {
+            ChangeKeys(() => keys.Set(epoch, secret, identity));
+        }
+
+        /// <summary>Encrypts with the secrets of an epoch, which must have been set.</summary>
+        public void UseEpoch(int epoch)
+        {
+            ChangeKeys(() => keys.Use(epoch));
+        }
+
+        /// <summary>Removes the secrets of an epoch, also that of the passphrase, which is epoch 0: frames of the epoch are refused.</summary>
+        public void ForgetEpoch(int epoch)
+        {
+            ChangeKeys(() => keys.Forget(epoch));
+        }
+
+        void ChangeKeys(Action change)
+        {
+            if (!settings.Encrypts)
+            {
+                throw new ProtocolException("bridge: keys without encryption; set BridgeSettings.Encrypt");
+            }
+            lock (gate)
+            {
+                change();
             }
             wake.Set();
         }

@@ -1,6 +1,7 @@
 using System;
 using System.ComponentModel;
 using System.Diagnostics;
+using System.Text;
 
 namespace Volsfu.Bridge
 {
@@ -20,13 +21,18 @@ namespace Volsfu.Bridge
 
         readonly BridgeSettings settings;
         readonly Action<BridgeEventKind, string> report;
+        readonly KeyBook keys;
+        readonly object gate;
         readonly RestartPolicy policy = new RestartPolicy();
         Process process;
         long startAt, startedAt;
 
-        internal BridgeProcess(BridgeSettings settings, Action<BridgeEventKind, string> report)
+        /// <summary>The keys are protected by the gate.</summary>
+        internal BridgeProcess(BridgeSettings settings, KeyBook keys, object gate, Action<BridgeEventKind, string> report)
         {
             this.settings = settings;
+            this.keys = keys;
+            this.gate = gate;
             this.report = report;
         }
 
@@ -45,6 +51,7 @@ namespace Volsfu.Bridge
             }
             if (!process.HasExited)
             {
+                PassKeys();
                 if (!ready && now - startedAt > readyTimeout)
                 {
                     report(BridgeEventKind.Log, "the bridge sent no datagram within " + readyTimeout / 1000 + " s of its start and is ended");
@@ -87,6 +94,14 @@ namespace Volsfu.Bridge
             {
                 starting.StartInfo.EnvironmentVariables["VOLPEER_BRIDGE_SECRET"] = settings.Secret;
             }
+            lock (gate)
+            {
+                if (!string.IsNullOrEmpty(settings.Passphrase) && !keys.PassphraseForgotten)
+                {
+                    starting.StartInfo.EnvironmentVariables["VOLPEER_PASSPHRASE"] = settings.Passphrase;
+                }
+                keys.Remind();
+            }
             starting.ErrorDataReceived += (sender, line) => Log(line.Data);
             starting.OutputDataReceived += (sender, line) => Log(line.Data);
             try
@@ -105,6 +120,33 @@ namespace Volsfu.Bridge
             process = starting;
             startedAt = now;
             report(BridgeEventKind.Started, starting.Id.ToString());
+        }
+
+        /// <summary>Gives the bridge the orders about keys that it has not been given, on its standard input.</summary>
+        void PassKeys()
+        {
+            for (string order = NextKeyOrder(); order != null; order = NextKeyOrder())
+            {
+                try
+                {
+                    // The standard input has the system's encoding, and identities are UTF-8.
+                    byte[] line = Encoding.UTF8.GetBytes(order + "\n");
+                    process.StandardInput.BaseStream.Write(line, 0, line.Length);
+                    process.StandardInput.BaseStream.Flush();
+                }
+                catch (System.IO.IOException)
+                {
+                    // It has ended by itself meanwhile, and the next one is given everything again.
+                }
+            }
+        }
+
+        string NextKeyOrder()
+        {
+            lock (gate)
+            {
+                return keys.Next();
+            }
         }
 
         /// <summary>Ends the bridge permanently.</summary>

@@ -42,6 +42,17 @@ namespace Volsfu.Bridge
         /// </summary>
         public string Secret = "";
         /// <summary>
+        /// Whether everything published is encrypted from end to end, and unencrypted publications of others are refused.
+        /// The keys come from the passphrase and from BridgeClient.SetKey. Points must be cwi0, and sound VR2A, since the
+        /// bridge then converts them to Draco and Opus.
+        /// </summary>
+        public bool Encrypt;
+        /// <summary>
+        /// The passphrase of the room for end-to-end encryption, passed to the bridge in its environment. If empty, there
+        /// is no key before BridgeClient.SetKey. It implies Encrypt.
+        /// </summary>
+        public string Passphrase = "";
+        /// <summary>
         /// The bridge's UDP port on this machine; the program has the next one. Two programs on one machine need two
         /// pairs.
         /// </summary>
@@ -67,8 +78,14 @@ namespace Volsfu.Bridge
         /// <summary>The most network interfaces that a bridge uses.</summary>
         public const int MaxInterfaces = 2;
 
+        internal bool Encrypts { get { return Encrypt || !string.IsNullOrEmpty(Passphrase); } }
+
         internal void Check()
         {
+            if (Encrypts && string.IsNullOrEmpty(Executable))
+            {
+                throw new ProtocolException("bridge: encryption requires the path of volbridge in Executable, because a bridge that others have started takes no keys from this program");
+            }
             CheckInterfaces();
             int bytes = Encoding.UTF8.GetByteCount(Secret ?? "");
             if (bytes != 0 && (bytes < Datagram.MinSecret || bytes > Datagram.MaxSecret))
@@ -120,6 +137,11 @@ namespace Volsfu.Bridge
             {
                 AddNamed(arguments, "--interfaces", string.Join(",", Interfaces));
                 AddNamed(arguments, "--redundancy", Redundancy.ToString().ToLowerInvariant());
+            }
+            if (Encrypts)
+            {
+                arguments.Add("--transcode");
+                arguments.Add("--e2ee-stdin");
             }
             arguments.AddRange(ExtraArguments);
             return arguments;

@@ -1,0 +1,284 @@
+/// <reference lib="webworker" />
+// The worker that has the keys of a room. It decrypts the frames of all lines before their decoding
+// workers or the browser's sound decoder receive them, and encrypts the frames that the page
+// publishes. One worker has all keys, so that repeated frames are detected across lines, and no
+// counter is used twice.
+
+import { ChunkAssembler } from "../media/chunks";
+import { type Frame, parseFrame } from "../media/frame";
+import { KeyRing } from "./keyring";
+import { frameMetadata, prefixSize, scheme, soundMetadata } from "./metadata";
+import { Opener, Rejected } from "./opener";
+import { Sealer } from "./sealer";
+import { importSecret, passphraseEpoch, passphraseSecret, type RoomKey } from "./secret";
+import { Tally } from "./tally";
+import type { Assigned, EncryptionOrder, EncryptionReport, EncryptionTransform, OpenedFrame } from "./traffic";
+
+declare const self: DedicatedWorkerGlobalScope & { onrtctransform: ((event: TransformEvent) => void) | null };
+
+interface Encoded {
+  data: ArrayBuffer;
+}
+
+interface Transformer {
+  readable: ReadableStream<Encoded>;
+  writable: WritableStream<Encoded>;
+  options: EncryptionTransform;
+}
+
+interface TransformEvent extends Event {
+  transformer: Transformer;
+}
+
+/**
+ * The milliseconds after an assignment in which frames of the previous one may still arrive. They
+ * are not authentic for the new one, and are not counted.
+ */
+const handover = 1000;
+/** The interval of counts in milliseconds. */
+const countInterval = 250;
+/**
+ * The number of frames of a line in which a repeated one is a duplicate of the transport: browsers
+ * assemble a frame again when its packets arrive again, as in the server's probes of the link.
+ */
+const recentFrames = 64;
+
+interface Line {
+  to: Assigned;
+  since: number;
+  /** The last authentic frames. */
+  recent: string[];
+}
+
+const keys = new KeyRing();
+const opener = new Opener(keys);
+const sealer = new Sealer(keys);
+const tally = new Tally();
+const assigned = new Map<string, Line>();
+const channels = new Map<number, { assembler: ChunkAssembler; mid: string; port: MessagePort; tail: Promise<void> }>();
+/** The newest transformer of each line, since Chromium may collect an unreferenced one. */
+const transformers = new Map<string, Transformer>();
+/** Resolved when all orders about keys so far have been executed. */
+let ready: Promise<void> = Promise.resolve();
+/** Encrypted frames are returned in the order of their arrival. */
+let sealing: Promise<void> = Promise.resolve();
+let room = "";
+
+function now(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+function report(message: EncryptionReport, transfer: Transferable[] = []): void {
+  self.postMessage(message, transfer);
+}
+
+function fail(error: unknown): void {
+  report({ type: "failure", message: error instanceof Error ? error.message : String(error) });
+}
+
+setInterval(() => {
+  const participants = tally.take();
+  if (participants.length > 0) {
+    report({ type: "counts", participants });
+  }
+}, countInterval);
+
+/** Executes an order about keys after the previous ones. */
+function then(act: () => Promise<void> | void): void {
+  ready = ready.then(act).catch(fail);
+}
+
+async function addKey(key: RoomKey, participant: string | undefined): Promise<void> {
+  const [epoch, secret] = key.kind === "raw" ? [key.epoch, await importSecret(key.secret)] : [passphraseEpoch, await passphraseSecret(key.passphrase, room)];
+  keys.set(epoch, secret, participant);
+  opener.forget(epoch, participant);
+  if (sealer.using === undefined) {
+    sealer.use(epoch);
+  }
+  sealer.renew();
+}
+
+function forget(epoch: number): void {
+  keys.forget(epoch);
+  opener.forget(epoch);
+  sealer.renew();
+}
+
+/**
+ * Decrypts data of a line. Returns undefined if it is rejected.
+ * @param metadata returns the metadata for the line's assignment; undefined if the data is malformed
+ * @param frame names the frame among those of the line; undefined if the transport has no duplicates
+ */
+async function open(mid: string, sealed: Uint8Array<ArrayBuffer>, metadata: (to: Assigned) => Uint8Array | undefined, frame?: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const line = assigned.get(mid);
+  if (!line) {
+    return undefined;
+  }
+  const { to, since } = line;
+  const at = now();
+  try {
+    await ready;
+    if (to.encryption !== scheme) {
+      throw new Rejected(to.encryption === undefined ? "not_encrypted" : "unknown_scheme");
+    }
+    const authenticated = metadata(to);
+    if (!authenticated) {
+      throw new Rejected("malformed");
+    }
+    const plain = await opener.open(to, authenticated, sealed);
+    tally.count(to.participant, "opened");
+    if (frame !== undefined && line.recent.push(frame) > recentFrames) {
+      line.recent.shift();
+    }
+    return plain;
+  } catch (error) {
+    if (!(error instanceof Rejected)) {
+      throw error;
+    }
+    const duplicate = error.reason === "replay" && frame !== undefined && line.recent.includes(frame);
+    const previous = at - since < handover && (error.reason === "altered" || error.reason === "wrong_key");
+    if (!duplicate && !previous) {
+      tally.count(to.participant, error.reason);
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Decrypts a frame, and passes it to its decoding worker.
+ * @param repeats reports whether the transport may deliver the frame more than once
+ */
+async function pass(mid: string, frame: Frame, port: MessagePort, repeats: boolean): Promise<void> {
+  const received = now();
+  const { quality, number, length } = frame;
+  const sealed = frame.data as Uint8Array<ArrayBuffer>;
+  const prefixed = length - sealed.length === prefixSize;
+  const prefix = prefixed ? new Uint8Array(sealed.buffer, sealed.byteOffset - prefixSize, prefixSize) : undefined;
+  const data = await open(mid, sealed, (to) => prefix && frameMetadata(to, quality, number, prefix), repeats ? `${quality}/${number}` : undefined);
+  if (data) {
+    const opened: OpenedFrame = { frame: { ...frame, data }, received };
+    port.postMessage(opened, [data.buffer]);
+  }
+}
+
+async function read(reader: ReadableStreamDefaultReader<Encoded>, mid: string, port: MessagePort): Promise<void> {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) {
+      return;
+    }
+    try {
+      await pass(mid, parseFrame(value.data), port, true);
+    } catch (error) {
+      fail(error);
+    }
+  }
+}
+
+/** Replaces the data of each packet of sound by a result, and drops packets without one. */
+function replace({ readable, writable }: Transformer, result: (data: Uint8Array<ArrayBuffer>) => Promise<Uint8Array<ArrayBuffer> | undefined>): void {
+  const stream = new TransformStream<Encoded, Encoded>({
+    transform: async (packet, controller) => {
+      try {
+        const data = await result(new Uint8Array(packet.data));
+        if (data) {
+          packet.data = data.buffer;
+          controller.enqueue(packet);
+        }
+      } catch (error) {
+        fail(error);
+      }
+    },
+  });
+  // The streams end with the connection.
+  readable.pipeThrough(stream).pipeTo(writable).catch(() => {});
+}
+
+self.onrtctransform = ({ transformer }) => {
+  const { options } = transformer;
+  switch (options.kind) {
+    case "frames":
+      transformers.set(options.mid, transformer);
+      report({ type: "opened", mid: options.mid });
+      void read(transformer.readable.getReader(), options.mid, options.port);
+      break;
+    case "sound":
+      transformers.set(options.mid, transformer);
+      replace(transformer, (sealed) => open(options.mid, sealed, soundMetadata));
+      break;
+    case "voice":
+      transformers.set(`voice/${options.publication}`, transformer);
+      replace(transformer, async (plain) => {
+        await ready;
+        return sealer.seal(soundMetadata({ participant: "", publication: options.publication, tile: 0 }), plain);
+      });
+      break;
+  }
+};
+
+function chunk(number: number, message: ArrayBuffer): void {
+  const channel = channels.get(number);
+  try {
+    const frame = channel?.assembler.take(message);
+    if (channel && frame) {
+      channel.tail = channel.tail.then(() => pass(channel.mid, frame, channel.port, false)).catch(fail);
+    }
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function seal({ id, publication, tile, quality, number, data }: EncryptionOrder & { type: "seal" }): void {
+  const prefix = data.subarray(0, prefixSize);
+  const metadata = frameMetadata({ participant: "", publication, tile }, quality, number, prefix);
+  const sealed = ready.then(() => sealer.seal(metadata, data.subarray(prefixSize), prefixSize));
+  sealing = sealing.then(async () => {
+    try {
+      const whole = await sealed;
+      whole.set(prefix);
+      report({ type: "sealed", id, data: whole }, [whole.buffer]);
+    } catch (error) {
+      report({ type: "sealed", id, data: undefined });
+      fail(error);
+    }
+  });
+}
+
+self.onmessage = ({ data: order }: MessageEvent<EncryptionOrder>) => {
+  switch (order.type) {
+    case "enter":
+      then(() => {
+        room = order.room;
+        sealer.enter(order.identity);
+      });
+      break;
+    case "key":
+      then(() => addKey(order.key, order.participant));
+      break;
+    case "use":
+      then(() => sealer.use(order.epoch));
+      break;
+    case "forget":
+      then(() => forget(order.epoch));
+      break;
+    case "assigned":
+      if (order.to) {
+        assigned.set(order.mid, { to: order.to, since: now(), recent: [] });
+      } else {
+        assigned.delete(order.mid);
+      }
+      break;
+    case "channel":
+      channels.set(order.channel, { assembler: new ChunkAssembler(), mid: order.mid, port: order.port, tail: Promise.resolve() });
+      break;
+    case "chunk":
+      chunk(order.channel, order.data);
+      break;
+    case "closed":
+      channels.delete(order.channel);
+      break;
+    case "seal":
+      seal(order);
+      break;
+  }
+};

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "inventory:", err)
+		os.Exit(1)
+	}
+}
+
+// noticesName is the name of the file with the licences.
+const noticesName = "THIRD_PARTY_NOTICES"
+
+func run(arguments []string) error {
+	flags := flag.NewFlagSet("inventory", flag.ContinueOnError)
+	version := flags.String("version", "", "version of the release")
+	pages := flags.String("pages", "", "file with the licences of the libraries in the web pages")
+	lock := flags.String("lock", "", "package-lock.json of the web pages")
+	out := flags.String("out", "", "folder of the two files")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if *version == "" || *pages == "" || *lock == "" || *out == "" || flags.NArg() == 0 {
+		return fmt.Errorf("expected -version, -pages, -lock, -out and programs")
+	}
+	all, err := collect(flags.Args(), *pages, *lock)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(*out, noticesName), all.notices(), 0o644); err != nil {
+		return err
+	}
+	bill, err := all.bill(*version)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(*out, "volsfu-"+*version+".cdx.json"), bill, 0o644)
+}

@@ -1,0 +1,163 @@
+package browser
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	clientpeer "github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/test/long"
+)
+
+// counts are a page's counts of the frames of one participant.
+type counts struct {
+	Opened      int
+	NoKey       int `json:"no_key"`
+	WrongKey    int `json:"wrong_key"`
+	Altered     int
+	Replay      int
+	Malformed   int
+	UnknownKeys int `json:"unknown_epoch"`
+}
+
+// rejected is the number of frames that were not decrypted.
+func (c counts) rejected() int {
+	return c.NoKey + c.WrongKey + c.Altered + c.Replay + c.Malformed + c.UnknownKeys
+}
+
+// TestEncryptedRoom has pages with the same key see each other, over media lines and data channels. Pages with another
+// key, the previous key or none receive nothing and show what to do.
+func TestEncryptedRoom(t *testing.T) {
+	long.Test(t)
+	tools(t)
+	s := start(t, nil)
+	v := begin(t, "encrypted.mjs", pageURL(s))
+	v.patience = 2 * patience
+	var seen struct {
+		Shown         float64
+		Sign, Message string
+		Counts        counts
+		Decoded       int
+		Failed        int
+		Rejected      int
+		Tiles         int
+		Epochs        []int
+	}
+	v.expect("seen", &seen)
+	if seen.Shown < 0.005 || seen.Sign != "Encrypted" || seen.Counts.Opened < 20 || seen.Counts.rejected() > 0 ||
+		seen.Failed > 0 {
+		t.Errorf("with the key: %+v", seen)
+	}
+	v.expect("seen over channels", &seen)
+	if seen.Shown < 0.005 || seen.Counts.Opened < 20 || seen.Counts.rejected() > 0 {
+		t.Errorf("over data channels: %+v", seen)
+	}
+	v.expect("attacked", &seen)
+	if seen.Counts.Altered < 30 || seen.Counts.Replay < 10 || seen.Failed > 0 ||
+		!strings.Contains(seen.Message, "rejected: ") || strings.Contains(seen.Message, "rejected: 0") {
+		t.Errorf("with altered and repeated frames: %+v", seen)
+	}
+	v.expect("wrong key", &seen)
+	if seen.Sign != "Wrong key" || seen.Decoded > 0 ||
+		!strings.Contains(seen.Message, "this page has another key. Press the lock") {
+		t.Errorf("with another key: %+v", seen)
+	}
+	v.expect("corrected", &seen)
+	if seen.Sign != "Encrypted" || seen.Shown < 0.005 {
+		t.Errorf("with the corrected key: %+v", seen)
+	}
+	v.expect("without a key", &seen)
+	if seen.Sign != "Key needed" || seen.Decoded > 0 || seen.Failed > 0 ||
+		!strings.Contains(seen.Message, "ada is encrypted. Press the lock") {
+		t.Errorf("without a key: %+v", seen)
+	}
+	v.expect("unusable key", &seen)
+	if !strings.Contains(seen.Message, "an even number of digits, 32 or more") {
+		t.Errorf("of an unusable key the page says %q", seen.Message)
+	}
+	v.expect("key entered", &seen)
+	if seen.Sign != "Encrypted" || seen.Shown < 0.005 {
+		t.Errorf("after the key was entered: %+v", seen)
+	}
+	v.expect("not encrypted", &seen)
+	if seen.Sign != "Not everybody" || seen.Tiles > 0 {
+		t.Errorf("beside a page without a key: %+v", seen)
+	}
+	v.expect("rotated", &seen)
+	if seen.Rejected > 0 || len(seen.Epochs) != 1 || seen.Epochs[0] != 1 || seen.Sign != "Encrypted" {
+		t.Errorf("after the key was changed: %+v", seen)
+	}
+	v.expect("previous key", &seen)
+	if seen.Decoded > 0 || seen.Sign != "Wrong key" {
+		t.Errorf("with the previous key: %+v", seen)
+	}
+	v.expect("done", nil)
+}
+
+// TestEncryptedWithGo has a page and volpeer with the same passphrase see each other.
+func TestEncryptedWithGo(t *testing.T) {
+	long.Test(t)
+	tools(t)
+	t.Setenv(clientpeer.PassphraseVariable, "correct horse")
+	// The page does not wait for the build.
+	if _, err := peer(); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, nil)
+	v := begin(t, "encrypted_go.mjs", pageURL(s))
+	v.expect("live", nil)
+	sum, clouds := volpeerWatches(t, s, "6")
+	checkFigure(t, sum, clouds)
+	publish(t, s, "gopher", "--audio", "tone")
+	v.goOn()
+	var seen struct {
+		Shown  float64
+		Failed int
+		Counts counts
+		Kinds  []string
+	}
+	v.expect("seen", &seen)
+	if seen.Shown < 0.005 || seen.Failed > 0 || seen.Counts.rejected() > 0 ||
+		!slices.Equal(seen.Kinds, []string{"audio", "video"}) {
+		t.Errorf("of a client in Go the page shows %+v", seen)
+	}
+	v.expect("done", nil)
+}
+
+// TestEncryptedVoice has a page speak in an encrypted room: only a page with the key hears the microphone.
+func TestEncryptedVoice(t *testing.T) {
+	tools(t)
+	recordSpeech(t)
+	v := begin(t, "encrypted_voice.mjs", pageURL(start(t, nil)))
+	var heard struct {
+		Loudness float64
+		Counts   counts
+	}
+	v.expect("heard", &heard)
+	if heard.Loudness < 1e-3 || heard.Counts.Opened == 0 || heard.Counts.rejected() > 0 {
+		t.Errorf("with the key: %+v", heard)
+	}
+	for _, name := range []string{"wrong", "none"} {
+		v.expect(name, &heard)
+		if heard.Loudness > 1e-4 {
+			t.Errorf("%s: %g of full scale", name, heard.Loudness)
+		}
+	}
+	v.expect("done", nil)
+}
+
+// TestPicturesOfEncryption makes the documents' picture of an encrypted room, if requested.
+func TestPicturesOfEncryption(t *testing.T) {
+	if *pictures == "" {
+		t.Skip("pictures are made on demand: go test ./test/browser -run TestPictures -args -pictures DIR")
+	}
+	tools(t)
+	t.Setenv(clientpeer.PassphraseVariable, "correct horse battery staple")
+	s := start(t, nil)
+	publish(t, s, "Ada", "--points", "20000", "--tiles", "1")
+	publish(t, s, "Grace", "--points", "20000", "--tiles", "1")
+	v := begin(t, "screenshots_encrypted.mjs", pageURL(s))
+	v.patience = 5 * patience
+	v.expect("made", nil)
+	v.expect("done", nil)
+}
