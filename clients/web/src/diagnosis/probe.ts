@@ -54,7 +54,7 @@ export function attempt(way: Way, target: Target): Promise<Attempt> {
       { url: target.url, token: target.token, room: target.room, identity: target.identity },
       {
         received: () => 0,
-      connected: () => false,
+        connected: () => false,
         state: (state, why) => {
           if (state === "closed" || state === "connecting" || state === "resuming") {
             result.refused ||= joined ? "" : why || "no answer";

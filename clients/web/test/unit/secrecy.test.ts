@@ -155,6 +155,7 @@ describe("the lines of a connection with a key", () => {
       getTransceivers = (): unknown[] => transceivers;
       createAnswer = async (): Promise<object> => ({});
       setLocalDescription = async (): Promise<void> => {};
+      createDataChannel = (): object => ({});
     }
     vi.stubGlobal("RTCPeerConnection", FakePeer);
     const { encryption, worker } = begin();
