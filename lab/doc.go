@@ -9,6 +9,7 @@
 //   - experiment repeats experiments of papers and reports their figures. carriage is the client that all compared
 //     transports share, and baseline has the transports.
 //   - topology emulates networks between processes, and link is its command. rival has flows that compete there.
+//   - messages measures the delay of data messages between two participants.
 //   - direct sends point clouds to one viewer without a server. imagediff compares received with captured pictures, and
 //     codecbench compares codecs.
 //

@@ -31,8 +31,9 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	node := room.node
 	made, err := peer.New(node.endpoint, node.engine, peer.Config{
 		Deadline: owner.deadline, Parity: owner.profile.Parity, PublishesByData: owner.byData,
-		TakesChunks: owner.takesChunks, Messages: owner.asked.messageChannel, Multipath: owner.asked.multipath, FrameBytes: node.config.FrameBytes,
-		Guard: node.config.Guard, Running: &node.running, Log: owner.log,
+		TakesChunks: owner.takesChunks, Messages: owner.asked.messageChannel, Multipath: owner.asked.multipath,
+		FrameBytes: node.config.FrameBytes,
+		Guard:      node.config.Guard, Running: &node.running, Log: owner.log,
 	}, c)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,8 @@ func TestDataToAllAndToSome(t *testing.T) {
 	ada, adas := enterAs(t, n, "ada", everything, signal.Join{})
 	_, graces := enterAs(t, n, "grace", everything, signal.Join{})
 	_, linuses := enterAs(t, n, "linus", everything, signal.Join{})
-	handle(ada, say("1", 1, "all"), say("2", 2, "grace", "grace", "grace", "ada"), say("3", 3, "some", "nobody", "linus"))
+	handle(ada, say("1", 1, "all"), say("2", 2, "grace", "grace", "grace", "ada"),
+		say("3", 3, "some", "nobody", "linus"))
 	if refused := replyTo(t, adas, "1"); refused != nil {
 		t.Error(refused)
 	}
@@ -220,7 +221,9 @@ func TestAttributesAndMetadata(t *testing.T) {
 		&signal.Attributes{Header: request("3"), Participant: "ada", Attributes: map[string]string{"name": "?"}},
 		&signal.Metadata{Header: request("4"), Metadata: map[string]string{"title": "?"}},
 	)
-	for id, want := range map[string]signal.Code{"1": "", "2": "", "3": signal.CodeForbidden, "4": signal.CodeForbidden} {
+	for id, want := range map[string]signal.Code{
+		"1": "", "2": "", "3": signal.CodeForbidden, "4": signal.CodeForbidden,
+	} {
 		if refused := replyTo(t, graces, id); refused != nil && refused.Code != want || refused == nil && want != "" {
 			t.Errorf("request %s: got %v, expected %q", id, refused, want)
 		}
@@ -270,7 +273,9 @@ func TestMute(t *testing.T) {
 	}
 	mute := func(o *shelf, s *Session, id, participant string, muted bool) *signal.Error {
 		t.Helper()
-		handle(s, &signal.Mute{Header: signal.Header{ID: id}, Participant: participant, Publication: "body", Muted: muted})
+		handle(s, &signal.Mute{
+			Header: signal.Header{ID: id}, Participant: participant, Publication: "body", Muted: muted,
+		})
 		return replyTo(t, o, id)
 	}
 	for i, step := range []struct {

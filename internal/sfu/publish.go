@@ -81,8 +81,8 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	return r.checkDescriptions(p.identity, p.describedBytes()+encodedBytes(added))
 }
 
-// checkDescriptions returns an error if the descriptions of all participants would not fit in the reply to a join. bytes
-// is the length of the descriptions of the named participant.
+// checkDescriptions returns an error if the descriptions of all participants would not fit in the reply to a join.
+// bytes is the length of the descriptions of the named participant.
 func (r *Room) checkDescriptions(identity string, bytes int) *signal.Error {
 	all := bytes
 	for _, other := range r.participants {

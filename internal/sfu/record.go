@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
 // Errors of recordings.
@@ -79,6 +80,7 @@ func (r *Room) startRecording(q recording.Qualities) {
 		publications: make(map[*publication]*recordedPublication),
 	}
 	r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: true} })
+	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
 	r.recordMetadata()
 	for _, p := range r.participants.others(nil) {
 		r.recordJoined(p)
@@ -101,6 +103,7 @@ func (r *Room) stopRecording(reason string) {
 	c.Stop(r.now, reason)
 	r.recorded = nil
 	r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{} })
+	r.emit(webhook.Event{Kind: webhook.RecordingEnded, Reason: reason})
 }
 
 // recordMessage records a message to the whole room. The message must not be sent to a client.

@@ -158,7 +158,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 			p.subscriber.Slots.Drop(publication.Publication)
 		}
 		p.receive = false
-	case !p.receive && receives && (newConnection || !p.asked.receiveData):
+	case !p.receive && receives && (newConnection || !p.asked.receiveData || p.takesChunks):
 		changed.receives = true
 		p.receive = true
 	}
@@ -173,7 +173,8 @@ func (c *regranted) tell(p *participant) {
 			ref.Publication, c.reason))
 	}
 	if c.receiveRevoked {
-		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the participant may no longer receive: %s", c.reason))
+		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the participant may no longer receive: %s",
+			c.reason))
 	}
 }
 

@@ -18,8 +18,8 @@ type outbox struct {
 	queue []signal.Message
 	// poses has the queue index of the waiting pose of each object. A newer pose replaces the waiting pose.
 	poses map[volumetric.PublicationRef]int
-	// lossy has the queue index of the waiting lossy data message of each sender and topic. A newer message replaces the
-	// waiting one.
+	// lossy has the queue index of the waiting lossy data message of each sender and topic. A newer message replaces
+	// the waiting one.
 	lossy map[dataTopic]int
 	// assigned counts the slots that were assigned in messages to the client and are not acknowledged.
 	assigned int

@@ -23,7 +23,11 @@ func newShort(t *testing.T, programs ...string) *bench {
 	b := &bench{options: DefaultOptions(), short: true}
 	b.options.Programs = t.TempDir()
 	for _, name := range programs {
-		build := exec.Command("go", "build", "-o", filepath.Join(b.options.Programs, name), "./cmd/"+name)
+		folder := "./cmd/" + name
+		if name == "vollab" {
+			folder = "./lab/cmd/vollab"
+		}
+		build := exec.Command("go", "build", "-o", filepath.Join(b.options.Programs, name), folder)
 		build.Dir = filepath.Join("..", "..")
 		build.Env = append(build.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {

@@ -13,6 +13,7 @@ var measurements = map[int][]measurement{
 	6: {lossy, browsers},
 
 	// Rooms.
+	7: {dataMessages},
 
 	// WHIP, WHEP, recordings.
 	10: {recorded},

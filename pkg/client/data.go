@@ -90,11 +90,7 @@ func (s *Session) Data() <-chan DataMessage { return s.data.received }
 // without an error. A refusal is a *signal.Error: signal.CodeLimit for more messages than the server allows, and
 // signal.CodeNotFound if a recipient is not in the room, in which case the others receive the message.
 func (s *Session) SendData(ctx context.Context, d Data) error {
-	m := &signal.Data{To: d.To, Topic: d.Topic, Lossy: d.Lossy, Text: d.Text, Binary: d.Binary}
-	if err := m.Validate(); err != nil {
-		return err
-	}
-	reply, err := s.data.send(m)
+	reply, err := s.QueueData(d)
 	if err != nil || reply == nil {
 		return err
 	}
@@ -106,6 +102,16 @@ func (s *Session) SendData(ctx context.Context, d Data) error {
 	case <-s.ctx.Done():
 		return s.Err()
 	}
+}
+
+// QueueData is SendData without the wait for the server. Messages have the order of the calls. The returned channel
+// gets the result of SendData, and is nil for a lossy message. After the end of the session it gets nothing.
+func (s *Session) QueueData(d Data) (<-chan error, error) {
+	m := &signal.Data{To: d.To, Topic: d.Topic, Lossy: d.Lossy, Text: d.Text, Binary: d.Binary}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	return s.data.send(m)
 }
 
 // dataID is the prefix of the ids of data messages.

@@ -456,3 +456,47 @@ func ExamplePublisher_SetPose() {
 	}
 	// Output: grace/body stands at [1 0 -2]
 }
+
+// A participant sends chat messages and the position of its hand, and another one reads them.
+func ExampleSession_SendData() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	join := func(identity string) (*client.Session, error) {
+		return client.Join(ctx, client.Config{
+			URL: serverURL(), Room: "messages", Identity: identity, MessageChannel: true,
+		})
+	}
+	ada, err := join("ada")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ada.Close()
+	session, err := join("grace")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	if err := session.SetAttributes(ctx, "", map[string]string{"name": "Grace Hopper"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = session.SendData(ctx, client.Data{Topic: "chat", Text: "Can you hear me?"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = session.SendData(ctx, client.Data{Topic: "hand", Lossy: true, Binary: []byte{1, 2, 3}, To: []string{"ada"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for m := range ada.Data() {
+		if m.Topic == "chat" {
+			fmt.Printf("%s: %s\n", m.From, m.Text)
+			break
+		}
+	}
+	// Output: grace: Can you hear me?
+}

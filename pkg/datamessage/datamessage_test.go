@@ -62,8 +62,8 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-// TestEachMessageOnce loses and reorders copies at random. The websocket follows some messages behind. All messages must
-// arrive once and in order, and the Receiver must not keep more than its bound.
+// TestEachMessageOnce loses and reorders copies at random. The websocket follows some messages behind. All messages
+// must arrive once and in order, and the Receiver must not keep more than its bound.
 func TestEachMessageOnce(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	r := NewReceiver()

@@ -3,8 +3,8 @@ package datamessage
 import "github.com/volsfu/volsfu/pkg/signal"
 
 const (
-	// KeptMessages and KeptBytes bound the messages that a Sender keeps for a resumed websocket: 5 s at the default rate
-	// of a participant.
+	// KeptMessages and KeptBytes bound the messages that a Sender keeps for a resumed websocket: 5 s at the default
+	// rate of a participant.
 	KeptMessages = 256
 	KeptBytes    = 256 << 10
 )

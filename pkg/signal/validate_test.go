@@ -369,7 +369,11 @@ func TestValidate(t *testing.T) {
 		{"attributes", &Attributes{Attributes: map[string]string{"name": "Ada", "gone": ""}}, ""},
 		{"no attributes", &Attributes{}, CodeInvalid},
 		{"attribute without a name", &Attributes{Attributes: map[string]string{"": "x"}}, CodeInvalid},
-		{"long metadata", &Metadata{Metadata: map[string]string{"x": strings.Repeat("x", MaxAttributeBytes)}}, CodeInvalid},
+		{
+			"long metadata",
+			&Metadata{Metadata: map[string]string{"x": strings.Repeat("x", MaxAttributeBytes)}},
+			CodeInvalid,
+		},
 		{"too many entries", &Metadata{Metadata: numbered(MaxAttributes + 1)}, CodeInvalid},
 		{"metadata", &Metadata{Metadata: numbered(MaxAttributes)}, ""},
 		{"mute", &Mute{Publication: "voice"}, ""},

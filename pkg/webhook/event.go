@@ -35,12 +35,11 @@ type Event struct {
 	Sequence uint64 `json:"sequence"`
 	// Participant is set for the events of participants and publications.
 	Participant *Participant `json:"participant,omitempty"`
-	// Reason is the reason of ParticipantLeft, as in the message participant_left of signalling.
+	// Reason is for people. Of ParticipantLeft it is that of the message participant_left of signalling, and of
+	// RecordingEnded why the recording has ended. Other events have none.
 	Reason string `json:"reason,omitempty"`
 	// Publication is set for Published and Unpublished.
 	Publication *Publication `json:"publication,omitempty"`
-	// Recording is set for RecordingStarted and RecordingEnded.
-	Recording *Recording `json:"recording,omitempty"`
 }
 
 // Room is the room of an event.
@@ -65,11 +64,4 @@ type Publication struct {
 	Tiles int    `json:"tiles"`
 	// Qualities is the number of qualities of each tile.
 	Qualities int `json:"qualities"`
-}
-
-// Recording is the recording of an event.
-type Recording struct {
-	Name string `json:"name"`
-	// Bytes is the size of the recording, 0 in RecordingStarted.
-	Bytes int64 `json:"bytes,omitempty"`
 }

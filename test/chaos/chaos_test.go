@@ -255,6 +255,7 @@ func TestMisbehavingClientsDoNotStopOthers(t *testing.T) {
 		{"has absurd names", haveAbsurdNames},
 		{"publishes and unpublishes", publishAndUnpublish},
 		{"switches qualities", switchQualities},
+		{"floods with data messages", floodData},
 	})
 }
 

@@ -10,11 +10,13 @@ import (
 	"github.com/volsfu/volsfu/lab/codecbench"
 	"github.com/volsfu/volsfu/lab/direct"
 	"github.com/volsfu/volsfu/lab/imagediff"
+	"github.com/volsfu/volsfu/lab/messages"
 )
 
 // measuringCommands returns the commands that other packages implement.
 func measuringCommands() []*cobra.Command {
-	commands := []*cobra.Command{direct.Command(), imagediff.Command(), codecbench.Command()}
+	commands := []*cobra.Command{direct.Command(), imagediff.Command(), codecbench.Command(),
+		messages.Command()}
 	for _, cmd := range commands {
 		cmd.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.SetContext(untilSignal(cmd.Context())) }
 	}

@@ -53,6 +53,7 @@ export function attempt(way: Way, target: Target): Promise<Attempt> {
     const session = new Session(
       { url: target.url, token: target.token, room: target.room, identity: target.identity },
       {
+        received: () => 0,
         connected: () => false,
         state: (state, why) => {
           if (state === "closed" || state === "connecting" || state === "resuming") {

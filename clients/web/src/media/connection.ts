@@ -27,6 +27,8 @@ export interface ConnectionEvents {
   send(message: ClientMessage): void;
   audio(mid: string, track: MediaStreamTrack): void;
   state(state: RTCPeerConnectionState): void;
+  /** The copy of a data message has arrived. */
+  copied(json: string): void;
 }
 
 /**
@@ -39,6 +41,8 @@ export function transforms(): boolean {
 
 /** The channel with which the server measures the capacity of the link. */
 const padding = "padding";
+/** The label of the channels for data messages, one in each direction. */
+const messageChannel = "data-messages";
 /** The number of channels opened since the page was loaded, on all connections. */
 let channelsOpened = 0;
 
@@ -77,6 +81,8 @@ export class Connection {
   /** Resolved by the first offer that the browser accepts. The browser refuses candidates before. */
   private readonly described: Promise<void>;
   private describe: () => void = () => {};
+  /** The channel for copies of data messages; undefined before the first offer. */
+  messages: RTCDataChannel | undefined;
 
   /**
    * @param sound contains the sound tracks that this page publishes, by the publication's name
@@ -120,6 +126,7 @@ export class Connection {
 
   private async answer(offer: number, sdp: string, media: Media[]): Promise<void> {
     await this.peer.setRemoteDescription({ type: "offer", sdp });
+    this.messages ??= this.peer.createDataChannel(messageChannel, { ordered: false, maxRetransmits: 0 });
     this.describe();
     const transceivers = new Map(this.peer.getTransceivers().map((t) => [t.mid, t]));
     // Chromium checks in the task after the creation of a receiver whether the receiver has a
@@ -175,6 +182,10 @@ export class Connection {
   private open(channel: RTCDataChannel): void {
     const mid = channel.label;
     if (mid === padding) {
+      return;
+    }
+    if (mid === messageChannel) {
+      channel.onmessage = ({ data }: MessageEvent<unknown>) => typeof data === "string" && this.events.copied(data);
       return;
     }
     const worker = this.pool.take();

@@ -10,6 +10,8 @@ export interface LinkEvents {
   send(message: ClientMessage): void;
   audio(mid: string, track: MediaStreamTrack): void;
   trouble(message: string): void;
+  /** The copy of a data message has arrived. */
+  copied(json: string): void;
   /** The connection failed: the session must be resumed with a new one. */
   lost(): void;
 }
@@ -58,6 +60,7 @@ export class Link {
       },
       audio: (mid, track) => events.audio(mid, track),
       state: (state) => this.watch(connection, state),
+      copied: (json) => events.copied(json),
     }, this.encryption);
     this.connection = connection;
   }
@@ -90,6 +93,11 @@ export class Link {
   /** Opens a channel for the frames of a publication of this page. */
   publish(publication: string): RTCDataChannel | undefined {
     return this.connection?.publish(publication);
+  }
+
+  /** The channel for copies of data messages. */
+  get messages(): RTCDataChannel | undefined {
+    return this.connection?.messages;
   }
 
   /** Returns displayed points to the worker that made them. */

@@ -65,6 +65,9 @@ export class Voice implements Outgoing {
     }
     if (message.type === "ok" || message.code === "exists") {
       this.announced = true;
+      if (!this.on) {
+        this.conference.mute(name, true);
+      }
     } else {
       this.publishSent = false;
       this.lost(`The server rejected the microphone: ${message.message}`);
@@ -78,6 +81,9 @@ export class Voice implements Outgoing {
 
   set on(on: boolean) {
     this.track.enabled = on;
+    if (this.announced) {
+      this.conference.mute(name, !on);
+    }
   }
 
   end(): void {

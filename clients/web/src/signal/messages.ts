@@ -26,9 +26,28 @@ export interface Publication {
   encryption?: string;
 }
 
+/** The muting of a publication, which is muted if one of the two is true. */
+export interface MuteState {
+  publication: string;
+  own?: boolean;
+  operator?: boolean;
+}
+
 export interface Participant {
   identity: string;
   publications: Publication[];
+  attributes?: Record<string, string>;
+  muted?: MuteState[];
+}
+
+/** A data message. The sender is absent in a message of the server's operator. */
+export interface Data {
+  seq?: number;
+  participant?: string;
+  topic?: string;
+  lossy?: boolean;
+  text?: string;
+  binary?: string;
 }
 
 export interface TileRef {
@@ -126,6 +145,7 @@ export type ServerMessage =
       participants: Participant[];
       limits: { frame_bytes: number };
       recorded?: boolean;
+      data_received?: number;
     }
   | { type: "participant_joined"; participant: Participant }
   | { type: "participant_left"; identity: string; reason: string }
@@ -141,6 +161,9 @@ export type ServerMessage =
   | { type: "wanted"; publications: { publication: string; tiles: number[][] }[] }
   | { type: "bandwidth"; estimate_bps: number; allocated_bps: number; wanted_bps: number; l4s?: string }
   | ({ type: "frame_times" } & FrameTimes)
+  | ({ type: "data"; id?: string } & Data)
+  | { type: "attributes"; participant: string; attributes: Record<string, string> }
+  | ({ type: "muted"; participant: string } & MuteState)
   | { type: "time_reply"; id?: string; t0_us: number; t1_us: number; t2_us: number }
   | { type: "ok"; id?: string }
   | { type: "error"; id?: string; code: string; message: string }
@@ -158,7 +181,8 @@ export type ClientMessage =
       receive_data?: boolean;
       data_channel: boolean;
       pauses: boolean;
-      resume?: { session: string; secret: string; new_connection?: boolean };
+      message_channel: boolean;
+      resume?: { session: string; secret: string; new_connection?: boolean; data_received?: number };
     }
   | { type: "publish"; id: string; publication: Publication }
   | { type: "unpublish"; id?: string; publication: string }
@@ -170,6 +194,8 @@ export type ClientMessage =
   | ({ type: "viewpoint" } & Viewpoint)
   | { type: "arrange"; objects: Placement[] }
   | { type: "trace"; frame_times: boolean }
+  | ({ type: "data"; id: string } & Data)
+  | { type: "mute"; publication: string; muted: boolean }
   | { type: "limits"; max_bps?: number; min_bps?: number; start_bps?: number }
   | { type: "time"; id: string; t0_us: number }
   | { type: "leave" };

@@ -29,6 +29,8 @@ export interface SessionEvents {
    * Reports whether the peer connection is alive, so that a resumed session can continue with it.
    */
   connected(): boolean;
+  /** Returns the number of the last reliable data message. */
+  received(): number;
 }
 
 /** The delay before a new attempt: initially a quarter of a second, doubled after each attempt. */
@@ -136,10 +138,11 @@ export class Session {
       // A later publication uses the same connection, and its line must be in the first offer.
       data_channel: true,
       pauses: true,
+      message_channel: true,
       ...(this.options.receiveData ? { receive_data: true } : {}),
       ...(room ? { room } : {}),
       ...(identity ? { identity } : {}),
-      ...(resume ? { resume: { session: resume.session, secret: resume.secret, new_connection: this.renewing } } : {}),
+      ...(resume ? { resume: { session: resume.session, secret: resume.secret, new_connection: this.renewing, data_received: this.events.received() } } : {}),
     });
   }
 

@@ -6,7 +6,8 @@ import { Link } from "../media/link";
 import type { Encryption } from "../sframe/encryption";
 import { type Slot, SlotTable } from "../media/slots";
 import type { DecodedFrame, WorkerReport } from "../media/traffic";
-import type { Choice, Participant, Pose, Publication, ServerMessage, TileRef, Viewpoint } from "../signal/messages";
+import { DataMessages } from "../signal/data";
+import type { Choice, Data, Participant, Pose, Publication, ServerMessage, TileRef, Viewpoint } from "../signal/messages";
 import { type Joined, Session, type SessionOptions, type SessionState } from "../signal/session";
 import { nowMicroseconds } from "../signal/clock";
 import { Choices } from "./choices";
@@ -25,6 +26,7 @@ export interface ConferenceEvents extends RosterEvents {
   audio(mid: string, track: MediaStreamTrack): void;
   state(state: SessionState, why: string): void;
   trouble(message: string): void;
+  data(message: Data): void;
 }
 
 export class Conference {
@@ -33,6 +35,7 @@ export class Conference {
   readonly layers = new FrameLayers();
   readonly choices = new Choices();
   readonly session: Session;
+  readonly data: DataMessages;
   room = "";
   identity = "";
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
@@ -78,7 +81,9 @@ export class Conference {
         events.state(state, why);
       },
       connected: () => this.link.live,
+      received: () => this.data.received,
     });
+    this.data = new DataMessages((message) => this.session.send(message), () => this.link.messages, (message) => events.data(message));
     this.link = new Link(workers, decode, this.sound, {
       send: (message) => this.session.send(message),
       audio: (mid, track) => {
@@ -86,12 +91,23 @@ export class Conference {
         events.audio(mid, track);
       },
       trouble: (message) => this.trouble(message),
+      copied: (json) => this.data.copied(json),
       lost: () => this.session.reconnect(),
     }, encryption);
   }
 
   get participants(): ReadonlyMap<string, Participant> {
     return this.roster.participants;
+  }
+
+  /** Returns the name to show for a participant. */
+  name(identity: string): string {
+    return this.roster.name(identity);
+  }
+
+  /** Reports whether sound of a participant is muted. */
+  silent(identity: string): boolean {
+    return this.roster.silent(identity);
   }
 
   start(): void {
@@ -223,7 +239,7 @@ export class Conference {
   }
 
   private take(message: Exclude<ServerMessage, Joined>): void {
-    if (this.own.handle(message)) {
+    if (this.own.handle(message) || this.data.handle(message)) {
       return;
     }
     switch (message.type) {
@@ -241,6 +257,12 @@ export class Conference {
         break;
       case "recording":
         this.warnOfRecording(message.active);
+        break;
+      case "attributes":
+        this.roster.describes(message.participant, message.attributes);
+        break;
+      case "muted":
+        this.muted(message);
         break;
       case "offer":
         this.link.offered(message);
@@ -279,6 +301,20 @@ export class Conference {
     }
   }
 
+  /** Tells the others that a publication of this page is muted. */
+  mute(publication: string, muted: boolean): void {
+    this.session.send({ type: "mute", publication, muted });
+  }
+
+  private muted({ participant, publication, own, operator }: Extract<ServerMessage, { type: "muted" }>): void {
+    const state = { publication, own: own ?? false, operator: operator ?? false };
+    if (participant !== this.identity) {
+      this.roster.mutes(participant, state);
+    } else if (state.operator) {
+      this.events.trouble(`An operator has muted your ${publication}.`);
+    }
+  }
+
   private joined(message: Joined, renewed: boolean): void {
     this.room = message.room;
     this.identity = message.identity;
@@ -291,6 +327,7 @@ export class Conference {
       this.slots.clear();
       this.link.renew(message.ice_servers);
     }
+    this.data.entered(message.resumed ?? false, message.data_received ?? 0);
     this.own.entered(renewed, message.resumed ?? false);
     this.roster.present(message.participants);
     this.warnOfRecording(message.recorded ?? false);

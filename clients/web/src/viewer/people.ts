@@ -1,7 +1,14 @@
-// The names of the participants in the room.
+// The names of the participants in the room, and whose sound is muted.
 
 import { h } from "../dom";
 import { morph } from "../morph";
+
+export interface Person {
+  identity: string;
+  name: string;
+  /** The person's sound is muted. */
+  muted: boolean;
+}
 
 export class PeopleList {
   readonly element = h("ul", { class: "people", ariaLabel: "Who is here" });
@@ -17,12 +24,12 @@ export class PeopleList {
     });
   }
 
-  show(people: readonly string[]): void {
-    const items = people.map((who) => {
-      const button = h("button", { type: "button", title: `Look at ${who}` }, who);
-      button.dataset["who"] = who;
-      const item = h("li", {}, button);
-      item.dataset["key"] = who;
+  show(people: readonly Person[]): void {
+    const items = people.map(({ identity, name, muted }) => {
+      const button = h("button", { type: "button", title: `Look at ${name}` }, name);
+      button.dataset["who"] = identity;
+      const item = h("li", {}, button, muted ? h("small", { class: "muted", title: `${name} is muted` }, "muted") : undefined);
+      item.dataset["key"] = identity;
       return item;
     });
     morph(this.element, items.length > 0 ? items : [h("li", { class: "empty" }, "nobody else is here yet")]);

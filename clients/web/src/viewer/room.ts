@@ -9,6 +9,7 @@ import type { World } from "../scene/world";
 import { Encryption } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import type { TileRef } from "../signal/messages";
+import { Chat, chatTopic } from "./chat";
 import { Conference } from "./conference";
 import { toggleFullScreen } from "./fullscreen";
 import { Inspector } from "./inspector";
@@ -32,6 +33,8 @@ export class RoomView {
   private readonly inspector: Inspector;
   private readonly toolbar: Toolbar;
   private readonly people: PeopleList;
+  private readonly chat: Chat;
+  private chatting: HTMLButtonElement | undefined;
   private readonly status = h("span", { class: "status" });
   private readonly title = h("strong");
   /** Frames decoded since the last drawing, the newest of each line. */
@@ -88,6 +91,7 @@ export class RoomView {
         people: () => this.refresh(),
         state: (state, why) => this.entered(state, why),
         trouble: (message) => messages.say(message),
+        data: (message) => this.chat.take(message),
       },
       entry.decode,
       encryption,
@@ -99,6 +103,12 @@ export class RoomView {
     this.inspector = new Inspector(this.conference);
     this.toolbar = new Toolbar((message) => messages.say(message));
     this.people = new PeopleList((who) => world.lookAt(who));
+    this.chat = new Chat({
+      say: (text) => this.conference.data.say(chatTopic, text),
+      name: (identity) => this.conference.name(identity),
+      unread: (count) => this.unread(count),
+      close: () => this.chatting!.click(),
+    });
     this.build();
     this.conference.start();
   }
@@ -108,6 +118,7 @@ export class RoomView {
     this.showing = toolbar.add("Show yourself", "p", () => this.self());
     toolbar.add("Inspect", "i", () => this.inspector.toggle());
     toolbar.add("Tint by quality", "t", () => this.tint());
+    this.chatting = toolbar.add("Chat", "c", () => this.talk());
     toolbar.add("Sound", "m", () => this.sound.toggle());
     toolbar.add("Seat", "h", () => this.world.home());
     toolbar.add("Full screen", "f", toggleFullScreen);
@@ -115,13 +126,29 @@ export class RoomView {
     // Some browsers throw if the page has no permission.
     navigator.xr?.isSessionSupported("immersive-vr").then((can) => can && leave.before(toolbar.add("VR", "v", () => this.immerse())), () => {});
     this.element.replaceChildren(
-      h("header", { class: "heading" }, this.title, this.lock.button, this.status, this.people.element), toolbar.element, this.inspector.element, this.lock.panel,
+      h("header", { class: "heading" }, this.title, this.lock.button, this.status, this.people.element), toolbar.element, this.inspector.element,
+      this.chat.element, this.lock.panel,
       h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
     );
     document.addEventListener("keydown", toolbar.key);
     // The other participants need not wait for the grace period when the page is closed.
     addEventListener("pagehide", this.gone);
     this.world.navigation.focus();
+  }
+
+  /** Shows the number of unread messages on the button of the chat. */
+  private unread(count: number): void {
+    this.chatting!.textContent = count > 0 ? `Chat (${count})` : "Chat";
+    this.chatting!.classList.toggle("unread", count > 0);
+  }
+
+  /** Opens or closes the chat. When it closes, the keyboard focus returns to the space. */
+  private talk(): boolean {
+    const open = this.chat.toggle();
+    if (!open) {
+      this.world.navigation.focus();
+    }
+    return open;
   }
 
   private readonly gone = (): void => this.conference.leave();
@@ -245,7 +272,7 @@ export class RoomView {
 
   private refresh(): void {
     const people = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
-    this.people.show(people);
+    this.people.show(people.map((identity) => ({ identity, name: this.conference.name(identity), muted: this.conference.silent(identity) })));
     this.lock.refresh();
     // The table's size depends on the number of participants: the viewer's seat moves with it until
     // the viewer has moved.

@@ -1,6 +1,6 @@
 // The participants of the conference and their publications.
 
-import type { Participant, Publication } from "../signal/messages";
+import type { MuteState, Participant, Publication } from "../signal/messages";
 
 export interface RosterEvents {
   published(participant: string, publication: Publication): void;
@@ -29,7 +29,7 @@ export class Roster {
 
   arrived(participant: Participant): void {
     const before = this.participants.get(participant.identity);
-    this.participants.set(participant.identity, { identity: participant.identity, publications: [] });
+    this.participants.set(participant.identity, { ...participant, publications: [] });
     for (const gone of before?.publications ?? []) {
       if (!participant.publications.some((p) => p.name === gone.name)) {
         this.events.unpublished(participant.identity, gone.name);
@@ -62,8 +62,41 @@ export class Roster {
     const participant = this.participants.get(identity);
     if (participant) {
       participant.publications = participant.publications.filter((p) => p.name !== name);
+      if (participant.muted) {
+        participant.muted = participant.muted.filter((m) => m.publication !== name);
+      }
     }
     this.events.unpublished(identity, name);
+  }
+
+  /** Sets the attributes of a participant. */
+  describes(identity: string, attributes: Record<string, string>): void {
+    const participant = this.participants.get(identity);
+    if (participant) {
+      participant.attributes = attributes;
+      this.events.people();
+    }
+  }
+
+  /** Sets the muting of a publication. */
+  mutes(identity: string, state: MuteState): void {
+    const participant = this.participants.get(identity);
+    if (participant) {
+      const others = (participant.muted ?? []).filter((m) => m.publication !== state.publication);
+      participant.muted = state.own || state.operator ? [...others, state] : others;
+      this.events.people();
+    }
+  }
+
+  /** Returns the name to show for a participant: the attribute "name", or the identity. */
+  name(identity: string): string {
+    return this.participants.get(identity)?.attributes?.["name"] || identity;
+  }
+
+  /** Reports whether sound of a participant is muted. */
+  silent(identity: string): boolean {
+    const participant = this.participants.get(identity);
+    return participant?.publications.some((p) => p.kind === "audio" && participant.muted?.some((m) => m.publication === p.name)) ?? false;
   }
 
   publication(ref: { participant: string; publication: string }): Publication | undefined {

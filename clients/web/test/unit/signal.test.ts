@@ -25,7 +25,7 @@ describe("Session", () => {
   const begin = (): Session => {
     const session = new Session(
       { url: "ws://host/v1/signal", token: "t0ken", room: "lab", identity: "ada" },
-      { joined: (_, anew) => renewed.push(anew), message: () => {}, state: (state, why) => states.push([state, why]), connected: () => live },
+      { joined: (_, anew) => renewed.push(anew), message: () => {}, state: (state, why) => states.push([state, why]), connected: () => live, received: () => 7 },
     );
     session.start();
     return session;
@@ -37,7 +37,7 @@ describe("Session", () => {
     last().open();
     expect(last().url.searchParams.get("access_token")).toBe("t0ken");
     expect(last().sent[0]).toEqual({
-      type: "join", id: "join", version: 1, receive: true, data_channel: true, pauses: true, room: "lab", identity: "ada",
+      type: "join", id: "join", version: 1, receive: true, data_channel: true, pauses: true, message_channel: true, room: "lab", identity: "ada",
     });
     last().say(joined);
     expect(states.at(-1)).toEqual(["joined", ""]);
@@ -54,7 +54,7 @@ describe("Session", () => {
     vi.advanceTimersByTime(300);
     expect(FakeSocket.all.length).toBe(2);
     last().open();
-    expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "secret", new_connection: true } });
+    expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "secret", new_connection: true, data_received: 7 } });
     last().say({ ...joined, resumed: true });
     expect(states.at(-1)?.[0]).toBe("joined");
   });

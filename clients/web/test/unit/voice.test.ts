@@ -15,6 +15,7 @@ function begin() {
     speak: (name: string, of: unknown) => (of ? sound.set(name, of) : sound.delete(name)),
     publish: () => {},
     unpublish: () => {},
+    mute: (publication: string, muted: boolean) => said.push({ type: "mute", publication, muted }),
     retract: (publication: string) => said.push({ type: "unpublish", publication }),
     session: { send: (m: ClientMessage) => said.push(m) > 0 },
   } as unknown as Conference;
@@ -31,6 +32,11 @@ describe("Voice", () => {
     expect(voice.handle({ type: "ok", id: "voice/1" })).toBe(true);
     voice.on = false;
     expect([voice.on, track.enabled, track.stopped]).toEqual([false, false, false]);
+    expect(said.at(-1)).toEqual({ type: "mute", publication: "voice", muted: true });
+    // A new session knows nothing of the muting.
+    voice.entered(true, false);
+    expect(voice.handle({ type: "ok", id: "voice/2" })).toBe(true);
+    expect(said.at(-1)).toEqual({ type: "mute", publication: "voice", muted: true });
     voice.end();
     expect([track.stopped, sound.size]).toEqual([true, 0]);
     expect(said.at(-1)).toEqual({ type: "unpublish", publication: "voice" });
