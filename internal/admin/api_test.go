@@ -60,7 +60,8 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
 	settings := &sfu.RoomSettings{MaxParticipants: 2, MaxPublications: 3, MaxBitrate: 4e6, EmptyTimeoutMS: 5000}
-	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Metadata: map[string]string{"title": "Talk"}, Recorded: true,
+	metadata := map[string]string{"title": "Talk"}
+	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Metadata: metadata, Recorded: true,
 		Participants: []sfu.ParticipantState{
 			{Identity: "ada", Joined: time.Unix(9, 0).UTC(), ECN: &sfu.ECNState{ECT1: 9, CE: 1},
 				Publications: []sfu.PublicationState{publication}, Reception: reception},

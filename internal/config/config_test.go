@@ -237,8 +237,8 @@ var (
 	keyName      = regexp.MustCompile("`((?:server|media|forward|rooms|signalling|auth|admin|log)\\.[a-z_.]+)`")
 )
 
-// TestOperatorsNames: the variables, flags and keys in documentation and deploy exist. The flags of volsfu token, of the
-// commands for a running server, of doctor and of certbot are separate.
+// TestOperatorsNames: the variables, flags and keys in documentation and deploy exist. The flags of volsfu token, of
+// the commands for a running server, of doctor and of certbot are separate.
 func TestOperatorsNames(t *testing.T) {
 	known := map[string]bool{fileVariable: true, TokenVariable: true, "--" + fileFlag: true}
 	for _, own := range []string{

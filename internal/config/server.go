@@ -18,8 +18,8 @@ type Server struct {
 	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"private key of the certificate (PEM file)"`
 	// ACMEDomains: the certificate authority connects to port 443 of each domain (TLS-ALPN-01, RFC 8737), which has to
 	// be the port of Listen or forwarded to it.
-	ACMEDomains   []string `yaml:"acme_domains" flag:"acme-domains" help:"domains for which ACME obtains certificates, without tls_cert"`
-	ACMECache     string   `yaml:"acme_cache" flag:"acme-cache" help:"directory of the certificates and the account of ACME"`
+	ACMEDomains   []string `yaml:"acme_domains" flag:"acme-domains" help:"domains for which ACME obtains certificates"`
+	ACMECache     string   `yaml:"acme_cache" flag:"acme-cache" help:"directory of ACME's certificates and account"`
 	ACMEDirectory string   `yaml:"acme_directory" flag:"acme-directory" help:"directory URL of the ACME server"`
 	// AddressConnections is per /64 prefix for IPv6; this host and signalling.trusted_proxies have no limit. A browser
 	// keeps up to six connections for a while: 170 browsers behind one NAT.

@@ -77,7 +77,8 @@ type Peer struct {
 // have one media port or dial. Servers whose URLs or credentials are invalid are ignored.
 func (e *Endpoint) NewPeer(sink Sink, servers ...ICEServer) (*Peer, error) {
 	p := &Peer{
-		endpoint: e, sink: sink, servers: servers, events: newEventList(), negotiation: newNegotiation(), ended: make(chan struct{}),
+		endpoint: e, sink: sink, servers: servers, events: newEventList(), negotiation: newNegotiation(),
+		ended: make(chan struct{}),
 	}
 	p.path.peer, p.path.endpoint = p, e
 	p.multipath = multipath{p}

@@ -16,8 +16,8 @@ import (
 const (
 	// maxServerURLs is the number of URLs that one peer uses. Each takes a socket and an allocation.
 	maxServerURLs = 8
-	// relayDialTime bounds the time to connect to a TURN server over TCP or TLS. A firewall that drops the packets would
-	// keep a connection attempt waiting for two minutes.
+	// relayDialTime bounds the time to connect to a TURN server over TCP or TLS. A firewall that drops the packets
+	// would keep a connection attempt waiting for two minutes.
 	relayDialTime = 5 * time.Second
 	// turnProtocol tells a shared TLS port that the client uses TURN (RFC 7443).
 	turnProtocol = "stun.turn"

@@ -13,7 +13,7 @@ type Config struct {
 	// TLS shares the listener of signalling. It works if server.listen has a certificate, and no proxy ends TLS.
 	TLS bool `yaml:"tls" help:"TURN over TLS on the port of signalling, if server.listen has TLS"`
 	// Host has no port for UDP and TCP, which use the port of Listen.
-	Host string `yaml:"host" help:"HOST or HOST:PORT (TLS) in the URLs that clients are told; empty: certificate's name"`
+	Host string `yaml:"host" help:"HOST or HOST:PORT (TLS) in the URLs for clients; empty: certificate's name"`
 	// Allocations: each takes one descriptor, and some 40 kB without packets. Packets take up to relayBuffer more.
 	Allocations int `yaml:"allocations" help:"allocations at once, each one socket"`
 	// AddressAllocations: a client has one allocation for each URL, and twice as many during an ICE restart. The

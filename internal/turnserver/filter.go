@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxMessage is the size of the largest message in bytes: an Ethernet frame has less room for UDP, and media packets
-	// have at most 1,200 bytes. Pion ignores messages of 1,600 bytes and more.
+	// maxMessage is the size of the largest message in bytes: an Ethernet frame has less room for UDP, and media
+	// packets have at most 1,200 bytes. Pion ignores messages of 1,600 bytes and more.
 	maxMessage = 1500
 	// stunHeader and channelHeader are the sizes of the headers (RFC 8489 section 5, RFC 8656 section 12.4).
 	stunHeader    = 20
@@ -27,7 +27,7 @@ const (
 // its owner.
 var requestRate = ratelimit.Rate{PerSecond: 200, Burst: 1000}
 
-// message is what a client sends: a request, or data for the media port.
+// message is the kind of a message from a client: a request, or data for the media port.
 type message int
 
 const (

@@ -68,7 +68,9 @@ func FuzzStream(f *testing.F) {
 		for _, why := range refusals {
 			s.refused[why] = new(atomic.Uint64)
 		}
-		c := &connection{Conn: silent{}, connections: &connections{server: s}, reader: bufio.NewReader(bytes.NewReader(b))}
+		c := &connection{
+			Conn: silent{}, connections: &connections{server: s}, reader: bufio.NewReader(bytes.NewReader(b)),
+		}
 		buffer := make([]byte, 1600)
 		rest := b
 		for {

@@ -41,6 +41,7 @@ var others = []string{
 	"pkg/codec/draco.FuzzEncode", "pkg/codec/ladder",
 	"pkg/frametimes.FuzzReadCSV", "pkg/frametimes.FuzzReadJSONL",
 	"pkg/pointcloud.FuzzReadPLY",
+	"pkg/recording.FuzzReader",
 	"pkg/token.FuzzParseKey",
 }
 

@@ -139,7 +139,8 @@ func (a access) measure(ctx context.Context, b *bench) ([]claim.Line, error) {
 	prefix := a.name + ": "
 	return []claim.Line{
 		claim.Exactly(prefix+"joins that failed", failed, fmt.Sprintf("of %d", count), 0),
-		claim.AtMost(prefix+"p95 until connected, with the start of the program", connected.Percentile(0.95).Seconds(), "s", 2),
+		claim.AtMost(prefix+"p95 until connected, with the start of the program", connected.Percentile(0.95).Seconds(),
+			"s", 2),
 		claim.AtMost(prefix+"p95 until the first frame", framed.Percentile(0.95).Seconds(), "s", 3),
 	}, nil
 }
@@ -203,9 +204,9 @@ func (s *reached) command(ctx context.Context, namespace int, ipv6 bool, name, i
 	if ipv6 {
 		address = serverAddress6.Addr()
 	}
-	return topology.CommandIn(ctx, s.router.Namespace(namespace), []string{"SSL_CERT_FILE=" + s.certificate.Certificate},
-		s.volpeer, name, "--server", "wss://"+netip.AddrPortFrom(address, httpsPort).String(), "--room", "room",
-		"--identity", identity, "--token", s.token)
+	trusted := []string{"SSL_CERT_FILE=" + s.certificate.Certificate}
+	return topology.CommandIn(ctx, s.router.Namespace(namespace), trusted, s.volpeer, name, "--server",
+		"wss://"+netip.AddrPortFrom(address, httpsPort).String(), "--room", "room", "--identity", identity, "--token", s.token)
 }
 
 // joinTimes are the times from the start of a client's program.

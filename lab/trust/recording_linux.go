@@ -197,8 +197,8 @@ func record(ctx context.Context, server *lab.ServerProgram, method string) error
 	return nil
 }
 
-// replayedFrames checks the recording of a server that was killed at a time, replays it to another server that records, and
-// compares both recordings.
+// replayedFrames checks the recording of a server that was killed at a time, replays it to another server that
+// records, and compares both recordings.
 func replayedFrames(
 	ctx context.Context, b *bench, path, peer, dir string, killed time.Time,
 ) (lines []claim.Line, err error) {

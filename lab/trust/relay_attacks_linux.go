@@ -87,11 +87,13 @@ func relayAttacks(ctx context.Context, b *bench) (lines []claim.Line, err error)
 	if err != nil {
 		return nil, err
 	}
-	lines = append(lines, claim.Exactly("packets that reached a foreign address", arrived, fmt.Sprintf("of %d", strays), 0),
+	lines = append(lines,
+		claim.Exactly("packets that reached a foreign address", arrived, fmt.Sprintf("of %d", strays), 0),
 		claim.AtLeast("refusals of a foreign address, counted", float64(refused("peer")), "", 1))
 	made := allocating(ctx, own, count)
 	lines = append(lines,
-		claim.AtMost(fmt.Sprintf("allocations made by %d attempts of one session", count), float64(made), "", permitted),
+		claim.AtMost(fmt.Sprintf("allocations made by %d attempts of one session", count), float64(made), "",
+			permitted),
 		claim.AtLeast("refusals of allocations, counted", float64(refused("quota")), "", float64(int64(count)-made)))
 	if _, err := intruder.Request(&signal.Leave{}); err != nil {
 		return lines, err

@@ -137,7 +137,8 @@ func relayCost(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	own := server.ICEServer("session", time.Now())
 	for i, name := range []string{"UDP", "TCP"} {
 		var relayed pinged
-		err := turnserver.Check(ctx, own.URLs[i], own.Username, own.Credential, nil, func(c net.PacketConn) (err error) {
+		url := own.URLs[i]
+		err := turnserver.Check(ctx, url, own.Username, own.Credential, nil, func(c net.PacketConn) (err error) {
 			// The first packets make a permission and a channel.
 			if _, err = ping(ctx, c, to, shortPings); err == nil {
 				relayed, err = ping(ctx, c, to, count)
@@ -152,7 +153,7 @@ func relayCost(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 			claim.AtMost(name+": added to p99 of a round trip on loopback", lab.Milliseconds(added), "ms", 1),
 			claim.Stated(name+": added to the median", lab.Microseconds(relayed.trips.Percentile(0.5)-
 				direct.trips.Percentile(0.5)), "µs"),
-			claim.Stated(name+": processor time of client and server for a packet and its answer, without the direct ones",
+			claim.Stated(name+": processor time of client and server per packet and answer, beyond direct ones",
 				lab.Microseconds(relayed.cpu-direct.cpu), "µs"),
 			claim.Exactly(name+": packets lost", int64(relayed.lost), fmt.Sprintf("of %d", count), 0))
 	}

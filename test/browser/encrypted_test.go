@@ -189,8 +189,8 @@ func TestMeasureEncrypted(t *testing.T) {
 	told(t, claim.Information("Go to Chromium: frames without encryption on the same link", plainDown, "%"))
 }
 
-// crossLossy publishes from a page and from volpeer on lossy links, with a passphrase or without, and returns the
-// shares of the frames that arrived in percent, up from the page and down to the page, and the number of refused frames.
+// crossLossy publishes from a page and from volpeer on lossy links, with a passphrase or without. It returns the shares
+// of the frames that arrived in percent, up from the page and down to the page, and the number of refused frames.
 func crossLossy(t *testing.T, passphrase string) (up, down float64, refused int64) {
 	t.Helper()
 	t.Setenv(clientpeer.PassphraseVariable, passphrase)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// exampleFiles have the examples that docs/client.md, docs/api.md and docs/experiments.md quote; they run with the tests
-// of their packages.
+// exampleFiles have the examples that docs/client.md, docs/api.md and docs/experiments.md quote. They run with the
+// tests of their packages.
 var exampleFiles = []string{filepath.Join(root, "pkg", "client", "example_test.go"),
 	filepath.Join(root, "pkg", "token", "example_test.go"),
 	filepath.Join(root, "pkg", "webhook", "example_test.go"),

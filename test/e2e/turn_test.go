@@ -55,7 +55,8 @@ func TestTURN(t *testing.T) {
 			direct := join(t, c, testbed.Part{Room: "room", Identity: "direct", Receive: true, TLS: trusting,
 				Loads: []testbed.Load{body(1, 1)}})
 			wait.Until(t, "frames arrive", func() bool {
-				return frames(relayed, tile("direct", "body", 0)) > 20 && frames(direct, tile("relayed", "body", 0)) > 20
+				return frames(relayed, tile("direct", "body", 0)) > 20 &&
+					frames(direct, tile("relayed", "body", 0)) > 20
 			})
 			for _, direction := range []string{"up", "down"} {
 				if n := metric(t, c, `volsfu_turn_packets_total{direction="`+direction+`"}`); n < 40 {

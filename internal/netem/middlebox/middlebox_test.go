@@ -150,7 +150,8 @@ func TestFirewall(t *testing.T) {
 		}{{protocolUDP, server, test.udp}, {protocolTCP, server, test.tcp}, {protocolTCP, web, test.https}} {
 			if test.box.Outbound(made(c.protocol, host, c.to)) != c.passes ||
 				test.box.Inbound(made(c.protocol, c.to, host)) != c.passes {
-				t.Errorf("%s: protocol %d, port %d: expected %t in both directions", name, c.protocol, c.to.Port(), c.passes)
+				t.Errorf("%s: protocol %d, port %d: expected %t in both directions", name, c.protocol, c.to.Port(),
+					c.passes)
 			}
 		}
 	}

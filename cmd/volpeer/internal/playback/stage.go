@@ -67,7 +67,6 @@ type playing struct {
 	// captures are the capture times in the replay of the latest frame numbers: all tiles and qualities of a number
 	// have one capture time.
 	captures map[uint32]time.Time
-	latest   uint32
 	// anchors are the recorded capture times of the first units of the tracks, with their timestamps.
 	anchors map[timeline.Track]anchor
 }
