@@ -83,6 +83,7 @@ volsfu_panics_total{where="media"} 0
 volsfu_panics_total{where="operator"} 0
 volsfu_panics_total{where="other"} 0
 volsfu_panics_total{where="outbox"} 0
+volsfu_panics_total{where="recorder"} 0
 volsfu_panics_total{where="request"} 2
 volsfu_panics_total{where="room"} 0
 volsfu_panics_total{where="tcp"} 0

@@ -206,7 +206,8 @@ func (s *reached) command(ctx context.Context, namespace int, ipv6 bool, name, i
 	}
 	trusted := []string{"SSL_CERT_FILE=" + s.certificate.Certificate}
 	return topology.CommandIn(ctx, s.router.Namespace(namespace), trusted, s.volpeer, name, "--server",
-		"wss://"+netip.AddrPortFrom(address, httpsPort).String(), "--room", "room", "--identity", identity, "--token", s.token)
+		"wss://"+netip.AddrPortFrom(address, httpsPort).String(), "--room", "room", "--identity", identity,
+		"--token", s.token)
 }
 
 // joinTimes are the times from the start of a client's program.
