@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netfn/edge"
 	netfn "github.com/volsfu/volsfu/internal/netfn/metrics"
 	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/internal/webhook"
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
@@ -58,6 +60,13 @@ func seriesOfServer(t *testing.T) exposition.Series {
 	o.Config.Server.Listen, o.Config.Server.Dev = "127.0.0.1:0", true
 	o.Config.Admin.Listen, o.Config.Media.Port = "127.0.0.1:0", 0
 	o.Config.VR2Gather.Enabled, o.Config.Server.Edge = true, "conference@/run/volnet/studio.sock"
+	o.Config.TURN.Listen, o.Config.Recordings.Directory = "127.0.0.1:0", t.TempDir()
+	keys := filepath.Join(t.TempDir(), "webhook.keys")
+	secret := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	if err := os.WriteFile(keys, []byte("whsec_"+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.Config.Webhooks = webhook.Config{URLs: []string{"https://127.0.0.1:1/events"}, KeyFile: keys}
 	s, err := server.Start(o)
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,10 @@ func TestTheMessageChannelCarriesMessages(t *testing.T) {
 	awaitConnected(t, grace)
 	send(t, ada, client.Data{Text: "before"})
 	nextData(t, grace)
-	wait.Until(t, "lossy messages pass", func() bool {
+	p.SetDown(true)
+	p.Cut()
+	// Before both channels are open, lossy messages take the websocket as well.
+	wait.Until(t, "lossy messages pass the channels", func() bool {
 		send(t, ada, client.Data{Text: "lossy", Lossy: true})
 		select {
 		case <-grace.Data():
@@ -117,8 +120,6 @@ func TestTheMessageChannelCarriesMessages(t *testing.T) {
 			return false
 		}
 	})
-	p.SetDown(true)
-	p.Cut()
 	send(t, ada, client.Data{Text: "meanwhile"})
 	for {
 		m := nextData(t, grace)
