@@ -154,7 +154,7 @@ func (r *CongestionRecorder) Received(ssrc uint32, sequence uint16, size int, co
 	}
 	r.packets++
 	r.bytes += size
-	r.latest = at
+	r.latest = max(r.latest, at)
 	r.earn(size, at)
 	r.marked = r.marked || codepoint == ecn.CE
 	r.stats.Received++
@@ -366,11 +366,14 @@ func (r *CongestionRecorder) AppendReports(dst []byte, now time.Time) []byte {
 	return dst
 }
 
-// close completes the current report, as of now.
+// close completes the current report, as of now. The time of a report is not before the latest arrival, even if the
+// caller read the clock before that arrival: the format has no offset for a later arrival, which would seem to have
+// come early. One such packet lowers the sender's estimate of the empty path's delay, so that a queue seems to stand.
 func (r *CongestionRecorder) close(now time.Duration) {
 	if len(r.waiting) == 0 {
 		return
 	}
+	now = max(now, r.latest)
 	if len(r.closed)+r.size > maxClosed {
 		r.closed = r.closed[:0]
 		r.stats.Dropped++

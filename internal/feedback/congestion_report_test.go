@@ -142,3 +142,30 @@ func FuzzCongestionReport(f *testing.F) {
 		}
 	})
 }
+
+// TestReportWithAnOldTime: a packet that arrives after the caller has read the clock does not seem to arrive early.
+func TestReportWithAnOldTime(t *testing.T) {
+	r := NewCongestionRecorder(DefaultConfig().Transport, 1)
+	h := NewCongestionHistory()
+	const interval = 5 * time.Millisecond
+	var delays []time.Duration
+	for n := range uint16(200) {
+		sent := time.Duration(n) * interval
+		h.Sent(7, n, 1200, Media, ecn.ECT1, after(sent))
+		r.Received(7, n, 1200, ecn.ECT1, after(sent+10*time.Millisecond))
+		// The clock was read 6 ms before the packet arrived.
+		now := after(sent + 4*time.Millisecond)
+		for report := r.AppendReports(nil, now); len(report) > 0; report = r.AppendReports(nil, now) {
+			for _, result := range h.Feedback(report, after(sent+20*time.Millisecond), nil) {
+				delays = append(delays, result.Arrived-result.Sent.Sub(start))
+			}
+		}
+	}
+	if len(delays) < 100 {
+		t.Fatalf("%d packets are reported, expected 100 at least", len(delays))
+	}
+	// Arrival times have steps of 1 ms.
+	if least, most := slices.Min(delays), slices.Max(delays); most-least > time.Millisecond {
+		t.Errorf("the packets seem to take %v to %v, expected the same time", least, most)
+	}
+}

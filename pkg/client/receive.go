@@ -145,14 +145,14 @@ func (m *media) watch() {
 	w := watcher{media: m}
 	for {
 		select {
-		case now := <-ticker.C:
-			w.step(now)
+		case <-ticker.C:
+			w.step(time.Now())
 		case <-m.marks:
 			if due := m.arrivalsDue(); !due.IsZero() {
 				marked.Reset(time.Until(due))
 			}
-		case now := <-marked.C:
-			w.sendArrivals(now)
+		case <-marked.C:
+			w.sendArrivals(time.Now())
 		case <-m.session.ctx.Done():
 			return
 		}
