@@ -45,7 +45,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add(long(maxURL), long(maxText), long(maxText), long(maxURL), uint32(7), uint32(most), uint32(most), uint64(most),
 		int64(math.MinInt64))
 	f.Add(url, long(maxText+1), name, name, uint32(0), uint32(0), uint32(0), uint64(0), int64(0))
-	f.Add(url, name, name, name, uint32(8), uint32(0), uint32(0), uint64(0), int64(0))
+	f.Add(url, name, name, name, uint32(16), uint32(0), uint32(0), uint64(0), int64(0))
 	f.Add(url, name, name, name, uint32(0), uint32(over), uint32(0), uint64(0), int64(0))
 	f.Add(url, name, name, name, uint32(0), uint32(0), uint32(over), uint64(0), int64(0))
 	f.Add(url, name, name, name, uint32(0), uint32(0), uint32(0), uint64(math.MaxUint64), int64(0))
@@ -66,7 +66,7 @@ func FuzzConfig(f *testing.F) {
 		wantRoom, ok2 := upTo(maxText, room)
 		wantIdentity, ok3 := upTo(maxText, identity)
 		wantToken, ok4 := upTo(maxURL, token)
-		fits := ok1 && ok2 && ok3 && ok4 && flags <= 7 &&
+		fits := ok1 && ok2 && ok3 && ok4 && flags <= 15 &&
 			frameBytes <= math.MaxInt32 && frames <= math.MaxInt32 && held <= math.MaxInt32
 		got, err := readConfig(c)
 		if !fits {
@@ -82,7 +82,8 @@ func FuzzConfig(f *testing.F) {
 			t.Fatalf("got %+v, expected %q, %q, %q and %q", got, wantURL, wantRoom, wantIdentity, wantToken)
 		}
 		if got.Receive != (flags&1 != 0) || got.TCP != (flags&2 != 0) ||
-			(got.Controller == client.ControllerGCC) != (flags&4 != 0) || got.FrameBytes != int(frameBytes) ||
+			(got.Controller == client.ControllerGCC) != (flags&4 != 0) || (got.Keys != nil) != (flags&8 != 0) ||
+			got.FrameBytes != int(frameBytes) ||
 			got.Frames.Things != int(frames) || got.Frames.Bytes != int(held) || int64(got.MaxBitrate) != rate {
 			t.Fatalf("got %+v of flags %#x, %d, %d, %d and %d", got, flags, frameBytes, frames, held, rate)
 		}

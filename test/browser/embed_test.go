@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/auth"
@@ -15,10 +16,10 @@ import (
 // interfaces. A page of another origin, whose token grants the same, can do neither, and no page embeds the console.
 func TestPagesOfOtherOrigins(t *testing.T) {
 	tools(t)
-	var embedding string
+	var embedding atomic.Pointer[string]
 	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprint(w, embedding)
+		_, _ = fmt.Fprint(w, *embedding.Load())
 	})
 	friend, stranger := httptest.NewServer(pages), httptest.NewServer(pages)
 	defer friend.Close()
@@ -31,8 +32,9 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	})
 	watcher := mint(t, keys, auth.Claims{Room: "demo", Identity: "eye", Subscribe: true})
 	operator := mint(t, keys, auth.Claims{Identity: "op", Admin: true})
-	embedding = fmt.Sprintf(`<iframe name="viewer" src="%s/?room=demo#token=%s"></iframe>`+
+	page := fmt.Sprintf(`<iframe name="viewer" src="%s/?room=demo#token=%s"></iframe>`+
 		`<iframe name="console" src="%s/console"></iframe>`, pageURL(s), watcher, pageURL(s))
+	embedding.Store(&page)
 	v := begin(t, "embed.mjs", pageURL(s), friend.URL, stranger.URL, operator)
 	// The browser shows a page of its own in a frame that refuses its embedding.
 	const refused = "chrome-error://chromewebdata/"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -33,13 +34,13 @@ func TestVoice(t *testing.T) {
 	if muted.Button != "Unmute" {
 		t.Errorf("the button shows %q", muted.Button)
 	}
-	quiet := l.mean(t)
-	t.Logf("heard at %.4f of full scale, by packets of %.0f bytes; of %.0f bytes while the microphone is off",
-		heard.Loudness, loud, quiet)
-	// Chromium's encoder always produces 30 bytes for silence, and 50 to 60 for syllables with pauses between them.
-	if quiet >= 0.8*loud {
-		t.Errorf("packets have %.0f bytes while the microphone is off, and %.0f while it is on", quiet, loud)
-	}
+	t.Logf("heard at %.4f of full scale, by packets of %.0f bytes", heard.Loudness, loud)
+	// The server forwards nothing of a muted publication. With the microphone on, a packet comes every 20 ms.
+	wait.Until(t, "no sound arrives while the microphone is off", func() bool {
+		before := l.packets.Load()
+		time.Sleep(200 * time.Millisecond)
+		return l.packets.Load() == before
+	})
 	v.goOn()
 	v.expect("heard again", nil)
 	var stopped struct{ Microphone string }
