@@ -16,6 +16,8 @@ const more = async (page, frames = 10) => {
   await until(page, (n) => volsfu.conference.meters.total.decoded >= n, before + frames);
 };
 const state = (page, who, want) => until(page, ([name, state]) => volsfu.conference.secrecy.states().get(name) === state, [who, want]);
+// The counts of a page are those of its last statistics, which follow the decoded frames.
+const opened = (page, who) => until(page, (name) => volsfu.conference.encryption?.counts.get(name)?.opened >= 20, who);
 const sign = (page) => page.locator(".lock").textContent();
 const shown = async (page) => (await look(page)).shown;
 
@@ -27,6 +29,7 @@ run(async () => {
   const eye = await open(`/?room=demo&identity=eye#key=${key}`, small);
   await until(eye, () => globalThis.volsfu?.conference.meters.total.decoded >= 20);
   await state(eye, "ada", "opened");
+  await opened(eye, "ada");
   tell("seen", { shown: await shown(eye), sign: await sign(eye), counts: await counts(eye, "ada"), failed: await eye.evaluate(() => volsfu.conference.meters.total.failed) });
   await eye.screenshot({ path: `${artefacts}/encrypted.png` });
 
@@ -59,6 +62,7 @@ run(async () => {
   });
   await channels.goto(`${base}/?room=demo&identity=channels#key=${key}`);
   await until(channels, () => globalThis.volsfu?.conference.meters.total.decoded >= 20);
+  await opened(channels, "ada");
   tell("seen over channels", { shown: await shown(channels), counts: await counts(channels, "ada") });
   const attacked = async (attack, reason) => {
     const before = await channels.evaluate(({ attack, reason }) => {
