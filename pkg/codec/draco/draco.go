@@ -1,7 +1,7 @@
 // Package draco implements the codec "draco" (FourCC "drco"): point clouds in the bit stream of
 // Google's Draco, readable by every Draco decoder. The package registers the codec if it is
 // imported. Built with cgo, against Debian's libdraco-dev, it encodes and decodes. Built without cgo,
-// it decodes in Go.
+// or with the build tag portable, it decodes in Go.
 //
 // A frame is a Draco point cloud (bit stream 2.3) with one or two attributes: POSITION, three
 // floats quantized on the grid of Params.Box and PositionBits, and COLOR, three bytes that are kept

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && !portable
 
 // Draco's DecodeSymbols, which its decoders of meshes and this package's decoder of sequences call, with a prior check
 // of its table. Draco rejects tables of more than 64 symbols for each remaining byte, at 12 bytes each: a megabyte

@@ -1,4 +1,4 @@
-//go:build !cgo
+//go:build !cgo || portable
 
 package draco
 
@@ -22,7 +22,7 @@ func (decoding) Name() string              { return "draco" }
 func (decoding) NewEncoder() codec.Encoder { return refusal{} }
 func (decoding) NewDecoder() codec.Decoder { return portableDecoder{} }
 func (decoding) Capabilities() codec.Capabilities {
-	return codec.Capabilities{Colors: true, ExactColors: true, Steps: []int{0}, MaxPoints: MaxPoints}
+	return codec.Capabilities{Colors: true, ExactColors: true, Ordered: true, Steps: []int{0}, MaxPoints: MaxPoints}
 }
 
 // refusal is the encoder of a program that only decodes.
@@ -31,4 +31,11 @@ type refusal struct{}
 // Encode returns an error that wraps codec.ErrParams.
 func (refusal) Encode(dst []byte, _ *pointcloud.Cloud, _ codec.Params) ([]byte, error) {
 	return dst, fmt.Errorf("encode draco: %w: %w", codec.ErrParams, ErrUnavailable)
+}
+
+// EncodeOrdered returns an error that wraps codec.ErrParams.
+func (r refusal) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32,
+	error) {
+	dst, err := r.Encode(dst, cloud, params)
+	return dst, order[:0], err
 }

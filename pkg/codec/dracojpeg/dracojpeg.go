@@ -3,8 +3,8 @@
 // the order in which Draco decodes them. Colours are lossy, with quality Params.ColorQuality;
 // positions are exactly those of the codec "draco". The package registers the codec if it is
 // imported. Built with cgo, against Debian's libdraco-dev and libjpeg-dev (libjpeg-turbo, which
-// needs a sixth of the time of image/jpeg), it encodes and decodes. Built without cgo, it decodes in
-// Go.
+// needs a sixth of the time of image/jpeg), it encodes and decodes. Built without cgo, or with the
+// build tag portable, it decodes in Go.
 //
 // All numbers of a frame are little-endian:
 //

@@ -1,4 +1,4 @@
-//go:build !cgo
+//go:build !cgo || portable
 
 package dracojpeg
 
@@ -35,4 +35,11 @@ type refusal struct{}
 // Encode returns an error that wraps codec.ErrParams.
 func (refusal) Encode(dst []byte, _ *pointcloud.Cloud, _ codec.Params) ([]byte, error) {
 	return dst, fmt.Errorf("encode draco+jpeg: %w: %w", codec.ErrParams, ErrUnavailable)
+}
+
+// EncodeOrdered returns an error that wraps codec.ErrParams.
+func (r refusal) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32,
+	error) {
+	dst, err := r.Encode(dst, cloud, params)
+	return dst, order[:0], err
 }

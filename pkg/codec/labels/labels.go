@@ -41,7 +41,8 @@ const maxPoints = codec.MaxPoints
 
 // New returns a codec whose points are coded by inner. If inner is nil, the codec is Draco, or zstd
 // in a program built without Draco. Every codec of this package decodes the frames. If inner does
-// not report the order of its points (see Capabilities), the error wraps codec.ErrUnknown.
+// not report the order of its points (see Capabilities) or does not encode, the error wraps
+// codec.ErrUnknown.
 func New(inner codec.Codec) (codec.Codec, error) {
 	if inner != nil && (inner.FourCC() == fourCC || !inner.Capabilities().Ordered) {
 		return nil, fmt.Errorf(
@@ -49,6 +50,9 @@ func New(inner codec.Codec) (codec.Codec, error) {
 			codec.ErrUnknown,
 			inner.Name(),
 		)
+	}
+	if inner != nil && !inner.Capabilities().Encodes {
+		return nil, fmt.Errorf("%w: this program only decodes %s", codec.ErrUnknown, inner.Name())
 	}
 	return labelled{inner}, nil
 }

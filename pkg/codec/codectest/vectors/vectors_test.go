@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && !portable
 
 // Package vectors makes the test vectors of package codectest. The tests of all codecs and of the
 // web clients read these vectors. After a change of the frames below, go test

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && !portable
 
 // Package yardstick calls Google's Draco from C++ as an application would. The package is the reference for the
 // frames of package draco and for the time to encode and decode them. The functions share no state.
