@@ -108,7 +108,7 @@ endif
 
 .PHONY: clib
 clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, into bin/
-	@CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -o bin/libvolsfu.so ./clients/c
+	@CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -tags portable -o bin/libvolsfu.so ./clients/c
 	@cp clients/c/volsfu.h bin/ && rm -f bin/libvolsfu.h
 
 # Parameters of make demo: SECONDS (if unset, until Ctrl-C), source, tiles, qualities, and ports.

@@ -1,6 +1,6 @@
 //go:build cgo
 
-// Command c is pkg/client as a C library: go build -buildmode=c-shared. volsfu.h is its
+// Command c is pkg/client as a C library: go build -buildmode=c-shared -tags portable. volsfu.h is its
 // documentation; README.md explains building and use.
 //
 // Every exported function resolves its handles, copies the arguments from C, calls a guest.Guest,
@@ -17,6 +17,7 @@ var (
 	publishers = handle.NewTable[*publisher](2, "publisher")
 	frames     = handle.NewTable[held](3, "frame")
 	events     = handle.NewTable[held](4, "event")
+	decoders   = handle.NewTable[*decoding](5, "decoder")
 )
 
 // main never runs: a C program has its own.

@@ -85,7 +85,8 @@ func build() error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
 	target := filepath.Join(built.folder, "libvolsfu.so")
-	out, err = exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-o",
+	out, err = exec.CommandContext(ctx, "go", "build", "-buildmode=c-shared", "-tags", "portable", "-trimpath",
+		"-buildvcs=false", "-o",
 		target, ".").
 		CombinedOutput()
 	if err != nil {

@@ -2,7 +2,7 @@
  * volsfu.h: participation in volumetric video conferences from C, and from any language that can call C.
  *
  * A session is one participant's presence in a room. A session publishes objects, each cut into tiles at several qualities, and receives the objects of
- * the others, frame by frame. For the library, frames are bytes: the program encodes, decodes and shows them.
+ * the others, frame by frame. For the library, frames are bytes: the program encodes and shows them, and decodes them with volsfu_decode_points or by itself.
  *
  * General rules
  *
@@ -60,8 +60,10 @@ enum {
   VOLSFU_E_ORDER = -6,         /* the frame's number is not above the last number of this tile and quality */
   VOLSFU_E_HELD = -7,          /* the struct contains a frame or an event that was not released */
   VOLSFU_E_TOO_MUCH_HELD = -8, /* the program holds the maximum amount: it must release something first */
-  VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text */
+  VOLSFU_E_BUFFER = -9,        /* the buffer is too small */
   VOLSFU_E_NOT_PUBLISHED = -10, /* the publication has no such tile or quality */
+  VOLSFU_E_CODEC = -12,         /* the library does not decode this codec */
+  VOLSFU_E_MALFORMED = -13,     /* the data is no frame of its codec */
   VOLSFU_E_KEY = -11,           /* a secret that is too short, an epoch without a secret, or no secret to encrypt a frame with */
 
   /* The call is valid, but not possible, or not at present. */
@@ -302,6 +304,33 @@ VOLSFU_API int32_t volsfu_next_frame(volsfu_session session, int32_t timeout_ms,
 
 /* Releases a frame, and prepares the struct for the next frame. */
 VOLSFU_API int32_t volsfu_release_frame(volsfu_frame *frame);
+
+/* ---- decoding ---- */
+
+typedef uint64_t volsfu_decoder;
+
+/* Creates a decoder of point clouds, which keeps its working memory from frame to frame. Use one for each thread that decodes: the calls of one
+ * decoder wait for each other. */
+VOLSFU_API int32_t volsfu_open_decoder(volsfu_decoder *decoder);
+
+/* Frees a decoder. */
+VOLSFU_API int32_t volsfu_close_decoder(volsfu_decoder decoder);
+
+/* A frame to decode, and the program's memory for its points. */
+typedef struct {
+  uint32_t size;
+  char codec[4];      /* the codec of data: docs/codec.md. All are decoded except "drcm" */
+  const void *data;   /* may be NULL if length is 0 */
+  size_t length;      /* 0 for a tile without points */
+  float *positions;   /* x, y, z in metres for each point */
+  uint8_t *colors;    /* red, green, blue for each point; NULL: none are written */
+  size_t capacity;    /* the number of points for which there is memory */
+  size_t count;       /* is set to the number of points */
+} volsfu_points;
+
+/* Decodes a frame into the program's memory. With VOLSFU_E_BUFFER, count is set to the necessary capacity, and no point is written. With
+ * VOLSFU_E_CODEC and VOLSFU_E_MALFORMED, count is set to 0. It allocates memory only for frames that are larger than all before. */
+VOLSFU_API int32_t volsfu_decode_points(volsfu_decoder decoder, volsfu_points *points);
 
 /* Qualities of a choice besides 0 to 63. */
 enum {

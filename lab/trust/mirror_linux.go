@@ -103,7 +103,7 @@ func buildMirror(ctx context.Context, folder string) (program string, err error)
 	}
 	program = filepath.Join(folder, "mirror")
 	for _, command := range [][]string{
-		{goCommand, "build", "-buildmode=c-shared", "-trimpath", "-buildvcs=false", "-o",
+		{goCommand, "build", "-buildmode=c-shared", "-tags", "portable", "-trimpath", "-buildvcs=false", "-o",
 			filepath.Join(folder, "libvolsfu.so"), "./clients/c"},
 		{compiler, "-std=c11", "-O1", "-Wall", "-Werror", "-I", filepath.Join(tree, "clients", "c"), "-o", program,
 			source, "-L" + folder, "-lvolsfu", "-Wl,-rpath," + folder},
