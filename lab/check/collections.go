@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/adaptation"
+	"github.com/volsfu/volsfu/lab/clients"
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/lab/duplication"
 	"github.com/volsfu/volsfu/lab/experiment"
@@ -72,6 +73,9 @@ func collections(version string) []collection {
 		{name: "trust",
 			short: "Reach and trust: networks, encryption, rooms, recordings, attacks, fuzzed inputs; as root, for " +
 				"some checks in a checkout with Go", bind: trusted, punctual: true},
+		{name: "clients",
+			short: "Clients where people are: every receiver decodes every publisher's streams, programs for Windows " +
+				"and macOS; in a checkout with Go and a C compiler", bind: everywhere},
 		{name: "viewer",
 			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
 				"checkout with Go and Node", bind: viewer},
@@ -110,6 +114,13 @@ func trusted(f *pflag.FlagSet) checklist {
 	f.DurationVar(&o.Fuzz.Time, "fuzz-time", 0, "maximum duration of fuzzing in this run; 0 is no maximum")
 	f.DurationVar(&o.Fuzz.Slice, "fuzz-slice", o.Fuzz.Slice, "time for each fuzz test before the next package")
 	return func(progress lab.Progress) []lab.Check { return trust.Checks(o, progress) }
+}
+
+// everywhere returns the checks of clients.
+func everywhere(f *pflag.FlagSet) checklist {
+	o := clients.DefaultOptions()
+	f.StringVar(&o.Programs, "programs", "", "folder of volsfu and volpeer; by default that of this program")
+	return func(progress lab.Progress) []lab.Check { return clients.Checks(o, progress) }
 }
 
 func capture(f *pflag.FlagSet) checklist {

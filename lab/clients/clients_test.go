@@ -1,0 +1,52 @@
+package clients
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/long"
+)
+
+func TestCell(t *testing.T) {
+	for summary, want := range map[string]struct {
+		failed string
+		figure float64
+		missed bool
+	}{
+		`{"frames_decoded": 40, "frames_undecodable": 0}`:  {"", 100, false},
+		`{"frames_decoded": 30, "frames_undecodable": 10}`: {"", 75, true},
+		`{"frames_decoded": 30, "frames_refused": 30}`:     {"", 50, true},
+		`{"frames_decoded": 3}`:                            {"3 frames decoded, expected at least 10", 0, true},
+		`nothing`:                                          {"no summary", 0, true},
+	} {
+		line := cell("a cell", []byte(summary))
+		if line.Missed() != want.missed || !strings.Contains(line.Failed, want.failed) || line.Figure != want.figure {
+			t.Errorf("%s: got %+v, want %+v", summary, line, want)
+		}
+	}
+}
+
+// TestMatrix measures all cells. The receivers are on this host, so that no frame is lost.
+func TestMatrix(t *testing.T) {
+	long.Test(t)
+	o := Options{Programs: t.TempDir()}
+	for _, name := range []string{"volsfu", "volpeer"} {
+		build := exec.Command("go", "build", "-o", filepath.Join(o.Programs, name), "./cmd/"+name)
+		build.Dir = filepath.Join("..", "..")
+		if said, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v: %s", name, err, said)
+		}
+	}
+	lines, err := Checks(o, lab.NewProgress(nil))[0].Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		if line.Missed() {
+			t.Errorf("%v", line)
+		}
+	}
+}
