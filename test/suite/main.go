@@ -1,7 +1,8 @@
 // Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the
 // tests of whole programs one package at a time after all others, because each needs the whole machine. Tests that skip
-// themselves because of the race detector run again without the detector. Then every native fuzz test runs for a short
-// while. With -long, only the tests that call long.Test run, otherwise all others.
+// themselves because of the race detector run again without the detector, beside the tests of whole programs. Then
+// every native fuzz test runs for a short while. With -long, only the tests that call long.Test run, otherwise all
+// others. All tests of a run share the programs that they build (package program).
 //
 // Suite prints a line per package, the whole output of each failed test, the skipped tests with reasons, the slowest
 // tests, and the closing line "N passed, N failed, N skipped". The status is 1 if a test failed or no test ran.
@@ -23,6 +24,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // testdataVariable names the environment variable with the folder of real captures that some tests need.
@@ -36,6 +39,7 @@ type options struct {
 	fuzzBudget time.Duration // of all fuzz tests together; 0 means no limit
 	timeout    time.Duration // of one package
 	slowest    int           // number of the slowest tests to list
+	timeline   string        // file of the times at which packages began and ended, empty for none
 }
 
 func main() {
@@ -47,6 +51,7 @@ func main() {
 		"how long all fuzz tests run together at most, 0 for no limit")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
 	flag.IntVar(&o.slowest, "slowest", 10, "how many of the slowest tests are named")
+	flag.StringVar(&o.timeline, "timeline", "", "the file for the times at which the tests of each package began and ended")
 	flag.Parse()
 	o.patterns = flag.Args()
 	if len(o.patterns) == 0 {
@@ -78,6 +83,14 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 		return false, err
 	}
 
+	programs, err := os.MkdirTemp("", "suite-programs-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(programs)
+	if err := os.Setenv(program.FolderVariable, programs); err != nil {
+		return false, err
+	}
 	started := time.Now()
 	tally := newTally()
 	if o.tests {
@@ -94,6 +107,11 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 		return false, errors.New("interrupted")
 	}
 	tally.report(w, time.Since(started), o.slowest)
+	if o.timeline != "" {
+		if err := tally.writeTimeline(o.timeline); err != nil {
+			return false, err
+		}
+	}
 	return tally.ok(), nil
 }
 
@@ -110,22 +128,27 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 	if err := endPromptly(); err != nil {
 		return err
 	}
-	flags := []string{"-timeout=" + o.timeout.String(), selection}
+	flags := func(more ...string) []string {
+		return append([]string{"-timeout=" + o.timeout.String(), selection}, more...)
+	}
 	together, alone := splitByPlace(packages)
 	// One package more than processors, because some tests wait.
 	parallel := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
-	if err := runTests(ctx, tally, w, importPaths(together), append(flags, "-race", parallel)...); err != nil {
+	if err := runLanes(ctx, tally, w, "tests that run together", lane{
+		{flags: flags("-race", parallel), paths: importPaths(together)},
+	}); err != nil {
 		return err
 	}
-	if err := runTests(ctx, tally, w, importPaths(alone), append(flags, "-race", "-p=1")...); err != nil {
+	// Tests of whole programs mostly wait, those that run without the race detector compute.
+	if err := runLanes(ctx, tally, w, "tests of whole programs, and those without the race detector", lane{
+		{flags: flags("-race", "-p=1"), paths: importPaths(alone)},
+	}, tally.unraced(flags("-p=1"))); err != nil {
 		return err
 	}
-	unraced, names := tally.takeUnraced()
-	if len(unraced) == 0 {
-		return nil
+	if rest := tally.unraced(flags("-p=1")); len(rest) > 0 {
+		return runLanes(ctx, tally, w, "tests of whole programs without the race detector", rest)
 	}
-	fmt.Fprintln(w, "\nwithout the race detector:")
-	return runTests(ctx, tally, w, unraced, append(flags, "-run="+anyOf(names))...)
+	return nil
 }
 
 // endPromptly makes programs with the race detector end 10 ms after their last line: by default they sleep for a second
