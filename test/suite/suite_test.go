@@ -199,18 +199,38 @@ func TestNoOtherShortTests(t *testing.T) {
 func TestSplitByPlace(t *testing.T) {
 	var packages []testPackage
 	for _, path := range []string{"pkg/payload", "test/e2e", "test/lint", "test/interop", "test/interop/oldpeer",
-		"lab/test/faults"} {
+		"test/browser", "lab/test/faults"} {
 		packages = append(packages, testPackage{ImportPath: "example.org/owner/module/" + path})
 	}
-	together, alone := splitByPlace(packages)
+	together, groups := splitByPlace(packages)
 	if got := len(together); got != 3 {
 		t.Errorf("%d packages are tested together, expected payload, lint and oldpeer: %v", got, together)
 	}
-	if got := len(alone); got != 3 {
-		t.Errorf("%d packages are tested alone, expected e2e, interop and faults: %v", got, alone)
+	if len(groups[ofLab]) != 1 || len(groups[ofBrowser]) != 1 || len(groups[others]) != 2 {
+		t.Errorf("expected faults, browser, and e2e with interop in three groups, got %v", groups)
 	}
 	for _, name := range light {
 		if _, err := os.Stat(filepath.Join("..", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSlowFirst: slow packages come first, in the order of the list, and all of them exist.
+func TestSlowFirst(t *testing.T) {
+	const module = "example.org/owner/module/"
+	packages := []testPackage{{ImportPath: module + "pkg/a"}, {ImportPath: module + slow[1]},
+		{ImportPath: module + slow[0]}, {ImportPath: module + "pkg/b"}}
+	slowFirst(packages)
+	var got []string
+	for _, p := range packages {
+		got = append(got, shortName(p.ImportPath))
+	}
+	if want := []string{slow[0], slow[1], "pkg/a", "pkg/b"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, expected %v", got, want)
+	}
+	for _, name := range slow {
+		if _, err := os.Stat(filepath.Join("..", "..", name)); err != nil {
 			t.Error(err)
 		}
 	}
