@@ -111,7 +111,8 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// TestFullQueueOfDeadEndpoint: events that are dropped because the queue is full do not bring the next delivery forward.
+// TestFullQueueOfDeadEndpoint: events that are dropped because the queue is full do not bring the next delivery
+// forward.
 func TestFullQueueOfDeadEndpoint(t *testing.T) {
 	q := newQueue()
 	const perSecond = 20

@@ -111,9 +111,9 @@ func (r *Reader) Close() error {
 const (
 	// readAhead is the size of the reading buffer: some records of a frame each.
 	readAhead = 256 << 10
-	// searchShare bounds the work of the search for intact records: the bytes that are read and checked in vain may have
-	// this multiple of the size of the segment, and searchLeast in addition. A file could otherwise be made of headers
-	// that each claim the rest of the file, or that each begin another search.
+	// searchShare bounds the work of the search for intact records: the bytes that are read and checked in vain may
+	// have this multiple of the size of the segment, and searchLeast in addition. A file could otherwise be made of
+	// headers that each claim the rest of the file, or that each begin another search.
 	searchShare = 4
 	searchLeast = 1 << 20
 	// searchStep is the number of bytes that a search reads first. It reads twice as many each time, up to readAhead.

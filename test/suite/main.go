@@ -52,7 +52,7 @@ func main() {
 		"how long all fuzz tests run together at most, 0 for no limit")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
 	flag.IntVar(&o.slowest, "slowest", 10, "how many of the slowest tests are named")
-	flag.StringVar(&o.timeline, "timeline", "", "the file for the times at which the tests of each package began and ended")
+	flag.StringVar(&o.timeline, "timeline", "", "file for the times at which the tests of each package began and ended")
 	flag.Parse()
 	o.patterns = flag.Args()
 	if len(o.patterns) == 0 {

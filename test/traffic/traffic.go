@@ -47,8 +47,8 @@ type Flow struct {
 	o        Options
 	from, to *net.UDPConn
 	remote   netip.AddrPort
-	// sent and arrived count datagrams. The sender sets waiting if too many are in flight, and the receiver then signals
-	// room.
+	// sent and arrived count datagrams. The sender sets waiting if too many are in flight, and the receiver then
+	// signals room.
 	sent, arrived atomic.Int64
 	waiting       atomic.Bool
 	room          chan struct{}

@@ -42,7 +42,8 @@ func begin(t *testing.T, profile string, points int, produce ...string) (*Metere
 		}
 	})
 	const length = time.Second
-	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(), Programs: program.Static().Folder(t, "vollab"), Seed: 1}
+	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(),
+		Programs: program.Static().Folder(t, "vollab"), Seed: 1}
 	source := SourceOf(Figure, points, "")
 	run, err := Start(t.Context(), Config{
 		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,

@@ -41,8 +41,8 @@ var (
 // Command returns the command volpeer export.
 func Command() *cobra.Command {
 	o := &options{}
-	cmd := timeline.Command("export", "Write the recording of a room as PLY files, or as a film drawn from a camera path",
-		o.run)
+	cmd := timeline.Command("export",
+		"Write the recording of a room as PLY files, or as a film drawn from a camera path", o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.ply, "ply", "", "folder for PLY files, one for each capture of each publication")
 	f.StringVar(&o.mp4, "mp4", "", fmt.Sprintf("film to create, %dx%d without sound; needs the program ffmpeg",
