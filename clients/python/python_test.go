@@ -132,7 +132,11 @@ func open(t *testing.T) *testbed.Conference {
 // environment returns the variables by which a program finds the package, the library and a server.
 func environment(t *testing.T, server string) []string {
 	t.Helper()
-	return []string{"PYTHONPATH=src", "VOLSFU_LIBRARY=" + library(t), "VOLSFU_SERVER=" + server}
+	source, err := filepath.Abs("src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"PYTHONPATH=" + source, "VOLSFU_LIBRARY=" + library(t), "VOLSFU_SERVER=" + server}
 }
 
 // TestPackage runs the tests in Python. The journal is one of volpeer.
