@@ -183,6 +183,7 @@ func (s *Server) start(o Options) error {
 		origins := c.Signalling.Pages(c.Server.Dev)
 		rooms := signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)
 		mux.Handle(signalling.RoomsPath, limits.Guard(origins.Share(rooms, http.MethodGet)))
+		s.openWHIP(mux, limits, origins, authenticator, counts, log)
 		pages, _ := web.Pages()
 		mux.Handle("/", viewer.New(pages, c.Signalling.AllowedOrigins))
 		api := admin.NewAPI(gate, s.node, host, log)
