@@ -425,9 +425,7 @@ func (s *Server) end(w http.ResponseWriter, r *http.Request) {
 	}
 	s.metrics.SignallingMessage("in", signal.TypeLeave)
 	c.leave()
-	// ffmpeg reports an error if the body is empty.
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, "the session has ended\n")
+	w.WriteHeader(http.StatusOK)
 }
 
 // find returns the session of a request.
