@@ -11,15 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
 const (
-	// encodedWidth and encodedHeight are the size of the picture that ffmpeg sends, in pixels.
+	// encodedWidth and encodedHeight are the size of the picture that the documented ffmpeg sends, in pixels.
 	encodedWidth, encodedHeight = 640, 360
-	// encodedRate is the number of frames that ffmpeg sends per second, and of frames between key frames.
+	// encodedRate is the number of frames that the documented ffmpeg sends per second.
 	encodedRate = 30
 )
 
@@ -39,15 +40,27 @@ func encoder(t *testing.T) string {
 	return path
 }
 
-// encode starts ffmpeg, which sends a test picture and a tone by WHIP.
-func encode(t *testing.T, path, endpoint string) {
+// documented returns the arguments of ffmpeg in docs/whip.md, for the given address and token.
+func documented(t *testing.T, address, token string) []string {
 	t.Helper()
-	command := exec.Command(path, "-hide_banner", "-loglevel", "error",
-		"-re", "-f", "lavfi", "-i", fmt.Sprintf("testsrc2=size=%dx%d:rate=%d", encodedWidth, encodedHeight, encodedRate),
-		"-re", "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000",
-		"-c:v", "libx264", "-profile:v", "baseline", "-preset", "ultrafast", "-tune", "zerolatency",
-		"-g", fmt.Sprint(encodedRate), "-b:v", "800k", "-pix_fmt", "yuv420p",
-		"-c:a", "libopus", "-ac", "2", "-b:a", "64k", "-f", "whip", endpoint)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "whip.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, found := strings.Cut(string(page), "\nffmpeg ")
+	example, _, ended := strings.Cut(example, "\n```")
+	if !found || !ended {
+		t.Fatal("docs/whip.md has no command for ffmpeg")
+	}
+	example = strings.NewReplacer("\\\n", " ", `"$TOKEN"`, token, "https://sfu.example.org", address).Replace(example)
+	return append([]string{"-hide_banner", "-loglevel", "error"}, strings.Fields(example)...)
+}
+
+// encode starts the documented ffmpeg, which sends a picture of encodedWidth × encodedHeight pixels, encodedRate frames
+// per second and a tone by WHIP.
+func encode(t *testing.T, path, address, token string) {
+	t.Helper()
+	command := exec.Command(path, documented(t, address, token)...)
 	command.Stderr = &logged{t}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -78,10 +91,14 @@ func TestWHIPInChromium(t *testing.T) {
 		_, _ = fmt.Fprint(w, "<!DOCTYPE html><body></body>")
 	}))
 	defer pages.Close()
-	s := start(t, func(o *server.Options) { o.Config.Signalling.AllowedOrigins = []string{pages.URL} })
-	encode(t, ffmpeg, pageURL(s)+"/v1/whip/demo?identity=camera")
+	keys := auth.Config{Keys: []string{"k:" + strings.Repeat("s", 32)}}
+	s := start(t, func(o *server.Options) {
+		o.Config.Server.Dev, o.Config.Auth.Keys = false, keys.Keys
+		o.Config.Signalling.AllowedOrigins = []string{pages.URL}
+	})
+	encode(t, ffmpeg, pageURL(s), mint(t, keys, auth.Claims{Room: "studio", Identity: "camera", Publish: true}))
 	wait.Until(t, "the encoder is connected", func() bool {
-		response, err := http.Get("http://" + s.AdminAddress() + "/admin/v1/rooms/demo")
+		response, err := http.Get("http://" + s.AdminAddress() + "/admin/v1/rooms/studio")
 		if err != nil {
 			return false
 		}
@@ -94,7 +111,8 @@ func TestWHIPInChromium(t *testing.T) {
 	if *measure {
 		frames = *seconds * encodedRate
 	}
-	v := begin(t, "whep.mjs", pageURL(s), pages.URL, pageURL(s)+"/v1/whep/demo/camera", strconv.Itoa(frames))
+	v := begin(t, "whep.mjs", pageURL(s), pages.URL, pageURL(s)+"/v1/whep/studio/camera", strconv.Itoa(frames),
+		mint(t, keys, auth.Claims{Room: "studio", Subscribe: true}))
 	var before, after played
 	v.expect("playing", &before)
 	v.expect("played", &after)

@@ -27,8 +27,6 @@ type plan struct {
 	publications []volumetric.Publication
 	// accepts has the media types that a player accepts.
 	accepts []string
-	// reports is set if a player reports arrivals, from which the server estimates the capacity of its link.
-	reports bool
 }
 
 // planPublishing reads the offer of an encoder.
@@ -63,7 +61,6 @@ func planPlaying(text string) (*plan, *problem) {
 	for i := range p.offer.Lines {
 		for _, c := range p.offer.Lines[i].Codecs {
 			p.accepts = append(p.accepts, c.MIMEType)
-			p.reports = p.reports || slices.Contains(c.Feedback, "transport-cc")
 		}
 	}
 	return p, nil

@@ -46,10 +46,6 @@ const (
 	maxFragment = 16 << 10
 )
 
-// unreported is the bit rate that a player without reports of arrivals is sent at least: the capacity of its link is
-// not known.
-const unreported = 20_000_000
-
 // Server serves WHIP and WHEP.
 type Server struct {
 	locator   signalling.Locator
@@ -142,9 +138,6 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 		}
 		join.Offer, join.Profile, join.Watched = p.offer, playerProfile(p.accepts), r.PathValue("watched")
 		join.Join.Receive = true
-		if !p.reports {
-			join.Join.BitrateLimits.Min = unreported
-		}
 		return nil
 	})
 }

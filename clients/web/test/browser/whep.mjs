@@ -5,11 +5,11 @@
 import { openForeign, rest, run, tell, until } from "./visit.mjs";
 
 // frames is the number of frames that are decoded between two samples.
-const [pages, endpoint, frames] = rest;
+const [pages, endpoint, frames, token] = rest;
 
 run(async () => {
   const page = await openForeign(pages);
-  await page.evaluate(async (endpoint) => {
+  await page.evaluate(async ([endpoint, token]) => {
     const start = performance.now();
     const pc = new RTCPeerConnection();
     const video = document.createElement("video");
@@ -23,7 +23,8 @@ run(async () => {
     pc.onicecandidate = ({ candidate }) => candidate?.candidate && candidates.push(`a=${candidate.candidate}\r\n`);
     await pc.setLocalDescription();
     const answer = await fetch(endpoint, {
-      method: "POST", headers: { "Content-Type": "application/sdp" }, body: pc.localDescription.sdp,
+      method: "POST", headers: { "Content-Type": "application/sdp", Authorization: `Bearer ${token}` },
+      body: pc.localDescription.sdp,
     });
     if (answer.status !== 201) {
       throw new Error(`${answer.status}: ${await answer.text()}`);
@@ -36,7 +37,7 @@ run(async () => {
     });
     globalThis.whep = { pc, video, session, start, patched: patch.status };
     video.requestVideoFrameCallback(() => (globalThis.whep.first = performance.now() - start));
-  }, endpoint);
+  }, [endpoint, token]);
   await until(page, () => globalThis.whep.first);
   const sample = () => page.evaluate(async () => {
     const { pc, video, first, patched } = globalThis.whep;
