@@ -212,12 +212,19 @@ func (p *participant) readable(publications []*publication) []*publication {
 	}
 	var readable []*publication
 	for _, publication := range publications {
+		if p.watched != "" && publication.Ref.Participant != p.watched {
+			continue
+		}
 		reason := p.profile.Withheld(&publication.Description)
 		if reason == "" && p.profile.OnePerKind && p.room.participants.second(p.profile, publication) {
 			reason = p.profile.Name + " can receive only one publication of this kind from each publisher"
 		}
-		if reason == "" {
+		switch {
+		case reason == "":
 			readable = append(readable, publication)
+			continue
+		case p.watched != "":
+			// The client has asked for what it can receive.
 			continue
 		}
 		p.room.node.withheld.Add(1)
