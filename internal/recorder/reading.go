@@ -48,9 +48,9 @@ func newReading(t *track.Track, publication uint32, tile int, q volumetric.Quali
 	return r
 }
 
-// sink takes the frames and units of readings.
+// sink takes the frames and units of readings. The sink owns the data of frames, and units until the method returns.
 type sink interface {
-	frame(*recording.Frame)
+	frame(*recording.Frame, *payload.Frame)
 	unit(*recording.Unit)
 }
 
@@ -58,7 +58,7 @@ type sink interface {
 // frames that were given up.
 func (r *reading) read(now time.Time, to sink) (overrun, incomplete uint64) {
 	log := r.track.Log()
-	for r.position < log.Head() {
+	for head := log.Head(); r.position < head; {
 		p := log.At(r.position)
 		if p == nil {
 			next := max(r.position+1, log.Tail())
@@ -97,21 +97,20 @@ func (r *reading) fragment(p *packetlog.Packet, at time.Time, to sink) {
 	if err != nil {
 		return
 	}
-	f, err := r.frames.Push(&d, data, at)
+	f, err := r.frames.PushShared(&d, data, p, at)
 	if err != nil || f == nil {
 		return
 	}
 	r.begun = true
 	record := recording.Frame{
 		At: f.Last, Publication: r.publication, Tile: r.tile, Quality: r.quality, Number: f.Number,
-		Prefixed: f.Prefixed, Codec: f.Prefix.FourCC, Data: f.Data,
+		Prefixed: f.Prefixed, Codec: f.Prefix.FourCC,
 	}
 	if f.Prefixed {
 		// Prefix.Capture lacks fractions of a nanosecond.
 		record.Capture = binary.BigEndian.Uint64(f.RawPrefix()[len(record.Codec):])
 	}
-	to.frame(&record)
-	f.Release()
+	to.frame(&record, f)
 }
 
 // drain takes the complete units at a time since the engine's start.
@@ -134,5 +133,8 @@ func (r *reading) drain(at int64, now time.Time, to sink) {
 func (r *reading) close() {
 	if r.units != nil {
 		r.units.close()
+	}
+	if r.frames != nil {
+		r.frames.Reset()
 	}
 }

@@ -27,7 +27,8 @@ type Recorder struct {
 	version string
 	log     *zap.Logger
 	ledger  *ledger
-	// queued is the number of bytes that wait for the disk.
+	buffers buffers
+	// queued is the memory of the data that wait for the disk, in bytes.
 	queued atomic.Int64
 	counts counts
 	end    chan struct{}
@@ -43,8 +44,8 @@ type counts struct{ frames, bytes, incomplete, overrun, discarded, failures atom
 
 // Stats are the counters of a Recorder.
 type Stats struct {
-	// Rooms is the number of rooms that are recorded. DiskBytes is the size of all segments, QueuedBytes the size of
-	// the data that waits for the disk.
+	// Rooms is the number of rooms that are recorded. DiskBytes is the size of all segments, QueuedBytes the memory of
+	// the data that wait for the disk.
 	Rooms                  int
 	DiskBytes, QueuedBytes int64
 	// Frames counts recorded frames and packets of audio, Bytes the bytes written.
@@ -73,7 +74,7 @@ func open(config Config, version string, log *zap.Logger) (*Recorder, error) {
 		return nil, err
 	}
 	return &Recorder{
-		config: config, version: version, log: log, ledger: ledger, end: make(chan struct{}),
+		config: config, version: version, log: log, ledger: ledger, buffers: newBuffers(), end: make(chan struct{}),
 		ended: make(chan struct{}),
 	}, nil
 }
@@ -101,11 +102,13 @@ func (r *Recorder) begin(room string, now time.Time) *Recording {
 	g := &Recording{
 		recorder: r,
 		log:      log,
-		disk:     &disk{folder: path, room: folder, ledger: r.ledger, interval: r.config.SyncInterval},
-		chunks:   make(chan chunk, maxChunks),
-		spare:    make(chan []byte, 4),
-		written:  make(chan struct{}),
-		head:     recording.Head{Room: room, Recording: rand.Text(), Server: r.version},
+		disk: &disk{folder: path, room: folder, ledger: r.ledger, buffers: r.buffers,
+			interval: r.config.SyncInterval},
+		chunks:  make(chan *chunk, maxChunks),
+		spare:   make(chan *chunk, 4),
+		buffer:  &chunk{},
+		written: make(chan struct{}),
+		head:    recording.Head{Room: room, Recording: rand.Text(), Server: r.version},
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

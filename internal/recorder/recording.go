@@ -11,19 +11,21 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 const (
-	// chunkBytes is the size from which encoded records are passed to the goroutine that writes, chunkTime the time.
-	chunkBytes = 256 << 10
+	// chunkBytes is the size from which records are passed to the goroutine that writes, chunkTime the time. A chunk of
+	// this size fills the buffer of a write.
+	chunkBytes = bufferBytes
 	chunkTime  = 250 * time.Millisecond
 	// maxChunks bounds the chunks that wait for the disk: those of a minute without frames.
 	maxChunks = 256
-	// spareChunk is the capacity up to which the memory of a chunk is used again.
-	spareChunk = 2 * chunkBytes
+	// spareChunk is the capacity of encoded records up to which the memory of a chunk is used again.
+	spareChunk = 256 << 10
 )
 
 // Recording is the recording of one room. The methods are safe for any goroutine.
@@ -31,9 +33,9 @@ type Recording struct {
 	recorder *Recorder
 	log      *zap.Logger
 	disk     *disk
-	chunks   chan chunk
-	spare    chan []byte
-	// queued is the number of bytes in chunks that the disk has not taken.
+	chunks   chan *chunk
+	spare    chan *chunk
+	// queued is the memory of the chunks that the disk has not taken, in bytes.
 	queued atomic.Int64
 	// failed is the time of the last failure of the disk in nanoseconds since 1970, 0 while the disk works.
 	failed atomic.Int64
@@ -50,9 +52,8 @@ type Recording struct {
 	state    state
 	nextID   uint32
 	stopped  bool
-	// buffer are the encoded records of the present chunk, and its other fields.
-	buffer chunk
-	begun  time.Time // when buffer got its first record
+	buffer   *chunk
+	begun    time.Time // when buffer got its first record
 	// size is the length of the present segment. cut is set if the segment cannot continue, because the disk failed or
 	// records are missing.
 	size int64
@@ -210,7 +211,7 @@ func (r *Recording) step(now time.Time) {
 		r.readOne(now, g)
 	}
 	r.tellLost(now)
-	if len(r.buffer.data) > 0 && now.Sub(r.begun) >= chunkTime {
+	if !r.buffer.empty() && now.Sub(r.begun) >= chunkTime {
 		r.pass()
 	}
 }
@@ -231,17 +232,19 @@ type receiving struct {
 }
 
 // frame implements sink.
-func (r receiving) frame(f *recording.Frame) {
-	if r.admit(r.now) {
-		r.buffer.data = recording.AppendFrame(r.buffer.data, f)
-		r.appended(r.now)
+func (r receiving) frame(record *recording.Frame, f *payload.Frame) {
+	if !r.admit(r.now) {
+		f.Release()
+		return
 	}
+	r.buffer.frame(record, f)
+	r.appended(r.now)
 }
 
 // unit implements sink.
 func (r receiving) unit(u *recording.Unit) {
 	if r.admit(r.now) {
-		r.buffer.data = recording.AppendUnit(r.buffer.data, u)
+		r.buffer.record(u)
 		r.appended(r.now)
 	}
 }
@@ -276,13 +279,13 @@ func (r *Recording) record(now time.Time, record recording.Record) {
 	if !r.prepare(now) {
 		return
 	}
-	r.buffer.data = recording.Append(r.buffer.data, record)
+	r.buffer.record(record)
 	r.grown(now)
 }
 
 // grown passes a chunk on if it is long enough.
 func (r *Recording) grown(now time.Time) {
-	if len(r.buffer.data) >= chunkBytes {
+	if r.buffer.size >= chunkBytes {
 		r.pass()
 		r.begun = now
 	}
@@ -299,9 +302,9 @@ func (r *Recording) prepare(now time.Time) bool {
 		r.failed.Store(0)
 	}
 	c := &r.recorder.config
-	full := r.size+int64(len(r.buffer.data)) >= c.SegmentBytes || now.Sub(r.head.Begun) >= c.SegmentTime
+	full := r.size+r.buffer.size >= c.SegmentBytes || now.Sub(r.head.Begun) >= c.SegmentTime
 	if r.head.Segment > 0 && !full && !r.cut {
-		if len(r.buffer.data) == 0 {
+		if r.buffer.empty() {
 			r.begun = now
 		}
 		return true
@@ -317,25 +320,25 @@ func (r *Recording) prepare(now time.Time) bool {
 func (r *Recording) beginSegment(now time.Time) {
 	// The frames of a segment that was cut are in no segment.
 	r.discard(r.buffer.frames)
-	r.buffer.data, r.buffer.frames = r.buffer.data[:0], 0
+	r.buffer.clear()
 	r.cut, r.size, r.begun = false, 0, now
 	r.head.Segment++
 	r.head.Begun = now
 	r.buffer.segment, r.buffer.first = r.head.Segment, true
-	r.buffer.data = recording.Append(r.buffer.data, &r.head)
+	r.buffer.record(&r.head)
 	for _, k := range r.state.messages {
 		if text, err := signal.Encode(k.message); err == nil {
-			r.buffer.data = recording.Append(r.buffer.data, &recording.Message{At: now, Text: text})
+			r.buffer.record(&recording.Message{At: now, Text: text})
 		}
 	}
 	for _, p := range r.state.publications {
 		again := *p
 		again.At = now
-		r.buffer.data = recording.Append(r.buffer.data, &again)
+		r.buffer.record(&again)
 	}
 	if lost := r.lost; lost.Total() > 0 {
 		lost.At, r.told = now, lost.Total()
-		r.buffer.data = recording.Append(r.buffer.data, &lost)
+		r.buffer.record(&lost)
 	}
 }
 
@@ -344,7 +347,7 @@ func (r *Recording) endSegment(now time.Time, end *recording.End) {
 	if r.head.Segment == 0 || r.cut || r.failed.Load() != 0 {
 		return
 	}
-	r.buffer.data = recording.Append(r.buffer.data, end)
+	r.buffer.record(end)
 	r.buffer.last = true
 	r.pass()
 	r.begun = now
@@ -353,23 +356,31 @@ func (r *Recording) endSegment(now time.Time, end *recording.End) {
 // pass passes the buffer to the goroutine that writes. If the queue has no place, the segment is cut.
 func (r *Recording) pass() {
 	c := r.buffer
-	r.buffer = chunk{segment: c.segment}
-	n := int64(len(c.data))
-	r.queued.Add(n)
-	r.recorder.queued.Add(n)
+	// The goroutine that writes owns a chunk that it has got.
+	segment, size, held := c.segment, c.size, c.held
+	r.queued.Add(held)
+	r.recorder.queued.Add(held)
 	select {
 	case r.chunks <- c:
-		r.size += n
+		r.size += size
+		r.buffer = r.unused()
 	default:
-		r.queued.Add(-n)
-		r.recorder.queued.Add(-n)
+		r.queued.Add(-held)
+		r.recorder.queued.Add(-held)
 		r.discard(c.frames)
 		r.cut = true
+		c.clear()
 	}
+	r.buffer.segment, r.buffer.first, r.buffer.last = segment, false, false
+}
+
+// unused returns an empty chunk.
+func (r *Recording) unused() *chunk {
 	select {
-	case r.buffer.data = <-r.spare:
+	case c := <-r.spare:
+		return c
 	default:
-		r.buffer.data = make([]byte, 0, chunkBytes+chunkBytes/4)
+		return &chunk{}
 	}
 }
 
@@ -399,7 +410,7 @@ func (r *Recording) write() {
 				}
 				return
 			}
-			err = r.writeChunk(&c)
+			err = r.writeChunk(c)
 		case now := <-ticker.C:
 			err = r.disk.flush(now)
 		}
@@ -413,11 +424,10 @@ func (r *Recording) write() {
 func (r *Recording) writeChunk(c *chunk) error {
 	counts := &r.recorder.counts
 	err := r.disk.write(c, time.Now())
-	n := int64(len(c.data))
-	r.queued.Add(-n)
-	r.recorder.queued.Add(-n)
-	if err == nil && (r.disk.file != nil || c.last) {
-		counts.bytes.Add(uint64(n))
+	r.queued.Add(-c.held)
+	r.recorder.queued.Add(-c.held)
+	if err == nil && (r.disk.out != nil || c.last) {
+		counts.bytes.Add(uint64(c.size))
 		counts.frames.Add(uint64(c.frames))
 		if r.failing {
 			r.failing = false
@@ -426,9 +436,10 @@ func (r *Recording) writeChunk(c *chunk) error {
 	} else {
 		r.unwritten.Add(uint64(c.frames))
 	}
-	if cap(c.data) <= spareChunk {
+	c.clear()
+	if cap(c.encoded) <= spareChunk {
 		select {
-		case r.spare <- c.data[:0]:
+		case r.spare <- c:
 		default:
 		}
 	}
