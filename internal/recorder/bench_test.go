@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// BenchmarkRecording records frames of 41,667 bytes, those of 25 ms at 200 Mbit/s at a time. The CPU time is that of the
-// process, with the part of the kernel, without the arrival of packets.
+// BenchmarkRecording records frames of 41,667 bytes, those of 25 ms at 200 Mbit/s at a time. The CPU time is that of
+// the process, with the part of the kernel, without the arrival of packets.
 func BenchmarkRecording(b *testing.B) {
 	const frameBytes, perStep = 41_667, 15
 	r := newRig(b, volumetric.MIMEVolumetric, nil)

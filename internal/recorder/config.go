@@ -35,8 +35,8 @@ type Config struct {
 	SyncInterval time.Duration `yaml:"-"`
 	// MinFree is the free space of the file system, in bytes, below which nothing is written.
 	MinFree int64 `yaml:"-"`
-	// QueueBytes bounds the memory of the data of one recording that wait for the disk: 1.3 s at 200 Mbit/s, since a
-	// packet has 1.5 times the memory of its data. TotalQueueBytes bounds that of all recordings.
+	// QueueBytes bounds the data of one recording that waits for the disk: 1.3 s at 200 Mbit/s. TotalQueueBytes bounds
+	// that of all recordings.
 	QueueBytes, TotalQueueBytes int64 `yaml:"-"`
 	// RetryInterval is the time after a failure of the disk, or after a limit was reached, until the next attempt.
 	RetryInterval time.Duration `yaml:"-"`
@@ -52,8 +52,8 @@ func DefaultConfig() Config {
 		SegmentTime:     10 * time.Minute,
 		SyncInterval:    time.Second,
 		MinFree:         1 << 30,
-		QueueBytes:      48 << 20,
-		TotalQueueBytes: 192 << 20,
+		QueueBytes:      32 << 20,
+		TotalQueueBytes: 128 << 20,
 		RetryInterval:   5 * time.Second,
 		FrameBytes:      16 << 20,
 	}

@@ -11,3 +11,14 @@ func create(path string) (file *os.File, direct bool, err error) {
 }
 
 func endDirect(*os.File) error { return nil }
+
+// writeAt writes buffers to consecutive positions of a file.
+func writeAt(file *os.File, data [][]byte, at int64) error {
+	for _, b := range data {
+		if _, err := file.WriteAt(b, at); err != nil {
+			return err
+		}
+		at += int64(len(b))
+	}
+	return nil
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/recording"
@@ -15,14 +16,13 @@ type disk struct {
 	folder string // of the recording
 	room   string // folder of the room
 	ledger *ledger
-	// buffers is shared by all recordings.
-	buffers buffers
 	// interval is the time between two flushes.
 	interval time.Duration
 
-	// out is the present segment, nil if there is none.
-	out   *blocks
-	parts [][]byte
+	// file is the present segment, nil if there is none. direct is set if it is open for direct writing, which needs
+	// whole blocks.
+	file   *os.File
+	direct bool
 	// size is the length of the records that were written completely. dirty is set if they are not flushed.
 	size    int64
 	dirty   bool
@@ -40,7 +40,7 @@ func (d *disk) write(c *chunk, now time.Time) error {
 			return err
 		}
 	}
-	if d.out == nil {
+	if d.file == nil {
 		return nil
 	}
 	if err := d.append(c); err != nil {
@@ -61,7 +61,7 @@ func (d *disk) open(segment int) error {
 	if err != nil {
 		return err
 	}
-	d.out, d.size = &blocks{file: file, direct: direct}, 0
+	d.file, d.direct, d.size = file, direct, 0
 	// A new file is lost with the power until its folder is flushed.
 	if folder, err := os.Open(d.folder); err == nil {
 		_ = folder.Sync()
@@ -71,30 +71,34 @@ func (d *disk) open(segment int) error {
 }
 
 // append appends the records of a chunk. After an error, close cuts the segment to the records before the chunk.
-func (d *disk) append(c *chunk) (err error) {
-	if err := d.ledger.reserve(d.room, c.size); err != nil {
+func (d *disk) append(c *chunk) error {
+	if err := d.ledger.reserve(d.room, c.size()); err != nil {
 		return err
 	}
-	d.out.begin(d.buffers.take())
-	d.parts, err = c.write(d.out, d.parts)
-	d.buffers.give(d.out.end())
-	clear(d.parts)
+	err := writeAt(d.file, c.blocks(d.direct), c.at)
+	if d.direct && errors.Is(err, syscall.EINVAL) {
+		// The file system has opened the file for direct writing and cannot do so.
+		if err = endDirect(d.file); err == nil {
+			d.direct = false
+			err = writeAt(d.file, c.blocks(false), c.at)
+		}
+	}
 	if err != nil {
-		d.ledger.unreserve(d.room, c.size)
+		d.ledger.unreserve(d.room, c.size())
 		return fmt.Errorf("write a segment: %w", err)
 	}
-	d.size += c.size
+	d.size += c.size()
 	d.dirty = true
 	return nil
 }
 
 // flush flushes the data to the disk if the interval has passed.
 func (d *disk) flush(now time.Time) error {
-	if d.out == nil || !d.dirty || now.Sub(d.flushed) < d.interval {
+	if d.file == nil || !d.dirty || now.Sub(d.flushed) < d.interval {
 		return nil
 	}
 	d.dirty, d.flushed = false, now
-	if err := d.out.file.Sync(); err != nil {
+	if err := d.file.Sync(); err != nil {
 		return errors.Join(fmt.Errorf("flush a segment: %w", err), d.close(now))
 	}
 	return nil
@@ -102,16 +106,15 @@ func (d *disk) flush(now time.Time) error {
 
 // close cuts the segment to its records, and flushes and closes it.
 func (d *disk) close(now time.Time) error {
-	if d.out == nil {
+	if d.file == nil {
 		return nil
 	}
-	file := d.out.file
-	err := errors.Join(file.Truncate(d.size), file.Sync(), file.Close())
+	err := errors.Join(d.file.Truncate(d.size), d.file.Sync(), d.file.Close())
 	if d.size == 0 {
-		_ = os.Remove(file.Name())
+		_ = os.Remove(d.file.Name())
 	} else {
-		d.ledger.closeSegment(file.Name(), d.room, d.size, now)
+		d.ledger.closeSegment(d.file.Name(), d.room, d.size, now)
 	}
-	d.out, d.size, d.dirty = nil, 0, false
+	d.file, d.size, d.dirty = nil, 0, false
 	return err
 }

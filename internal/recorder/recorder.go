@@ -27,6 +27,7 @@ type Recorder struct {
 	version string
 	log     *zap.Logger
 	ledger  *ledger
+	// buffers has the unused buffers of all recordings.
 	buffers buffers
 	// queued is the memory of the data that wait for the disk, in bytes.
 	queued atomic.Int64
@@ -74,7 +75,8 @@ func open(config Config, version string, log *zap.Logger) (*Recorder, error) {
 		return nil, err
 	}
 	return &Recorder{
-		config: config, version: version, log: log, ledger: ledger, buffers: newBuffers(), end: make(chan struct{}),
+		config: config, version: version, log: log, ledger: ledger, buffers: make(buffers, spareBuffers),
+		end:   make(chan struct{}),
 		ended: make(chan struct{}),
 	}, nil
 }
@@ -102,13 +104,11 @@ func (r *Recorder) begin(room string, now time.Time) *Recording {
 	g := &Recording{
 		recorder: r,
 		log:      log,
-		disk: &disk{folder: path, room: folder, ledger: r.ledger, buffers: r.buffers,
-			interval: r.config.SyncInterval},
-		chunks:  make(chan *chunk, maxChunks),
-		spare:   make(chan *chunk, 4),
-		buffer:  &chunk{},
-		written: make(chan struct{}),
-		head:    recording.Head{Room: room, Recording: rand.Text(), Server: r.version},
+		disk:     &disk{folder: path, room: folder, ledger: r.ledger, interval: r.config.SyncInterval},
+		chunks:   make(chan *chunk, maxChunks),
+		buffer:   &chunk{free: r.buffers},
+		written:  make(chan struct{}),
+		head:     recording.Head{Room: room, Recording: rand.Text(), Server: r.version},
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

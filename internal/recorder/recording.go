@@ -18,14 +18,11 @@ import (
 )
 
 const (
-	// chunkBytes is the size from which records are passed to the goroutine that writes, chunkTime the time. A chunk of
-	// this size fills the buffer of a write.
-	chunkBytes = bufferBytes
+	// chunkBytes is the size from which records are passed to the goroutine that writes, chunkTime the time.
+	chunkBytes = 1 << 20
 	chunkTime  = 250 * time.Millisecond
 	// maxChunks bounds the chunks that wait for the disk: those of a minute without frames.
 	maxChunks = 256
-	// spareChunk is the capacity of encoded records up to which the memory of a chunk is used again.
-	spareChunk = 256 << 10
 )
 
 // Recording is the recording of one room. The methods are safe for any goroutine.
@@ -34,7 +31,6 @@ type Recording struct {
 	log      *zap.Logger
 	disk     *disk
 	chunks   chan *chunk
-	spare    chan *chunk
 	// queued is the memory of the chunks that the disk has not taken, in bytes.
 	queued atomic.Int64
 	// failed is the time of the last failure of the disk in nanoseconds since 1970, 0 while the disk works.
@@ -233,12 +229,10 @@ type receiving struct {
 
 // frame implements sink.
 func (r receiving) frame(record *recording.Frame, f *payload.Frame) {
-	if !r.admit(r.now) {
-		f.Release()
-		return
+	if r.admit(r.now) {
+		r.buffer.frame(record, f)
+		r.appended(r.now)
 	}
-	r.buffer.frame(record, f)
-	r.appended(r.now)
 }
 
 // unit implements sink.
@@ -285,7 +279,7 @@ func (r *Recording) record(now time.Time, record recording.Record) {
 
 // grown passes a chunk on if it is long enough.
 func (r *Recording) grown(now time.Time) {
-	if r.buffer.size >= chunkBytes {
+	if r.buffer.size() >= chunkBytes {
 		r.pass()
 		r.begun = now
 	}
@@ -302,7 +296,7 @@ func (r *Recording) prepare(now time.Time) bool {
 		r.failed.Store(0)
 	}
 	c := &r.recorder.config
-	full := r.size+r.buffer.size >= c.SegmentBytes || now.Sub(r.head.Begun) >= c.SegmentTime
+	full := r.size+r.buffer.size() >= c.SegmentBytes || now.Sub(r.head.Begun) >= c.SegmentTime
 	if r.head.Segment > 0 && !full && !r.cut {
 		if r.buffer.empty() {
 			r.begun = now
@@ -320,7 +314,8 @@ func (r *Recording) prepare(now time.Time) bool {
 func (r *Recording) beginSegment(now time.Time) {
 	// The frames of a segment that was cut are in no segment.
 	r.discard(r.buffer.frames)
-	r.buffer.clear()
+	r.buffer.release()
+	r.buffer = &chunk{free: r.recorder.buffers}
 	r.cut, r.size, r.begun = false, 0, now
 	r.head.Segment++
 	r.head.Begun = now
@@ -356,31 +351,20 @@ func (r *Recording) endSegment(now time.Time, end *recording.End) {
 // pass passes the buffer to the goroutine that writes. If the queue has no place, the segment is cut.
 func (r *Recording) pass() {
 	c := r.buffer
-	// The goroutine that writes owns a chunk that it has got.
-	segment, size, held := c.segment, c.size, c.held
-	r.queued.Add(held)
-	r.recorder.queued.Add(held)
+	r.buffer = c.follow()
+	// The goroutine that writes owns a chunk after it was passed.
+	size, memory := c.size(), c.memory()
+	r.queued.Add(memory)
+	r.recorder.queued.Add(memory)
 	select {
 	case r.chunks <- c:
 		r.size += size
-		r.buffer = r.unused()
 	default:
-		r.queued.Add(-held)
-		r.recorder.queued.Add(-held)
+		r.queued.Add(-memory)
+		r.recorder.queued.Add(-memory)
 		r.discard(c.frames)
 		r.cut = true
-		c.clear()
-	}
-	r.buffer.segment, r.buffer.first, r.buffer.last = segment, false, false
-}
-
-// unused returns an empty chunk.
-func (r *Recording) unused() *chunk {
-	select {
-	case c := <-r.spare:
-		return c
-	default:
-		return &chunk{}
+		c.release()
 	}
 }
 
@@ -424,10 +408,10 @@ func (r *Recording) write() {
 func (r *Recording) writeChunk(c *chunk) error {
 	counts := &r.recorder.counts
 	err := r.disk.write(c, time.Now())
-	r.queued.Add(-c.held)
-	r.recorder.queued.Add(-c.held)
-	if err == nil && (r.disk.out != nil || c.last) {
-		counts.bytes.Add(uint64(c.size))
+	r.queued.Add(-c.memory())
+	r.recorder.queued.Add(-c.memory())
+	if err == nil && (r.disk.file != nil || c.last) {
+		counts.bytes.Add(uint64(c.size()))
 		counts.frames.Add(uint64(c.frames))
 		if r.failing {
 			r.failing = false
@@ -436,13 +420,7 @@ func (r *Recording) writeChunk(c *chunk) error {
 	} else {
 		r.unwritten.Add(uint64(c.frames))
 	}
-	c.clear()
-	if cap(c.encoded) <= spareChunk {
-		select {
-		case r.spare <- c:
-		default:
-		}
-	}
+	c.release()
 	return err
 }
 

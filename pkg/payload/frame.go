@@ -37,9 +37,9 @@ type Frame struct {
 	prefix [PrefixSize]byte
 	buffer []byte
 	// shares are the packets of a frame without Data, the first source of them with the source fragments.
-	shares       []share
-	source, held int
-	home         *sync.Pool
+	shares []share
+	source int
+	home   *sync.Pool
 }
 
 // RawPrefix returns the bytes of the prefix as they were received, nil without a prefix. They refer
@@ -64,14 +64,6 @@ func (f *Frame) AppendParts(dst [][]byte) [][]byte {
 		dst = append(dst, s.data)
 	}
 	return dst
-}
-
-// Memory returns the number of bytes that the frame holds until Release.
-func (f *Frame) Memory() int {
-	if f.source == 0 {
-		return cap(f.buffer)
-	}
-	return f.held
 }
 
 // Release returns the frame and its memory to the Reassembler that completed it. Release may be

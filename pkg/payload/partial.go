@@ -132,7 +132,7 @@ func (p *partial) lend(f *Frame) bool {
 	if len(p.shares) < source || p.shares[source-1].index != source-1 {
 		return false
 	}
-	p.shares, f.shares, f.source, f.held = f.shares, p.shares, source, p.held
+	p.shares, f.shares, f.source = f.shares, p.shares, source
 	return true
 }
 

@@ -118,8 +118,8 @@ func AppendFrame(dst []byte, f *Frame) []byte {
 	return finish(append(AppendFrameHead(dst, f), f.Data...), from, kindFrame)
 }
 
-// AppendFrameHead appends the record of a frame without its data, which may lie elsewhere. SealFrame completes the head,
-// and the data follow the head in the segment.
+// AppendFrameHead appends the record of a frame without its data, which may lie elsewhere. SealFrame completes the
+// head, and the data follow the head in the segment.
 func AppendFrameHead(dst []byte, f *Frame) []byte {
 	dst = appendTime(begin(dst), f.At)
 	dst = appendMedia(dst, f.Capture, f.Publication, f.Number, f.Tile, f.Quality)
@@ -131,11 +131,8 @@ func AppendFrameHead(dst []byte, f *Frame) []byte {
 	return append(dst, f.Codec[:]...)
 }
 
-// FrameHeadSize is the size of the head of a frame in bytes.
-const FrameHeadSize = headerSize + mediaSize
-
-// SealFrame fills in the length and the checksums of a head that AppendFrameHead has appended. The data of the frame are
-// the parts, of size bytes in sum.
+// SealFrame fills in the length and the checksums of a head that AppendFrameHead has appended. The data of the frame
+// are the parts, of size bytes in sum.
 func SealFrame(head []byte, size int, parts ...[]byte) { seal(head, kindFrame, size, parts...) }
 
 // AppendUnit appends a unit to the bytes of a segment. Payloads have at most 65,535 bytes.
