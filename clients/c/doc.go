@@ -17,7 +17,6 @@ var (
 	publishers = handle.NewTable[*publisher](2, "publisher")
 	frames     = handle.NewTable[held](3, "frame")
 	events     = handle.NewTable[held](4, "event")
-	decoders   = handle.NewTable[*decoding](5, "decoder")
 )
 
 // main never runs: a C program has its own.

@@ -63,6 +63,7 @@ var statuses = []struct {
 	{e2ee.ErrSecret, C.VOLSFU_E_KEY},
 	{codec.ErrUnknown, C.VOLSFU_E_CODEC},
 	{codec.ErrMalformed, C.VOLSFU_E_MALFORMED},
+	{codec.ErrParams, C.VOLSFU_E_ARGUMENT},
 }
 
 // refusals maps the server's codes to statuses.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/suite"
 )
 
@@ -46,7 +47,7 @@ func buildPeer(ctx context.Context, folder, system, architecture string) (string
 }
 
 // buildReceiver builds the C library and the receiver in C, from the checkout. The error wraps suite.ErrSource or
-// errUnable.
+// lab.ErrUnable.
 func buildReceiver(ctx context.Context, folder string) (string, error) {
 	tree, err := suite.SourceTree("", "clients/c")
 	if err != nil {
@@ -58,7 +59,7 @@ func buildReceiver(ctx context.Context, folder string) (string, error) {
 	}
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no C compiler: %w", errUnable, err)
+		return "", fmt.Errorf("%w: there is no C compiler: %w", lab.ErrUnable, err)
 	}
 	source, path := filepath.Join(folder, "receive.c"), filepath.Join(folder, "receive")
 	if err := os.WriteFile(source, receiverSource, 0o600); err != nil {

@@ -21,8 +21,7 @@ int main(int argc, char **argv) {
   config.flags = VOLSFU_RECEIVE;
   config.passphrase = argc > 4 ? argv[4] : NULL;
   volsfu_session session = 0;
-  volsfu_decoder decoder = 0;
-  if (volsfu_connect(&config, &session) != VOLSFU_OK || volsfu_open_decoder(&decoder) != VOLSFU_OK) {
+  if (volsfu_connect(&config, &session) != VOLSFU_OK) {
     fprintf(stderr, "%s\n", volsfu_last_message());
     return 3;
   }
@@ -42,14 +41,11 @@ int main(int argc, char **argv) {
     }
     volsfu_points points;
     VOLSFU_INIT(points);
-    memcpy(points.codec, frame.codec, sizeof points.codec);
-    points.data = frame.data;
-    points.length = frame.length;
     for (;;) {
       points.positions = positions;
       points.colors = colors;
       points.capacity = capacity;
-      status = volsfu_decode_points(decoder, &points);
+      status = volsfu_decode(frame.codec, frame.data, frame.length, &points);
       if (status != VOLSFU_E_BUFFER) break;
       capacity = points.count;
       positions = realloc(positions, capacity * 3 * sizeof(float));
@@ -65,7 +61,6 @@ int main(int argc, char **argv) {
     volsfu_release_frame(&frame);
   }
   volsfu_close(session);
-  volsfu_close_decoder(decoder);
   free(positions);
   free(colors);
   printf("{\"frames_decoded\": %lu, \"frames_undecodable\": %lu}\n", decoded, failed);
