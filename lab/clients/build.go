@@ -42,8 +42,8 @@ func buildPeer(ctx context.Context, folder, system, architecture string) (string
 	if system == "windows" {
 		path += ".exe"
 	}
-	return path, run(ctx, tree, []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture}, goCommand, "build",
-		"-trimpath", "-buildvcs=false", "-o", path, "./cmd/volpeer")
+	environment := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture}
+	return path, run(ctx, tree, environment, goCommand, "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/volpeer")
 }
 
 // buildReceiver builds the C library and the receiver in C, from the checkout. The error wraps suite.ErrSource or

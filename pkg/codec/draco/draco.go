@@ -47,8 +47,8 @@ import (
 // MaxPoints is the maximum number of points in a frame, for encoder and decoder.
 const MaxPoints = codec.MaxPoints
 
-// ErrUnavailable explains how to build a program that encodes this codec and decodes meshes. ErrUnavailable is the reason
-// if Available is false, and wraps codec.ErrUnknown.
+// ErrUnavailable explains how to build a program that encodes this codec and decodes meshes. ErrUnavailable is the
+// reason if Available is false, and wraps codec.ErrUnknown.
 var ErrUnavailable = fmt.Errorf(
 	"%w: this program decodes point clouds of draco and encodes none, and decodes no meshes; build with CGO_ENABLED=1 "+
 		"after apt-get install g++ libdraco-dev libjpeg-dev libopus-dev libspeex-dev",

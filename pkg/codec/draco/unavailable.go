@@ -34,8 +34,12 @@ func (refusal) Encode(dst []byte, _ *pointcloud.Cloud, _ codec.Params) ([]byte, 
 }
 
 // EncodeOrdered returns an error that wraps codec.ErrParams.
-func (r refusal) EncodeOrdered(dst []byte, order []uint32, cloud *pointcloud.Cloud, params codec.Params) ([]byte, []uint32,
-	error) {
+func (r refusal) EncodeOrdered(
+	dst []byte,
+	order []uint32,
+	cloud *pointcloud.Cloud,
+	params codec.Params,
+) ([]byte, []uint32, error) {
 	dst, err := r.Encode(dst, cloud, params)
 	return dst, order[:0], err
 }

@@ -82,7 +82,8 @@ func (f *frames) octree() {
 		binary.LittleEndian.PutUint64(deep[highAt+8*axis:], math.Float64bits(low+65535.5/64))
 	}
 	f.add("cwi1", "one child for each branch", deep, cwi1test.Section(bytes.Repeat([]byte{1}, codec.FreePoints)))
-	f.add("cwi1", "eight children for each branch", deep, cwi1test.Section(bytes.Repeat([]byte{0xff}, codec.FreePoints)))
+	f.add("cwi1", "eight children for each branch", deep,
+		cwi1test.Section(bytes.Repeat([]byte{0xff}, codec.FreePoints)))
 	plain := cwi1test.Of(ball(200), 1.0/64)
 	plain.Plain = true
 	tree, _ := plain.Encode()

@@ -55,7 +55,8 @@ func TestHostile(t *testing.T) {
 // TestHostileCosts decodes all hostile frames in a program with every codec, so that the codecs of
 // inner frames are found.
 func TestHostileCosts(t *testing.T) {
-	for _, name := range []string{"raw", "cwi0", "cwi1", "zstd", "draco", "draco-mesh", "draco+jpeg", "labels", "parts"} {
+	for _, name := range []string{"raw", "cwi0", "cwi1", "zstd", "draco", "draco-mesh", "draco+jpeg", "labels",
+		"parts"} {
 		c, err := codec.ByName(name)
 		if err != nil {
 			t.Fatal(err)
