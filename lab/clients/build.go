@@ -43,7 +43,8 @@ func buildPeer(ctx context.Context, folder, system, architecture string) (string
 		path += ".exe"
 	}
 	environment := []string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + architecture}
-	return path, run(ctx, tree, environment, goCommand, "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/volpeer")
+	return path, run(ctx, tree, environment, goCommand, "build", "-trimpath", "-buildvcs=false", "-o", path,
+		"./cmd/volpeer")
 }
 
 // buildReceiver builds the C library and the receiver in C, from the checkout. The error wraps suite.ErrSource or
