@@ -33,7 +33,7 @@ type receiver struct {
 	bytes   int64
 }
 
-// showing is what a receiver shows of a tile.
+// showing is the state of a tile at the receiver.
 type showing struct {
 	quality volumetric.Quality
 	last    time.Time // of the last frame, zero while the tile is off

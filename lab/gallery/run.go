@@ -122,7 +122,8 @@ func enter(
 	}
 	var qualities []picture.Quality
 	for i, level := range g.levels {
-		qualities = append(qualities, picture.Quality{QualityLevel: level, Source: newEncoder(&level, seed<<8+uint64(i))})
+		source := newEncoder(&level, seed<<8+uint64(i))
+		qualities = append(qualities, picture.Quality{QualityLevel: level, Source: source})
 	}
 	player := picture.NewPlayer(g.name(), volumetric.MIMEVP8, g.source, qualities)
 	session, err := join(ctx, network, link, link, client.Config{

@@ -91,9 +91,10 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	vp9 := ivf(2, 1, 30)
 	copy(vp9[8:], "VP90")
+	second := ivf(3, 2, 30)[ivfHeader+ivfFrameHeader+100:][:ivfFrameHeader+101]
 	for name, data := range map[string][]byte{
 		"nothing": nil, "a header": ivf(0, 1, 30), "a broken frame": ivf(3, 1, 30)[:180], "VP9": vp9,
-		"text": []byte("This is not a picture."), "no key frame": append(ivf(0, 1, 30), ivf(3, 2, 30)[ivfHeader+ivfFrameHeader+100:][:ivfFrameHeader+101]...),
+		"text": []byte("This is not a picture."), "no key frame": append(ivf(0, 1, 30), second...),
 	} {
 		if r, err := Read(bytes.NewReader(data)); !errors.Is(err, ErrFile) {
 			t.Errorf("%s: got %v, %v, expected an error", name, r, err)
