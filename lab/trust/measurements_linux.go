@@ -17,6 +17,7 @@ var measurements = map[int][]measurement{
 	8: {downlinks},
 
 	// WHIP, WHEP, recordings.
+	9:  {encoders},
 	10: {recorded},
 
 	// Attacks and fuzzed inputs.
