@@ -52,6 +52,8 @@ type Result struct {
 	Freezes int
 	// Received is the rate of frames and of packets of pictures, without headers.
 	Received volumetric.Bitrate
+	// Estimate is the server's estimate of the downlink at the end.
+	Estimate volumetric.Bitrate
 }
 
 // Run measures one split of one link.
@@ -195,9 +197,9 @@ func (m *measurement) run(ctx context.Context) (result Result, err error) {
 		}
 	}
 	ended := m.now()
-	freezes, bytes := m.receiver.end(ended)
+	freezes, bytes, estimate := m.receiver.end(ended)
 	return Result{
-		Ahead: ahead.value(), Turned: left.value(), Freezes: freezes,
+		Ahead: ahead.value(), Turned: left.value(), Freezes: freezes, Estimate: estimate,
 		Received: volumetric.Bitrate(8 * float64(bytes) / ended.Sub(began).Seconds()),
 	}, m.receiver.session.Err()
 }
