@@ -30,6 +30,12 @@ export interface PlacedPanel {
 }
 
 const up = new Vector3(0, 1, 0);
+/** The distance of the viewer beyond the least distance, in metres. */
+const margin = 0.15;
+/** The least distance from the middle of an arc, whose radius is at least as much again. */
+const leastDistance = 0.5;
+/** Half the width of a body, in metres. */
+const bodySide = 0.4;
 
 export class Objects {
   readonly root = new Group();
@@ -78,7 +84,8 @@ export class Objects {
 
   /** Gives a participant a place that is wide enough for body and panels. */
   private seat(participant: string): void {
-    this.seating.join(participant, this.row(participant).width);
+    const { width, panels } = this.row(participant);
+    this.seating.join(participant, width, panels.size > 0);
   }
 
   /** Returns the row of a participant, without panels at poses of their own. */
@@ -256,16 +263,21 @@ export class Objects {
       }));
   }
 
-  /** The radius of the table, and the distance of the farthest object to the side of the middle, in metres. */
-  get table(): { radius: number; reach: number } {
-    const { radius } = this.seating;
-    let reach = radius + 0.4;
-    for (const { panel, group } of this.placed.values()) {
-      if (panel) {
-        reach = Math.max(reach, Math.abs(group.position.x) + (group.scale.x * panel.width) / 2);
-      }
+  /**
+   * Returns the distance of the viewer's seat from the middle at which everyone is seen, in metres.
+   * @param high is half the height of the view at a distance of 1, and wide half the width
+   */
+  distance(high: number, wide: number): number {
+    // People stand: 2 m for them and their names fit the height.
+    const standing = 1.05 / high;
+    if (!this.seating.arched) {
+      const { radius } = this.seating;
+      return Math.max(radius, standing + margin, (radius + 0.4) / wide + margin);
     }
-    return { radius, reach };
+    return [...this.placed.values()].reduce((most, { panel, group: { position, scale } }) => {
+      const side = panel ? (scale.x * panel.width) / 2 : bodySide;
+      return Math.max(most, position.z + margin + Math.max(standing, (Math.abs(position.x) + side) / wide));
+    }, leastDistance);
   }
 
   /** Returns the middle and the height of a participant, for looking there. */

@@ -11,8 +11,8 @@ const border = 0.012;
 /** The distance between the frame, the picture and the text, so that none hides another, in metres. */
 const layer = 0.004;
 /** The height of text: a share of the panel's height, in metres at least. */
-const textShare = 0.085;
-const leastText = 0.045;
+const textShare = 0.06;
+const leastText = 0.06;
 /** The distance of the name from the corner of the picture, in metres. */
 const inset = 0.016;
 const frameColor = 0x0b0e14;

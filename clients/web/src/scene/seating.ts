@@ -1,5 +1,6 @@
 // Positions of participants without a published pose: around a table, facing each other, in an
-// order that does not change when a participant joins.
+// order that does not change when a participant joins. If some have panels, all are on an arc before
+// the viewer, where no panel hides another.
 
 export interface Seat {
   position: [number, number, number];
@@ -7,17 +8,19 @@ export interface Seat {
 }
 
 /** The distance between people along the table's edge, in metres. */
-export const elbowRoom = 1.1;
+const elbowRoom = 1.1;
 const smallestRadius = 0.9;
-
-/** Returns the radius of a table for places of these widths. */
-export function radiusFor(widths: readonly number[]): number {
-  return Math.max(smallestRadius, sum(widths) / (2 * Math.PI));
-}
+/** Half the angle of the arc, in radians: at its ends, panels still face the viewer. */
+const arc = 1.2;
 
 /** Returns the radius of a table for a number of people. */
 export function tableRadius(people: number): number {
-  return radiusFor(new Array<number>(people).fill(elbowRoom));
+  return Math.max(smallestRadius, (people * elbowRoom) / (2 * Math.PI));
+}
+
+/** Returns the radius of an arc for places of these widths. */
+export function arcRadius(widths: readonly number[]): number {
+  return Math.max(smallestRadius, sum(widths) / (2 * arc));
 }
 
 /** Returns the seat at an angle around a table. The occupant faces the middle. */
@@ -30,24 +33,20 @@ function seatAt(angle: number, radius: number): Seat {
   };
 }
 
-/**
- * Returns the seats for places of these widths, the viewer's own first: seat 0 is at +z. Each place
- * has a part of the circle in proportion to its width.
- */
-export function seatsFor(widths: readonly number[]): Seat[] {
-  const radius = radiusFor(widths);
-  const turn = (2 * Math.PI) / sum(widths);
-  let end = -(widths[0] ?? 0) / 2;
+/** Returns the seat with an index around a table, the viewer's own first: seat 0 is at +z. */
+export function seat(index: number, people: number): Seat {
+  return seatAt((2 * Math.PI * index) / Math.max(people, 1), tableRadius(people));
+}
+
+/** Returns the seats on an arc around −z for places of these widths, from right to left. */
+export function arcSeats(widths: readonly number[]): Seat[] {
+  const radius = arcRadius(widths);
+  let end = -sum(widths) / 2;
   return widths.map((width) => {
     const middle = end + width / 2;
     end += width;
-    return seatAt(turn * middle, radius);
+    return seatAt(Math.PI + middle / radius, radius);
   });
-}
-
-/** Returns the seat with an index among people of the same width. */
-export function seat(index: number, people: number): Seat {
-  return seatsFor(new Array<number>(Math.max(people, 1)).fill(elbowRoom))[index]!;
 }
 
 /**
@@ -55,12 +54,12 @@ export function seat(index: number, people: number): Seat {
  * recomputed when places change.
  */
 export class Seating {
-  /** The widths of the participants' places, in the order of joining. */
-  private readonly places = new Map<string, number>();
+  /** The participants' places, in the order of joining. */
+  private readonly places = new Map<string, { width: number; panels: boolean }>();
 
-  /** Adds a participant, or sets the width of the place. */
-  join(who: string, width = elbowRoom): void {
-    this.places.set(who, width);
+  /** Adds a participant, or sets the width of the place in metres and whether it has panels. */
+  join(who: string, width = elbowRoom, panels = false): void {
+    this.places.set(who, { width, panels });
   }
 
   leave(who: string): void {
@@ -69,8 +68,8 @@ export class Seating {
 
   /** Returns the seats of all except the viewer's own, which is the first. */
   seats(): Map<string, Seat> {
-    const seats = seatsFor(this.widths);
-    return new Map([...this.places.keys()].map((who, i) => [who, seats[i + 1]!]));
+    const seats = this.arched ? arcSeats(this.widths) : this.widths.map((_, i) => seat(i + 1, this.people));
+    return new Map([...this.places.keys()].map((who, i) => [who, seats[i]!]));
   }
 
   get people(): number {
@@ -78,11 +77,16 @@ export class Seating {
   }
 
   get radius(): number {
-    return radiusFor(this.widths);
+    return this.arched ? arcRadius(this.widths) : tableRadius(this.people);
+  }
+
+  /** The seats are on an arc before the viewer. */
+  get arched(): boolean {
+    return [...this.places.values()].some((p) => p.panels);
   }
 
   private get widths(): number[] {
-    return [elbowRoom, ...this.places.values()];
+    return [...this.places.values()].map((p) => p.width);
   }
 }
 

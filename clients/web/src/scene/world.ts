@@ -89,12 +89,9 @@ export class World {
   /** Moves to the viewer's own seat, far enough back to see everyone. */
   home(): void {
     this.near = undefined;
-    const { radius, reach } = this.objects.table;
-    // People stand: 2 m for them and their names fit the height, their table and panels the width.
     // Narrow screens see less to the sides, and need more distance.
     const half = Math.tan((fov * Math.PI) / 360);
-    const distance = Math.max(1.05 / half, reach / (half * this.camera.aspect)) + 0.15;
-    this.seat.eye.set(0, eyeHeight, Math.max(radius, distance));
+    this.seat.eye.set(0, eyeHeight, this.objects.distance(half, half * this.camera.aspect));
     this.seat.target.set(0, lookHeight, 0);
     this.navigation.go(this.seat.eye, this.seat.target);
     this.objects.face(this.seat.eye);

@@ -4,7 +4,7 @@ import { wrapped } from "../../src/media/frame";
 import { isPicture, pictureSource } from "../../src/media/picture";
 import { fit } from "../../src/scene/panel";
 import { panelShape, rowOf } from "../../src/scene/rows";
-import { seatsFor } from "../../src/scene/seating";
+import { arcSeats, seat, Seating } from "../../src/scene/seating";
 import { shortened } from "../../src/scene/label";
 import type { Publication, TileRef } from "../../src/signal/messages";
 import { PictureLines } from "../../src/viewer/pictures";
@@ -122,17 +122,31 @@ describe("panelShape", () => {
   });
 });
 
-describe("seatsFor", () => {
-  it("gives wide rows more of the table, so that neighbours do not overlap", () => {
-    const widths = [1.1, 3.2, 1.1, 1.1, 2];
-    const seats = seatsFor(widths).map((s) => s.position);
-    for (let i = 0; i < widths.length; i++) {
-      const j = (i + 1) % widths.length;
-      const distance = Math.hypot(seats[i]![0] - seats[j]![0], seats[i]![2] - seats[j]![2]);
-      // The chord is shorter than the arc between two middles, and rows turn away from each other.
-      expect(distance).toBeGreaterThan(((widths[i]! + widths[j]!) / 2) * 0.75);
+describe("arcSeats", () => {
+  it("is before the viewer, and gives wide rows more of the arc", () => {
+    const widths = [3.2, 1.1, 1.1, 2];
+    const seats = arcSeats(widths).map((s) => s.position);
+    for (let i = 1; i < widths.length; i++) {
+      const distance = Math.hypot(seats[i]![0] - seats[i - 1]![0], seats[i]![2] - seats[i - 1]![2]);
+      // The chord is a little shorter than the arc between two middles.
+      expect(distance).toBeGreaterThan(((widths[i]! + widths[i - 1]!) / 2) * 0.9);
+      expect(seats[i]![0]).toBeLessThan(seats[i - 1]![0]);
     }
-    expect(seats[0]![0]).toBeCloseTo(0, 9);
+    expect(seats.every(([, , z]) => z < 0)).toBe(true);
+    expect(arcSeats([1.1])[0]!.position[0]).toBeCloseTo(0, 9);
+  });
+});
+
+describe("Seating", () => {
+  it("is a table until somebody has a panel", () => {
+    const seating = new Seating();
+    seating.join("ada");
+    seating.join("grace");
+    expect(seating.seats().get("grace")).toEqual(seat(2, 3));
+    seating.join("grace", 1.1, true);
+    expect(seating.seats().get("grace")!.position[2]).toBeLessThan(0);
+    seating.join("grace");
+    expect(seating.seats().get("grace")).toEqual(seat(2, 3));
   });
 });
 
