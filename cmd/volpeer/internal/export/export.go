@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/timeline"
-	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/internal/peer/save"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -42,14 +41,8 @@ var (
 // Command returns the command volpeer export.
 func Command() *cobra.Command {
 	o := &options{}
-	cmd := &cobra.Command{
-		Use:   "export RECORDING",
-		Short: "Write the recording of a room as PLY files, or as a film drawn from a camera path",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, arguments []string) error {
-			return o.run(cmd.Context(), arguments[0], cmd.OutOrStdout(), peer.NewLog(cmd.ErrOrStderr()))
-		},
-	}
+	cmd := timeline.Command("export",
+		"Write the recording of a room as PLY files, or as a film drawn from a camera path", o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.ply, "ply", "", "folder for PLY files, one for each capture of each publication")
 	f.StringVar(&o.mp4, "mp4", "", fmt.Sprintf("film to create, %dx%d without sound; needs the program ffmpeg",
