@@ -140,9 +140,9 @@ export class World {
 
   /** Looks at a participant from the present position. */
   lookAt(participant: string): void {
-    const object = this.objects.focus(participant);
-    if (object) {
-      this.navigation.look(new Vector3(object.position.x, lookHeight, object.position.z));
+    const at = this.objects.focus(participant);
+    if (at) {
+      this.navigation.look(new Vector3(at.x, lookHeight, at.z));
     }
   }
 
