@@ -233,9 +233,16 @@ func (p *participant) readable(publications []*publication) []*publication {
 	}
 	var readable []*publication
 	for _, publication := range publications {
+		if p.watched != "" && publication.Ref.Participant != p.watched {
+			continue
+		}
 		reason := p.withheld(publication)
-		if reason == "" {
+		switch {
+		case reason == "":
 			readable = append(readable, publication)
+			continue
+		case p.watched != "":
+			// The client has asked for what it can receive.
 			continue
 		}
 		p.room.node.withheld.Add(1)
