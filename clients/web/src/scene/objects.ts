@@ -266,6 +266,11 @@ export class Objects {
       }));
   }
 
+  /** The coordinate z of the point that the viewer looks at from the seat: the middle of the table, or of the arc. */
+  get middle(): number {
+    return this.seating.arched ? -this.seating.radius : 0;
+  }
+
   /**
    * Returns the distance of the viewer's seat from the middle at which everyone is seen, in metres.
    * @param high is half the height of the view at a distance of 1, and wide half the width

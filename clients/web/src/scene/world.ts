@@ -92,7 +92,7 @@ export class World {
     // Narrow screens see less to the sides, and need more distance.
     const half = Math.tan((fov * Math.PI) / 360);
     this.seat.eye.set(0, eyeHeight, this.objects.distance(half, half * this.camera.aspect));
-    this.seat.target.set(0, lookHeight, 0);
+    this.seat.target.set(0, lookHeight, this.objects.middle);
     this.navigation.go(this.seat.eye, this.seat.target);
     this.objects.face(this.seat.eye);
   }
