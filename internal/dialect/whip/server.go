@@ -132,11 +132,15 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 		if !grants.Subscribe {
 			return problemOf(&signal.Error{Code: signal.CodeForbidden, Message: "the token does not grant receiving"})
 		}
+		watched := r.PathValue("watched")
+		if err := volumetric.ValidateName("participant", watched); err != nil {
+			return problemOf(&signal.Error{Code: signal.CodeInvalid, Message: err.Error()})
+		}
 		p, refused := planPlaying(offer)
 		if refused != nil {
 			return refused
 		}
-		join.Offer, join.Profile, join.Watched = p.offer, playerProfile(p.accepts), r.PathValue("watched")
+		join.Offer, join.Profile, join.Watched = p.offer, playerProfile(p.accepts), watched
 		join.Join.Receive = true
 		return nil
 	})
