@@ -112,6 +112,10 @@ clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, int
 	CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -tags "$$tags" -o bin/libvolsfu.so ./clients/c
 	@cp clients/c/volsfu.h bin/ && rm -f bin/libvolsfu.h
 
+.PHONY: wheel
+wheel: deps ## build the Python package, with the library inside, into dist/
+	@mkdir -p dist && scripts/wheel.sh "$$(git describe --tags --always)" dist
+
 # Parameters of make demo: SECONDS (if unset, until Ctrl-C), source, tiles, qualities, and ports.
 SOURCE ?= synthetic
 FPS ?= 30

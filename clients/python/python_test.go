@@ -19,11 +19,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/program"
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
 func TestMain(m *testing.M) {
-	status := m.Run()
+	status := program.Main(m)
 	if built.folder != "" {
 		_ = os.RemoveAll(built.folder)
 	}
@@ -144,7 +145,7 @@ func TestPackage(t *testing.T) {
 	python := interpreter(t)
 	variables := environment(t, open(t).Server.URL())
 	journal := filepath.Join(t.TempDir(), "points.vol")
-	if out, err := run(t, nil, "go", "run", "../../cmd/volpeer", "record", "--source", "synthetic", "--points", "5000",
+	if out, err := run(t, nil, program.Static().Path(t, "volpeer"), "record", "--source", "synthetic", "--points", "5000",
 		"--output", journal, "--seconds", "1"); err != nil {
 		t.Fatalf("volpeer record: %v\n%s", err, out)
 	}
@@ -197,13 +198,10 @@ func TestNotebook(t *testing.T) {
 	if exec.Command(python, "-c", "import nbclient, ipykernel, matplotlib").Run() != nil {
 		t.Skip("the notebook is not executed: its packages are missing, which make deps installs into .tools/python")
 	}
-	folder := t.TempDir()
-	if out, err := run(t, nil, "go", "build", "-o", folder, "../../cmd/volpeer"); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	volpeer := program.Static().Path(t, "volpeer")
 	server := open(t).Server.URL()
 	ctx, cancel := context.WithCancel(t.Context())
-	publisher := exec.CommandContext(ctx, filepath.Join(folder, "volpeer"), "publish", "--server", server,
+	publisher := exec.CommandContext(ctx, volpeer, "publish", "--server", server,
 		"--room", "lab", "--identity", "ada", "--points", "5000", "--codec", "zstd")
 	if err := publisher.Start(); err != nil {
 		t.Fatal(err)
@@ -212,8 +210,8 @@ func TestNotebook(t *testing.T) {
 		cancel()
 		_ = publisher.Wait()
 	})
-	executed := filepath.Join(folder, "layers.ipynb")
-	out, err := run(t, append(environment(t, server), "VOLPEER="+filepath.Join(folder, "volpeer"), "VOLSFU_SECONDS=8",
+	executed := filepath.Join(t.TempDir(), "layers.ipynb")
+	out, err := run(t, append(environment(t, server), "VOLPEER="+volpeer, "VOLSFU_SECONDS=8",
 		"VOLSFU_ROOM=lab"), python, "test/execute.py", "examples/layers.ipynb", executed)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
