@@ -232,6 +232,7 @@ func TestRefusals(t *testing.T) {
 		"a long body":  {nil, "POST", "/v1/whip/studio", long, typeSDP, 413, signal.CodeTooLarge},
 		"a long name": {nil, "POST", "/v1/whip/studio?identity=" + long[:200], head + video, typeSDP, 400,
 			signal.CodeInvalid},
+		"a source":      {nil, "POST", "/v1/whip/studio?source=film", head + video, typeSDP, 400, signal.CodeInvalid},
 		"a long target": {nil, "POST", "/v1/whep/studio/" + long[:200], watching, typeSDP, 400, signal.CodeInvalid},
 		"no offer":      {nil, "POST", "/v1/whep/studio/ada", "hello", typeSDP, 400, signal.CodeInvalidSDP},
 		"a drain": {&signal.Error{Code: signal.CodeDraining, Message: "the server is about to stop"}, "POST",
