@@ -117,7 +117,7 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 		sink.receiver.SendBare()
 	}
 	if config.PublishesByData {
-		sink.data = newDataLines(config.Log, config.FrameBytes)
+		sink.data = newDataLines(&config, peer, owner)
 	}
 	if config.TakesChunks {
 		sink.chunks = frames.NewSender(sink.receiver, config.FrameBytes, peer.AddChannel(paddingLabel))
@@ -200,6 +200,9 @@ func (c *Connection) close() {
 		}
 	}()
 	defer c.Ingress.Close()
+	if c.data != nil {
+		c.data.close()
+	}
 	c.Receiver.Close()
 }
 
