@@ -75,18 +75,20 @@ func (c *Codec) same(other *Codec) bool {
 		max(c.Channels, 1) == max(other.Channels, 1)
 }
 
-// fits reports whether one codec decodes the output of the other: both are the same, and H264 has the same
-// packetization mode and profile.
-func (c *Codec) fits(other *Codec) bool {
-	if !c.same(other) {
-		return false
-	}
-	if !strings.EqualFold(c.MIMEType, volumetric.MIMEH264) {
-		return true
-	}
-	return packetizationMode(c.Format) == packetizationMode(other.Format) &&
-		h264Profile(c.Format) == h264Profile(other.Format)
+// Decodes reports whether one codec decodes the output of the other: both have the same format, and H264 has the same
+// profile.
+func (c *Codec) Decodes(other *Codec) bool {
+	return c.SameFormat(other) &&
+		(!c.isH264() || h264Profile(c.Format) == h264Profile(other.Format))
 }
+
+// SameFormat reports whether two codecs have the same packets: both are the same, and H264 has the same packetization
+// mode.
+func (c *Codec) SameFormat(other *Codec) bool {
+	return c.same(other) && (!c.isH264() || packetizationMode(c.Format) == packetizationMode(other.Format))
+}
+
+func (c *Codec) isH264() bool { return strings.EqualFold(c.MIMEType, volumetric.MIMEH264) }
 
 // packetizationMode returns that of H264, default 0 (RFC 6184 section 8.1).
 func packetizationMode(format string) string {
