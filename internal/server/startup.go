@@ -132,6 +132,7 @@ func (s *startup) serveClients() error {
 	origins := c.Pages(dev)
 	rooms := signalling.NewRooms(c, s.node, s.clients, s.counts, dev)
 	s.mux.Handle(signalling.RoomsPath, s.limits.Guard(origins.Share(rooms, http.MethodGet)))
+	s.serveWHIP()
 	pages, _ := web.Pages()
 	s.mux.Handle("/", viewer.New(pages, c.AllowedOrigins))
 	api := admin.NewAPI(s.operators, s.node, s.host, s.requests)
