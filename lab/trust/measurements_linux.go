@@ -16,6 +16,7 @@ var measurements = map[int][]measurement{
 	7: {dataMessages},
 
 	// WHIP, WHEP, recordings.
+	9:  {encoders},
 	10: {recorded},
 
 	// Attacks and fuzzed inputs.

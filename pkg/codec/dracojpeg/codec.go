@@ -24,17 +24,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Available reports whether this program was built with the codec.
+// Available reports whether this program encodes with the codec.
 func Available() bool { return true }
-
-// geometry is the codec of the positions.
-var geometry = func() codec.Codec {
-	c, err := codec.ByName("draco")
-	if err != nil {
-		panic("dracojpeg: draco registers itself where cgo is there, and is not registered")
-	}
-	return c
-}()
 
 func init() { codec.Register(dracojpeg{}) }
 
@@ -42,8 +33,6 @@ func init() { codec.Register(dracojpeg{}) }
 var errNoMemory = errors.New("draco+jpeg: out of memory")
 
 const (
-	// headerBytes is the size of the header before the geometry.
-	headerBytes = 5
 	// pixelBytes and imageBytes limit the size of an image. As in TurboJPEG, an image has at most
 	// twice the size of its samples, of which there are 1.5 per pixel, plus markers.
 	pixelBytes = 3
@@ -168,36 +157,7 @@ type decoder struct {
 }
 
 // Announced implements codec.Announcer.
-func (d *decoder) Announced(data []byte) (int, error) {
-	f, err := split(data)
-	if err != nil {
-		return 0, fmt.Errorf("decode draco+jpeg: %w", err)
-	}
-	return d.geometry.Announced(f.geometry)
-}
-
-// frame contains the parts of a frame.
-type frame struct {
-	geometry, image []byte
-	quality         int
-}
-
-// split splits a frame into its parts. Errors wrap codec.ErrMalformed.
-func split(data []byte) (frame, error) {
-	if len(data) < headerBytes {
-		return frame{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data),
-			headerBytes)
-	}
-	size, quality := uint64(binary.LittleEndian.Uint32(data)), int(data[4])
-	rest := data[headerBytes:]
-	switch {
-	case size == 0 || size > uint64(len(rest)):
-		return frame{}, fmt.Errorf("%w: geometry has %d bytes, expected 1 to %d", codec.ErrMalformed, size, len(rest))
-	case quality > 100:
-		return frame{}, fmt.Errorf("%w: quality of colours is %d, expected at most 100", codec.ErrMalformed, quality)
-	}
-	return frame{geometry: rest[:size], image: rest[size:], quality: quality}, nil
-}
+func (d *decoder) Announced(data []byte) (int, error) { return announced(d.geometry, data) }
 
 // Decode replaces the cloud's points by the frame's.
 func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
@@ -213,30 +173,16 @@ func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 }
 
 func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
-	f, err := split(data)
-	if err != nil {
+	f, err := decodeGeometry(d.geometry, cloud, data)
+	if err != nil || f.quality == 0 {
 		return err
-	}
-	if err := d.geometry.Decode(cloud, f.geometry); err != nil {
-		return err
-	}
-	image, quality := f.image, f.quality
-	if quality == 0 {
-		if len(image) > 0 {
-			return fmt.Errorf(
-				"%w: %d bytes behind the geometry of a frame without colours, expected none",
-				codec.ErrMalformed,
-				len(image),
-			)
-		}
-		return nil
 	}
 	l := layoutOf(cloud.Len())
 	d.image = slices.Grow(d.image[:0], l.size())[:l.size()]
 	out := C.volsfu_image_decode(
-		bytesOf(image),
-		C.size_t(len(image)),
-		C.int(quality),
+		bytesOf(f.image),
+		C.size_t(len(f.image)),
+		C.int(f.quality),
 		bytesOf(d.image),
 		C.int(l.width),
 		C.int(l.height),
@@ -249,7 +195,7 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 			"%w: colours of %d points in %d bytes, expected one baseline JPEG image of %d×%d pixels",
 			codec.ErrMalformed,
 			cloud.Len(),
-			len(image),
+			len(f.image),
 			l.width,
 			l.height,
 		)

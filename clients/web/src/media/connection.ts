@@ -4,6 +4,7 @@
 import type { Points } from "../decode/points";
 import type { Encryption } from "../sframe/encryption";
 import type { ClientMessage, Media } from "../signal/messages";
+import { withReferenceTimes } from "./answer";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 
 declare class RTCRtpScriptTransform {
@@ -145,8 +146,21 @@ export class Connection {
         await transceiver.sender.replaceTrack(track);
       }
     }
-    await this.peer.setLocalDescription(await this.peer.createAnswer());
+    await this.describeSelf(await this.peer.createAnswer(), sdp);
     this.events.send({ type: "answer", offer, sdp: this.peer.localDescription!.sdp });
+  }
+
+  /** Sets the answer, with reference times if the browser permits the change. */
+  private async describeSelf({ type, sdp = "" }: RTCSessionDescriptionInit, offer: string): Promise<void> {
+    const changed = withReferenceTimes(sdp, offer);
+    try {
+      await this.peer.setLocalDescription({ type, sdp: changed });
+    } catch (error) {
+      if (changed === sdp) {
+        throw error;
+      }
+      await this.peer.setLocalDescription({ type, sdp });
+    }
   }
 
   /**
@@ -221,6 +235,12 @@ export class Connection {
     if (candidate !== "") {
       await this.peer.addIceCandidate({ candidate, sdpMid: mid ?? null, sdpMLineIndex: line ?? null });
     }
+  }
+
+  /** Records that a line carries another track. */
+  assigned(mid: string): void {
+    const order: WorkerOrder = { type: "assigned", mid };
+    this.workers.get(mid)?.postMessage(order);
   }
 
   /** Returns displayed points to the worker that made them. */

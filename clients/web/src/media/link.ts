@@ -100,6 +100,11 @@ export class Link {
     return this.connection?.messages;
   }
 
+  /** Records that a line carries another track. */
+  assigned(mid: string): void {
+    this.connection?.assigned(mid);
+  }
+
   /** Returns displayed points to the worker that made them. */
   recycle(mid: string, points: Points): void {
     this.connection?.recycle(mid, points);

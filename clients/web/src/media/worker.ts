@@ -8,6 +8,7 @@ import { HelperWorkers } from "../decode/helpers";
 import { type Decoder, PointPool, type Points } from "../decode/points";
 import { ChunkAssembler } from "./chunks";
 import { type Frame, parseFrame } from "./frame";
+import { FrameOrder } from "./order";
 import { NewestQueue } from "./queue";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 import type { OpenedFrame } from "../sframe/traffic";
@@ -32,6 +33,8 @@ const decoders: Promise<ReadonlyMap<string, Decoder>> = loadDecoders(new HelperW
 const pool = new PointPool();
 const queue = new NewestQueue<Arrival>();
 const assemblers = new Map<number, ChunkAssembler>();
+/** The order of the frames of each line's present track. */
+const orders = new Map<string, FrameOrder>();
 /**
  * The newest transformer of each line. The map prevents garbage collection and is never read.
  * Chromium holds a transformer with a weak reference until the page's thread has connected it to
@@ -59,6 +62,7 @@ function fail(mid: string, error: unknown): void {
 self.onrtctransform = ({ transformer }) => {
   const { readable, options } = transformer;
   transformers.set(options.mid, transformer);
+  orders.delete(options.mid);
   report({ type: "opened", mid: options.mid });
   void read(readable.getReader(), options);
 };
@@ -83,6 +87,7 @@ function chunk({ mid, decode, channel, data }: TransformOptions & { channel: num
   if (!assembler) {
     assembler = new ChunkAssembler();
     assemblers.set(channel, assembler);
+    orders.delete(mid);
   }
   try {
     const frame = assembler.take(data);
@@ -94,8 +99,23 @@ function chunk({ mid, decode, channel, data }: TransformOptions & { channel: num
   }
 }
 
-/** Starts decoding a received frame, or only counts it. */
+function orderOf(mid: string): FrameOrder {
+  let order = orders.get(mid);
+  if (!order) {
+    order = new FrameOrder();
+    orders.set(mid, order);
+  }
+  return order;
+}
+
+/**
+ * Starts decoding a received frame, or only counts it. A frame that completes after a newer one is
+ * counted, and not shown: the picture would go back.
+ */
 function arrived(mid: string, frame: Frame, decode: boolean, received = now()): void {
+  if (orderOf(mid).place(frame.number) !== "newest") {
+    return;
+  }
   const arrival = { frame, received };
   if (decode) {
     queue.put(mid, arrival);
@@ -125,8 +145,9 @@ turn.port1.onmessage = async () => {
 };
 
 /** Sends points to the page. */
-function deliver(mid: string, { frame, received }: Arrival, points: Points, decodeBegan: number, skipped: number): void {
+function deliver(mid: string, { frame, received }: Arrival, points: Points, decodeBegan: number, replaced: number): void {
   const { quality, number, length: bytes, captured } = frame;
+  const skipped = replaced + orderOf(mid).takeLate();
   report(
     { type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, skipped },
     [points.positions.buffer, points.colors.buffer],
@@ -152,7 +173,11 @@ self.onmessage = ({ data: order }: MessageEvent<WorkerOrder>) => {
     case "chunk":
       chunk(order);
       break;
+    case "assigned":
+      orders.delete(order.mid);
+      break;
     case "line":
+      orders.delete(order.mid);
       order.port.onmessage = ({ data: { frame, received } }: MessageEvent<OpenedFrame>) => arrived(order.mid, frame, order.decode, received);
       break;
     case "closed":

@@ -359,6 +359,7 @@ export class Conference {
 
   /** Prepares a line for the frames of a track, before the assignment is acknowledged. */
   private carry(mid: string, track?: TileRef): void {
+    this.link.assigned(mid);
     this.encryption?.assign(mid, track && { ...track, encryption: this.publication(track)?.encryption });
     this.secrecy.mute(mid, track !== undefined && this.secrecy.refuses(track));
   }

@@ -46,14 +46,8 @@ var (
 // Command returns the command volpeer export.
 func Command() *cobra.Command {
 	o := &options{}
-	cmd := &cobra.Command{
-		Use:   "export RECORDING",
-		Short: "Write the recording of a room as PLY and Ogg files, or as a film drawn from a camera path",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, arguments []string) error {
-			return o.run(cmd.Context(), arguments[0], cmd.OutOrStdout(), peer.NewLog(cmd.ErrOrStderr()))
-		},
-	}
+	cmd := timeline.Command("export",
+		"Write the recording of a room as PLY and Ogg files, or as a film drawn from a camera path", o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.ply, "ply", "", "folder for PLY files, one for each capture of each publication")
 	f.StringVar(&o.ogg, "ogg", "", "folder for sound, one Ogg file for each publication of Opus")
