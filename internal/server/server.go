@@ -62,8 +62,8 @@ type Server struct {
 	// connections limits the connections of http.
 	connections *connections
 	admin       *admin.Server
-	// turn relays to the media port, nil if clients cannot use it. turnTest is the result of the self-test, nil until it
-	// has ended.
+	// turn relays to the media port, nil if clients cannot use it. turnTest is the result of the self-test, nil until
+	// the test has ended.
 	turn     *turnserver.Server
 	turnTest atomic.Pointer[turnResult]
 	// stopping is set by Stop.
