@@ -14,6 +14,7 @@ var measurements = map[int][]measurement{
 
 	// Rooms.
 	7: {dataMessages},
+	8: {downlinks},
 
 	// WHIP, WHEP, recordings.
 	9:  {encoders},

@@ -1,13 +1,13 @@
 /// <reference lib="webworker" />
 // A worker that reads frames from their lines and decodes them. Frames are read immediately, but
 // only the newest of each line is decoded, so that a slow host shows fewer frames instead of older
-// ones. Real video reaches the browser's decoder only without a transform.
+// ones. Frames that are not wrapped are true H264 or VP8, and continue to the browser's decoder.
 
 import { decoderOf, loadDecoders } from "../decode/decoders";
 import { HelperWorkers } from "../decode/helpers";
 import { type Decoder, PointPool, type Points } from "../decode/points";
 import { ChunkAssembler } from "./chunks";
-import { type Frame, parseFrame } from "./frame";
+import { type Frame, parseFrame, wrapped } from "./frame";
 import { FrameOrder } from "./order";
 import { NewestQueue } from "./queue";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
@@ -15,8 +15,13 @@ import type { OpenedFrame } from "../sframe/traffic";
 
 declare const self: DedicatedWorkerGlobalScope & { onrtctransform: ((event: RTCTransformEvent) => void) | null };
 
+interface Encoded {
+  data: ArrayBuffer;
+}
+
 interface Transformer {
-  readable: ReadableStream<{ data: ArrayBuffer }>;
+  readable: ReadableStream<Encoded>;
+  writable: WritableStream<Encoded>;
   options: TransformOptions;
 }
 
@@ -60,18 +65,23 @@ function fail(mid: string, error: unknown): void {
 }
 
 self.onrtctransform = ({ transformer }) => {
-  const { readable, options } = transformer;
+  const { readable, writable, options } = transformer;
   transformers.set(options.mid, transformer);
   orders.delete(options.mid);
   report({ type: "opened", mid: options.mid });
-  void read(readable.getReader(), options);
+  void read(readable.getReader(), writable.getWriter(), options);
 };
 
-async function read(reader: ReadableStreamDefaultReader<{ data: ArrayBuffer }>, { mid, decode }: TransformOptions): Promise<void> {
+async function read(reader: ReadableStreamDefaultReader<Encoded>, writer: WritableStreamDefaultWriter<Encoded>, { mid, decode }: TransformOptions): Promise<void> {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) {
       return;
+    }
+    if (!wrapped(new Uint8Array(value.data))) {
+      // The write fails if the line ends meanwhile.
+      writer.write(value).catch(() => {});
+      continue;
     }
     try {
       arrived(mid, parseFrame(value.data), decode);

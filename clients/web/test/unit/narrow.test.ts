@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { chunkSize } from "../../src/publish/chunks";
 import { figureBox } from "../../src/publish/figure/figure";
 import { Publisher } from "../../src/publish/publisher";
 import type { Plan, StudioOrder } from "../../src/publish/traffic";
 import type { Channel } from "../../src/publish/uplink";
+import { type GivenUp, OwnPublications } from "../../src/viewer/own";
 import type { ClientMessage } from "../../src/signal/messages";
 
 /**
@@ -16,7 +18,9 @@ class LinkedChannel implements Channel {
   readyState: RTCDataChannelState = "open";
   bufferedAmount = 0;
   bufferedAmountLowThreshold = 0;
+  binaryType: BinaryType = "blob";
   onbufferedamountlow: ((event: Event) => unknown) | null = null;
+  onmessage: ((event: MessageEvent) => unknown) | null = null;
   /** The capacity of the link. */
   bps = Infinity;
   private left = 0;
@@ -40,7 +44,7 @@ class LinkedChannel implements Channel {
       head.bytes -= some;
       if (head.bytes === 0) {
         this.queue.shift();
-        if ((head.index + 1) * 64_000 >= head.length) {
+        if ((head.index + 1) * chunkSize >= head.length) {
           this.whole(head.number, head.quality);
         }
       }
@@ -91,7 +95,9 @@ class Rig {
     private readonly high: number,
   ) {
     const plan: Plan = { source: { kind: "figure", seed: 1 }, box: figureBox, tiles: 1, qualities, points: 4000, fps };
-    const link = { send: (m: ClientMessage) => this.said.push(m) > 0, retract: () => {}, channel: () => this.channel, ahead: () => 0 };
+    const send = (m: ClientMessage): boolean => this.said.push(m) > 0;
+    const own = new OwnPublications(send);
+    const link = { send, giveUp: (name: string, givenUp: GivenUp) => own.giveUp(name, givenUp), retract: () => {}, channel: () => this.channel, ahead: () => 0 };
     const crew = { studio: this.studio as unknown as Worker, encoders: [this.encoder as unknown as Worker] };
     this.publisher = new Publisher(link, "body", plan, crew, undefined, { refused: () => {}, trouble: () => {}, picture: async () => undefined });
     this.publisher.entered(true, false);
@@ -174,11 +180,11 @@ describe("a publisher behind a narrow uplink", () => {
       "2 s: at 50 Mbit/s 14.5 14.5 14.5 frames per second, at most 0.1 s old",
       "2.5 s: 1 qualities, 100 % of the points",
       "3.5 s: 1 qualities, 67 % of the points",
-      "4.5 s: 1 qualities, 41 % of the points",
+      "4.5 s: 1 qualities, 40 % of the points",
       "6.5 s: 1 qualities, 61 % of the points",
-      "8.5 s: 1 qualities, 41 % of the points",
+      "8.5 s: 1 qualities, 40 % of the points",
       "12.5 s: 1 qualities, 61 % of the points",
-      "14.5 s: 1 qualities, 41 % of the points",
+      "14.5 s: 1 qualities, 40 % of the points",
       "17 s: at 3 Mbit/s 13.7 0.1 0.1 frames per second, at most 0.9 s old",
       "22.5 s: 1 qualities, 61 % of the points",
       "25.5 s: 1 qualities, 91 % of the points",

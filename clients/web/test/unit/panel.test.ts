@@ -49,6 +49,13 @@ vi.mock("../../src/publish/live", () => ({
     show(): void {}
   },
 }));
+vi.mock("../../src/publish/video/section", () => ({
+  VideoSection: class {
+    element = {};
+    active = false;
+    close(): void {}
+  },
+}));
 vi.mock("../../src/publish/wishes", () => ({ planOf: () => ({ tiles: 1 }) }));
 vi.mock("../../src/publish/publisher", () => ({
   startCrew: () => ({}),
@@ -91,7 +98,7 @@ describe("Panel", () => {
 
   const make = (): InstanceType<typeof Panel> => {
     const conference = { identity: "ada", participants: new Map(), publish: () => {}, unpublish: () => {} } as unknown as Conference;
-    return new Panel(conference, {} as never, (message) => world.said.push(message), () => {});
+    return new Panel(conference, { points: {}, video: {} } as never, (message) => world.said.push(message), () => {});
   };
   const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
@@ -177,5 +184,24 @@ describe("Panel", () => {
     world.camera.answers[1]!.refuse(new Error("no camera, either"));
     await second;
     expect(world.said.filter(Boolean).length).toBe(1);
+  });
+});
+
+describe("VideoSection", () => {
+  beforeEach(stubElements);
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("opens no device on a page with a key, and says why", async () => {
+    const { noEncryption, VideoSection } = await vi.importActual<typeof import("../../src/publish/video/section")>("../../src/publish/video/section");
+    const asked = vi.fn();
+    vi.stubGlobal("isSecureContext", true);
+    vi.stubGlobal("navigator", { mediaDevices: { getUserMedia: asked, getDisplayMedia: asked } });
+    const section = new VideoSection({ encryption: {} } as unknown as Conference, { webcam: false, alone: false, codec: "VP8", lines: 720 }, () => {}, () => {});
+    const texts = (of: { children?: unknown[]; textContent?: string; hidden?: boolean }): string[] =>
+      of.hidden ? [] : [of.textContent ?? "", ...(of.children ?? []).flatMap((c) => (typeof c === "string" ? [] : texts(c as object)))];
+    expect(texts(section.element as never)).toContain(noEncryption);
+    await section.start("webcam");
+    await section.start("screen");
+    expect([asked.mock.calls.length, section.active]).toEqual([0, false]);
   });
 });
