@@ -2,25 +2,15 @@
 
 package dracojpeg
 
-// #cgo CFLAGS: -O2 -std=c11 -Wall -Wextra
-// #cgo LDFLAGS: -l:libjpeg.a
-// #cgo noescape volsfu_image_encode
-// #cgo nocallback volsfu_image_encode
-// #cgo noescape volsfu_image_decode
-// #cgo nocallback volsfu_image_decode
-// #include "image.h"
-import "C"
-
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"unsafe"
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco" // registers the codec of the geometry
+	"github.com/volsfu/volsfu/pkg/codec/jpeg"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -38,17 +28,8 @@ var geometry = func() codec.Codec {
 
 func init() { codec.Register(dracojpeg{}) }
 
-// errNoMemory reports that C could not allocate memory.
-var errNoMemory = errors.New("draco+jpeg: out of memory")
-
-const (
-	// headerBytes is the size of the header before the geometry.
-	headerBytes = 5
-	// pixelBytes and imageBytes limit the size of an image. As in TurboJPEG, an image has at most
-	// twice the size of its samples, of which there are 1.5 per pixel, plus markers.
-	pixelBytes = 3
-	imageBytes = 2048
-)
+// headerBytes is the size of the header before the geometry.
+const headerBytes = 5
 
 type dracojpeg struct{}
 
@@ -70,6 +51,7 @@ func (dracojpeg) Capabilities() codec.Capabilities {
 
 type encoder struct {
 	geometry codec.OrderedEncoder
+	jpeg     jpeg.Encoder
 	order    []uint32
 	image    []byte
 }
@@ -141,29 +123,12 @@ func (e *encoder) encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 func (e *encoder) appendImage(frame []byte, cloud *pointcloud.Cloud, quality int) ([]byte, error) {
 	l := layoutOf(cloud.Len())
 	e.image = l.paint(e.image, cloud.Colors, e.order)
-	room := pixelBytes*l.width*l.height + imageBytes
-	frame = slices.Grow(frame, room)
-	out := C.volsfu_image_encode(
-		bytesOf(e.image),
-		C.int(l.width),
-		C.int(l.height),
-		C.int(quality),
-		bytesOf(frame[len(frame):len(frame)+room]),
-		C.size_t(room),
-	)
-	switch out.status {
-	case C.VOLSFU_IMAGE_OK:
-		return frame[:len(frame)+int(out.size)], nil
-	case C.VOLSFU_IMAGE_NO_MEMORY:
-		return frame, errNoMemory
-	}
-	panic("dracojpeg: an image does not fit into the most that JPEG can take")
+	return e.jpeg.Append(frame, e.image, jpeg.Image{Width: l.width, Height: l.height, Quality: quality})
 }
-
-func bytesOf(s []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s))) }
 
 type decoder struct {
 	geometry codec.Announcer
+	jpeg     jpeg.Decoder
 	image    []byte
 }
 
@@ -233,26 +198,9 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	}
 	l := layoutOf(cloud.Len())
 	d.image = slices.Grow(d.image[:0], l.size())[:l.size()]
-	out := C.volsfu_image_decode(
-		bytesOf(image),
-		C.size_t(len(image)),
-		C.int(quality),
-		bytesOf(d.image),
-		C.int(l.width),
-		C.int(l.height),
-	)
-	switch out.status {
-	case C.VOLSFU_IMAGE_NO_MEMORY:
-		return errNoMemory
-	case C.VOLSFU_IMAGE_MALFORMED:
-		return fmt.Errorf(
-			"%w: colours of %d points in %d bytes, expected one baseline JPEG image of %d×%d pixels",
-			codec.ErrMalformed,
-			cloud.Len(),
-			len(image),
-			l.width,
-			l.height,
-		)
+	form := jpeg.Image{Width: l.width, Height: l.height, Quality: quality}
+	if err := d.jpeg.Decode(d.image, image, form); err != nil {
+		return fmt.Errorf("colours of %d points: %w", cloud.Len(), err)
 	}
 	l.read(cloud.Colors, d.image)
 	return nil
