@@ -91,26 +91,14 @@ func desk(t testing.TB) *recorded {
 	return nil
 }
 
-// quarters cuts the box of an image's points into rectangles.
-func quarters(r *recorded, across, down int) []image.Rectangle {
-	view := part{depths: r.image.Depth, stride: r.camera.Width, rect: image.Rect(0, 0, r.camera.Width, r.camera.Height)}
-	box := view.tight().rect
-	const edge = 16
-	at := func(low, size, i, n, end int) int {
-		if i == n {
-			return end
-		}
-		return (low + size*i/n) / edge * edge
+// rectangles cuts an image into tiles.
+func rectangles(t testing.TB, r *recorded, tiles int) []image.Rectangle {
+	t.Helper()
+	rects, err := Rectangles(&r.camera, &r.image, tiles)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var all []image.Rectangle
-	for y := range down {
-		for x := range across {
-			all = append(all, image.Rect(at(box.Min.X, box.Dx(), x, across, r.camera.Width),
-				at(box.Min.Y, box.Dy(), y, down, r.camera.Height), at(box.Min.X, box.Dx(), x+1, across, r.camera.Width),
-				at(box.Min.Y, box.Dy(), y+1, down, r.camera.Height)))
-		}
-	}
-	return all
+	return rects
 }
 
 // TestReal measures bits and errors of real captures and expects them within the goals of docs/codec.md, with a margin
@@ -120,15 +108,15 @@ func TestReal(t *testing.T) {
 	for _, row := range []struct {
 		name               string
 		capture            func(testing.TB) *recorded
-		across             int
+		tiles              int
 		params             codec.RasterParams
 		bits, d1, d2, luma float64
 	}{
-		{"seated, full", func(t testing.TB) *recorded { return seated(t, 0) }, 2,
+		{"seated, full", func(t testing.TB) *recorded { return seated(t, 0) }, 4,
 			codec.RasterParams{Step: 0.00065, ColorQuality: 80}, 4.1, 76.8, 81.5, 36.2},
-		{"seated, half", func(t testing.TB) *recorded { return seated(t, 0) }, 2,
+		{"seated, half", func(t testing.TB) *recorded { return seated(t, 0) }, 4,
 			codec.RasterParams{Reduction: 1, Step: 0.0015, ColorQuality: 75}, 1.6, 59, 60, 20},
-		{"seated, quarter", func(t testing.TB) *recorded { return seated(t, 0) }, 2,
+		{"seated, quarter", func(t testing.TB) *recorded { return seated(t, 0) }, 4,
 			codec.RasterParams{Reduction: 2, Step: 0.003, ColorQuality: 75}, 0.6, 51, 55, 18},
 		{"kinect", desk, 1, codec.RasterParams{Step: 0.001, ColorQuality: 70}, 2.8, 80, 80, 38},
 	} {
@@ -136,7 +124,7 @@ func TestReal(t *testing.T) {
 			r := row.capture(t)
 			var decoded, one pointcloud.Cloud
 			bytes, depths, colors := 0, 0, 0
-			for _, rect := range quarters(r, row.across, row.across) {
+			for _, rect := range rectangles(t, r, row.tiles) {
 				p := row.params
 				p.Rect = rect
 				frame := mustEncode(t, &r.camera, &r.image, p)
@@ -180,7 +168,7 @@ func TestReal(t *testing.T) {
 
 func BenchmarkSeated(b *testing.B) {
 	r := seated(b, 0)
-	rects := quarters(r, 2, 2)
+	rects := rectangles(b, r, 4)
 	p := codec.RasterParams{Step: 0.00065, ColorQuality: 80}
 	frames := make([][]byte, len(rects))
 	b.Run("encode", func(b *testing.B) {
