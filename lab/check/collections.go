@@ -20,6 +20,7 @@ import (
 	"github.com/volsfu/volsfu/lab/l4s"
 	"github.com/volsfu/volsfu/lab/layers"
 	"github.com/volsfu/volsfu/lab/pipeline"
+	"github.com/volsfu/volsfu/lab/raster"
 	"github.com/volsfu/volsfu/lab/topology/fidelity"
 	"github.com/volsfu/volsfu/lab/trust"
 	"github.com/volsfu/volsfu/lab/viewing"
@@ -72,6 +73,7 @@ func collections(version string) []collection {
 		{name: "trust",
 			short: "Reach and trust: networks, encryption, rooms, recordings, attacks, fuzzed inputs; as root, for " +
 				"some checks in a checkout with Go", bind: trusted, punctual: true},
+		{name: "rgbd", short: "The codec of rasters: bits, errors and times beside Draco", bind: rasters},
 		{name: "viewer",
 			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
 				"checkout with Go and Node", bind: viewer},
@@ -110,6 +112,16 @@ func trusted(f *pflag.FlagSet) checklist {
 	f.DurationVar(&o.Fuzz.Time, "fuzz-time", 0, "maximum duration of fuzzing in this run; 0 is no maximum")
 	f.DurationVar(&o.Fuzz.Slice, "fuzz-slice", o.Fuzz.Slice, "time for each fuzz test before the next package")
 	return func(progress lab.Progress) []lab.Check { return trust.Checks(o, progress) }
+}
+
+// rasters returns the checks of the codec rgbd.
+func rasters(f *pflag.FlagSet) checklist {
+	o := raster.DefaultOptions()
+	f.StringVar(&o.Data, "data", o.Data, "folder of the test data")
+	f.IntVar(&o.Frames, "frames", o.Frames, "number of frames of the seated person, at most 48")
+	f.IntVar(&o.Compared, "compared", o.Compared, "number of frames whose errors are measured, a few seconds each")
+	f.IntVar(&o.Repeats, "repeats", o.Repeats, "number of codings of each frame; times are the least")
+	return func(progress lab.Progress) []lab.Check { return raster.Checks(o, progress) }
 }
 
 func capture(f *pflag.FlagSet) checklist {
