@@ -108,8 +108,13 @@ endif
 
 .PHONY: clib
 clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, into bin/
-	@CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -o bin/libvolsfu.so ./clients/c
+	@if command -v g++ >/dev/null && pkg-config --exists draco libjpeg 2>/dev/null; then tags=draco; else tags=; fi; \
+	CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -tags "$$tags" -o bin/libvolsfu.so ./clients/c
 	@cp clients/c/volsfu.h bin/ && rm -f bin/libvolsfu.h
+
+.PHONY: wheel
+wheel: deps ## build the Python package, with the library inside, into dist/
+	@mkdir -p dist && scripts/wheel.sh "$$(git describe --tags --always)" dist
 
 # Parameters of make demo: SECONDS (if unset, until Ctrl-C), source, tiles, qualities, and ports.
 SOURCE ?= synthetic

@@ -29,8 +29,11 @@ func FindProgram(name string) (string, error) {
 	return FindProgramIn(filepath.Dir(self), name)
 }
 
-// FindProgramIn finds a program in a folder.
+// FindProgramIn finds a program in a folder. An empty folder is that of the running program.
 func FindProgramIn(folder, name string) (string, error) {
+	if folder == "" {
+		return FindProgram(name)
+	}
 	path := filepath.Join(folder, name)
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {

@@ -4,7 +4,8 @@
 #   scripts/deps.sh build    compiler, Draco, Opus, Speex, librealsense: for building, testing and the demo
 #   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck; clang, for the BPF programs of volnet
 #   scripts/deps.sh web      Node and npm, for the pages for browsers
-#   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages
+#   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages; NumPy and the
+#                            programs that execute a notebook, for those of the Python package
 #   scripts/deps.sh lab      iperf3 and an ffmpeg with VMAF, for experiments
 #   scripts/deps.sh          all of these
 #
@@ -272,6 +273,22 @@ deps_clients() {
 	need chromium chromium
 	# Without a font, pages show no text.
 	[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || missing+=(fonts-dejavu-core)
+	has_python || python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
+}
+
+# The Python of the tests has its packages in an environment of its own, as a user's has.
+python_env=$PWD/.tools/python
+python_list=$PWD/clients/python/requirements.txt
+
+has_python() { [ -x "$python_env/bin/python" ] && cmp -s "$python_list" "$python_env/requirements.txt"; }
+
+install_python() {
+	say "installing NumPy and Jupyter into .tools/python"
+	rm -rf "$python_env"
+	python3 -m venv "$python_env" &&
+		"$python_env/bin/python" -m pip --quiet --disable-pip-version-check --retries 2 install \
+			--only-binary=:all: --requirement "$python_list" >&2 &&
+		cp "$python_list" "$python_env/requirements.txt"
 }
 
 [ $# -gt 0 ] || set -- build web lint clients lab
@@ -291,6 +308,12 @@ done
 check_go
 need make make
 install_packages
+case " $* " in
+*" clients "*)
+	has_python || install_python ||
+		say "no NumPy: its packages cannot be had; the tests of the Python package are skipped"
+	;;
+esac
 case " $* " in
 *" build "*)
 	if takes_realsense && ! has_realsense; then

@@ -65,8 +65,10 @@ const char *volsfu_status_text(int32_t status) {
     case VOLSFU_E_ORDER: return "the frame's number is not above the last one of its tile and quality";
     case VOLSFU_E_HELD: return "the struct contains a frame or an event that was not released";
     case VOLSFU_E_TOO_MUCH_HELD: return "the program holds the maximum amount: it must release something first";
-    case VOLSFU_E_BUFFER: return "the buffer is too small for the text";
+    case VOLSFU_E_BUFFER: return "the buffer is too small for the result";
     case VOLSFU_E_KEY: return "there is no usable secret for encryption";
+    case VOLSFU_E_CODEC: return "the library has no such codec";
+    case VOLSFU_E_MALFORMED: return "the frame is not a frame of its codec";
     case VOLSFU_E_NOT_PUBLISHED: return "the publication has no such tile or quality";
     case VOLSFU_E_TIMEOUT: return "nothing arrived in time";
     case VOLSFU_E_CLOSED: return "the session is closed";

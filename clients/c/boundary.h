@@ -13,6 +13,9 @@ typedef const volsfu_outgoing_frame volsfu_outgoing_frame_in;
 typedef const volsfu_pose volsfu_pose_in;
 typedef const volsfu_choice volsfu_choice_in;
 typedef const volsfu_viewpoint volsfu_viewpoint_in;
+typedef const volsfu_encoding volsfu_encoding_in;
+typedef const volsfu_points volsfu_points_in;
+typedef void volsfu_buffer;
 
 // Functions for Go only are not part of the library's interface.
 #if defined(_WIN32)

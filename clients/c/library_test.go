@@ -190,7 +190,11 @@ func TestUseAfterRelease(t *testing.T) {
 	}
 }
 
-var cBlock = regexp.MustCompile("(?ms)^```c\n(.*?)^```$")
+var (
+	cBlock = regexp.MustCompile("(?ms)^```c\n(.*?)^```$")
+	// cPart is a function that a program of README.md can call.
+	cPart = regexp.MustCompile("(?ms)^```c example\n(.*?)^```$")
+)
 
 // TestExample runs the example of README.md.
 func TestExample(t *testing.T) {
@@ -215,6 +219,53 @@ func TestExample(t *testing.T) {
 	}
 	if greetings := gopher.heard("carol", "greeting", []byte("good evening")); greetings == 0 {
 		t.Error("nobody heard carol's greeting")
+	}
+}
+
+// TestExampleOfCodecs compiles the function of README.md that decodes a frame, and lets it decode one.
+func TestExampleOfCodecs(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := cPart.FindSubmatch(page)
+	if part == nil {
+		t.Fatal("README.md has no function that decodes")
+	}
+	source := filepath.Join(t.TempDir(), "example.c")
+	program := fmt.Sprintf(`
+#include <stdio.h>
+#include "volsfu.h"
+%s
+int main(void) {
+  float position[3] = {0.25f, 0.5f, 1};
+  uint8_t color[3] = {1, 2, 3}, buffer[4096];
+  volsfu_encoding encoding;
+  VOLSFU_INIT(encoding);
+  memcpy(encoding.codec, "zstd", 4);
+  encoding.position_bits = 8;
+  for (int axis = 0; axis < 3; axis++) encoding.box.max[axis] = 255;
+  volsfu_points points;
+  VOLSFU_INIT(points);
+  points.positions = position;
+  points.colors = color;
+  points.count = 1;
+  volsfu_frame frame;
+  VOLSFU_INIT(frame);
+  if (volsfu_encode(&encoding, &points, buffer, sizeof buffer, &frame.length) != VOLSFU_OK) return 1;
+  memcpy(frame.codec, "zstd", 4);
+  frame.data = buffer;
+  show(&frame);
+  return 0;
+}
+`, part[1])
+	if err := os.WriteFile(source, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t, compile(t, source))
+	// The grid has whole metres.
+	if err != nil || out != "1 points, the first at 0 1 1\n" {
+		t.Errorf("%v: %q, expected one point at 0 1 1", err, out)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/handle"
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -60,6 +61,9 @@ var statuses = []struct {
 	{client.ErrNotPublished, C.VOLSFU_E_NOT_PUBLISHED},
 	{client.ErrKey, C.VOLSFU_E_KEY},
 	{e2ee.ErrSecret, C.VOLSFU_E_KEY},
+	{codec.ErrUnknown, C.VOLSFU_E_CODEC},
+	{codec.ErrMalformed, C.VOLSFU_E_MALFORMED},
+	{codec.ErrParams, C.VOLSFU_E_ARGUMENT},
 }
 
 // refusals maps the server's codes to statuses.

@@ -2,7 +2,7 @@
  * volsfu.h: participation in volumetric video conferences from C, and from any language that can call C.
  *
  * A session is one participant's presence in a room. A session publishes objects, each cut into tiles at several qualities, and receives the objects of
- * the others, frame by frame. For the library, frames are bytes: the program encodes, decodes and shows them.
+ * the others, frame by frame. Frames are bytes: the program encodes and decodes them, with the codecs of this library or with its own.
  *
  * General rules
  *
@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 /* The version of this header, which changes when programs must be recompiled; volsfu_api_version returns the library's. */
-#define VOLSFU_API_VERSION 3
+#define VOLSFU_API_VERSION 4
 
 /* Initialises a struct that begins with size. The argument is the struct itself, not a pointer. */
 #define VOLSFU_INIT(object) ((void)(memset(&(object), 0, sizeof(object)), (object).size = (uint32_t)sizeof(object)))
@@ -60,9 +60,11 @@ enum {
   VOLSFU_E_ORDER = -6,         /* the frame's number is not above the last number of this tile and quality */
   VOLSFU_E_HELD = -7,          /* the struct contains a frame or an event that was not released */
   VOLSFU_E_TOO_MUCH_HELD = -8, /* the program holds the maximum amount: it must release something first */
-  VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text */
+  VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text, the frame or the points */
   VOLSFU_E_NOT_PUBLISHED = -10, /* the publication has no such tile or quality */
   VOLSFU_E_KEY = -11,           /* a secret that is too short, an epoch without a secret, or no secret to encrypt a frame with */
+  VOLSFU_E_CODEC = -12,         /* the library has no such codec */
+  VOLSFU_E_MALFORMED = -13,     /* the frame is not a frame of its codec */
 
   /* The call is valid, but not possible, or not at present. */
   VOLSFU_E_TIMEOUT = -20,       /* nothing arrived in time, or the server did not answer in time */
@@ -391,6 +393,39 @@ VOLSFU_API int32_t volsfu_next_event(volsfu_session session, int32_t timeout_ms,
 
 /* Releases an event, and prepares the struct for the next event. */
 VOLSFU_API int32_t volsfu_release_event(volsfu_event *event);
+
+/* ---- codecs ---- */
+
+/* Points in arrays of the program. */
+typedef struct {
+  uint32_t size;
+  uint32_t color_bytes; /* the bytes of a colour: 3 for red, green and blue, 4 with an alpha, which volsfu_decode sets to 255; 0: 3 */
+  float *positions;     /* three per point: x, y, z */
+  uint8_t *colors;      /* NULL to encode without colours, or to decode no colours */
+  size_t capacity;      /* the number of points that the arrays have room for; only volsfu_decode reads it */
+  size_t count;         /* the number of points, at most 67,108,864 */
+} volsfu_points;
+
+/* Parameters of an encoder. docs/codec.md describes the codecs. */
+typedef struct {
+  uint32_t size;
+  char codec[4];          /* the codec, such as "zstd" */
+  uint32_t position_bits; /* the bits per coordinate, 1 to 30; 0: 11. The longest edge of box is divided into 2^bits - 1 steps */
+  uint32_t speed;         /* 1 (the smallest frames) to 10 (the fastest encoder); 0: 10 */
+  uint32_t color_quality; /* the quality of lossy colours, 1 to 100; 0: 85 */
+  volsfu_box box;         /* encloses the points. All tiles and qualities of an object share one box */
+} volsfu_encoding;
+
+/* Writes the codecs of this library as JSON, like volsfu_get_room: {"codecs": [{"name", "fourcc", "encodes", "max_points"}]}. */
+VOLSFU_API int32_t volsfu_get_codecs(char *buffer, size_t capacity, size_t *length);
+
+/* Encodes points as one frame. length is set to the bytes of the frame, also with VOLSFU_E_BUFFER, when nothing else is written; 0 for no points.
+ * The memory of the encoder is kept for the next call; calls of several threads run concurrently. */
+VOLSFU_API int32_t volsfu_encode(const volsfu_encoding *encoding, const volsfu_points *points, void *buffer, size_t capacity, size_t *length);
+
+/* Decodes a frame to points. codec has four characters, as in volsfu_frame. points->count is set to the number of points, also with
+ * VOLSFU_E_BUFFER, when nothing else is written. */
+VOLSFU_API int32_t volsfu_decode(const char *codec, const void *data, size_t length, volsfu_points *points);
 
 /* ---- statistics ---- */
 

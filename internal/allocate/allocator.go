@@ -17,7 +17,7 @@ type Allocator struct {
 	chosen  []int32 // items whose quality the receiver chose
 	auto    []int32 // all other items
 	held    []int32 // the first solution, while another is tried
-	spared  float64 // bit/s not sent of tiles out of sight
+	spared  float64 // bit/s not sent of tiles that are out of sight or held
 	last    int32   // the item that is sent although nothing fits the budget, -1 if something fits
 	byTile  [][]Decision
 	decided []Decision
@@ -99,8 +99,7 @@ func (a *Allocator) survey(scene *Scene) {
 		for j := range object.Tiles {
 			tile := &object.Tiles[j]
 			seen := eye.look(object, tile)
-			a.ladder.read(object.Mode, tile)
-			value := newUtility(&a.cfg.View, seen, a.ladder.points)
+			value := a.ladder.value(&a.cfg.View, object, tile, seen)
 			a.items = append(a.items, item{object: int32(i), tile: int32(j), explicit: tile.Choice.Explicit,
 				seen: seen.seen})
 			index := int32(len(a.items) - 1)
@@ -112,6 +111,9 @@ func (a *Allocator) survey(scene *Scene) {
 			cost := a.cfg.SwitchCost
 			if seen.edge {
 				cost *= edgeCost
+			}
+			if object.Picture != PictureNone {
+				cost *= pictureCost
 			}
 			a.price(it, tile, &value, cost)
 			if a.cfg.Strategy != StrategyVolsfu {

@@ -47,9 +47,11 @@ func FuzzAllocate(f *testing.F) {
 				Priority: n.float(), Mode: volumetric.ModeAlternatives}
 			if len(n)%2 == 1 {
 				object.Mode = volumetric.ModeDescriptions
+			} else {
+				object.Picture = Picture(len(n) % 3)
 			}
 			for range 2 {
-				tile := Tile{Current: QualitySet(len(n) % 4)}
+				tile := Tile{Current: QualitySet(len(n) % 4), Held: len(n)%7 == 0}
 				tile.Choice = Choice{Explicit: len(n)%5 == 0, Qualities: QualitySet(len(n) % 9)}
 				low, high := n.three(), n.three()
 				for axis := range 3 {
@@ -58,7 +60,7 @@ func FuzzAllocate(f *testing.F) {
 				for range 3 {
 					tile.Levels = append(tile.Levels, Level{
 						Rate: volumetric.Bitrate(min(max(n.float(), -1e18), 1e18)), Detail: n.float(),
-						Paused: len(n)%3 == 0,
+						Pixels: n.float(), FrameRate: n.float(), Paused: len(n)%3 == 0,
 					})
 				}
 				object.Tiles = append(object.Tiles, tile)

@@ -134,6 +134,9 @@ const (
 	// pausedCost multiplies the cost of a level that its publisher has paused, because its first frame arrives a round
 	// trip later.
 	pausedCost = 2
+	// pictureCost multiplies the cost for pictures, whose changes begin with a key frame. The key frame has the bits of
+	// about eight other frames, for all receivers of the level, and arrives a round trip later.
+	pictureCost = 2
 )
 
 // price sets the values of a tile's options: the utility less the cost of the change from the current option.
@@ -165,4 +168,16 @@ func (a *Allocator) price(it *item, tile *Tile, value *utility, cost float64) {
 			it.current = int32(i)
 		}
 	}
+	if tile.Held && tile.Current != 0 && !it.explicit {
+		a.hold(it)
+	}
+}
+
+// hold removes the options above the current option.
+func (a *Allocator) hold(it *item) {
+	best := it.first + it.count - 1
+	a.spared += a.options[best].rate - a.options[it.first+it.current].rate
+	it.count = it.current + 1
+	it.limit = it.current
+	a.options = a.options[:it.first+it.count]
 }

@@ -34,6 +34,9 @@ type Level struct {
 	// Detail is the number of points relative to the highest level, 0 to 1; in volumetric.ModeDescriptions relative to
 	// all descriptions together. If Detail is 0, the ratios of the rates are used.
 	Detail float64
+	// Pixels is the number of pixels of a picture at this level, 0 if unknown. FrameRate is the number of frames per
+	// second, 0 if unknown. Objects other than pictures have neither.
+	Pixels, FrameRate float64
 	// Paused is set if the publisher does not send the level now. The publisher has to be asked first, which takes a
 	// round trip.
 	Paused bool
@@ -49,7 +52,23 @@ type Tile struct {
 	Choice Choice
 	// Current is the last allocation of the tile, empty for off. A change has a cost.
 	Current QualitySet
+	// Held is set if the tile shall not be raised above Current, because its last change is too recent. A choice of the
+	// receiver takes effect nevertheless.
+	Held bool
 }
+
+// Picture distinguishes flat pictures from objects with depth.
+type Picture uint8
+
+// The kinds of picture.
+const (
+	// PictureNone is an object with depth.
+	PictureNone Picture = iota
+	// PictureCamera is a picture of a scene.
+	PictureCamera
+	// PictureScreen is a picture with text, which is worth little at a low resolution.
+	PictureScreen
+)
 
 // Object is a publication from one receiver's view.
 type Object struct {
@@ -57,7 +76,10 @@ type Object struct {
 	// Priority multiplies the value of all tiles of the object. The default is 1, also for 0.
 	Priority float64
 	Mode     volumetric.Mode
-	Tiles    []Tile
+	// Picture is the kind of a flat picture. The picture is on the side of its only tile's box towards +z of the
+	// object.
+	Picture Picture
+	Tiles   []Tile
 }
 
 // Scene is everything that can be sent to one receiver.

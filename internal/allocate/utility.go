@@ -46,8 +46,23 @@ func newUtility(cfg *ViewConfig, s visibility, points float64) utility {
 }
 
 // of returns the value of a share of the points. The exponent is at least 0.01, so the difference does not lose its
-// precision.
-func (u *utility) of(detail float64) float64 { return u.scale * (1 - math.Exp(-u.exponent*detail)) }
+// precision. For a picture, of returns the value of a share of the value.
+func (u *utility) of(detail float64) float64 {
+	if u.exponent == 0 {
+		return u.weight * detail
+	}
+	return u.scale * (1 - math.Exp(-u.exponent*detail))
+}
+
+// value reads the levels of a tile and returns their utility. For a picture, details are shares of the value.
+func (l *ladder) value(cfg *ViewConfig, object *Object, tile *Tile, seen visibility) utility {
+	l.read(object.Mode, tile)
+	if object.Picture == PictureNone {
+		return newUtility(cfg, seen, l.points)
+	}
+	l.readPicture(object.Picture, tile, seen.pixels)
+	return utility{weight: seen.weight}
+}
 
 // ladder holds the rates and details of the levels of a tile.
 type ladder struct {

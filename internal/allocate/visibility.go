@@ -24,6 +24,7 @@ type visibility struct {
 	// seen is false if no part of the tile is in the view or its margin.
 	seen bool
 	// beyond is the angle in radians between the edge of the view and the tile, 0 if a part of the tile is in the view.
+	// For the back of a picture beyond is the largest possible angle.
 	beyond float64
 	// edge is set if a part of the tile is outside the view. The value of the tile then changes with small motions of
 	// the viewpoint.
@@ -89,13 +90,16 @@ func (o *viewer) look(object *Object, tile *Tile) visibility {
 	if !known || !o.placed {
 		return visibility{weight: priority * unknownWeight / float64(len(object.Tiles)), seen: true, center: o.middle}
 	}
+	center := b.center()
+	if object.Picture != PictureNone && o.stand.eye[2] <= center[2] {
+		return visibility{weight: priority * unseenWeight, beyond: math.Pi, edge: true, center: center}
+	}
 	inView, entire := o.frustum.area(&o.stand, &b)
 	area, beyond, whole := inView, 0.0, o.frustum.silhouette(&o.stand, &b)
 	if !entire {
 		beyond = o.frustum.beyond(&o.stand, &b)
 		area += o.margin(beyond) * max(whole-inView, 0)
 	}
-	center := b.center()
 	return visibility{
 		weight: priority * (unseenWeight + area*o.nearSide(center)),
 		pixels: whole * o.cfg.Pixels,

@@ -34,3 +34,22 @@ func VisibleQuality(v Viewpoint, scene *Scene, tiles [][]Decision) float64 {
 	}
 	return sum
 }
+
+// Value returns the sum of the values of decisions from a viewpoint, which Allocate maximises with StrategyVolsfu. The
+// cost of changes is not subtracted. The decisions are those of Result.Tiles.
+func Value(cfg *ViewConfig, v Viewpoint, scene *Scene, tiles [][]Decision) float64 {
+	var sum float64
+	var levels ladder
+	eye := newViewer(cfg, &v)
+	for i := range scene.Objects {
+		object := &scene.Objects[i]
+		eye.turnTo(object)
+		for j := range object.Tiles {
+			tile := &object.Tiles[j]
+			value := levels.value(cfg, object, tile, eye.look(object, tile))
+			_, detail := levels.of(tiles[i][j].Qualities)
+			sum += value.of(detail)
+		}
+	}
+	return sum
+}

@@ -1,6 +1,7 @@
 package description
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,13 +28,16 @@ const transportWideCCID = 1
 // The offer of an endpoint. These values are constant.
 var (
 	videoFeedback = []string{"nack", "nack pli", "ccm fir", "transport-cc"}
-	soundFeedback = []string{"transport-cc"}
-	videoCodecs   = []Codec{
-		videoCodec(volumetric.MIMEVolumetric, payloadTypeVolumetric, ""),
-		videoCodec(volumetric.MIMEOpaque, payloadTypeOpaque, ""),
-		videoCodec(volumetric.MIMEVP8, payloadTypeVP8, ""),
+	// browserFeedback is that of the codecs of browsers. rrtr stands for reference times (RFC 3611 section 4.4), as in
+	// libwebrtc.
+	browserFeedback = append(slices.Clip(videoFeedback), "rrtr")
+	soundFeedback   = []string{"transport-cc"}
+	videoCodecs     = []Codec{
+		videoCodec(volumetric.MIMEVolumetric, payloadTypeVolumetric, "", videoFeedback),
+		videoCodec(volumetric.MIMEOpaque, payloadTypeOpaque, "", videoFeedback),
+		videoCodec(volumetric.MIMEVP8, payloadTypeVP8, "", browserFeedback),
 		videoCodec(volumetric.MIMEH264, payloadTypeH264,
-			"level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f"),
+			"level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f", browserFeedback),
 	}
 	audioCodecs = []Codec{{
 		MIMEType: volumetric.MIMEOpus, ClockRate: 48000, Channels: 2, Format: "minptime=10;useinbandfec=1",
@@ -44,9 +48,9 @@ var (
 	extensions = []Extension{{ID: transportWideCCID, URI: TransportWideCC}}
 )
 
-func videoCodec(mimeType string, payloadType uint8, format string) Codec {
+func videoCodec(mimeType string, payloadType uint8, format string, feedback []string) Codec {
 	return Codec{
-		MIMEType: mimeType, ClockRate: 90000, Format: format, Feedback: videoFeedback, PayloadType: payloadType,
+		MIMEType: mimeType, ClockRate: 90000, Format: format, Feedback: feedback, PayloadType: payloadType,
 		Retransmission: payloadType + 1,
 	}
 }
@@ -71,18 +75,20 @@ func (c *Codec) same(other *Codec) bool {
 		max(c.Channels, 1) == max(other.Channels, 1)
 }
 
-// fits reports whether one codec decodes the output of the other: both are the same, and H264 has the same
-// packetization mode and profile.
-func (c *Codec) fits(other *Codec) bool {
-	if !c.same(other) {
-		return false
-	}
-	if !strings.EqualFold(c.MIMEType, volumetric.MIMEH264) {
-		return true
-	}
-	return packetizationMode(c.Format) == packetizationMode(other.Format) &&
-		h264Profile(c.Format) == h264Profile(other.Format)
+// Decodes reports whether one codec decodes the output of the other: both have the same format, and H264 has the same
+// profile.
+func (c *Codec) Decodes(other *Codec) bool {
+	return c.SameFormat(other) &&
+		(!c.isH264() || h264Profile(c.Format) == h264Profile(other.Format))
 }
+
+// SameFormat reports whether two codecs have the same packets: both are the same, and H264 has the same packetization
+// mode.
+func (c *Codec) SameFormat(other *Codec) bool {
+	return c.same(other) && (!c.isH264() || packetizationMode(c.Format) == packetizationMode(other.Format))
+}
+
+func (c *Codec) isH264() bool { return strings.EqualFold(c.MIMEType, volumetric.MIMEH264) }
 
 // packetizationMode returns that of H264, default 0 (RFC 6184 section 8.1).
 func packetizationMode(format string) string {

@@ -120,6 +120,9 @@ type Line struct {
 	// CongestionFeedback is set if the receiver of the line's media may report arrivals by RFC 8888 (offer), or does
 	// (answer).
 	CongestionFeedback bool
+	// Layers are the encodings of a line with simulcast that the describing side sends, or receives if the direction
+	// does not send.
+	Layers []Layer
 	// Streams are those of the describing side, if it sends.
 	Streams Streams
 	// Stream has the identifiers of the media stream and of its track, separated by a space (a=msid, RFC 8830), if the

@@ -25,7 +25,8 @@ var attributes = []string{
 	"a=fmtp:96 x=y", "a=rtcp-fb:96 nack", "a=rtcp-fb:* ccm fir", "a=rtcp-fb:* ack ccfb", "a=extmap:1 urn:x",
 	"a=extmap:1/sendonly urn:y", "a=extmap:0 z", "a=ssrc:1 cname:x", "a=ssrc:2 cname:x", "a=ssrc:0 cname:x",
 	"a=ssrc-group:FID 1 2", "a=ssrc-group:FID 2 1", "a=ssrc-group:FID 1 1", "a=msid:a b", "a=msid:- -",
-	"a=simulcast:send 1;2", "a=rid:1 send", "c=IN IP4 0.0.0.0", "b=AS:1", "t=0 0", "s=-", "",
+	"a=simulcast:send 1;2", "a=simulcast:send 1", "a=simulcast:send ~1,2;3 recv 4", "a=rid:1 send",
+	"a=rid:1 send max-width=640;max-br=-1", "a=rid:2 send pt=96", "a=rid:3 recv", "c=IN IP4 0.0.0.0", "b=AS:1", "t=0 0", "s=-", "",
 }
 
 // edited returns a description with changed lines. An edit is three bytes: the operation and its lines.
@@ -159,7 +160,14 @@ func checkSound(t *testing.T, d *Description) {
 // checkAnswers fails the test if an answer does not fit its offer.
 func checkAnswers(t *testing.T, d *Description) {
 	t.Helper()
-	answer, err := Answer(d, nil)
+	for _, by := range []func(*Description, map[string]Sending) (*Description, error){Answer, AnswerAsForwarder} {
+		checkAnswer(t, d, by)
+	}
+}
+
+func checkAnswer(t *testing.T, d *Description, by func(*Description, map[string]Sending) (*Description, error)) {
+	t.Helper()
+	answer, err := by(d, nil)
 	if err != nil {
 		if !errors.Is(err, ErrDescription) {
 			t.Fatalf("got %v, expected ErrDescription", err)
@@ -202,6 +210,9 @@ func kept(d *Description) []string {
 	all = append(all, d.Transport.Candidates...)
 	for _, l := range d.Lines {
 		all = append(all, l.MID, l.Stream)
+		for _, layer := range l.Layers {
+			all = append(all, layer.ID)
+		}
 		for _, c := range l.Codecs {
 			all = append(all, c.Format)
 		}

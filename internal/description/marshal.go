@@ -116,6 +116,7 @@ func (t *text) media(l *Line, transport *Transport, tagged bool) {
 	for i := range l.Codecs {
 		t.codec(&l.Codecs[i])
 	}
+	t.layers(l)
 	if l.Direction.Sends() {
 		t.streams(l)
 	}

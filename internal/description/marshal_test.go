@@ -60,6 +60,7 @@ a=rtcp-fb:102 nack
 a=rtcp-fb:102 nack pli
 a=rtcp-fb:102 ccm fir
 a=rtcp-fb:102 transport-cc
+a=rtcp-fb:102 rrtr
 a=rtpmap:103 rtx/90000
 a=fmtp:103 apt=102
 a=msid:stream track

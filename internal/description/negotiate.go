@@ -103,6 +103,47 @@ func checkCodec(offered []Codec, answered *Codec) error {
 // the offer, header extensions their identifiers. A line without a known codec is rejected. The error, which wraps
 // ErrDescription, reports an invalid offer, or a line in sending that the offer does not have.
 func Answer(offer *Description, sending map[string]Sending) (*Description, error) {
+	return answerBy(offer, sending, (*Line).endpointTerms)
+}
+
+// AnswerAsForwarder is Answer for a side that forwards media and does not decode it: of H264 it accepts every profile,
+// and it receives simulcast and streams that only the names in their packets identify.
+func AnswerAsForwarder(offer *Description, sending map[string]Sending) (*Description, error) {
+	return answerBy(offer, sending, (*Line).forwarderTerms)
+}
+
+// terms limit what an answerer accepts on a line.
+type terms struct {
+	codecs []Codec
+	// fits reports whether an offered codec fits one of codecs.
+	fits func(known, offered *Codec) bool
+	// extensions are the URIs of header extensions.
+	extensions []string
+	// layers is set if simulcast is accepted.
+	layers bool
+}
+
+// endpointTerms returns the terms of an endpoint that decodes.
+func (l *Line) endpointTerms() terms {
+	codecs, extensions := Offered(l.Kind)
+	t := terms{codecs: codecs, fits: (*Codec).Decodes}
+	for _, extension := range extensions {
+		t.extensions = append(t.extensions, extension.URI)
+	}
+	return t
+}
+
+// forwarderTerms returns the terms of a side that forwards. A stream with an SSRC in its description needs no names.
+func (l *Line) forwarderTerms() terms {
+	t := l.endpointTerms()
+	t.fits, t.layers = (*Codec).SameFormat, true
+	if l.Direction.Sends() && (len(l.Layers) > 0 || l.Streams.SSRC == 0) {
+		t.extensions = append(t.extensions, MIDExtension, LayerExtension, RetransmissionExtension)
+	}
+	return t
+}
+
+func answerBy(offer *Description, sending map[string]Sending, termsOf func(*Line) terms) (*Description, error) {
 	answer := &Description{Lines: make([]Line, len(offer.Lines))}
 	offered := 0
 	for i := range offer.Lines {
@@ -111,7 +152,7 @@ func Answer(offer *Description, sending map[string]Sending) (*Description, error
 		if named {
 			offered++
 		}
-		answer.Lines[i] = answerLine(o, s)
+		answer.Lines[i] = answerLine(o, s, termsOf(o))
 	}
 	if offered != len(sending) {
 		return nil, fmt.Errorf("%w: %d lines to send on, and the offer has only %d of them", ErrDescription,
@@ -135,16 +176,15 @@ func Answer(offer *Description, sending map[string]Sending) (*Description, error
 }
 
 // answerLine answers one line. A line that does not send has no streams.
-func answerLine(offered *Line, sending Sending) Line {
+func answerLine(offered *Line, sending Sending, accepted terms) Line {
 	rejected := Line{MID: offered.MID, Kind: offered.Kind, Direction: DirectionInactive, Rejected: true}
 	if offered.Rejected || offered.Kind == KindData {
 		return rejected
 	}
 	l := Line{MID: offered.MID, Kind: offered.Kind,
 		Direction: answerDirection(offered.Direction, sending.Streams.SSRC != 0)}
-	known, extensions := Offered(offered.Kind)
 	for i := range offered.Codecs {
-		if c, ok := answerCodec(&offered.Codecs[i], known); ok {
+		if c, ok := answerCodec(&offered.Codecs[i], &accepted); ok {
 			l.Codecs = append(l.Codecs, c)
 		}
 	}
@@ -152,9 +192,12 @@ func answerLine(offered *Line, sending Sending) Line {
 		return rejected
 	}
 	for _, extension := range offered.Extensions {
-		if slices.ContainsFunc(extensions, func(e Extension) bool { return e.URI == extension.URI }) {
+		if slices.Contains(accepted.extensions, extension.URI) {
 			l.Extensions = append(l.Extensions, extension)
 		}
+	}
+	if accepted.layers && !l.Direction.Sends() && offered.Direction.Sends() {
+		l.Layers = offered.Layers
 	}
 	if l.Direction.Sends() {
 		l.Streams, l.Stream = sending.Streams, sending.Stream
@@ -176,8 +219,9 @@ func answerDirection(offered Direction, sends bool) Direction {
 }
 
 // answerCodec accepts an offered codec if a known one fits: as offered, with the feedback that both support.
-func answerCodec(offered *Codec, known []Codec) (Codec, bool) {
-	i := slices.IndexFunc(known, func(c Codec) bool { return c.fits(offered) })
+func answerCodec(offered *Codec, accepted *terms) (Codec, bool) {
+	known := accepted.codecs
+	i := slices.IndexFunc(known, func(c Codec) bool { return accepted.fits(&c, offered) })
 	if i < 0 {
 		return Codec{}, false
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // Parse parses an offer or answer of Pion or of a browser. An error has the line and the expected value, and wraps
-// ErrDescription. A description without a BUNDLE group counts as bundling all its lines. Simulcast and the attributes
-// of lines of other kinds are ignored.
+// ErrDescription. A description without a BUNDLE group counts as bundling all its lines. The attributes of lines of
+// other kinds are ignored.
 //
 // Lines share their codecs and extensions: callers must not change the result in place. All strings in the result are
 // copies: the text of an answer has up to 2 MiB, of which a connection keeps some kilobytes for its whole life, and
@@ -107,6 +107,9 @@ func (p *parser) line(media *sdp.MediaDescription, l *Line) error {
 		return err
 	}
 	l.Codecs, l.Extensions, l.CongestionFeedback = formats.codecs, formats.extensions, formats.congestion
+	if l.Layers, err = l.parseLayers(media); err != nil {
+		return err
+	}
 	streams, err := parseStreams(media)
 	if err != nil || !l.Direction.Sends() {
 		return err

@@ -75,6 +75,25 @@ func (r *Room) setKeys(config *client.Config) (*keyFile, error) {
 	return file, nil
 }
 
+// RecordedKeys returns the keys for the recording of a room from the flags and the environment, nil without keys.
+func (r *Room) RecordedKeys(room string) (*e2ee.Keys, error) {
+	if !r.Encrypts() {
+		return nil, nil
+	}
+	config := client.Config{Keys: new(e2ee.Keys)}
+	if _, err := r.setKeys(&config); err != nil {
+		return nil, err
+	}
+	if config.Passphrase == "" {
+		return config.Keys, nil
+	}
+	secret, err := e2ee.PassphraseSecret(config.Passphrase, room)
+	if err != nil {
+		return nil, err
+	}
+	return config.Keys, config.Keys.SetSecret(0, secret)
+}
+
 // keyFile is a file with secrets. It is owned by one goroutine.
 type keyFile struct {
 	path string

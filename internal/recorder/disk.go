@@ -5,20 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/recording"
 )
-
-// chunk is a part of a segment on its way to the disk: whole records.
-type chunk struct {
-	segment int
-	data    []byte
-	// frames is the number of frames and units in data.
-	frames int
-	// first and last are set for the first and the last chunk of a segment.
-	first, last bool
-}
 
 // disk writes the chunks of one recording. It belongs to the goroutine that writes.
 type disk struct {
@@ -28,7 +19,10 @@ type disk struct {
 	// interval is the time between two flushes.
 	interval time.Duration
 
-	file *os.File
+	// file is the present segment, nil if there is none. direct is set if it is open for direct writing, which needs
+	// whole blocks.
+	file   *os.File
+	direct bool
 	// size is the length of the records that were written completely. dirty is set if they are not flushed.
 	size    int64
 	dirty   bool
@@ -49,7 +43,7 @@ func (d *disk) write(c *chunk, now time.Time) error {
 	if d.file == nil {
 		return nil
 	}
-	if err := d.append(c.data); err != nil {
+	if err := d.append(c); err != nil {
 		return errors.Join(err, d.close(now))
 	}
 	if c.last {
@@ -63,12 +57,11 @@ func (d *disk) open(segment int) error {
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
 		return err
 	}
-	path := filepath.Join(d.folder, recording.SegmentName(segment))
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	file, direct, err := create(filepath.Join(d.folder, recording.SegmentName(segment)))
 	if err != nil {
 		return err
 	}
-	d.file, d.size = file, 0
+	d.file, d.direct, d.size = file, direct, 0
 	// A new file is lost with the power until its folder is flushed.
 	if folder, err := os.Open(d.folder); err == nil {
 		_ = folder.Sync()
@@ -77,19 +70,24 @@ func (d *disk) open(segment int) error {
 	return nil
 }
 
-// append appends records, all or none.
-func (d *disk) append(data []byte) error {
-	if err := d.ledger.reserve(d.room, int64(len(data))); err != nil {
+// append appends the records of a chunk. After an error, close cuts the segment to the records before the chunk.
+func (d *disk) append(c *chunk) error {
+	if err := d.ledger.reserve(d.room, c.size()); err != nil {
 		return err
 	}
-	if _, err := d.file.Write(data); err != nil {
-		d.ledger.unreserve(d.room, int64(len(data)))
-		if cut := d.file.Truncate(d.size); cut != nil {
-			err = errors.Join(err, cut)
+	err := writeAt(d.file, c.blocks(d.direct), c.at)
+	if d.direct && errors.Is(err, syscall.EINVAL) {
+		// The file system has opened the file for direct writing and cannot do so.
+		if err = endDirect(d.file); err == nil {
+			d.direct = false
+			err = writeAt(d.file, c.blocks(false), c.at)
 		}
+	}
+	if err != nil {
+		d.ledger.unreserve(d.room, c.size())
 		return fmt.Errorf("write a segment: %w", err)
 	}
-	d.size += int64(len(data))
+	d.size += c.size()
 	d.dirty = true
 	return nil
 }
@@ -106,12 +104,12 @@ func (d *disk) flush(now time.Time) error {
 	return nil
 }
 
-// close flushes and closes the segment.
+// close cuts the segment to its records, and flushes and closes it.
 func (d *disk) close(now time.Time) error {
 	if d.file == nil {
 		return nil
 	}
-	err := errors.Join(d.file.Sync(), d.file.Close())
+	err := errors.Join(d.file.Truncate(d.size), d.file.Sync(), d.file.Close())
 	if d.size == 0 {
 		_ = os.Remove(d.file.Name())
 	} else {

@@ -27,7 +27,9 @@ type Recorder struct {
 	version string
 	log     *zap.Logger
 	ledger  *ledger
-	// queued is the number of bytes that wait for the disk.
+	// buffers has the unused buffers of all recordings.
+	buffers buffers
+	// queued is the memory of the data that wait for the disk, in bytes.
 	queued atomic.Int64
 	counts counts
 	end    chan struct{}
@@ -43,8 +45,8 @@ type counts struct{ frames, bytes, incomplete, overrun, discarded, failures atom
 
 // Stats are the counters of a Recorder.
 type Stats struct {
-	// Rooms is the number of rooms that are recorded. DiskBytes is the size of all segments, QueuedBytes the size of
-	// the data that waits for the disk.
+	// Rooms is the number of rooms that are recorded. DiskBytes is the size of all segments, QueuedBytes the memory of
+	// the data that wait for the disk.
 	Rooms                  int
 	DiskBytes, QueuedBytes int64
 	// Frames counts recorded frames and packets of audio, Bytes the bytes written.
@@ -73,7 +75,8 @@ func open(config Config, version string, log *zap.Logger) (*Recorder, error) {
 		return nil, err
 	}
 	return &Recorder{
-		config: config, version: version, log: log, ledger: ledger, end: make(chan struct{}),
+		config: config, version: version, log: log, ledger: ledger, buffers: make(buffers, spareBuffers),
+		end:   make(chan struct{}),
 		ended: make(chan struct{}),
 	}, nil
 }
@@ -102,8 +105,8 @@ func (r *Recorder) begin(room string, now time.Time) *Recording {
 		recorder: r,
 		log:      log,
 		disk:     &disk{folder: path, room: folder, ledger: r.ledger, interval: r.config.SyncInterval},
-		chunks:   make(chan chunk, maxChunks),
-		spare:    make(chan []byte, 4),
+		chunks:   make(chan *chunk, maxChunks),
+		buffer:   &chunk{free: r.buffers},
 		written:  make(chan struct{}),
 		head:     recording.Head{Room: room, Recording: rand.Text(), Server: r.version},
 	}

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a recording of one publication without the goroutine that reads logs. The time is virtual.
 type rig struct {
-	t        *testing.T
+	t        testing.TB
 	now      time.Time
 	recorder *Recorder
 	track    *track.Track
@@ -40,7 +40,7 @@ type rig struct {
 	start    time.Time
 }
 
-func newRig(t *testing.T, mime string, change func(*Config)) *rig {
+func newRig(t testing.TB, mime string, change func(*Config)) *rig {
 	t.Helper()
 	c := DefaultConfig()
 	c.Directory, c.MinFree, c.RetryInterval = filepath.Join(t.TempDir(), "recordings"), 0, time.Second
@@ -112,9 +112,15 @@ func (r *rig) written(g *Recording) (list []recording.Record, damage recording.D
 	r.t.Helper()
 	g.Stop(r.now, "test")
 	g.Wait(context.Background())
-	reader, err := recording.Open(g.disk.folder)
+	return read(r.t, g.disk.folder)
+}
+
+// read returns the records of a recording except the heads.
+func read(t testing.TB, folder string) (list []recording.Record, damage recording.Damage) {
+	t.Helper()
+	reader, err := recording.Open(folder)
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer func() { _ = reader.Close() }()
 	for {
@@ -123,7 +129,7 @@ func (r *rig) written(g *Recording) (list []recording.Record, damage recording.D
 			return list, reader.Damage()
 		}
 		if err != nil {
-			r.t.Fatal(err)
+			t.Fatal(err)
 		}
 		switch next := next.(type) {
 		case *recording.Head:
@@ -217,6 +223,40 @@ func TestLogThatIsTooShort(t *testing.T) {
 	lost := lostIn(list)
 	if frames := uint64(len(numbers(list))); lost.Overrun < 50 || frames+lost.Overrun != 91 {
 		t.Errorf("%d frames, lost %+v, expected 91 together", frames, lost)
+	}
+}
+
+// TestKilled: a copy of the segment at any time, as a killed server leaves it, has all frames that were written.
+func TestKilled(t *testing.T) {
+	r := newRig(t, volumetric.MIMEVolumetric, nil)
+	g := r.recorder.Start("lab", r.now)
+	r.publish(g)
+	for n := range 40 {
+		// Chunks pass after 250 ms, which are seven frames here.
+		for range 8 {
+			r.frame(100+n*997, 0)
+		}
+		g.step(r.now)
+		r.settle(g)
+		data, err := os.ReadFile(filepath.Join(g.disk.folder, recording.SegmentName(1)))
+		if errors.Is(err, os.ErrNotExist) && n == 0 {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := t.TempDir()
+		if err := os.WriteFile(filepath.Join(left, recording.SegmentName(1)), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list, damage := read(t, left)
+		if got := numbers(list); len(got) < 8*n || got[len(got)-1] != uint32(len(got)) || damage.Skipped != 0 ||
+			damage.Torn >= blockSize || damage.CutOff != 1 {
+			t.Fatalf("%d frames of %d are left, damage %+v", len(got), r.number, damage)
+		}
+	}
+	if list, damage := r.written(g); len(numbers(list)) != 320 || damage != (recording.Damage{}) {
+		t.Errorf("%d frames, damage %+v", len(numbers(list)), damage)
 	}
 }
 

@@ -11,19 +11,18 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 const (
-	// chunkBytes is the size from which encoded records are passed to the goroutine that writes, chunkTime the time.
-	chunkBytes = 256 << 10
+	// chunkBytes is the size from which records are passed to the goroutine that writes, chunkTime the time.
+	chunkBytes = 1 << 20
 	chunkTime  = 250 * time.Millisecond
 	// maxChunks bounds the chunks that wait for the disk: those of a minute without frames.
 	maxChunks = 256
-	// spareChunk is the capacity up to which the memory of a chunk is used again.
-	spareChunk = 2 * chunkBytes
 )
 
 // Recording is the recording of one room. The methods are safe for any goroutine.
@@ -31,9 +30,8 @@ type Recording struct {
 	recorder *Recorder
 	log      *zap.Logger
 	disk     *disk
-	chunks   chan chunk
-	spare    chan []byte
-	// queued is the number of bytes in chunks that the disk has not taken.
+	chunks   chan *chunk
+	// queued is the memory of the chunks that the disk has not taken, in bytes.
 	queued atomic.Int64
 	// failed is the time of the last failure of the disk in nanoseconds since 1970, 0 while the disk works.
 	failed atomic.Int64
@@ -50,9 +48,8 @@ type Recording struct {
 	state    state
 	nextID   uint32
 	stopped  bool
-	// buffer are the encoded records of the present chunk, and its other fields.
-	buffer chunk
-	begun  time.Time // when buffer got its first record
+	buffer   *chunk
+	begun    time.Time // when buffer got its first record
 	// size is the length of the present segment. cut is set if the segment cannot continue, because the disk failed or
 	// records are missing.
 	size int64
@@ -210,7 +207,7 @@ func (r *Recording) step(now time.Time) {
 		r.readOne(now, g)
 	}
 	r.tellLost(now)
-	if len(r.buffer.data) > 0 && now.Sub(r.begun) >= chunkTime {
+	if !r.buffer.empty() && now.Sub(r.begun) >= chunkTime {
 		r.pass()
 	}
 }
@@ -231,9 +228,9 @@ type receiving struct {
 }
 
 // frame implements sink.
-func (r receiving) frame(f *recording.Frame) {
+func (r receiving) frame(record *recording.Frame, f *payload.Frame) {
 	if r.admit(r.now) {
-		r.buffer.data = recording.AppendFrame(r.buffer.data, f)
+		r.buffer.frame(record, f)
 		r.appended(r.now)
 	}
 }
@@ -241,7 +238,7 @@ func (r receiving) frame(f *recording.Frame) {
 // unit implements sink.
 func (r receiving) unit(u *recording.Unit) {
 	if r.admit(r.now) {
-		r.buffer.data = recording.AppendUnit(r.buffer.data, u)
+		r.buffer.record(u)
 		r.appended(r.now)
 	}
 }
@@ -276,13 +273,13 @@ func (r *Recording) record(now time.Time, record recording.Record) {
 	if !r.prepare(now) {
 		return
 	}
-	r.buffer.data = recording.Append(r.buffer.data, record)
+	r.buffer.record(record)
 	r.grown(now)
 }
 
 // grown passes a chunk on if it is long enough.
 func (r *Recording) grown(now time.Time) {
-	if len(r.buffer.data) >= chunkBytes {
+	if r.buffer.size() >= chunkBytes {
 		r.pass()
 		r.begun = now
 	}
@@ -299,9 +296,9 @@ func (r *Recording) prepare(now time.Time) bool {
 		r.failed.Store(0)
 	}
 	c := &r.recorder.config
-	full := r.size+int64(len(r.buffer.data)) >= c.SegmentBytes || now.Sub(r.head.Begun) >= c.SegmentTime
+	full := r.size+r.buffer.size() >= c.SegmentBytes || now.Sub(r.head.Begun) >= c.SegmentTime
 	if r.head.Segment > 0 && !full && !r.cut {
-		if len(r.buffer.data) == 0 {
+		if r.buffer.empty() {
 			r.begun = now
 		}
 		return true
@@ -317,25 +314,26 @@ func (r *Recording) prepare(now time.Time) bool {
 func (r *Recording) beginSegment(now time.Time) {
 	// The frames of a segment that was cut are in no segment.
 	r.discard(r.buffer.frames)
-	r.buffer.data, r.buffer.frames = r.buffer.data[:0], 0
+	r.buffer.release()
+	r.buffer = &chunk{free: r.recorder.buffers}
 	r.cut, r.size, r.begun = false, 0, now
 	r.head.Segment++
 	r.head.Begun = now
 	r.buffer.segment, r.buffer.first = r.head.Segment, true
-	r.buffer.data = recording.Append(r.buffer.data, &r.head)
+	r.buffer.record(&r.head)
 	for _, k := range r.state.messages {
 		if text, err := signal.Encode(k.message); err == nil {
-			r.buffer.data = recording.Append(r.buffer.data, &recording.Message{At: now, Text: text})
+			r.buffer.record(&recording.Message{At: now, Text: text})
 		}
 	}
 	for _, p := range r.state.publications {
 		again := *p
 		again.At = now
-		r.buffer.data = recording.Append(r.buffer.data, &again)
+		r.buffer.record(&again)
 	}
 	if lost := r.lost; lost.Total() > 0 {
 		lost.At, r.told = now, lost.Total()
-		r.buffer.data = recording.Append(r.buffer.data, &lost)
+		r.buffer.record(&lost)
 	}
 }
 
@@ -344,7 +342,7 @@ func (r *Recording) endSegment(now time.Time, end *recording.End) {
 	if r.head.Segment == 0 || r.cut || r.failed.Load() != 0 {
 		return
 	}
-	r.buffer.data = recording.Append(r.buffer.data, end)
+	r.buffer.record(end)
 	r.buffer.last = true
 	r.pass()
 	r.begun = now
@@ -353,23 +351,20 @@ func (r *Recording) endSegment(now time.Time, end *recording.End) {
 // pass passes the buffer to the goroutine that writes. If the queue has no place, the segment is cut.
 func (r *Recording) pass() {
 	c := r.buffer
-	r.buffer = chunk{segment: c.segment}
-	n := int64(len(c.data))
-	r.queued.Add(n)
-	r.recorder.queued.Add(n)
+	r.buffer = c.follow()
+	// The goroutine that writes owns a chunk after it was passed.
+	size, memory := c.size(), c.memory()
+	r.queued.Add(memory)
+	r.recorder.queued.Add(memory)
 	select {
 	case r.chunks <- c:
-		r.size += n
+		r.size += size
 	default:
-		r.queued.Add(-n)
-		r.recorder.queued.Add(-n)
+		r.queued.Add(-memory)
+		r.recorder.queued.Add(-memory)
 		r.discard(c.frames)
 		r.cut = true
-	}
-	select {
-	case r.buffer.data = <-r.spare:
-	default:
-		r.buffer.data = make([]byte, 0, chunkBytes+chunkBytes/4)
+		c.release()
 	}
 }
 
@@ -399,7 +394,7 @@ func (r *Recording) write() {
 				}
 				return
 			}
-			err = r.writeChunk(&c)
+			err = r.writeChunk(c)
 		case now := <-ticker.C:
 			err = r.disk.flush(now)
 		}
@@ -413,11 +408,10 @@ func (r *Recording) write() {
 func (r *Recording) writeChunk(c *chunk) error {
 	counts := &r.recorder.counts
 	err := r.disk.write(c, time.Now())
-	n := int64(len(c.data))
-	r.queued.Add(-n)
-	r.recorder.queued.Add(-n)
+	r.queued.Add(-c.memory())
+	r.recorder.queued.Add(-c.memory())
 	if err == nil && (r.disk.file != nil || c.last) {
-		counts.bytes.Add(uint64(n))
+		counts.bytes.Add(uint64(c.size()))
 		counts.frames.Add(uint64(c.frames))
 		if r.failing {
 			r.failing = false
@@ -426,12 +420,7 @@ func (r *Recording) writeChunk(c *chunk) error {
 	} else {
 		r.unwritten.Add(uint64(c.frames))
 	}
-	if cap(c.data) <= spareChunk {
-		select {
-		case r.spare <- c.data[:0]:
-		default:
-		}
-	}
+	c.release()
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
@@ -82,14 +81,14 @@ func (e *edgeTrigger) start() {
 }
 
 // followEdge starts the trigger of the configured edge.
-func (s *Server) followEdge(registry *prometheus.Registry) error {
+func (s *startup) followEdge() error {
 	edge, err := config.ParseEdge(s.config.Server.Edge)
 	if err != nil || edge == nil {
 		return err
 	}
 	s.edge = newEdgeTrigger(*edge, s.engine, s.log)
 	s.edge.start()
-	return metrics.Register(registry, s.edge.readings()...)
+	return metrics.Register(s.registry, s.edge.readings()...)
 }
 
 func (e *edgeTrigger) close() {

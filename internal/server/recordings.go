@@ -3,9 +3,6 @@ package server
 import (
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/recorder"
 	"github.com/volsfu/volsfu/internal/sfu"
@@ -18,12 +15,13 @@ type rooms struct{ *recorder.Recorder }
 func (r rooms) Start(room string, now time.Time) sfu.Recording { return r.Recorder.Start(room, now) }
 
 // openRecorder opens the folder of recordings if there is one, and makes the recorder that of all rooms.
-func (s *Server) openRecorder(c *config.Config, version string, registry *prometheus.Registry) error {
+func (s *startup) openRecorder() error {
+	c := &s.config
 	if c.Recordings.Directory == "" {
 		return nil
 	}
 	c.Recordings.Guard, c.Recordings.FrameBytes = c.Rooms.Guard, c.Forward.MaxFrameBytes
-	r, err := recorder.New(c.Recordings, version, s.log)
+	r, err := recorder.New(c.Recordings, s.options.Version, s.log)
 	if err != nil {
 		return err
 	}
@@ -34,7 +32,7 @@ func (s *Server) openRecorder(c *config.Config, version string, registry *promet
 	count := func(name, reason string, value func(recorder.Stats) uint64) metrics.Reading {
 		return metrics.Counted(name, reason, func() uint64 { return value(r.Stats()) })
 	}
-	return metrics.Register(registry,
+	return metrics.Register(s.registry,
 		gauge(metrics.RecordedRooms, func(s recorder.Stats) int64 { return int64(s.Rooms) }),
 		gauge(metrics.RecordingDisk, func(s recorder.Stats) int64 { return s.DiskBytes }),
 		gauge(metrics.RecordingQueue, func(s recorder.Stats) int64 { return s.QueuedBytes }),

@@ -8,15 +8,11 @@ import (
 	stdlog "log"
 	"net"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"syscall"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/clients/web"
 	"github.com/volsfu/volsfu/internal/acme"
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/config"
@@ -24,17 +20,12 @@ import (
 	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/counters"
-	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/recorder"
 	"github.com/volsfu/volsfu/internal/reload"
 	"github.com/volsfu/volsfu/internal/sfu"
-	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/peer"
-	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/internal/turnserver"
 	"github.com/volsfu/volsfu/internal/udp"
-	"github.com/volsfu/volsfu/internal/viewer"
 	"github.com/volsfu/volsfu/internal/webhook"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -103,111 +94,13 @@ func Start(o Options) (*Server, error) {
 		log: o.Log, config: o.Config, files: &reloader{log: o.Log, logFile: o.LogFile},
 		leaving: make(chan struct{}, 1), failed: make(chan error, 1),
 	}
-	if err := s.start(o); err != nil {
+	if err := newStartup(s, o).run(); err != nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = s.Stop(ctx)
 		return nil, err
 	}
 	return s, nil
-}
-
-func (s *Server) start(o Options) error {
-	c := o.Config
-	authenticator, gate, err := newAuthenticator(o, s.files, func(t admission.Token) bool { return s.node.Revoked(t) })
-	if err != nil {
-		return err
-	}
-	if err := s.configureTLS(); err != nil {
-		return err
-	}
-	registry := prometheus.NewRegistry()
-	counts, err := metrics.New(registry, o.Version)
-	if err != nil {
-		return err
-	}
-	guard, err := newGuard(registry, s.log)
-	if err != nil {
-		return err
-	}
-	c.Media.Guard, c.Forward.Guard, c.Rooms.Guard, c.Signalling.Guard = guard, guard, guard, guard
-	c.Media.RelayedAddress = s.relayedAddress
-	if c.Rooms.ICEServers, err = s.iceServers(c.ICEServers); err != nil {
-		return err
-	}
-	if s.endpoint, err = s.listenMedia(c.Media, o); err != nil {
-		return err
-	}
-	go s.watch(s.endpoint.Failed())
-	s.engine = forward.NewEngine(c.Forward, peer.NewBatch)
-	err = errors.Join(
-		metrics.RegisterDataPlane(registry, dataPlane{s.engine, s.endpoint}),
-		metrics.Register(registry, append(limitReadings(s.engine, s.endpoint), iceTCPReadings(s.endpoint)...)...),
-	)
-	if err != nil {
-		return err
-	}
-	if err := s.followEdge(registry); err != nil {
-		return err
-	}
-	if err := s.startWebhooks(registry, o.Version); err != nil {
-		return err
-	}
-	if s.webhooks != nil {
-		c.Rooms.Events = s.webhooks
-	}
-	if err := s.openRecorder(&c, o.Version, registry); err != nil {
-		return err
-	}
-	if s.node, err = sfu.NewNode(c.Rooms, s.endpoint, s.engine, counts, s.log); err != nil {
-		return err
-	}
-	if err := s.startTURN(registry, guard); err != nil {
-		return err
-	}
-	log := signalling.NewLog(s.log)
-	limits, err := s.openAddressLimits(registry, counts, log)
-	if err != nil {
-		return err
-	}
-	host := operating{s, o.Version, time.Now()}
-	mux := http.NewServeMux()
-	if o.VR2GatherOnly {
-		mux.HandleFunc("GET /{$}", landing)
-	} else {
-		handler, err := signalling.NewServer(c.Signalling, onlyNode{s.node}, authenticator, counts, log, c.Server.Dev)
-		if err != nil {
-			return err
-		}
-		mux.Handle(signal.Path, limits.Guard(handler))
-		origins := c.Signalling.Pages(c.Server.Dev)
-		rooms := signalling.NewRooms(c.Signalling, s.node, authenticator, counts, c.Server.Dev)
-		mux.Handle(signalling.RoomsPath, limits.Guard(origins.Share(rooms, http.MethodGet)))
-		pages, _ := web.Pages()
-		mux.Handle("/", viewer.New(pages, c.Signalling.AllowedOrigins))
-		api := admin.NewAPI(gate, s.node, host, log)
-		mux.Handle(admin.APIPath, limits.Guard(origins.Share(api, admin.Methods...)))
-	}
-	if c.VR2Gather.Enabled {
-		if err := s.openVR2Gather(mux, limits, registry, authenticator, counts, log); err != nil {
-			return err
-		}
-	}
-	if err := s.listen(guarded(guard, placeRequest, mux), log.ForHTTP()); err != nil {
-		return err
-	}
-	if c.Admin.Listen != "" {
-		endpoints := admin.Handler(admin.Endpoints{
-			Metrics: registry, API: admin.NewAPI(admin.Loopback{}, s.node, host, log), Checks: []admin.Readiness{s},
-			CommandLine: config.RedactArguments(os.Args), AllowedHosts: c.Admin.AllowedHosts,
-		})
-		if s.admin, err = admin.Start(c.Admin.Listen, guarded(guard, placeOperator, endpoints)); err != nil {
-			return err
-		}
-	}
-	s.files.start()
-	s.announce(o)
-	return nil
 }
 
 // announce logs the listening addresses, and warns of socket buffers that are too small.
@@ -245,10 +138,9 @@ func (s *Server) listenMedia(c transport.Config, o Options) (*transport.Endpoint
 	}
 }
 
-// listen serves signalling, with TLS if it is configured. Failed connections are logged to failures.
+// listen serves the requests of clients, with TLS if it is configured. Failed connections are logged to failures.
 func (s *Server) listen(handler http.Handler, failures *stdlog.Logger) error {
-	c := s.config.Server
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := net.Listen("tcp", s.config.Server.Listen)
 	if err != nil {
 		return fmt.Errorf("listen for signalling: %w", err)
 	}

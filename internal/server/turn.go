@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/iceservers"
 	"github.com/volsfu/volsfu/internal/metrics"
-	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/turnserver"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -51,19 +49,19 @@ func (s *Server) relayedAddress(told netip.AddrPort) (netip.AddrPort, bool) {
 }
 
 // startTURN starts the TURN server if clients can reach it over UDP and TCP or over TLS.
-func (s *Server) startTURN(registry *prometheus.Registry, guard *panics.Guard) error {
+func (s *startup) startTURN() error {
 	c := s.config.TURN
 	if c.Listen == "" && (!c.TLS || s.tls == nil) {
 		return nil
 	}
 	turn, err := turnserver.Start(turnserver.Options{
-		Config: c, Media: s.endpoint, HasSession: s.node.HasSession, Guard: guard, Failed: s.fail,
+		Config: c, Media: s.endpoint, HasSession: s.node.HasSession, Guard: s.guard, Failed: s.fail,
 	})
 	if err != nil {
 		return err
 	}
 	s.turn = turn
-	return metrics.Register(registry, turnReadings(turn, s.turnWorks.Load)...)
+	return metrics.Register(s.registry, turnReadings(turn, s.turnWorks.Load)...)
 }
 
 // servesTURN reports whether clients use TURN over TLS on the listener of signalling.

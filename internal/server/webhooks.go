@@ -1,26 +1,25 @@
 package server
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/webhook"
 )
 
 // startWebhooks starts to post the events of rooms to the configured endpoints, if there are any.
-func (s *Server) startWebhooks(registry *prometheus.Registry, version string) error {
+func (s *startup) startWebhooks() error {
 	c := s.config.Webhooks
 	if len(c.URLs) == 0 {
 		return nil
 	}
 	var err error
-	if s.webhooks, err = webhook.Start(c, version, s.log); err != nil {
+	if s.webhooks, err = webhook.Start(c, s.options.Version, s.log); err != nil {
 		return err
 	}
 	if err := s.files.add("keys of webhooks", []string{c.KeyFile}, s.webhooks.Reload); err != nil {
 		return err
 	}
-	return metrics.Register(registry, webhookReadings(s.webhooks.Stats)...)
+	s.config.Rooms.Events = s.webhooks
+	return metrics.Register(s.registry, webhookReadings(s.webhooks.Stats)...)
 }
 
 // webhookReadings returns the metrics of webhooks.

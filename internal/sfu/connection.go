@@ -32,8 +32,8 @@ func newConnection(room *Room, owner *participant) (*connection, error) {
 	made, err := peer.New(node.endpoint, node.engine, peer.Config{
 		Deadline: owner.deadline, Parity: owner.profile.Parity, PublishesByData: owner.byData,
 		TakesChunks: owner.takesChunks, Messages: owner.asked.messageChannel, Multipath: owner.asked.multipath,
-		FrameBytes: node.config.FrameBytes,
-		Guard:      node.config.Guard, Running: &node.running, Log: owner.log,
+		Offer: owner.offer, FrameBytes: node.config.FrameBytes,
+		Guard: node.config.Guard, Running: &node.running, Log: owner.log,
 	}, c)
 	if err != nil {
 		return nil, err
@@ -245,12 +245,16 @@ func (q peerEvent) apply(r *Room) {
 	case transport.StateDisconnected:
 		// The client may have a new address, and ICE would wait for packets from the old address. If the client's
 		// websocket broke, ICE is restarted when the client resumes.
-		if p.connected && p.outbox != nil {
+		if p.connected && p.outbox != nil && !p.profile.Offers {
 			q.Do(peer.Restart{})
 		}
 	case transport.StateFailed:
 		if q.event.Final {
 			connectionFailed{q.connection, peer.ErrPanicked}.apply(r)
+			return
+		}
+		if p.profile.Offers {
+			r.expel(p, signal.CodeConnection, "the client no longer consents to receive packets")
 			return
 		}
 		if p.connected {

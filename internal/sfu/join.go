@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -32,6 +33,11 @@ type JoinRequest struct {
 	Profile *Profile
 	// Number is the client's number if its protocol identifies participants by numbers, otherwise nil.
 	Number *uint32
+	// Offer is the session description of a client that offers, otherwise nil.
+	Offer *description.Description
+	// Watched is the participant whose publications the client receives, empty for all participants. The participant
+	// must be in the room when the client joins.
+	Watched string
 }
 
 // joinRequest asks a room for a place. The answer is sent to the outbox, and the session, nil on refusal, to the
@@ -89,6 +95,11 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 			return refused
 		}
 	}
+	if q.Watched != "" {
+		if refused := r.checkWatched(q); refused != nil {
+			return refused
+		}
+	}
 	if q.Number != nil {
 		if other := r.participants.byNumber(*q.Number); other != nil && other != present {
 			return refuse(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number,
@@ -118,6 +129,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 			messageChannel: q.Join.MessageChannel},
 		receive:  q.Join.Receive && q.Grants.Subscribe,
 		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
+		offer:    q.Offer,
+		watched:  q.Watched,
 		log:      r.log.With(zap.String("participant", q.Identity)),
 		outbox:   q.Outbox,
 		profile:  &signallingProfile,

@@ -63,6 +63,8 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Candidate:
 		candidate := transport.Candidate{Candidate: m.Candidate, MID: m.MID, LineIndex: m.LineIndex}
 		p.connection.Do(peer.AddCandidate{ID: id, Candidate: candidate})
+	case *RestartICE:
+		p.connection.Do(peer.RestartRemote{ID: id, Ufrag: m.Ufrag, Password: m.Password})
 	case *signal.SetQuality:
 		p.reply(id, r.setQuality(p, m, q.at))
 	case *signal.Acknowledge:

@@ -121,6 +121,9 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.Watched != "" && n.room(q.Room) == nil {
+		return nil, notWatchable(&q)
+	}
 	room, err := n.enter(q.Room, q.Bearer)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
+	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
@@ -56,6 +57,10 @@ type participant struct {
 	receive bool
 	// limits are the client's own limits of the bit rate that it is sent.
 	limits signal.BitrateLimits
+	// offer is the session description of a client that offers, nil for other clients.
+	offer *description.Description
+	// watched is the only participant whose publications the client receives, empty for all participants.
+	watched string
 	// deadline is the time in which the client repairs a frame, 0 if the server decides.
 	deadline time.Duration
 	// pauses is set if the client pauses tracks that are not wanted.
@@ -210,6 +215,7 @@ func (p *participant) sendAssignments(told []signal.Assignment) {
 		p.subscriber.Invalidate()
 		if !p.profile.Acknowledges {
 			p.openSlots()
+			p.acknowledgeUnnamed(told)
 			defer p.refresh(p.room.now)
 		}
 		p.subscriber.Expect()
@@ -239,13 +245,7 @@ func (p *participant) updateLines() {
 		}
 		for tile := range publication.Description.Tiles {
 			for q := range publication.Description.Qualities {
-				wanted.Publish = append(wanted.Publish, peer.Track{
-					ID:          publication.id,
-					Publication: publication.Description.Name,
-					Kind:        publication.Description.Kind,
-					Tile:        tile,
-					Quality:     volumetric.Quality(q),
-				})
+				wanted.Publish = append(wanted.Publish, publication.line(tile, q))
 			}
 		}
 	}

@@ -22,6 +22,8 @@ type Profile struct {
 	// Acknowledges is set if a client acknowledges assignments. Slots of other clients carry their assignments once
 	// their lines are negotiated.
 	Acknowledges bool
+	// Offers is set if a client makes the only offer. ICE is restarted by the client alone.
+	Offers bool
 	// Parity is set if a client reads parity packets.
 	Parity bool
 	// Traces is set if a client can be asked for the times of its frames.

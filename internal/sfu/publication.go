@@ -3,6 +3,7 @@ package sfu
 import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -44,6 +45,17 @@ func newPublication(
 		}
 	}
 	return p
+}
+
+// line identifies a track that needs a line.
+func (p *publication) line(tile, quality int) peer.Track {
+	return peer.Track{
+		ID:          p.id,
+		Publication: p.Description.Name,
+		Kind:        p.Description.Kind,
+		Tile:        tile,
+		Quality:     volumetric.Quality(quality),
+	}
 }
 
 // close ends the tracks.

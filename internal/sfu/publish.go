@@ -8,7 +8,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/webhook"
 )
@@ -130,6 +132,7 @@ func (r *Room) add(p *participant, description checked) {
 		publication.Demand.Suppress(r.node.config.Suppression, &r.unsettled, r.now)
 	}
 	p.publications = append(p.publications, publication)
+	p.seatPictures()
 	p.attachData(publication)
 	r.census.Store(r.participants.census())
 	r.wakeBy(r.now.Add(unwatchedInterval))
@@ -137,6 +140,23 @@ func (r *Room) add(p *participant, description checked) {
 		zap.String("codec", description.Codec.MIMEType),
 		zap.Int("tiles", len(description.Tiles)), zap.Int("qualities", len(description.Qualities)))
 	r.emitPublication(p, publication, webhook.Published)
+}
+
+// seatPictures sets the publication beside which pictures of the participant stand: the first video that is not a
+// picture.
+func (p *participant) seatPictures() {
+	var body *subscriber.Publication
+	for _, publication := range p.publications {
+		if d := &publication.Description; d.Kind == volumetric.KindVideo && d.Picture == nil {
+			body = publication.Publication
+			break
+		}
+	}
+	for _, publication := range p.publications {
+		if publication.Description.Picture != nil {
+			publication.Beside = body
+		}
+	}
 }
 
 // describedBytes returns the length of the descriptions of publications as JSON, in bytes. encodedBytes returns the
@@ -169,6 +189,7 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 	successors := r.participants.successors(p, publication)
 	r.recordUnpublished(publication)
 	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
+	p.seatPictures()
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
 	}
@@ -207,17 +228,21 @@ func announced(publications []*publication) []*publication {
 
 // readable returns the publications that the participant can receive. The others are counted and logged once.
 func (p *participant) readable(publications []*publication) []*publication {
-	if p.profile.Withheld == nil {
+	if p.profile.Withheld == nil && !p.takesChunks {
 		return publications
 	}
 	var readable []*publication
 	for _, publication := range publications {
-		reason := p.profile.Withheld(&publication.Description)
-		if reason == "" && p.profile.OnePerKind && p.room.participants.second(p.profile, publication) {
-			reason = p.profile.Name + " can receive only one publication of this kind from each publisher"
+		if p.watched != "" && publication.Ref.Participant != p.watched {
+			continue
 		}
-		if reason == "" {
+		reason := p.withheld(publication)
+		switch {
+		case reason == "":
 			readable = append(readable, publication)
+			continue
+		case p.watched != "":
+			// The client has asked for what it can receive.
 			continue
 		}
 		p.room.node.withheld.Add(1)
@@ -225,6 +250,23 @@ func (p *participant) readable(publications []*publication) []*publication {
 			zap.Stringer("publication", publication.Ref))
 	}
 	return readable
+}
+
+// withheld returns the reason why the participant cannot receive a publication, empty if it can.
+func (p *participant) withheld(publication *publication) string {
+	description := &publication.Description
+	switch {
+	case p.takesChunks && switching.NeedsKey(description.Codec.MIMEType):
+		return "the client receives over data channels, and frames of " + description.Codec.MIMEType +
+			" are decoded on media lines only"
+	case p.profile.Withheld == nil:
+		return ""
+	}
+	reason := p.profile.Withheld(description)
+	if reason == "" && p.profile.OnePerKind && p.room.participants.second(p.profile, publication) {
+		return p.profile.Name + " can receive only one publication of this kind from each publisher"
+	}
+	return reason
 }
 
 // second reports whether the publisher has an earlier publication of the same kind that a client can receive.

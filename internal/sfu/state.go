@@ -36,6 +36,8 @@ type ParticipantState struct {
 	Present   bool      `json:"present"`
 	// VR2Gather is set if the participant uses the VR2Gather dialect.
 	VR2Gather bool `json:"vr2gather,omitempty"`
+	// Protocol is the participant's protocol, WHIP or WHEP. It is empty for the others.
+	Protocol string `json:"protocol,omitempty"`
 	// TokenID is the id of the token, by which the token may be revoked. TokenID is empty if there is none.
 	TokenID string `json:"token_id,omitempty"`
 	// Attributes describe the participant. Permissions are those of its token and of the operator together.
@@ -141,6 +143,9 @@ func (p *participant) state(past bool) ParticipantState {
 	}
 	for _, publication := range p.publications {
 		state.Publications = append(state.Publications, publication.state())
+	}
+	if p.profile.Offers {
+		state.Protocol = p.profile.Name
 	}
 	if p.receive {
 		state.Reception = p.subscriber.State(past)

@@ -94,6 +94,20 @@ func (l *AddressLimits) Guard(inner http.Handler) http.Handler {
 	})
 }
 
+// Hold counts a session of an address that outlives its request, until release is called. Such a session counts as an
+// open websocket. remote has the form of http.Request.RemoteAddr.
+func (l *AddressLimits) Hold(remote string) (release func(), err error) {
+	source := SourceOf(remote)
+	if !source.IsValid() {
+		return func() {}, nil
+	}
+	if err := l.quota.hold(source, time.Now()); err != nil {
+		l.refused[refusedOpen].Add(1)
+		return nil, err
+	}
+	return func() { l.quota.leave(source) }, nil
+}
+
 // waited waits for the given duration. waited reports false if done is closed first.
 func waited(done <-chan struct{}, wait time.Duration) bool {
 	if wait <= 0 {

@@ -126,7 +126,7 @@ func (c *client) join(join *signal.Join) bool {
 		At:       c.opened,
 
 		Bearer: BearerOf(c.credentials.Fingerprint, c.source), Token: c.credentials.Token,
-		OwnsIdentity: c.credentials.ownsIdentity(),
+		OwnsIdentity: c.credentials.OwnsIdentity(),
 	}
 	if refused := c.checkNames(join, request); refused != nil {
 		return c.refuseJoin(join.ID, refused)

@@ -32,12 +32,12 @@ func (p Pages) Share(inner http.Handler, methods ...string) http.Handler {
 		}
 		if origin != "" {
 			header.Set("Access-Control-Allow-Origin", origin)
-			header.Set("Access-Control-Expose-Headers", "Retry-After")
+			header.Set("Access-Control-Expose-Headers", "ETag, Link, Location, Retry-After")
 		}
 		switch {
 		case r.Method == http.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != "":
 			header.Set("Access-Control-Allow-Methods", allowed)
-			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match")
+			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, If-None-Match")
 			header.Set("Access-Control-Max-Age", corsAge)
 			w.WriteHeader(http.StatusNoContent)
 		case !slices.Contains(methods, r.Method) && r.Method != http.MethodHead:

@@ -120,16 +120,39 @@ func (q *quota[K]) enter(key K, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if m.open >= q.limits.open {
-		text := fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, q.limits.of, q.limits.open,
-			q.limits.openKey)
-		return &quotaError{refusedOpen, text, openAgain}
+	if err := q.checkOpen(m); err != nil {
+		return err
 	}
 	if err := q.take(m, 1, now); err != nil {
 		return err
 	}
 	m.open++
 	return nil
+}
+
+// hold is enter for a session that begins with a request that was counted: the session costs nothing of the rate.
+func (q *quota[K]) hold(key K, now time.Time) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m, err := q.member(key, now)
+	if err == nil {
+		err = q.checkOpen(m)
+	}
+	if err != nil {
+		return err
+	}
+	m.open++
+	return nil
+}
+
+// checkOpen returns a *quotaError if no further websocket may be open. The caller holds the mutex.
+func (q *quota[K]) checkOpen(m *member) error {
+	if m.open < q.limits.open {
+		return nil
+	}
+	text := fmt.Sprintf("%d websockets are open %s, the limit is %d (%s)", m.open, q.limits.of, q.limits.open,
+		q.limits.openKey)
+	return &quotaError{refusedOpen, text, openAgain}
 }
 
 // spend charges units to the rate of a member. spend returns a *quotaError if the member has fewer units left. More

@@ -24,9 +24,9 @@ type Credentials struct {
 	Token       admission.Token
 }
 
-// ownsIdentity reports whether no other client can use the client's identity: the token names the identity, or the
+// OwnsIdentity reports whether no other client can use the client's identity: the token names the identity, or the
 // server asks for no token.
-func (c *Credentials) ownsIdentity() bool { return c.Identity != "" || c.Fingerprint == Fingerprint{} }
+func (c *Credentials) OwnsIdentity() bool { return c.Identity != "" || c.Fingerprint == Fingerprint{} }
 
 // Authenticator checks a client's token.
 type Authenticator interface {

@@ -31,6 +31,8 @@ type negotiation struct {
 	outlets map[string]*Outlet
 	// byStream is set if answers accept RFC 8888 reports when the offer has them.
 	byStream bool
+	// forwards is set if answers are those of a side that forwards.
+	forwards bool
 }
 
 func newNegotiation() negotiation {
@@ -207,6 +209,17 @@ func (p *Peer) Offered(text string) (map[string]Streams, error) {
 	return streamsOf(offer), nil
 }
 
+// OfferedToForwarder sets the remote peer's offer, of which the caller may have removed codecs. Answers are those of a
+// side that forwards (description.AnswerAsForwarder).
+func (p *Peer) OfferedToForwarder(offer *description.Description) { p.offer, p.forwards = offer, true }
+
+// RemoteRestarted changes the ICE credentials of the remote peer's offer. The next answer restarts ICE.
+func (p *Peer) RemoteRestarted(ufrag, password string) {
+	offer := *p.offer
+	offer.Transport.Ufrag, offer.Transport.Password, offer.Transport.Candidates = ufrag, password, nil
+	p.offer = &offer
+}
+
 // Sending returns the outlet of a line that the remote peer offered to receive on. The first call makes the outlet. The
 // error wraps ErrNoLine.
 func (p *Peer) Sending(mid string) (*Outlet, error) {
@@ -246,16 +259,41 @@ func (p *Peer) PreferReportsByStream() { p.byStream = true }
 
 // Answer makes an answer to the last offer and sets it.
 func (p *Peer) Answer() (string, error) {
+	answer, err := p.answer()
+	if err != nil {
+		return "", err
+	}
+	return answer.Marshal(), nil
+}
+
+// CompleteAnswer is Answer for remote peers to which no candidates can be sent later: it waits until this side's
+// candidates are gathered, at most for gatherPatience.
+func (p *Peer) CompleteAnswer() (*description.Description, error) {
+	answer, err := p.answer()
+	if err != nil {
+		return nil, err
+	}
+	p.agent.awaitGathering()
+	answer.Transport.Candidates = p.agent.local.all()
+	answer.Transport.EndOfCandidates = p.agent.gathered.Load()
+	return answer, nil
+}
+
+func (p *Peer) answer() (*description.Description, error) {
 	if p.offer == nil {
-		return "", fmt.Errorf("%w: an answer without an offer", ErrDescription)
+		return nil, fmt.Errorf("%w: an answer without an offer", ErrDescription)
 	}
 	sending := make(map[string]description.Sending)
 	for mid, outlet := range p.outlets {
 		sending[mid] = description.Sending{Streams: outlet.streams, Stream: outlet.id}
 	}
-	answer, err := description.Answer(p.offer, sending)
+	answerOf := description.Answer
+	if p.forwards {
+		answerOf = description.AnswerAsForwarder
+	}
+	answer, err := answerOf(p.offer, sending)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if p.byStream {
 		description.TakeCongestionFeedback(p.offer, answer)
@@ -265,12 +303,12 @@ func (p *Peer) Answer() (string, error) {
 	}
 	if p.agent.begun && p.offer.Transport.Ufrag != p.agent.remote.Ufrag {
 		if err := p.agent.restart(); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	local, err := p.agent.localTransport()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	local.Role = answer.Transport.Role
 	p.version++
@@ -282,10 +320,11 @@ func (p *Peer) Answer() (string, error) {
 		remote.Role = description.RoleActive
 	}
 	if err := p.agent.gather(); err != nil {
-		return "", err
+		return nil, err
 	}
-	if err := p.agent.setRemote(remote, false); err != nil {
-		return "", err
+	// The side with all of ICE controls one that only answers checks (RFC 8445 section 6.1.1).
+	if err := p.agent.setRemote(remote, remote.Lite); err != nil {
+		return nil, err
 	}
 	p.transportSequence.Store(uint32(transportSequence(answer)))
 	// The remote peer reports arrivals of what the answerer sends, and accepts reports of what the answerer receives.
@@ -296,5 +335,5 @@ func (p *Peer) Answer() (string, error) {
 			outlet.bind(answer.Lines[i].Codecs)
 		}
 	}
-	return answer.Marshal(), nil
+	return answer, nil
 }

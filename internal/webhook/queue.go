@@ -31,7 +31,8 @@ type line struct {
 	room     string
 	events   []event
 	inFlight bool
-	// failures is the number of failed deliveries of the oldest event, and due the time of the next.
+	// failures is the number of failed deliveries since the last successful one, and due the time of the next. Events
+	// that are dropped change neither, so that an endpoint that is down gets no more requests from a full queue.
 	failures int
 	due      time.Time
 }
@@ -98,7 +99,6 @@ func (l *line) waiting() int {
 func (q *queue) shift(l *line) {
 	l.events[0] = event{}
 	l.events = l.events[1:]
-	l.failures, l.due = 0, time.Time{}
 	q.length--
 	if len(l.events) == 0 {
 		q.removeLine(l)
@@ -150,6 +150,7 @@ func (q *queue) finish(l *line, delivered bool, now time.Time) {
 	q.flying--
 	if delivered {
 		q.delivered++
+		l.failures, l.due = 0, time.Time{}
 		q.shift(l)
 		return
 	}

@@ -111,6 +111,29 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
+// TestFullQueueOfDeadEndpoint: events that are dropped because the queue is full do not bring the next delivery
+// forward.
+func TestFullQueueOfDeadEndpoint(t *testing.T) {
+	q := newQueue()
+	const perSecond = 20
+	attempts := 0
+	for i := range 300 * perSecond {
+		now := start.Add(time.Duration(i) * time.Second / perSecond)
+		q.push("a", numbered(i, now))
+		if l := q.next(now); l != nil {
+			attempts++
+			q.finish(l, false, now)
+		}
+	}
+	if q.full == 0 {
+		t.Fatal("the queue has not been full")
+	}
+	// 31.5 s until the repetitions are 22.5 to 30 s apart.
+	if attempts > 20 {
+		t.Errorf("%d deliveries were tried in 300 s, expected at most 20", attempts)
+	}
+}
+
 // TestFairness: with more rooms than requests at a time, no room waits while another is served twice.
 func TestFairness(t *testing.T) {
 	q := newQueue()

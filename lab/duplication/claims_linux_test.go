@@ -3,14 +3,13 @@ package duplication
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment/claims"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // newShort returns a bench for short measurements, with a built volnet. It skips the test without root.
@@ -19,14 +18,7 @@ func newShort(t *testing.T) *bench {
 	if os.Geteuid() != 0 {
 		t.Skip("skipped: network namespaces and BPF programs take root")
 	}
-	folder := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(folder, "volnet"), "./cmd/volnet")
-	build.Dir = filepath.Join("..", "..")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build volnet: %v: %s", err, said)
-	}
-	return &bench{options: claims.Options{Programs: folder}, short: true}
+	return &bench{options: claims.Options{Programs: program.Static().Folder(t, "volnet")}, short: true}
 }
 
 // TestShort measures the claims on packets with few of them. Counts that must be 0 are 0 on a machine of any speed;
@@ -45,7 +37,7 @@ func measureShort(t *testing.T, numbers ...int) {
 	for _, number := range numbers {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
 			b.progress = lab.NewProgress(t.Output())
-			lines, err := (&check{titles[number-1], b, measurements[number-1]}).Run(t.Context())
+			lines, err := newCheck(titles[number-1], b, measurements[number-1]).Run(t.Context())
 			if err != nil {
 				t.Error(err)
 			}

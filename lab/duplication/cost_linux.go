@@ -86,7 +86,7 @@ func (r *routable) programs() (p programs, err error) {
 		}
 		found, err := link.QueryPrograms(link.QueryOptions{Target: device.Attrs().Index, Attach: ebpf.AttachTCXEgress})
 		if errors.Is(err, ebpf.ErrNotSupported) {
-			return fmt.Errorf("%w: the kernel has no TCX: %w", errUnable, err)
+			return fmt.Errorf("%w: the kernel has no TCX: %w", lab.ErrUnable, err)
 		}
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/netfn/daemon"
+	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/edgepair"
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/test/claim"
@@ -139,7 +140,7 @@ func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) e
 		}
 	}
 	return fmt.Errorf("%w: packets left without copies in each of %d attempts, expected one without such packets: "+
-		"this machine is too busy", errUnable, copyingAttempts)
+		"this machine is too busy", lab.ErrUnable, copyingAttempts)
 }
 
 // total is the sum over all paths.

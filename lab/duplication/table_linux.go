@@ -13,7 +13,7 @@ import (
 func onTable(check func(claims.Options, lab.Progress) lab.Check) measurement {
 	return func(ctx context.Context, b *bench) ([]claim.Line, error) {
 		if b.short {
-			return nil, fmt.Errorf("%w: runs take a minute", errUnable)
+			return nil, fmt.Errorf("%w: runs take a minute", lab.ErrUnable)
 		}
 		return check(b.options, b.progress).Run(ctx)
 	}

@@ -57,9 +57,6 @@ type Settings struct {
 
 // Program returns the path of one of the module's programs. The error wraps lab.ErrProgram.
 func (s *Settings) Program(name string) (string, error) {
-	if s.Programs == "" {
-		return lab.FindProgram(name)
-	}
 	return lab.FindProgramIn(s.Programs, name)
 }
 

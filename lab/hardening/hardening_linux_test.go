@@ -144,6 +144,20 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// TestDecodersOfProgram: no decoder accepts a hostile frame. Memory and time are measured without the race detector, by
+// vollab check hardening.
+func TestDecodersOfProgram(t *testing.T) {
+	lines := decodersOfProgram()
+	if decoded := lines[0].Figure; decoded == 0 {
+		t.Error("no frame was decoded")
+	}
+	for _, l := range lines {
+		if l.Missed() && strings.HasPrefix(l.Target, "= ") {
+			t.Error(l)
+		}
+	}
+}
+
 // TestPagesWithoutSource: the tests that drive the browser are in a checkout. Without a checkout nothing is measured,
 // and no line is missed.
 func TestPagesWithoutSource(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/hotpath/machinelimit"
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // smallLoad is a load that a busy machine carries under the race detector.
@@ -97,18 +96,11 @@ func fanOut(t *testing.T, flags []string) {
 	}
 }
 
-// builtServer builds the server, which is slow.
+// builtServer returns the path of a built server.
 func builtServer(t *testing.T) string {
 	t.Helper()
 	needProc(t)
-	path := filepath.Join(t.TempDir(), "volsfu")
-	build := exec.Command("go", "build", "-o", path, "./cmd/volsfu")
-	build.Dir = filepath.Join("..", "..")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the server: %v: %s", err, said)
-	}
-	return path
+	return program.Static().Path(t, "volsfu")
 }
 
 // TestForward measures a built server and checks properties that hold on a machine of any speed.

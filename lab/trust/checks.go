@@ -1,14 +1,10 @@
 package trust
 
 import (
-	"context"
-	"errors"
-
 	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/fuzzing"
 	"github.com/volsfu/volsfu/lab/suite"
-	"github.com/volsfu/volsfu/test/claim"
 )
 
 // Options select the measured programs and the length of measurements.
@@ -28,7 +24,7 @@ func DefaultOptions() Options { return Options{Fuzz: fuzzing.DefaultOptions()} }
 func Checks(o Options, progress lab.Progress) []lab.Check {
 	all := make([]lab.Check, len(titles))
 	for i, title := range titles {
-		all[i] = &check{title, &bench{options: o, progress: progress}, measurements[i+1]}
+		all[i] = newCheck(title, &bench{options: o, progress: progress}, measurements[i+1])
 	}
 	return all
 }
@@ -59,39 +55,15 @@ type bench struct {
 
 // program returns the path of one of the programs.
 func (b *bench) program(name string) (string, error) {
-	if b.options.Programs == "" {
-		return lab.FindProgram(name)
-	}
 	return lab.FindProgramIn(b.options.Programs, name)
 }
 
 // measurement measures a part of a claim.
-type measurement func(ctx context.Context, b *bench) ([]claim.Line, error)
+type measurement = lab.Measurement[*bench]
 
-// check is one claim with the functions that measure its parts.
-type check struct {
-	title string
-	bench *bench
-	parts []measurement
-}
-
-// Name implements lab.Check.
-func (c *check) Name() string { return c.title }
-
-// unable lists the errors of a machine on which a part cannot be measured.
-var unable = []error{router.ErrPrivileges, router.ErrTUN, suite.ErrSource, errUnable}
-
-// errUnable wraps the reason for which this machine cannot measure a part, other than those of the imported packages.
-var errUnable = errors.New("cannot be measured here")
-
-// Run implements lab.Check. A part that the machine cannot measure is skipped.
-func (c *check) Run(ctx context.Context) ([]claim.Line, error) {
-	if len(c.parts) == 0 {
-		return []claim.Line{claim.Skip(c.title, "there is no measurement for this system")}, nil
-	}
-	parts := make([]lab.Part, 0, len(c.parts))
-	for _, measure := range c.parts {
-		parts = append(parts, func(ctx context.Context) ([]claim.Line, error) { return measure(ctx, c.bench) })
-	}
-	return lab.RunParts(ctx, c.title, parts, unable...)
+// newCheck returns the check of a claim with the functions that measure its parts.
+func newCheck(title string, b *bench, parts []measurement) lab.Check {
+	return &lab.Parted[*bench]{Title: title, Bench: b, Parts: parts,
+		Missing: "there is no measurement for this system",
+		Unable:  []error{router.ErrPrivileges, router.ErrTUN, suite.ErrSource}}
 }

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestWithoutMeasurement: a claim that this system cannot measure is skipped.
 func TestWithoutMeasurement(t *testing.T) {
-	lines, err := (&check{"name", &bench{}, nil}).Run(t.Context())
+	lines, err := newCheck("name", &bench{}, nil).Run(t.Context())
 	if err != nil || len(lines) != 1 || lines[0].Skipped != "there is no measurement for this system" {
 		t.Errorf("got %v, %v, expected one skipped line", lines, err)
 	}

@@ -44,31 +44,23 @@ const (
 // keys runs a room with end-to-end encryption in which frames are altered and replayed, participants have a wrong key
 // or leave, and the memory of the server is searched for keys and plaintext.
 func keys(ctx context.Context, b *bench) (lines []claim.Line, err error) {
-	server, err := b.program("volsfu")
+	p, err := newPlace(b)
 	if err != nil {
 		return nil, err
 	}
-	volpeer, err := b.program("volpeer")
-	if err != nil {
-		return nil, err
-	}
-	folder, err := os.MkdirTemp("", "volsfu-trust-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	running, err := lab.StartServer(ctx, server)
+	defer func() { err = errors.Join(err, p.remove()) }()
+	running, err := lab.StartServer(ctx, p.server)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, running.Stop()) }()
 	r := &sealed{url: running.URL(), secret: random(32), next: random(32), marker: random(48),
 		recent: make(chan []byte, recentFrames)}
-	file := filepath.Join(folder, "room.keys")
+	file := filepath.Join(p.folder, "room.keys")
 	if err := os.WriteFile(file, []byte("0:"+hex.EncodeToString(r.secret)+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	bob, err := lab.StartProgram("volpeer publish", volpeer, nil, "publish", "--server", r.url, "--room", sealedRoom,
+	bob, err := lab.StartProgram("volpeer publish", p.volpeer, nil, "publish", "--server", r.url, "--room", sealedRoom,
 		"--identity", "bob", "--points", "2000", "--tiles", "1", "--codec", "raw", "--audio", "tone",
 		"--e2ee-key-file", file)
 	if err != nil {

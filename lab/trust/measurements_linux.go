@@ -14,8 +14,10 @@ var measurements = map[int][]measurement{
 
 	// Rooms.
 	7: {dataMessages},
+	8: {downlinks},
 
 	// WHIP, WHEP, recordings.
+	9:  {encoders},
 	10: {recorded},
 
 	// Attacks and fuzzed inputs.

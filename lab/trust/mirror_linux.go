@@ -38,20 +38,12 @@ var mirrorSource []byte
 // lossy runs an encrypted room over lossy links: alice publishes (Go), carol publishes alice's frames again (C), and
 // dave watches both (Go).
 func lossy(ctx context.Context, b *bench) (lines []claim.Line, err error) {
-	server, err := b.program("volsfu")
+	p, err := newPlace(b)
 	if err != nil {
 		return nil, err
 	}
-	volpeer, err := b.program("volpeer")
-	if err != nil {
-		return nil, err
-	}
-	folder, err := os.MkdirTemp("", "volsfu-trust-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	mirror, err := buildMirror(ctx, folder)
+	defer func() { err = errors.Join(err, p.remove()) }()
+	mirror, err := buildMirror(ctx, p.folder)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +56,13 @@ func lossy(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, network.Close()) }()
-	l := &lossyRoom{network: network, server: server, volpeer: volpeer, mirror: mirror, long: lossyTime,
+	l := &lossyRoom{network: network, server: p.server, volpeer: p.volpeer, mirror: mirror, long: lossyTime,
 		key: fmt.Sprintf("lab:%x", random(32)), passphrase: fmt.Sprintf("%x", random(16))}
 	if b.short {
 		l.long = lossyTime / 4
 	}
 	address := network.Address(serving).String()
-	command := network.Command(ctx, serving, server, "serve", "--listen", address+":0", "--admin-listen", "",
+	command := network.Command(ctx, serving, p.server, "serve", "--listen", address+":0", "--admin-listen", "",
 		"--media-address", address, "--media-port", "0", "--log-format", "json")
 	command.Env = append(command.Env, "VOLSFU_AUTH_KEYS="+l.key)
 	running, err := lab.StartServerCommand(ctx, command)
@@ -83,7 +75,7 @@ func lossy(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 }
 
 // buildMirror builds the C library and the program that uses it, from the checkout. The error wraps suite.ErrSource or
-// errUnable.
+// lab.ErrUnable.
 func buildMirror(ctx context.Context, folder string) (program string, err error) {
 	tree, err := suite.SourceTree("", "clients/c")
 	if err != nil {
@@ -95,7 +87,7 @@ func buildMirror(ctx context.Context, folder string) (program string, err error)
 	}
 	compiler, err := exec.LookPath("cc")
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no C compiler: %w", errUnable, err)
+		return "", fmt.Errorf("%w: there is no C compiler: %w", lab.ErrUnable, err)
 	}
 	source := filepath.Join(folder, "mirror.c")
 	if err := os.WriteFile(source, mirrorSource, 0o600); err != nil {

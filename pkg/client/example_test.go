@@ -7,10 +7,13 @@ import (
 	"math"
 	"time"
 
+	"github.com/pion/rtp/codecs"
+
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -293,6 +296,84 @@ func ExamplePublisher_WritePackets() {
 		}
 	}
 	// Output: 3 bytes of audio/opus from ada
+}
+
+// encodeVP8 stands for an encoder: it returns a frame of VP8 that begins like a real one.
+func encodeVP8(key bool) []byte {
+	if key {
+		return []byte{0x10, 2, 0, 0x9d, 1, 0x2a, 0x40, 1, 0xb4, 0, 0}
+	}
+	return []byte{0x31, 2, 0, 0}
+}
+
+// A webcam is a publication with several encodings as qualities. Receivers can begin only with key frames, which the
+// server requests by the event KeyFrameWanted.
+func ExamplePublisher_WritePackets_picture() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	watcher, err := client.Join(ctx, client.Config{URL: serverURL(), Room: "meeting", Identity: "grace", Receive: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer watcher.Close()
+	webcam := volumetric.Publication{
+		Name:      "webcam",
+		Kind:      volumetric.KindVideo,
+		Mode:      volumetric.ModeAlternatives,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVP8, ClockRate: 90000},
+		FrameRate: 30,
+		Picture:   &volumetric.Picture{Source: volumetric.SourceCamera},
+		Tiles:     []volumetric.Tile{{Box: volumetric.DefaultPanel(volumetric.SourceCamera)}},
+		Qualities: []volumetric.QualityLevel{
+			{Name: "180p", Bitrate: 150_000, Width: 320, Height: 180, FrameRate: 15},
+			{Name: "720p", Bitrate: 1_700_000, Width: 1280, Height: 720},
+		},
+	}
+	session, err := client.Join(ctx, client.Config{
+		URL: serverURL(), Room: "meeting", Identity: "ada", Publications: []volumetric.Publication{webcam},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	publisher := session.Publisher("webcam")
+	camera := time.NewTicker(time.Second / 30)
+	defer camera.Stop()
+	packetise := []codecs.VP8Payloader{{EnablePictureID: true}, {EnablePictureID: true}} // one for each quality
+	key := []bool{true, true}
+	for {
+		select {
+		case event := <-session.Events():
+			if wanted, ok := event.(client.KeyFrameWanted); ok {
+				key[wanted.Quality] = true
+			}
+		case capture := <-camera.C:
+			for q := range packetise {
+				quality := volumetric.Quality(q)
+				if !publisher.Wanted(0, quality) {
+					key[q] = true // frames are missing when the quality is wanted again
+					continue
+				}
+				payloads := packetise[q].Payload(1160, encodeVP8(key[q]))
+				taken, err := publisher.WritePackets(0, quality, capture, payloads)
+				if err != nil && !errors.Is(err, client.ErrNotConnected) {
+					fmt.Println(err)
+					return
+				}
+				key[q] = !taken
+			}
+		case packet := <-watcher.Packets():
+			begins := switching.KeyFrame(packet.Codec.MIMEType, packet.Payload)
+			fmt.Printf("%s from %s begins with a key frame: %t\n", packet.Codec.MIMEType, packet.Track.Participant, begins)
+			return
+		case <-ctx.Done():
+			fmt.Println(ctx.Err())
+			return
+		}
+	}
+	// Output: video/VP8 from ada begins with a key frame: true
 }
 
 // If its websocket breaks, a session resumes without the program's help. The program receives events, and has to act

@@ -125,6 +125,18 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 	}
 }
 
+// RequestKeyFrame asks the publisher of H264 or VP8 for a key frame, because the receiver has lost a frame that others
+// depend on. The server asks a publisher at most twice per second. A tile that is not received is ignored.
+func (s *Session) RequestKeyFrame(tile volumetric.TileRef) error {
+	s.media.mu.Lock()
+	packets := s.media.downlink.KeyFrameRequests(tile)
+	s.media.mu.Unlock()
+	if len(packets) == 0 {
+		return nil
+	}
+	return s.currentPeer().WriteRTCP(packets)
+}
+
 // Intervals of the watching goroutine. Requests for missing packets are at least 10 ms apart, so a step every 5 ms
 // delays the requests little. Reports of arrivals are made with the steps, too, except those about packets with ECN-CE,
 // which are made in time.

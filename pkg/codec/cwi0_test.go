@@ -128,16 +128,6 @@ func TestStampCWI0(t *testing.T) {
 	}
 }
 
-// TestCWI1IsNotAvailable expects an error for octrees, because there is no decoder.
-func TestCWI1IsNotAvailable(t *testing.T) {
-	if _, err := codec.ByFourCC(
-		codec.FourCC{'c', 'w', 'i', '1'},
-	); !errors.Is(err, codec.ErrUnknown) ||
-		!strings.Contains(err.Error(), `codec not available: FourCC "cwi1"`) {
-		t.Errorf("got %v, want ErrUnknown that names cwi1", err)
-	}
-}
-
 func FuzzCWI0Decode(f *testing.F) {
 	_, _, frame := cwi0Sample()
 	f.Add(frame)

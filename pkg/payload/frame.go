@@ -18,8 +18,11 @@ type Frame struct {
 	// value.
 	Prefixed bool
 	Prefix   Prefix
-	// Data is the codec's output, without the prefix. Data is empty for a tile without points.
+	// Data is the codec's output, without the prefix. Data is empty for a tile without points. Data is nil if the frame
+	// refers to shared packets.
 	Data []byte
+	// Length is the length of the codec's output, also if Data is nil.
+	Length int
 	// First and Last are the arrival times of the first and of the last packet used.
 	First, Last time.Time
 	// Begun is the time when the first 65,000 bytes of the frame, or the whole of a shorter frame,
@@ -31,7 +34,11 @@ type Frame struct {
 	// Late reports that a newer frame of this stream was completed earlier.
 	Late bool
 
+	prefix [PrefixSize]byte
 	buffer []byte
+	// shares are the packets of a frame without Data, the first source of them with the source fragments.
+	shares []share
+	source int
 	home   *sync.Pool
 }
 
@@ -41,7 +48,22 @@ func (f *Frame) RawPrefix() []byte {
 	if !f.Prefixed {
 		return nil
 	}
-	return f.buffer[:PrefixSize:PrefixSize]
+	return f.prefix[:]
+}
+
+// AppendParts appends the parts of the codec's output to dst, in order: Data, or parts of the shared packets. The parts
+// are valid until Release.
+func (f *Frame) AppendParts(dst [][]byte) [][]byte {
+	if f.source == 0 {
+		return append(dst, f.Data)
+	}
+	for i, s := range f.shares[:f.source] {
+		if i == 0 && f.Prefixed {
+			s.data = s.data[PrefixSize:]
+		}
+		dst = append(dst, s.data)
+	}
+	return dst
 }
 
 // Release returns the frame and its memory to the Reassembler that completed it. Release may be
@@ -52,8 +74,7 @@ func (f *Frame) Release() {
 	if home == nil {
 		return
 	}
-	buffer := f.buffer
-	*f = Frame{buffer: buffer}
+	*f = Frame{buffer: f.buffer, shares: released(f.shares)}
 	home.Put(f)
 }
 

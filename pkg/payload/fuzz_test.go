@@ -22,6 +22,7 @@ func FuzzReassembler(f *testing.F) {
 		now := start
 		var data [FragmentSize]byte
 		var frames, given uint64
+		shared := &sharedPacket{}
 		for len(script) >= 8 {
 			step := script[:8]
 			script = script[8:]
@@ -42,28 +43,38 @@ func FuzzReassembler(f *testing.F) {
 				d.Index = uint16(int(d.Index) % d.Packets())
 				size = min(max(d.DataSize(), 0), FragmentSize)
 			}
-			frame, err := r.Push(&d, data[:size], now)
+			var frame *Frame
+			var err error
+			if step[0]&8 != 0 {
+				frame, err = r.PushShared(&d, data[:size], shared, now)
+			} else {
+				frame, err = r.Push(&d, data[:size], now)
+			}
 			if frame != nil {
 				frames++
-				if err != nil || len(frame.Data) > cfg.MaxFrameBytes {
-					t.Fatalf("frame of %d bytes with error %v", len(frame.Data), err)
+				length := 0
+				for _, part := range frame.AppendParts(nil) {
+					length += len(part)
+				}
+				if err != nil || length > cfg.MaxFrameBytes || length != frame.Length {
+					t.Fatalf("frame of %d bytes, length %d, with error %v", length, frame.Length, err)
 				}
 				frame.Release()
 			}
 			if step[0]&4 != 0 {
 				given += uint64(len(r.Expire(now, nil)))
 			}
-			if r.held*len(slab{}) > cfg.MaxBytes || len(r.partials) > cfg.MaxFrames || len(r.spare) > cfg.MaxFrames {
-				t.Fatalf("%d slabs, %d incomplete and %d spare frames", r.held, len(r.partials), len(r.spare))
+			if r.held > cfg.MaxBytes || len(r.partials) > cfg.MaxFrames || len(r.spare) > cfg.MaxFrames {
+				t.Fatalf("%d bytes, %d incomplete and %d spare frames", r.held, len(r.partials), len(r.spare))
 			}
 		}
 		given += uint64(len(r.Expire(now.Add(time.Second), nil)))
 		stats := r.Stats()
 		unreported := stats.GivenUp - given // evictions beyond the reports kept for Expire
-		if r.held != 0 || len(r.partials) != 0 || stats.Frames != frames ||
+		if r.held != 0 || shared.references != 0 || len(r.partials) != 0 || stats.Frames != frames ||
 			unreported > 0 && stats.Evicted <= maxEvicted {
 			t.Fatalf(
-				"%d slabs and %d frames left, %d completed, %d given up, %+v",
+				"%d bytes and %d frames left, %d completed, %d given up, %+v",
 				r.held,
 				len(r.partials),
 				frames,

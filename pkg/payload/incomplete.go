@@ -71,12 +71,9 @@ func (r *Reassembler) find(d *Descriptor, number int64, now time.Time) (*partial
 	return p, nil
 }
 
-// admit makes room for a fragment by evicting older frames and reports whether there is room.
-func (r *Reassembler) admit(p *partial, index int) bool {
-	if !p.slabMissing(index) {
-		return true
-	}
-	for (r.held+1)*len(slab{}) > r.cfg.MaxBytes {
+// admit makes room for bytes by evicting older frames and reports whether there is room.
+func (r *Reassembler) admit(p *partial, bytes int) bool {
+	for bytes > 0 && r.held+bytes > r.cfg.MaxBytes {
 		oldest := r.oldest()
 		if r.partials[oldest].number >= p.number {
 			if p.any == 0 {
@@ -94,20 +91,30 @@ func (r *Reassembler) finish(p *partial) *Frame {
 	f := r.frames.Get().(*Frame)
 	f.home = &r.frames
 	at := slices.Index(r.partials, p)
-	p.assemble(f, &r.coder)
+	var start []byte
+	if p.lend(f) {
+		start = f.shares[0].data
+	} else {
+		p.assemble(f, &r.coder)
+		f.Data = f.buffer[:p.facts.Length]
+		start = f.Data
+	}
+	f.Length = int(p.facts.Length)
 	f.Number, f.Extended, f.Quality, f.Prefixed = p.facts.Frame, p.number, p.facts.Quality, p.facts.Prefixed
 	f.First, f.Begun, f.Last, f.Packets = p.first, p.begun, p.last, p.any
 	if p.segment > 0 {
 		// Parity replaces the fragments missing from the first segment.
 		f.Begun = p.last
 	}
-	f.Data = f.buffer[:p.facts.Length]
 	if f.Prefixed {
-		rest, err := f.Prefix.Unmarshal(f.Data)
-		if err != nil {
+		if _, err := f.Prefix.Unmarshal(start); err != nil {
 			panic("a prefixed frame shorter than its prefix passed the descriptor's check")
 		}
-		f.Data = rest
+		f.prefix = [PrefixSize]byte(start)
+		f.Length -= PrefixSize
+		if f.Data != nil {
+			f.Data = f.Data[PrefixSize:]
+		}
 	}
 	f.Late = p.number < r.newest
 	r.newest = max(r.newest, p.number)

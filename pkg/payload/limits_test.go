@@ -55,8 +55,8 @@ func TestLimits(t *testing.T) {
 				if _, err := r.Push(&d, make([]byte, FragmentSize), start); err != nil {
 					t.Fatal(err)
 				}
-				if r.held*len(slab{}) > cfg.MaxBytes {
-					t.Fatalf("%d slabs held", r.held)
+				if r.held > cfg.MaxBytes {
+					t.Fatalf("%d bytes held", r.held)
 				}
 			}
 		}

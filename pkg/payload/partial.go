@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -30,8 +31,9 @@ type partial struct {
 	begun   time.Time
 	segment int
 
-	slabs  []*slab  // by fragment number div slabFragments; nil if no fragment of the slab arrived
-	held   int      // number of slabs that are not nil
+	slabs  []*slab  // by fragment number div slabFragments; nil if no fragment of the slab was copied
+	shares []share  // the fragments of shared packets, in order of arrival until sorted
+	held   int      // bytes of slabs and shared packets
 	seen   []uint64 // one bit per fragment
 	source int      // source fragments received
 	any    int      // fragments received
@@ -45,8 +47,9 @@ func (p *partial) begin(d *Descriptor, number int64, now time.Time) {
 	packets := d.Packets()
 	*p = partial{
 		facts: *d, number: number, first: now, segment: min(segmentFragments, int(d.Source)),
-		slabs: zeroed(p.slabs, (packets+slabFragments-1)/slabFragments),
-		seen:  zeroed(p.seen, (packets+63)/64),
+		slabs:  zeroed(p.slabs, (packets+slabFragments-1)/slabFragments),
+		shares: p.shares[:0],
+		seen:   zeroed(p.seen, (packets+63)/64),
 		// Without parity the blocks are not used.
 		arrived: zeroed(p.arrived, min(int(d.Parity), 1)*blockCount(int(d.Source))),
 	}
@@ -64,8 +67,17 @@ func zeroed[T any](s []T, n int) []T {
 
 func (p *partial) has(index int) bool { return p.seen[index/64]&(1<<(index%64)) != 0 }
 
-// slabMissing reports whether the fragment needs a new slab.
-func (p *partial) slabMissing(index int) bool { return p.slabs[index/slabFragments] == nil }
+// cost returns the number of bytes that a fragment adds to held.
+func (p *partial) cost(index int, s Shared) int {
+	switch {
+	case s != nil:
+		return int(s.Size() + shareSize)
+	case p.slabs[index/slabFragments] == nil:
+		return len(slab{})
+	default:
+		return 0
+	}
+}
 
 // slot returns the memory of a fragment whose slab exists.
 func (p *partial) slot(index int) []byte {
@@ -73,13 +85,18 @@ func (p *partial) slot(index int) []byte {
 	return p.slabs[index/slabFragments][begin : begin+FragmentSize : begin+FragmentSize]
 }
 
-// put stores a fragment that was not received before.
-func (p *partial) put(index int, data []byte, now time.Time) {
-	if p.slabMissing(index) {
-		p.slabs[index/slabFragments] = slabPool.Get().(*slab)
-		p.held++
+// put stores a fragment that was not received before: a reference if the packet is shared, otherwise a copy.
+func (p *partial) put(index int, data []byte, s Shared, now time.Time) {
+	p.held += p.cost(index, s)
+	if s != nil {
+		s.Retain()
+		p.shares = append(p.shares, share{index, data, s})
+	} else {
+		if p.slabs[index/slabFragments] == nil {
+			p.slabs[index/slabFragments] = slabPool.Get().(*slab)
+		}
+		copy(p.slot(index), data)
 	}
-	copy(p.slot(index), data)
 	p.seen[index/64] |= 1 << (index % 64)
 	p.last = now
 	p.any++
@@ -106,6 +123,28 @@ func (p *partial) complete() bool {
 	return p.source == int(p.facts.Source) || p.facts.Parity > 0 && p.ready == len(p.arrived)
 }
 
+// lend passes the shared packets to f and reports whether they contain the whole frame.
+func (p *partial) lend(f *Frame) bool {
+	source := int(p.facts.Source)
+	if len(p.shares) > 0 {
+		slices.SortFunc(p.shares, func(a, b share) int { return a.index - b.index })
+	}
+	if len(p.shares) < source || p.shares[source-1].index != source-1 {
+		return false
+	}
+	p.shares, f.shares, f.source = f.shares, p.shares, source
+	return true
+}
+
+// shared returns the fragment of a shared packet, nil if there is none. p.shares is sorted.
+func (p *partial) shared(index int) []byte {
+	at, ok := slices.BinarySearchFunc(p.shares, index, func(s share, index int) int { return s.index - index })
+	if !ok {
+		return nil
+	}
+	return p.shares[at].data
+}
+
 // assemble writes the frame's data to the buffer of f and recovers missing fragments from parity.
 func (p *partial) assemble(f *Frame, c *coder) {
 	source := int(p.facts.Source)
@@ -113,6 +152,11 @@ func (p *partial) assemble(f *Frame, c *coder) {
 	for i, slab := range p.slabs {
 		if begin := i * len(slab); slab != nil && begin < len(f.buffer) {
 			copy(f.buffer[begin:], slab[:])
+		}
+	}
+	for _, s := range p.shares {
+		if s.index < source {
+			copy(f.buffer[s.index*FragmentSize:], s.data)
 		}
 	}
 	if p.source == source {
@@ -128,18 +172,22 @@ func (p *partial) assemble(f *Frame, c *coder) {
 			case index < source:
 				begin := index * FragmentSize
 				return f.buffer[begin : begin+FragmentSize : begin+FragmentSize], arrived
-			case arrived:
-				return p.slot(index), true
-			default:
+			case !arrived:
 				return nil, false
+			default:
+				if data := p.shared(index); data != nil {
+					return data, true
+				}
+				return p.slot(index), true
 			}
 		})
 	}
 }
 
-// release returns the slabs to the pool and returns their number.
+// release releases the slabs and the shared packets, and returns their number of bytes.
 func (p *partial) release() int {
 	held := p.held
+	p.shares = released(p.shares)
 	for i, c := range p.slabs {
 		if c != nil {
 			slabPool.Put(c)

@@ -79,7 +79,7 @@ type Reassembler struct {
 	cfg      Config
 	partials []*partial // incomplete frames, in the order of their first packets
 	spare    []*partial
-	held     int // slabs in partials
+	held     int // bytes in partials
 	window   window
 	begun    bool
 	stale    int   // consecutive packets with a stale frame number
@@ -107,6 +107,16 @@ func (r *Reassembler) SetDeadline(deadline time.Duration) { r.cfg.Deadline = dea
 // packet, or nil. Push copies data. Packets that are no longer needed are counted and cause no
 // error.
 func (r *Reassembler) Push(d *Descriptor, data []byte, now time.Time) (*Frame, error) {
+	return r.push(d, data, nil, now)
+}
+
+// PushShared is Push without a copy: the Reassembler and the frame refer to data, which belongs to s. Data is nil in
+// frames that are returned, see Frame.AppendParts.
+func (r *Reassembler) PushShared(d *Descriptor, data []byte, s Shared, now time.Time) (*Frame, error) {
+	return r.push(d, data, s, now)
+}
+
+func (r *Reassembler) push(d *Descriptor, data []byte, s Shared, now time.Time) (*Frame, error) {
 	r.stats.Packets++
 	if err := d.check(len(data)); err != nil {
 		r.stats.Malformed++
@@ -139,12 +149,12 @@ func (r *Reassembler) Push(d *Descriptor, data []byte, now time.Time) (*Frame, e
 		r.stats.Duplicates++
 		return nil, nil
 	}
-	if !r.admit(p, index) {
+	if !r.admit(p, p.cost(index, s)) {
 		r.stats.NoRoom++
 		return nil, fmt.Errorf("%w: frame %d", ErrNoRoom, d.Frame)
 	}
 	before := p.held
-	p.put(index, data, now)
+	p.put(index, data, s, now)
 	r.held += p.held - before
 	if !p.complete() {
 		return nil, nil

@@ -105,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 					}
 				}
 				if r.held != 0 || len(r.partials) != 0 {
-					t.Fatalf("%d chunks and %d frames left", r.held, len(r.partials))
+					t.Fatalf("%d bytes and %d frames left", r.held, len(r.partials))
 				}
 			})
 		}
@@ -259,7 +259,7 @@ func TestExpire(t *testing.T) {
 		t.Fatalf("given up before the new deadline: %+v", given)
 	}
 	if given := r.Expire(after(280), nil); len(given) != 1 || r.held != 0 || !r.Next().IsZero() {
-		t.Fatalf("given up %+v, %d chunks left", given, r.held)
+		t.Fatalf("given up %+v, %d bytes left", given, r.held)
 	}
 }
 

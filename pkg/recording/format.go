@@ -54,12 +54,21 @@ func begin(dst []byte) []byte { return append(dst, make([]byte, headerSize)...) 
 
 // finish fills in the header of the record that begins at the index from.
 func finish(dst []byte, from int, k kind) []byte {
-	h, payload := dst[from:from+headerSize], dst[from+headerSize:]
-	copy(h, k[:])
-	binary.LittleEndian.PutUint32(h[4:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(h[8:], crc32.Checksum(payload, castagnoli))
-	binary.LittleEndian.PutUint32(h[checked:], crc32.Checksum(h[:checked], castagnoli))
+	seal(dst[from:], k, 0)
 	return dst
+}
+
+// seal fills in the header of a record, whose payload is the rest of head and the parts, of size bytes.
+func seal(head []byte, k kind, size int, parts ...[]byte) {
+	h, payload := head[:headerSize], head[headerSize:]
+	sum := crc32.Checksum(payload, castagnoli)
+	for _, p := range parts {
+		sum = crc32.Update(sum, castagnoli, p)
+	}
+	copy(h, k[:])
+	binary.LittleEndian.PutUint32(h[4:], uint32(len(payload)+size))
+	binary.LittleEndian.PutUint32(h[8:], sum)
+	binary.LittleEndian.PutUint32(h[checked:], crc32.Checksum(h[:checked], castagnoli))
 }
 
 // appendJSON appends a record whose payload is a time and JSON. The head has no time.
@@ -106,6 +115,12 @@ func Append(dst []byte, r Record) []byte {
 // AppendFrame appends a frame to the bytes of a segment.
 func AppendFrame(dst []byte, f *Frame) []byte {
 	from := len(dst)
+	return finish(append(AppendFrameHead(dst, f), f.Data...), from, kindFrame)
+}
+
+// AppendFrameHead appends the record of a frame without its data, which may lie elsewhere. SealFrame completes the
+// head, and the data follow the head in the segment.
+func AppendFrameHead(dst []byte, f *Frame) []byte {
 	dst = appendTime(begin(dst), f.At)
 	dst = appendMedia(dst, f.Capture, f.Publication, f.Number, f.Tile, f.Quality)
 	flags := byte(0)
@@ -113,9 +128,12 @@ func AppendFrame(dst []byte, f *Frame) []byte {
 		flags = flagPrefixed
 	}
 	dst = append(dst, flags)
-	dst = append(dst, f.Codec[:]...)
-	return finish(append(dst, f.Data...), from, kindFrame)
+	return append(dst, f.Codec[:]...)
 }
+
+// SealFrame fills in the length and the checksums of a head that AppendFrameHead has appended. The data of the frame
+// are the parts, of size bytes in sum.
+func SealFrame(head []byte, size int, parts ...[]byte) { seal(head, kindFrame, size, parts...) }
 
 // AppendUnit appends a unit to the bytes of a segment. Payloads have at most 65,535 bytes.
 func AppendUnit(dst []byte, u *Unit) []byte {

@@ -111,10 +111,13 @@ func (r *Reader) Close() error {
 const (
 	// readAhead is the size of the reading buffer: some records of a frame each.
 	readAhead = 256 << 10
-	// searchShare bounds the work of the search for intact records: the payloads that are checked in vain may have this
-	// multiple of the size of the segment. A file could otherwise be made of headers that each claim the rest of the
-	// file.
+	// searchShare bounds the work of the search for intact records: the bytes that are read and checked in vain may
+	// have this multiple of the size of the segment, and searchLeast in addition. A file could otherwise be made of
+	// headers that each claim the rest of the file, or that each begin another search.
 	searchShare = 4
+	searchLeast = 1 << 20
+	// searchStep is the number of bytes that a search reads first. It reads twice as many each time, up to readAhead.
+	searchStep = 4 << 10
 )
 
 // segment reads the records of one segment.
@@ -126,15 +129,16 @@ type segment struct {
 	buffered *bufio.Reader
 	payload  []byte
 	header   [headerSize]byte
-	// vain is the number of bytes that may still be checked in vain.
+	// vain is the number of bytes that may still be read and checked in vain. block has those of the present search.
 	vain          int64
+	block         []byte
 	torn, skipped int64
 	ended         bool
 }
 
 // newSegment returns a segment whose first record is a head. Errors wrap ErrFormat or are those of the source.
 func newSegment(source io.ReaderAt, size int64) (*segment, error) {
-	s := &segment{source: source, size: size, vain: searchShare * size}
+	s := &segment{source: source, size: size, vain: searchShare*size + searchLeast}
 	magic := make([]byte, len(Magic))
 	if n, err := source.ReadAt(magic, 0); n < len(magic) || string(magic) != Magic {
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -232,12 +236,17 @@ func notEnd(err error) error {
 // false if there is none; the rest of the segment is then torn, or skipped if the search has become too long.
 func (s *segment) search() (bool, error) {
 	from := s.at
-	block := make([]byte, readAhead)
-	for at := from + 1; at+headerSize <= s.size && s.vain > 0; {
-		n, err := s.source.ReadAt(block[:min(int64(len(block)), s.size-at)], at)
+	if s.block == nil {
+		s.block = make([]byte, readAhead)
+	}
+	step := int64(searchStep)
+	for at := from + 1; at+headerSize <= s.size && s.vain > 0; step = min(2*step, readAhead) {
+		block := s.block[:min(step, s.size-at)]
+		n, err := s.source.ReadAt(block, at)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false, err
 		}
+		s.vain -= int64(n)
 		if n < headerSize {
 			break
 		}
@@ -248,6 +257,7 @@ func (s *segment) search() (bool, error) {
 			h, ok := parseHeader(block[i:])
 			if ok && at+int64(i)+headerSize+int64(h.length) <= s.size {
 				s.seek(at + int64(i))
+				s.vain -= min(readAhead, s.size-s.at) // The next read fills the buffer.
 				s.skipped += s.at - from
 				return true, nil
 			}

@@ -50,6 +50,12 @@ func TestValidate(t *testing.T) {
 		change(m)
 		return m
 	}
+	picture := func(p *volumetric.Publication) {
+		p.Codec.MIMEType = volumetric.MIMEVP8
+		p.Tiles = make([]volumetric.Tile, 1)
+		p.Qualities = []volumetric.QualityLevel{{Width: 320, Height: 180, FrameRate: 15}}
+		p.Picture = &volumetric.Picture{Source: volumetric.SourceCamera}
+	}
 	number := func(n int) *int { return &n }
 	tests := []struct {
 		name    string
@@ -57,6 +63,42 @@ func TestValidate(t *testing.T) {
 		// code is empty if the request is valid.
 		code Code
 	}{
+		{"picture", publish(picture), ""},
+		{"picture without sizes", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Qualities = make([]volumetric.QualityLevel, 2)
+		}), ""},
+		{"picture from nowhere", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Picture.Source = "mirror"
+		}), CodeInvalid},
+		{"picture of two tiles", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Tiles = make([]volumetric.Tile, 2)
+		}), CodeInvalid},
+		{"picture of descriptions", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Mode = volumetric.ModeDescriptions
+		}), CodeInvalid},
+		{"picture of points", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Codec.MIMEType = volumetric.MIMEVolumetric
+		}), CodeInvalid},
+		{"picture without height", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Qualities[0].Height = 0
+		}), CodeInvalid},
+		{"picture that is too wide", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Qualities[0].Width = volumetric.MaxPictureSide + 1
+		}), CodeInvalid},
+		{"picture that is too fast", publish(func(p *volumetric.Publication) {
+			picture(p)
+			p.Qualities[0].FrameRate = 1001
+		}), CodeInvalid},
+		{"size without a picture", publish(func(p *volumetric.Publication) {
+			p.Qualities[0].Width, p.Qualities[0].Height = 2, 2
+		}), CodeInvalid},
 		{"join", join(func(*Join) {}), ""},
 		{"join of names that the token gives", join(func(m *Join) { m.Room, m.Identity = "", "" }), ""},
 		{"join of version 0", join(func(m *Join) { m.Version = 0 }), CodeVersion},

@@ -114,6 +114,12 @@ type QualityLevel struct {
 	Name string `json:"name,omitempty"`
 	// Bitrate is the nominal bit rate of one tile at this quality, 0 if unknown.
 	Bitrate Bitrate `json:"bitrate_bps,omitempty"`
+	// Width and Height are the size of the encoded picture in pixels, 0 if unknown or if the publication is not a
+	// picture.
+	Width  int `json:"width,omitempty"`
+	Height int `json:"height,omitempty"`
+	// FrameRate is the nominal number of frames of the picture per second, 0 if it is that of the publication.
+	FrameRate float64 `json:"frame_rate,omitempty"`
 }
 
 // Publication describes one object that a participant publishes: Tiles × Qualities tracks.
@@ -133,6 +139,8 @@ type Publication struct {
 	// Encryption names the scheme by which the frames or packets are encrypted from the publisher to the receivers. It
 	// is empty if they are not. The server forwards encrypted frames like others.
 	Encryption string `json:"encryption,omitempty"`
+	// Picture is nil for objects with depth and for audio.
+	Picture *Picture `json:"picture,omitempty"`
 }
 
 // TrackCount returns the number of tracks of the publication.
@@ -193,6 +201,9 @@ func (p *Publication) Validate() error {
 			ModeAlternatives,
 			MIMEVolumetric,
 		)
+	}
+	if err := p.validatePicture(); err != nil {
+		return err
 	}
 	return p.validateEncryption()
 }

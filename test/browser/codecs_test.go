@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/cwi1/cwi1test"
 	"github.com/volsfu/volsfu/pkg/codec/dracojpeg"
 	"github.com/volsfu/volsfu/pkg/codec/labels"
 	"github.com/volsfu/volsfu/pkg/codec/parts"
@@ -64,6 +65,9 @@ func TestCodecs(t *testing.T) {
 		}
 		publishFrame(t, s, name, c.FourCC(), data)
 	}
+	octree, exact := cwi1test.Of(cloud, 1.0/128).Encode()
+	wanted["cwi1, colours as jpeg"] = exact
+	publishFrame(t, s, "cwi1, colours as jpeg", codec.FourCC{'c', 'w', 'i', '1'}, octree)
 	kept, failed, said := decodes(t, s, len(wanted))
 	if failed > 0 {
 		t.Fatalf("%d frames failed: %s", failed, said)
@@ -208,9 +212,9 @@ func TestCodecsOfPeers(t *testing.T) {
 func TestUnknownCodec(t *testing.T) {
 	tools(t)
 	s := start(t, nil)
-	publishFrame(t, s, "prepared", codec.FourCC{'c', 'w', 'i', '1'}, make([]byte, 100))
+	publishFrame(t, s, "prepared", codec.FourCC{'d', 'r', 'c', 'm'}, make([]byte, 100))
 	_, failed, said := decodes(t, s, 1)
-	for _, words := range []string{"prepared", `"cwi1"`, "cwi0", "zstd"} {
+	for _, words := range []string{"prepared", `"drcm"`, "triangle meshes", "zstd"} {
 		if failed == 0 || !strings.Contains(said, words) {
 			t.Errorf("%d frames failed, the page shows %q, expected %q in it", failed, said, words)
 		}

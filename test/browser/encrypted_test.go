@@ -105,9 +105,7 @@ func TestEncryptedWithGo(t *testing.T) {
 	tools(t)
 	t.Setenv(clientpeer.PassphraseVariable, "correct horse")
 	// The page does not wait for the build.
-	if _, err := peer(); err != nil {
-		t.Fatal(err)
-	}
+	peer(t)
 	s := start(t, nil)
 	v := begin(t, "encrypted_go.mjs", pageURL(s))
 	v.expect("live", nil)
@@ -177,9 +175,7 @@ func (c *lossyConn) ReadFrom(b []byte) (int, net.Addr, error) {
 // loses 5 % of the packets that it sends and receives. The same without encryption shows the effect of the link alone.
 func TestMeasureEncrypted(t *testing.T) {
 	measuring(t)
-	if _, err := peer(); err != nil {
-		t.Fatal(err)
-	}
+	peer(t)
 	up, down, refused := crossLossy(t, "correct horse")
 	plainUp, plainDown, _ := crossLossy(t, "")
 	told(t, claim.AtLeast("Chromium to Go: encrypted frames decrypted at 5 % loss", up, "%", 99.5))

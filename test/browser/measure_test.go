@@ -59,10 +59,7 @@ func delivered(before, after seen) float64 {
 // encoded records a figure of 30,000 points in four tiles at all qualities, and returns the flags that publish it.
 func encoded(t *testing.T) []string {
 	t.Helper()
-	path, err := peer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := peer(t)
 	figure := []string{"--points", "30000", "--tiles", "4", "--fps", "30"}
 	file := filepath.Join(t.TempDir(), "figure")
 	record := exec.Command(path, append([]string{"record", "--content", "encoded", "--seconds", "4", "--output", file},

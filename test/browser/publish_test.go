@@ -33,10 +33,7 @@ type watched struct {
 // showed.
 func volpeerWatches(t *testing.T, s *server.Server, seconds string) (watched, []pointcloud.Cloud) {
 	t.Helper()
-	path, err := peer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := peer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	folder := t.TempDir()
@@ -75,9 +72,7 @@ func TestPublishing(t *testing.T) {
 	long.Test(t)
 	tools(t)
 	// The page does not wait for the build.
-	if _, err := peer(); err != nil {
-		t.Fatal(err)
-	}
+	peer(t)
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

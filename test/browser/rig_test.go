@@ -5,13 +5,11 @@ package browser
 import (
 	"context"
 	"flag"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // root is the module's.
@@ -29,29 +28,13 @@ var root = filepath.Join("..", "..")
 // pictures is the directory for the pictures of the documents; without it they are not made.
 var pictures = flag.String("pictures", "", "folder to make the documents' pictures in")
 
-// peer is the reference client, built once.
-var peer = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(built, "volpeer")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/volsfu/volsfu/cmd/volpeer").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build volpeer: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// built is the directory of built programs.
-var built string
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	var err error
-	if built, err = os.MkdirTemp("", "browser-"); err != nil {
-		panic("no temporary folder: " + err.Error())
-	}
-	code := m.Run()
-	_ = os.RemoveAll(built)
-	os.Exit(code)
+// peer returns the path of the reference client, which the first call builds.
+func peer(t testing.TB) string {
+	t.Helper()
+	return program.Build{Cgo: true}.Path(t, "volpeer")
 }
+
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 // mutedConn is a UDP socket with simulated network failures: while muted, it neither receives nor sends data.
 type mutedConn struct {
@@ -105,10 +88,7 @@ func pageURL(s *server.Server) string { return strings.Replace(s.URL(), "ws", "h
 // up.
 func publish(t *testing.T, s *server.Server, identity string, flags ...string) {
 	t.Helper()
-	path, err := peer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := peer(t)
 	arguments := []string{"publish", "--server", s.URL(), "--room", "demo", "--identity", identity, "--points", "6000",
 		"--fps", "10", "--tiles", "2"}
 	command := exec.Command(path, append(arguments, flags...)...)

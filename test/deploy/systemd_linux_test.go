@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // systemdTimeout bounds a run of systemd, which takes some seconds on an idle machine.
@@ -81,15 +82,6 @@ func TestUnitsUnderSystemd(t *testing.T) {
 // installUnits writes the programs, their units and configurations below a folder, as on a host.
 func installUnits(t *testing.T, files string) {
 	t.Helper()
-	programs := filepath.Join(files, "usr", "local", "bin")
-	for _, name := range []string{"volnet", "volsfu"} {
-		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(programs, name),
-			"../../cmd/"+name)
-		build.Env = append(build.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-	}
 	install := func(to string, mode os.FileMode, data []byte) {
 		t.Helper()
 		path := filepath.Join(files, to)
@@ -107,6 +99,9 @@ func installUnits(t *testing.T, files string) {
 			t.Fatal(err)
 		}
 		return data
+	}
+	for _, name := range []string{"volnet", "volsfu"} {
+		install("usr/local/bin/"+name, 0o755, read(program.Static().Path(t, name)))
 	}
 	const units = "etc/systemd/system/"
 	own := filepath.Join("testdata", "systemd")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // programs are built for the tests of shell examples.
@@ -28,20 +30,7 @@ type helpers struct {
 
 func newHelpers(t *testing.T) *helpers {
 	t.Helper()
-	dir := t.TempDir()
-	for _, program := range programs {
-		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, program),
-			"./cmd/"+program)
-		build.Dir = root
-		if program == "vollab" {
-			build.Dir = filepath.Join(root, "lab")
-		}
-		build.Env = append(build.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-	}
-	return &helpers{t: t, dir: dir, texts: make(map[string]string)}
+	return &helpers{t: t, dir: program.Static().Folder(t, programs...), texts: make(map[string]string)}
 }
 
 // help returns the output of a command with --help.

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // bridgeTools are the programs that tests of the bridge run.
@@ -29,18 +31,11 @@ func buildBridgeTools(t *testing.T) bridgeTools {
 	if _, err := exec.LookPath(cc); err != nil {
 		t.Skipf("skipped: the stand-in for VR2Gather's connector is in C, and no compiler is installed: %v", err)
 	}
-	dir := t.TempDir()
-	tools := bridgeTools{filepath.Join(dir, "volbridge"), filepath.Join(dir, "connector")}
-	for _, build := range [][]string{
-		{cc, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", tools.connector,
-			filepath.Join("connector", "connector.c")},
-		{"go", "build", "-trimpath", "-buildvcs=false", "-o", tools.volbridge, "../../cmd/volbridge"},
-	} {
-		cmd := exec.Command(build[0], build[1:]...)
-		cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(build, " "), err, out)
-		}
+	tools := bridgeTools{program.Static().Path(t, "volbridge"), filepath.Join(t.TempDir(), "connector")}
+	compile := exec.Command(cc, "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", tools.connector,
+		filepath.Join("connector", "connector.c"))
+	if out, err := compile.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", compile, err, out)
 	}
 	return tools
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +19,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/program"
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
@@ -30,14 +29,7 @@ const unityRoom = "the room"
 // unityBridge builds volbridge as the repository builds it where there is no C compiler.
 func unityBridge(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "volbridge")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/volbridge")
-	build.Dir = filepath.Join("..", "..")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return program
+	return program.Static().Path(t, "volbridge")
 }
 
 // unityWatcher is a receiver in Go that keeps the hash of every frame and every packet of sound.

@@ -3,14 +3,13 @@ package interop
 import (
 	"context"
 	"encoding/hex"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
+	"github.com/volsfu/volsfu/test/program"
 	"github.com/volsfu/volsfu/test/testbed"
 )
 
@@ -20,11 +19,7 @@ func unityCodingBridge(t *testing.T) string {
 	if !draco.Available() {
 		t.Skip("the bridge encrypts only with Draco, which this build lacks: make deps installs it")
 	}
-	program := filepath.Join(t.TempDir(), "volbridge")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/volbridge").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return program
+	return program.Build{Cgo: true}.Path(t, "volbridge")
 }
 
 // keyWatcher is a receiver in Go that counts the frames of unity-1 and those that it refuses.

@@ -1,7 +1,8 @@
 // Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the
-// tests of whole programs one package at a time after all others, because each needs the whole machine. Tests that skip
-// themselves because of the race detector run again without the detector. Then every native fuzz test runs for a short
-// while. With -long, only the tests that call long.Test run, otherwise all others.
+// tests of whole programs after all others, in groups at the same time. Tests that skip themselves because of the
+// race detector run again without the detector, beside the tests of whole programs. Then every native fuzz test runs
+// for a short while. With -long, only the tests that call long.Test run, otherwise all others. All tests of a run share
+// the programs that they build (package program).
 //
 // Suite prints a line per package, the whole output of each failed test, the skipped tests with reasons, the slowest
 // tests, and the closing line "N passed, N failed, N skipped". The status is 1 if a test failed or no test ran.
@@ -10,6 +11,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -23,6 +25,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // testdataVariable names the environment variable with the folder of real captures that some tests need.
@@ -36,6 +40,7 @@ type options struct {
 	fuzzBudget time.Duration // of all fuzz tests together; 0 means no limit
 	timeout    time.Duration // of one package
 	slowest    int           // number of the slowest tests to list
+	timeline   string        // file of the times at which packages began and ended, empty for none
 }
 
 func main() {
@@ -47,6 +52,7 @@ func main() {
 		"how long all fuzz tests run together at most, 0 for no limit")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
 	flag.IntVar(&o.slowest, "slowest", 10, "how many of the slowest tests are named")
+	flag.StringVar(&o.timeline, "timeline", "", "file for the times at which the tests of each package began and ended")
 	flag.Parse()
 	o.patterns = flag.Args()
 	if len(o.patterns) == 0 {
@@ -78,6 +84,14 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 		return false, err
 	}
 
+	programs, err := os.MkdirTemp("", "suite-programs-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(programs)
+	if err := os.Setenv(program.FolderVariable, programs); err != nil {
+		return false, err
+	}
 	started := time.Now()
 	tally := newTally()
 	if o.tests {
@@ -94,6 +108,11 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 		return false, errors.New("interrupted")
 	}
 	tally.report(w, time.Since(started), o.slowest)
+	if o.timeline != "" {
+		if err := tally.writeTimeline(o.timeline); err != nil {
+			return false, err
+		}
+	}
 	return tally.ok(), nil
 }
 
@@ -110,22 +129,37 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 	if err := endPromptly(); err != nil {
 		return err
 	}
-	flags := []string{"-timeout=" + o.timeout.String(), selection}
-	together, alone := splitByPlace(packages)
-	// One package more than processors, because some tests wait.
-	parallel := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
-	if err := runTests(ctx, tally, w, importPaths(together), append(flags, "-race", parallel)...); err != nil {
+	flags := func(more ...string) []string {
+		return append([]string{"-timeout=" + o.timeout.String(), selection}, more...)
+	}
+	together, groups := splitByPlace(packages)
+	slowFirst(together)
+	// Two packages more than processors, because some tests wait.
+	parallel := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+2)
+	if err := runLanes(ctx, tally, w, "tests that run together", lane{
+		{flags: flags("-race", parallel), paths: importPaths(together)},
+	}); err != nil {
 		return err
 	}
-	if err := runTests(ctx, tally, w, importPaths(alone), append(flags, "-race", "-p=1")...); err != nil {
+	// Tests of whole programs mostly wait, those that run without the race detector compute.
+	lanes := []lane{tally.unraced(flags("-p=1"))}
+	var last lane
+	for i, group := range groups {
+		l := lane{{flags: flags("-race", "-p=1"), paths: importPaths(group)}}
+		if i == ofLab && o.long {
+			last = l
+			continue
+		}
+		lanes = append(lanes, l)
+	}
+	err := runLanes(ctx, tally, w, "tests of whole programs, and those without the race detector", lanes...)
+	if err != nil {
 		return err
 	}
-	unraced, names := tally.takeUnraced()
-	if len(unraced) == 0 {
-		return nil
+	if last = append(last, tally.unraced(flags("-p=1"))...); len(last) > 0 {
+		return runLanes(ctx, tally, w, "tests that need the whole machine", last)
 	}
-	fmt.Fprintln(w, "\nwithout the race detector:")
-	return runTests(ctx, tally, w, unraced, append(flags, "-run="+anyOf(names))...)
+	return nil
 }
 
 // endPromptly makes programs with the race detector end 10 ms after their last line: by default they sleep for a second
@@ -156,22 +190,55 @@ func findTestdata(module string, w io.Writer) error {
 	return os.Setenv(testdataVariable, path)
 }
 
-// light has the packages below test/ that do not need the whole machine: they start no browser and no network
-// namespace, and measure nothing.
+// light has the packages below test/ that do not start whole programs: they start no browser and no network namespace,
+// and measure nothing.
 var light = []string{
-	"architecture", "claim", "coding", "deploy", "docs", "exposition", "interop/oldpeer", "intruder", "lint", "suite",
-	"testbed", "transcript",
+	"architecture", "claim", "coding", "deploy", "docs", "exposition", "interop/oldpeer", "intruder", "lint", "program",
+	"suite", "testbed", "transcript",
 }
 
-// splitByPlace returns the packages that are tested in parallel, and those below test/ that are tested one at a time.
-func splitByPlace(packages []testPackage) (together, alone []testPackage) {
+// Groups of the packages below test/ that start whole programs. The long tests of the lab measure, and need the whole
+// machine; the pages of the browser need a processor to draw.
+const (
+	ofLab = iota
+	ofBrowser
+	others
+	groupCount
+)
+
+// splitByPlace returns the packages that are tested in parallel, and the groups of those below test/ that start whole
+// programs. Within a group, packages are tested one at a time.
+func splitByPlace(packages []testPackage) (together []testPackage, groups [groupCount][]testPackage) {
 	for _, p := range packages {
-		_, below, found := strings.Cut(p.ImportPath, "/test/")
-		if found && !slices.Contains(light, below) {
-			alone = append(alone, p)
-		} else {
+		before, below, found := strings.Cut(p.ImportPath, "/test/")
+		switch {
+		case !found || slices.Contains(light, below):
 			together = append(together, p)
+		case strings.HasSuffix(before, "/lab"):
+			groups[ofLab] = append(groups[ofLab], p)
+		case below == "browser":
+			groups[ofBrowser] = append(groups[ofBrowser], p)
+		default:
+			groups[others] = append(groups[others], p)
 		}
 	}
-	return together, alone
+	return together, groups
+}
+
+// slow has the packages whose tests take 20 seconds or more, the slowest first.
+var slow = []string{
+	"lab/trust", "lab/duplication", "lab/control", "lab/hotpath", "test/docs", "internal/transport",
+	"lab/experiment/paper003", "internal/forward/egress", "internal/netfn/edge", "internal/netfn/edge/bpf",
+	"pkg/pointcloud", "lab/direct", "lab/adaptation", "internal/server",
+}
+
+// slowFirst moves the slow packages to the front, so that the others use the processors to the end.
+func slowFirst(packages []testPackage) {
+	place := func(p testPackage) int {
+		if at := slices.Index(slow, shortName(p.ImportPath)); at >= 0 {
+			return at
+		}
+		return len(slow)
+	}
+	slices.SortStableFunc(packages, func(a, b testPackage) int { return cmp.Compare(place(a), place(b)) })
 }

@@ -78,35 +78,6 @@ func importPaths(packages []testPackage) []string {
 // anyOf returns the regular expression that matches the named tests.
 func anyOf(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
-// runTests tests the packages of these import paths and adds the events to the tally. A failing test is not an error.
-func runTests(ctx context.Context, tally *tally, w io.Writer, paths []string, flags ...string) error {
-	if len(paths) == 0 {
-		return nil
-	}
-	// Vet is part of lint; a cached result would not be a run.
-	args := slices.Concat([]string{"test", "-json", "-vet=off", "-count=1"}, flags, paths)
-	command := goCommand(ctx, args...)
-	events, err := command.StdoutPipe()
-	if err != nil {
-		return fmt.Errorf("go test: %w", err)
-	}
-	if err := command.Start(); err != nil {
-		return fmt.Errorf("go test: %w", err)
-	}
-	failedBefore := tally.failed
-	readErr := tally.read(events, w)
-	waitErr := command.Wait()
-	if readErr != nil {
-		return fmt.Errorf("output of go test: %w", readErr)
-	}
-	// The exit status of Go test indicates a failed test or an error of the command: without a failure among the events
-	// the status is an error.
-	if waitErr != nil && tally.failed == failedBefore {
-		return fmt.Errorf("go test: %w", waitErr)
-	}
-	return nil
-}
-
 // longTests returns the packages that have long tests, and the names of these tests.
 func longTests(packages []testPackage) (found []testPackage, names []string, err error) {
 	for _, p := range packages {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func (t *tally) printPackage(w io.Writer, e event, p *packageRun) {
 	if p.failed > 0 {
 		verdict = "FAIL"
 	}
-	fmt.Fprintf(w, "%-5s %6.1fs  %-40s %s\n", verdict, e.Elapsed, shortName(e.Package), p.counts())
+	fmt.Fprintf(w, "%-5s %6.1fs  %-40s %s%s\n", verdict, e.Elapsed, shortName(e.Package), p.counts(), e.note)
 	if p.failed == 0 {
 		return
 	}
@@ -99,6 +100,18 @@ func (t *tally) printSlowest(w io.Writer, most int) {
 		}
 		fmt.Fprintf(w, "  %6.1fs  %s\n", d.seconds, d.name)
 	}
+}
+
+// writeTimeline writes when the tests of each package began and ended, in seconds since the first, in the order of
+// their begin.
+func (t *tally) writeTimeline(path string) error {
+	slices.SortStableFunc(t.spans, func(a, b span) int { return a.began.Compare(b.began) })
+	var text strings.Builder
+	for _, s := range t.spans {
+		since := func(at time.Time) float64 { return at.Sub(t.spans[0].began).Seconds() }
+		fmt.Fprintf(&text, "%7.1f %7.1f  %s\n", since(s.began), since(s.ended), shortName(s.importPath))
+	}
+	return os.WriteFile(path, []byte(text.String()), 0o644)
 }
 
 func printIndented(w io.Writer, text string) {

@@ -13,6 +13,14 @@ import (
 	"time"
 )
 
+// read adds the events of a recorded `go test -json`.
+func read(t *testing.T, tally *tally, from io.Reader, w io.Writer) {
+	t.Helper()
+	if err := readEvents(from, func(e event) { tally.add(e, w) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 var update = flag.Bool("update", false, "rewrite the expected report")
 
 // TestReport processes a recorded `go test -json` over packages that pass, fail, race, skip, panic, exit, leak after
@@ -25,9 +33,7 @@ func TestReport(t *testing.T) {
 	defer transcript.Close()
 	var got bytes.Buffer
 	tally := newTally()
-	if err := tally.read(transcript, &got); err != nil {
-		t.Fatal(err)
-	}
+	read(t, tally, transcript, &got)
 	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzFine", 2*time.Second, "")
 	tally.addFuzz(&got, "example.org/owner/sample/fuzzy", "FuzzCrash", time.Second,
 		"Failing input written to testdata/fuzz/FuzzCrash/1\n")
@@ -91,9 +97,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
 			tally := newTally()
-			if err := tally.read(strings.NewReader(test.events), &out); err != nil {
-				t.Fatal(err)
-			}
+			read(t, tally, strings.NewReader(test.events), &out)
 			tally.report(&out, 0, 10)
 			if !strings.HasSuffix(out.String(), test.wantEnd) {
 				t.Errorf("expected the report to end with\n%s\ngot\n%s", test.wantEnd, out.String())
@@ -195,18 +199,38 @@ func TestNoOtherShortTests(t *testing.T) {
 func TestSplitByPlace(t *testing.T) {
 	var packages []testPackage
 	for _, path := range []string{"pkg/payload", "test/e2e", "test/lint", "test/interop", "test/interop/oldpeer",
-		"lab/test/faults"} {
+		"test/browser", "lab/test/faults"} {
 		packages = append(packages, testPackage{ImportPath: "example.org/owner/module/" + path})
 	}
-	together, alone := splitByPlace(packages)
+	together, groups := splitByPlace(packages)
 	if got := len(together); got != 3 {
 		t.Errorf("%d packages are tested together, expected payload, lint and oldpeer: %v", got, together)
 	}
-	if got := len(alone); got != 3 {
-		t.Errorf("%d packages are tested alone, expected e2e, interop and faults: %v", got, alone)
+	if len(groups[ofLab]) != 1 || len(groups[ofBrowser]) != 1 || len(groups[others]) != 2 {
+		t.Errorf("expected faults, browser, and e2e with interop in three groups, got %v", groups)
 	}
 	for _, name := range light {
 		if _, err := os.Stat(filepath.Join("..", name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSlowFirst: slow packages come first, in the order of the list, and all of them exist.
+func TestSlowFirst(t *testing.T) {
+	const module = "example.org/owner/module/"
+	packages := []testPackage{{ImportPath: module + "pkg/a"}, {ImportPath: module + slow[1]},
+		{ImportPath: module + slow[0]}, {ImportPath: module + "pkg/b"}}
+	slowFirst(packages)
+	var got []string
+	for _, p := range packages {
+		got = append(got, shortName(p.ImportPath))
+	}
+	if want := []string{slow[0], slow[1], "pkg/a", "pkg/b"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, expected %v", got, want)
+	}
+	for _, name := range slow {
+		if _, err := os.Stat(filepath.Join("..", "..", name)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -220,12 +244,14 @@ func TestTakeUnraced(t *testing.T) {
 {"Action":"skip","Package":"e.org/o/m/b","Test":"TestB"}
 {"Action":"pass","Package":"e.org/o/m/a"}
 {"Action":"pass","Package":"e.org/o/m/b"}`
-	if err := tally.read(strings.NewReader(events), io.Discard); err != nil {
-		t.Fatal(err)
+	read(t, tally, strings.NewReader(events), io.Discard)
+	again := tally.unraced([]string{"-p=1"})
+	if len(again) != 1 || !slices.Equal(again[0].paths, []string{"e.org/o/m/a"}) ||
+		!slices.Equal(again[0].flags, []string{"-p=1", "-run=^(TestA)$"}) {
+		t.Errorf("to run again: %v, expected TestA of the package a", again)
 	}
-	paths, names := tally.takeUnraced()
-	if !slices.Equal(paths, []string{"e.org/o/m/a"}) || !slices.Equal(names, []string{"TestA"}) {
-		t.Errorf("to run again: %v of %v, expected TestA of the package a", names, paths)
+	if len(tally.unraced(nil)) != 0 {
+		t.Error("a test would run a third time")
 	}
 	if tally.skipped != 1 || len(tally.skips) != 1 {
 		t.Errorf("%d tests are skipped, for %d reasons, expected only TestB", tally.skipped, len(tally.skips))
@@ -258,5 +284,51 @@ func TestTestdataFolder(t *testing.T) {
 				t.Errorf("expected %q in %q", test.wantSaid, said.String())
 			}
 		})
+	}
+}
+
+// TestLanes runs two lanes at the same time: one passes, the other fails a test.
+func TestLanes(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":      "module example.org/owner/sample\n\ngo 1.24\n",
+		"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n",
+		"b/b_test.go": "package b\n\nimport \"testing\"\n\nfunc TestB(t *testing.T) { t.Error(1) }\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	t.Setenv("GOWORK", "off")
+	t.Setenv("GOFLAGS", "")
+	var out bytes.Buffer
+	tally := newTally()
+	err := runLanes(t.Context(), tally, &out, "both", lane{{paths: []string{"./a"}, note: ", noted"}, {}},
+		lane{{paths: []string{"./b"}}})
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out.String())
+	}
+	if tally.passed != 1 || tally.failed != 1 || len(tally.spans) != 2 {
+		t.Errorf("%d passed, %d failed, %d packages, expected 1, 1 and 2:\n%s", tally.passed, tally.failed,
+			len(tally.spans), out.String())
+	}
+	if !strings.Contains(out.String(), "1 passed, noted\n") || !strings.Contains(out.String(), "\nboth: ") {
+		t.Errorf("no note, or no time of both lanes in\n%s", out.String())
+	}
+	if err := runLanes(t.Context(), newTally(), io.Discard, "none", lane{{flags: []string{"-p=none"},
+		paths: []string{"./a"}}}); err == nil {
+		t.Error("expected an error for a flag that does not exist")
+	}
+	path := filepath.Join(dir, "timeline")
+	if err := tally.writeTimeline(path); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || strings.Count(string(text), "\n") != 2 {
+		t.Errorf("the timeline is %q, %v, expected two lines", text, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // event is one line of `go test -json`, see `go doc test2json` and `go help buildjson`.
@@ -19,6 +20,9 @@ type event struct {
 	Elapsed     float64 // seconds
 	Output      string
 	FailedBuild string // the ImportPath of the build that made this package fail
+	Time        time.Time
+
+	note string // of the invocation
 }
 
 // tally counts tests and subtests. A package that fails without a failed test (the build fails, code outside a test
@@ -29,6 +33,7 @@ type tally struct {
 	failures       []string                 // names of failures
 	skips          map[string][]skippedTest // by reason
 	durations      []testDuration           // of tests, without their subtests
+	spans          []span                   // of packages, as they ended
 	builds         map[string]*strings.Builder
 	packages       map[string]*packageRun
 }
@@ -44,8 +49,15 @@ type testDuration struct {
 	seconds float64
 }
 
+// span is the time in which the tests of a package ran.
+type span struct {
+	importPath   string
+	began, ended time.Time
+}
+
 // packageRun is a package whose tests are running.
 type packageRun struct {
+	began                   time.Time
 	output                  strings.Builder // outside any test
 	order                   []string        // unfinished and failed tests, as they started
 	tests                   map[string]*testRun
@@ -69,18 +81,18 @@ func newTally() *tally {
 // ok reports whether tests ran and none failed.
 func (t *tally) ok() bool { return t.failed == 0 && t.passed > 0 }
 
-// read adds the events of one `go test -json` and prints to w the result of each finished package.
-func (t *tally) read(r io.Reader, w io.Writer) error {
+// readEvents passes the events of one `go test -json` to each. A line of output of the Go command itself becomes an
+// event without an action.
+func readEvents(r io.Reader, each func(event)) error {
 	lines := bufio.NewReader(r)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
 			var e event
-			if json.Unmarshal(line, &e) == nil && e.Action != "" {
-				t.add(e, w)
-			} else {
-				fmt.Fprintf(w, "%s\n", strings.TrimSuffix(string(line), "\n")) // output of the Go command itself
+			if json.Unmarshal(line, &e) != nil || e.Action == "" {
+				e = event{Output: strings.TrimSuffix(string(line), "\n")}
 			}
+			each(e)
 		}
 		if err == io.EOF {
 			return nil
@@ -91,8 +103,11 @@ func (t *tally) read(r io.Reader, w io.Writer) error {
 	}
 }
 
+// add adds an event, and prints to w the result of a package that has finished.
 func (t *tally) add(e event, w io.Writer) {
 	switch {
+	case e.Action == "":
+		fmt.Fprintln(w, e.Output)
 	case e.Action == "build-output":
 		if t.builds[e.ImportPath] == nil {
 			t.builds[e.ImportPath] = new(strings.Builder)
@@ -165,6 +180,16 @@ func (t *tally) takeUnraced() (importPaths, names []string) {
 	return slices.Compact(importPaths), slices.Compact(names)
 }
 
+// unraced returns the lane of the tests that were skipped because of the race detector, and removes them from the
+// skipped tests.
+func (t *tally) unraced(flags []string) lane {
+	paths, names := t.takeUnraced()
+	if len(paths) == 0 {
+		return nil
+	}
+	return lane{{flags: append(flags, "-run="+anyOf(names)), paths: paths, note: ", without the race detector"}}
+}
+
 // forget drops the output of a test, which is no longer needed. The last test started is the likeliest to have
 // finished.
 func (p *packageRun) forget(test string) {
@@ -180,6 +205,9 @@ func (p *packageRun) forget(test string) {
 func (t *tally) addOfPackage(e event, w io.Writer) {
 	p := t.of(e.Package)
 	switch e.Action {
+	case "start":
+		p.began = e.Time
+		return
 	case "output":
 		p.output.WriteString(e.Output)
 		return
@@ -195,6 +223,9 @@ func (t *tally) addOfPackage(e event, w io.Writer) {
 	t.passed += p.passed
 	t.failed += p.failed
 	t.skipped += p.skipped
+	if !p.began.IsZero() {
+		t.spans = append(t.spans, span{e.Package, p.began, e.Time})
+	}
 	t.printPackage(w, e, p)
 	delete(t.packages, e.Package)
 }

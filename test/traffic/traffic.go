@@ -47,12 +47,16 @@ type Flow struct {
 	o        Options
 	from, to *net.UDPConn
 	remote   netip.AddrPort
-	arrived  atomic.Int64
+	// sent and arrived count datagrams. The sender sets waiting if too many are in flight, and the receiver then
+	// signals room.
+	sent, arrived atomic.Int64
+	waiting       atomic.Bool
+	room          chan struct{}
 }
 
 // NewFlow opens the sockets of a flow.
 func NewFlow(o Options) (*Flow, error) {
-	f := &Flow{o: o}
+	f := &Flow{o: o, room: make(chan struct{}, 1)}
 	var err error
 	if f.to, err = listen(o.To, o.Destination); err != nil {
 		return nil, err
@@ -118,6 +122,7 @@ type Result struct {
 // time quiet, so that late repeats are counted. If ctx ends or Options.Grace is over before, Transfer returns the
 // result without an error.
 func (f *Flow) Transfer(ctx context.Context, count int, quiet time.Duration) (Result, error) {
+	f.sent.Store(0)
 	f.arrived.Store(0)
 	if err := f.to.SetReadDeadline(time.Time{}); err != nil {
 		return Result{}, err
@@ -144,12 +149,21 @@ func (f *Flow) Transfer(ctx context.Context, count int, quiet time.Duration) (Re
 func (f *Flow) send(ctx context.Context, count int) error {
 	buffer := make([]byte, f.o.Size*f.o.Segments)
 	began := time.Now()
+	lost := time.NewTicker(time.Millisecond)
+	defer lost.Stop()
 	for sent := 0; sent < count && ctx.Err() == nil; sent += f.o.Segments {
 		for f.o.InFlight > 0 && sent+f.o.Segments-int(f.arrived.Load()) > f.o.InFlight {
-			if ctx.Err() != nil {
+			f.waiting.Store(true)
+			if f.roomy() {
+				continue
+			}
+			select {
+			case <-f.room:
+			case <-lost.C:
+				// Of the datagrams in flight too many may be lost for a signal.
+			case <-ctx.Done():
 				return nil
 			}
-			time.Sleep(20 * time.Microsecond)
 		}
 		if f.o.Rate > 0 {
 			time.Sleep(time.Until(began.Add(time.Duration(float64(sent) / f.o.Rate * float64(time.Second)))))
@@ -166,8 +180,16 @@ func (f *Flow) send(ctx context.Context, count int) error {
 		if err != nil {
 			return err
 		}
+		f.sent.Add(int64(f.o.Segments))
 	}
 	return nil
+}
+
+// roomy reports whether so few datagrams are in flight that the sender should continue: about half of those that may
+// be, so that not every arrival wakes the sender.
+func (f *Flow) roomy() bool {
+	most := max(f.o.InFlight/2, f.o.Segments)
+	return f.sent.Load()+int64(f.o.Segments)-f.arrived.Load() <= int64(most)
 }
 
 // receive counts datagrams until the deadline of the socket.
@@ -194,6 +216,12 @@ func (f *Flow) receive(result *Result, count int, quiet time.Duration) error {
 		seen[number] = true
 		result.Arrived++
 		f.arrived.Add(1)
+		if f.waiting.Load() && f.roomy() && f.waiting.CompareAndSwap(true, false) {
+			select {
+			case f.room <- struct{}{}:
+			default:
+			}
+		}
 		if result.Arrived == count {
 			if err := f.to.SetReadDeadline(time.Now().Add(quiet)); err != nil {
 				return err

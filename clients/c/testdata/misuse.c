@@ -399,7 +399,7 @@ static void long_messages(void) {
 
 static void texts(void) {
   const char *none = volsfu_status_text(INT32_MIN);
-  for (int32_t status = VOLSFU_E_KEY; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
+  for (int32_t status = VOLSFU_E_MALFORMED; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_E_INTERFACE; status <= VOLSFU_E_TIMEOUT; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_REFUSED_REVOKED; status <= VOLSFU_REFUSED; status++) CHECK(volsfu_status_text(status) != none);
   CHECK(volsfu_status_text(VOLSFU_E_MEMORY) != none && volsfu_status_text(VOLSFU_E_INTERNAL) != none);

@@ -35,6 +35,8 @@ type Receiver struct {
 	// keyFrames limits the receiver's key frame requests, reportLimit its reports of arrivals.
 	keyFrames   keyFrameBudget
 	reportLimit feedback.ReportLimit
+	// reference replies to the receiver's reference times.
+	reference feedback.ReferenceTimes
 
 	// path is the state of the network path to the receiver.
 	path   path
@@ -178,7 +180,24 @@ func (r *Receiver) RTCP(packet []byte, now time.Time) {
 			r.reported(p.Reports, now)
 		case *rtcp.SenderReport:
 			r.reported(p.Reports, now)
+		case *rtcp.ExtendedReport:
+			r.replyToReference(p, now)
 		}
+	}
+}
+
+// replyToReference replies to a reference time, so that a receiver that sends no media learns the round-trip time.
+func (r *Receiver) replyToReference(p *rtcp.ExtendedReport, now time.Time) {
+	slots := r.slots.all()
+	if len(slots) == 0 {
+		return
+	}
+	r.mu.Lock()
+	reply, ok := r.reference.Reply(p, slots[0].outlet.SSRC(), now)
+	r.mu.Unlock()
+	if ok {
+		// A closed peer sends nothing.
+		_ = r.path.peer.WriteRTCP([]rtcp.Packet{reply})
 	}
 }
 

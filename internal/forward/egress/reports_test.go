@@ -173,3 +173,32 @@ func TestRoundTripByReports(t *testing.T) {
 		t.Errorf("round trip is %v, expected that of the connection", rtt)
 	}
 }
+
+// TestReferenceTimes checks that a receiver learns the round-trip time from the reply to its reference time, however
+// many it sends.
+func TestReferenceTimes(t *testing.T) {
+	r := newRig(t, nil)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	report := &rtcp.ExtendedReport{SenderSSRC: 1, Reports: []rtcp.ReportBlock{
+		&rtcp.ReceiverReferenceTimeReportBlock{NTPTimestamp: 0x0123_4567_89ab_cdef}}}
+	replies := 0
+	for range 20 {
+		r.now = r.now.Add(10 * time.Millisecond)
+		s.rtcp(t, r.now, report)
+		for _, p := range s.peer.take() {
+			reply, is := p.(*rtcp.ExtendedReport)
+			if !is {
+				continue
+			}
+			replies++
+			block, is := reply.Reports[0].(*rtcp.DLRRReportBlock)
+			if want := (rtcp.DLRRReport{SSRC: 1, LastRR: 0x4567_89ab}); reply.SenderSSRC != 1000 || !is ||
+				len(block.Reports) != 1 || block.Reports[0] != want {
+				t.Errorf("the reply is %v", reply)
+			}
+		}
+	}
+	if replies != 2 {
+		t.Errorf("%d replies to 20 reference times in 0.2 s, expected 2", replies)
+	}
+}

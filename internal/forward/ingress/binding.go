@@ -6,17 +6,22 @@ import "github.com/volsfu/volsfu/internal/forward/track"
 // retransmissions (RFC 4588). A track has one binding. With another SSRC or connection the publisher's sequence numbers
 // start again, and the slots continue without a gap. Repeating an existing binding has no effect.
 func (i *Ingress) Bind(ssrc, retransmissionSSRC uint32, t *track.Track) {
-	s := streamOf(t)
-	if s != nil {
+	if s := streamOf(t); s != nil {
 		if other := s.ingress.Load(); other != nil && other != i {
 			other.Unbind(t)
 		}
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.bind(ssrc, retransmissionSSRC, t)
+}
+
+// bind is Bind for a track that no other connection has bound. The caller holds the mutex.
+func (i *Ingress) bind(ssrc, retransmissionSSRC uint32, t *track.Track) {
 	if i.closed {
 		return
 	}
+	s := streamOf(t)
 	known := s != nil
 	if !known {
 		s = &stream{track: t}

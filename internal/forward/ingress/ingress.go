@@ -41,7 +41,9 @@ type Ingress struct {
 	// repairs are the same streams by the SSRC of their retransmissions.
 	repairs map[uint32]*stream
 	groups  groups
-	packet  rtp.Packet
+	// names is nil unless tracks are bound by the names in packets.
+	names  *names
+	packet rtp.Packet
 	// original is the buffer for the original packet of a retransmission, nil before the first one: most connections
 	// only receive.
 	original []byte
@@ -145,16 +147,22 @@ func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	i.codepoints.add(info.ECN, info.At)
 	i.arrived(ssrc, packet, info)
 	i.takePath(ssrc, packet, info)
+	if !i.process(ssrc, packet, info) && !(i.bindNamed(ssrc, packet) && i.process(ssrc, packet, info)) {
+		i.stats.Add(counters.UnknownSSRC, 1)
+	}
+}
+
+// process processes a packet of a bound SSRC. It reports false if the SSRC is not bound.
+func (i *Ingress) process(ssrc uint32, packet []byte, info *transport.PacketInfo) bool {
 	if s := i.streams[ssrc]; s != nil {
 		i.receive(s, packet, info, false)
-		return
+		return true
 	}
-	s := i.repairs[ssrc]
-	if s == nil {
-		i.stats.Add(counters.UnknownSSRC, 1)
-		return
+	if s := i.repairs[ssrc]; s != nil {
+		i.repair(s, packet, info)
+		return true
 	}
-	i.repair(s, packet, info)
+	return false
 }
 
 // repair processes a packet of the RTX stream of a stream.

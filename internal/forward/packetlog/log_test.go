@@ -221,6 +221,10 @@ func TestLogConcurrently(t *testing.T) {
 					}
 					head := r.log.head.Load()
 					for ; position < head; position++ {
+						if position+1 < head {
+							r.log.PrefetchPacket(position + 1)
+							r.log.PrefetchPayload(position+1, MaxPayload)
+						}
 						p := r.log.At(position)
 						if p == nil {
 							continue

@@ -9,22 +9,40 @@ import (
 	"strings"
 
 	"github.com/volsfu/volsfu/pkg/codec"
-	"github.com/volsfu/volsfu/pkg/codec/draco" // registers itself where it is built in
+	_ "github.com/volsfu/volsfu/pkg/codec/cwi1" // registers itself
+	"github.com/volsfu/volsfu/pkg/codec/draco"  // registers itself
 	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg"
 	"github.com/volsfu/volsfu/pkg/codec/parts" // registers itself, as the ones around it do
 	_ "github.com/volsfu/volsfu/pkg/codec/rgbd"
 	_ "github.com/volsfu/volsfu/pkg/codec/zstd"
-	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// Choose returns the codec for encoding. The default is Draco, or raw in a program that was built without Draco.
+// defaultName returns the name of the codec for encoding without a choice of the user: Draco, or zstd in a program that
+// was built without Draco.
+func defaultName() string {
+	if draco.Available() {
+		return "draco"
+	}
+	return "zstd"
+}
+
+// Default returns the codec for encoding without a choice of the user.
+func Default() codec.Codec {
+	c, err := codec.ByName(defaultName())
+	if err != nil {
+		panic("codecs: the default codec registers itself, and is not registered")
+	}
+	return c
+}
+
+// Choose returns the codec for encoding. The default is that of Default.
 func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 	if name == "" {
-		name = "draco"
+		c := Default()
 		if !draco.Available() {
-			log.Warn("raw frames are published, which are larger", "reason", draco.ErrUnavailable)
-			name = codec.Raw.Name()
+			log.Info("points are published as zstd, because this program does not encode draco")
 		}
+		return c, nil
 	}
 	c, err := Find(name)
 	if err != nil {
@@ -35,8 +53,8 @@ func Choose(name string, log *slog.Logger) (codec.Codec, error) {
 
 // Grammar lists the names that Find accepts, for the help of a flag.
 const Grammar = "draco, draco+jpeg, zstd, raw or cwi0; parts:CODEC:K encodes in K parts on as many threads, parts in " +
-	"one part per processor with draco; labels:CODEC adds labels and cameras of points to draco, draco+jpeg, zstd " +
-	"or raw"
+	"one part per processor with the default codec; labels:CODEC adds labels and cameras of points to draco, " +
+	"draco+jpeg, zstd or raw"
 
 // Find returns a codec that can encode, as parts.Find does. If Draco is missing, the error explains how to build it in.
 func Find(name string) (codec.Codec, error) {
@@ -55,16 +73,8 @@ func Explain(fourCC codec.FourCC, err error) error {
 		return err
 	}
 	switch fourCC {
-	case codec.FourCC{'d', 'r', 'c', 'o'}, codec.FourCC{'d', 'r', 'c', 'm'}, codec.FourCC{'d', 'r', 'c', 'j'}:
+	case codec.FourCC{'d', 'r', 'c', 'm'}:
 		return draco.ErrUnavailable
-	case codec.FourCC{'p', 'a', 'r', 't'}:
-		// The error names the codec of the parts. Of the codecs that encode parts, only Draco can be missing.
-		if !draco.Available() {
-			return fmt.Errorf("%w; %w", err, draco.ErrUnavailable)
-		}
-	case vr2gather.CodecOctree:
-		return fmt.Errorf("%w: cwi1, VR2Gather's compressed point clouds; its publisher can send cwi0",
-			codec.ErrUnknown)
 	case codec.FourCC{}:
 		return fmt.Errorf("%w: the frame does not name it", codec.ErrUnknown)
 	}

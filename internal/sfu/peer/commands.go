@@ -24,6 +24,9 @@ type (
 		ID        string
 		Candidate transport.Candidate
 	}
+	// RestartRemote restarts ICE of a client that offers, with the client's new credentials. ID is the id of the
+	// client's request.
+	RestartRemote struct{ ID, Ufrag, Password string }
 	// Repeat repeats the offer of the given number, to the client that may have missed it: the owner receives
 	// OfferRepeated.
 	Repeat struct{ Offer int }

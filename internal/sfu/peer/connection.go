@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/frames"
@@ -33,6 +34,8 @@ type Owner interface {
 	OfferRepeated(*signal.Offer)
 	// AnswerTaken reports that the client's answer was applied, with the streams of each track.
 	AnswerTaken(map[Track]transport.Streams)
+	// OfferAnswered passes the answer to the offer of a client that offers.
+	OfferAnswered(*Answered)
 	// ChannelsMade passes data channels for new slots.
 	ChannelsMade([]subscriber.Line)
 	// RequestFailed reports that the request with the given id failed.
@@ -64,6 +67,8 @@ type Config struct {
 	Messages bool
 	// Multipath is the client's request for media on several network interfaces, nil if it has one.
 	Multipath *signal.Multipath
+	// Offer is the offer of a client that offers. If Offer is nil, the server offers.
+	Offer *description.Description
 	// FrameBytes is the maximum size of a frame in bytes.
 	FrameBytes int
 	// Guard confines a panic in the connection's goroutine to the connection. If Guard is nil, a panic ends the
@@ -102,6 +107,8 @@ type Connection struct {
 	offer    int
 	awaiting bool
 	restart  bool
+	// answered is set once the client's offer was answered.
+	answered bool
 }
 
 // New returns a peer connection and starts its goroutine, which ends with the command Close or with the owner.
@@ -207,12 +214,14 @@ func (c *Connection) execute(command Command) {
 	switch m := command.(type) {
 	case SetLines:
 		c.wanted = m.Lines
+	case RestartRemote:
+		c.restartRemote(m)
 	case Repeat:
 		c.repeat(m)
 	case Restart:
 		c.restart = true
 	case Answer:
-		c.answered(m)
+		c.takeAnswer(m)
 	case AddCandidate:
 		if err := c.peer.AddCandidate(m.Candidate); err != nil {
 			c.owner.RequestFailed(m.ID, signal.CodeInvalidSDP, err.Error())
@@ -232,8 +241,8 @@ func (c *Connection) repeat(m Repeat) {
 	c.owner.OfferRepeated(&signal.Offer{Offer: c.offer, SDP: c.peer.LastOffer(), Media: c.lines.media()})
 }
 
-// answered applies the client's answer and reports the streams of each track to the owner.
-func (c *Connection) answered(m Answer) {
+// takeAnswer applies the client's answer and reports the streams of each track to the owner.
+func (c *Connection) takeAnswer(m Answer) {
 	if !c.awaiting || m.Offer != c.offer {
 		c.owner.RequestFailed(m.ID, signal.CodeUnexpectedAnswer,
 			fmt.Sprintf("offer %d does not await an answer", m.Offer))
@@ -259,6 +268,9 @@ func (c *Connection) answered(m Answer) {
 
 // negotiate updates the lines and offers them, unless an offer is pending or nothing has changed.
 func (c *Connection) negotiate() error {
+	if c.config.Offer != nil {
+		return c.answerOffer()
+	}
 	if c.awaiting {
 		return nil
 	}

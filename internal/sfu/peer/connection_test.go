@@ -37,6 +37,7 @@ func newListener() *listener {
 func (l *listener) OfferMade(o *signal.Offer, _ []subscriber.Line) { l.made <- o }
 func (l *listener) OfferRepeated(o *signal.Offer)                  { l.repeated <- o }
 func (l *listener) AnswerTaken(map[Track]transport.Streams)        {}
+func (l *listener) OfferAnswered(*Answered)                        {}
 func (l *listener) ChannelsMade([]subscriber.Line)                 {}
 func (l *listener) RequestFailed(string, signal.Code, string)      {}
 func (l *listener) ConnectionFailed(err error)                     { l.failed <- err }

@@ -145,7 +145,7 @@ func (s *Subscriber) decideVideo(
 func (s *Subscriber) allocate(
 	a Allocator, now time.Time, granted volumetric.Bitrate, rtt time.Duration,
 ) allocate.Result {
-	s.layout.fill(&s.scene, s.Choices, s.arranged)
+	s.layout.fill(&s.scene, s.Choices, s.arranged, now)
 	s.scene.Budget, s.scene.Viewpoint = granted, nil
 	if v, ok := s.predictor.Predict(seenAt(now, rtt)); ok {
 		s.last.viewpoint = v

@@ -1,6 +1,8 @@
 package subscriber
 
 import (
+	"time"
+
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -48,7 +50,9 @@ func (l *layout) build(slots []*Slot, scene *allocate.Scene) {
 		for j := range tiles {
 			tiles[j].Levels = make([]allocate.Level, len(o.publication.Description.Qualities))
 		}
-		scene.Objects[i] = allocate.Object{Mode: o.publication.Description.Mode, Tiles: tiles}
+		scene.Objects[i] = allocate.Object{
+			Mode: o.publication.Description.Mode, Picture: pictureOf(&o.publication.Description), Tiles: tiles,
+		}
 	}
 }
 
@@ -73,14 +77,25 @@ func (o *layoutObject) add(s *Slot) {
 	o.tiles[at].slots[*s.Target.Description] = s
 }
 
-// fill updates the scene. Objects that the receiver has arranged use the receiver's poses.
-func (l *layout) fill(scene *allocate.Scene, choices *Choices, arranged map[volumetric.PublicationRef]allocate.Pose) {
+// pictureOf returns the allocator's kind of picture.
+func pictureOf(d *volumetric.Publication) allocate.Picture {
+	switch {
+	case d.Picture == nil:
+		return allocate.PictureNone
+	case d.Picture.Source == volumetric.SourceScreen:
+		return allocate.PictureScreen
+	default:
+		return allocate.PictureCamera
+	}
+}
+
+// fill updates the scene.
+func (l *layout) fill(
+	scene *allocate.Scene, choices *Choices, arranged map[volumetric.PublicationRef]allocate.Pose, now time.Time,
+) {
 	for i, o := range l.objects {
 		p, object := o.publication, &scene.Objects[i]
-		object.Pose, object.Priority = p.Place.pose(), p.Place.priority()
-		if pose, ok := arranged[p.Ref]; ok {
-			object.Pose = pose
-		}
+		object.Pose, object.Priority = p.pose(arranged), p.Place.priority()
 		chosen := choices.publications[p.Ref]
 		for j := range o.tiles {
 			laid, tile := &o.tiles[j], &object.Tiles[j]
@@ -88,6 +103,7 @@ func (l *layout) fill(scene *allocate.Scene, choices *Choices, arranged map[volu
 			p.Levels.describe(laid.tile, tile.Levels, p.Demand.Paused)
 			tile.Choice = choiceFor(chosen.of(laid.tile), &p.Description)
 			tile.Current = laid.current()
+			tile.Held = object.Picture != allocate.PictureNone && laid.slots[0].held(now)
 		}
 	}
 }

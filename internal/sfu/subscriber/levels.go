@@ -231,6 +231,16 @@ func (l *Levels) Best(tile int) volumetric.Quality { return l.available(tile, l.
 // may have two with the same rate.
 const leastStep = 1.02
 
+// pictureSize returns the pixels and the frame rate of a quality of a picture, 0 if unknown.
+func pictureSize(d *volumetric.Publication, quality int) (pixels, frameRate float64) {
+	level := &d.Qualities[quality]
+	frameRate = level.FrameRate
+	if frameRate == 0 {
+		frameRate = d.FrameRate
+	}
+	return float64(level.Pixels()), frameRate
+}
+
 // describe sets the levels of one tile for an allocation. The rate of a quality stands for its number of points. A
 // quality that was given up has the detail and the rate of the quality that is sent in its place. paused reports
 // whether the publisher is not asked for a track.
@@ -249,6 +259,9 @@ func (l *Levels) describe(tile int, into []allocate.Level, paused func(tile int,
 		q := volumetric.Quality(i)
 		worth = max(float64(l.Rate(tile, q)), worth*leastStep)
 		into[i] = allocate.Level{Rate: l.Rate(tile, q), Detail: worth, Paused: paused(tile, q)}
+		if l.description.Picture != nil {
+			into[i].Pixels, into[i].FrameRate = pictureSize(l.description, i)
+		}
 	}
 	for i := range into {
 		into[i].Detail /= max(worth, 1)

@@ -76,12 +76,16 @@ func (p *Place) Next(participant string, now time.Time) func() signal.Message {
 	return func() signal.Message { each := pose; return &each }
 }
 
-// box returns the present bounding box of a tile.
+// box returns the present bounding box of a tile, the default panel for a picture without a size.
 func (p *Place) box(description *volumetric.Publication, tile int) volumetric.BoundingBox {
+	box := description.Tiles[tile].Box
 	if p.latest != nil && tile < len(p.latest.Boxes) {
-		return p.latest.Boxes[tile]
+		box = p.latest.Boxes[tile]
 	}
-	return description.Tiles[tile].Box
+	if description.Picture != nil && box.Min == box.Max {
+		return volumetric.DefaultPanel(description.Picture.Source)
+	}
+	return box
 }
 
 // pose returns the pose of the object for the allocator.

@@ -3,6 +3,7 @@ package subscriber
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -22,6 +23,8 @@ type Publication struct {
 
 	Levels *Levels
 	Place  Place
+	// Beside is the publication whose pose a picture without a pose of its own has, nil if there is none.
+	Beside *Publication
 	Demand *demand.Publication
 }
 
@@ -34,6 +37,17 @@ func NewPublication(owner string, description volumetric.Publication) *Publicati
 	p.Levels = newLevels(&p.Description)
 	p.Demand = demand.New(p.Ref, len(description.Tiles), len(description.Qualities))
 	return p
+}
+
+// pose returns the pose of the publication for a receiver: as the receiver has arranged it, else as published.
+func (p *Publication) pose(arranged map[volumetric.PublicationRef]allocate.Pose) allocate.Pose {
+	if pose, ok := arranged[p.Ref]; ok {
+		return pose
+	}
+	if p.Place.Latest() == nil && p.Beside != nil {
+		return p.Beside.pose(arranged)
+	}
+	return p.Place.pose()
 }
 
 // AddTrack adds the next track, in the order of tiles and then of qualities.

@@ -42,6 +42,9 @@ type Slot struct {
 	Reason   signal.Reason
 	selected bool
 	asked    bool
+	// changed is the time of the last change from one quality to another, zero if there was none since the slot was
+	// assigned or off.
+	changed time.Time
 	// expected is the quality that the slot is expected to carry when the slot becomes ready.
 	expected volumetric.Quality
 	// Showing is the quality of the last switch on the slot. It is forwarded until the selected quality begins.
@@ -76,6 +79,7 @@ func (s *Slot) Ready() bool {
 func (s *Slot) assign(t *Target) signal.Assignment {
 	s.Generation++
 	s.Target, s.selected, s.Reason, s.told = t, false, "", ""
+	s.changed = time.Time{}
 	s.offFrames, s.offNews = nil, false
 	s.expected, s.Showing = volumetric.QualityOff, volumetric.QualityOff
 	if s.Output != nil {
@@ -119,6 +123,10 @@ func (s *Slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 	if fault.Injected && fault.KeepsQuality() && s.selected && s.Quality != volumetric.QualityOff {
 		return false
 	}
+	s.changed = time.Time{}
+	if s.selected && s.Quality != volumetric.QualityOff {
+		s.changed = requested
+	}
 	s.Quality, s.Reason, s.selected, s.asked = q, reason, true, asked
 	if q == volumetric.QualityOff {
 		s.Showing = q
@@ -133,6 +141,16 @@ func (s *Slot) carry(q volumetric.Quality, reason signal.Reason, requested time.
 	s.Output.Select(track, group, requested)
 	s.updateNeed()
 	return true
+}
+
+// raiseInterval is the minimum time between a change of the quality of a picture and the next raise. Each change begins
+// with a key frame, which has the bits of about eight other frames. At 30 frames per second, one key frame in 2 s adds
+// an eighth to the rate of a picture, for all receivers of the quality.
+const raiseInterval = 2 * time.Second
+
+// held reports whether the quality of a picture has changed too recently to be raised.
+func (s *Slot) held(now time.Time) bool {
+	return !s.changed.IsZero() && now.Sub(s.changed) < raiseInterval
 }
 
 // begun records that the output has switched to a quality. begun reports false if the slot has been switched off since.

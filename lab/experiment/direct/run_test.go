@@ -2,9 +2,6 @@ package direct
 
 import (
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,20 +10,8 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/topology"
+	"github.com/volsfu/volsfu/test/program"
 )
-
-// vollab builds the program, without Draco, and returns its folder.
-func vollab(t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(folder, "vollab"), "./cmd/vollab")
-	build.Dir = filepath.Join("..", "..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return folder
-}
 
 // begin connects a producer and a consumer over a link whose forward direction has the given profile, and sends for a
 // second.
@@ -57,7 +42,8 @@ func begin(t *testing.T, profile string, points int, produce ...string) (*Metere
 		}
 	})
 	const length = time.Second
-	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(), Programs: vollab(t), Seed: 1}
+	settings := &experiment.Settings{Duration: length, Folder: t.TempDir(),
+		Programs: program.Static().Folder(t, "vollab"), Seed: 1}
 	source := SourceOf(Figure, points, "")
 	run, err := Start(t.Context(), Config{
 		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,

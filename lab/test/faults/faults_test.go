@@ -19,52 +19,38 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/claim"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // root is the source tree.
 var root = filepath.Join("..", "..", "..")
 
-// build builds programs into a folder, with the tags. Without Draco, the client publishes nothing, so cgo stays on.
-func build(t *testing.T, tags string, programs ...string) string {
-	t.Helper()
-	folder := t.TempDir()
-	for _, program := range programs {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", tags, "-o",
-			filepath.Join(folder, program), "./cmd/"+program)
-		cmd.Dir = root
-		if program == "vollab" {
-			cmd.Dir = filepath.Join(root, "lab")
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
-	}
-	return folder
-}
+// built is the way to build programs with the tag. Without Draco, the client publishes nothing, so cgo stays on.
+func built(tag string) program.Build { return program.Build{Cgo: true, Tag: tag} }
 
 // TestOrdinaryBuildHasNoFaults: an ordinary server contains neither a symbol of package fault nor the name of its
 // variable.
 func TestOrdinaryBuildHasNoFaults(t *testing.T) {
 	for _, test := range []struct {
-		tags  string
+		tag   string
 		there bool
 	}{{"", false}, {"faulty", true}} {
-		program := filepath.Join(build(t, test.tags, "volsfu"), "volsfu")
-		symbols, err := exec.Command("go", "tool", "nm", program).Output()
+		server := built(test.tag).Path(t, "volsfu")
+		symbols, err := exec.Command("go", "tool", "nm", server).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, symbol := range []string{"volsfu/internal/fault.", "ingress.(*Ingress).postpone"} {
 			if got := bytes.Contains(symbols, []byte(symbol)); got != test.there {
-				t.Errorf("tags %q: a symbol with %s: %v, expected %v", test.tags, symbol, got, test.there)
+				t.Errorf("tag %q: a symbol with %s: %v, expected %v", test.tag, symbol, got, test.there)
 			}
 		}
-		content, err := os.ReadFile(program)
+		content, err := os.ReadFile(server)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := bytes.Contains(content, []byte("SERVER_FAULT")); got != test.there {
-			t.Errorf("tags %q: the program names SERVER_FAULT: %v, expected %v", test.tags, got, test.there)
+			t.Errorf("tag %q: the program names SERVER_FAULT: %v, expected %v", test.tag, got, test.there)
 		}
 	}
 }
@@ -108,7 +94,7 @@ const patience = 4 * time.Minute
 // TestFaultyServersMissTargets runs checks with faulty servers.
 func TestFaultyServersMissTargets(t *testing.T) {
 	long.Test(t)
-	bin := build(t, "faulty", "volsfu", "volpeer", "vollab")
+	bin := built("faulty").Folder(t, "volsfu", "volpeer", "vollab")
 	for _, c := range cases {
 		t.Run(c.fault+"/"+c.check+" "+c.only, func(t *testing.T) {
 			report, said := c.run(t, bin)

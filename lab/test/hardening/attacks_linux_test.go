@@ -3,9 +3,9 @@ package hardening
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/hardening"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/program"
 )
 
 // TestAttacksOnANetwork attacks the server's program on a network of namespaces, for a few seconds per attack. The test
@@ -27,15 +28,8 @@ func TestAttacksOnANetwork(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skipf("skipped: a bridge between network namespaces requires ip, of Debian's package iproute2: %v", err)
 	}
-	server := filepath.Join(t.TempDir(), "volsfu")
-	build := exec.Command("go", "build", "-o", server, "./cmd/volsfu")
-	build.Dir = filepath.Join("..", "..", "..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, output)
-	}
 	options := hardening.DefaultOptions()
-	options.Server = server
+	options.Server = program.Static().Path(t, "volsfu")
 	options.OneServer = true
 	options.Flood, options.After, options.Return = 3*time.Second, time.Second, time.Second
 	// Floods have their effect immediately.
@@ -53,7 +47,7 @@ func TestAttacksOnANetwork(t *testing.T) {
 		// latency is the median, in milliseconds. Without an attack the median is 4 to 6 ms.
 		latency = "latency p50"
 	)
-	for _, test := range []struct {
+	tests := []struct {
 		attack  string
 		options hardening.Options
 		bounds  []bound
@@ -76,7 +70,23 @@ func TestAttacksOnANetwork(t *testing.T) {
 		{"joins", floods, []bound{
 			{"joins refused", 0, 120}, {"logged for one address", 0, 20}, {processor, -100, 10},
 		}},
-	} {
+		// Each attack of all at once has to have happened.
+		{"everything", floods, []bound{
+			{"attack: STUN requests replayed", 1, math.Inf(1)}, {"attack: handshake messages", 1, math.Inf(1)},
+			{"attack: joins refused", 1, math.Inf(1)}, {"attack: ICE-TCP connections", 1, math.Inf(1)},
+		}},
+	}
+	// The decoders have no network: package lab/hardening and test/browser test them.
+	tested := map[string]bool{"decoders": true}
+	for _, test := range tests {
+		tested[test.attack] = true
+	}
+	for _, name := range hardening.Names() {
+		if !tested[name] {
+			t.Errorf("the attack %s is not tested", name)
+		}
+	}
+	for _, test := range tests {
 		t.Run(test.attack, func(t *testing.T) {
 			lines, err := hardening.Named(test.attack, test.options, lab.Progress{}).Run(t.Context())
 			if errors.Is(err, hardening.ErrPrivileges) {

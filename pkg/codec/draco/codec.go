@@ -26,7 +26,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Available reports whether this program was built with Draco.
+// Available reports whether this program was built with Draco's library, which encodes point clouds and decodes meshes.
 func Available() bool { return true }
 
 func init() { codec.Register(draco{}) }
@@ -205,13 +205,7 @@ func (decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 }
 
 // Announced implements codec.Announcer.
-func (decoder) Announced(data []byte) (int, error) {
-	h, _, _, err := parse(data)
-	if err != nil {
-		return 0, fmt.Errorf("decode draco: %w", err)
-	}
-	return int(h.points), nil
-}
+func (decoder) Announced(data []byte) (int, error) { return announced(data) }
 
 func decode(cloud *pointcloud.Cloud, data []byte) error {
 	h, inside, t, err := parse(data)
@@ -240,18 +234,9 @@ func decode(cloud *pointcloud.Cloud, data []byte) error {
 	case out.status == C.VOLSFU_NO_MEMORY:
 		return errNoMemory
 	case out.status != C.VOLSFU_OK:
-		return fmt.Errorf(
-			"%w: the data of %d points in %d bytes is inconsistent",
-			codec.ErrMalformed,
-			n,
-			len(inside),
-		)
+		return inconsistent(n, len(inside))
 	case int(out.consumed) != len(inside):
-		return fmt.Errorf(
-			"%w: %d bytes between points and quantisation, expected none",
-			codec.ErrMalformed,
-			len(inside)-int(out.consumed),
-		)
+		return trailing(len(inside) - int(out.consumed))
 	}
 	return nil
 }

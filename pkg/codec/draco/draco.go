@@ -1,6 +1,7 @@
 // Package draco implements the codec "draco" (FourCC "drco"): point clouds in the bit stream of
 // Google's Draco, readable by every Draco decoder. The package registers the codec if it is
-// imported and built with cgo, against Debian's libdraco-dev.
+// imported. Built with cgo, against Debian's libdraco-dev, it encodes and decodes. Built without cgo,
+// it decodes in Go.
 //
 // A frame is a Draco point cloud (bit stream 2.3) with one or two attributes: POSITION, three
 // floats quantized on the grid of Params.Box and PositionBits, and COLOR, three bytes that are kept
@@ -30,7 +31,7 @@
 // The size applies to points in the order of any capture, because the tree has no order. A sequence
 // is smaller if consecutive points are close in space. Package overhead repeats these measurements.
 //
-// The package also implements the codec "draco-mesh" (FourCC "drcm"): triangle meshes from any
+// With cgo the package also implements the codec "draco-mesh" (FourCC "drcm"): triangle meshes from any
 // Draco encoder. Draco itself decodes them, and their vertices become the points.
 //
 // An encoder or decoder belongs to one goroutine at a time. Encoders hold memory outside of Go's
@@ -46,10 +47,10 @@ import (
 // MaxPoints is the maximum number of points in a frame, for encoder and decoder.
 const MaxPoints = codec.MaxPoints
 
-// ErrUnavailable explains how to build a program with this codec. ErrUnavailable is the reason if Available is false,
-// and wraps codec.ErrUnknown.
+// ErrUnavailable explains how to build a program that encodes this codec and decodes meshes. ErrUnavailable is the reason
+// if Available is false, and wraps codec.ErrUnknown.
 var ErrUnavailable = fmt.Errorf(
-	"%w: draco is not built in; build with CGO_ENABLED=1 after "+
-		"apt-get install g++ libdraco-dev libjpeg-dev libopus-dev libspeex-dev",
+	"%w: this program decodes point clouds of draco and encodes none, and decodes no meshes; build with CGO_ENABLED=1 "+
+		"after apt-get install g++ libdraco-dev libjpeg-dev libopus-dev libspeex-dev",
 	codec.ErrUnknown,
 )

@@ -14,22 +14,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
-// Available reports whether this program was built with the codec.
+// Available reports whether this program encodes with the codec.
 func Available() bool { return true }
 
-// geometry is the codec of the positions.
-var geometry = func() codec.Codec {
-	c, err := codec.ByName("draco")
-	if err != nil {
-		panic("dracojpeg: draco registers itself where cgo is there, and is not registered")
-	}
-	return c
-}()
-
 func init() { codec.Register(dracojpeg{}) }
-
-// headerBytes is the size of the header before the geometry.
-const headerBytes = 5
 
 type dracojpeg struct{}
 
@@ -133,36 +121,7 @@ type decoder struct {
 }
 
 // Announced implements codec.Announcer.
-func (d *decoder) Announced(data []byte) (int, error) {
-	f, err := split(data)
-	if err != nil {
-		return 0, fmt.Errorf("decode draco+jpeg: %w", err)
-	}
-	return d.geometry.Announced(f.geometry)
-}
-
-// frame contains the parts of a frame.
-type frame struct {
-	geometry, image []byte
-	quality         int
-}
-
-// split splits a frame into its parts. Errors wrap codec.ErrMalformed.
-func split(data []byte) (frame, error) {
-	if len(data) < headerBytes {
-		return frame{}, fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data),
-			headerBytes)
-	}
-	size, quality := uint64(binary.LittleEndian.Uint32(data)), int(data[4])
-	rest := data[headerBytes:]
-	switch {
-	case size == 0 || size > uint64(len(rest)):
-		return frame{}, fmt.Errorf("%w: geometry has %d bytes, expected 1 to %d", codec.ErrMalformed, size, len(rest))
-	case quality > 100:
-		return frame{}, fmt.Errorf("%w: quality of colours is %d, expected at most 100", codec.ErrMalformed, quality)
-	}
-	return frame{geometry: rest[:size], image: rest[size:], quality: quality}, nil
-}
+func (d *decoder) Announced(data []byte) (int, error) { return announced(d.geometry, data) }
 
 // Decode replaces the cloud's points by the frame's.
 func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
@@ -178,28 +137,14 @@ func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
 }
 
 func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
-	f, err := split(data)
-	if err != nil {
+	f, err := decodeGeometry(d.geometry, cloud, data)
+	if err != nil || f.quality == 0 {
 		return err
-	}
-	if err := d.geometry.Decode(cloud, f.geometry); err != nil {
-		return err
-	}
-	image, quality := f.image, f.quality
-	if quality == 0 {
-		if len(image) > 0 {
-			return fmt.Errorf(
-				"%w: %d bytes behind the geometry of a frame without colours, expected none",
-				codec.ErrMalformed,
-				len(image),
-			)
-		}
-		return nil
 	}
 	l := layoutOf(cloud.Len())
 	d.image = slices.Grow(d.image[:0], l.size())[:l.size()]
-	form := jpeg.Image{Width: l.width, Height: l.height, Quality: quality}
-	if err := d.jpeg.Decode(d.image, image, form); err != nil {
+	form := jpeg.Image{Width: l.width, Height: l.height, Quality: f.quality}
+	if err := d.jpeg.Decode(d.image, f.image, form); err != nil {
 		return fmt.Errorf("colours of %d points: %w", cloud.Len(), err)
 	}
 	l.read(cloud.Colors, d.image)

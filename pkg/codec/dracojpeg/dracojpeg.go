@@ -2,8 +2,9 @@
 // of Google's Draco without colours, and the colours as a JPEG image whose pixels are the points in
 // the order in which Draco decodes them. Colours are lossy, with quality Params.ColorQuality;
 // positions are exactly those of the codec "draco". The package registers the codec if it is
-// imported and built with cgo, against Debian's libdraco-dev and libjpeg-dev (libjpeg-turbo, which
-// needs a sixth of the time of image/jpeg).
+// imported. Built with cgo, against Debian's libdraco-dev and libjpeg-dev (libjpeg-turbo, which
+// needs a sixth of the time of image/jpeg), it encodes and decodes. Built without cgo, it decodes in
+// Go.
 //
 // All numbers of a frame are little-endian:
 //
@@ -35,10 +36,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 )
 
-// ErrUnavailable explains how to build a program with this codec. ErrUnavailable is the reason if Available is false,
-// and wraps codec.ErrUnknown.
+// ErrUnavailable explains how to build a program that encodes this codec. ErrUnavailable is the reason if Available is
+// false, and wraps codec.ErrUnknown.
 var ErrUnavailable = fmt.Errorf(
-	"%w: draco+jpeg is not built in; build with CGO_ENABLED=1 after "+
+	"%w: this program only decodes draco+jpeg; build with CGO_ENABLED=1 after "+
 		"apt-get install g++ libdraco-dev libjpeg-dev libopus-dev libspeex-dev",
 	codec.ErrUnknown,
 )

@@ -5,8 +5,16 @@ package jpeg
 import (
 	"bytes"
 	"image"
-	"image/color"
 	"image/jpeg"
+
+	"github.com/volsfu/volsfu/pkg/codec/jpegimage"
+)
+
+// Markers of segments (T.81, table B.1).
+const (
+	defineCodes        = 0xc4
+	startOfScan        = 0xda
+	defineQuantization = 0xdb
 )
 
 // Encoder encodes images.
@@ -79,7 +87,7 @@ type Decoder struct {
 // Decode decodes an image that spans all of the data into pixels, which has the size of the image. Errors wrap
 // codec.ErrMalformed; the pixels are then undefined.
 func (d *Decoder) Decode(pixels, data []byte, i Image) error {
-	if !isExpected(data, i.Width, i.Height) {
+	if len(data) < 2 {
 		return i.malformed(data)
 	}
 	d.file = append(d.file[:0], data[:2]...)
@@ -90,21 +98,8 @@ func (d *Decoder) Decode(pixels, data []byte, i Image) error {
 		d.file = append(d.file, d.tables...)
 	}
 	d.file = append(d.file, data[2:]...)
-	picture, err := jpeg.Decode(bytes.NewReader(d.file))
-	if err != nil {
+	if _, err := jpegimage.Decode(pixels[:0], d.file, i.Width, i.Height); err != nil {
 		return i.malformed(data)
-	}
-	colors, ok := picture.(*image.YCbCr)
-	if !ok {
-		return i.malformed(data)
-	}
-	at := 0
-	for y := range i.Height {
-		for x := range i.Width {
-			c := colors.YCbCrAt(x, y)
-			pixels[at], pixels[at+1], pixels[at+2] = color.YCbCrToRGB(c.Y, c.Cb, c.Cr)
-			at += channels
-		}
 	}
 	return nil
 }

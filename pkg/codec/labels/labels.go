@@ -85,7 +85,7 @@ func (l labelled) coder() codec.Codec {
 		return l.inner
 	}
 	for _, name := range []string{"draco", "zstd"} {
-		if c, err := codec.ByName(name); err == nil {
+		if c, err := codec.ByName(name); err == nil && c.Capabilities().Encodes {
 			return c
 		}
 	}

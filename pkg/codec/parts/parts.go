@@ -110,7 +110,7 @@ func (p parts) inner() codec.Codec {
 		return p.config.Inner
 	}
 	for _, name := range []string{"draco", "zstd"} {
-		if c, err := codec.ByName(name); err == nil {
+		if c, err := codec.ByName(name); err == nil && c.Capabilities().Encodes {
 			return c
 		}
 	}

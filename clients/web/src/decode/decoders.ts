@@ -1,4 +1,5 @@
 import { cwi0 } from "./cwi0";
+import { CWI1 } from "./cwi1";
 import { loadDraco } from "./draco";
 import { DracoJPEG } from "./dracojpeg";
 import { Labels } from "./labels";
@@ -16,6 +17,7 @@ export async function loadInnerDecoders(): Promise<ReadonlyMap<string, Decoder>>
     ["zstd", new Zstd()],
     ["raw1", raw],
     ["cwi0", cwi0],
+    ["cwi1", new CWI1()],
   ]);
   return new Map<string, Decoder>([...plain, ["labl", new Labels(plain)]]);
 }
@@ -28,7 +30,6 @@ export async function loadDecoders(helpers: Helpers): Promise<ReadonlyMap<string
 
 /** Known codecs that pages do not decode. */
 const known: Record<string, string> = {
-  cwi1: "VR2Gather's compressed points; configure its publisher for cwi0",
   drcm: "triangle meshes of Draco",
 };
 

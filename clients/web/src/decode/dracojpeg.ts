@@ -1,3 +1,4 @@
+import { Images } from "./images";
 import { checkImage, tablesOf } from "./jpeg";
 import { DecodeError, type Decoder, type PointPool, type Points } from "./points";
 
@@ -36,9 +37,7 @@ const curve = Uint8Array.from({ length: squarePoints }, (_, i) => {
  */
 export class DracoJPEG implements Decoder {
   private readonly tables = new Map<number, Uint8Array>();
-  private canvas: OffscreenCanvas | undefined;
-  private yuv = new Uint8Array(0);
-  private rgba = new Uint8ClampedArray(0);
+  private readonly images = new Images("draco+jpeg");
 
   constructor(private readonly geometry: Decoder) {}
 
@@ -50,7 +49,7 @@ export class DracoJPEG implements Decoder {
     const { geometry, quality, image } = split(data);
     const { across, width, height } = layoutOf(this.geometry.announced(geometry));
     if (quality > 0) {
-      checkImage(image, width, height);
+      checkImage("draco+jpeg", image, width, height);
     } else if (image.length > 0) {
       throw new DecodeError(`draco+jpeg: ${image.length} bytes behind the geometry of a frame without colours, expected none`);
     }
@@ -91,70 +90,7 @@ export class DracoJPEG implements Decoder {
     file.set(image.subarray(0, 2));
     file.set(tables, 2);
     file.set(image.subarray(2), 2 + tables.length);
-    try {
-      return (await this.planes(file, width, height)) ?? (await this.bitmap(file, width, height));
-    } catch (error) {
-      throw new DecodeError(`draco+jpeg: the colours are no image: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-
-  /**
-   * Returns luma and chroma of the image if the browser offers these. A chroma value then applies
-   * to exactly four points, without interpolation with other points that are elsewhere.
-   */
-  private async planes(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray | undefined> {
-    if (typeof ImageDecoder === "undefined") {
-      return undefined;
-    }
-    const decoder = new ImageDecoder({ data: file, type: "image/jpeg", colorSpaceConversion: "none" });
-    let image: VideoFrame | undefined;
-    try {
-      ({ image } = await decoder.decode());
-      if (image.format !== "I420") {
-        return undefined;
-      }
-      const half = width / 2;
-      const luma = width * height;
-      const layout = [{ offset: 0, stride: width }, { offset: luma, stride: half }, { offset: luma + luma / 4, stride: half }];
-      this.yuv = this.yuv.length < luma * 1.5 ? new Uint8Array(luma * 1.5) : this.yuv;
-      await image.copyTo(this.yuv, { layout });
-      return this.convert(width, height);
-    } finally {
-      image?.close();
-      decoder.close();
-    }
-  }
-
-  /** Converts luma and chroma to red, green and blue (JFIF, ITU-T T.871 section 7). */
-  private convert(width: number, height: number): Uint8ClampedArray {
-    const { yuv } = this;
-    const luma = width * height;
-    this.rgba = this.rgba.length < 4 * luma ? new Uint8ClampedArray(4 * luma) : this.rgba;
-    for (let y = 0, i = 0; y < height; y++) {
-      for (let x = 0; x < width; x++, i++) {
-        const at = luma + (y >> 1) * (width / 2) + (x >> 1);
-        const blue = yuv[at]! - 128;
-        const red = yuv[at + luma / 4]! - 128;
-        this.rgba[4 * i] = yuv[i]! + 1.402 * red;
-        this.rgba[4 * i + 1] = yuv[i]! - 0.344136 * blue - 0.714136 * red;
-        this.rgba[4 * i + 2] = yuv[i]! + 1.772 * blue;
-      }
-    }
-    return this.rgba;
-  }
-
-  private async bitmap(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray> {
-    const bitmap = await createImageBitmap(new Blob([file], { type: "image/jpeg" }), { colorSpaceConversion: "none", premultiplyAlpha: "none" });
-    try {
-      this.canvas ??= new OffscreenCanvas(width, height);
-      const canvas = this.canvas;
-      [canvas.width, canvas.height] = [Math.max(canvas.width, width), Math.max(canvas.height, height)];
-      const context = canvas.getContext("2d", { willReadFrequently: true })!;
-      context.drawImage(bitmap, 0, 0);
-      return context.getImageData(0, 0, width, height).data;
-    } finally {
-      bitmap.close();
-    }
+    return this.images.decode(file, width, height);
   }
 }
 

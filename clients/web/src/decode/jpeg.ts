@@ -1,5 +1,5 @@
-// The JPEG images of "drcj": the omitted tables, which both sides know (Rec. ITU-T T.81, annex K),
-// and the permitted forms.
+// JPEG images of colours: the permitted forms, and the tables that "drcj" omits, which both sides
+// know (Rec. ITU-T T.81, annex K).
 
 import { DecodeError } from "./points";
 
@@ -83,14 +83,14 @@ const sampling = [0x22, 0x11, 0x11];
 
 /**
  * Checks, before the browser decodes it, that an image has the single form that encoders of "drcj"
- * produce: baseline with 8 bits, three components with halved chroma in one scan, and the exact
+ * and "cwi1" produce: baseline with 8 bits, three components with halved chroma in one scan, and the exact
  * number of pixels. Such an image needs memory for its pixels only, and one pass. For progressive
  * images and several scans, a decoder would keep all coefficients and process all of them for each
  * scan. Throws a DecodeError.
  */
-export function checkImage(image: Uint8Array, width: number, height: number): void {
+export function checkImage(codec: string, image: Uint8Array, width: number, height: number): void {
   const expected = `expected a baseline image of ${width}×${height} pixels with three components and halved chroma in one scan`;
-  const refuse = (found: string): DecodeError => new DecodeError(`draco+jpeg: ${found} in an image of ${image.length} bytes, ${expected}`);
+  const refuse = (found: string): DecodeError => new DecodeError(`${codec}: ${found} in an image of ${image.length} bytes, ${expected}`);
   if (image[0] !== 0xff || image[1] !== startOfImage) {
     throw refuse("no start");
   }

@@ -4,6 +4,8 @@
 import type { Points } from "../decode/points";
 import type { Encryption } from "../sframe/encryption";
 import type { ClientMessage, Media } from "../signal/messages";
+import { withReferenceTimes } from "./answer";
+import type { Source } from "./source";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 
 declare class RTCRtpScriptTransform {
@@ -21,11 +23,29 @@ export interface LineStatistics {
   lost: number;
   bytes: number;
   nacks: number;
+  /** The pictures of the browser's own decoder; absent on lines with other frames. */
+  pictures?: PictureStatistics;
+}
+
+/** The browser's counts for the pictures of a line. */
+export interface PictureStatistics {
+  decoded: number;
+  fps: number;
+  width: number;
+  height: number;
+  /** Pauses that are much longer than the usual time between two pictures, and their sum. */
+  freezes: number;
+  frozenSeconds: number;
+  /** The mean times in milliseconds from the first packet until decoding, and of decoding. */
+  wait: number;
+  decode: number;
 }
 
 export interface ConnectionEvents {
   send(message: ClientMessage): void;
   audio(mid: string, track: MediaStreamTrack): void;
+  /** A slot exists. Its track has pictures while the slot carries H264 or VP8. */
+  video(mid: string, track: MediaStreamTrack): void;
   state(state: RTCPeerConnectionState): void;
   /** The copy of a data message has arrived. */
   copied(json: string): void;
@@ -45,6 +65,62 @@ const padding = "padding";
 const messageChannel = "data-messages";
 /** The number of channels opened since the page was loaded, on all connections. */
 let channelsOpened = 0;
+
+/** The state of the uplink. */
+export interface UplinkStatistics {
+  /** The browser's estimate of the capacity in bit/s, if there is one. */
+  available: number | undefined;
+  /** The encoded video of each sending line, by mid. */
+  senders: Map<string, SenderStatistics>;
+}
+
+export interface SenderStatistics {
+  bytes: number;
+  fps: number;
+  width: number;
+  height: number;
+  /** The reason why the quality is lower than requested: "none", "cpu", "bandwidth" or "other". */
+  limit: string;
+}
+
+/** The used members of the reports of received lines, of senders and of paths (W3C webrtc-stats). */
+interface Inbound {
+  type: string;
+  mid?: string;
+  packetsReceived?: number;
+  packetsLost?: number;
+  bytesReceived?: number;
+  nackCount?: number;
+  framesDecoded?: number;
+  framesPerSecond?: number;
+  frameWidth?: number;
+  frameHeight?: number;
+  freezeCount?: number;
+  totalFreezesDuration?: number;
+  totalDecodeTime?: number;
+  totalProcessingDelay?: number;
+}
+
+interface Outbound {
+  type: string;
+  kind?: string;
+  mid?: string;
+  nominated?: boolean;
+  availableOutgoingBitrate?: number;
+  bytesSent?: number;
+  framesPerSecond?: number;
+  frameWidth?: number;
+  frameHeight?: number;
+  qualityLimitationReason?: string;
+}
+
+function picturesOf(s: Inbound): PictureStatistics {
+  const decoded = s.framesDecoded ?? 0;
+  const [whole, decode] = [s.totalProcessingDelay ?? NaN, s.totalDecodeTime ?? NaN].map((seconds) => (1000 * seconds) / decoded) as [number, number];
+  return {
+    decoded, fps: s.framesPerSecond ?? 0, width: s.frameWidth ?? 0, height: s.frameHeight ?? 0, freezes: s.freezeCount ?? 0, frozenSeconds: s.totalFreezesDuration ?? 0, wait: whole - decode, decode,
+  };
+}
 
 /** Decoding workers. Each line belongs to one of them, so that its frames stay in order. */
 export class Workers {
@@ -85,14 +161,14 @@ export class Connection {
   messages: RTCDataChannel | undefined;
 
   /**
-   * @param sound contains the sound tracks that this page publishes, by the publication's name
+   * @param sources contains the media that this page publishes on lines, by the publication's name
    * @param encryption is undefined if the page has no key
    */
   constructor(
     iceServers: RTCIceServer[],
     private readonly pool: Workers,
     private readonly decode: boolean,
-    private readonly sound: ReadonlyMap<string, MediaStreamTrack>,
+    private readonly sources: ReadonlyMap<string, Source>,
     private readonly events: ConnectionEvents,
     private readonly encryption?: Encryption,
   ) {
@@ -137,16 +213,33 @@ export class Connection {
         this.attach(line, transceiver);
       }
     }
-    for (const line of media.filter((m) => m.role === "publish")) {
-      const transceiver = transceivers.get(line.mid);
-      const track = this.sound.get(line.publication ?? "") ?? null;
+    const answered: (() => void)[] = [];
+    for (const { mid, publication = "", quality = 0 } of media.filter((m) => m.role === "publish")) {
+      const transceiver = transceivers.get(mid);
+      const source = this.sources.get(publication);
       if (transceiver) {
-        transceiver.direction = track ? "sendonly" : "inactive";
-        await transceiver.sender.replaceTrack(track);
+        transceiver.direction = source ? "sendonly" : "inactive";
+        source?.prepare?.(transceiver);
+        await transceiver.sender.replaceTrack(source?.track(quality) ?? null);
+        answered.push(() => source?.answered?.(quality, transceiver.sender, mid));
       }
     }
-    await this.peer.setLocalDescription(await this.peer.createAnswer());
+    await this.describeSelf(await this.peer.createAnswer(), sdp);
+    answered.forEach((tell) => tell());
     this.events.send({ type: "answer", offer, sdp: this.peer.localDescription!.sdp });
+  }
+
+  /** Sets the answer, with reference times if the browser permits the change. */
+  private async describeSelf({ type, sdp = "" }: RTCSessionDescriptionInit, offer: string): Promise<void> {
+    const changed = withReferenceTimes(sdp, offer);
+    try {
+      await this.peer.setLocalDescription({ type, sdp: changed });
+    } catch (error) {
+      if (changed === sdp) {
+        throw error;
+      }
+      await this.peer.setLocalDescription({ type, sdp });
+    }
   }
 
   /**
@@ -164,6 +257,7 @@ export class Connection {
       const worker = this.pool.take();
       this.workers.set(mid, worker);
       receiver.transform = encryption?.frames(mid, this.decode, worker) ?? new RTCRtpScriptTransform(worker, { mid, decode: this.decode });
+      this.events.video(mid, receiver.track);
     }
     // Sound that cannot be decrypted would be noise.
     if (role === "audio" && !this.playing.has(mid) && (!encryption || transforms())) {
@@ -223,6 +317,12 @@ export class Connection {
     }
   }
 
+  /** Records that a line carries another track. */
+  assigned(mid: string): void {
+    const order: WorkerOrder = { type: "assigned", mid };
+    this.workers.get(mid)?.postMessage(order);
+  }
+
   /** Returns displayed points to the worker that made them. */
   recycle(mid: string, points: Points): void {
     this.workers.get(mid)?.postMessage({ type: "recycle", points }, [points.positions.buffer, points.colors.buffer]);
@@ -231,12 +331,30 @@ export class Connection {
   /** Returns the browser's counts for each line, by mid. */
   async statistics(): Promise<Map<string, LineStatistics>> {
     const lines = new Map<string, LineStatistics>();
-    (await this.peer.getStats()).forEach((s: { type: string; mid?: string; packetsReceived?: number; packetsLost?: number; bytesReceived?: number; nackCount?: number }) => {
+    (await this.peer.getStats()).forEach((s: Inbound) => {
       if (s.type === "inbound-rtp" && s.mid !== undefined) {
-        lines.set(s.mid, { packets: s.packetsReceived ?? 0, lost: s.packetsLost ?? 0, bytes: s.bytesReceived ?? 0, nacks: s.nackCount ?? 0 });
+        lines.set(s.mid, {
+          packets: s.packetsReceived ?? 0, lost: s.packetsLost ?? 0, bytes: s.bytesReceived ?? 0, nacks: s.nackCount ?? 0, ...(s.framesDecoded ? { pictures: picturesOf(s) } : {}),
+        });
       }
     });
     return lines;
+  }
+
+  /** Returns the browser's estimate of the uplink in bit/s, and the state of each sender of this page, by mid. */
+  async uplink(): Promise<UplinkStatistics> {
+    const statistics: UplinkStatistics = { available: undefined, senders: new Map() };
+    (await this.peer.getStats()).forEach((s: Outbound) => {
+      if (s.type === "candidate-pair" && s.nominated && s.availableOutgoingBitrate !== undefined) {
+        statistics.available = s.availableOutgoingBitrate;
+      }
+      if (s.type === "outbound-rtp" && s.kind === "video" && s.mid !== undefined) {
+        statistics.senders.set(s.mid, {
+          bytes: s.bytesSent ?? 0, fps: s.framesPerSecond ?? 0, width: s.frameWidth ?? 0, height: s.frameHeight ?? 0, limit: s.qualityLimitationReason ?? "none",
+        });
+      }
+    });
+    return statistics;
   }
 
   close(): void {

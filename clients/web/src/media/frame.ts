@@ -26,10 +26,15 @@ export interface Frame {
   data: Uint8Array;
 }
 
+/** Reports whether a frame is wrapped as a VP8 key frame. */
+export function wrapped(bytes: Uint8Array): boolean {
+  return keyFrameHeader.every((b, i) => bytes[i] === b);
+}
+
 /** Removes the wrapping from a frame of payload v1. Throws a FrameError with the cause. */
 export function parseFrame(encoded: ArrayBuffer): Frame {
   const bytes = new Uint8Array(encoded);
-  if (bytes.length < keyFrameHeader.length + descriptorSize || keyFrameHeader.some((b, i) => bytes[i] !== b)) {
+  if (bytes.length < keyFrameHeader.length + descriptorSize || !wrapped(bytes)) {
     throw new FrameError(`frame of ${bytes.length} bytes is not wrapped as a VP8 key frame`);
   }
   const view = new DataView(encoded, keyFrameHeader.length);

@@ -4,11 +4,13 @@
 import type { Points } from "../decode/points";
 import type { ClientMessage, ServerMessage } from "../signal/messages";
 import type { Encryption } from "../sframe/encryption";
-import { Connection, type LineStatistics, type Workers } from "./connection";
+import { Connection, type LineStatistics, type UplinkStatistics, type Workers } from "./connection";
+import type { Source } from "./source";
 
 export interface LinkEvents {
   send(message: ClientMessage): void;
   audio(mid: string, track: MediaStreamTrack): void;
+  video(mid: string, track: MediaStreamTrack): void;
   trouble(message: string): void;
   /** The copy of a data message has arrived. */
   copied(json: string): void;
@@ -28,13 +30,13 @@ export class Link {
   private unanswered = 0;
 
   /**
-   * @param sound contains the sound tracks that this page publishes, by the publication's name
+   * @param sources contains the media that this page publishes on lines, by the publication's name
    * @param encryption is undefined if the page has no key
    */
   constructor(
     private readonly workers: Workers,
     private readonly decode: boolean,
-    private readonly sound: ReadonlyMap<string, MediaStreamTrack>,
+    private readonly sources: ReadonlyMap<string, Source>,
     private readonly events: LinkEvents,
     private readonly encryption?: Encryption,
   ) {}
@@ -52,13 +54,14 @@ export class Link {
   renew(iceServers: RTCIceServer[]): void {
     this.connection?.close();
     const { events } = this;
-    const connection = new Connection(iceServers, this.workers, this.decode, this.sound, {
+    const connection = new Connection(iceServers, this.workers, this.decode, this.sources, {
       send: (message) => {
         if (this.connection === connection) {
           events.send(message);
         }
       },
       audio: (mid, track) => events.audio(mid, track),
+      video: (mid, track) => events.video(mid, track),
       state: (state) => this.watch(connection, state),
       copied: (json) => events.copied(json),
     }, this.encryption);
@@ -100,9 +103,19 @@ export class Link {
     return this.connection?.messages;
   }
 
+  /** Records that a line carries another track. */
+  assigned(mid: string): void {
+    this.connection?.assigned(mid);
+  }
+
   /** Returns displayed points to the worker that made them. */
   recycle(mid: string, points: Points): void {
     this.connection?.recycle(mid, points);
+  }
+
+  /** Returns the state of the uplink; undefined without a connection. */
+  uplink(): Promise<UplinkStatistics | undefined> {
+    return this.connection?.uplink() ?? Promise.resolve(undefined);
   }
 
   statistics(): Promise<Map<string, LineStatistics>> {

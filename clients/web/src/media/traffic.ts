@@ -11,6 +11,8 @@ export type WorkerOrder =
    * connections may have the same names.
    */
   | ({ type: "chunk"; channel: number; data: ArrayBuffer } & TransformOptions)
+  /** A line carries another track, whose frames have numbers of their own. */
+  | { type: "assigned"; mid: string }
   /** A line whose frames arrive decrypted, as messages OpenedFrame on a port. */
   | ({ type: "line"; port: MessagePort } & TransformOptions)
   /** A data channel has closed. */
@@ -40,7 +42,8 @@ export interface DecodedFrame {
   decoded: number;
   points: Points;
   /**
-   * The number of complete frames skipped since the previous one because a newer one was available.
+   * The number of complete frames skipped since the previous one because a newer one was available,
+   * those included that were complete only after a newer one.
    */
   skipped: number;
 }

@@ -1,21 +1,27 @@
 /// <reference lib="webworker" />
 // A worker that reads frames from their lines and decodes them. Frames are read immediately, but
 // only the newest of each line is decoded, so that a slow host shows fewer frames instead of older
-// ones. Real video reaches the browser's decoder only without a transform.
+// ones. Frames that are not wrapped are true H264 or VP8, and continue to the browser's decoder.
 
 import { decoderOf, loadDecoders } from "../decode/decoders";
 import { HelperWorkers } from "../decode/helpers";
 import { type Decoder, PointPool, type Points } from "../decode/points";
 import { ChunkAssembler } from "./chunks";
-import { type Frame, parseFrame } from "./frame";
+import { type Frame, parseFrame, wrapped } from "./frame";
+import { FrameOrder } from "./order";
 import { NewestQueue } from "./queue";
 import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 import type { OpenedFrame } from "../sframe/traffic";
 
 declare const self: DedicatedWorkerGlobalScope & { onrtctransform: ((event: RTCTransformEvent) => void) | null };
 
+interface Encoded {
+  data: ArrayBuffer;
+}
+
 interface Transformer {
-  readable: ReadableStream<{ data: ArrayBuffer }>;
+  readable: ReadableStream<Encoded>;
+  writable: WritableStream<Encoded>;
   options: TransformOptions;
 }
 
@@ -32,6 +38,8 @@ const decoders: Promise<ReadonlyMap<string, Decoder>> = loadDecoders(new HelperW
 const pool = new PointPool();
 const queue = new NewestQueue<Arrival>();
 const assemblers = new Map<number, ChunkAssembler>();
+/** The order of the frames of each line's present track. */
+const orders = new Map<string, FrameOrder>();
 /**
  * The newest transformer of each line. The map prevents garbage collection and is never read.
  * Chromium holds a transformer with a weak reference until the page's thread has connected it to
@@ -57,17 +65,23 @@ function fail(mid: string, error: unknown): void {
 }
 
 self.onrtctransform = ({ transformer }) => {
-  const { readable, options } = transformer;
+  const { readable, writable, options } = transformer;
   transformers.set(options.mid, transformer);
+  orders.delete(options.mid);
   report({ type: "opened", mid: options.mid });
-  void read(readable.getReader(), options);
+  void read(readable.getReader(), writable.getWriter(), options);
 };
 
-async function read(reader: ReadableStreamDefaultReader<{ data: ArrayBuffer }>, { mid, decode }: TransformOptions): Promise<void> {
+async function read(reader: ReadableStreamDefaultReader<Encoded>, writer: WritableStreamDefaultWriter<Encoded>, { mid, decode }: TransformOptions): Promise<void> {
   for (;;) {
     const { done, value } = await reader.read();
     if (done) {
       return;
+    }
+    if (!wrapped(new Uint8Array(value.data))) {
+      // The write fails if the line ends meanwhile.
+      writer.write(value).catch(() => {});
+      continue;
     }
     try {
       arrived(mid, parseFrame(value.data), decode);
@@ -83,6 +97,7 @@ function chunk({ mid, decode, channel, data }: TransformOptions & { channel: num
   if (!assembler) {
     assembler = new ChunkAssembler();
     assemblers.set(channel, assembler);
+    orders.delete(mid);
   }
   try {
     const frame = assembler.take(data);
@@ -94,8 +109,23 @@ function chunk({ mid, decode, channel, data }: TransformOptions & { channel: num
   }
 }
 
-/** Starts decoding a received frame, or only counts it. */
+function orderOf(mid: string): FrameOrder {
+  let order = orders.get(mid);
+  if (!order) {
+    order = new FrameOrder();
+    orders.set(mid, order);
+  }
+  return order;
+}
+
+/**
+ * Starts decoding a received frame, or only counts it. A frame that completes after a newer one is
+ * counted, and not shown: the picture would go back.
+ */
 function arrived(mid: string, frame: Frame, decode: boolean, received = now()): void {
+  if (orderOf(mid).place(frame.number) !== "newest") {
+    return;
+  }
   const arrival = { frame, received };
   if (decode) {
     queue.put(mid, arrival);
@@ -125,8 +155,9 @@ turn.port1.onmessage = async () => {
 };
 
 /** Sends points to the page. */
-function deliver(mid: string, { frame, received }: Arrival, points: Points, decodeBegan: number, skipped: number): void {
+function deliver(mid: string, { frame, received }: Arrival, points: Points, decodeBegan: number, replaced: number): void {
   const { quality, number, length: bytes, captured } = frame;
+  const skipped = replaced + orderOf(mid).takeLate();
   report(
     { type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, skipped },
     [points.positions.buffer, points.colors.buffer],
@@ -152,7 +183,11 @@ self.onmessage = ({ data: order }: MessageEvent<WorkerOrder>) => {
     case "chunk":
       chunk(order);
       break;
+    case "assigned":
+      orders.delete(order.mid);
+      break;
     case "line":
+      orders.delete(order.mid);
       order.port.onmessage = ({ data: { frame, received } }: MessageEvent<OpenedFrame>) => arrived(order.mid, frame, order.decode, received);
       break;
     case "closed":

@@ -11,6 +11,8 @@ import { LivePanel } from "./live";
 import { unlessAborted } from "./opening";
 import { Publisher, startCrew } from "./publisher";
 import { Setup } from "./setup";
+import { VideoSection } from "./video/section";
+import type { VideoWishes } from "./video/wishes";
 import { openMicrophone, Voice } from "./voice";
 import { planOf, type Wishes } from "./wishes";
 import { DepthOfXR } from "./xr";
@@ -31,6 +33,8 @@ export class Panel {
   readonly element: HTMLElement;
   private readonly setup: Setup;
   private readonly live: LivePanel;
+  /** The webcam and the screen, which are published beside a figure or alone. */
+  readonly videos: VideoSection;
   private publisher: Publisher | undefined;
   private voice: Voice | undefined;
   private pictures: Pictures | undefined;
@@ -40,11 +44,12 @@ export class Panel {
 
   constructor(
     private readonly conference: Conference,
-    wishes: Wishes,
+    private readonly wishes: { points: Wishes; video: VideoWishes },
     private readonly say: (message: string) => void,
     private readonly changed: (live: boolean) => void,
   ) {
-    this.setup = new Setup(wishes, () => void this.start());
+    this.setup = new Setup(wishes.points, () => void this.start());
+    this.videos = new VideoSection(conference, wishes.video, say, () => this.changed(this.publishing));
     const stop = (): void => {
       this.stop();
       // The pressed button was removed: the keyboard focus moves next to it.
@@ -55,7 +60,7 @@ export class Panel {
     close.addEventListener("click", () => this.toggle());
     this.element = h(
       "aside", { class: "self", hidden: true, ariaLabel: "Show yourself" },
-      h("header", {}, h("h2", {}, "Show yourself"), close), this.setup.element, this.live.element,
+      h("header", {}, h("h2", {}, "Show yourself"), close), this.videos.element, h("h3", {}, "In three dimensions"), this.setup.element, this.live.element,
     );
     this.live.element.hidden = true;
   }
@@ -65,10 +70,27 @@ export class Panel {
     this.element.hidden = !this.element.hidden;
     if (!this.element.hidden) {
       void this.setup.look();
+      void this.videos.look();
       this.setup.focus();
     }
-    this.changed(this.publisher !== undefined);
+    this.changed(this.publishing);
     return !this.element.hidden;
+  }
+
+  private get publishing(): boolean {
+    return this.publisher !== undefined || this.videos.active;
+  }
+
+  /** Starts the sources that the link asks for. */
+  async begin(): Promise<void> {
+    const { video } = this.wishes;
+    await Promise.all([video.webcam ? this.videos.start("webcam") : undefined, video.alone ? undefined : this.start()]);
+  }
+
+  /** Ends everything that is published. */
+  close(): void {
+    this.stop();
+    this.videos.close();
   }
 
   /** Starts publishing with the user's choices. */
@@ -124,6 +146,7 @@ export class Panel {
     const { encryption } = this.conference;
     const link = {
       send: (message: Parameters<Conference["session"]["send"]>[0]) => this.conference.session.send(message),
+      giveUp: (name: string, givenUp: Parameters<Conference["giveUp"]>[1]) => this.conference.giveUp(name, givenUp),
       retract: (ended: string) => this.conference.retract(ended),
       channel: (label: string) => this.conference.channel(label),
       ahead: () => this.conference.session.clock.ahead,
@@ -138,7 +161,7 @@ export class Panel {
     this.setup.element.hidden = true;
     this.live.element.hidden = false;
     this.live.focus();
-    this.changed(true);
+    this.changed(this.publishing);
     this.refresh();
     this.timer = setInterval(() => this.refresh(), 500);
   }
@@ -189,6 +212,6 @@ export class Panel {
     pictures?.close();
     this.live.element.hidden = true;
     this.setup.element.hidden = false;
-    this.changed(false);
+    this.changed(this.publishing);
   }
 }

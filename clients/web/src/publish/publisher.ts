@@ -2,12 +2,15 @@
 // and the handling of requests from the server and limits of the uplink.
 
 import type { ClientMessage, Publication, ServerMessage } from "../signal/messages";
+import type { GivenUp } from "../viewer/own";
 import { Adaptation, hopeless, stepInterval } from "./adaptation";
+import { Announcement } from "./announcement";
 import type { PlainFrame } from "../sframe/traffic";
 import { scheme } from "../sframe/metadata";
 import { fourCC, type OutgoingFrame, timestampOf, withPrefix } from "./chunks";
 import type { Picture } from "./depth";
 import { Figures, type State } from "./figures";
+import { refusal } from "./refusal";
 import { Tiling } from "./tiling";
 import type { EncoderOrder, EncoderReport, Plan, StudioOrder, StudioReport } from "./traffic";
 import { type Channel, Uplink } from "./uplink";
@@ -15,6 +18,8 @@ import { type Channel, Uplink } from "./uplink";
 /** The parts of the session that a publisher uses. */
 export interface Link {
   send(message: ClientMessage): boolean;
+  /** Tells the server which tracks of a publication the uplink cannot carry. */
+  giveUp(publication: string, givenUp: GivenUp): void;
   /** Informs the server that a publication has ended. */
   retract(publication: string): void;
   /** Opens a data channel on the present connection. */
@@ -79,11 +84,7 @@ export class Publisher {
   private channel: (Channel & { close(): void }) | undefined;
   /** The qualities of each tile with a receiver; all until the server's first message. */
   private wanted: number[][];
-  private announced = false;
-  /** The publication was announced to the server, and not rejected so far. */
-  private known = false;
-  private attempt = 0;
-  private uplinkSent = "";
+  private readonly announcement: Announcement;
   private adapted = 0;
   private ended = false;
   /** Timestamps start at a random value (RFC 3550 section 5.1). */
@@ -100,6 +101,7 @@ export class Publisher {
   ) {
     const all = plan.qualities.map((_, q) => q);
     this.wanted = Array.from({ length: plan.tiles }, () => all);
+    this.announcement = new Announcement(name, (message) => link.send(message), () => describe(name, plan, link.seal !== undefined));
     this.adaptation = new Adaptation(plan.qualities.length);
     this.figures = new Figures(plan);
     this.uplink = new Uplink(plan.tiles, (frame) => this.figures.sent(frame, now()), now);
@@ -135,13 +137,9 @@ export class Publisher {
     if (renewed) {
       this.channel = undefined;
     }
-    if (!resumed || !this.announced) {
-      this.announced = false;
-      this.uplinkSent = "";
-      this.known = this.link.send({ type: "publish", id: `${this.name}/${++this.attempt}`, publication: describe(this.name, this.plan, this.link.seal !== undefined) });
-      return;
+    if (this.announcement.entered(resumed)) {
+      this.connect();
     }
-    this.connect();
   }
 
   private connect(): void {
@@ -164,19 +162,14 @@ export class Publisher {
       }
       return false;
     }
-    if ((message.type !== "ok" && message.type !== "error") || message.id !== `${this.name}/${this.attempt}`) {
-      return false;
-    }
-    // The server already has the publication from before the websocket broke.
-    if (message.type === "ok" || message.code === "exists") {
-      this.announced = true;
+    const answer = this.announcement.answer(message);
+    if (answer === "accepted") {
       this.connect();
       this.tell();
-    } else {
-      this.known = false;
-      this.events.refused(refusal(message.code, message.message));
+    } else if (answer) {
+      this.events.refused(refusal(answer));
     }
-    return true;
+    return answer !== undefined;
   }
 
   /**
@@ -184,7 +177,7 @@ export class Publisher {
    * lowest first.
    */
   private taken(tile: number): number[] {
-    return this.announced ? (this.wanted[tile] ?? []).filter((q) => q < this.adaptation.current.qualities) : [];
+    return this.announcement.announced ? (this.wanted[tile] ?? []).filter((q) => q < this.adaptation.current.qualities) : [];
   }
 
   /**
@@ -196,11 +189,9 @@ export class Publisher {
     this.uplink.keepOnly((tile, quality) => tiles[tile]?.includes(quality) ?? false);
     const { qualities } = this.adaptation.current;
     const given = this.plan.qualities.map((_, q) => q).filter((q) => q >= qualities);
-    const gave_up = this.wanted.flatMap((_, tile) => given.map((quality) => ({ publication: this.name, tile, quality })));
-    const key = JSON.stringify(gave_up);
-    if (key !== (this.uplinkSent || "[]") && this.link.send({ type: "uplink", estimate_bps: Math.round(this.adaptation.estimate), gave_up })) {
-      this.uplinkSent = key;
-    }
+    this.link.giveUp(this.name, {
+      estimate: this.adaptation.estimate, tracks: this.wanted.flatMap((_, tile) => given.map((quality) => ({ tile, quality }))),
+    });
   }
 
   private reported(report: StudioReport): void {
@@ -287,7 +278,7 @@ export class Publisher {
     const { current, estimate } = this.adaptation;
     const tiles = this.wanted.map((_, tile) => this.taken(tile));
     return this.figures.state(now(), {
-      live: this.announced && this.channel?.readyState === "open", wanted: this.wanted, taken: tiles, decision: current, carried: this.uplink.rate || estimate,
+      live: this.announcement.announced && this.channel?.readyState === "open", wanted: this.wanted, taken: tiles, decision: current, carried: this.uplink.rate || estimate,
     });
   }
 
@@ -295,7 +286,7 @@ export class Publisher {
   end(): void {
     this.ended = true;
     clearInterval(this.timer);
-    if (this.known) {
+    if (this.announcement.known) {
       this.link.retract(this.name);
     }
     this.channel?.close();
@@ -307,16 +298,4 @@ export class Publisher {
 
 function now(): number {
   return performance.timeOrigin + performance.now();
-}
-
-/** Returns the reason for a rejected publication, with advice. */
-function refusal(code: string, message: string): string {
-  switch (code) {
-    case "forbidden":
-      return "Your token does not permit publishing. The operator of the server can create a token that does: volsfu token --publish";
-    case "limit":
-      return `A limit of the server is reached: ${message}. Choose fewer tiles or qualities.`;
-    default:
-      return `The server rejected the publication: ${message}`;
-  }
 }

@@ -1,21 +1,39 @@
-// A microphone as a separate publication: an ordinary Opus track.
+// Sound as a separate publication, of the microphone or of a shared screen: an ordinary Opus track.
 
 import type { Conference } from "../viewer/conference";
 import type { Outgoing } from "../viewer/own";
 import type { Publication, ServerMessage } from "../signal/messages";
 import { scheme } from "../sframe/metadata";
+import { Announcement } from "./announcement";
 import { explain, Lacking, lacksDevices } from "./camera";
 
-const name = "voice";
+/** The name of a publication of sound, its rate in bit/s, and the words about it. */
+interface SoundKind {
+  name: string;
+  bps: number;
+  /** In "The server rejected …". */
+  what: string;
+  ended: string;
+}
 
-const description: Publication = {
-  name,
-  kind: "audio",
-  mode: "alternatives",
-  codec: { mime_type: "audio/opus", clock_rate: 48_000, channels: 2 },
-  tiles: [{ box: { min: [0, 0, 0], max: [0, 0, 0] } }],
-  qualities: [{ bitrate_bps: 64_000 }],
+const microphone: SoundKind = {
+  name: "voice", bps: 64_000, what: "the microphone", ended: "The microphone was disconnected: others can no longer hear you. Connect it, then show yourself again.",
 };
+
+/** The sound of a shared screen, which may be music. */
+export const screenSound: SoundKind = { name: "screen-sound", bps: 128_000, what: "the sound of the screen", ended: "The sound of the screen has ended." };
+
+function description({ name, bps }: SoundKind, encrypted: boolean): Publication {
+  return {
+    name,
+    kind: "audio",
+    mode: "alternatives",
+    codec: { mime_type: "audio/opus", clock_rate: 48_000, channels: 2 },
+    ...(encrypted ? { encryption: scheme } : {}),
+    tiles: [{ box: { min: [0, 0, 0], max: [0, 0, 0] } }],
+    qualities: [{ bitrate_bps: bps }],
+  };
+}
 
 /** Opens the microphone. It throws errors with a message for the user. */
 export async function openMicrophone(): Promise<MediaStreamTrack> {
@@ -32,13 +50,10 @@ export async function openMicrophone(): Promise<MediaStreamTrack> {
 }
 
 export class Voice implements Outgoing {
-  private announced = false;
-  /** The publication was announced to the server, and not rejected so far. */
-  private publishSent = false;
-  private attempt = 0;
+  private readonly announcement: Announcement;
 
   /**
-   * Publishes the sound of a microphone.
+   * Publishes sound.
    * @param lost is called with the reason when the sound is no longer sent; the caller must then
    * end the voice
    */
@@ -46,33 +61,28 @@ export class Voice implements Outgoing {
     private readonly conference: Conference,
     private readonly track: MediaStreamTrack,
     private readonly lost: (why: string) => void,
+    private readonly kind = microphone,
   ) {
-    track.onended = () => lost("The microphone was disconnected: others can no longer hear you. Connect it, then show yourself again.");
-    conference.speak(name, track);
+    this.announcement = new Announcement(kind.name, (message) => conference.session.send(message), () => description(kind, conference.encryption !== undefined));
+    track.onended = () => lost(kind.ended);
+    conference.feed(kind.name, { track: () => track });
     conference.publish(this);
   }
 
   entered(_renewed: boolean, resumed: boolean): void {
-    if (!resumed || !this.announced) {
-      this.announced = false;
-      this.publishSent = this.conference.session.send({ type: "publish", id: `${name}/${++this.attempt}`, publication: this.conference.encryption ? { ...description, encryption: scheme } : description });
-    }
+    this.announcement.entered(resumed);
   }
 
   handle(message: ServerMessage): boolean {
-    if ((message.type !== "ok" && message.type !== "error") || message.id !== `${name}/${this.attempt}`) {
-      return false;
-    }
-    if (message.type === "ok" || message.code === "exists") {
-      this.announced = true;
+    const answer = this.announcement.answer(message);
+    if (answer === "accepted") {
       if (!this.on) {
-        this.conference.mute(name, true);
+        this.conference.mute(this.kind.name, true);
       }
-    } else {
-      this.publishSent = false;
-      this.lost(`The server rejected the microphone: ${message.message}`);
+    } else if (answer) {
+      this.lost(`The server rejected ${this.kind.what}: ${answer.message}`);
     }
-    return true;
+    return answer !== undefined;
   }
 
   get on(): boolean {
@@ -81,8 +91,8 @@ export class Voice implements Outgoing {
 
   set on(on: boolean) {
     this.track.enabled = on;
-    if (this.announced) {
-      this.conference.mute(name, !on);
+    if (this.announcement.announced) {
+      this.conference.mute(this.kind.name, !on);
     }
   }
 
@@ -90,9 +100,9 @@ export class Voice implements Outgoing {
     this.track.onended = null;
     this.track.stop();
     this.conference.unpublish(this);
-    if (this.publishSent) {
-      this.conference.retract(name);
+    if (this.announcement.known) {
+      this.conference.retract(this.kind.name);
     }
-    this.conference.speak(name, undefined);
+    this.conference.feed(this.kind.name, undefined);
   }
 }

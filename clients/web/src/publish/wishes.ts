@@ -33,11 +33,11 @@ export function wishesOf(query: URLSearchParams): Wishes {
     const value = Math.round(Number(query.get(name)));
     return value >= 1 && value <= most ? value : otherwise;
   };
-  const kind = query.get("publish");
+  const kind = (["camera", "xr"] as const).find((k) => (query.get("publish") ?? "").split(",").includes(k));
   const tiles = number("tiles", 9, usual.tiles);
   const names = standardQualities.map((q) => q.name).filter((name) => (query.get("qualities") ?? name).split(",").includes(name));
   return {
-    kind: kind === "camera" || kind === "xr" ? kind : "figure",
+    kind: kind ?? "figure",
     points: number("points", mostPoints, usual.points),
     fps: number("fps", 60, usual.fps),
     tiles: tileCounts.some((c) => c === tiles) ? tiles : usual.tiles,

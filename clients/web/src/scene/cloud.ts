@@ -6,6 +6,7 @@ import {
   BufferAttribute, BufferGeometry, Color, DynamicDrawUsage, Points as ThreePoints, ShaderMaterial, Sphere, Vector3,
 } from "three";
 import type { Points } from "../decode/points";
+import { tintOf } from "./tints";
 
 const vertexShader = /* glsl */ `
   uniform float spacing;
@@ -32,12 +33,6 @@ const fragmentShader = /* glsl */ `
     gl_FragColor = vec4(shade, 1.0);
   }
 `;
-
-/**
- * The colours of qualities from the lowest to the highest, red to blue, which are also
- * distinguishable with red-green colour blindness.
- */
-const tints = [0xd7191c, 0xfdae61, 0xffffbf, 0xabd9e9, 0x2c7bb6].map((c) => new Color(c));
 
 /** The share of the quality's colour if tints are shown. */
 const tintShare = 0.55;
@@ -143,8 +138,7 @@ export class Cloud {
     const uniforms = this.object.material.uniforms;
     uniforms["tint"]!.value = on ? tintShare : 0;
     if (on) {
-      const at = qualities > 1 ? Math.round((quality / (qualities - 1)) * (tints.length - 1)) : tints.length - 1;
-      uniforms["tintColor"]!.value = tints[at] ?? tints[0]!;
+      uniforms["tintColor"]!.value = tintOf(quality, qualities);
     }
   }
 

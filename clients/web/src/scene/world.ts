@@ -1,10 +1,10 @@
 // The space that shows a conference: renderer, camera, light and floor, and the drawing loop.
 
-import { Color, GridHelper, PerspectiveCamera, Quaternion, Scene, Vector3, WebGLRenderer } from "three";
+import { Color, GridHelper, PerspectiveCamera, Quaternion, Raycaster, Scene, Vector2, Vector3, WebGLRenderer } from "three";
 import { Immersion } from "./immersion";
 import { Navigation } from "./navigation";
 import { Objects } from "./objects";
-import { seat, tableRadius } from "./seating";
+import type { Panel } from "./panel";
 import type { Viewpoint } from "../signal/messages";
 
 /** Vertical angle of view in degrees. */
@@ -12,6 +12,10 @@ const fov = 55;
 /** The height of a standing person's eye, and the initial point to look at, in metres. */
 const eyeHeight = 1.55;
 const lookHeight = 1.05;
+/** The view of an enlarged panel, in relation to the panel: the controls cover a part of the rest. */
+const surroundings = 1.3;
+/** A viewer who has moved less than this, in metres, has not moved. */
+const still = 0.01;
 
 /** Reports whether the processor renders the pictures; antialiasing would then be too slow. */
 function rendersInSoftware(): boolean {
@@ -31,6 +35,10 @@ export class World {
   private readonly scene = new Scene();
   private grid: GridHelper | undefined;
   private last = 0;
+  /** The viewer's seat, from which the viewer has perhaps moved. */
+  private readonly seat = { eye: new Vector3(), target: new Vector3() };
+  /** The enlarged panel, and the view before. */
+  private near: { panel: Panel; eye: Vector3; target: Vector3 } | undefined;
 
   /**
    * @param before is called before each picture, for updates of its content
@@ -46,6 +54,7 @@ export class World {
     this.renderer.setPixelRatio(slow ? 1 : Math.min(devicePixelRatio, 2));
     this.renderer.xr.enabled = true;
     this.immersion = new Immersion(this.renderer, this.camera, this.scene);
+    this.objects.mipmaps = !slow;
     this.scene.add(this.objects.root);
     this.navigation = new Navigation(this.camera, canvas);
     this.theme();
@@ -79,14 +88,54 @@ export class World {
 
   /** Moves to the viewer's own seat, far enough back to see everyone. */
   home(): void {
-    const people = this.objects.seated;
-    const [x, , z] = seat(0, people).position;
-    // People stand: 2 m for them and their names fit the height, their table the width. Narrow
-    // screens see less to the sides, and need more distance.
+    this.near = undefined;
+    // Narrow screens see less to the sides, and need more distance.
     const half = Math.tan((fov * Math.PI) / 360);
-    const distance = Math.max(1.05 / half, (tableRadius(people) + 0.4) / (half * this.camera.aspect)) + 0.15;
-    const back = Math.max(1, distance / Math.hypot(x, z));
-    this.navigation.go(new Vector3(x * back, eyeHeight, z * back), new Vector3(0, lookHeight, 0));
+    this.seat.eye.set(0, eyeHeight, this.objects.distance(half, half * this.camera.aspect));
+    this.seat.target.set(0, lookHeight, 0);
+    this.navigation.go(this.seat.eye, this.seat.target);
+    this.objects.face(this.seat.eye);
+  }
+
+  /** Reports whether the viewer has not moved from the seat. */
+  get atHome(): boolean {
+    return this.camera.position.distanceTo(this.seat.eye) < still && this.navigation.target.distanceTo(this.seat.target) < still;
+  }
+
+  /** Returns the panel at a position of the canvas, in pixels from its corner. */
+  panelAt(x: number, y: number): Panel | undefined {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const ray = new Raycaster();
+    ray.setFromCamera(new Vector2((2 * x) / width - 1, 1 - (2 * y) / height), this.camera);
+    const panels = this.objects.panels().map(({ panel }) => panel);
+    const [hit] = ray.intersectObjects(panels.map((p) => p.object));
+    return hit && panels.find((p) => p.object === hit.object.parent);
+  }
+
+  get enlarged(): Panel | undefined {
+    return this.near?.panel;
+  }
+
+  /**
+   * Moves in front of a panel, so that it fills the view and the server sends the quality for that;
+   * undefined returns to the view before.
+   */
+  enlarge(panel: Panel | undefined): void {
+    const before = this.near ?? { eye: this.camera.position.clone(), target: this.navigation.target.clone() };
+    if (!panel) {
+      if (this.near) {
+        this.navigation.go(before.eye, before.target);
+      }
+      this.near = undefined;
+      return;
+    }
+    this.near = { panel, eye: before.eye, target: before.target };
+    const at = panel.object.getWorldPosition(new Vector3());
+    const scale = panel.object.getWorldScale(new Vector3());
+    const front = new Vector3(0, 0, 1).applyQuaternion(panel.object.getWorldQuaternion(new Quaternion()));
+    const half = Math.tan((fov * Math.PI) / 360);
+    const distance = (Math.max(scale.y * panel.height, (scale.x * panel.width) / this.camera.aspect) / 2 / half) * surroundings;
+    this.navigation.go(at.clone().addScaledVector(front, distance), at);
   }
 
   /** Looks at a participant from the present position. */

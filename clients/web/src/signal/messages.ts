@@ -20,8 +20,10 @@ export interface Publication {
   codec: Codec;
   frame_rate?: number;
   tiles: { label?: string; box: Box }[];
-  qualities: { name?: string; bitrate_bps: number }[];
+  qualities: { name?: string; bitrate_bps: number; width?: number; height?: number; frame_rate?: number }[];
   vr2gather?: boolean;
+  /** The publication is the picture of a camera or a screen. */
+  picture?: { source: "camera" | "screen" };
   /** The scheme with which frames are encrypted from end to end; absent if they are not. */
   encryption?: string;
 }

@@ -1,10 +1,12 @@
 // A conference from the view of this client: participants, publications, and received data. It
 // connects the session, the peer connection and the slots, and has no display.
 
-import type { LineStatistics, Workers } from "../media/connection";
+import type { LineStatistics, UplinkStatistics, Workers } from "../media/connection";
 import { Link } from "../media/link";
+import { isPicture } from "../media/picture";
 import type { Encryption } from "../sframe/encryption";
 import { type Slot, SlotTable } from "../media/slots";
+import type { Source } from "../media/source";
 import type { DecodedFrame, WorkerReport } from "../media/traffic";
 import { DataMessages } from "../signal/data";
 import type { Choice, Data, Participant, Pose, Publication, ServerMessage, TileRef, Viewpoint } from "../signal/messages";
@@ -13,13 +15,16 @@ import { nowMicroseconds } from "../signal/clock";
 import { Choices } from "./choices";
 import { FrameLayers } from "./layers";
 import { Meters } from "./meters";
-import { type Outgoing, OwnPublications } from "./own";
+import { type GivenUp, type Outgoing, OwnPublications } from "./own";
+import { PictureLines } from "./pictures";
 import { Roster, type RosterEvents } from "./roster";
 import { Secrecy, sentenceOf } from "./secrecy";
 
 export interface ConferenceEvents extends RosterEvents {
   /** A tile has a new picture. The points must be returned with recycle after they were copied. */
   frame(track: TileRef, frame: DecodedFrame): void;
+  /** A webcam or a screen is received on this track; undefined when it is no longer received. */
+  picture(of: TileRef, track: MediaStreamTrack | undefined): void;
   /** A tile is no longer shown. */
   cleared(track: TileRef): void;
   posed(pose: Pose): void;
@@ -41,15 +46,16 @@ export class Conference {
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
   readonly secrecy: Secrecy;
   private readonly link: Link;
+  readonly pictures: PictureLines;
   private readonly own: OwnPublications;
-  /** The sound tracks that this page publishes, by the publication's name. */
-  private readonly sound = new Map<string, MediaStreamTrack>();
+  /** The media that this page publishes on lines, by the publication's name. */
+  private readonly sources = new Map<string, Source>();
   private readonly troubles = new Set<string>();
   private readonly roster: Roster;
   private viewpoint: Viewpoint | undefined;
 
   constructor(
-    options: SessionOptions,
+    private readonly options: SessionOptions,
     workers: Workers,
     private readonly events: ConferenceEvents,
     decode = true,
@@ -57,16 +63,19 @@ export class Conference {
     readonly encryption?: Encryption,
   ) {
     this.secrecy = new Secrecy(encryption, (choice) => this.choose(choice), (sentence) => this.trouble(sentence));
+    this.pictures = new PictureLines((of, track) => events.picture(of, track));
     this.roster = new Roster({
       ...events,
       published: (participant, publication) => {
         if (participant !== this.identity) {
           this.secrecy.published(participant, publication);
+          this.warnOfChannels(publication);
         }
         events.published(participant, publication);
       },
       unpublished: (participant, publication) => {
         this.secrecy.unpublished(participant, publication);
+        this.pictures.forget(participant, publication);
         events.unpublished(participant, publication);
       },
     });
@@ -84,12 +93,13 @@ export class Conference {
       received: () => this.data.received,
     });
     this.data = new DataMessages((message) => this.session.send(message), () => this.link.messages, (message) => events.data(message));
-    this.link = new Link(workers, decode, this.sound, {
+    this.link = new Link(workers, decode, this.sources, {
       send: (message) => this.session.send(message),
       audio: (mid, track) => {
         this.secrecy.listen(mid, track);
         events.audio(mid, track);
       },
+      video: (mid, track) => this.pictures.line(mid, track),
       trouble: (message) => this.trouble(message),
       copied: (json) => this.data.copied(json),
       lost: () => this.session.reconnect(),
@@ -136,21 +146,31 @@ export class Conference {
     this.own.retract(publication);
   }
 
+  /** Tells the server which tracks of a publication the uplink cannot carry. */
+  giveUp(publication: string, givenUp: GivenUp): void {
+    this.own.giveUp(publication, givenUp);
+  }
+
   /** Opens a channel for the frames of a publication of this page. */
   channel(publication: string): RTCDataChannel | undefined {
     return this.link.publish(publication);
   }
 
   /**
-   * Sets the track of a sound publication. It must be set before the announcement, and removed
+   * Sets the media of a publication on lines. They must be set before the announcement, and removed
    * after the end.
    */
-  speak(publication: string, track: MediaStreamTrack | undefined): void {
-    if (track) {
-      this.sound.set(publication, track);
+  feed(publication: string, source: Source | undefined): void {
+    if (source) {
+      this.sources.set(publication, source);
     } else {
-      this.sound.delete(publication);
+      this.sources.delete(publication);
     }
+  }
+
+  /** Returns the state of the uplink; undefined without a connection. */
+  uplink(): Promise<UplinkStatistics | undefined> {
+    return this.link.uplink();
   }
 
   /** Sends the position of the eye. */
@@ -227,6 +247,13 @@ export class Conference {
   private warnOfRecording(active: boolean): void {
     if (active) {
       this.trouble("The server records this room.");
+    }
+  }
+
+  /** Tells the user that webcams and screens do not arrive over data channels. */
+  private warnOfChannels(publication: Publication): void {
+    if (this.options.receiveData && isPicture(publication)) {
+      this.trouble("Webcams and screens are not shown: this page receives over data channels, which do not carry them. Recent versions of Chrome, Edge, Firefox and Safari show them, without delivery=data in the address.");
     }
   }
 
@@ -325,6 +352,7 @@ export class Conference {
         this.carry(mid);
       }
       this.slots.clear();
+      this.pictures.clear();
       this.link.renew(message.ice_servers);
     }
     this.data.entered(message.resumed ?? false, message.data_received ?? 0);
@@ -359,8 +387,12 @@ export class Conference {
 
   /** Prepares a line for the frames of a track, before the assignment is acknowledged. */
   private carry(mid: string, track?: TileRef): void {
+    this.link.assigned(mid);
     this.encryption?.assign(mid, track && { ...track, encryption: this.publication(track)?.encryption });
-    this.secrecy.mute(mid, track !== undefined && this.secrecy.refuses(track));
+    const refused = track !== undefined && this.secrecy.refuses(track);
+    this.secrecy.mute(mid, refused);
+    const publication = track && this.publication(track);
+    this.pictures.carry(mid, publication && isPicture(publication) && !refused ? track : undefined);
   }
 
   private clearOff(mids: string[]): void {

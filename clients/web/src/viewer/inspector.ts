@@ -7,6 +7,7 @@ import type { TileRef } from "../signal/messages";
 import type { Conference } from "./conference";
 import type { Layers } from "./layers";
 import type { Figures } from "./meters";
+import type { PictureFigures } from "./pictures";
 
 const refreshInterval = 500;
 
@@ -22,13 +23,14 @@ interface Row {
 
 /** The columns, and explanations for some of them. */
 const columns: readonly [string, string?][] = [
-  ["Tile"], ["Quality"], ["Reason"], ["fps"], ["Rate"], ["Points"],
+  ["Tile"], ["Quality"], ["Reason"], ["fps"], ["Rate"], ["Size", "Points of a tile; pixels of a webcam or a screen"],
   ["Publisher", "From capture until its first packet leaves the publisher"],
   ["Uplink", "Until the server has that packet; includes the publisher's time if that is unknown"],
   ["Server", "Until the server forwards it"],
   ["Downlink", "Until the complete frame has arrived"],
   ["Wait", "For a decoder"], ["Decode"], ["Show", "Until the picture is drawn"], ["All", "From capture until the picture is drawn"],
   ["Lost", "Packets that were lost at first"],
+  ["Freezes", "Interruptions of a webcam or a screen since the line began, and their total time"],
 ];
 
 export class Inspector {
@@ -70,13 +72,16 @@ export class Inspector {
     for (const slot of this.conference.tiles()) {
       const { mid, track } = slot;
       const figures = this.conference.meters.figures(mid, now);
-      total += figures?.bps ?? 0;
+      const pictures = this.conference.pictures.figures(mid, lines.get(mid), now);
+      total += pictures?.bps ?? figures?.bps ?? 0;
       // A line with another tile has another row: a choice there refers to that tile.
       const key = `${mid}\n${track.participant}\n${track.publication}\n${track.tile}`;
       seen.add(key);
       const row = this.row(key, track);
       this.offer(row, slot);
-      const texts = [slot.reason ?? "", ...arrival(figures), ...delays(figures, this.conference.layers.figures(track, now)), loss(lines.get(mid))];
+      const texts = [
+        slot.reason ?? "", ...(pictures ? picture(pictures) : [...arrival(figures), ...delays(figures, this.conference.layers.figures(track, now))]), loss(lines.get(mid)), freezes(pictures),
+      ];
       texts.forEach((text, i) => (row.cells[i + 2]!.textContent = text));
     }
     for (const [key, row] of this.rows) {
@@ -131,6 +136,15 @@ export class Inspector {
 
 function arrival(figures: Figures | undefined): string[] {
   return figures ? [figures.fps.toFixed(0), bitrate(figures.bps), String(figures.points)] : ["–", "–", "–"];
+}
+
+/** Returns the columns of a webcam or a screen. The times of its frames end in the browser's decoder. */
+function picture({ fps, bps, width, height, wait, decode }: PictureFigures): string[] {
+  return [fps.toFixed(0), bitrate(bps), `${width} × ${height}`, "–", "–", "–", "–", milliseconds(wait), milliseconds(decode), "–", "–"];
+}
+
+function freezes(pictures: PictureFigures | undefined): string {
+  return pictures ? `${pictures.freezes}${pictures.freezes > 0 ? `, ${pictures.frozenSeconds.toFixed(1)} s` : ""}` : "–";
 }
 
 /**

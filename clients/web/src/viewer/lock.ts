@@ -8,7 +8,7 @@ import { cannotEncrypt, type Encryption } from "../sframe/encryption";
 import { type Reason, reasons } from "../sframe/opener";
 import { parseKey, passphraseEpoch } from "../sframe/secret";
 import type { Conference } from "./conference";
-import { sentenceOf } from "./secrecy";
+import { type Refusal, sentenceOf } from "./secrecy";
 
 const refreshInterval = 500;
 
@@ -105,7 +105,7 @@ export class Lock {
   refresh(): void {
     const { encryption } = this.conference;
     const states = this.conference.secrecy.states();
-    const refused = [...states].filter(([, state]) => state !== "opened") as [string, Reason][];
+    const refused = [...states].filter(([, state]) => state !== "opened") as [string, Refusal][];
     this.button.hidden = !encryption && refused.length === 0;
     const sign = signOf(encryption !== undefined, refused);
     if (this.button.textContent !== sign.label) {
@@ -127,7 +127,7 @@ export class Lock {
   }
 }
 
-function signOf(hasKey: boolean, refused: readonly [string, Reason][]): { state: string; label: string; title: string } {
+function signOf(hasKey: boolean, refused: readonly [string, Refusal][]): { state: string; label: string; title: string } {
   const reason = refused[0]?.[1];
   if (!hasKey) {
     return { state: "missing", label: "Key needed", title: "People here are encrypted, and this page has no key." };
@@ -138,7 +138,7 @@ function signOf(hasKey: boolean, refused: readonly [string, Reason][]): { state:
   if (reason === "wrong_key" || reason === "unknown_epoch") {
     return { state: "bad", label: "Wrong key", title: `This page does not have the key of ${refused.length === 1 ? refused[0]![0] : `${refused.length} people`}.` };
   }
-  return { state: "bad", label: reason === "not_encrypted" ? "Not everybody" : "Rejected frames", title: `Pictures and sound of this page are encrypted. Those of ${refused.length === 1 ? refused[0]![0] : `${refused.length} people`} are not shown.` };
+  return { state: "bad", label: reason === "not_encrypted" || reason === "picture" ? "Not everybody" : "Rejected frames", title: `Pictures and sound of this page are encrypted. Those of ${refused.length === 1 ? refused[0]![0] : `${refused.length} people`} are not shown.` };
 }
 
 /** Returns the counts of frames in words. */

@@ -39,7 +39,7 @@ class Meter {
   frames = 0;
   skipped = 0;
   failed = 0;
-  /** The number of complete frames since the first, by their numbers. */
+  /** The number of frames since the first that are not complete, by their numbers. */
   missing = 0;
   newest: number | undefined;
 }
@@ -58,11 +58,11 @@ export class Meters {
     m.frames++;
     m.skipped += f.skipped;
     if (m.newest !== undefined) {
-      // Frame numbers wrap around at 32 bits.
-      const step = (f.number - m.newest) | 0;
-      const missed = Math.max(0, step - 1 - f.skipped);
-      m.missing += missed;
-      this.total.missing += missed;
+      // Frame numbers wrap around at 32 bits. Skipped frames may have been missing before.
+      const between = Math.max(0, ((f.number - m.newest) | 0) - 1);
+      const before = m.missing;
+      m.missing = Math.max(0, before + between - f.skipped);
+      this.total.missing += m.missing - before;
     }
     m.newest = f.number;
     this.total.decoded++;

@@ -14,13 +14,23 @@ export interface Outgoing {
   handle(message: ServerMessage): boolean;
 }
 
+/** The tracks of a publication that the uplink cannot carry, and the estimate of its rate in bit/s, 0 if unknown. */
+export interface GivenUp {
+  estimate: number;
+  tracks: readonly { tile: number; quality: number }[];
+}
+
 export class OwnPublications {
   private readonly outgoing = new Set<Outgoing>();
   /** Ended publications without a reply of the server, by the id of the request. */
   private readonly retracted = new Map<string, string>();
   private retractions = 0;
+  private readonly givenUp = new Map<string, GivenUp>();
+  /** The given up tracks that the server knows. */
+  private told = "[]";
 
-  constructor(private readonly send: (message: ClientMessage) => void) {}
+  /** @param send sends a message, and reports whether the session is connected */
+  constructor(private readonly send: (message: ClientMessage) => boolean) {}
 
   /** Adds a publication. If the session was already entered, it is informed immediately. */
   add(outgoing: Outgoing, entered: boolean): void {
@@ -34,11 +44,22 @@ export class OwnPublications {
     this.outgoing.delete(outgoing);
   }
 
+  /** Tells the server which tracks of a publication are given up: the message has those of all publications. */
+  giveUp(publication: string, givenUp: GivenUp): void {
+    this.givenUp.set(publication, givenUp);
+    const gave_up = [...this.givenUp].flatMap(([name, { tracks }]) => tracks.map((track) => ({ publication: name, ...track })));
+    const told = JSON.stringify(gave_up);
+    if (told !== this.told && this.send({ type: "uplink", estimate_bps: Math.round(givenUp.estimate), gave_up })) {
+      this.told = told;
+    }
+  }
+
   /**
    * Ends a publication. If the websocket breaks before the server's reply, the request is sent
    * again.
    */
   retract(publication: string): void {
+    this.givenUp.delete(publication);
     const id = `retract/${++this.retractions}`;
     this.retracted.set(id, publication);
     this.send({ type: "unpublish", id, publication });
@@ -59,6 +80,8 @@ export class OwnPublications {
   entered(renewed: boolean, resumed: boolean): void {
     if (!resumed) {
       this.retracted.clear();
+      this.givenUp.clear();
+      this.told = "[]";
     }
     for (const [id, publication] of this.retracted) {
       this.send({ type: "unpublish", id, publication });

@@ -2,14 +2,17 @@
 
 import { h } from "../dom";
 import type { Workers } from "../media/connection";
+import { isPicture } from "../media/picture";
 import type { DecodedFrame } from "../media/traffic";
 import { unlessAborted } from "../publish/opening";
 import type { Panel } from "../publish/panel";
+import type { Panel as ScenePanel } from "../scene/panel";
 import type { World } from "../scene/world";
 import { Encryption } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import type { TileRef } from "../signal/messages";
 import { Chat, chatTopic } from "./chat";
+import { Clicks } from "./clicks";
 import { Conference } from "./conference";
 import { toggleFullScreen } from "./fullscreen";
 import { Inspector } from "./inspector";
@@ -50,6 +53,8 @@ export class RoomView {
   /** The panel for publishing; loaded on first use. */
   panel: Panel | undefined;
   private loading = false;
+  private enlarging: HTMLButtonElement | undefined;
+  private clicks: Clicks | undefined;
   private showing: HTMLButtonElement | undefined;
   private readonly lock: Lock;
   /** The room is entered again with these settings after it was left. */
@@ -77,14 +82,19 @@ export class RoomView {
       workers,
       {
         frame: (track, frame) => this.arrived(track, frame),
+        picture: (of, track) => world.objects.picture(of, track),
         cleared: (track) => world.objects.clear(track),
         published: (participant, publication) => {
           world.objects.add(participant, publication);
           this.refresh();
+          if (isPicture(publication)) {
+            this.arrangePanels();
+          }
         },
         unpublished: (participant, publication) => {
           world.objects.remove(participant, publication);
           this.refresh();
+          this.arrangePanels();
         },
         posed: (pose) => world.objects.pose(pose),
         audio: (mid, track) => this.sound.add(mid, track),
@@ -102,7 +112,10 @@ export class RoomView {
     });
     this.inspector = new Inspector(this.conference);
     this.toolbar = new Toolbar((message) => messages.say(message));
-    this.people = new PeopleList((who) => world.lookAt(who));
+    this.people = new PeopleList((who) => {
+      this.enlarge(undefined);
+      world.lookAt(who);
+    });
     this.chat = new Chat({
       say: (text) => this.conference.data.say(chatTopic, text),
       name: (identity) => this.conference.name(identity),
@@ -120,7 +133,9 @@ export class RoomView {
     toolbar.add("Tint by quality", "t", () => this.tint());
     this.chatting = toolbar.add("Chat", "c", () => this.talk());
     toolbar.add("Sound", "m", () => this.sound.toggle());
-    toolbar.add("Seat", "h", () => this.world.home());
+    toolbar.add("Seat", "h", () => this.goHome());
+    this.enlarging = toolbar.add("Enlarge", "z", () => this.enlargeNext());
+    this.enlarging.hidden = true;
     toolbar.add("Full screen", "f", toggleFullScreen);
     const leave = toolbar.add("Leave", "", () => this.conference.leave());
     // Some browsers throw if the page has no permission.
@@ -131,6 +146,8 @@ export class RoomView {
       h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
     );
     document.addEventListener("keydown", toolbar.key);
+    document.addEventListener("keydown", this.escape);
+    this.clicks = new Clicks(this.world.renderer.domElement, (x, y) => this.pointed(x, y));
     // The other participants need not wait for the grace period when the page is closed.
     addEventListener("pagehide", this.gone);
     this.world.navigation.focus();
@@ -151,6 +168,52 @@ export class RoomView {
     return open;
   }
 
+  /** Panels were added or removed: a viewer at the seat continues to see all of them. */
+  private arrangePanels(): void {
+    const { world } = this;
+    const panels = world.objects.panels();
+    this.enlarging!.hidden = panels.length === 0;
+    if (world.enlarged) {
+      if (!panels.some((p) => p.panel === world.enlarged)) {
+        this.enlarge(undefined);
+      }
+    } else if (world.atHome) {
+      world.home();
+    }
+  }
+
+  private goHome(): void {
+    this.world.home();
+    this.enlarging!.ariaPressed = "false";
+  }
+
+  /** Enlarges the next panel; after the last one, returns to the view before. */
+  private enlargeNext(): boolean {
+    const panels = this.world.objects.panels().map((p) => p.panel);
+    const { enlarged } = this.world;
+    this.enlarge(panels[enlarged ? panels.indexOf(enlarged) + 1 : 0]);
+    return this.world.enlarged !== undefined;
+  }
+
+  private enlarge(panel: ScenePanel | undefined): void {
+    this.world.enlarge(panel);
+    this.enlarging!.ariaPressed = String(this.world.enlarged !== undefined);
+  }
+
+  /** A click enlarges a panel, or returns from it. */
+  private pointed(x: number, y: number): void {
+    const panel = this.world.panelAt(x, y);
+    if (panel) {
+      this.enlarge(panel === this.world.enlarged ? undefined : panel);
+    }
+  }
+
+  private readonly escape = ({ key }: KeyboardEvent): void => {
+    if (key === "Escape" && this.world.enlarged) {
+      this.enlarge(undefined);
+    }
+  };
+
   private readonly gone = (): void => this.conference.leave();
 
   /** Opens or closes the panel for publishing. Its button shows whether the user publishes. */
@@ -166,13 +229,14 @@ export class RoomView {
   }
 
   private async load(): Promise<void> {
-    const [{ Panel }, { wishesOf }] = await Promise.all([import("../publish/panel"), import("../publish/wishes")]).catch((error: unknown) => {
+    const [{ Panel }, { wishesOf }, { videoWishesOf }] = await Promise.all([import("../publish/panel"), import("../publish/wishes"), import("../publish/video/wishes")]).catch((error: unknown) => {
       throw new Error(`a required module cannot be loaded (${error instanceof Error ? error.message : String(error)}). Reload the page: the server may have a newer version.`);
     });
     if (this.over.signal.aborted) {
       return;
     }
-    this.panel = new Panel(this.conference, wishesOf(new URLSearchParams(location.search)), (m) => this.messages.say(m), (live) => {
+    const query = new URLSearchParams(location.search);
+    this.panel = new Panel(this.conference, { points: wishesOf(query), video: videoWishesOf(query) }, (m) => this.messages.say(m), (live) => {
       this.showing!.ariaPressed = String(live);
       // The keyboard focus returns to the space, for walking.
       const element = this.panel?.element;
@@ -241,7 +305,7 @@ export class RoomView {
     this.entry.show = undefined;
     if (show) {
       this.self().then(
-        () => (show === "at once" && !this.over.signal.aborted ? this.panel?.start() : undefined),
+        () => (show === "at once" && !this.over.signal.aborted ? this.panel?.begin() : undefined),
         (error: unknown) => this.messages.say(`Show yourself: ${error instanceof Error ? error.message : String(error)}`),
       );
     }
@@ -249,8 +313,11 @@ export class RoomView {
 
   private close(why: string): void {
     this.over.abort();
-    this.panel?.stop();
+    this.panel?.close();
     document.removeEventListener("keydown", this.toolbar.key);
+    document.removeEventListener("keydown", this.escape);
+    this.clicks?.close();
+    this.world.enlarge(undefined);
     removeEventListener("pagehide", this.gone);
     this.inspector.close();
     this.lock.close();
@@ -297,6 +364,9 @@ export class RoomView {
       this.placed.push({ track, frame });
     }
     this.fresh.clear();
+    for (const { track, quality } of this.conference.tiles()) {
+      this.world.objects.sent(track, quality);
+    }
     this.sound.follow(this.world, this.speakers());
   }
 

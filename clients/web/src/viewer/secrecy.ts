@@ -2,18 +2,26 @@
 // words for the state of encryption.
 
 import { transforms } from "../media/connection";
+import { isPicture } from "../media/picture";
 import type { Encryption } from "../sframe/encryption";
 import { scheme } from "../sframe/metadata";
 import type { Reason } from "../sframe/opener";
 import type { Choice, Publication } from "../signal/messages";
 
+/** The reason why a publication is not received: that of its frames, or that its codec has no encryption. */
+export type Refusal = Reason | "picture";
+
 /** Returns the reason why a publication is not received; undefined if it is. */
-export function refusalOf({ encryption }: Publication, hasKey: boolean): Reason | undefined {
+export function refusalOf(publication: Publication, hasKey: boolean): Refusal | undefined {
+  const { encryption } = publication;
   if (encryption !== undefined && encryption !== scheme) {
     return "unknown_scheme";
   }
+  if (hasKey && encryption === undefined) {
+    return isPicture(publication) ? "picture" : "not_encrypted";
+  }
   if (hasKey) {
-    return encryption === undefined ? "not_encrypted" : undefined;
+    return undefined;
   }
   return encryption === undefined ? undefined : "no_key";
 }
@@ -22,8 +30,10 @@ export function refusalOf({ encryption }: Publication, hasKey: boolean): Reason 
 export const soundAdvice = "Recent versions of Chrome, Edge, Firefox and Safari can.";
 
 /** Returns a sentence about a participant whose frames are rejected, with advice. */
-export function sentenceOf(who: string, reason: Reason): string {
+export function sentenceOf(who: string, reason: Refusal): string {
   switch (reason) {
+    case "picture":
+      return `Webcam or screen of ${who}: not shown, because webcams and screens cannot be encrypted. To see them, enter the room without a key.`;
     case "no_key":
       return `${who} is encrypted. Press the lock at the top, and enter the key of the room.`;
     case "unknown_epoch":
@@ -45,7 +55,7 @@ export function sentenceOf(who: string, reason: Reason): string {
 
 export class Secrecy {
   /** The reasons why publications are not received, by participant and publication. */
-  private readonly refused = new Map<string, Map<string, Reason>>();
+  private readonly refused = new Map<string, Map<string, Refusal>>();
   /** The tracks of lines with sound, and the lines with sound that is not received. */
   private readonly tracks = new Map<string, MediaStreamTrack>();
   private readonly silent = new Set<string>();
@@ -70,7 +80,7 @@ export class Secrecy {
       }
       return;
     }
-    const of = this.refused.get(participant) ?? new Map<string, Reason>();
+    const of = this.refused.get(participant) ?? new Map<string, Refusal>();
     this.refused.set(participant, of.set(publication.name, reason));
     // Sound has no qualities to choose from, and is muted here instead.
     if (publication.kind === "video") {
@@ -118,8 +128,8 @@ export class Secrecy {
    * Returns the state of every participant whose state is known: "opened", or the reason why not
    * everything is received.
    */
-  states(): Map<string, "opened" | Reason> {
-    const states = new Map(this.encryption?.states);
+  states(): Map<string, "opened" | Refusal> {
+    const states = new Map<string, "opened" | Refusal>(this.encryption?.states);
     for (const [who, of] of this.refused) {
       states.set(who, of.values().next().value!);
     }

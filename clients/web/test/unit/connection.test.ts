@@ -71,7 +71,7 @@ afterEach(() => {
 describe("Connection", () => {
   it("answers what comes after an offer that the browser refused", async () => {
     const sent: ClientMessage[] = [];
-    const connection = new Connection([], workers(), true, new Map(), { send: (m) => sent.push(m), audio: () => {}, state: () => {}, copied: () => {} });
+    const connection = new Connection([], workers(), true, new Map(), { send: (m) => sent.push(m), audio: () => {}, video: () => {}, state: () => {}, copied: () => {} });
     await expect(connection.offered(1, "refused", [])).rejects.toThrow("no such line");
     await connection.offered(2, "good", []);
     expect(sent).toEqual([{ type: "answer", offer: 2, sdp: "answer" }]);
@@ -80,7 +80,7 @@ describe("Connection", () => {
   });
 
   it("keeps candidates that precede the first offer", async () => {
-    const connection = new Connection([], workers(), true, new Map(), { send: () => {}, audio: () => {}, state: () => {}, copied: () => {} });
+    const connection = new Connection([], workers(), true, new Map(), { send: () => {}, audio: () => {}, video: () => {}, state: () => {}, copied: () => {} });
     const added = connection.candidate("candidate:1", "0", 0);
     await vi.advanceTimersByTimeAsync(1);
     const { candidates } = FakePeer.all[0]!;
@@ -101,7 +101,7 @@ describe("Lines", () => {
       },
     };
     const sender = { replaceTrack: async () => void done.push("track") };
-    const connection = new Connection([], workers(), true, new Map(), { send: () => {}, audio: () => {}, state: () => {}, copied: () => {} });
+    const connection = new Connection([], workers(), true, new Map(), { send: () => {}, audio: () => {}, video: () => {}, state: () => {}, copied: () => {} });
     FakePeer.all[0]!.transceivers = [{ mid: "0", sender }, { mid: "1", receiver }];
     await connection.offered(1, "good", [
       { mid: "0", role: "publish", publication: "voice" },
@@ -123,7 +123,7 @@ describe("Link", () => {
   const begin = (): { link: Link; lost: () => number; troubles: string[] } => {
     const troubles: string[] = [];
     let lost = 0;
-    const link = new Link(workers(), true, new Map(), { send: () => {}, audio: () => {}, trouble: (m) => troubles.push(m), copied: () => {}, lost: () => lost++ });
+    const link = new Link(workers(), true, new Map(), { send: () => {}, audio: () => {}, video: () => {}, trouble: (m) => troubles.push(m), copied: () => {}, lost: () => lost++ });
     link.renew([]);
     return { link, lost: () => lost, troubles };
   };

@@ -67,7 +67,7 @@ describe("cwi0", () => {
 describe("decoderOf", () => {
   it("says which codecs there are", () => {
     expect(() => decoderOf(new Map([["raw1", raw]]), "abcd")).toThrow('codec not available: "abcd", expected one of raw1');
-    expect(() => decoderOf(new Map([["raw1", raw]]), "cwi1")).toThrow("VR2Gather's compressed points; configure its publisher for cwi0");
+    expect(() => decoderOf(new Map([["raw1", raw]]), "drcm")).toThrow("triangle meshes of Draco");
   });
 });
 

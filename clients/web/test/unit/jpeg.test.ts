@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 function check(...pieces: number[][]): void {
-  checkImage(Uint8Array.from(pieces.flat()), edge, edge);
+  checkImage("draco+jpeg", Uint8Array.from(pieces.flat()), edge, edge);
 }
 
 /** Returns a segment with one changed byte of its content. */

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { withReferenceTimes } from "../../src/media/answer";
+import { FrameOrder } from "../../src/media/order";
 import { NewestQueue } from "../../src/media/queue";
 import { SlotTable } from "../../src/media/slots";
 
@@ -44,5 +46,32 @@ describe("SlotTable", () => {
     slots.sending([{ mid: "3", generation: 2, quality: -1, reason: "unseen" }]);
     slots.delivery([{ mid: "3", generation: 2, frames: 4 }, { mid: "3", generation: 2, frames: 1 }]);
     expect(slots.get("3")).toMatchObject({ quality: -1, reason: "unseen", dropped: 5 });
+  });
+});
+
+describe("FrameOrder", () => {
+  const places = (order: FrameOrder, ...numbers: number[]): string[] => numbers.map((n) => order.place(n));
+
+  it("counts late frames once, and ignores repeated ones", () => {
+    const order = new FrameOrder();
+    expect(places(order, 5, 7, 6, 6, 7, 8, 5)).toEqual(["newest", "newest", "late", "repeated", "repeated", "newest", "repeated"]);
+    expect(order.takeLate()).toBe(1);
+    expect(order.takeLate()).toBe(0);
+  });
+
+  it("follows numbers across their wrap, and restarts", () => {
+    const order = new FrameOrder();
+    expect(places(order, 0xffffffff, 1, 0, 5000, 4936, 4935, 4936)).toEqual(["newest", "newest", "late", "newest", "late", "newest", "newest"]);
+  });
+});
+
+describe("Answers", () => {
+  const answer = "a=rtpmap:100 VP8/90000\r\na=rtcp-fb:100 nack\r\na=rtcp-fb:100 nack pli\r\na=rtcp-fb:111 nack\r\n";
+
+  it("accept reference times of the payload types that are offered with them", () => {
+    const changed = withReferenceTimes(answer, "a=rtcp-fb:100 nack\r\na=rtcp-fb:100 rrtr\r\n");
+    expect(changed).toBe(answer.replace("100 nack\r\n", "100 nack\r\na=rtcp-fb:100 rrtr\r\n"));
+    expect(withReferenceTimes(changed, "a=rtcp-fb:100 rrtr\r\n")).toBe(changed);
+    expect(withReferenceTimes(answer, "a=rtcp-fb:100 nack\r\n")).toBe(answer);
   });
 });

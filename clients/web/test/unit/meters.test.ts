@@ -34,6 +34,14 @@ describe("Meters", () => {
     expect(meters.total).toMatchObject({ decoded: 5, skipped: 2, missing: 2 });
   });
 
+  it("counts a late frame as arrived", () => {
+    const meters = new Meters();
+    for (const [number, skipped] of [[1, 0], [3, 0], [4, 1], [5, 1]] as const) {
+      meters.decoded(slot, frame(number, 1000, skipped), 0);
+    }
+    expect(meters.total).toMatchObject({ decoded: 4, skipped: 2, missing: 0 });
+  });
+
   it("tells what came lately, and when a quality began", () => {
     const meters = new Meters();
     for (let i = 0; i < 10; i++) {

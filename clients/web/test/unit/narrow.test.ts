@@ -3,6 +3,7 @@ import { figureBox } from "../../src/publish/figure/figure";
 import { Publisher } from "../../src/publish/publisher";
 import type { Plan, StudioOrder } from "../../src/publish/traffic";
 import type { Channel } from "../../src/publish/uplink";
+import { type GivenUp, OwnPublications } from "../../src/viewer/own";
 import type { ClientMessage } from "../../src/signal/messages";
 
 /**
@@ -91,7 +92,9 @@ class Rig {
     private readonly high: number,
   ) {
     const plan: Plan = { source: { kind: "figure", seed: 1 }, box: figureBox, tiles: 1, qualities, points: 4000, fps };
-    const link = { send: (m: ClientMessage) => this.said.push(m) > 0, retract: () => {}, channel: () => this.channel, ahead: () => 0 };
+    const send = (m: ClientMessage): boolean => this.said.push(m) > 0;
+    const own = new OwnPublications(send);
+    const link = { send, giveUp: (name: string, givenUp: GivenUp) => own.giveUp(name, givenUp), retract: () => {}, channel: () => this.channel, ahead: () => 0 };
     const crew = { studio: this.studio as unknown as Worker, encoders: [this.encoder as unknown as Worker] };
     this.publisher = new Publisher(link, "body", plan, crew, undefined, { refused: () => {}, trouble: () => {}, picture: async () => undefined });
     this.publisher.entered(true, false);

@@ -49,6 +49,13 @@ vi.mock("../../src/publish/live", () => ({
     show(): void {}
   },
 }));
+vi.mock("../../src/publish/video/section", () => ({
+  VideoSection: class {
+    element = {};
+    active = false;
+    close(): void {}
+  },
+}));
 vi.mock("../../src/publish/wishes", () => ({ planOf: () => ({ tiles: 1 }) }));
 vi.mock("../../src/publish/publisher", () => ({
   startCrew: () => ({}),
@@ -91,7 +98,7 @@ describe("Panel", () => {
 
   const make = (): InstanceType<typeof Panel> => {
     const conference = { identity: "ada", participants: new Map(), publish: () => {}, unpublish: () => {} } as unknown as Conference;
-    return new Panel(conference, {} as never, (message) => world.said.push(message), () => {});
+    return new Panel(conference, { points: {}, video: {} } as never, (message) => world.said.push(message), () => {});
   };
   const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 

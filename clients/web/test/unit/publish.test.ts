@@ -284,7 +284,7 @@ describe("Publisher", () => {
     const said: ClientMessage[] = [];
     const refused: string[] = [];
     const retract = (publication: string): void => void said.push({ type: "unpublish", publication });
-    const link = { send: (m: ClientMessage) => said.push(m) > 0, retract, channel: () => channel, ahead: () => 0, seal };
+    const link = { send: (m: ClientMessage) => said.push(m) > 0, giveUp: () => {}, retract, channel: () => channel, ahead: () => 0, seal };
     const crew = { studio: studio as unknown as Worker, encoders: [encoder as unknown as Worker] };
     const publisher = new Publisher(link, "body", plan, crew, undefined, { refused: (m) => refused.push(m), trouble: (m) => refused.push(m), picture: async () => undefined });
     return { publisher, studio, encoder, channel, said, refused };

@@ -161,7 +161,7 @@ describe("the lines of a connection with a key", () => {
     const { encryption, worker } = begin();
     const decoder = new FakeWorker();
     const heard: string[] = [];
-    const connection = new Connection([], { take: () => decoder as unknown as Worker } as Workers, true, new Map(), { send: () => {}, audio: (mid) => heard.push(mid), state: () => {}, copied: () => {} }, encryption);
+    const connection = new Connection([], { take: () => decoder as unknown as Worker } as Workers, true, new Map(), { send: () => {}, audio: (mid) => heard.push(mid), video: () => {}, state: () => {}, copied: () => {} }, encryption);
     await connection.offered(1, "offer", [{ mid: "0", role: "publish", publication: "voice" }, { mid: "1", role: "slot" }, { mid: "2", role: "audio" }]);
     expect(options).toMatchObject([{ kind: "voice", publication: "voice" }, { kind: "frames", mid: "1" }, { kind: "sound", mid: "2" }]);
     expect((transceivers[1]!.receiver.transform as { worker: FakeWorker }).worker).toBe(worker);

@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { vi } from "vitest";
 import { cwi0 } from "../../src/decode/cwi0";
+import { CWI1 } from "../../src/decode/cwi1";
 import type { Draco } from "../../src/decode/draco";
 import { DracoJPEG } from "../../src/decode/dracojpeg";
 import { Labels } from "../../src/decode/labels";
@@ -44,7 +45,7 @@ export async function loadDraco(): Promise<Draco> {
 
 /** Returns the decoders of a page, without helpers. */
 export function decodersWith(draco: Decoder): ReadonlyMap<string, Decoder> {
-  const plain = new Map<string, Decoder>([["drco", draco], ["drcj", new DracoJPEG(draco)], ["zstd", new Zstd()], ["raw1", raw], ["cwi0", cwi0]]);
+  const plain = new Map<string, Decoder>([["drco", draco], ["drcj", new DracoJPEG(draco)], ["zstd", new Zstd()], ["raw1", raw], ["cwi0", cwi0], ["cwi1", new CWI1()]]);
   const inner = new Map<string, Decoder>([...plain, ["labl", new Labels(plain)]]);
   return new Map<string, Decoder>([...inner, ["part", new Parts(inner, undefined)]]);
 }

@@ -12,7 +12,7 @@ function begin() {
   const said: ClientMessage[] = [];
   const lost: string[] = [];
   const conference = {
-    speak: (name: string, of: unknown) => (of ? sound.set(name, of) : sound.delete(name)),
+    feed: (name: string, of: { track: () => unknown } | undefined) => (of ? sound.set(name, of.track()) : sound.delete(name)),
     publish: () => {},
     unpublish: () => {},
     mute: (publication: string, muted: boolean) => said.push({ type: "mute", publication, muted }),

@@ -24,9 +24,12 @@ type audioStream struct {
 }
 
 // convertAudio transcodes an audio frame of the connector to Opus and publishes the packets. convertAudio returns false
-// if the frame is to be published unchanged, because its codec cannot be transcoded or the audio is already published
-// in VR2Gather's format.
+// if the frame is to be published unchanged, because this program has no audio codecs, the frame's codec cannot be
+// transcoded, or the audio is already published in VR2Gather's format.
 func (s *Relay) convertAudio(ctx context.Context, session *client.Session, f *bridge.Frame) bool {
+	if s.transcoding.toOpus == nil {
+		return false
+	}
 	if !transcode.IsVoice(f.Header.FourCC) {
 		if s.transcoding.markLogged(f.Header.FourCC) {
 			s.log.Warn("sound of the connector is not transcoded", "codec", f.Header.FourCC, "error", codec.ErrUnknown,

@@ -17,10 +17,9 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volbridge/internal/transcode"
 	"github.com/volsfu/volsfu/internal/peer"
+	"github.com/volsfu/volsfu/internal/peer/codecs"
 	"github.com/volsfu/volsfu/pkg/codec"
-	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -77,8 +76,8 @@ func (b *Options) Flags(f *pflag.FlagSet) {
 	f.IntVarP(&b.layout.Tiles, "tiles", "t", 1, "number of tiles that the connector sends")
 	f.IntVarP(&b.layout.Qualities, "qualities", "q", 1, "number of qualities of each tile that the connector sends")
 	f.BoolVar(&b.transcode, "transcode", false,
-		"publish the connector's uncompressed points (cwi0) as Draco and its audio (VR2A) as Opus, and send it "+
-			"the Draco of others as cwi0 and their Opus as VR2A")
+		"publish the connector's points (cwi0, cwi1) as Draco, or as zstd in a program that does not encode Draco, "+
+			"and its audio (VR2A) as Opus, and send it the points of others as cwi0 and their Opus as VR2A")
 	f.BoolVarP(&b.debug, "debug", "d", false,
 		"publish dummy frames of 5,000 bytes in place of the connector's; no connector is needed")
 	f.IntVarP(&b.level, "log", "l", 0, "log level: 0 events, 1 also counters every second, 2 everything")
@@ -117,7 +116,6 @@ const (
 
 // Errors of the bridge's flags.
 var (
-	errNoDraco  = errors.New("built without Draco")
 	errPlain    = errors.New("expected --dialect v1, because VR2Gather's dialect supports neither Draco nor Opus")
 	errDialect  = errors.New("expected v1 or vr2gather")
 	errIdentity = errors.New("expected --client, because clients have numbers in VR2Gather's dialect")
@@ -214,16 +212,11 @@ func (b *Options) checkTranscoding() error {
 	switch {
 	case !b.transcode || b.pointCodec != nil:
 		return nil
-	case !draco.Available():
-		return errNoDraco
-	case transcode.AudioAvailable() != nil:
-		return transcode.AudioAvailable()
 	case b.dialect == dialectVR2Gather:
 		return errPlain
 	}
-	var err error
-	b.pointCodec, err = codec.ByName("draco")
-	return err
+	b.pointCodec = codecs.Default()
+	return nil
 }
 
 // checkRoom sets the address of the server, the room and the identity.

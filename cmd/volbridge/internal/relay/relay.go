@@ -93,7 +93,7 @@ func (s *Relay) run(ctx context.Context) error {
 		}
 	}
 	if s.settings.transcode {
-		t, err := newTranscoding(s.settings.pointCodec)
+		t, err := newTranscoding(s.settings.pointCodec, s.log)
 		if err != nil {
 			return fmt.Errorf("--transcode: %w", err)
 		}

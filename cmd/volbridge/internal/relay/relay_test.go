@@ -22,7 +22,6 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
-	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -62,7 +61,7 @@ func TestBridgeFlags(t *testing.T) {
 		want   error
 	}{
 		"transcoding": {func(b *Options) { b.transcode, b.dialect = true, dialectVR2Gather },
-			transcodingRefused()},
+			errPlain},
 		"no port":            {func(b *Options) { b.port = "" }, errNoPort},
 		"no colon":           {func(b *Options) { b.port = "8000" }, errPort},
 		"last port":          {func(b *Options) { b.port = ":65535" }, errPort},
@@ -112,14 +111,6 @@ func TestBridgeReadsSecretFromTheEnvironment(t *testing.T) {
 				test.variable, b.required != nil, err, test.required)
 		}
 	}
-}
-
-// transcodingRefused returns the error of --transcode in VR2Gather's dialect.
-func transcodingRefused() error {
-	if draco.Available() {
-		return errPlain
-	}
-	return errNoDraco
 }
 
 // TestBridgeAddresses checks the server addresses of bridges that use VR2Gather's dialect.

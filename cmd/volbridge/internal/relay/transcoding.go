@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"sync"
 	"time"
@@ -16,14 +17,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// transcoding converts the connector's uncompressed points into frames of a codec, received frames into uncompressed
-// points, and audio in both directions. transcoding lives as long as the bridge.
+// transcoding converts the connector's points into frames of a codec, received frames into uncompressed points, and audio
+// in both directions. transcoding lives as long as the bridge.
 type transcoding struct {
 	codec codec.FourCC
 	// up is keyed by track, down by publication and tile.
 	up   *transcode.Pool[int, packable, packed]
 	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
-	// toOpus converts the connector's audio to Opus. toOpus is owned by the goroutine that sends to the server.
+	// toOpus converts the connector's audio to Opus. toOpus is owned by the goroutine that sends to the server. toOpus is
+	// nil in a program without the audio codecs.
 	toOpus *transcode.OpusTranscoder
 	// toVoice converts received audio to VR2Gather's format, by client number. toVoice is owned by the goroutine that
 	// serves the connector.
@@ -66,10 +68,13 @@ type unpacked struct {
 	err   error
 }
 
-// newTranscoding starts the workers: half the number of processors for each direction.
-func newTranscoding(packs codec.Codec) (*transcoding, error) {
-	toOpus, err := transcode.NewOpusTranscoder()
-	if err != nil {
+// newTranscoding starts the workers: half the number of processors for each direction. A program without the audio
+// codecs transcodes points only.
+func newTranscoding(packs codec.Codec, log *slog.Logger) (*transcoding, error) {
+	var toOpus *transcode.OpusTranscoder
+	if err := transcode.AudioAvailable(); err != nil {
+		log.Warn("sound is not transcoded, points are", "reason", err)
+	} else if toOpus, err = transcode.NewOpusTranscoder(); err != nil {
 		return nil, err
 	}
 	var packers []transcode.Worker[packable, packed]
@@ -124,7 +129,8 @@ type packer struct{ *transcode.Packer }
 // Do implements transcode.Worker.
 func (p packer) Do(in packable) packed {
 	out := packed{packable: in, whole: wholeFrames.Get().(*[]byte)}
-	*out.whole, out.err = p.Pack((*out.whole)[:0], in.frame.Data[vr2gather.FrameHeaderSize:][:in.frame.Header.Length])
+	data := in.frame.Data[vr2gather.FrameHeaderSize:][:in.frame.Header.Length]
+	*out.whole, out.err = p.Pack((*out.whole)[:0], in.frame.Header.FourCC, data)
 	out.done = time.Now()
 	return out
 }
@@ -152,10 +158,10 @@ func (s *Relay) convert(ctx context.Context, session *client.Session, f *bridge.
 func (s *Relay) pack(session *client.Session, f *bridge.Frame) bool {
 	published := s.upward.cloud
 	switch {
-	case f.Header.FourCC != vr2gather.CodecRawPoints:
+	case f.Header.FourCC != vr2gather.CodecRawPoints && f.Header.FourCC != vr2gather.CodecOctree:
 		if s.transcoding.markLogged(f.Header.FourCC) {
 			s.log.Warn("frames of the connector are not transcoded", "codec", f.Header.FourCC, "error",
-				codec.ErrUnknown, "expected", vr2gather.CodecRawPoints)
+				codec.ErrUnknown, "expected", []codec.FourCC{vr2gather.CodecRawPoints, vr2gather.CodecOctree})
 		}
 		return false
 	case published != nil && published.VR2Gather:

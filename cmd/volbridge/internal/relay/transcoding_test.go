@@ -162,18 +162,19 @@ func TestBridgePublishesUnknownCodecsUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = session.Close() }()
-	octree := vr2gather.NewFrameHeader(vr2gather.CodecOctree, 100, time.Now()).Append(nil)
-	octree = append(octree, make([]byte, 100)...)
+	unknown := volumetric.FourCC{'o', 't', 'h', 'r'}
+	frame := vr2gather.NewFrameHeader(unknown, 100, time.Now()).Append(nil)
+	frame = append(frame, make([]byte, 100)...)
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	var number uint32
 	for end := time.After(patience); ; number++ {
 		select {
 		case <-ticker.C:
-			n.send(t, number, octree)
+			n.send(t, number, frame)
 			continue
 		case f := <-session.Frames():
-			if f.Codec != vr2gather.CodecOctree || !slices.Equal(f.Whole, octree) {
+			if f.Codec != unknown || !slices.Equal(f.Whole, frame) {
 				t.Errorf("%d bytes of codec %v, expected the connector's frame", len(f.Whole), f.Codec)
 			}
 		case <-end:

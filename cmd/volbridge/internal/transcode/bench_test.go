@@ -34,14 +34,14 @@ func BenchmarkDraco(b *testing.B) {
 		b.Fatal(err)
 	}
 	p, u := NewPacker(c), NewUnpacker()
-	packed, err := p.Pack(nil, raw)
+	packed, err := p.Pack(nil, vr2gather.CodecRawPoints, raw)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Run("up", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if packed, err = p.Pack(packed[:0], raw); err != nil {
+			if packed, err = p.Pack(packed[:0], vr2gather.CodecRawPoints, raw); err != nil {
 				b.Fatal(err)
 			}
 		}

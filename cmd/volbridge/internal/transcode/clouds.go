@@ -57,22 +57,42 @@ func lossless(bounds volumetric.BoundingBox) codec.Params {
 	return params
 }
 
+// decoders has a decoder for each codec whose frames were decoded.
+type decoders map[codec.FourCC]codec.Decoder
+
+// of returns the decoder of a codec. The error wraps codec.ErrUnknown.
+func (d decoders) of(fourCC codec.FourCC) (codec.Decoder, error) {
+	if decoder := d[fourCC]; decoder != nil {
+		return decoder, nil
+	}
+	c, err := codec.ByFourCC(fourCC)
+	if err != nil {
+		return nil, fmt.Errorf("transcode: %w", err)
+	}
+	d[fourCC] = c.NewDecoder()
+	return d[fourCC], nil
+}
+
 // Packer converts VR2Gather's frames to a codec.
 type Packer struct {
-	encoder codec.Encoder
-	decoder codec.Decoder
-	cloud   pointcloud.Cloud
+	encoder  codec.Encoder
+	decoders decoders
+	cloud    pointcloud.Cloud
 }
 
 // NewPacker returns a packer to a codec.
 func NewPacker(to codec.Codec) *Packer {
-	return &Packer{encoder: to.NewEncoder(), decoder: codec.CWI0.NewDecoder()}
+	return &Packer{encoder: to.NewEncoder(), decoders: make(decoders)}
 }
 
-// Pack transcodes the data of a cwi0 frame, without VR2Gather's header, and appends the result to dst. A frame without
-// points yields no data. Errors are those of the codecs.
-func (p *Packer) Pack(dst, data []byte) ([]byte, error) {
-	if err := p.decoder.Decode(&p.cloud, data); err != nil {
+// Pack transcodes the data of a frame of the codec fourCC, without VR2Gather's header, and appends the result to dst. A
+// frame without points yields no data. Errors are those of the codecs, and wrap codec.ErrUnknown if the codec is unknown.
+func (p *Packer) Pack(dst []byte, fourCC codec.FourCC, data []byte) ([]byte, error) {
+	decoder, err := p.decoders.of(fourCC)
+	if err != nil {
+		return dst, err
+	}
+	if err := decoder.Decode(&p.cloud, data); err != nil {
 		return dst, err
 	}
 	if p.cloud.Len() == 0 {
@@ -84,14 +104,14 @@ func (p *Packer) Pack(dst, data []byte) ([]byte, error) {
 // Unpacker converts frames of any codec of this program to VR2Gather's format.
 type Unpacker struct {
 	encoder  codec.Encoder
-	decoders map[codec.FourCC]codec.Decoder
+	decoders decoders
 	cloud    pointcloud.Cloud
 	encoded  []byte
 }
 
 // NewUnpacker returns an unpacker.
 func NewUnpacker() *Unpacker {
-	return &Unpacker{encoder: codec.CWI0.NewEncoder(), decoders: make(map[codec.FourCC]codec.Decoder)}
+	return &Unpacker{encoder: codec.CWI0.NewEncoder(), decoders: make(decoders)}
 }
 
 // Unpack appends to dst a cwi0 frame with VR2Gather's header, converted from a frame of another codec. Empty data is a
@@ -99,7 +119,7 @@ func NewUnpacker() *Unpacker {
 func (u *Unpacker) Unpack(dst []byte, fourCC codec.FourCC, data []byte, capture time.Time) ([]byte, error) {
 	u.cloud.Reset()
 	if len(data) > 0 {
-		decoder, err := u.decoder(fourCC)
+		decoder, err := u.decoders.of(fourCC)
 		if err != nil {
 			return dst, err
 		}
@@ -124,17 +144,4 @@ func (u *Unpacker) Unpack(dst []byte, fourCC codec.FourCC, data []byte, capture 
 	header := vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, len(dst)-begin-vr2gather.FrameHeaderSize, capture)
 	header.Append(dst[begin:begin])
 	return dst, nil
-}
-
-// decoder returns the decoder of a codec.
-func (u *Unpacker) decoder(fourCC codec.FourCC) (codec.Decoder, error) {
-	if decoder := u.decoders[fourCC]; decoder != nil {
-		return decoder, nil
-	}
-	c, err := codec.ByFourCC(fourCC)
-	if err != nil {
-		return nil, fmt.Errorf("transcode: %w", err)
-	}
-	u.decoders[fourCC] = c.NewDecoder()
-	return u.decoders[fourCC], nil
 }

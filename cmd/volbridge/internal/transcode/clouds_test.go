@@ -67,7 +67,7 @@ func TestThereAndBack(t *testing.T) {
 		"far away":  {{30_000, 0, 0}, {30_000, 0, 0}},
 		"some":      {{1.25, -0.5, 3}, {0, 0, 0}, {-1.001, 2.002, 0.003}},
 	} {
-		data, err := p.Pack([]byte("before"), rawFrame(t, positions...))
+		data, err := p.Pack([]byte("before"), vr2gather.CodecRawPoints, rawFrame(t, positions...))
 		if err != nil || string(data[:6]) != "before" {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -100,11 +100,16 @@ func TestThereAndBack(t *testing.T) {
 
 // TestMalformedFrames converts frames that contradict themselves or have an unknown codec.
 func TestMalformedFrames(t *testing.T) {
-	if _, err := NewPacker(codec.Raw).Pack(nil, []byte("no points")); !errors.Is(err, codec.ErrMalformed) {
+	p := NewPacker(codec.Raw)
+	if _, err := p.Pack(nil, vr2gather.CodecRawPoints, []byte("no points")); !errors.Is(err, codec.ErrMalformed) {
+		t.Error(err)
+	}
+	unknown := codec.FourCC{'o', 't', 'h', 'r'}
+	if _, err := p.Pack(nil, unknown, []byte("points")); !errors.Is(err, codec.ErrUnknown) {
 		t.Error(err)
 	}
 	u := NewUnpacker()
-	if _, err := u.Unpack(nil, vr2gather.CodecOctree, []byte("points"), capture); !errors.Is(err, codec.ErrUnknown) {
+	if _, err := u.Unpack(nil, unknown, []byte("points"), capture); !errors.Is(err, codec.ErrUnknown) {
 		t.Error(err)
 	}
 	if _, err := u.Unpack(nil, codec.Raw.FourCC(), []byte("points"), capture); !errors.Is(err, codec.ErrMalformed) {
@@ -119,7 +124,7 @@ func TestAllocations(t *testing.T) {
 	var packed, frame []byte
 	once := func() {
 		var err error
-		if packed, err = p.Pack(packed[:0], raw); err != nil {
+		if packed, err = p.Pack(packed[:0], vr2gather.CodecRawPoints, raw); err != nil {
 			t.Fatal(err)
 		}
 		if frame, err = u.Unpack(frame[:0], codec.Raw.FourCC(), packed, capture); err != nil {

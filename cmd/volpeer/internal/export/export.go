@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,16 +27,18 @@ import (
 
 // options has the flags of volpeer export.
 type options struct {
-	ply, mp4 string
-	view     string
-	path     string
-	rate     float64
-	json     bool
+	ply, ogg, mp4 string
+	view          string
+	path          string
+	rate          float64
+	json          bool
+	// secrets has the flag of end-to-end encryption.
+	secrets peer.Room
 }
 
 // Errors of the flags.
 var (
-	errOutput = errors.New("expected --ply FOLDER or --mp4 FILE")
+	errOutput = errors.New("expected --ply FOLDER, --ogg FOLDER or --mp4 FILE")
 	errRate   = errors.New("--fps: expected 1 to 120")
 	errViews  = errors.New("expected --view or --camera-path, not both")
 )
@@ -42,23 +46,19 @@ var (
 // Command returns the command volpeer export.
 func Command() *cobra.Command {
 	o := &options{}
-	cmd := &cobra.Command{
-		Use:   "export RECORDING",
-		Short: "Write the recording of a room as PLY files, or as a film drawn from a camera path",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, arguments []string) error {
-			return o.run(cmd.Context(), arguments[0], cmd.OutOrStdout(), peer.NewLog(cmd.ErrOrStderr()))
-		},
-	}
+	cmd := timeline.Command("export",
+		"Write the recording of a room as PLY and Ogg files, or as a film drawn from a camera path", o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.ply, "ply", "", "folder for PLY files, one for each capture of each publication")
-	f.StringVar(&o.mp4, "mp4", "", fmt.Sprintf("film to create, %dx%d without sound; needs the program ffmpeg",
-		render.Width, render.Height))
+	f.StringVar(&o.ogg, "ogg", "", "folder for sound, one Ogg file for each publication of Opus")
+	f.StringVar(&o.mp4, "mp4", "", fmt.Sprintf("film to create, %dx%d with the sound of all participants; needs the "+
+		"program ffmpeg", render.Width, render.Height))
 	f.StringVar(&o.view, "view", "", "fixed view of the film: X,Y,Z in metres, and optionally YAW to the left and "+
 		"PITCH upwards in degrees; the default is the front of all objects")
 	f.StringVar(&o.path, "camera-path", "", "file with the views of the film: lines SECONDS X,Y,Z,YAW,PITCH")
 	f.Float64Var(&o.rate, "fps", 30, "pictures of the film per second")
 	f.BoolVar(&o.json, "json", false, "print one JSON object at the end")
+	o.secrets.KeyFlags(f)
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (o *options) look() (func(time.Duration) render.View, error) {
 // run exports a recording.
 func (o *options) run(ctx context.Context, path string, out io.Writer, log *slog.Logger) (err error) {
 	switch {
-	case o.ply == "" && o.mp4 == "":
+	case o.ply == "" && o.ogg == "" && o.mp4 == "":
 		return errOutput
 	case !(o.rate >= 1 && o.rate <= 120):
 		return fmt.Errorf("%w, got %g", errRate, o.rate)
@@ -107,25 +107,33 @@ func (o *options) run(ctx context.Context, path string, out io.Writer, log *slog
 	}
 	defer func() { _ = reader.Close() }()
 	e := &exporter{look: look, interval: interval(o.rate), folder: o.ply}
-	e.scene = newScene(log, e.save)
-	if o.ply != "" {
-		if err := os.MkdirAll(o.ply, 0o777); err != nil {
-			return fmt.Errorf("--ply: %w", err)
+	e.scene = newScene(log, e.save, o.secrets.RecordedKeys)
+	for flag, folder := range map[string]string{"--ply": o.ply, "--ogg": o.ogg} {
+		if folder == "" {
+			continue
+		}
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}
+	e.sounds = o.ogg
 	if o.mp4 != "" {
 		if e.film, err = openFilm(o.mp4, o.rate); err != nil {
 			return err
 		}
+		if o.ogg == "" {
+			e.sounds = e.film.folder
+		}
 	}
-	err = e.export(ctx, reader)
+	err = errors.Join(e.export(ctx, reader), e.closeVoices())
 	if e.film != nil {
-		err = errors.Join(err, e.film.close())
+		err = errors.Join(err, e.film.close(e.heard()))
 	}
 	e.counts.Damage = reader.Damage()
 	c := &e.counts
 	log.Info("the export has ended", "seconds", c.Seconds, "captures", c.Captures, "files", c.Files, "pictures",
-		c.Pictures, "undecodable", c.Undecodable, "frames lost by the recording", c.Lost.Total())
+		c.Pictures, "packets of sound", c.Sounds, "undecodable", c.Undecodable,
+		"frames lost by the recording", c.Lost.Total())
 	if o.json {
 		err = errors.Join(err, json.NewEncoder(out).Encode(c))
 	}
@@ -145,11 +153,54 @@ type exporter struct {
 	first, due time.Time
 }
 
+// hear takes the packets of a frame of sound.
+func (e *exporter) hear(v *voice, u *recording.Unit) error {
+	for _, packet := range u.Payloads {
+		if v.Description.Encryption != "" {
+			var err error
+			if packet, err = e.open(v.Publication, u.Tile, 0, 0, nil, packet); err != nil {
+				e.counts.Undecodable++
+				e.warn(v.Ref().String(), "packets of sound cannot be decrypted and are left out", err)
+				continue
+			}
+		}
+		if err := v.add(u.At.Sub(e.first), u.Timestamp, packet); err != nil {
+			return fmt.Errorf("%s: %w", v.path, err)
+		}
+		e.counts.Sounds++
+	}
+	return nil
+}
+
+// heard returns the files of sound that have packets, in the order of their publications.
+func (e *exporter) heard() (list []*voice) {
+	for _, id := range slices.Sorted(maps.Keys(e.voices)) {
+		if e.voices[id].writer != nil {
+			list = append(list, e.voices[id])
+		}
+	}
+	return list
+}
+
+// closeVoices closes the files of sound.
+func (e *exporter) closeVoices() (err error) {
+	for _, v := range e.heard() {
+		err = errors.Join(err, v.close())
+	}
+	return err
+}
+
 // export takes all records.
 func (e *exporter) export(ctx context.Context, source timeline.Source) error {
 	line := timeline.New(source)
 	for ctx.Err() == nil {
-		if err := line.Fill(func(recording.Record) {}); err != nil {
+		var err error
+		filled := line.Fill(func(r recording.Record) {
+			if head, ok := r.(*recording.Head); ok {
+				err = errors.Join(err, e.begin(head))
+			}
+		})
+		if err = errors.Join(err, filled); err != nil {
 			return err
 		}
 		r, at, ok := line.Next()
@@ -163,7 +214,12 @@ func (e *exporter) export(ctx context.Context, source timeline.Source) error {
 			return err
 		}
 		e.counts.Seconds = max(e.counts.Seconds, at.Sub(e.first).Seconds())
-		if err := e.take(r); err != nil {
+		if u, ok := r.(*recording.Unit); ok && e.voices[u.Publication] != nil {
+			err = e.hear(e.voices[u.Publication], u)
+		} else {
+			err = e.take(r)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -127,7 +128,7 @@ func TestFilm(t *testing.T) {
 			t.Errorf("%v: %d pictures, %d bytes, %v, expected a film of 10 pictures", view, c.Pictures, len(content),
 				err)
 		}
-		if _, err := run(t, recorded(t), "--mp4", film); err == nil || !strings.Contains(err.Error(), "ffmpeg") {
+		if _, err := run(t, recorded(t), "--mp4", film); err == nil || !errors.Is(err, os.ErrExist) {
 			t.Errorf("a film over another one: %v", err)
 		}
 	}

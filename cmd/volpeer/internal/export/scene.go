@@ -8,9 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/codecs"
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/e2ee"
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -19,8 +22,8 @@ import (
 )
 
 // errEncrypted is the reason for which a publication is left out.
-var errEncrypted = errors.New("expected a recording without end-to-end encryption: replay the recording, and use " +
-	"volpeer watch --save with the keys")
+var errEncrypted = errors.New("expected the secrets of the recorded room: --e2ee-key-file or " +
+	peer.PassphraseVariable)
 
 // capture is a capture of a publication with all its recorded tiles, decoded.
 type capture struct {
@@ -69,15 +72,22 @@ type scene struct {
 	complete func(*capture) error
 	log      *slog.Logger
 
+	// keys returns the keys of a recorded room, nil without keys. opener is nil before begin.
+	keys   func(room string) (*e2ee.Keys, error)
+	opener *e2ee.Opener
+
+	// sounds is the folder for sound, empty without sound.
+	sounds   string
 	objects  map[uint32]*object
+	voices   map[uint32]*voice
 	decoders map[codec.FourCC]codec.Decoder
 	warned   map[string]bool
 	counts   Counts
 }
 
-func newScene(log *slog.Logger, complete func(*capture) error) *scene {
+func newScene(log *slog.Logger, complete func(*capture) error, keys func(room string) (*e2ee.Keys, error)) *scene {
 	return &scene{
-		complete: complete, log: log, objects: make(map[uint32]*object),
+		complete: complete, log: log, keys: keys, objects: make(map[uint32]*object), voices: make(map[uint32]*voice),
 		decoders: make(map[codec.FourCC]codec.Decoder), warned: make(map[string]bool),
 	}
 }
@@ -86,13 +96,7 @@ func newScene(log *slog.Logger, complete func(*capture) error) *scene {
 func (s *scene) take(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Publication:
-		switch {
-		case s.objects[r.ID] != nil || !r.Description.Codec.Is(volumetric.MIMEVolumetric):
-		case r.Description.Encryption != "":
-			s.warn(r.Ref().String(), "the publication is encrypted and left out", errEncrypted)
-		default:
-			s.objects[r.ID] = &object{Publication: r}
-		}
+		s.published(r)
 	case *recording.Lost:
 		s.counts.Lost = *r
 	case *recording.Message:
@@ -103,6 +107,36 @@ func (s *scene) take(r recording.Record) error {
 		}
 	}
 	return nil
+}
+
+// begin takes the head of a segment. The first head has the name of the room, which a passphrase needs.
+func (s *scene) begin(head *recording.Head) error {
+	if s.opener != nil {
+		return nil
+	}
+	keys, err := s.keys(head.Room)
+	s.opener = e2ee.NewOpener(keys)
+	return err
+}
+
+// published takes a publication. Publications repeat at the beginning of each segment.
+func (s *scene) published(p *recording.Publication) {
+	sound := s.sounds != "" && p.Description.Codec.Is(volumetric.MIMEOpus)
+	if s.objects[p.ID] != nil || s.voices[p.ID] != nil || !sound && !p.Description.Codec.Is(volumetric.MIMEVolumetric) {
+		return
+	}
+	if _, err := s.opener.CheckPublication(&p.Description); err != nil {
+		if p.Description.Encryption != "" && !s.opener.Expects() {
+			err = errEncrypted
+		}
+		s.warn(p.Ref().String(), "the publication is left out", err)
+		return
+	}
+	if sound {
+		s.voices[p.ID] = newVoice(s.sounds, p)
+		return
+	}
+	s.objects[p.ID] = &object{Publication: p}
 }
 
 // message takes a message.
@@ -165,6 +199,12 @@ func (s *scene) frame(o *object, f *recording.Frame) error {
 // decode decodes a frame into a new cloud.
 func (s *scene) decode(o *object, f *recording.Frame) (*pointcloud.Cloud, error) {
 	data, fourCC := f.Data, f.Codec
+	if o.Description.Encryption != "" {
+		var err error
+		if data, err = s.open(o.Publication, f.Tile, f.Quality, f.Number, prefixOf(f), data); err != nil {
+			return nil, err
+		}
+	}
 	if o.Description.VR2Gather {
 		var h vr2gather.FrameHeader
 		var err error
@@ -190,6 +230,19 @@ func (s *scene) decode(o *object, f *recording.Frame) (*pointcloud.Cloud, error)
 		return nil, fmt.Errorf("tile %d frame %d: %w", f.Tile, f.Number, err)
 	}
 	return cloud, nil
+}
+
+// prefixOf returns the prefix of a frame as it was sent.
+func prefixOf(f *recording.Frame) []byte {
+	return payload.Prefix{FourCC: f.Codec, Stamp: f.Capture}.AppendTo(nil)
+}
+
+// open decrypts data in its own memory.
+func (s *scene) open(p *recording.Publication, tile int, q volumetric.Quality, number uint32, prefix, data []byte,
+) ([]byte, error) {
+	return s.opener.Open(p.Participant, e2ee.Subject{
+		Publication: p.Description.Name, Tile: tile, Quality: q, Number: number, Prefix: prefix,
+	}, data)
 }
 
 // warn logs a warning once for each object.
@@ -262,9 +315,10 @@ type Counts struct {
 	Captures    int64 `json:"captures"`
 	Late        int64 `json:"frames_late"`
 	Undecodable int64 `json:"frames_undecodable"`
-	// Files counts PLY files, Pictures pictures of the film.
+	// Files counts PLY files, Pictures pictures of the film, and Sounds packets of sound.
 	Files    int64            `json:"files"`
 	Pictures int64            `json:"pictures"`
+	Sounds   int64            `json:"sound_packets"`
 	Lost     recording.Lost   `json:"recording_lost"`
 	Damage   recording.Damage `json:"damage"`
 }

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,7 @@ func perform(t *testing.T, company *testbed.Conference, dir, room string, frames
 	}
 	publisher, voice := alice.Publisher("body"), bob.Publisher("voice")
 	publisher.SetPose(client.Pose{Position: [3]float64{1, 2, 3}})
+	converse(t, alice, bob)
 	random := rand.NewChaCha8([32]byte{28})
 	tone, began := opus.Tone(), time.Now()
 	sent = make(map[string]string)
@@ -200,6 +202,43 @@ func perform(t *testing.T, company *testbed.Conference, dir, room string, frames
 	return sent, spoken
 }
 
+// converse changes attributes and sends messages.
+func converse(t *testing.T, alice, bob *client.Session) {
+	t.Helper()
+	for _, change := range []map[string]string{{"name": "Alice", "role": "host"}, {"role": "", "hand": "up"}} {
+		if err := alice.SetAttributes(t.Context(), "", change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []client.Data{
+		{Topic: "chat", Text: "hello"}, {Topic: "chat", Text: "again"}, {Binary: []byte{0, 255}},
+	} {
+		if err := bob.SendData(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// talk returns the changes of attributes and then the data messages, each in order. Each kind is of one participant;
+// two participants have connections of their own.
+func (c *content) talk(t *testing.T) []string {
+	t.Helper()
+	var attributes, data []string
+	for _, text := range c.messages {
+		m, err := signal.DecodeFromServer([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m.(type) {
+		case *signal.Attributes:
+			attributes = append(attributes, text)
+		case *signal.Data:
+			data = append(data, text)
+		}
+	}
+	return append(attributes, data...)
+}
+
 // TestRecordingAndReplayAreByteExact records a room, replays the recording into a room that is recorded as well, and
 // compares both recordings with the frames that were published.
 func TestRecordingAndReplayAreByteExact(t *testing.T) {
@@ -233,6 +272,10 @@ func TestRecordingAndReplayAreByteExact(t *testing.T) {
 	if strings.Join(second.voice, "\n") != strings.Join(first.voice, "\n") {
 		t.Errorf("the replay has other packets of audio: %d, expected %d", len(second.voice), len(first.voice))
 	}
+	if got, want := second.talk(t), first.talk(t); !slices.Equal(got, want) || counts.Messages != 3 ||
+		counts.MessagesUnsent != 0 {
+		t.Errorf("the replay has the messages %q, expected %q", got, want)
+	}
 	for _, c := range []content{first, second} {
 		kinds := make(map[signal.Type]int)
 		for _, text := range c.messages {
@@ -243,7 +286,7 @@ func TestRecordingAndReplayAreByteExact(t *testing.T) {
 			kinds[m.Head().Type]++
 		}
 		want := map[signal.Type]int{signal.TypeParticipantJoined: 3, signal.TypeParticipantLeft: 3,
-			signal.TypeUnpublished: 2, signal.TypePose: 1}
+			signal.TypeUnpublished: 2, signal.TypePose: 1, signal.TypeAttributes: 2, signal.TypeData: 3}
 		if !maps.Equal(kinds, want) {
 			t.Errorf("messages %v, expected %v", kinds, want)
 		}

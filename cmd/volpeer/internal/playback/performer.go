@@ -2,6 +2,7 @@ package playback
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -32,6 +33,13 @@ type performer struct {
 	session *client.Session
 	// publishers has the publishers by the ID of the publication in the recording.
 	publishers map[uint32]*client.Publisher
+
+	// The goroutine of run owns the fields below. replies are the results of reliable data messages, oldest first.
+	replies []<-chan error
+	// warned has the kinds of requests whose refusal was logged.
+	warned map[string]bool
+	// replaced are the maps that this performer has set, by name. The server reports a change after the reply.
+	replaced map[string]map[string]string
 }
 
 // maxSteps bounds the steps that wait for the server.
@@ -42,7 +50,8 @@ func newPerformer(identity string, log *slog.Logger,
 	return &performer{
 		identity: identity, join: join, log: log.With("participant", identity),
 		steps: make(chan func(context.Context) error, maxSteps), ready: make(chan struct{}),
-		publishers: make(map[uint32]*client.Publisher),
+		publishers: make(map[uint32]*client.Publisher), warned: make(map[string]bool),
+		replaced: make(map[string]map[string]string),
 	}
 }
 
@@ -143,12 +152,106 @@ func (p *performer) pose(m *signal.Pose) {
 	}
 }
 
-// step queues a step. A performer whose server does not reply drops steps beyond maxSteps.
-func (p *performer) step(f func(context.Context) error) {
+// send sends a recorded data message to all others, and reports whether there is a session to send it.
+func (p *performer) send(m *signal.Data) bool {
+	if p.present() == nil {
+		return false
+	}
+	return p.step(func(context.Context) error {
+		reply, err := p.present().QueueData(client.Data{Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary})
+		if err != nil {
+			p.refused("a data message", err)
+			return nil
+		}
+		if reply != nil {
+			p.replies = append(p.replies, reply)
+		}
+		for len(p.replies) > 0 {
+			select {
+			case err := <-p.replies[0]:
+				p.refused("a data message", err)
+				p.replies = p.replies[1:]
+			default:
+				return nil
+			}
+		}
+		return nil
+	})
+}
+
+// setAttributes replaces the attributes of the participant.
+func (p *performer) setAttributes(attributes map[string]string) {
+	p.replace("the attributes", attributes, (*client.Session).Attributes,
+		func(ctx context.Context, session *client.Session, changed map[string]string) error {
+			return session.SetAttributes(ctx, "", changed)
+		})
+}
+
+// setMetadata replaces the metadata of the room.
+func (p *performer) setMetadata(metadata map[string]string) {
+	p.replace("the metadata of the room", metadata, (*client.Session).Metadata,
+		func(ctx context.Context, session *client.Session, changed map[string]string) error {
+			return session.SetMetadata(ctx, changed)
+		})
+}
+
+// replace brings a map of the server to its recorded state.
+func (p *performer) replace(what string, wanted map[string]string, present func(*client.Session) map[string]string,
+	change func(context.Context, *client.Session, map[string]string) error) {
+	p.step(func(ctx context.Context) error {
+		session := p.present()
+		former, ok := p.replaced[what]
+		if !ok {
+			former = present(session)
+		}
+		changed := changes(former, wanted)
+		if len(changed) == 0 {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(ctx, peer.ReplyTimeout)
+		defer cancel()
+		if err := change(ctx, session, changed); err != nil {
+			p.refused(what, err)
+			return nil
+		}
+		p.replaced[what] = wanted
+		return nil
+	})
+}
+
+// changes returns the entries that differ. An entry that is not wanted is empty.
+func changes(former, wanted map[string]string) map[string]string {
+	changed := make(map[string]string)
+	for key, value := range wanted {
+		if former[key] != value {
+			changed[key] = value
+		}
+	}
+	for key := range former {
+		if _, ok := wanted[key]; !ok {
+			changed[key] = ""
+		}
+	}
+	return changed
+}
+
+// refused logs the first refusal of each kind of request.
+func (p *performer) refused(what string, err error) {
+	if err == nil || p.warned[what] || errors.Is(err, context.Canceled) {
+		return
+	}
+	p.warned[what] = true
+	p.log.Warn(what+" could not be replayed; later failures of this kind are not logged", "error", err)
+}
+
+// step queues a step and reports whether it did. A performer whose server does not reply drops steps beyond maxSteps.
+func (p *performer) step(f func(context.Context) error) bool {
 	select {
 	case p.steps <- f:
+		return true
 	default:
-		p.log.Warn("the server does not reply; a change of a publication is left out")
+		p.log.Warn("the server does not reply; a recorded change or message is left out")
+		return false
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/timeline"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/recording"
@@ -40,14 +41,7 @@ var (
 // Command returns the command volpeer replay.
 func Command() *cobra.Command {
 	o := &options{}
-	cmd := &cobra.Command{
-		Use:   "replay RECORDING",
-		Short: "Play the recording of a room, a folder or one segment, into a room",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, arguments []string) error {
-			return o.run(cmd.Context(), arguments[0], cmd.OutOrStdout(), peer.NewLog(cmd.ErrOrStderr()))
-		},
-	}
+	cmd := timeline.Command("replay", "Play the recording of a room, a folder or one segment, into a room", o.run)
 	f := cmd.Flags()
 	o.room.Flags(f)
 	f.StringVar(&o.prefix, "prefix", "", "put in front of the names of all participants, for a room in which their "+

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +31,10 @@ type Counts struct {
 	Unsent   int64 `json:"frames_unsent"`
 	Unwanted int64 `json:"frames_unwanted"`
 	Repeated int64 `json:"frames_repeated"`
+	// Messages counts data messages that were handed over for sending, and MessagesUnsent those of the server's
+	// operator and of participants who were not in the room.
+	Messages       int64 `json:"messages"`
+	MessagesUnsent int64 `json:"messages_unsent"`
 	// Lost are the losses of the recording, and Damage the damage of its files.
 	Lost   recording.Lost   `json:"recording_lost"`
 	Damage recording.Damage `json:"damage"`
@@ -219,9 +225,11 @@ func (s *stage) perform(ctx context.Context, r recording.Record) {
 func (s *stage) message(r *recording.Message) {
 	switch m := decode(r).(type) {
 	case *signal.ParticipantJoined:
-		if s.performers[m.Participant.Identity] == nil {
-			s.enter(m.Participant.Identity)
+		p := s.performers[m.Participant.Identity]
+		if p == nil {
+			p = s.enter(m.Participant.Identity)
 		}
+		p.setAttributes(m.Participant.Attributes)
 	case *signal.ParticipantLeft:
 		delete(s.leaving, m.Identity)
 		if p := s.performers[m.Identity]; p != nil {
@@ -235,6 +243,23 @@ func (s *stage) message(r *recording.Message) {
 	case *signal.Pose:
 		if p := s.performers[m.Participant]; p != nil {
 			p.pose(m)
+		}
+	case *signal.Data:
+		p := s.performers[m.Participant]
+		if p == nil || !p.send(m) {
+			s.counts.MessagesUnsent++
+			return
+		}
+		s.counts.Messages++
+	case *signal.Attributes:
+		if p := s.performers[m.Participant]; p != nil {
+			p.setAttributes(m.Attributes)
+		}
+	case *signal.Metadata:
+		// A change needs the grant admin, which all participants of a replay have or none.
+		for _, identity := range slices.Sorted(maps.Keys(s.performers)) {
+			s.performers[identity].setMetadata(m.Metadata)
+			return
 		}
 	}
 }

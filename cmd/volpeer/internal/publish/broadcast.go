@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/internal/peer/picture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -30,8 +31,11 @@ type broadcast struct {
 	sound       *opus.Recording
 	pose        *client.Pose
 	voice       voice
-	console     io.Writer
-	log         *slog.Logger
+	// pictures are sent beside the object, each to the publisher with the same index in screens.
+	pictures []*picture.Player
+	screens  []*client.Publisher
+	console  io.Writer
+	log      *slog.Logger
 
 	began, ended time.Time
 	total        produce.Counts
@@ -56,10 +60,13 @@ func (b *broadcast) run(ctx context.Context, session presence, seconds float64) 
 	defer cancel()
 	b.began = time.Now()
 	var running sync.WaitGroup
-	failures := make(chan error, 2)
+	failures := make(chan error, 2+len(b.pictures))
 	running.Go(func() { failures <- b.producer.Run(ctx, carrying{b.sink, session}) })
 	if b.sound != nil {
 		running.Go(func() { failures <- b.speak(ctx) })
+	}
+	for i, player := range b.pictures {
+		running.Go(func() { failures <- player.Run(ctx, b.screens[i]) })
 	}
 	err := b.follow(ctx, session, failures)
 	cancel()
@@ -110,9 +117,15 @@ func (b *broadcast) follow(ctx context.Context, session presence, failures <-cha
 				events = nil
 				continue
 			}
+			if wanted, ok := e.(client.KeyFrameWanted); ok {
+				b.wantKeyFrame(wanted)
+			}
 			peer.LogEvent(b.log, e)
 		case now := <-ticker.C:
 			counts := b.take(now)
+			if b.description.Name == "" {
+				continue
+			}
 			_, _ = fmt.Fprintln(b.console, producedLine(b.description.Name, &counts, session.Uplink().Estimate,
 				now.Sub(last)))
 			last = now

@@ -20,6 +20,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/timing"
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/internal/peer/picture"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -30,6 +31,8 @@ type options struct {
 	production.Options
 	room       peer.Room
 	audio      string
+	camera     string
+	screen     string
 	most       peer.Bitrate
 	controller string
 	pose       string
@@ -38,15 +41,15 @@ type options struct {
 	times      timing.Measurement
 }
 
-// errName is returned if the object has the name of the audio publication.
-var errName = errors.New(`--publication: "audio" is the name of the audio publication, expected another name`)
+// errName is returned if the object has the name of the audio publication or of a picture.
+var errName = errors.New("--publication: expected another name than those of the audio and of the pictures")
 
 // Command returns the command volpeer publish.
 func Command() *cobra.Command {
 	p := &options{Options: production.DefaultOptions()}
 	cmd := &cobra.Command{
 		Use:   "publish",
-		Short: "Publish point clouds and audio",
+		Short: "Publish point clouds, pictures and audio",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), peer.NewLog(cmd.ErrOrStderr()))
@@ -59,11 +62,13 @@ func Command() *cobra.Command {
 	p.Flags(f, 40000)
 	p.PublishFlags(f)
 	f.StringVar(&p.audio, "audio", "", "audio to publish: tone, or an Ogg Opus file that is played in a loop")
+	f.StringVar(&p.camera, "camera", "", "webcam to publish: "+fileGrammar)
+	f.StringVar(&p.screen, "screen", "", "screen to publish, with the same grammar as --camera")
 	f.Var(&p.most, "max-bitrate", "largest bitrate to send, such as 20Mbit; the default is the estimated capacity")
 	f.StringVar(&p.controller, "controller", string(client.ControllerAuto),
 		"congestion control: auto, which is L4S if the server reports the ECN field; gcc; or paper000")
-	f.StringVar(&p.pose, "pose", "", "position of the object in the room: X,Y,Z in metres, and optionally YAW in "+
-		"degrees to the left")
+	f.StringVar(&p.pose, "pose", "", "position of the object in the room, or of the pictures if there is no object: "+
+		"X,Y,Z in metres, and optionally YAW in degrees to the left")
 	f.Float64Var(&p.seconds, "seconds", 0, "time to publish in seconds; 0 means until interrupted")
 	f.BoolVar(&p.json, "json", false, "print one JSON object at the end")
 	p.times.Flags(f)
@@ -111,8 +116,9 @@ func (p *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 // settings are the checked flags.
 type settings struct {
 	production.Settings
-	sound *opus.Recording // nil without audio
-	pose  *client.Pose    // nil without a pose
+	sound    *opus.Recording // nil without audio
+	pose     *client.Pose    // nil without a pose
+	pictures []*picture.Player
 }
 
 // check parses and checks the flags.
@@ -121,8 +127,9 @@ func (p *options) check(log *slog.Logger) (s settings, err error) {
 		return s, err
 	}
 	switch {
-	case p.audio != "" && p.Name == soundName:
-		return s, errName
+	case p.audio != "" && p.Name == soundName, p.camera != "" && p.Name == cameraName,
+		p.screen != "" && p.Name == screenName:
+		return s, fmt.Errorf("%w, got %q", errName, p.Name)
 	case p.seconds < 0:
 		return s, fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}
@@ -135,11 +142,20 @@ func (p *options) check(log *slog.Logger) (s settings, err error) {
 	if s.pose, err = placed(p.pose); err != nil {
 		return s, fmt.Errorf("--pose: %w", err)
 	}
+	if s.pictures, err = openPictures(p.camera, p.screen); err != nil {
+		return s, err
+	}
+	if p.Source == sourceNone && len(s.pictures) == 0 {
+		return s, errNothing
+	}
 	return s, nil
 }
 
 // open opens the source and prepares the encoder. A recording of encoded tiles is sent without encoding.
 func (p *options) open(ctx context.Context, s settings) (*broadcast, error) {
+	if p.Source == sourceNone {
+		return &broadcast{producer: nothing{}, sound: s.sound, pose: s.pose, pictures: s.pictures}, nil
+	}
 	replayed, err := replay.Open(p.Source)
 	if err != nil {
 		return nil, err
@@ -150,7 +166,8 @@ func (p *options) open(ctx context.Context, s settings) (*broadcast, error) {
 			replayed.Close()
 			return nil, err
 		}
-		return &broadcast{producer: replayed, description: description, sound: s.sound, pose: s.pose}, nil
+		return &broadcast{producer: replayed, description: description, sound: s.sound, pose: s.pose,
+			pictures: s.pictures}, nil
 	}
 	source, err := p.Open(s.Settings)
 	if err != nil {
@@ -183,12 +200,19 @@ func (p *options) prepare(ctx context.Context, s settings, source capture.Source
 	if err != nil {
 		return nil, err
 	}
-	return &broadcast{producer: producer, description: description, sound: s.sound, pose: s.pose}, nil
+	return &broadcast{producer: producer, description: description, sound: s.sound, pose: s.pose,
+		pictures: s.pictures}, nil
 }
 
 // enter joins the room with the prepared publications and sets the sinks of the broadcast.
 func (p *options) enter(ctx context.Context, b *broadcast) (*client.Session, error) {
-	publications := []volumetric.Publication{b.description}
+	var publications []volumetric.Publication
+	if b.description.Name != "" {
+		publications = append(publications, b.description)
+	}
+	for _, player := range b.pictures {
+		publications = append(publications, player.Publication())
+	}
 	if b.sound != nil {
 		publications = append(publications, opus.Publication(soundName))
 	}
@@ -197,12 +221,22 @@ func (p *options) enter(ctx context.Context, b *broadcast) (*client.Session, err
 	if err != nil {
 		return nil, err
 	}
-	b.sink, b.voice = session.Publisher(p.Name), session.Publisher(soundName)
+	b.voice = session.Publisher(soundName)
+	for _, player := range b.pictures {
+		b.screens = append(b.screens, session.Publisher(player.Publication().Name))
+	}
+	placed := b.screens
+	if b.description.Name != "" {
+		b.sink = session.Publisher(p.Name)
+		placed = []*client.Publisher{session.Publisher(p.Name)}
+	}
 	if p.VR2Gather {
 		b.sink = vr2gatherSink{b.sink, session}
 	}
 	if b.pose != nil {
-		session.Publisher(p.Name).SetPose(*b.pose)
+		for _, publisher := range placed {
+			publisher.SetPose(*b.pose)
+		}
 	}
 	return session, nil
 }

@@ -44,6 +44,7 @@ type report struct {
 	Bitrate           int64                    `json:"bitrate_bps"`
 	Points            float64                  `json:"points_per_frame"`
 	Audio             soundReport              `json:"audio"`
+	Pictures          []pictureReport          `json:"pictures"`
 	// Tiles and Qualities belong to the announced publication.
 	Tiles     int                       `json:"tiles"`
 	Qualities []volumetric.QualityLevel `json:"qualities"`
@@ -92,6 +93,7 @@ func (b *broadcast) summary() report {
 		Uplink: uplinkReport{Estimate: b.uplink.Estimate,
 			GaveUp: append([]signal.OwnTrack{}, b.uplink.GaveUp...), ProbeBytes: b.uplink.ProbeBytes},
 		Encode:    b.total.Encode.Percentiles(),
+		Pictures:  b.pictureReports(),
 		Audio:     soundReport{b.heard.sent.Load(), b.heard.unsent.Load()},
 		Tiles:     len(b.description.Tiles),
 		Qualities: b.description.Qualities,

@@ -28,6 +28,35 @@ type Summary struct {
 	Encryption client.EncryptionStats `json:"encryption"`
 	// Publications has the figures of each (participant, publication, tile).
 	Publications []Tile `json:"publications"`
+	// Pictures has the figures of each picture in H264 or VP8. Their frames are received and not decoded.
+	Pictures []Picture `json:"pictures"`
+}
+
+// Picture has the figures of one picture.
+type Picture struct {
+	Participant string `json:"participant"`
+	Publication string `json:"publication"`
+	// Quality is the last quality, -1 for off. Switches counts the changes between two qualities.
+	Quality  int   `json:"quality"`
+	Switches int64 `json:"switches"`
+	// Frames are the complete frames. KeyFrames of them depend on no other frame, and Undecodable of them lack a frame
+	// on which they depend.
+	Frames      int64 `json:"frames_received"`
+	KeyFrames   int64 `json:"key_frames_received"`
+	Undecodable int64 `json:"frames_undecodable"`
+	// LongestGap is the longest time between two decodable frames while the picture was on, in ms.
+	LongestGap float64 `json:"longest_gap_ms"`
+	FPS        float64 `json:"fps"`
+	// Bitrate is the received payload in bit/s.
+	Bitrate int64 `json:"bitrate_bps"`
+}
+
+// PictureFrames returns the number of decodable frames of all pictures.
+func (s *Summary) PictureFrames() (frames int64) {
+	for i := range s.Pictures {
+		frames += s.Pictures[i].Frames - s.Pictures[i].Undecodable
+	}
+	return frames
 }
 
 // Tile has the figures of one tile. Skew is that of the publication.

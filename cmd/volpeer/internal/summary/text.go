@@ -44,6 +44,11 @@ func (s *Summary) Text() string {
 			r.Drawn, r.Superseded, r.Wait.Text(), r.Draw.Text(), r.Latency.Text())
 	}
 	b.WriteString(s.Layers.Table())
+	for i := range s.Pictures {
+		p := &s.Pictures[i]
+		fmt.Fprintf(&b, "picture %s/%s: %d frames received (%d undecodable), %.1f fps, %v, longest gap %.0f ms\n",
+			p.Participant, p.Publication, p.Frames, p.Undecodable, p.FPS, volumetric.Bitrate(p.Bitrate), p.LongestGap)
+	}
 	if s.Audio.PacketsReceived > 0 {
 		fmt.Fprintf(&b, "sound: %d packets received, %d lost\n", s.Audio.PacketsReceived, s.Audio.PacketsLost)
 	}

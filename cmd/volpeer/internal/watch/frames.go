@@ -79,9 +79,13 @@ func (v *viewer) undecodable(f *client.Frame, err error) {
 		codecs.Explain(f.Codec, err))
 }
 
-// packet takes an audio packet.
+// packet takes a packet of a picture or of audio.
 func (v *viewer) packet(p *client.Packet) {
 	ref := p.Track.PublicationRef
+	if publication := v.publications[ref]; isPicture(&publication) {
+		v.picture(p)
+		return
+	}
 	if !p.Codec.Is(volumetric.MIMEOpus) {
 		return
 	}

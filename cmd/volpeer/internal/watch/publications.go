@@ -57,6 +57,9 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 	if framed {
 		v.volumetric[ref] = true
 	}
+	if isPicture(&p) {
+		return
+	}
 	if !framed && p.Kind != volumetric.KindAudio {
 		v.log.Warn("publication is not shown because its codec is not "+
 			"volumetric", "publication", ref, "codec", p.Codec.MIMEType)
@@ -83,6 +86,7 @@ func (v *viewer) added(ref volumetric.PublicationRef, p volumetric.Publication) 
 // removed removes a publication that has ended.
 func (v *viewer) removed(ref volumetric.PublicationRef) {
 	delete(v.publications, ref)
+	delete(v.pictureQuality, ref)
 	if v.screen != nil {
 		v.screen.Remove(ref.String())
 	}
@@ -104,6 +108,10 @@ func (v *viewer) sending(e *client.Sending) {
 	tile := e.Track.TileRef
 	p, ok := v.publications[tile.PublicationRef]
 	if !ok {
+		return
+	}
+	if isPicture(&p) {
+		v.pictureSending(tile.PublicationRef, e.Quality)
 		return
 	}
 	part, on := v.part(e.Track), e.Quality != volumetric.QualityOff

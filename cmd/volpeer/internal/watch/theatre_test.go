@@ -47,6 +47,8 @@ func newFakeSession(participants ...signal.Participant) *fakeSession {
 	}
 }
 
+func (s *fakeSession) RequestKeyFrame(volumetric.TileRef) error { return nil }
+
 func (s *fakeSession) Events() <-chan client.Event      { return s.events }
 func (s *fakeSession) Frames() <-chan client.Frame      { return s.frames }
 func (s *fakeSession) Packets() <-chan client.Packet    { return s.packets }

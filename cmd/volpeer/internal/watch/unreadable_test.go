@@ -23,10 +23,11 @@ func TestUnsupportedCodecsAreLogged(t *testing.T) {
 	participant.Publications = append(participant.Publications, voice)
 	session := newFakeSession(participant)
 	th := open(t, viewerConfig{wish: choice.Auto}, session, nil)
-	whole := append(vr2gather.NewFrameHeader(vr2gather.CodecOctree, 1, time.Now()).Append(nil), 1)
+	unknown := volumetric.FourCC{'o', 't', 'h', 'r'}
+	whole := append(vr2gather.NewFrameHeader(unknown, 1, time.Now()).Append(nil), 1)
 	for number := range int64(3) {
 		session.frames <- client.Frame{
-			Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Number: number, Codec: vr2gather.CodecOctree,
+			Track: volumetric.TrackRef{TileRef: bodyTile(0)}, Number: number, Codec: unknown,
 			Data: whole[vr2gather.FrameHeaderSize:], Whole: whole,
 		}
 		session.packets <- client.Packet{
@@ -37,7 +38,7 @@ func TestUnsupportedCodecsAreLogged(t *testing.T) {
 	}
 	wait.Until(t, "both warnings", func() bool {
 		said := th.console.String()
-		return strings.Contains(said, "codec not available: cwi1, VR2Gather's compressed point clouds") &&
+		return strings.Contains(said, "codec not available: FourCC") &&
 			strings.Contains(said, "codec not available: audio/VR2A")
 	})
 	wait.Until(t, "everything to be taken", func() bool { return len(session.frames)+len(session.packets) == 0 })

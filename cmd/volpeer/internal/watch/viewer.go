@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/present"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
 	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/internal/peer/picture"
 	"github.com/volsfu/volsfu/internal/peer/render"
 	"github.com/volsfu/volsfu/internal/peer/save"
 	"github.com/volsfu/volsfu/pkg/client"
@@ -32,6 +33,7 @@ type reception interface {
 	ECN() client.ECNCounts
 	Redundancy() client.RedundancyStats
 	Encryption() client.EncryptionStats
+	RequestKeyFrame(tile volumetric.TileRef) error
 	Done() <-chan struct{}
 	Err() error
 }
@@ -69,8 +71,12 @@ type viewer struct {
 	// existed and are decoded here.
 	publications map[volumetric.PublicationRef]volumetric.Publication
 	volumetric   map[volumetric.PublicationRef]bool
-	board        board
-	refused      map[string]bool
+	// pictures has the received pictures, pictureQuality the qualities that the server reports as sent.
+	pictures       map[volumetric.PublicationRef]*picture.Reception
+	pictureQuality map[volumetric.PublicationRef]volumetric.Quality
+
+	board   board
+	refused map[string]bool
 	// sent has the tiles, in volumetric.ModeDescriptions the descriptions, that the server reports as sent.
 	sent map[volumetric.TrackRef]bool
 
@@ -108,8 +114,11 @@ func newViewer(config viewerConfig, console io.Writer, log *slog.Logger) *viewer
 		stages:       make(map[string]*present.Stage),
 		publications: make(map[volumetric.PublicationRef]volumetric.Publication),
 		volumetric:   make(map[volumetric.PublicationRef]bool),
-		refused:      make(map[string]bool),
-		sent:         make(map[volumetric.TrackRef]bool),
+		pictures:     make(map[volumetric.PublicationRef]*picture.Reception),
+
+		pictureQuality: make(map[volumetric.PublicationRef]volumetric.Quality),
+		refused:        make(map[string]bool),
+		sent:           make(map[volumetric.TrackRef]bool),
 	}
 	v.requests = newRequests(v, config.seed)
 	return v
@@ -312,6 +321,7 @@ func (v *viewer) sum() summary.Summary {
 	sum.ECN.Count(v.ecn)
 	sum.CountPaths(v.paths)
 	sum.Encryption = v.encryption
+	sum.Pictures = v.pictureFigures(v.ended)
 	if v.screen != nil {
 		sum.Render = rendered(v.screen.Stats())
 	}

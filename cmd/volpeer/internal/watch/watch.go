@@ -94,7 +94,7 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// ErrNothing is returned if no frame was decoded and there was no other error. ErrNothing is never joined with another
+// ErrNothing is returned if no frame was decoded, no frame of a picture was received, and there was no other error. ErrNothing is never joined with another
 // error.
 var ErrNothing = errors.New("no frame was decoded")
 
@@ -175,7 +175,7 @@ func (w *Options) Run(ctx context.Context, in io.Reader, out, console io.Writer,
 		_, err = fmt.Fprint(out, sum.Text())
 	}
 	err = errors.Join(ended, err, w.Times.Close())
-	if err == nil && sum.Decoded == 0 {
+	if err == nil && sum.Decoded == 0 && sum.PictureFrames() == 0 {
 		err = ErrNothing
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/race"
 	"github.com/volsfu/volsfu/test/traffic"
 )
 
@@ -14,6 +15,9 @@ import (
 // through edges, with and without delays.
 func TestPairMillions(t *testing.T) {
 	long.Test(t)
+	if race.Enabled {
+		t.Skip("skipped: the kernel does most of the work: runs without the race detector")
+	}
 	p := newPair(t, pairing{outer: []uint8{4, 6, 4}, format: FormatEncapsulated})
 	p.addSegmenter()
 	ends := &traffic.Ends{From: p.a, To: p.b, Source: innerFrom4, Destination: innerTo4, Source6: innerFrom6,

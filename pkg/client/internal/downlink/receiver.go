@@ -122,6 +122,16 @@ func (r *Receiver) Assign(a signal.Assignment, publication *volumetric.Publicati
 	return true
 }
 
+// KeyFrameRequests returns requests for key frames on the slots that carry a tile.
+func (r *Receiver) KeyFrameRequests(tile volumetric.TileRef) (packets []rtcp.Packet) {
+	for _, s := range r.streams {
+		if s.track != nil && s.track.TileRef == tile {
+			packets = append(packets, &rtcp.PictureLossIndication{SenderSSRC: r.ssrc, MediaSSRC: s.ssrc})
+		}
+	}
+	return packets
+}
+
 // Switched counts a change of the quality that a slot carries. Switched returns the slot's track, and reports whether
 // the change is about the present assignment.
 func (r *Receiver) Switched(change signal.SlotQuality, now time.Time) (track volumetric.TrackRef, ok bool) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
+	"github.com/volsfu/volsfu/pkg/codec/cwi1/cwi1test"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -27,6 +28,7 @@ func (f *frames) add(fourCC, name string, pieces ...[]byte) {
 func hostile(t *testing.T) []codectest.Frame {
 	f := &frames{t: t}
 	f.raw()
+	f.octree()
 	f.zstd()
 	f.draco()
 	f.mesh()
@@ -55,6 +57,39 @@ func (f *frames) raw() {
 		binary.LittleEndian.AppendUint64(nil, math.MaxUint64-15))
 	f.add("cwi0", "2 GB of points", []byte("cpcd"), u32(0x20210208), make([]byte, 16),
 		binary.LittleEndian.AppendUint64(nil, 1<<31), make([]byte, 16))
+}
+
+// octree adds frames of cwi1 with large numbers in the header, and trees and images of almost no bits.
+func (f *frames) octree() {
+	const coloredAt, pointsAt, edgeAt, highAt, branchesAt, treeAt = 54, 55, 63, 104, 161, 169
+	frame, _ := cwi1test.Of(ball(200), 1.0/64).Encode()
+	changed := func(at int, v uint64) []byte {
+		data := bytes.Clone(frame)
+		binary.LittleEndian.PutUint64(data[at:], v)
+		return data
+	}
+	f.add("cwi1", "2^64-1 points", changed(pointsAt, math.MaxUint64))
+	f.add("cwi1", "4 million points", changed(pointsAt, 1<<22))
+	f.add("cwi1", "2^63 branches", changed(branchesAt, 1<<63))
+	f.add("cwi1", "a box of 10^38 m", changed(highAt, math.Float64bits(1e38)))
+	f.add("cwi1", "leaves of 10^-300 m", changed(edgeAt, math.Float64bits(1e-300)))
+	// Sixteen levels, and almost no bits for a branch: each has one child, or all eight.
+	deep := bytes.Clone(frame[:treeAt])
+	binary.LittleEndian.PutUint64(deep[pointsAt:], codec.FreePoints)
+	binary.LittleEndian.PutUint64(deep[branchesAt:], codec.FreePoints)
+	for axis := range 3 {
+		low := math.Float64frombits(binary.LittleEndian.Uint64(deep[highAt-24+8*axis:]))
+		binary.LittleEndian.PutUint64(deep[highAt+8*axis:], math.Float64bits(low+65535.5/64))
+	}
+	f.add("cwi1", "one child for each branch", deep, cwi1test.Section(bytes.Repeat([]byte{1}, codec.FreePoints)))
+	f.add("cwi1", "eight children for each branch", deep, cwi1test.Section(bytes.Repeat([]byte{0xff}, codec.FreePoints)))
+	plain := cwi1test.Of(ball(200), 1.0/64)
+	plain.Plain = true
+	tree, _ := plain.Encode()
+	tree[coloredAt] = 1
+	f.add("cwi1", "an image of 1 TB", tree, binary.LittleEndian.AppendUint64(nil, 1<<40), frame[len(frame)-2000:])
+	f.add("cwi1", "an image of zeros", tree, binary.LittleEndian.AppendUint64(nil, 4000),
+		cwi1test.Section(make([]byte, 4000)))
 }
 
 // content returns the head of a Zstandard frame in a single segment of the given size (RFC 8878

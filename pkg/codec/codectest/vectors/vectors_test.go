@@ -20,6 +20,8 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
+	_ "github.com/volsfu/volsfu/pkg/codec/cwi1" // registers itself
+	"github.com/volsfu/volsfu/pkg/codec/cwi1/cwi1test"
 	"github.com/volsfu/volsfu/pkg/codec/draco/yardstick"
 	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg" // registers itself and draco
 	"github.com/volsfu/volsfu/pkg/codec/parts"
@@ -53,7 +55,7 @@ func TestHostile(t *testing.T) {
 // TestHostileCosts decodes all hostile frames in a program with every codec, so that the codecs of
 // inner frames are found.
 func TestHostileCosts(t *testing.T) {
-	for _, name := range []string{"raw", "cwi0", "zstd", "draco", "draco-mesh", "draco+jpeg", "labels", "parts"} {
+	for _, name := range []string{"raw", "cwi0", "cwi1", "zstd", "draco", "draco-mesh", "draco+jpeg", "labels", "parts"} {
 		c, err := codec.ByName(name)
 		if err != nil {
 			t.Fatal(err)
@@ -159,6 +161,15 @@ func valid(t *testing.T) (frames []codectest.Frame) {
 		}
 		add(fourCC, "without colours", encoded(t, c.Name(), surface, plain))
 	}
+	for _, points := range []int{1, 240, 2000} {
+		octree := cwi1test.Of(ball(points), 1.0/128)
+		data, _ := octree.Encode()
+		add("cwi1", fmt.Sprintf("%d points", points), data)
+	}
+	octree := cwi1test.Of(surface, 1.0/512)
+	octree.Plain = true
+	data, _ := octree.Encode()
+	add("cwi1", "without colours", data)
 	for _, speed := range []int{0, 5, 10} {
 		add("drco", fmt.Sprintf("speed %d", speed), encoded(t, "draco", surface, params(11, speed)))
 		add("zstd", fmt.Sprintf("speed %d", speed), encoded(t, "zstd", ball(600), params(11, speed)))
