@@ -16,6 +16,7 @@ func newToken() *cobra.Command {
 	settings := config.DefaultConfig()
 	loader := config.NewLoader(&settings)
 	var claims auth.Claims
+	var data bool
 	var validFor time.Duration
 	var key string
 	cmd := &cobra.Command{
@@ -36,7 +37,7 @@ func newToken() *cobra.Command {
 			if claims.ID == "" {
 				claims.ID = rand.Text()
 			}
-			claims.Expires = now.Add(validFor)
+			claims.Expires, claims.DeniesData = now.Add(validFor), !data
 			token, err := keys.Mint(key, claims, now)
 			if err != nil {
 				return err
@@ -52,6 +53,7 @@ func newToken() *cobra.Command {
 	flags.StringVar(&claims.Room, "room", "", "room of the participant; if empty, the bearer may choose it")
 	flags.BoolVar(&claims.Publish, "publish", true, "grant publishing")
 	flags.BoolVar(&claims.Subscribe, "subscribe", true, "grant receiving")
+	flags.BoolVar(&data, "data", true, "grant data messages and changes of the participant's own attributes")
 	flags.BoolVar(&claims.Admin, "admin", false, "grant access to the console and its API")
 	flags.BoolVar(&claims.Edge, "edge", false,
 		"grant the connection of the edge of volnet with the name of the identity to a controller")

@@ -18,7 +18,7 @@ func TestTokensHaveIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	idOf := func(arguments ...string) string {
+	claimsOf := func(arguments ...string) auth.Claims {
 		t.Helper()
 		var out bytes.Buffer
 		cmd := newToken()
@@ -31,7 +31,11 @@ func TestTokensHaveIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return claims.ID
+		return claims
+	}
+	idOf := func(arguments ...string) string { return claimsOf(arguments...).ID }
+	if claimsOf().DeniesData || !claimsOf("--data=false").DeniesData {
+		t.Error("the flag --data does not set the claim data")
 	}
 	first, second := idOf(), idOf()
 	if len(first) < 20 || first == second {

@@ -193,7 +193,9 @@ func (f *fakeRooms) StopRecording(_ context.Context, room string) error {
 type fakeHost struct{ drained atomic.Bool }
 
 func (h *fakeHost) State() ServerState {
-	return ServerState{Version: "test", Started: time.Unix(1, 0).UTC(), Now: time.Unix(2, 0).UTC()}
+	return ServerState{Version: "test", Started: time.Unix(1, 0).UTC(), Now: time.Unix(2, 0).UTC(),
+		Addresses: []string{"192.0.2.1:7882"}, TURN: &TURNState{URLs: []string{"turn:192.0.2.1:3478"}, Tested: true,
+			Error: "no allocation"}}
 }
 func (h *fakeHost) StartDrain() { h.drained.Store(true) }
 

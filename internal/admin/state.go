@@ -25,6 +25,18 @@ type ServerState struct {
 	// Residence is the time of packets in the server without pacing delay, in milliseconds since the server started.
 	ResidenceP50 float64 `json:"residence_p50_ms"`
 	ResidenceP99 float64 `json:"residence_p99_ms"`
+	// Addresses are the addresses of the media port that clients are told. TURN is nil without a TURN server.
+	Addresses []string   `json:"addresses"`
+	TURN      *TURNState `json:"turn,omitempty"`
+}
+
+// TURNState is the state of the server's TURN server.
+type TURNState struct {
+	// URLs are the URLs that clients are told.
+	URLs []string `json:"urls"`
+	// Tested is set when the self-test at the start has ended. Error is its failure, empty if TURN works.
+	Tested bool   `json:"tested"`
+	Error  string `json:"error,omitempty"`
 }
 
 // Traffic counts bytes of packets' payload by kind.

@@ -21,11 +21,11 @@ const (
 	// 2/3 of the width and height they have the value 0.20, with half of both 0.06, and only pictures and the layout
 	// are recognised.
 	legibility = 2.0
-	// stillness is the exponent of the relative frame rate of a screen: 5 frames per second have the value 0.90 relative
-	// to 30, since text does not move.
+	// stillness is the exponent of the relative frame rate of a screen: 5 frames per second have the value 0.90
+	// relative to 30, since text does not move.
 	stillness = 0.06
-	// coarseness is the exponent of the relative rate of two levels with the same pixels and frame rate, which differ in
-	// the quantiser: half the bits have the value 0.84.
+	// coarseness is the exponent of the relative rate of two levels with the same pixels and frame rate, which differ
+	// in the quantiser: half the bits have the value 0.84.
 	coarseness = 0.25
 	// mostPixels and mostFrameRate bound the numbers of a level, so that ratios are finite.
 	mostPixels, mostFrameRate = 1e9, 1e3

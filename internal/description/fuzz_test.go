@@ -26,7 +26,8 @@ var attributes = []string{
 	"a=extmap:1/sendonly urn:y", "a=extmap:0 z", "a=ssrc:1 cname:x", "a=ssrc:2 cname:x", "a=ssrc:0 cname:x",
 	"a=ssrc-group:FID 1 2", "a=ssrc-group:FID 2 1", "a=ssrc-group:FID 1 1", "a=msid:a b", "a=msid:- -",
 	"a=simulcast:send 1;2", "a=simulcast:send 1", "a=simulcast:send ~1,2;3 recv 4", "a=rid:1 send",
-	"a=rid:1 send max-width=640;max-br=-1", "a=rid:2 send pt=96", "a=rid:3 recv", "c=IN IP4 0.0.0.0", "b=AS:1", "t=0 0", "s=-", "",
+	"a=rid:1 send max-width=640;max-br=-1", "a=rid:2 send pt=96", "a=rid:3 recv",
+	"c=IN IP4 0.0.0.0", "b=AS:1", "t=0 0", "s=-", "",
 }
 
 // edited returns a description with changed lines. An edit is three bytes: the operation and its lines.

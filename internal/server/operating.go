@@ -31,6 +31,7 @@ func (o operating) State() admin.ServerState {
 			Requested: s.Requested, Recovered: s.Recovered, Delayed: s.Delayed, Lost: s.Lost,
 		},
 		ResidenceP50: milliseconds(s.Residence.Quantile(0.5)), ResidenceP99: milliseconds(s.Residence.Quantile(0.99)),
+		Addresses: o.toldAddresses(), TURN: o.turnState(),
 	}
 }
 

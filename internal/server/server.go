@@ -62,9 +62,10 @@ type Server struct {
 	// connections limits the connections of http.
 	connections *connections
 	admin       *admin.Server
-	// turn relays to the media port, nil if clients cannot use it. turnWorks is set if the self-test has succeeded.
-	turn      *turnserver.Server
-	turnWorks atomic.Bool
+	// turn relays to the media port, nil if clients cannot use it. turnTest is the result of the self-test, nil until
+	// the test has ended.
+	turn     *turnserver.Server
+	turnTest atomic.Pointer[turnResult]
 	// stopping is set by Stop.
 	stopping atomic.Bool
 	// files are read again on SIGHUP and when they change.

@@ -117,7 +117,8 @@ func (s *startup) openNode() (err error) {
 	return err
 }
 
-// serveClients serves signalling, the list of rooms, the pages, and the operators' API for those with a token.
+// serveClients serves signalling, WHIP and WHEP, the list of rooms, the pages, and the operators' API for those with a
+// token.
 func (s *startup) serveClients() error {
 	if s.options.VR2GatherOnly {
 		s.mux.HandleFunc("GET /{$}", landing)

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/iceservers"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/turnserver"
@@ -61,7 +62,40 @@ func (s *startup) startTURN() error {
 		return err
 	}
 	s.turn = turn
-	return metrics.Register(s.registry, turnReadings(turn, s.turnWorks.Load)...)
+	return metrics.Register(s.registry, turnReadings(turn, s.turnWorks)...)
+}
+
+// turnResult is the result of the self-test of TURN.
+type turnResult struct{ err error }
+
+// turnWorks reports whether the self-test of TURN has succeeded.
+func (s *Server) turnWorks() bool {
+	result := s.turnTest.Load()
+	return result != nil && result.err == nil
+}
+
+// turnState returns the state of TURN, nil without a TURN server.
+func (s *Server) turnState() *admin.TURNState {
+	if s.turn == nil {
+		return nil
+	}
+	state := &admin.TURNState{URLs: s.turn.URLs()}
+	if result := s.turnTest.Load(); result != nil {
+		state.Tested = true
+		if result.err != nil {
+			state.Error = result.err.Error()
+		}
+	}
+	return state
+}
+
+// toldAddresses returns the addresses of the media port that clients are told.
+func (s *Server) toldAddresses() []string {
+	told := []string{}
+	for _, address := range s.endpoint.Addresses() {
+		told = append(told, address.String())
+	}
+	return told
 }
 
 // servesTURN reports whether clients use TURN over TLS on the listener of signalling.
@@ -106,9 +140,9 @@ func (s *Server) announceAddresses() {
 	if s.endpoint.AcceptsTCP() {
 		protocols = "udp and tcp"
 	}
-	var told []string
-	for _, address := range s.endpoint.Addresses() {
-		told = append(told, fmt.Sprintf("%v %s", address, protocols))
+	told := s.toldAddresses()
+	for i := range told {
+		told[i] += " " + protocols
 	}
 	fields := []zap.Field{zap.Strings("media", told)}
 	if s.turn != nil {
@@ -128,13 +162,14 @@ func (s *Server) testTURN() {
 	if s.turn.ServesTLS() {
 		urls = append(urls, "turns:"+strings.TrimPrefix(s.URL(), "wss://")+"?transport=tcp")
 	}
-	if err := s.turn.SelfTest(ctx, urls, s.endpoint); err != nil {
+	err := s.turn.SelfTest(ctx, urls, s.endpoint)
+	s.turnTest.Store(&turnResult{err})
+	if err != nil {
 		if !s.stopping.Load() {
 			s.log.Error("TURN does not work: clients that need a relay cannot join", zap.Error(err))
 		}
 		return
 	}
-	s.turnWorks.Store(true)
 	s.log.Info("TURN works: a packet has passed through it to the media port on each URL", zap.Strings("tested", urls))
 }
 

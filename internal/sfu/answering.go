@@ -10,7 +10,7 @@ import (
 // RestartICE is the request of a client that offers to restart ICE, with the client's new credentials. The reply is an
 // Answer with the id of the request.
 type RestartICE struct {
-	// Candidate has the head of the message. The restart itself has no candidates.
+	// Candidate makes RestartICE a message, and has its head. Its other fields are empty.
 	signal.Candidate
 	Ufrag, Password string
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/webrtc/v4"
+
 	"github.com/volsfu/volsfu/internal/description"
 )
 
@@ -48,5 +50,33 @@ func TestMessagesOfAllLengths(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			t.Fatalf("timed out waiting for message %d of %d bytes", n, length)
 		}
+	}
+}
+
+// TestReplies sends messages on the channel that the remote peer opened.
+func TestReplies(t *testing.T) {
+	endpoint, err := Listen(loopbackConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = endpoint.Close() })
+	sink := messageRecorder{newRecorder(), make(chan []byte, 1)}
+	peer, channel := openData(t, endpoint, sink)
+	replies := make(chan []byte, 1)
+	channel.OnMessage(func(m webrtc.DataChannelMessage) { replies <- m.Data })
+	// A message of the remote peer shows that the channel is known.
+	if err := channel.Send([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	<-sink.messages
+	peer.Reply("another", []byte{2})
+	peer.Reply("channel", []byte{3, 4})
+	select {
+	case got := <-replies:
+		if !bytes.Equal(got, []byte{3, 4}) {
+			t.Errorf("the reply is % x", got)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("timed out waiting for the reply")
 	}
 }

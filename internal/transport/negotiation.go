@@ -72,6 +72,10 @@ func (p *Peer) AddChannel(label string) *datachannels.Channel { return p.channel
 // of AddChannel. Answers of a peer with channels accept the line with data channels.
 func (p *Peer) AddCopies(label string) *datachannels.Copies { return p.channels.AddCopies(label) }
 
+// Reply sends a message on the data channel that the remote peer opened with a label. The message may be lost. Reply is
+// safe for any goroutine.
+func (p *Peer) Reply(label string, message []byte) { p.channels.Reply(label, message) }
+
 func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
 	line := &Line{mid: strconv.Itoa(len(p.lines)), kind: kind, Outlet: outlet}
 	p.lines = append(p.lines, line)

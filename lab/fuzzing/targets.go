@@ -34,7 +34,7 @@ var others = []string{
 	"internal/config",
 	"internal/netem", "internal/netem/router",
 	"internal/netfn/edge.FuzzParse",
-	"internal/peer/opus", "internal/peer/viewtrace",
+	"internal/peer/opus", "internal/peer/picture.FuzzRead", "internal/peer/viewtrace",
 	"internal/webhook.FuzzQueue",
 	"pkg/capture/depth", "pkg/capture/glb", "pkg/capture/journal", "pkg/capture/kinect", "pkg/capture/ply",
 	"pkg/capture/realsense", "pkg/capture/rgbd",

@@ -33,7 +33,8 @@ func TestAllocatorIsBetterThanFixedSplits(t *testing.T) {
 				t.Logf("%v at %.0f°: %.2f times the value of %s, %v", link, left*180/math.Pi, best/value, split,
 					qualities)
 				if best < 1.05*value {
-					t.Errorf("%v at %.0f°: the value is %.2f times that of %s", link, left*180/math.Pi, best/value, split)
+					t.Errorf("%v at %.0f°: the value is %.2f times that of %s", link, left*180/math.Pi, best/value,
+						split)
 				}
 			}
 		}

@@ -31,12 +31,17 @@ type receiver struct {
 	from    time.Time
 	freezes int
 	bytes   int64
+	// estimate is the server's last estimate of the downlink.
+	estimate volumetric.Bitrate
 }
 
-// showing is what a receiver shows of a tile.
+// showing is the state of a tile at the receiver.
 type showing struct {
 	quality volumetric.Quality
-	last    time.Time // of the last frame, zero while the tile is off
+	// off is set while the server sends nothing. Frames that were under way then do not count.
+	off bool
+	// last is the time of the last frame since the tile was off, zero without one.
+	last time.Time
 }
 
 func newReceiver(session *client.Session, all []guest) *receiver {
@@ -75,8 +80,13 @@ func (r *receiver) collect() {
 				events = nil
 				continue
 			}
-			if s, ok := e.(client.Sending); ok {
-				r.sending(&s)
+			switch e := e.(type) {
+			case client.Sending:
+				r.sending(&e)
+			case client.Bandwidth:
+				r.mu.Lock()
+				r.estimate = e.Estimate
+				r.mu.Unlock()
 			}
 		}
 	}
@@ -106,6 +116,9 @@ func (r *receiver) packet(p *client.Packet) {
 // server's last message. The caller holds the lock.
 func (r *receiver) shown(tile volumetric.TileRef, quality volumetric.Quality, at time.Time) {
 	s := r.tile(tile)
+	if s.off {
+		return
+	}
 	if quality != volumetric.QualityOff {
 		s.quality = quality
 	}
@@ -142,7 +155,7 @@ func (r *receiver) sending(e *client.Sending) {
 	if g := r.guests[e.Track.PublicationRef]; g != nil && g.levels != nil || e.Quality == volumetric.QualityOff {
 		s.quality = e.Quality
 	}
-	if e.Quality == volumetric.QualityOff {
+	if s.off = e.Quality == volumetric.QualityOff; s.off {
 		s.last = time.Time{}
 	}
 }
@@ -154,14 +167,14 @@ func (r *receiver) begin(at time.Time) {
 	r.from, r.freezes, r.bytes = at, 0, 0
 }
 
-// end counts the freezes that have not ended, and returns all freezes and the received bytes.
-func (r *receiver) end(at time.Time) (freezes int, bytes int64) {
+// end counts the freezes that have not ended, and returns all freezes, the received bytes and the last estimate.
+func (r *receiver) end(at time.Time) (freezes int, bytes int64, estimate volumetric.Bitrate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.tiles {
 		r.gap(s, at)
 	}
-	return r.freezes, r.bytes
+	return r.freezes, r.bytes, r.estimate
 }
 
 // shows returns the qualities that are shown at a time of the server's clock, as decisions about a scene of all guests.

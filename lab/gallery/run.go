@@ -52,6 +52,8 @@ type Result struct {
 	Freezes int
 	// Received is the rate of frames and of packets of pictures, without headers.
 	Received volumetric.Bitrate
+	// Estimate is the server's estimate of the downlink at the end.
+	Estimate volumetric.Bitrate
 }
 
 // Run measures one split of one link.
@@ -122,7 +124,8 @@ func enter(
 	}
 	var qualities []picture.Quality
 	for i, level := range g.levels {
-		qualities = append(qualities, picture.Quality{QualityLevel: level, Source: newEncoder(&level, seed<<8+uint64(i))})
+		source := newEncoder(&level, seed<<8+uint64(i))
+		qualities = append(qualities, picture.Quality{QualityLevel: level, Source: source})
 	}
 	player := picture.NewPlayer(g.name(), volumetric.MIMEVP8, g.source, qualities)
 	session, err := join(ctx, network, link, link, client.Config{
@@ -194,9 +197,9 @@ func (m *measurement) run(ctx context.Context) (result Result, err error) {
 		}
 	}
 	ended := m.now()
-	freezes, bytes := m.receiver.end(ended)
+	freezes, bytes, estimate := m.receiver.end(ended)
 	return Result{
-		Ahead: ahead.value(), Turned: left.value(), Freezes: freezes,
+		Ahead: ahead.value(), Turned: left.value(), Freezes: freezes, Estimate: estimate,
 		Received: volumetric.Bitrate(8 * float64(bytes) / ended.Sub(began).Seconds()),
 	}, m.receiver.session.Err()
 }

@@ -41,7 +41,8 @@ func downlinks(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 			claim.Exactly(named("freezes of more than a second"), int64(decided.Freezes), "", 0),
 			claim.Information(named("value, relative to everything at the highest quality"), 100*decided.Ahead, "%"),
 			claim.Information(named("freezes with equal shares"), float64(equal.Freezes), ""),
-			claim.Information(named("rate received"), float64(decided.Received)/1e6, "Mbit/s"))
+			claim.Information(named("rate received"), float64(decided.Received)/1e6, "Mbit/s"),
+			claim.Information(named("estimate at the end"), float64(decided.Estimate)/1e6, "Mbit/s"))
 	}
 	return lines, nil
 }

@@ -8,7 +8,7 @@ import (
 
 // maxAssemblies is the number of incomplete frames that an assembler keeps for one track. After a
 // loss, chunks of two frames interleave; chunks of more than two hardly ever do.
-const maxAssemblies = 4
+const maxAssemblies = 8
 
 // ChunkBudget bounds the memory of several assemblers together. The methods must be safe for concurrent use by the
 // goroutines of all these assemblers.
@@ -74,8 +74,7 @@ func (a *ChunkAssembler) Take(c *Chunk) (frame Chunk, whole bool, err error) {
 		return frame, false, nil
 	}
 	if f := &s.first; f.Length != c.Length || f.Quality != c.Quality || f.Prefixed != c.Prefixed ||
-		f.Timestamp != c.Timestamp ||
-		f.Tile != c.Tile {
+		f.Timestamp != c.Timestamp || f.Tile != c.Tile || f.Numbered != c.Numbered {
 		return frame, false, fmt.Errorf("%w: chunk %d of frame %d contradicts those before", ErrChunk, c.Index, c.Frame)
 	}
 	if !s.note(c.Index) {
@@ -146,7 +145,7 @@ func (a *ChunkAssembler) assembly(c *Chunk) *assembly {
 
 // begin starts the frame of a chunk.
 func (s *assembly) begin(c *Chunk) {
-	s.begun, s.live, s.first, s.missing = true, true, *c, Chunks(int(c.Length))
+	s.begun, s.live, s.first, s.missing = true, true, *c, c.Count()
 	s.first.Index, s.first.Data = 0, nil
 	words := (s.missing + 63) / 64
 	if cap(s.have) < words {
@@ -189,9 +188,9 @@ func (a *ChunkAssembler) gather(s *assembly, last *Chunk) ([]byte, error) {
 		return nil, fmt.Errorf("%w: frame %d of %d bytes", ErrNoRoom, last.Frame, last.Length)
 	}
 	for part := s.parts; part != nil; part = part.next {
-		copy(whole.bytes[int(part.index)*ChunkSize:], part.bytes)
+		copy(whole.bytes[int(part.index)*last.Size():], part.bytes)
 	}
-	copy(whole.bytes[int(last.Index)*ChunkSize:], last.Data)
+	copy(whole.bytes[int(last.Index)*last.Size():], last.Data)
 	a.giveUp(s)
 	a.whole = whole
 	return whole.bytes, nil
@@ -215,8 +214,7 @@ type chunkMemory struct {
 	next  *chunkMemory
 }
 
-// minMemory is the smallest allocation, in bytes. Only the last chunk of a frame can be shorter
-// than ChunkSize.
+// minMemory is the smallest allocation, in bytes. Only the last chunk of a frame can be shorter.
 const minMemory = 1 << 10
 
 // spareMemory holds unused memory: the pool at index n has buffers of minMemory << n bytes, up to

@@ -26,12 +26,13 @@ func (a *allowance) Reserve(n int) bool {
 // Release implements ChunkBudget.
 func (a *allowance) Release(n int) { a.used -= n }
 
-// lastOfLong returns a chunk from a message of 21 bytes that claims to be the last of a frame of
+// lastOfLong returns a chunk from a message of one byte that claims to be the last of a frame of
 // 16.8 MB.
 func lastOfLong(t *testing.T, frame uint32) *Chunk {
 	t.Helper()
-	const length = 262*ChunkSize + 1
-	sent := Chunk{Frame: frame, Length: length, Index: 262, Data: []byte{1}}
+	sent := Chunk{Frame: frame, Numbered: frame%2 == 1, Data: []byte{1}}
+	sent.Index = uint16(16<<20/sent.Size() - 1)
+	sent.Length = uint32(sent.Index)*uint32(sent.Size()) + 1
 	var c Chunk
 	if err := c.Unmarshal(sent.Append(nil)); err != nil {
 		t.Fatal(err)

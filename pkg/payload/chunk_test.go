@@ -8,22 +8,23 @@ import (
 )
 
 // chunksOf cuts a frame into chunks.
-func chunksOf(frame uint32, data []byte) []Chunk {
+func chunksOf(frame uint32, data []byte) []Chunk { return cutFrame(Chunk{Frame: frame}, data) }
+
+// numberedOf cuts a frame into numbered chunks, from a number on.
+func numberedOf(frame uint32, data []byte, number uint16) []Chunk {
+	return cutFrame(Chunk{Frame: frame, Numbered: true, Number: number}, data)
+}
+
+// cutFrame cuts a frame into chunks with the form and the first number of c.
+func cutFrame(c Chunk, data []byte) []Chunk {
+	c.Quality, c.Tile, c.Length, c.Timestamp = 1, 3, uint32(len(data)), c.Frame*3000
 	var chunks []Chunk
-	for i := range Chunks(len(data)) {
-		part := data[i*ChunkSize : min((i+1)*ChunkSize, len(data))]
-		chunks = append(
-			chunks,
-			Chunk{
-				Quality:   1,
-				Tile:      3,
-				Frame:     frame,
-				Length:    uint32(len(data)),
-				Index:     uint16(i),
-				Timestamp: frame * 3000,
-				Data:      part,
-			},
-		)
+	for i := range c.Count() {
+		c.Index, c.Data = uint16(i), data[i*c.Size():min((i+1)*c.Size(), len(data))]
+		chunks = append(chunks, c)
+		if c.Numbered {
+			c.Number++
+		}
 	}
 	return chunks
 }
@@ -44,6 +45,9 @@ func TestChunks(t *testing.T) {
 	for frame := uint32(0xfffffff0); frame != 40; frame++ {
 		data := noise(random, []int{0, 1, ChunkSize, ChunkSize + 1, 5*ChunkSize - 3}[random.IntN(5)])
 		chunks := chunksOf(frame, data)
+		if random.IntN(2) == 0 {
+			chunks = numberedOf(frame, data, uint16(random.Uint32()))
+		}
 		random.Shuffle(len(chunks), func(i, j int) { chunks[i], chunks[j] = chunks[j], chunks[i] })
 		dropped := len(chunks) > 1 && random.IntN(4) == 0
 		whole := 0
@@ -54,6 +58,9 @@ func TestChunks(t *testing.T) {
 			var read Chunk
 			if err := read.Unmarshal(c.Append(nil)); err != nil {
 				t.Fatal(err)
+			}
+			if read.Numbered != c.Numbered || read.Number != c.Number {
+				t.Fatalf("chunk %d came as chunk %d", c.Number, read.Number)
 			}
 			for range 1 + random.IntN(2) {
 				got, done, err := a.Take(&read)
@@ -90,7 +97,7 @@ func TestChunksOfCrossingFrames(t *testing.T) {
 			got = append(got, frame.Frame)
 		}
 	}
-	old := chunksOf(5, []byte{1})
+	old := chunksOf(11-maxAssemblies, []byte{1})
 	if _, whole, err := a.Take(&old[0]); whole || err != nil {
 		t.Errorf("a frame from before was taken: %t, %v", whole, err)
 	}
@@ -103,7 +110,9 @@ func TestChunksThatAreRefused(t *testing.T) {
 	good := chunksOf(1, make([]byte, 2*ChunkSize))
 	for name, spoil := range map[string]func([]byte) []byte{
 		"short":            func(m []byte) []byte { return m[:ChunkHeaderSize-1] },
-		"another version":  func(m []byte) []byte { m[0] = 2; return m },
+		"another version":  func(m []byte) []byte { m[0] = 3; return m },
+		"another form":     func(m []byte) []byte { m[0] = 2; return m },
+		"without a number": func(m []byte) []byte { m[0] = 2; return m[:NumberedHeaderSize-1] },
 		"beyond the frame": func(m []byte) []byte { m[7] = 2; return m },
 		"cut off":          func(m []byte) []byte { return m[:len(m)-1] },
 		"an absurd length": func(m []byte) []byte { m[12] = 0xff; return m[:ChunkHeaderSize] },
@@ -121,15 +130,23 @@ func TestChunksThatAreRefused(t *testing.T) {
 	if _, _, err := a.Take(&good[0]); err != nil {
 		t.Fatal(err)
 	}
-	other := good[1]
-	other.Quality = 2
-	if _, _, err := a.Take(&other); !errors.Is(err, ErrChunk) {
-		t.Errorf("a chunk that contradicts: %v", err)
+	for name, spoil := range map[string]func(*Chunk){
+		"another quality": func(c *Chunk) { c.Quality = 2 },
+		"another form":    func(c *Chunk) { c.Numbered = true },
+	} {
+		other := good[1]
+		spoil(&other)
+		if _, _, err := a.Take(&other); !errors.Is(err, ErrChunk) {
+			t.Errorf("a chunk that contradicts, %s: %v", name, err)
+		}
 	}
 }
 
 func FuzzChunk(f *testing.F) {
 	for _, c := range chunksOf(3, make([]byte, ChunkSize+5)) {
+		f.Add(c.Append(nil))
+	}
+	for _, c := range numberedOf(4, make([]byte, NumberedChunkSize+5), 0xffff) {
 		f.Add(c.Append(nil))
 	}
 	f.Add([]byte{1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0})
@@ -148,8 +165,12 @@ func FuzzChunk(f *testing.F) {
 			}
 		}
 		again := c
-		if !bytes.Equal(again.Append(nil)[ChunkHeaderSize:], c.Data) {
-			t.Fatal("the data changed")
+		// Unknown flags and the reserved byte are ignored.
+		read := bytes.Clone(message)
+		read[1] &= flagPrefixed
+		read[5] = 0
+		if !bytes.Equal(again.Append(nil), read) {
+			t.Fatal("the chunk changed")
 		}
 	})
 }

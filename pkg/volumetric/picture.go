@@ -68,8 +68,8 @@ func (p *Publication) validateSize(quality int) error {
 			"without a picture", ErrPublication, p.Name, quality, l.Width, l.Height, l.FrameRate)
 	case (l.Width != 0 || l.Height != 0) &&
 		(l.Width < 1 || l.Width > MaxPictureSide || l.Height < 1 || l.Height > MaxPictureSide):
-		return fmt.Errorf("%w %q: quality %d has %d × %d pixels, expected 1 to %d each, or none", ErrPublication, p.Name,
-			quality, l.Width, l.Height, MaxPictureSide)
+		return fmt.Errorf("%w %q: quality %d has %d × %d pixels, expected 1 to %d each, or none", ErrPublication,
+			p.Name, quality, l.Width, l.Height, MaxPictureSide)
 	case !(l.FrameRate >= 0 && l.FrameRate <= 1000):
 		return fmt.Errorf("%w %q: frame rate of quality %d is %g, expected 0 to 1000", ErrPublication, p.Name, quality,
 			l.FrameRate)

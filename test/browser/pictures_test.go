@@ -37,6 +37,7 @@ func visitPictures(t *testing.T, codec, extent string) {
 		Seen      size
 		Codecs    []string
 		Order     []string
+		InView    bool
 	}
 	v.expect("webcam", &webcam)
 	if !slices.Contains(webcam.Encodings, [2]int{webcam.Seen.Width, webcam.Seen.Height}) || len(webcam.Encodings) < 2 {
@@ -61,6 +62,9 @@ func visitPictures(t *testing.T, codec, extent string) {
 	}
 	if !slices.Equal(screen.Order, []string{"screen", "webcam"}) {
 		t.Errorf("the panels are %v, expected the screen and then the webcam", screen.Order)
+	}
+	if !screen.InView {
+		t.Error("a panel is outside the view from the seat")
 	}
 	if extent != "" {
 		v.expect("enlarged", nil)

@@ -125,8 +125,10 @@ func TestWHIPInChromium(t *testing.T) {
 	took := (after.At - before.At) / 1000
 	told(t, claim.Exactly("WHEP in Chromium: width of the picture", int64(after.Width), "px", encodedWidth))
 	told(t, claim.Exactly("WHEP in Chromium: height of the picture", int64(after.Height), "px", encodedHeight))
-	told(t, claim.AtMost("WHEP in Chromium: from the offer to the first frame on the screen", before.First/1000, "s", 3))
-	told(t, claim.AtLeast(fmt.Sprintf("WHEP in Chromium: decoded of %d frames per second, over %.0f s", encodedRate, took),
+	told(t, claim.AtMost("WHEP in Chromium: from the offer to the first frame on the screen", before.First/1000, "s",
+		3))
+	told(t, claim.AtLeast(
+		fmt.Sprintf("WHEP in Chromium: decoded of %d frames per second, over %.0f s", encodedRate, took),
 		float64(after.FramesDecoded-before.FramesDecoded)/took, "fps", 0.95*encodedRate))
 	told(t, claim.AtMost("WHEP in Chromium: time frozen", 1000*(after.TotalFreezesDuration-before.TotalFreezesDuration),
 		"ms", 0))
@@ -134,7 +136,8 @@ func TestWHIPInChromium(t *testing.T) {
 	told(t, claim.Information("WHEP in Chromium: packets of sound per second",
 		float64(after.SoundPackets-before.SoundPackets)/took, "/s"))
 	if after.Width != encodedWidth || after.Height != encodedHeight {
-		t.Errorf("the picture has %d × %d pixels, expected %d × %d", after.Width, after.Height, encodedWidth, encodedHeight)
+		t.Errorf("the picture has %d × %d pixels, expected %d × %d", after.Width, after.Height, encodedWidth,
+			encodedHeight)
 	}
 	if after.SoundPackets == 0 {
 		t.Error("no packet of sound was received")

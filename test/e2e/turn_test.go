@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"net"
+	"net/http"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/test/certificate"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -45,6 +48,7 @@ func TestTURN(t *testing.T) {
 				}
 			})
 			wait.Until(t, "the self-test succeeds", func() bool { return metric(t, c, "volsfu_turn_works") == 1 })
+			checkState(t, c)
 			trusting := &tls.Config{RootCAs: files.Pool}
 			part := testbed.Part{Room: "room", Identity: "relayed", Receive: true, TLS: trusting, TCP: test.dials,
 				Loads: []testbed.Load{body(1, 1)}}
@@ -72,5 +76,23 @@ func TestTURN(t *testing.T) {
 				return metric(t, c, "volsfu_turn_allocations") == 0
 			})
 		})
+	}
+}
+
+// checkState checks that operators see the addresses that clients are told, and the result of the self-test.
+func checkState(t *testing.T, c *testbed.Conference) {
+	t.Helper()
+	response, err := http.Get("http://" + c.Server.AdminAddress() + "/admin/v1/server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var state admin.ServerState
+	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
+		t.Fatal(err)
+	}
+	if len(state.Addresses) == 0 || state.TURN == nil || len(state.TURN.URLs) == 0 || !state.TURN.Tested ||
+		state.TURN.Error != "" {
+		t.Errorf("the addresses are %v, TURN is %+v, expected a test without an error", state.Addresses, state.TURN)
 	}
 }

@@ -81,10 +81,13 @@ type fuzzBinary struct {
 	path, failure string
 }
 
-// buildFuzzBinaries builds one instrumented binary per package. The next binary is built while the current binary is
+// builtAhead is the number of binaries that may wait, so that a large one is ready when many small ones are not.
+const builtAhead = 4
+
+// buildFuzzBinaries builds one instrumented binary per package. The next binaries are built while the current binary is
 // used. The channel is closed after the last binary, or when the context has ended.
 func buildFuzzBinaries(ctx context.Context, dir string, packages []fuzzedPackage) <-chan fuzzBinary {
-	built := make(chan fuzzBinary)
+	built := make(chan fuzzBinary, builtAhead)
 	go func() {
 		defer close(built)
 		for i, p := range packages {

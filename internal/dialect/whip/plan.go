@@ -13,11 +13,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// The names of an encoder's publications.
-const (
-	videoName = "webcam"
-	soundName = "voice"
-)
+// names are the names of an encoder's publications: of its video and of its sound, as pages name their own.
+type names struct{ video, sound string }
+
+// sources has the names by the source of the picture.
+var sources = map[volumetric.PictureSource]names{
+	volumetric.SourceCamera: {"webcam", "voice"},
+	volumetric.SourceScreen: {"screen", "screen-sound"},
+}
 
 // plan is the reading of an offer.
 type plan struct {
@@ -29,8 +32,8 @@ type plan struct {
 	accepts []string
 }
 
-// planPublishing reads the offer of an encoder.
-func planPublishing(text string) (*plan, *problem) {
+// planPublishing reads the offer of an encoder with a source of its picture.
+func planPublishing(text string, source volumetric.PictureSource) (*plan, *problem) {
 	p, refused := parse(text, description.DirectionSendOnly)
 	if refused != nil {
 		return nil, refused
@@ -43,7 +46,7 @@ func planPublishing(text string) (*plan, *problem) {
 		// A track has one codec, so the answer selects the first.
 		l.Codecs = l.Codecs[:1]
 		l.Layers = ascending(l.Layers)
-		publication, err := publicationOf(l)
+		publication, err := publicationOf(l, source)
 		if err != nil {
 			return nil, err
 		}
@@ -146,10 +149,10 @@ func ordinary(mimeType string) bool {
 }
 
 // publicationOf returns the publication that an encoder sends on a line.
-func publicationOf(l *description.Line) (volumetric.Publication, *problem) {
+func publicationOf(l *description.Line, source volumetric.PictureSource) (volumetric.Publication, *problem) {
 	codec := l.Codecs[0]
 	p := volumetric.Publication{
-		Name: soundName, Kind: l.Kind, Mode: volumetric.ModeAlternatives,
+		Name: sources[source].sound, Kind: l.Kind, Mode: volumetric.ModeAlternatives,
 		Codec:     volumetric.Codec{MIMEType: codec.MIMEType, ClockRate: codec.ClockRate, Channels: codec.Channels},
 		Tiles:     make([]volumetric.Tile, 1),
 		Qualities: make([]volumetric.QualityLevel, max(1, len(l.Layers))),
@@ -170,10 +173,14 @@ func publicationOf(l *description.Line) (volumetric.Publication, *problem) {
 	if l.Kind == volumetric.KindAudio {
 		return p, nil
 	}
-	p.Name = videoName
-	p.Tiles[0].Box = volumetric.BoundingBox{Min: [3]float32{-0.4, 1.0, 0}, Max: [3]float32{0.4, 1.45, 0}}
+	p.Name, p.Picture = sources[source].video, &volumetric.Picture{Source: source}
+	p.Tiles[0].Box = volumetric.DefaultPanel(source)
 	for q, layer := range l.Layers {
-		p.Qualities[q] = volumetric.QualityLevel{Name: layer.ID, Bitrate: volumetric.Bitrate(layer.MaxBitrate)}
+		level := volumetric.QualityLevel{Name: layer.ID, Bitrate: volumetric.Bitrate(layer.MaxBitrate)}
+		if w, h := layer.MaxWidth, layer.MaxHeight; min(w, h) > 0 && max(w, h) <= volumetric.MaxPictureSide {
+			level.Width, level.Height = w, h
+		}
+		p.Qualities[q] = level
 	}
 	return p, nil
 }

@@ -53,7 +53,7 @@ func TestPlanPublishing(t *testing.T) {
 		"no SSRC": {head + strings.ReplaceAll(video, "a=ssrc:6 cname:FFmpeg", "a=extmap:4 "+description.MIDExtension),
 			"webcam video/H264 []"},
 	} {
-		p, refused := planPublishing(test.offer)
+		p, refused := planPublishing(test.offer, volumetric.SourceCamera)
 		if refused != nil {
 			t.Errorf("%s: %s", name, refused.detail)
 			continue
@@ -108,7 +108,7 @@ func TestPlanRefuses(t *testing.T) {
 		"layers of sound": {swapped(layered, "m=video", "m=audio", "H264/90000", "opus/48000/2"), unacceptable,
 			"for video only"},
 	} {
-		_, refused := planPublishing(test.offer)
+		_, refused := planPublishing(test.offer, volumetric.SourceCamera)
 		if refused == nil || refused.status != test.status || !strings.Contains(refused.detail, test.want) {
 			t.Errorf("%s: got %+v, expected status %d and %q", name, refused, test.status, test.want)
 		}
@@ -170,7 +170,10 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for direction, read := range map[description.Direction]func(string) (*plan, *problem){
-			description.DirectionSendOnly: planPublishing, description.DirectionRecvOnly: planPlaying,
+			description.DirectionRecvOnly: planPlaying,
+			description.DirectionSendOnly: func(text string) (*plan, *problem) {
+				return planPublishing(text, volumetric.SourceScreen)
+			},
 		} {
 			p, refused := read(text)
 			if refused != nil {

@@ -1,6 +1,7 @@
 package whip
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -117,7 +118,12 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request) {
 		if !grants.Publish {
 			return problemOf(&signal.Error{Code: signal.CodeForbidden, Message: "the token does not grant publishing"})
 		}
-		p, refused := planPublishing(offer)
+		source := volumetric.PictureSource(cmp.Or(r.URL.Query().Get("source"), string(volumetric.SourceCamera)))
+		if _, known := sources[source]; !known {
+			return problemOf(&signal.Error{Code: signal.CodeInvalid, Message: fmt.Sprintf(
+				"the source is %.40q, expected %s or %s", source, volumetric.SourceCamera, volumetric.SourceScreen)})
+		}
+		p, refused := planPublishing(offer, source)
 		if refused != nil {
 			return refused
 		}
@@ -132,11 +138,15 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 		if !grants.Subscribe {
 			return problemOf(&signal.Error{Code: signal.CodeForbidden, Message: "the token does not grant receiving"})
 		}
+		watched := r.PathValue("watched")
+		if err := volumetric.ValidateName("participant", watched); err != nil {
+			return problemOf(&signal.Error{Code: signal.CodeInvalid, Message: err.Error()})
+		}
 		p, refused := planPlaying(offer)
 		if refused != nil {
 			return refused
 		}
-		join.Offer, join.Profile, join.Watched = p.offer, playerProfile(p.accepts), r.PathValue("watched")
+		join.Offer, join.Profile, join.Watched = p.offer, playerProfile(p.accepts), watched
 		join.Join.Receive = true
 		return nil
 	})
@@ -240,14 +250,8 @@ func (s *session) name(credentials *signalling.Credentials, asked string) *probl
 				Message: fmt.Sprintf("the token is for %s %q, not %q", of.what, of.granted, of.asked)})
 		}
 	}
-	s.identity = credentials.Identity
-	if s.identity == "" {
-		s.identity = asked
-	}
-	if s.identity == "" {
-		const letters = 8
-		s.identity = strings.ToLower(s.protocol + "-" + rand.Text()[:letters])
-	}
+	const letters = 8
+	s.identity = cmp.Or(credentials.Identity, asked, strings.ToLower(s.protocol+"-"+rand.Text()[:letters]))
 	for what, name := range map[string]string{"room": s.room, "identity": s.identity} {
 		if err := volumetric.ValidateName(what, name); err != nil {
 			return problemOf(&signal.Error{Code: signal.CodeInvalid, Message: err.Error()})

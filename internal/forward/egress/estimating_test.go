@@ -107,6 +107,7 @@ func TestEstimateFindsTheLink(t *testing.T) {
 // TestPublishersLossIsNotTheReceivers loses every tenth packet from the publisher for good, and none to the receivers.
 // The paths of the receivers are as good as without the loss.
 func TestPublishersLossIsNotTheReceivers(t *testing.T) {
+	race.SkipSequential(t)
 	c := newConference(t, 20e6, nil)
 	c.receiver.Want(10e6)
 	for range 150 {

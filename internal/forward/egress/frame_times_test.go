@@ -284,6 +284,7 @@ func (o *fakeOutlet) take3(t *testing.T) [3]uint16 {
 // TestFrameTimesUnwanted checks that no times are kept if they are not wanted, and that times that are not taken are
 // bounded and counted.
 func TestFrameTimesUnwanted(t *testing.T) {
+	race.SkipSequential(t)
 	r, p, s := tracedStage(t, nil)
 	s.receiver.TraceFrames(false)
 	send := func() {

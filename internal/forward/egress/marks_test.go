@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // shared is a publication of two qualities and sound, with two receivers.
@@ -95,6 +96,7 @@ const estimateShare = 0.1
 // only its quality: the second receiver is sent the same packets. Marks on the publisher's hop change nothing for
 // receivers. All frames leave whole.
 func TestMarksConcernOneHop(t *testing.T) {
+	race.SkipSequential(t)
 	const length = 6 * time.Second
 	plain, marked, published := newShared(t, false), newShared(t, true), newShared(t, false)
 	plain.frames(length, ecn.ECT1)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // inUse returns the memory in use after a collection, in bytes.
@@ -22,6 +23,7 @@ func inUse() int64 {
 // values: 3.5 kB, 1.0 kB, 9.5 kB, mostly the switcher's history of numbers, 6.5 kB more for a receiver with an
 // estimate, and 20 kB more for a slot with retransmissions.
 func TestMemory(t *testing.T) {
+	race.SkipSequential(t)
 	const n = 1000
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{})

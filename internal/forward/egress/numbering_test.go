@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestRestartedSequenceNumbers restarts a publisher's sequence numbers. The slot continues without a gap.
@@ -193,6 +194,7 @@ func TestBinding(t *testing.T) {
 // TestPublisherThatComesBack binds a track to a new connection, whose sequence numbers start at a random value. The
 // slot continues without a gap.
 func TestPublisherThatComesBack(t *testing.T) {
+	race.SkipSequential(t)
 	for _, distance := range []uint16{1, 100, 20000, 1 << 15, 50000, 65000, 65535} {
 		r := newRig(t, nil)
 		one, two := r.ingress(&fakePeer{}), r.ingress(&fakePeer{})

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // pace makes a path known to the receivers of subscribers, without an estimator.
@@ -137,6 +138,7 @@ func TestWindowBoundsFrames(t *testing.T) {
 // TestMemoryOfSmoothReceivers compares receivers at 50 Mbit/s with L4S, a smooth path and a window with receivers of
 // GCC, in the middle of a frame. The histories of sent packets hold what is in flight for 50 ms.
 func TestMemoryOfSmoothReceivers(t *testing.T) {
+	race.SkipSequential(t)
 	const receivers, perFrame, more = 40, 175, 10 << 10
 	each := func(algorithm congestion.Algorithm, known pacing.Path, history func() *sender.History) int64 {
 		before := inUse()

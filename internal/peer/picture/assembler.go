@@ -24,8 +24,8 @@ type Received struct {
 // is not repaired.
 const maxWaiting = 1024
 
-// Assembler joins the packets of one slot to frames, in the order of their sequence numbers. An Assembler takes explicit
-// times and is owned by one goroutine.
+// Assembler joins the packets of one slot to frames, in the order of their sequence numbers. An Assembler takes
+// explicit times and is owned by one goroutine.
 type Assembler struct {
 	mimeType string
 	// deadline is the time for which a missing packet is awaited.

@@ -91,9 +91,10 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	vp9 := ivf(2, 1, 30)
 	copy(vp9[8:], "VP90")
+	second := ivf(3, 2, 30)[ivfHeader+ivfFrameHeader+100:][:ivfFrameHeader+101]
 	for name, data := range map[string][]byte{
 		"nothing": nil, "a header": ivf(0, 1, 30), "a broken frame": ivf(3, 1, 30)[:180], "VP9": vp9,
-		"text": []byte("This is not a picture."), "no key frame": append(ivf(0, 1, 30), ivf(3, 2, 30)[ivfHeader+ivfFrameHeader+100:][:ivfFrameHeader+101]...),
+		"text": []byte("This is not a picture."), "no key frame": append(ivf(0, 1, 30), second...),
 	} {
 		if r, err := Read(bytes.NewReader(data)); !errors.Is(err, ErrFile) {
 			t.Errorf("%s: got %v, %v, expected an error", name, r, err)
@@ -269,6 +270,44 @@ func TestAssembler(t *testing.T) {
 		if a.Broken() {
 			t.Errorf("%s: broken after a key frame", c.name)
 		}
+	}
+}
+
+// TestReception counts gaps only while the picture is on, and asks for a key frame after a loss.
+func TestReception(t *testing.T) {
+	begin := time.Unix(1e9, 0)
+	at := begin
+	packets := train(8, 0, 4)
+	r := NewReception(volumetric.MIMEVP8, 10*time.Millisecond)
+	push := func(from, to int, pause time.Duration) {
+		at = at.Add(pause)
+		for _, p := range packets[from:to] {
+			r.Push(p, at)
+		}
+	}
+	push(0, 3, 0)
+	r.Sending(1)
+	push(3, 6, 40*time.Millisecond)
+	r.Sending(volumetric.QualityOff)
+	push(6, 9, 5*time.Millisecond) // under way
+	r.Sending(0)
+	push(9, 12, time.Minute)
+	push(12, 15, 30*time.Millisecond)
+	if r.LongestGap != 40*time.Millisecond || r.Frames != 5 || r.KeyFrames != 2 || r.Undecodable != 0 {
+		t.Errorf("counts are %+v", r.ReceptionCounts)
+	}
+	if r.WantsKeyFrame(at) {
+		t.Error("a key frame is wanted without a loss")
+	}
+	push(16, 18, 20*time.Millisecond) // packet 15 is missing
+	push(18, 21, 20*time.Millisecond)
+	if !r.WantsKeyFrame(at) || r.WantsKeyFrame(at.Add(keyFrameInterval/2)) ||
+		!r.WantsKeyFrame(at.Add(keyFrameInterval)) {
+		t.Error("a key frame is not wanted every half second after a loss")
+	}
+	r.End(at.Add(time.Second))
+	if r.LongestGap < time.Second {
+		t.Errorf("the longest gap is %v at the end", r.LongestGap)
 	}
 }
 

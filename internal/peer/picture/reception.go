@@ -16,9 +16,10 @@ const keyFrameInterval = 500 * time.Millisecond
 type Reception struct {
 	ReceptionCounts
 	assembler *Assembler
-	// shown is the time of the last decodable frame, zero while the picture is off. asked is the time of the last
-	// request for a key frame.
+	// shown is the time of the last decodable frame since the picture was off, zero without one. off is set while the
+	// server sends nothing. asked is the time of the last request for a key frame.
 	shown, asked time.Time
+	off          bool
 }
 
 // ReceptionCounts are the counts of a reception.
@@ -64,13 +65,17 @@ func (r *Reception) count(f *Received) {
 		r.Undecodable++
 		return
 	}
-	if !r.shown.IsZero() {
-		r.LongestGap = max(r.LongestGap, f.Complete.Sub(r.shown))
-	}
 	if r.First.IsZero() {
 		r.First = f.Complete
 	}
-	r.shown, r.Last = f.Complete, f.Complete
+	r.Last = f.Complete
+	if r.off {
+		return // the frame was under way when the picture was switched off
+	}
+	if !r.shown.IsZero() {
+		r.LongestGap = max(r.LongestGap, f.Complete.Sub(r.shown))
+	}
+	r.shown = f.Complete
 }
 
 // Sending records the server's message about the quality that is sent.
@@ -79,7 +84,7 @@ func (r *Reception) Sending(quality volumetric.Quality) {
 		r.Switches++
 	}
 	r.Quality = quality
-	if quality == volumetric.QualityOff {
+	if r.off = quality == volumetric.QualityOff; r.off {
 		r.shown = time.Time{}
 	}
 }

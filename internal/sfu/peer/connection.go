@@ -124,7 +124,7 @@ func New(endpoint *transport.Endpoint, engine *forward.Engine, config Config, ow
 		sink.receiver.SendBare()
 	}
 	if config.PublishesByData {
-		sink.data = newDataLines(config.Log, config.FrameBytes)
+		sink.data = newDataLines(&config, peer, owner)
 	}
 	if config.TakesChunks {
 		sink.chunks = frames.NewSender(sink.receiver, config.FrameBytes, peer.AddChannel(paddingLabel))
@@ -207,6 +207,9 @@ func (c *Connection) close() {
 		}
 	}()
 	defer c.Ingress.Close()
+	if c.data != nil {
+		c.data.close()
+	}
 	c.Receiver.Close()
 }
 

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -22,14 +23,27 @@ import (
 type dataLines struct {
 	log   *zap.Logger
 	limit int
+	peer  dataPeer
+	// guard confines a panic to the connection, which failed ends.
+	guard  *panics.Guard
+	failed func()
 
 	mu     sync.Mutex
 	byName map[string]*dataPublication
 }
 
-// dataPublication is a publication over a data channel. The mutex guards all fields except the description.
+// dataPeer is the peer connection of a client that publishes over data channels.
+type dataPeer interface {
+	// RTT returns the round-trip time, 0 if it is unknown.
+	RTT() time.Duration
+	// Reply sends a message on the channel that the client opened with a label. The message may be lost.
+	Reply(label string, message []byte)
+}
+
+// dataPublication is a publication over a data channel. The mutex guards the fields below it.
 type dataPublication struct {
 	description volumetric.Publication
+	requests    *chunkRequests
 
 	mu sync.Mutex
 	// tracks are indexed by tile × qualities + quality.
@@ -37,8 +51,9 @@ type dataPublication struct {
 	reported bool
 }
 
-func newDataLines(log *zap.Logger, limit int) *dataLines {
-	return &dataLines{log: log, limit: limit, byName: make(map[string]*dataPublication)}
+func newDataLines(config *Config, peer dataPeer, owner Owner) *dataLines {
+	return &dataLines{log: config.Log, limit: config.FrameBytes, peer: peer, guard: config.Guard,
+		failed: func() { owner.ConnectionFailed(ErrPanicked) }, byName: make(map[string]*dataPublication)}
 }
 
 // CarriedByData reports whether a client with data channels sends a publication over a data channel. Audio always has a
@@ -56,20 +71,42 @@ func (c *Connection) DetachData(p *subscriber.Publication) { c.data.remove(p) }
 
 // add delivers the frames of a publication to its tracks.
 func (l *dataLines) add(p *subscriber.Publication, ingress *ingress.Ingress) {
-	made := &dataPublication{description: p.Description}
+	name := p.Description.Name
+	made := &dataPublication{
+		description: p.Description,
+		requests: &chunkRequests{
+			rtt: l.peer.RTT, send: func(message []byte) { l.peer.Reply(name, message) }, guard: l.guard,
+			failed: l.failed, missing: newMissingChunks(),
+		},
+	}
 	for _, track := range p.Tracks {
 		made.tracks = append(made.tracks, ingress.NewInjector(track, l.limit))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.byName[p.Description.Name] = made
+	if before := l.byName[name]; before != nil {
+		before.requests.end()
+	}
+	l.byName[name] = made
 }
 
 // remove ends the delivery for a publication.
 func (l *dataLines) remove(p *subscriber.Publication) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.byName, p.Description.Name)
+	if removed := l.byName[p.Description.Name]; removed != nil {
+		removed.requests.end()
+		delete(l.byName, p.Description.Name)
+	}
+}
+
+// close ends the delivery for all publications.
+func (l *dataLines) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.byName {
+		p.requests.end()
+	}
 }
 
 // take handles a message of a channel. An error is logged once for each publication.
@@ -98,6 +135,9 @@ func (p *dataPublication) take(message []byte, now time.Time) error {
 	if int(c.Tile) >= tiles || int(c.Quality) >= qualities {
 		return fmt.Errorf("%w: tile %d of quality %d, the publication has %d tiles and %d qualities",
 			payload.ErrChunk, c.Tile, c.Quality, tiles, qualities)
+	}
+	if c.Numbered {
+		p.requests.received(&c, now)
 	}
 	return p.tracks[int(c.Tile)*qualities+int(c.Quality)].Chunk(&c, now)
 }

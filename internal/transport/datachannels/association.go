@@ -69,7 +69,7 @@ func (d *Channels) Serve(conn net.Conn, client bool, sink Sink) error {
 			defer open.Add(-1)
 			d.host.Try(func() {
 				// After a reset by the remote peer, SCTP drops the stream's state.
-				if errors.Is(readChannel(stream, sink, d.config()), io.EOF) {
+				if errors.Is(d.readChannel(stream, sink), io.EOF) {
 					used.Add(-1)
 				}
 			})
@@ -90,9 +90,9 @@ const shortMessage = 2 << 10
 var dataMessages = sync.Pool{New: func() any { return new([description.MaxDataMessage]byte) }}
 
 // readChannel is the goroutine of one data channel. The error is io.EOF if the remote peer has reset the stream.
-func readChannel(stream *sctp.Stream, sink Sink, config *datachannel.Config) error {
+func (d *Channels) readChannel(stream *sctp.Stream, sink Sink) error {
 	defer func() { _ = stream.Close() }()
-	channel, err := datachannel.Server(stream, config)
+	channel, err := datachannel.Server(stream, d.config())
 	if err != nil {
 		return err
 	}
@@ -100,6 +100,9 @@ func readChannel(stream *sctp.Stream, sink Sink, config *datachannel.Config) err
 	if len(label) > maxLabel {
 		return fmt.Errorf("%w: a label of %d bytes, the limit is %d", ErrChannel, len(label), maxLabel)
 	}
+	accepted := &openChannel{stream, channel}
+	d.accept(label, accepted)
+	defer d.release(label, accepted)
 	next := func(buffer []byte) error {
 		n, err := channel.Read(buffer)
 		if err == nil {

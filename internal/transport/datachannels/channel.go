@@ -74,11 +74,13 @@ type Channels struct {
 	// next is the identifier of the next channel. Identifiers are even on the side that began the handshake (RFC 8832
 	// section 6).
 	next uint16
+	// accepted are the channels of the remote peer, by label.
+	accepted map[string]*openChannel
 }
 
 // New returns the channels of a connection. chunks limits the rate of SCTP chunks of all remote peers at one address.
 func New(host Host, logs logging.LoggerFactory, chunks *ratelimit.SharedSources) *Channels {
-	return &Channels{host: host, logs: logs, chunks: chunks}
+	return &Channels{host: host, logs: logs, chunks: chunks, accepted: make(map[string]*openChannel)}
 }
 
 // SetAgreed records that data channels are negotiated.
@@ -154,6 +156,35 @@ func drain(channel *datachannel.DataChannel) {
 			return
 		}
 	}
+}
+
+// accept records a channel of the remote peer. If it has opened several with one label, the newest has the replies.
+func (d *Channels) accept(label string, o *openChannel) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accepted[label] = o
+}
+
+// release forgets a channel of the remote peer.
+func (d *Channels) release(label string, o *openChannel) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.accepted[label] == o {
+		delete(d.accepted, label)
+	}
+}
+
+// Reply sends a message on the channel that the remote peer opened with a label, with the reliability of that channel.
+// The message is dropped if there is no such channel, or if more than 64 KiB on the channel are unacknowledged.
+func (d *Channels) Reply(label string, message []byte) {
+	d.mu.Lock()
+	o := d.accepted[label]
+	d.mu.Unlock()
+	if o == nil || o.stream.BufferedAmount() > maxUnacknowledged {
+		return
+	}
+	// On a channel that has ended, the message is lost.
+	d.host.Try(func() { _, _ = o.channel.Write(message) })
 }
 
 // Send queues a copy of a message. It does not wait for the remote peer. The error wraps ErrChannel.

@@ -63,13 +63,24 @@ type dataConn struct {
 	lostControl int
 	// shared limits the rate of chunks of all remote peers at one address.
 	shared *ratelimit.SharedSources
+	// repeater repeats acknowledgements.
+	repeater *repeater
 }
 
 func newDataConn(conn net.Conn, sink Sink, try func(func()) bool, shared *ratelimit.SharedSources) *dataConn {
 	return &dataConn{
-		Conn: conn, sink: sink, try: try, shared: shared,
+		Conn: conn, sink: sink, try: try, shared: shared, repeater: &repeater{conn: conn, try: try},
 		chunks: ratelimit.NewBucket(chunkRate, chunkBurst), control: ratelimit.NewBucket(controlRate, controlBurst),
 	}
+}
+
+// Write implements net.Conn.
+func (c *dataConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if err == nil {
+		c.repeater.sent(b)
+	}
+	return n, err
 }
 
 // Read implements net.Conn. Packets above a limit are lost, as on the network. A packet that no correct sender makes,
@@ -104,6 +115,7 @@ func (c *dataConn) read(b []byte) (int, error) {
 		}
 		if c.chunks.TakeAll(count.transfer, now) &&
 			(count.transfer == 0 || c.shared.TakeAll(addressOf(c.RemoteAddr()), count.transfer, now)) {
+			acknowledgeAtOnce(b[:n])
 			return n, nil
 		}
 	}

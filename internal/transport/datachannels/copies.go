@@ -10,8 +10,8 @@ const (
 	// copyDelay is the time between two copies of a message. Most bursts of loss are shorter, and no retransmission of
 	// SCTP or TCP is as soon. With independent losses of 5 %, one message in 400 loses both copies.
 	copyDelay = 20 * time.Millisecond
-	// maxUnacknowledged is the number of unacknowledged bytes above which no copies are sent: the link does not carry
-	// them, and SCTP queues without a bound.
+	// maxUnacknowledged is the number of unacknowledged bytes above which no copies or replies are sent: the link does
+	// not carry them, and SCTP queues without a bound.
 	maxUnacknowledged = 64 << 10
 )
 

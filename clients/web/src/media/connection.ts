@@ -298,11 +298,11 @@ export class Connection {
   }
 
   /**
-   * Opens a channel for frames of a publication of this page: reliable, since an incomplete frame
-   * is useless, and unordered, since frames need no order.
+   * Opens a channel for frames of a publication of this page: unordered, since frames need no order,
+   * and without retransmissions, which the server requests.
    */
   publish(publication: string): RTCDataChannel {
-    return this.peer.createDataChannel(publication, { ordered: false });
+    return this.peer.createDataChannel(publication, { ordered: false, maxRetransmits: 0 });
   }
 
   /**

@@ -1,8 +1,10 @@
 // The queue of a publication's data channel: only the newest frame of every track, newest captures
 // first. The channel never contains more than it can send in a short time, since its content can be
-// neither overtaken nor removed.
+// neither overtaken nor removed. The channel does not repeat lost messages: SCTP would repeat them
+// too late, and the server requests them.
 
 import { chunkOf, chunksOf, type OutgoingFrame } from "./chunks";
+import { History, type Sent } from "./history";
 import { Outflow } from "./outflow";
 
 /** The used parts of an RTCDataChannel. */
@@ -10,7 +12,9 @@ export interface Channel {
   readonly readyState: RTCDataChannelState;
   readonly bufferedAmount: number;
   bufferedAmountLowThreshold: number;
+  binaryType: BinaryType;
   onbufferedamountlow: ((event: Event) => unknown) | null;
+  onmessage: ((event: MessageEvent) => unknown) | null;
   send(data: Uint8Array<ArrayBuffer>): void;
 }
 
@@ -31,6 +35,17 @@ const longestAhead = 300;
 const commonRoom = 32_000;
 /** The minimum is one packet. */
 const leastRoom = 1200;
+/** The number of chunks that are added to the channel at once: 64 kB. */
+const group = 56;
+/**
+ * While chunks are lost, the last chunk is repeated if no other follows, in milliseconds after the
+ * last one. SCTP notices a loss by three acknowledgements of later packets, or else after 400 ms,
+ * and then begins with a window of one packet.
+ */
+const tailInterval = 10;
+const tailRepeats = 4;
+/** The time in milliseconds after a request in which chunks count as being lost. */
+const lossy = 5000;
 /** The maximum is sufficient for any rate that browsers reach: 100 Mbit/s for 80 ms. */
 const mostRoom = 1_000_000;
 
@@ -49,6 +64,8 @@ export class Uplink {
   /** Measures the output of the channel. */
   private outflow = new Outflow();
   private handed = 0;
+  private history = new History();
+  private requested = -Infinity;
 
   /**
    * @param tiles is the number of tiles, which take turns in being first
@@ -67,6 +84,9 @@ export class Uplink {
     this.abandon();
     this.outflow = new Outflow();
     this.handed = 0;
+    this.history = new History();
+    channel.binaryType = "arraybuffer";
+    channel.onmessage = ({ data }: MessageEvent<unknown>) => data instanceof ArrayBuffer && this.repeat(channel, data);
     channel.onbufferedamountlow = () => this.pump();
     this.pump();
   }
@@ -145,17 +165,61 @@ export class Uplink {
         return;
       }
       const { frame, next } = this.current;
-      const chunk = chunkOf(frame, next);
-      channel.send(chunk);
-      this.handed += chunk.length;
-      this.account.bytes += chunk.length;
+      const count = chunksOf(frame.data.length);
+      this.current.next = Math.min(next + group, count);
+      for (let index = next; index < this.current.next; index++) {
+        const sent = { message: chunkOf(frame, index, this.history.next), end: 0 };
+        this.history.add(sent);
+        this.send(channel, sent);
+      }
       this.look(channel);
-      if (++this.current.next === chunksOf(frame.data.length)) {
+      if (this.current.next === count) {
         this.current = undefined;
         this.account.sent++;
         this.sent(frame);
+        this.follow(channel, this.history.next, tailRepeats);
       }
     }
+  }
+
+  private send(channel: Channel, sent: Sent): void {
+    channel.send(sent.message);
+    this.handed += sent.message.length;
+    this.account.bytes += sent.message.length;
+    sent.end = this.handed;
+  }
+
+  /**
+   * Repeats requested chunks, except those that have not left yet, and those for which the channel
+   * has no room: the server requests them again.
+   */
+  private repeat(channel: Channel, request: ArrayBuffer): void {
+    if (channel !== this.channel || channel.readyState !== "open") {
+      return;
+    }
+    this.look(channel);
+    this.requested = this.now();
+    const { room } = this;
+    for (const sent of this.history.requested(request)) {
+      if (sent.end <= this.handed - channel.bufferedAmount && channel.bufferedAmount <= room) {
+        this.send(channel, sent);
+      }
+    }
+    this.look(channel);
+  }
+
+  /** Repeats the last chunk while it remains the last one. */
+  private follow(channel: Channel, next: number, repeats: number): void {
+    if (repeats === 0 || this.now() - this.requested > lossy) {
+      return;
+    }
+    setTimeout(() => {
+      const last = this.history.last;
+      if (this.history.next === next && channel === this.channel && channel.readyState === "open" && channel.bufferedAmount === 0 && last) {
+        this.send(channel, last);
+        this.follow(channel, next, repeats - 1);
+      }
+    }, tailInterval);
   }
 
   private look(channel: Channel): void {

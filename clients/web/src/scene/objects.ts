@@ -1,7 +1,7 @@
 // The objects of a conference in one space: publications with their tiles, at their published poses
 // or at a seat, and the panels of webcams and screens beside their participants.
 
-import { Group, Quaternion, Sprite, SpriteMaterial, type Object3D, Vector3 } from "three";
+import { Group, Quaternion, Sprite, SpriteMaterial, Vector3 } from "three";
 import type { Box, Placement, Pose, Publication, TileRef } from "../signal/messages";
 import type { Points } from "../decode/points";
 import { isPicture, pictureSource } from "../media/picture";
@@ -59,9 +59,12 @@ export class Objects {
     }
     const key = Objects.key({ participant, publication: publication.name });
     const before = this.placed.get(key);
-    if (before) {
+    if (before && (before.panel !== undefined) === isPicture(publication)) {
       before.publication = publication;
       return;
+    }
+    if (before) {
+      this.remove(participant, publication.name);
     }
     const group = new Group();
     this.root.add(group);
@@ -263,6 +266,11 @@ export class Objects {
       }));
   }
 
+  /** The coordinate z of the point that the viewer looks at from the seat: the middle of the table, or of the arc. */
+  get middle(): number {
+    return this.seating.arched ? -this.seating.radius : 0;
+  }
+
   /**
    * Returns the distance of the viewer's seat from the middle at which everyone is seen, in metres.
    * @param high is half the height of the view at a distance of 1, and wide half the width
@@ -280,9 +288,11 @@ export class Objects {
     }, leastDistance);
   }
 
-  /** Returns the middle and the height of a participant, for looking there. */
-  focus(participant: string): Object3D | undefined {
-    return [...this.placed.values()].find((o) => o.participant === participant)?.group;
+  /** Returns the place of a participant: that of the body, or of a panel without a body. */
+  focus(participant: string): Vector3 | undefined {
+    const own = [...this.placed.values()].filter((o) => o.participant === participant);
+    const { panel, group } = own.find((o) => !o.panel) ?? own[0] ?? {};
+    return panel ? panel.object.getWorldPosition(new Vector3()) : group?.position;
   }
 
   private label(): void {

@@ -92,7 +92,7 @@ export class World {
     // Narrow screens see less to the sides, and need more distance.
     const half = Math.tan((fov * Math.PI) / 360);
     this.seat.eye.set(0, eyeHeight, this.objects.distance(half, half * this.camera.aspect));
-    this.seat.target.set(0, lookHeight, 0);
+    this.seat.target.set(0, lookHeight, this.objects.middle);
     this.navigation.go(this.seat.eye, this.seat.target);
     this.objects.face(this.seat.eye);
   }
@@ -140,9 +140,9 @@ export class World {
 
   /** Looks at a participant from the present position. */
   lookAt(participant: string): void {
-    const object = this.objects.focus(participant);
-    if (object) {
-      this.navigation.look(new Vector3(object.position.x, lookHeight, object.position.z));
+    const at = this.objects.focus(participant);
+    if (at) {
+      this.navigation.look(new Vector3(at.x, lookHeight, at.z));
     }
   }
 

@@ -83,7 +83,7 @@ export class Sound {
       }
     }
     for (const { mid, participant } of speakers) {
-      const at = world.objects.focus(participant)?.position;
+      const at = world.objects.focus(participant);
       const panner = this.voices.get(mid)?.panner;
       if (at && panner) {
         panner.positionX.setTargetAtTime(at.x, currentTime, 0.02);

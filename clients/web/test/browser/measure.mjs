@@ -78,7 +78,7 @@ const scripts = {
     const now = () => page.evaluate(() => performance.timeOrigin + performance.now());
     /** The eye is in the middle between the two, and looks at one of them. */
     const face = (who) => page.evaluate((name) => {
-      const [a, b] = ["ada", "grace"].map((n) => volsfu.world.objects.focus(n).position);
+      const [a, b] = ["ada", "grace"].map((n) => volsfu.world.objects.focus(n));
       volsfu.world.camera.position.set((a.x + b.x) / 2, 1.3, (a.z + b.z) / 2);
       const at = name === "ada" ? a : b;
       volsfu.world.navigation.look(volsfu.world.camera.position.clone().set(at.x, 1.1, at.z));

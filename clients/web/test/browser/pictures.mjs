@@ -23,6 +23,12 @@ function moves(page, name, width) {
   }, [name, width]);
 }
 
+/** Reports whether the middle of every panel is in the view. */
+const inView = (page) => page.evaluate(() => volsfu.world.objects.panels().every(({ panel }) => {
+  const at = panel.object.getWorldPosition(volsfu.world.camera.position.clone()).project(volsfu.world.camera);
+  return Math.abs(at.x) < 1 && Math.abs(at.y) < 1 && at.z < 1;
+}));
+
 const panels = (page) => page.evaluate(() => volsfu.world.objects.panels().map((p) => p.publication));
 
 run(async () => {
@@ -47,7 +53,7 @@ run(async () => {
   await ada.getByRole("button", { name: "Share screen" }).click();
   await until(ada, () => volsfu.panel.videos.publication("screen")?.live);
   const screen = await ada.evaluate(() => volsfu.panel.videos.publication("screen").encodings.map((e) => [e.width, e.height]));
-  tell("screen", { encodings: screen, seen: await moves(grace, "screen"), order: await panels(grace) });
+  tell("screen", { encodings: screen, seen: await moves(grace, "screen"), order: await panels(grace), inView: await inView(grace) });
 
   // A panel that fills the view has more pixels on the display.
   const seat = await grace.evaluate(() => volsfu.world.viewpoint().position);

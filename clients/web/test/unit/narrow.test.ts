@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { chunkSize } from "../../src/publish/chunks";
 import { figureBox } from "../../src/publish/figure/figure";
 import { Publisher } from "../../src/publish/publisher";
 import type { Plan, StudioOrder } from "../../src/publish/traffic";
@@ -17,7 +18,9 @@ class LinkedChannel implements Channel {
   readyState: RTCDataChannelState = "open";
   bufferedAmount = 0;
   bufferedAmountLowThreshold = 0;
+  binaryType: BinaryType = "blob";
   onbufferedamountlow: ((event: Event) => unknown) | null = null;
+  onmessage: ((event: MessageEvent) => unknown) | null = null;
   /** The capacity of the link. */
   bps = Infinity;
   private left = 0;
@@ -41,7 +44,7 @@ class LinkedChannel implements Channel {
       head.bytes -= some;
       if (head.bytes === 0) {
         this.queue.shift();
-        if ((head.index + 1) * 64_000 >= head.length) {
+        if ((head.index + 1) * chunkSize >= head.length) {
           this.whole(head.number, head.quality);
         }
       }
@@ -177,11 +180,11 @@ describe("a publisher behind a narrow uplink", () => {
       "2 s: at 50 Mbit/s 14.5 14.5 14.5 frames per second, at most 0.1 s old",
       "2.5 s: 1 qualities, 100 % of the points",
       "3.5 s: 1 qualities, 67 % of the points",
-      "4.5 s: 1 qualities, 41 % of the points",
+      "4.5 s: 1 qualities, 40 % of the points",
       "6.5 s: 1 qualities, 61 % of the points",
-      "8.5 s: 1 qualities, 41 % of the points",
+      "8.5 s: 1 qualities, 40 % of the points",
       "12.5 s: 1 qualities, 61 % of the points",
-      "14.5 s: 1 qualities, 41 % of the points",
+      "14.5 s: 1 qualities, 40 % of the points",
       "17 s: at 3 Mbit/s 13.7 0.1 0.1 frames per second, at most 0.9 s old",
       "22.5 s: 1 qualities, 61 % of the points",
       "25.5 s: 1 qualities, 91 % of the points",

@@ -186,3 +186,22 @@ describe("Panel", () => {
     expect(world.said.filter(Boolean).length).toBe(1);
   });
 });
+
+describe("VideoSection", () => {
+  beforeEach(stubElements);
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("opens no device on a page with a key, and says why", async () => {
+    const { noEncryption, VideoSection } = await vi.importActual<typeof import("../../src/publish/video/section")>("../../src/publish/video/section");
+    const asked = vi.fn();
+    vi.stubGlobal("isSecureContext", true);
+    vi.stubGlobal("navigator", { mediaDevices: { getUserMedia: asked, getDisplayMedia: asked } });
+    const section = new VideoSection({ encryption: {} } as unknown as Conference, { webcam: false, alone: false, codec: "VP8", lines: 720 }, () => {}, () => {});
+    const texts = (of: { children?: unknown[]; textContent?: string; hidden?: boolean }): string[] =>
+      of.hidden ? [] : [of.textContent ?? "", ...(of.children ?? []).flatMap((c) => (typeof c === "string" ? [] : texts(c as object)))];
+    expect(texts(section.element as never)).toContain(noEncryption);
+    await section.start("webcam");
+    await section.start("screen");
+    expect([asked.mock.calls.length, section.active]).toEqual([0, false]);
+  });
+});

@@ -4,6 +4,7 @@ import { PointPool, type Points } from "../../src/decode/points";
 import { chunkOf, chunkSize, chunksOf, type OutgoingFrame, timestampOf, withPrefix } from "../../src/publish/chunks";
 import { loadEncoder } from "../../src/publish/draco";
 import { Figure, figureBox, seedOf } from "../../src/publish/figure/figure";
+import { History } from "../../src/publish/history";
 import { describe as description, Publisher } from "../../src/publish/publisher";
 import { cut, standardQualities, Tiling } from "../../src/publish/tiling";
 import type { Plan, StudioOrder } from "../../src/publish/traffic";
@@ -29,9 +30,9 @@ describe("chunks", () => {
   it("writes headers, and cuts frames where they end", () => {
     const f = frame(0x01020304, chunkSize + 1, { tile: 0x0506, quality: 7, timestamp: 0x08090a0b });
     expect(chunksOf(f.data.length)).toBe(2);
-    expect(chunkOf(f, 0).length).toBe(20 + chunkSize);
-    expect(hex(chunkOf(f, 1).subarray(0, 20))).toBe("01 01 05 06 07 00 00 01 01 02 03 04 00 00 fa 01 08 09 0a 0b");
-    expect(chunkOf(f, 1).length).toBe(21);
+    expect(chunkOf(f, 0, 0).length).toBe(22 + chunkSize);
+    expect(hex(chunkOf(f, 1, 0x0c0d).subarray(0, 22))).toBe("02 01 05 06 07 00 00 01 01 02 03 04 00 00 04 73 08 09 0a 0b 0c 0d");
+    expect(chunkOf(f, 1, 0).length).toBe(23);
     expect(chunksOf(0)).toBe(1);
     expect(chunksOf(chunkSize)).toBe(1);
   });
@@ -42,18 +43,24 @@ describe("chunks", () => {
   });
 });
 
+/** The chunks that are added to a channel at once, and their bytes of the frame. */
+const chunks = 56;
+const group = chunks * chunkSize;
+
 /** A channel that keeps its data until a test removes it. */
 class FakeChannel implements Channel {
   readyState: RTCDataChannelState = "open";
   bufferedAmount = 0;
   bufferedAmountLowThreshold = 0;
+  binaryType: BinaryType = "blob";
   onbufferedamountlow: ((event: Event) => unknown) | null = null;
-  sent: { number: number; tile: number; quality: number; index: number }[] = [];
+  onmessage: ((event: MessageEvent) => unknown) | null = null;
+  sent: { number: number; tile: number; quality: number; index: number; sequence: number }[] = [];
   closed = false;
 
   send(data: Uint8Array<ArrayBuffer>): void {
     const view = new DataView(data.buffer);
-    this.sent.push({ number: view.getUint32(8), tile: view.getUint16(2), quality: view.getUint8(4), index: view.getUint16(6) });
+    this.sent.push({ number: view.getUint32(8), tile: view.getUint16(2), quality: view.getUint8(4), index: view.getUint16(6), sequence: view.getUint16(20) });
     this.bufferedAmount += data.length;
   }
 
@@ -81,15 +88,16 @@ describe("Uplink", () => {
 
   it("finishes what it has begun, then sends the newest, and never more than the channel has room for", () => {
     const { uplink, channel } = begin();
-    uplink.offer(frame(1, 5 * chunkSize));
-    expect(channel.sent.map((c) => c.index)).toEqual([0]);
+    uplink.offer(frame(1, 5 * group));
+    expect(channel.sent.map((c) => c.index)).toEqual(Array.from({ length: chunks }, (_, i) => i));
     uplink.offer(frame(2, 100));
     uplink.offer(frame(3, 100));
     for (let i = 0; i < 10; i++) {
-      channel.drain(chunkSize);
+      channel.drain(2 * group);
       uplink.pump();
     }
-    expect(channel.sent.map((c) => c.number)).toEqual([1, 1, 1, 1, 1, 3]);
+    expect(channel.sent.map((c) => c.number)).toEqual([...new Array<number>(5 * chunks).fill(1), 3]);
+    expect(channel.sent.map((c) => c.sequence)).toEqual(channel.sent.map((_, i) => i));
     expect(uplink.take()).toMatchObject({ sent: 2, dropped: 1 });
   });
 
@@ -120,12 +128,12 @@ describe("Uplink", () => {
 
   it("begins anew on another channel", () => {
     const { uplink, channel } = begin();
-    uplink.offer(frame(1, 5 * chunkSize));
+    uplink.offer(frame(1, 5 * group));
     channel.readyState = "closed";
     uplink.offer(frame(2, 10));
     const next = new FakeChannel();
     uplink.connect(next);
-    expect(next.sent.map((c) => c.number)).toEqual([2]);
+    expect(next.sent).toMatchObject([{ number: 2, sequence: 0 }]);
     expect(uplink.take().dropped).toBe(1);
   });
 
@@ -164,12 +172,88 @@ describe("Uplink", () => {
 
   it("leaves out the rest of a frame that is abandoned", () => {
     const { uplink, channel } = begin();
-    uplink.offer(frame(1, 5 * chunkSize));
+    uplink.offer(frame(1, 5 * group));
     uplink.abandon();
     uplink.offer(frame(2, 10));
     channel.drain(1e9);
-    expect(channel.sent.map((c) => `${c.number}/${c.index}`)).toEqual(["1/0", "2/0"]);
+    expect(channel.sent.slice(-2)).toMatchObject([{ number: 1, index: chunks - 1, sequence: chunks - 1 }, { number: 2, index: 0, sequence: chunks }]);
     expect(uplink.take()).toMatchObject({ sent: 1, dropped: 1 });
+  });
+});
+
+describe("Requests", () => {
+  const request = (...numbers: number[]): ArrayBuffer => {
+    const message = new DataView(new ArrayBuffer(2 * numbers.length));
+    numbers.forEach((number, i) => message.setUint16(2 * i, number));
+    return message.buffer;
+  };
+  const ask = (channel: FakeChannel, ...numbers: number[]): unknown => channel.onmessage?.(new MessageEvent("message", { data: request(...numbers) }));
+
+  it("are answered with the same messages, if they fit", () => {
+    const channel = new FakeChannel();
+    const uplink = new Uplink(1, () => {}, () => 0);
+    uplink.connect(channel);
+    expect(channel.binaryType).toBe("arraybuffer");
+    uplink.offer(frame(7, 3 * chunkSize));
+    // Everything is still in the channel.
+    ask(channel, 1, 2);
+    channel.bufferedAmount = 0;
+    ask(channel, 1, 2, 3, 9999);
+    expect(channel.sent.map((c) => `${c.number}/${c.index}/${c.sequence}`)).toEqual(["7/0/0", "7/1/1", "7/2/2", "7/1/1", "7/2/2"]);
+    expect(uplink.take()).toMatchObject({ sent: 1, bytes: 5 * (chunkSize + 22) });
+    channel.bufferedAmount = 1e9;
+    ask(channel, 0);
+    channel.bufferedAmount = 0;
+    channel.readyState = "closed";
+    ask(channel, 0);
+    expect(channel.sent.length).toBe(5);
+  });
+
+  it("find the last 2,048 messages, across the wrap of numbers", () => {
+    const history = new History();
+    for (let i = 0; i < 65_536 + 10; i++) {
+      history.add({ message: new Uint8Array([i & 0xff, i >> 8]), end: 0 });
+    }
+    expect(history.next).toBe(10);
+    const found = (...numbers: number[]): number[] => history.requested(request(...numbers)).map(({ message }) => message[0]! + 256 * message[1]!);
+    expect(found(9, 0, 65_535, 65_546 - 2048)).toEqual([9, 0, 65_535, 65_546 - 2048]);
+    expect(found(10, 65_545 - 2048)).toEqual([]);
+    expect(history.requested(new ArrayBuffer(3)).length).toBe(1);
+  });
+
+  it("have the last chunk repeated while chunks are lost and none follows", () => {
+    vi.useFakeTimers();
+    try {
+      const channel = new FakeChannel();
+      const uplink = new Uplink(1, () => {}, () => Date.now());
+      uplink.connect(channel);
+      const send = (number: number): void => {
+        uplink.offer(frame(number, 10));
+        channel.bufferedAmount = 0;
+      };
+      const repeated = (): number => {
+        const before = channel.sent.length;
+        for (let i = 0; i < 10; i++) {
+          vi.advanceTimersByTime(10);
+          channel.bufferedAmount = 0;
+        }
+        return channel.sent.length - before;
+      };
+      send(1);
+      expect(repeated()).toBe(0);
+      ask(channel, 9999);
+      send(2);
+      expect(repeated()).toBe(4);
+      expect(channel.sent.at(-1)).toMatchObject({ number: 2, sequence: 1 });
+      send(3);
+      send(4);
+      expect(repeated()).toBe(4);
+      vi.advanceTimersByTime(5000);
+      send(5);
+      expect(repeated()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 

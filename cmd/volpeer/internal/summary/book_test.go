@@ -82,6 +82,8 @@ func TestGolden(t *testing.T) {
 	}})
 	sum.Encryption = client.EncryptionStats{Opened: 304, Refused: e2ee.Refusals{Altered: 2}}
 	sum.Render = &Render{Drawn: 300, Superseded: 1, Wait: drawing, Draw: drawing, Latency: drawing, Pictures: 10}
+	sum.Pictures = []Picture{{Participant: "bob", Publication: "webcam", Quality: 1, Switches: 2, Frames: 300,
+		KeyFrames: 4, Undecodable: 1, LongestGap: 66.5, FPS: 29.9, Bitrate: 500_000}}
 	got, err := json.MarshalIndent(sum, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +171,7 @@ func TestEmpty(t *testing.T) {
 		frames_refused tiles_held switches latency_ms fps bitrate_bps packets_received packets_lost nacks_sent
 		packets_recovered
 		quality_change_latency_ms av_skew_ms audio estimate_bps allocated_bps ecn redundancy render layers
-		encryption publications`)
+		encryption publications pictures`)
 	contract := make(map[string]bool)
 	for _, key := range want {
 		contract[key] = true

@@ -94,8 +94,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// ErrNothing is returned if no frame was decoded, no frame of a picture was received, and there was no other error. ErrNothing is never joined with another
-// error.
+// ErrNothing is returned if no frame was decoded, no frame of a picture was received, and there was no other error.
+// ErrNothing is never joined with another error.
 var ErrNothing = errors.New("no frame was decoded")
 
 // Run watches until the context ends, the user types quit, or the session ends.
