@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/lab/l4s"
 	"github.com/volsfu/volsfu/lab/layers"
 	"github.com/volsfu/volsfu/lab/pipeline"
+	"github.com/volsfu/volsfu/lab/raster"
 	"github.com/volsfu/volsfu/lab/topology/fidelity"
 	"github.com/volsfu/volsfu/lab/trust"
 	"github.com/volsfu/volsfu/lab/viewing"
@@ -76,6 +77,7 @@ func collections(version string) []collection {
 		{name: "clients",
 			short: "Clients where people are: every receiver decodes every publisher's streams, programs for Windows " +
 				"and macOS; in a checkout with Go and a C compiler", bind: everywhere},
+		{name: "rgbd", short: "The codec of rasters: bits, errors and times beside Draco", bind: rasters},
 		{name: "viewer",
 			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
 				"checkout with Go and Node", bind: viewer},
@@ -121,6 +123,16 @@ func everywhere(f *pflag.FlagSet) checklist {
 	o := clients.DefaultOptions()
 	f.StringVar(&o.Programs, "programs", "", "folder of volsfu and volpeer; by default that of this program")
 	return func(progress lab.Progress) []lab.Check { return clients.Checks(o, progress) }
+}
+
+// rasters returns the checks of the codec rgbd.
+func rasters(f *pflag.FlagSet) checklist {
+	o := raster.DefaultOptions()
+	f.StringVar(&o.Data, "data", o.Data, "folder of the test data")
+	f.IntVar(&o.Frames, "frames", o.Frames, "number of frames of the seated person, at most 48")
+	f.IntVar(&o.Compared, "compared", o.Compared, "number of frames whose errors are measured, a few seconds each")
+	f.IntVar(&o.Repeats, "repeats", o.Repeats, "number of codings of each frame; times are the least")
+	return func(progress lab.Progress) []lab.Check { return raster.Checks(o, progress) }
 }
 
 func capture(f *pflag.FlagSet) checklist {

@@ -20,8 +20,9 @@ type footage interface {
 
 // shot is the content of one frame.
 type shot struct {
-	cloud  pointcloud.Cloud
-	images []depth.Image // empty unless requested
+	cloud   pointcloud.Cloud
+	images  []depth.Image // empty unless requested
+	rasters []depth.Image // empty unless requested
 }
 
 // pointBytes is the memory of one point: three float32 and three bytes. pixelBytes is the memory of
@@ -35,8 +36,10 @@ const (
 // bytes returns the memory of a copy of the shot.
 func (s *shot) bytes() int64 {
 	size := s.cloud.Len()*pointBytes + (len(s.cloud.Labels)+len(s.cloud.Sources))*labelBytes
-	for _, m := range s.images {
-		size += len(m.Depth)*pixelBytes + len(m.Labels)*labelBytes
+	for _, images := range [][]depth.Image{s.images, s.rasters} {
+		for _, m := range images {
+			size += len(m.Depth)*pixelBytes + len(m.Labels)*labelBytes
+		}
 	}
 	return int64(size)
 }
@@ -45,6 +48,7 @@ func (s *shot) bytes() int64 {
 func (s *shot) copyFrom(other *shot) {
 	s.cloud.CopyFrom(&other.cloud)
 	s.images = copyImages(s.images, other.images)
+	s.rasters = copyImages(s.rasters, other.rasters)
 }
 
 func copyImages(into, from []depth.Image) []depth.Image {
@@ -120,6 +124,7 @@ func (c *clip) render(ctx context.Context, number int64, into *Frame) error {
 	}
 	into.Cloud.CopyFrom(&found.cloud)
 	into.Images = copyImages(into.Images, found.images)
+	into.Rasters = copyImages(into.Rasters, found.rasters)
 	return nil
 }
 

@@ -29,6 +29,8 @@ type Options struct {
 	RealSense realsense.Config `yaml:"-"`
 	// Images requests Frame.Images.
 	Images bool `yaml:"images" help:"return depth images with the points"`
+	// Rasters requests Frame.Rasters.
+	Rasters bool `yaml:"rasters" help:"return depth images without the pixels that are not points"`
 }
 
 // DefaultOptions plays a source unchanged. 512 MiB hold 36 million points of 15 bytes: 500 frames

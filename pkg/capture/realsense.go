@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/capture/realsense"
@@ -140,11 +141,19 @@ func (s *realSense) Read(ctx context.Context, frame *Frame) error {
 }
 
 func (s *realSense) project(frame *Frame) error {
-	s.whole = s.whole[:0]
+	s.whole, frame.Rasters = s.whole[:0], frame.Rasters[:0]
+	if s.options.Rasters {
+		frame.Rasters = slices.Grow(frame.Rasters, len(s.take.Images))[:len(s.take.Images)]
+	}
 	for i, image := range s.take.Images {
+		var cleaned *depth.Image
+		if s.options.Rasters {
+			cleaned = &frame.Rasters[i]
+			cleaned.CopyFrom(&depth.Image{})
+		}
 		if len(image.Depth) == 0 {
 			image = s.blank[i]
-		} else if err := s.projectors[i].Project(&image, &frame.Cloud); err != nil {
+		} else if err := s.projectors[i].ProjectCleaned(&image, &frame.Cloud, cleaned); err != nil {
 			return fmt.Errorf("camera %q: %w", s.info.Cameras[i].Name, err)
 		}
 		s.whole = append(s.whole, image)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,7 @@ type rig struct {
 	// frames contains, for each frame of the rig, the frame indices of the recordings.
 	frames     [][]int
 	images     bool
+	rasters    bool
 	visibility *depth.Visibility // nil with one camera
 	projectors []*depth.Projector
 	workspaces sync.Pool
@@ -86,7 +88,7 @@ func closeAll(recordings []recording) error {
 // newRig returns a rig of the recordings. On error the caller keeps the ownership of the
 // recordings.
 func newRig(recordings []recording, options Options) (*rig, error) {
-	r := &rig{recordings: recordings, images: options.Images}
+	r := &rig{recordings: recordings, images: options.Images, rasters: options.Rasters}
 	if err := r.set(options); err != nil {
 		return nil, err
 	}
@@ -228,16 +230,24 @@ func (r *rig) Load(index int, into *shot) error {
 	w := r.workspaces.Get().(*workspace)
 	defer r.workspaces.Put(w)
 	into.cloud.Reset()
-	into.images = into.images[:0]
+	into.images, into.rasters = into.images[:0], into.rasters[:0]
+	if r.rasters {
+		into.rasters = slices.Grow(into.rasters, len(r.cameras))[:len(r.cameras)]
+	}
 	for i, recording := range r.recordings {
 		m := &w.images[i]
+		var cleaned *depth.Image
+		if r.rasters {
+			cleaned = &into.rasters[i]
+			cleaned.CopyFrom(&depth.Image{})
+		}
 		if err := recording.LoadImage(r.frames[index][i], m); err != nil {
 			return err
 		}
 		if len(m.Depth) == 0 {
 			continue // the camera has no image
 		}
-		if err := w.projectors[i].Project(m, &into.cloud); err != nil {
+		if err := w.projectors[i].ProjectCleaned(m, &into.cloud, cleaned); err != nil {
 			return fmt.Errorf("camera %q, frame %d: %w", r.cameras[i].Name, r.frames[index][i], err)
 		}
 	}

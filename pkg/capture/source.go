@@ -45,6 +45,10 @@ type Frame struct {
 	// without Depth means that the camera had no image for this frame. Images is empty unless
 	// Options.Images is set and the source has cameras.
 	Images []depth.Image
+	// Rasters contains the images of Info.Cameras without the pixels that are not points: depth 0. An
+	// image without Depth means that the camera had no image for this frame. Rasters is empty unless
+	// Options.Rasters is set and the source has cameras.
+	Rasters []depth.Image
 }
 
 // Info describes a source. An Info does not change while the source is open.

@@ -7,6 +7,8 @@ import "slices"
 type Capabilities struct {
 	// Encodes is false for codecs that this program only decodes; the encoders return an error for every cloud.
 	Encodes bool
+	// Rasters reports that the encoders implement RasterEncoder and encode no clouds. Encodes is then false.
+	Rasters bool
 	// Colors reports whether colours are preserved, unless Params.NoColors omits them. ExactColors
 	// reports whether colours are preserved exactly; they are not if the codec uses
 	// Params.ColorQuality.

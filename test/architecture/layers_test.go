@@ -30,11 +30,14 @@ var layers = []layer{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},
 	},
-	{server: []string{"internal/sfu", "internal/recorder", "internal/auth", "internal/netem", "internal/turnserver",
-		"internal/iceservers", "internal/webhook"}},
+	{
+		server: []string{"internal/sfu", "internal/recorder", "internal/auth", "internal/netem", "internal/turnserver",
+			"internal/iceservers", "internal/webhook"},
+		client: []string{"pkg/codec"},
+	},
 	{
 		server: []string{"internal/forward", "internal/allocate"},
-		client: []string{"pkg/client", "pkg/capture", "pkg/codec"},
+		client: []string{"pkg/client", "pkg/capture"},
 	},
 	{server: []string{"internal/congestion/sender"}},
 	{server: []string{"internal/congestion", "internal/transport", "internal/metrics"}},
@@ -88,10 +91,10 @@ var foreign = []struct{ packages, modules []string }{
 
 // cgoPackages may contain cgo, and of the commands and packages only cgoImporters may depend on them.
 var (
-	cgoPackages = []string{"pkg/codec/draco", "pkg/codec/dracojpeg", "cmd/volbridge/internal/libopus",
+	cgoPackages = []string{"pkg/codec/draco", "pkg/codec/jpeg", "cmd/volbridge/internal/libopus",
 		"cmd/volbridge/internal/libspeex", "clients/c"}
 	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "cmd/volbridge", "pkg/codec/draco",
-		"pkg/codec/dracojpeg", "clients/c"}
+		"pkg/codec/dracojpeg", "pkg/codec/jpeg", "pkg/codec/rgbd", "clients/c"}
 )
 
 // place is the position of a package in the layers.

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/draco"  // registers itself
 	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg"
 	"github.com/volsfu/volsfu/pkg/codec/parts" // registers itself, as the ones around it do
+	_ "github.com/volsfu/volsfu/pkg/codec/rgbd"
 	_ "github.com/volsfu/volsfu/pkg/codec/zstd"
 )
 

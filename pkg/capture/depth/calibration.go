@@ -112,7 +112,7 @@ func (w writtenPose) pose() (Pose, error) {
 				return Pose{}, fmt.Errorf("expected a quaternion x, y, z, w, got %d numbers", len(w.Quaternion))
 			}
 			var ok bool
-			if pose.Rotation, ok = rotation([4]float64(w.Quaternion)); !ok {
+			if pose.Rotation, ok = Rotation([4]float64(w.Quaternion)); !ok {
 				return Pose{}, fmt.Errorf("expected a quaternion of length 1, got %v", w.Quaternion)
 			}
 		}

@@ -120,7 +120,7 @@ func FuzzParseCalibration(f *testing.F) {
 }
 
 func TestPoses(t *testing.T) {
-	turn, _ := rotation([4]float64{0.3, -0.2, 0.5, 0.9})
+	turn, _ := Rotation([4]float64{0.3, -0.2, 0.5, 0.9})
 	a := Pose{Rotation: turn, Translation: [3]float64{1, -2, 3}}
 	b := Pose{Translation: [3]float64{0.5, 0.25, 0}}
 	v := [3]float64{0.1, 0.2, 0.3}

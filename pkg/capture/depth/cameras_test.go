@@ -13,7 +13,7 @@ func twoCameras(t *testing.T) []Camera {
 	var cameras []Camera
 	for _, angle := range []float64{-30, 30} {
 		half := angle / 2 * math.Pi / 180
-		turn, ok := rotation([4]float64{0, math.Sin(half), 0, math.Cos(half)})
+		turn, ok := Rotation([4]float64{0, math.Sin(half), 0, math.Cos(half)})
 		if !ok {
 			t.Fatal("no rotation")
 		}
@@ -144,7 +144,7 @@ func TestAlign(t *testing.T) {
 		Unit:       0.001,
 		Distortion: lenses["kinect colour"].lens,
 	}
-	turn, _ := rotation([4]float64{0.02, 0.03, -0.01, 1})
+	turn, _ := Rotation([4]float64{0.02, 0.03, -0.01, 1})
 	toColor := Pose{Rotation: turn, Translation: [3]float64{-0.05, 0.01, 0.004}}
 	a, err := NewAlignment(c, color, toColor)
 	if err != nil {

@@ -117,9 +117,9 @@ func orthonormal(r [3][3]float64) ([3][3]float64, bool) {
 
 func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
 
-// rotation returns the matrix of a quaternion x, y, z, w. rotation returns false if the quaternion's length is near
+// Rotation returns the matrix of a quaternion x, y, z, w. Rotation returns false if the quaternion's length is near
 // zero or too large.
-func rotation(q [4]float64) ([3][3]float64, bool) {
+func Rotation(q [4]float64) ([3][3]float64, bool) {
 	norm := q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3]
 	if !(norm > 1e-12 && norm < 1e12) {
 		return identity, false
@@ -131,4 +131,38 @@ func rotation(q [4]float64) ([3][3]float64, bool) {
 		{s * (x*y + z*w), 1 - s*(x*x+z*z), s * (y*z - x*w)},
 		{s * (x*z - y*w), s * (y*z + x*w), 1 - s*(x*x+y*y)},
 	}, true
+}
+
+// Quaternion returns the rotation as a quaternion x, y, z, w of length 1 (Shepperd, "Quaternion from rotation matrix",
+// 1978).
+func (p Pose) Quaternion() [4]float64 {
+	r := p.matrix()
+	squares := [4]float64{
+		1 + r[0][0] - r[1][1] - r[2][2],
+		1 - r[0][0] + r[1][1] - r[2][2],
+		1 - r[0][0] - r[1][1] + r[2][2],
+		1 + r[0][0] + r[1][1] + r[2][2],
+	}
+	largest := 0
+	for i, s := range squares {
+		if s > squares[largest] {
+			largest = i
+		}
+	}
+	var q [4]float64
+	switch largest {
+	case 0:
+		q = [4]float64{squares[0], r[1][0] + r[0][1], r[0][2] + r[2][0], r[2][1] - r[1][2]}
+	case 1:
+		q = [4]float64{r[1][0] + r[0][1], squares[1], r[2][1] + r[1][2], r[0][2] - r[2][0]}
+	case 2:
+		q = [4]float64{r[0][2] + r[2][0], r[2][1] + r[1][2], squares[2], r[1][0] - r[0][1]}
+	default:
+		q = [4]float64{r[2][1] - r[1][2], r[0][2] - r[2][0], r[1][0] - r[0][1], squares[3]}
+	}
+	length := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
+	for i := range q {
+		q[i] /= length
+	}
+	return q
 }

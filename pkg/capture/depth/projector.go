@@ -3,6 +3,7 @@ package depth
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -110,6 +111,15 @@ func (p *Projector) Learning() bool { return p.scene != nil }
 // Without colours points are grey. If the error, which wraps ErrImage, is not nil, no points are
 // added.
 func (p *Projector) Project(image *Image, into *pointcloud.Cloud) error {
+	return p.ProjectCleaned(image, into, nil)
+}
+
+// ProjectCleaned projects as Project does and makes cleaned, unless nil, the image without the pixels that are not
+// points, and without labels. Its colours are those of the whole image, or grey.
+func (p *Projector) ProjectCleaned(image *Image, into *pointcloud.Cloud, cleaned *Image) error {
+	if cleaned != nil {
+		*cleaned = Image{Depth: cleaned.Depth[:0], Colors: cleaned.Colors[:0], Labels: cleaned.Labels[:0]}
+	}
 	if err := image.Validate(&p.optics.camera); err != nil {
 		return err
 	}
@@ -126,7 +136,28 @@ func (p *Projector) Project(image *Image, into *pointcloud.Cloud) error {
 	}
 	p.reserve(p.choose())
 	p.run(p.place)
+	if cleaned != nil {
+		p.copyCleaned(cleaned)
+	}
 	return nil
+}
+
+// copyCleaned copies the pixels that became points.
+func (p *Projector) copyCleaned(cleaned *Image) {
+	cleaned.Depth = slices.Grow(cleaned.Depth, len(p.object))[:len(p.object)]
+	clear(cleaned.Depth)
+	for y := range p.optics.camera.Height {
+		at, last := p.surfaces.row(y)
+		for ; at < last; at++ {
+			r := p.surfaces.runs[at]
+			copy(cleaned.Depth[r.begin:r.end], p.object[r.begin:r.end])
+		}
+	}
+	cleaned.Colors = append(cleaned.Colors, p.image.Colors...)
+	if len(p.image.Colors) == 0 {
+		cleaned.Colors = slices.Grow(cleaned.Colors, len(p.object))[:len(p.object)]
+		fill(cleaned.Colors, unknownColor)
+	}
 }
 
 // learn adds an image to the learnt background.

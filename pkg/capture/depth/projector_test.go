@@ -48,7 +48,7 @@ var everything = Options{Cleaning: Cleaning{EdgeRatio: 1}}
 
 // TestProjectFollowsLensAndPose maps every point back to the image: it is at its pixel and depth.
 func TestProjectFollowsLensAndPose(t *testing.T) {
-	turn, _ := rotation([4]float64{0.1, -0.5, 0.2, 0.8})
+	turn, _ := Rotation([4]float64{0.1, -0.5, 0.2, 0.8})
 	for name, test := range lenses {
 		c := Camera{
 			Width: 64, Height: 48, FX: 60, FY: 62, CX: 30.5, CY: 24.25, Unit: 0.001, Distortion: test.lens,
@@ -74,7 +74,7 @@ func TestProjectFollowsLensAndPose(t *testing.T) {
 }
 
 func TestProjectWithinBox(t *testing.T) {
-	turn, _ := rotation([4]float64{0, 1, 0, 0.3})
+	turn, _ := Rotation([4]float64{0, 1, 0, 0.3})
 	c := Camera{
 		Width:  80,
 		Height: 60,

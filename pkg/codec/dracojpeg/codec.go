@@ -2,25 +2,15 @@
 
 package dracojpeg
 
-// #cgo CFLAGS: -O2 -std=c11 -Wall -Wextra
-// #cgo LDFLAGS: -l:libjpeg.a
-// #cgo noescape volsfu_image_encode
-// #cgo nocallback volsfu_image_encode
-// #cgo noescape volsfu_image_decode
-// #cgo nocallback volsfu_image_decode
-// #include "image.h"
-import "C"
-
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"unsafe"
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco" // registers the codec of the geometry
+	"github.com/volsfu/volsfu/pkg/codec/jpeg"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -28,16 +18,6 @@ import (
 func Available() bool { return true }
 
 func init() { codec.Register(dracojpeg{}) }
-
-// errNoMemory reports that C could not allocate memory.
-var errNoMemory = errors.New("draco+jpeg: out of memory")
-
-const (
-	// pixelBytes and imageBytes limit the size of an image. As in TurboJPEG, an image has at most
-	// twice the size of its samples, of which there are 1.5 per pixel, plus markers.
-	pixelBytes = 3
-	imageBytes = 2048
-)
 
 type dracojpeg struct{}
 
@@ -59,6 +39,7 @@ func (dracojpeg) Capabilities() codec.Capabilities {
 
 type encoder struct {
 	geometry codec.OrderedEncoder
+	jpeg     jpeg.Encoder
 	order    []uint32
 	image    []byte
 }
@@ -130,29 +111,12 @@ func (e *encoder) encode(dst []byte, cloud *pointcloud.Cloud, params codec.Param
 func (e *encoder) appendImage(frame []byte, cloud *pointcloud.Cloud, quality int) ([]byte, error) {
 	l := layoutOf(cloud.Len())
 	e.image = l.paint(e.image, cloud.Colors, e.order)
-	room := pixelBytes*l.width*l.height + imageBytes
-	frame = slices.Grow(frame, room)
-	out := C.volsfu_image_encode(
-		bytesOf(e.image),
-		C.int(l.width),
-		C.int(l.height),
-		C.int(quality),
-		bytesOf(frame[len(frame):len(frame)+room]),
-		C.size_t(room),
-	)
-	switch out.status {
-	case C.VOLSFU_IMAGE_OK:
-		return frame[:len(frame)+int(out.size)], nil
-	case C.VOLSFU_IMAGE_NO_MEMORY:
-		return frame, errNoMemory
-	}
-	panic("dracojpeg: an image does not fit into the most that JPEG can take")
+	return e.jpeg.Append(frame, e.image, jpeg.Image{Width: l.width, Height: l.height, Quality: quality})
 }
-
-func bytesOf(s []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(s))) }
 
 type decoder struct {
 	geometry codec.Announcer
+	jpeg     jpeg.Decoder
 	image    []byte
 }
 
@@ -179,26 +143,9 @@ func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	}
 	l := layoutOf(cloud.Len())
 	d.image = slices.Grow(d.image[:0], l.size())[:l.size()]
-	out := C.volsfu_image_decode(
-		bytesOf(f.image),
-		C.size_t(len(f.image)),
-		C.int(f.quality),
-		bytesOf(d.image),
-		C.int(l.width),
-		C.int(l.height),
-	)
-	switch out.status {
-	case C.VOLSFU_IMAGE_NO_MEMORY:
-		return errNoMemory
-	case C.VOLSFU_IMAGE_MALFORMED:
-		return fmt.Errorf(
-			"%w: colours of %d points in %d bytes, expected one baseline JPEG image of %d×%d pixels",
-			codec.ErrMalformed,
-			cloud.Len(),
-			len(f.image),
-			l.width,
-			l.height,
-		)
+	form := jpeg.Image{Width: l.width, Height: l.height, Quality: f.quality}
+	if err := d.jpeg.Decode(d.image, f.image, form); err != nil {
+		return fmt.Errorf("colours of %d points: %w", cloud.Len(), err)
 	}
 	l.read(cloud.Colors, d.image)
 	return nil

@@ -34,6 +34,8 @@ func Find(name string) (codec.Codec, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case c.Capabilities().Rasters:
+		return nil, fmt.Errorf("%w: %s encodes images of depth cameras and no clouds", codec.ErrUnknown, c.Name())
 	case !c.Capabilities().Encodes:
 		return nil, fmt.Errorf("%w: this program only decodes %s", codec.ErrUnknown, c.Name())
 	case inParts && (c.Name() == "parts" || c.Name() == "labels"):

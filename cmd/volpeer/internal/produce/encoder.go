@@ -21,8 +21,11 @@ import (
 // encoder encodes all tiles of a frame at all qualities in parallel and hands over each tile once encoded. The workers
 // run until close. encode is called by one goroutine.
 type encoder struct {
-	config  Config
+	config Config
+	// cutter makes the parts of clouds, rasters those of a codec of rasters; the other is nil.
 	cutter  *cutter
+	rasters *rasterCutter
+	tiles   int
 	workers []*worker
 	// jobs has all jobs in order of decreasing size, so that no worker starts a large job last.
 	jobs  []job
@@ -87,31 +90,22 @@ type outcome struct {
 func newEncoder(c Config) (*encoder, error) {
 	// Levels with a target bitrate change.
 	c.Levels = slices.Clone(c.Levels)
-	cutter, err := newCutter(c)
-	if err != nil {
+	e := &encoder{config: c, model: model.New(), costs: make([]time.Duration, c.qualities()),
+		wake: make(chan struct{}, c.Workers)}
+	if err := e.cut(); err != nil {
 		return nil, err
 	}
-	tiles := len(cutter.tiles)
-	e := &encoder{
-		config: c,
-		cutter: cutter,
-		sizes:  make([]int, tiles*len(c.Levels)),
-		began:  make([]bool, tiles*len(c.Levels)),
-		asked:  make([]bool, tiles*len(c.Levels)),
-		points: make([]int, tiles*len(c.Levels)),
-		fresh:  make([]bool, tiles*len(c.Levels)),
-		model:  model.New(),
-		costs:  make([]time.Duration, len(c.Levels)),
-		wake:   make(chan struct{}, c.Workers),
-	}
-	for quality := range slices.Backward(c.Levels) {
-		for tile := range tiles {
+	tracks := e.tiles * c.qualities()
+	e.sizes, e.points = make([]int, tracks), make([]int, tracks)
+	e.began, e.asked, e.fresh = make([]bool, tracks), make([]bool, tracks), make([]bool, tracks)
+	for quality := c.qualities() - 1; quality >= 0; quality-- {
+		for tile := range e.tiles {
 			e.jobs = append(e.jobs, job{tile, quality})
 		}
 	}
 	for range min(c.Workers, len(e.jobs)) {
-		w := &worker{encoder: c.Codec.NewEncoder()}
-		if err := cutter.equip(&w.scratch); err != nil {
+		w, err := e.newWorker()
+		if err != nil {
 			e.close()
 			return nil, err
 		}
@@ -123,8 +117,51 @@ func newEncoder(c Config) (*encoder, error) {
 			}
 		})
 	}
-	e.schedule = newSchedule(len(c.Levels), len(e.workers), c.Limit)
+	e.schedule = newSchedule(c.qualities(), len(e.workers), c.Limit)
 	return e, nil
+}
+
+// cut creates the cutter of the codec's content.
+func (e *encoder) cut() (err error) {
+	if e.config.Rasters != nil {
+		if e.rasters, err = newRasterCutter(*e.config.Rasters, e.config.Box); err == nil {
+			e.tiles = len(e.rasters.tiles)
+		}
+		return err
+	}
+	if e.cutter, err = newCutter(e.config); err == nil {
+		e.tiles = len(e.cutter.tiles)
+	}
+	return err
+}
+
+// newWorker returns a worker with the memory for its jobs.
+func (e *encoder) newWorker() (*worker, error) {
+	w := &worker{encoder: e.config.Codec.NewEncoder()}
+	if e.rasters == nil {
+		return w, e.cutter.equip(&w.scratch)
+	}
+	if _, ok := w.encoder.(codec.RasterEncoder); !ok {
+		return nil, fmt.Errorf("%w: codec %q encodes clouds, expected a codec of rasters", ErrConfig,
+			e.config.Codec.Name())
+	}
+	return w, nil
+}
+
+// split takes a new frame.
+func (e *encoder) split(frame *capture.Frame) error {
+	if e.rasters != nil {
+		return e.rasters.learn(frame)
+	}
+	return e.cutter.split(&frame.Cloud)
+}
+
+// describe describes the tiles.
+func (e *encoder) describe() []volumetric.Tile {
+	if e.rasters != nil {
+		return e.rasters.describe()
+	}
+	return e.cutter.tiler.Tiles()
 }
 
 // close ends the workers.
@@ -141,7 +178,7 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 		captured = now
 	}
 	e.retune(now, sink)
-	if err := e.cutter.split(&frame.Cloud); err != nil {
+	if err := e.split(frame); err != nil {
 		return outcome{err: err}
 	}
 	e.frame, e.number, e.sink = frame, number, sink
@@ -232,17 +269,14 @@ func (e *encoder) do(w *worker, j job) error {
 		w.outcome.late++
 		return nil
 	}
-	level, stages := e.config.Levels[j.quality], e.stages
+	stages := e.stages
 	stages.EncodingBegan = time.Now()
-	cloud, err := e.cutter.part(j.tile, j.quality, &w.scratch)
-	if err == nil {
-		err = w.encode(e.config.Codec, cloud, e.params(level))
-	}
+	points, err := e.encodeJob(w, j)
 	if err != nil {
-		return fmt.Errorf("tile %d, quality %q: %w", j.tile, level.Name, err)
+		return fmt.Errorf("tile %d, quality %q: %w", j.tile, e.config.qualityName(j.quality), err)
 	}
-	e.sizes[e.track(j)], e.points[e.track(j)], e.fresh[e.track(j)] = len(w.data), cloud.Len(), true
-	w.outcome.points += cloud.Len()
+	e.sizes[e.track(j)], e.points[e.track(j)], e.fresh[e.track(j)] = len(w.data), points, true
+	w.outcome.points += points
 	stages.Encoded = time.Now()
 	taken, err := e.sink.WriteFrame(j.tile, quality, client.OutgoingFrame{
 		Number:  e.number,
@@ -267,6 +301,23 @@ func (e *encoder) do(w *worker, j job) error {
 	return nil
 }
 
+// encodeJob encodes one tile at one quality into the worker's memory, and returns the number of points.
+func (e *encoder) encodeJob(w *worker, j job) (points int, err error) {
+	if e.rasters == nil {
+		cloud, err := e.cutter.part(j.tile, j.quality, &w.scratch)
+		if err != nil {
+			return 0, err
+		}
+		return cloud.Len(), w.encode(e.config.Codec, cloud, e.params(j.quality))
+	}
+	begun := time.Now()
+	w.data, points, err = e.rasters.encode(w.encoder.(codec.RasterEncoder), w.data[:0], e.frame, j.tile, j.quality)
+	if err == nil {
+		w.observe(e.config.Codec, e.params(j.quality), points, time.Since(begun))
+	}
+	return points, err
+}
+
 // inTime reports whether a job may begin: the quality was admitted in this frame, and the predicted end is before the
 // deadline.
 func (e *encoder) inTime(j job) bool {
@@ -279,8 +330,17 @@ func (e *encoder) inTime(j job) bool {
 	return !time.Now().Add(e.predict(j).Took).After(e.deadline)
 }
 
-// params returns the codec parameters of a level.
-func (e *encoder) params(l ladder.Level) codec.Params {
+// params returns the codec parameters of a quality. Those of a codec of rasters only distinguish the qualities in the
+// model.
+func (e *encoder) params(quality int) codec.Params {
+	if e.rasters != nil {
+		return codec.Params{PositionBits: quality + 1}
+	}
+	return e.levelParams(e.config.Levels[quality])
+}
+
+// levelParams returns the codec parameters of a level.
+func (e *encoder) levelParams(l ladder.Level) codec.Params {
 	return codec.Params{PositionBits: l.Bits, Speed: l.Speed, Box: e.config.Box, ColorQuality: e.config.ColorQuality}
 }
 
@@ -294,22 +354,22 @@ func (e *encoder) order() {
 func (e *encoder) size(j job) int { return e.sizes[e.track(j)] }
 
 // track returns the index of a job's result among all tiles and qualities.
-func (e *encoder) track(j job) int { return j.tile*len(e.config.Levels) + j.quality }
+func (e *encoder) track(j job) int { return j.tile*e.config.qualities() + j.quality }
 
 // bitrates returns the nominal bitrate of one tile at each quality: the mean over the tiles of the newest frame's size,
 // with prefix and descriptors, times the frame rate.
 func (e *encoder) bitrates(frameRate float64) []volumetric.QualityLevel {
-	levels := make([]volumetric.QualityLevel, len(e.config.Levels))
-	for q, l := range e.config.Levels {
-		total, tiles := 0, len(e.cutter.tiles)
-		for tile := range tiles {
+	levels := make([]volumetric.QualityLevel, e.config.qualities())
+	for q := range levels {
+		total := 0
+		for tile := range e.tiles {
 			data := e.size(job{tile, q}) + payload.PrefixSize
 			packets := (data + payload.FragmentSize - 1) / payload.FragmentSize
 			total += data + packets*payload.DescriptorSize
 		}
 		levels[q] = volumetric.QualityLevel{
-			Name:    l.Name,
-			Bitrate: volumetric.Bitrate(float64(8*total) / float64(tiles) * frameRate),
+			Name:    e.config.qualityName(q),
+			Bitrate: volumetric.Bitrate(float64(8*total) / float64(e.tiles) * frameRate),
 		}
 	}
 	return levels

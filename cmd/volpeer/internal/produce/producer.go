@@ -59,10 +59,13 @@ type Config struct {
 	// Voxels makes reduced qualities of voxels, in volumetric.ModeAlternatives. The voxel size is chosen for about the
 	// number of points of the quality.
 	Voxels bool
-	// Levels are the qualities, in ascending order.
+	// Levels are the qualities of a codec of clouds, in ascending order.
 	Levels []ladder.Level
-	Mode   volumetric.Mode
-	Codec  codec.Codec
+	// Rasters describes tiles and qualities of a codec of rasters, which needs frames with rasters; nil for codecs of
+	// clouds. Tiling, Importance, Voxels, Levels and ColorQuality are then unused.
+	Rasters *Rasters
+	Mode    volumetric.Mode
+	Codec   codec.Codec
 	// ColorQuality is the quality of lossy colour coding; see codec.Params.
 	ColorQuality int
 	// Limit is the time from capture to the end of encoding. A tile that would end later is not encoded. 0 means three
@@ -74,6 +77,22 @@ type Config struct {
 	Workers int
 	// Log receives errors of single captures. nil disables logging.
 	Log *slog.Logger
+}
+
+// qualities returns the number of qualities.
+func (c *Config) qualities() int {
+	if c.Rasters != nil {
+		return len(c.Rasters.Levels)
+	}
+	return len(c.Levels)
+}
+
+// qualityName returns the name of a quality.
+func (c *Config) qualityName(quality int) string {
+	if c.Rasters != nil {
+		return c.Rasters.Levels[quality].Name
+	}
+	return c.Levels[quality].Name
 }
 
 const (
@@ -105,8 +124,8 @@ func New(source Source, c Config) (*Producer, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if len(c.Levels) == 0 || len(c.Levels) > volumetric.MaxQualities {
-		return nil, fmt.Errorf("%w: %d qualities, expected 1 to %d", ErrConfig, len(c.Levels), volumetric.MaxQualities)
+	if n := c.qualities(); n == 0 || n > volumetric.MaxQualities {
+		return nil, fmt.Errorf("%w: %d qualities, expected 1 to %d", ErrConfig, n, volumetric.MaxQualities)
 	}
 	if rate := source.Info().FrameRate; c.Limit == 0 && rate > 0 {
 		c.Limit = max(leastLimit, time.Duration(limitIntervals*float64(time.Second)/rate))
@@ -129,7 +148,7 @@ func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric
 		return nil, nil, err
 	}
 	rate := p.source.Info().FrameRate
-	if err := p.encoder.cutter.split(&frame.Cloud); err != nil {
+	if err := p.encoder.split(&frame); err != nil {
 		return nil, nil, err
 	}
 	if err := p.encoder.tune(&frame.Cloud, rate); err != nil {
@@ -139,7 +158,7 @@ func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric
 		return nil, nil, outcome.err
 	}
 	p.encoder.order()
-	return p.encoder.cutter.tiler.Tiles(), p.encoder.bitrates(rate), nil
+	return p.encoder.describe(), p.encoder.bitrates(rate), nil
 }
 
 // maxFailures is the number of consecutive captures that may fail: one second at 30 per second. A file that has become

@@ -63,7 +63,7 @@ func (s *sizing) correct(q, had int, wanted float64) {
 
 // resize corrects the voxel sizes for the next frame, by the frame that was encoded last.
 func (e *encoder) resize() {
-	if e.cutter.sizing == nil {
+	if e.cutter == nil || e.cutter.sizing == nil {
 		return
 	}
 	whole := 0

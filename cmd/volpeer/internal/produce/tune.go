@@ -114,7 +114,7 @@ func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
 			continue
 		}
 		tried[r] = true
-		params := e.params(ladder.Level{Bits: r.Bits, Speed: r.Speed})
+		params := e.levelParams(ladder.Level{Bits: r.Bits, Speed: r.Speed})
 		for tile := range e.cutter.tiles {
 			cloud := &e.cutter.tiles[tile]
 			points := int(math.Round(float64(cloud.Len()) * float64(r.Points) / float64(source.Points)))
@@ -193,10 +193,15 @@ func (w *worker) encode(c codec.Codec, cloud *pointcloud.Cloud, params codec.Par
 	data, err := w.encoder.Encode(w.data[:0], cloud, params)
 	w.data = data
 	if err == nil {
-		w.observed = append(w.observed, model.Observation{Codec: c, Params: params, Points: cloud.Len(),
-			Bytes: len(data), Took: time.Since(begun)})
+		w.observe(c, params, cloud.Len(), time.Since(begun))
 	}
 	return err
+}
+
+// observe records the cost of the data that was encoded last.
+func (w *worker) observe(c codec.Codec, params codec.Params, points int, took time.Duration) {
+	w.observed = append(w.observed, model.Observation{Codec: c, Params: params, Points: points, Bytes: len(w.data),
+		Took: took})
 }
 
 // expect returns the predicted time of one worker for each quality of the frame, over the tiles that were wanted in
@@ -215,10 +220,10 @@ func (e *encoder) expect() []time.Duration {
 // predict returns the predicted cost of a job, 0 if the model has no data.
 func (e *encoder) predict(j job) model.Prediction {
 	points := e.points[e.track(j)]
-	if e.config.Levels[j.quality].Voxel == 0 {
+	if e.cutter != nil && e.config.Levels[j.quality].Voxel == 0 {
 		begin, end := e.cutter.stretches[j.quality].of(e.cutter.tiles[j.tile].Len())
 		points = end - begin
 	}
-	p, _ := e.model.Predict(e.config.Codec, e.params(e.config.Levels[j.quality]), points)
+	p, _ := e.model.Predict(e.config.Codec, e.params(j.quality), points)
 	return p
 }

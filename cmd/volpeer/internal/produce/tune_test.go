@@ -110,7 +110,7 @@ func TestBitratesNeedASource(t *testing.T) {
 // knows sets the encoding time of a tile at each quality.
 func knows(p *Producer, took ...time.Duration) {
 	for q, d := range took {
-		params := p.encoder.params(p.encoder.config.Levels[q])
+		params := p.encoder.params(q)
 		for range 10000 {
 			p.encoder.model.Observe(model.Observation{Codec: codec.Raw, Params: params, Points: 1000, Bytes: 9000,
 				Took: d})

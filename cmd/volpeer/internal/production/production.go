@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/ladder"
+	"github.com/volsfu/volsfu/pkg/codec/rgbd"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -51,6 +52,9 @@ type Options struct {
 	Detail   lod.Flags
 	// Name and Mode are those of the publication.
 	Name, Mode string
+
+	// flags has the flags that were parsed, nil without a command line.
+	flags *pflag.FlagSet
 }
 
 // DefaultOptions returns the options before flags are parsed.
@@ -58,6 +62,7 @@ func DefaultOptions() Options { return Options{Capture: capture.DefaultOptions()
 
 // Flags registers the flags of capturing and encoding. points is the default of --points.
 func (o *Options) Flags(f *pflag.FlagSet, points int) {
+	o.flags = f
 	f.StringVar(&o.Source, "source", "synthetic", "source of the point clouds: "+strings.Join(capture.Kinds(), ", "))
 	f.StringArrayVar(&o.Background, "background", nil,
 		"background to remove from depth images; may be repeated: "+depth.BackgroundGrammar)
@@ -76,7 +81,8 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 		pointcloud.TileCounts()))
 	f.StringVar(&o.Labels, "label-tiles", "",
 		"tiles of --tiling labels as NAME=LABEL[+LABEL…],…; the default is the body parts of the synthetic figure")
-	f.StringVar(&o.Qualities, "qualities", defaultQualities, ladder.Grammar)
+	f.StringVar(&o.Qualities, "qualities", defaultQualities, ladder.Grammar+"; "+ladder.RasterGrammar+
+		", by default "+ladder.DefaultRasters)
 	f.StringVar(&o.Split, "split", "", "qualities of mode descriptions, as shares of the points in %, "+
 		"as in 60,25,15[:BITS[:SPEED]]")
 	f.StringVar(&o.Sampling, "sampling", samplingEven,
@@ -142,6 +148,9 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 	if err := o.Cameras.Set(&o.Capture.RealSense, log); err != nil {
 		return Settings{}, err
 	}
+	if o.Codec == rgbd.Codec.Name() {
+		return o.rasterSettings(mode, log)
+	}
 	tiling, err := o.cut()
 	if err != nil {
 		return Settings{}, err
@@ -190,6 +199,14 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	volumetric.Publication, error) {
 	config := settings.Config
 	config.Box = source.Info().Box
+	if config.Rasters != nil {
+		rasters := *config.Rasters
+		if rasters.Cameras = source.Info().Cameras; len(rasters.Cameras) == 0 {
+			return nil, volumetric.Publication{}, fmt.Errorf("--codec rgbd: %w; %q has no rasters", rgbd.ErrCloud,
+				source.Info().Description)
+		}
+		config.Rasters = &rasters
+	}
 	producer, err := produce.New(source, config)
 	if err != nil {
 		return nil, volumetric.Publication{}, err

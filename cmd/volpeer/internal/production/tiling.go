@@ -14,7 +14,8 @@ import (
 )
 
 // tilingHelp is the help text of the tilings.
-const tilingHelp = "direction; cameras, by the set of cameras that saw a point (1, 3, 7, 15, 31 … tiles for 1, 2, 3, " +
+const tilingHelp = "direction; raster, the default and only method of codec rgbd: 1, 2, 4 or 9 rectangles " +
+	"of each camera; cameras, by the set of cameras that saw a point (1, 3, 7, 15, 31 … tiles for 1, 2, 3, " +
 	"4, 5 … cameras); octants (8); " +
 	"kmeans, around centres of the first frame; labels, by --label-tiles and one more tile for the rest"
 
@@ -34,6 +35,7 @@ var (
 	errWeights  = errors.New("--label-weights: expected LABEL=FACTOR,… with labels of 0 to 65535, and --sampling " +
 		"importance")
 	errLabels = errors.New("--label-tiles: expected NAME=LABEL[+LABEL…],… with labels of 0 to 65535")
+	errRaster = errors.New("--tiling raster: expected --codec rgbd")
 	errSplit  = errors.New("--split: expected shares in % that add up to 100, as in 60,25,15 or 60,25,15:11:10, " +
 		"with --mode descriptions and without --qualities")
 )
@@ -42,6 +44,8 @@ var (
 func (o *Options) cut() (pointcloud.TilingSpec, error) {
 	spec := pointcloud.TilingSpec{By: o.Tiling, Tiles: o.Tiles, Seed: uint64(o.Capture.Seed)}
 	switch {
+	case o.Tiling == tilingRaster:
+		return spec, errRaster
 	case o.Labels != "" && o.Tiling != "labels":
 		return spec, fmt.Errorf("%w, and with --tiling labels, got %.32q", errLabels, o.Tiling)
 	case o.Labels != "":

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -118,13 +117,4 @@ func TestMeshes(t *testing.T) {
 				decoded.Colors[nearest])
 		}
 	}
-}
-
-// shown returns the frames that a watcher has saved.
-func shown(t *testing.T, folder string) []string {
-	files, err := filepath.Glob(filepath.Join(folder, "*.ply"))
-	if err != nil {
-		t.Error(err)
-	}
-	return files
 }

@@ -39,7 +39,7 @@ static boolean output_full(j_compress_ptr info) {
   return FALSE;
 }
 
-volsfu_image volsfu_image_encode(const uint8_t *rgb, int width, int height, int quality, uint8_t *out, size_t room) {
+volsfu_image volsfu_image_encode(const uint8_t *rgb, int width, int height, int quality, int tables, uint8_t *out, size_t room) {
   volsfu_image image = {0, VOLSFU_IMAGE_OK};
   errors e;
   struct jpeg_compress_struct info;
@@ -60,8 +60,8 @@ volsfu_image volsfu_image_encode(const uint8_t *rgb, int width, int height, int 
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, quality, TRUE);
   info.write_JFIF_header = FALSE;
-  jpeg_suppress_tables(&info, TRUE);
-  jpeg_start_compress(&info, FALSE);
+  jpeg_suppress_tables(&info, !tables);
+  jpeg_start_compress(&info, tables ? TRUE : FALSE);
   while (info.next_scanline < info.image_height) {
     JSAMPROW row = (JSAMPROW)(rgb + (size_t)info.next_scanline * 3 * width);
     jpeg_write_scanlines(&info, &row, 1);
@@ -125,7 +125,7 @@ volsfu_image volsfu_image_decode(const uint8_t *data, size_t size, int quality, 
   }
   jpeg_create_decompress(&info);
   info.src = &from;
-  set_tables(&info, quality);
+  if (quality > 0) set_tables(&info, quality);
   jpeg_read_header(&info, TRUE);
   if (!is_expected(&info, width, height)) fail((j_common_ptr)&info);
   info.out_color_space = JCS_RGB;

@@ -1,0 +1,110 @@
+package produce
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
+	"github.com/volsfu/volsfu/pkg/codec/rgbd"
+	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// wall returns a frame of two cameras. The first sees a wall in a part of the image, the second nothing.
+func wall() (*capture.Frame, []depth.Camera) {
+	camera := depth.Camera{Width: 200, Height: 130, FX: 150, FY: 150, CX: 99.5, CY: 64.5, Unit: 0.001}
+	frame := &capture.Frame{Rasters: make([]depth.Image, 2)}
+	m := &frame.Rasters[0]
+	m.Depth, m.Colors = make([]uint16, 200*130), make([][3]uint8, 200*130)
+	for y := 20; y < 120; y++ {
+		for x := 40; x < 140; x++ {
+			m.Depth[y*200+x] = uint16(1000 + x)
+		}
+	}
+	return frame, []depth.Camera{camera, camera}
+}
+
+var wallBox = volumetric.BoundingBox{Min: [3]float32{-1, -1, -2}, Max: [3]float32{1, 1, 0}}
+
+// TestRasterCutter checks that the rectangles of a camera cover the image without overlap, that the first frame
+// determines them, and that the tiles together have all points within their boxes.
+func TestRasterCutter(t *testing.T) {
+	for _, tiles := range []int{1, 2, 4, 9} {
+		frame, cameras := wall()
+		c, err := newRasterCutter(Rasters{Cameras: cameras, Tiles: tiles,
+			Levels: []ladder.Raster{{Name: "all", Step: 0.00065, ColorQuality: 80}}}, wallBox)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.learn(frame); err != nil {
+			t.Fatal(err)
+		}
+		area, points := 0, 0
+		for i, tile := range c.tiles {
+			if tile.camera == 0 {
+				area += tile.rect.Dx() * tile.rect.Dy()
+			}
+			for _, other := range c.tiles[:i] {
+				if tile.camera == other.camera && tile.rect.Overlaps(other.rect) {
+					t.Errorf("%d tiles: %v overlaps %v", tiles, tile.rect, other.rect)
+				}
+			}
+			data, n, err := c.encode(rgbd.Codec.NewEncoder().(codec.RasterEncoder), nil, frame, i, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			points += n
+			var cloud pointcloud.Cloud
+			if err := rgbd.Codec.NewDecoder().Decode(&cloud, data); err != nil || cloud.Len() != n {
+				t.Fatalf("tile %d: %d points, %v, want %d", i, cloud.Len(), err, n)
+			}
+			for _, p := range cloud.Positions {
+				for axis, v := range p {
+					if v < tile.box.Min[axis] || v > tile.box.Max[axis] {
+						t.Fatalf("tile %d has a point at %v, outside of its box %v", i, p, tile.box)
+					}
+				}
+			}
+			if tile.camera == 1 && n > 0 {
+				t.Errorf("tile %d of the camera without points has %d", i, n)
+			}
+		}
+		if area != 200*130 || points != 100*100 || len(c.describe()) != 2*tiles {
+			t.Errorf("%d tiles: %d pixels, %d points and %d described tiles", tiles, area, points, len(c.describe()))
+		}
+		before := c.tiles[0].rect
+		frame.Rasters[0].Depth[0] = 900
+		if err := c.learn(frame); err != nil || c.tiles[0].rect != before {
+			t.Errorf("%d tiles: a later frame moves %v to %v, %v", tiles, before, c.tiles[0].rect, err)
+		}
+	}
+}
+
+func TestRasterErrors(t *testing.T) {
+	_, cameras := wall()
+	for name, r := range map[string]Rasters{"tiles": {Cameras: cameras, Tiles: 3}, "no cameras": {Tiles: 1},
+		"cameras": {Cameras: make([]depth.Camera, depth.MaxCameras+1), Tiles: 1}} {
+		if _, err := newRasterCutter(r, wallBox); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v, want an error around ErrConfig", name, err)
+		}
+	}
+	c, err := newRasterCutter(Rasters{Cameras: cameras, Tiles: 1}, wallBox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.learn(new(capture.Frame)); !errors.Is(err, ErrConfig) {
+		t.Errorf("a frame without rasters: %v, want an error around ErrConfig", err)
+	}
+}
+
+func TestStepFor(t *testing.T) {
+	for _, test := range [][3]float64{{0.00065, 0.0001, 0.00065}, {0.00065, 0.001, 0.001}, {0.0015, 0.001, 0.002},
+		{0.0005, 0.00025, 0.0005}, {0.003, 0.001, 0.003}, {0.0045, 0.001, 0.0045}} {
+		if got := stepFor(test[0], test[1]); got-test[2] > 1e-12 || test[2]-got > 1e-12 {
+			t.Errorf("step %g for units of %g is %g, want %g", test[0], test[1], got, test[2])
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package production
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/ladder"
+)
+
+// TestRasterFlags checks the flags of codec rgbd.
+func TestRasterFlags(t *testing.T) {
+	for line, want := range map[string]error{
+		"": nil,
+		"--tiling raster --tiles 9 --qualities a=1/4,b=1/1:1mm:90": nil,
+		"--tiles 3":                      codec.ErrParams,
+		"--tiling direction":             errCloudFlag,
+		"--mode descriptions":            errCloudFlag,
+		"--points 1000":                  errCloudFlag,
+		"--sampling voxels":              errCloudFlag,
+		"--label-tiles a=1":              errCloudFlag,
+		"--color-quality 80":             errCloudFlag,
+		"--audience 0,1,2 --regions 1,1": errCloudFlag,
+		"--qualities a=25%:9":            ladder.ErrSyntax,
+		"--qualities a=5Mbit":            ladder.ErrSyntax,
+		"--codec parts:rgbd:2":           codec.ErrUnknown,
+		"--codec labels:rgbd":            codec.ErrUnknown,
+		"--codec raw --tiling raster":    errRaster,
+	} {
+		o := DefaultOptions()
+		f := pflag.NewFlagSet("publish", pflag.ContinueOnError)
+		o.Flags(f, 40000)
+		o.PublishFlags(f)
+		if err := f.Parse(append([]string{"--source", "rgbd:recording", "--codec", "rgbd"},
+			strings.Fields(line)...)); err != nil {
+			t.Fatal(err)
+		}
+		settings, err := o.Settings(slog.New(slog.DiscardHandler))
+		if !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", line, err, want)
+		}
+		if want == nil && (settings.Rasters == nil || !o.Capture.Rasters || o.Capture.Points != 0) {
+			t.Errorf("%q: no rasters are captured: %+v", line, settings.Rasters)
+		}
+	}
+}

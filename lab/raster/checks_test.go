@@ -1,0 +1,32 @@
+package raster
+
+import (
+	"testing"
+
+	"github.com/volsfu/volsfu/lab"
+	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg" // registers draco, too
+	"github.com/volsfu/volsfu/test/long"
+)
+
+// TestChecks runs the checks on few frames. Times depend on the load of the machine and are not judged.
+func TestChecks(t *testing.T) {
+	long.Test(t)
+	o := DefaultOptions()
+	o.Frames, o.Compared, o.Repeats = 1, 1, 1
+	for _, c := range Checks(o, lab.NewProgress(t.Output())) {
+		lines, err := c.Run(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name(), err)
+		}
+		if len(lines) == 0 {
+			t.Errorf("%s: no lines", c.Name())
+		}
+		for _, l := range lines {
+			if l.Skipped != "" {
+				t.Logf("%s: skipped: %s", l.Name, l.Skipped)
+			} else if !l.Met && l.Unit != "ms" {
+				t.Errorf("%s: %v %s, expected %s", l.Name, l.Figure, l.Unit, l.Target)
+			}
+		}
+	}
+}
