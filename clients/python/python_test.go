@@ -146,8 +146,8 @@ func TestPackage(t *testing.T) {
 	python := interpreter(t)
 	variables := environment(t, open(t).Server.URL())
 	journal := filepath.Join(t.TempDir(), "points.vol")
-	if out, err := run(t, nil, program.Static().Path(t, "volpeer"), "record", "--source", "synthetic", "--points", "5000",
-		"--output", journal, "--seconds", "1"); err != nil {
+	if out, err := run(t, nil, program.Static().Path(t, "volpeer"), "record", "--source", "synthetic",
+		"--points", "5000", "--output", journal, "--seconds", "1"); err != nil {
 		t.Fatalf("volpeer record: %v\n%s", err, out)
 	}
 	out, err := run(t, append(variables, "VOLSFU_JOURNAL="+journal), python, "-m", "unittest", "discover", "-v", "test")
@@ -234,7 +234,8 @@ func TestWheel(t *testing.T) {
 		t.Skip("the wheel is not built: setuptools is missing, which make deps installs into .tools/python")
 	}
 	folder := t.TempDir()
-	if out, err := run(t, []string{"PYTHON=" + python}, "../../scripts/wheel.sh", "1.2.3", folder, library(t)); err != nil {
+	if out, err := run(
+		t, []string{"PYTHON=" + python}, "../../scripts/wheel.sh", "1.2.3", folder, library(t)); err != nil {
 		t.Fatalf("scripts/wheel.sh: %v\n%s", err, out)
 	}
 	wheels, err := filepath.Glob(filepath.Join(folder, "volsfu-1.2.3-py3-none-*.whl"))

@@ -242,7 +242,7 @@ var (
 func TestOperatorsNames(t *testing.T) {
 	known := map[string]bool{fileVariable: true, TokenVariable: true, "--" + fileFlag: true}
 	for _, own := range []string{
-		"room", "identity", "publish", "subscribe", "admin", "edge", "valid-for", "key", "id",
+		"room", "identity", "publish", "subscribe", "data", "admin", "edge", "valid-for", "key", "id",
 		"server", "token", "ca", "json", "ban", "wait", "url", "time-server", "standalone",
 	} {
 		known["--"+own] = true

@@ -83,7 +83,8 @@ func newProduce() *cobra.Command {
 	f.StringVar(&p.mode, "mode", rendezvous.ModeAdaptive,
 		"adaptive: the points of each frame follow the bandwidth and the view, with pacing and retransmission; "+
 			"paper002: like the tool of paper 002, over udp")
-	f.StringVar(&p.codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program that does not encode draco")
+	f.StringVar(&p.codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program without "+
+		"Draco")
 	f.IntVar(&p.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&p.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
 	f.BoolVar(&p.colorless, "no-colors", false, "encode without colours")

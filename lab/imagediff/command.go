@@ -77,7 +77,8 @@ func Command() *cobra.Command {
 		"has none")
 	f.IntVar(&c.capture.Points, "points", 125000, "largest number of points per frame; 0 means no limit")
 	f.IntVar(&c.capture.Seed, "seed", 0, "seed of the synthetic figure and of the order of points")
-	f.StringVar(&c.codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program that does not encode draco")
+	f.StringVar(&c.codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program without "+
+		"Draco")
 	f.IntVar(&c.bits, "bits", 11, "bits per coordinate, 1 to 30")
 	f.IntVar(&c.speed, "speed", 7, "speed of the codec, 0 (smallest) to 10 (fastest)")
 	f.BoolVar(&c.colorless, "no-colors", false, "the frames were encoded without colours")

@@ -78,7 +78,8 @@ func visitPictures(t *testing.T, codec, extent string) {
 	var ended struct{ Track, Notes string }
 	v.expect("ended", &ended)
 	if ended.Track != "ended" || ended.Notes != "" {
-		t.Errorf("the webcam is %q with the note %q, expected to be given back without a note", ended.Track, ended.Notes)
+		t.Errorf("the webcam is %q with the note %q, expected to be given back without a note",
+			ended.Track, ended.Notes)
 	}
 	v.expect("done", nil)
 }

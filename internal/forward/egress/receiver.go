@@ -35,8 +35,8 @@ type Receiver struct {
 	// keyFrames limits the receiver's key frame requests, reportLimit its reports of arrivals.
 	keyFrames   keyFrameBudget
 	reportLimit feedback.ReportLimit
-	// reference replies to the receiver's reference times.
-	reference feedback.ReferenceTimes
+	// reference replies to the receiver's reference times, nil before the first one.
+	reference *feedback.ReferenceTimes
 
 	// path is the state of the network path to the receiver.
 	path   path
@@ -193,6 +193,9 @@ func (r *Receiver) replyToReference(p *rtcp.ExtendedReport, now time.Time) {
 		return
 	}
 	r.mu.Lock()
+	if r.reference == nil {
+		r.reference = new(feedback.ReferenceTimes)
+	}
 	reply, ok := r.reference.Reply(p, slots[0].outlet.SSRC(), now)
 	r.mu.Unlock()
 	if ok {

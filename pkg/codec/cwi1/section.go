@@ -35,7 +35,8 @@ func (s *section) start(data []byte) error {
 	}
 	for i := range s.cumulative {
 		s.cumulative[i] = binary.LittleEndian.Uint32(data[4*i:])
-		if i == 0 && s.cumulative[0] != 0 || i > 0 && s.cumulative[i] <= s.cumulative[i-1] || s.cumulative[i] >= bottom {
+		if i == 0 && s.cumulative[0] != 0 || i > 0 && s.cumulative[i] <= s.cumulative[i-1] ||
+			s.cumulative[i] >= bottom {
 			return fmt.Errorf("%w: cumulative frequency %d is %d, expected ascending numbers from 0 to %d",
 				codec.ErrMalformed, i, s.cumulative[i], bottom-1)
 		}

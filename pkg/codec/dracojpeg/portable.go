@@ -66,7 +66,8 @@ func (d *portableDecoder) decode(cloud *pointcloud.Cloud, data []byte) error {
 	return nil
 }
 
-// tablesOf returns the tables of a quality. Package image/jpeg writes those of the same annexes, scaled in the same way.
+// tablesOf returns the tables of a quality. Package image/jpeg writes those of the same annexes, scaled in the same
+// way.
 func tablesOf(quality int) (tables []byte) {
 	var file bytes.Buffer
 	picture := image.NewRGBA(image.Rect(0, 0, squareEdge, squareEdge))

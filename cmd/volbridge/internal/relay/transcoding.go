@@ -17,14 +17,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
-// transcoding converts the connector's points into frames of a codec, received frames into uncompressed points, and audio
-// in both directions. transcoding lives as long as the bridge.
+// transcoding converts the connector's points into frames of a codec, received frames into uncompressed points, and
+// audio in both directions. transcoding lives as long as the bridge.
 type transcoding struct {
 	codec codec.FourCC
 	// up is keyed by track, down by publication and tile.
 	up   *transcode.Pool[int, packable, packed]
 	down *transcode.Pool[volumetric.TrackRef, unpackable, unpacked]
-	// toOpus converts the connector's audio to Opus. toOpus is owned by the goroutine that sends to the server. toOpus is
+	// toOpus converts the connector's audio to Opus. toOpus is owned by the goroutine that sends to the server, and is
 	// nil in a program without the audio codecs.
 	toOpus *transcode.OpusTranscoder
 	// toVoice converts received audio to VR2Gather's format, by client number. toVoice is owned by the goroutine that

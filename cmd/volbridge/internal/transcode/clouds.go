@@ -86,7 +86,8 @@ func NewPacker(to codec.Codec) *Packer {
 }
 
 // Pack transcodes the data of a frame of the codec fourCC, without VR2Gather's header, and appends the result to dst. A
-// frame without points yields no data. Errors are those of the codecs, and wrap codec.ErrUnknown if the codec is unknown.
+// frame without points yields no data. Errors are those of the codecs, and wrap codec.ErrUnknown if the codec is
+// unknown.
 func (p *Packer) Pack(dst []byte, fourCC codec.FourCC, data []byte) ([]byte, error) {
 	decoder, err := p.decoders.of(fourCC)
 	if err != nil {

@@ -90,7 +90,8 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 			"colours and shapes; or voxels, each the mean of its points, of a size that yields the number of points")
 	f.StringVar(&o.Weights, "label-weights", "",
 		"weights of labels for --sampling importance, as LABEL=FACTOR,…")
-	f.StringVar(&o.Codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program that does not encode draco")
+	f.StringVar(&o.Codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program without "+
+		"Draco")
 	f.StringVar(&o.Name, "publication", "body", "name of the publication")
 	f.StringVar(&o.Mode, "mode", string(volumetric.ModeAlternatives),
 		"alternatives: a receiver gets one quality of each tile; descriptions: qualities complement each other and "+

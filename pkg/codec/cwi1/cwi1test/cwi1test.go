@@ -1,6 +1,6 @@
-// Package cwi1test encodes frames of the codec "cwi1" for tests and measurements. It follows the documentation of package
-// cwi1 and shares no code with the decoder. VR2Gather's own encoder adapts the octree to the points; here the caller
-// determines it.
+// Package cwi1test encodes frames of the codec "cwi1" for tests and measurements. The package follows the documentation
+// of package cwi1 and shares no code with the decoder. VR2Gather's own encoder adapts the octree to the points; here
+// the caller determines the octree.
 package cwi1test
 
 import (
