@@ -154,8 +154,6 @@ type camera struct {
 	*httpSession
 	stop    chan struct{}
 	running sync.WaitGroup
-	// requests counts key frame requests by SSRC.
-	requests sync.Map
 }
 
 // startCamera starts an encoder with simulcast of the given encodings, in the order of the offer, or without if there

@@ -31,9 +31,7 @@ def _sorted(cloud):
 
 
 def _join(room, identity, **settings):
-    session = volsfu.connect(_server, room=room, identity=identity, min_uplink=200_000_000, **settings)
-    session.wait_for("connected", 30)
-    return session
+    return volsfu.connect(_server, room=room, identity=identity, min_uplink=200_000_000, **settings)
 
 
 class Clouds(unittest.TestCase):
@@ -92,6 +90,7 @@ class Sessions(unittest.TestCase):
         captures = [_grid_cloud(random) for _ in range(100)]
         with _join(room, "ada", receive=False, **settings) as ada, _join(room, "grace", **settings) as grace:
             body = ada.publish("body", box=_box, qualities=[volsfu.Quality("all", bits=10)])
+            ada.wait_for("connected", 30)
             grace.wait_for("published", 30)
             deadline = time.monotonic() + 30
             while not body.wanted(0, 0) and time.monotonic() < deadline:

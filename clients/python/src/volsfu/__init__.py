@@ -11,7 +11,7 @@ README.md has the introduction. All times are seconds, as time.time() returns th
 are metres.
 """
 
-from .codecs import Cloud, codecs, decode, encode
+from .coding import Cloud, codecs, decode, encode
 from .errors import (
     ArgumentError,
     ClosedError,

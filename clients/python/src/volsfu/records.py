@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from .codecs import Cloud, decode
+from .coding import Cloud, decode
 
 _magic = b"VOLJRNL1"
 _header = struct.Struct("<4sII")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy
 
-from . import _library, codecs, errors
+from . import _library, coding, errors
 
 _RECEIVE, _TCP, _GCC, _ENCRYPT = 1, 2, 4, 8
 _OFF, _AUTO = -1, -2
@@ -50,7 +50,7 @@ class Frame(NamedTuple):
 
     def decode(self):
         """Returns the points of the frame as a Cloud. A frame without bytes has no points, and perhaps no codec."""
-        return codecs.decode(self.codec, self.data) if self.data else codecs.Cloud(numpy.empty((0, 3)))
+        return coding.decode(self.codec, self.data) if self.data else coding.Cloud(numpy.empty((0, 3)))
 
 
 class Event(NamedTuple):
@@ -128,13 +128,13 @@ class Session:
             raise ValueError("expected either box or tiles")
         tiles = [Tile(box)] if tiles is None else list(tiles)
         qualities = [Quality("low", 0.25), Quality("high")] if qualities is None else list(qualities)
-        codecs.fourcc(codec)
+        coding.fourcc(codec)
         publication = _library.Publication(
             mode=int(descriptions), name=_library.optional(name), format=f"codec={codec}".encode(),
             frame_rate=frame_rate, tile_count=len(tiles), quality_count=len(qualities),
         )  # fmt: skip
         publication.tiles = (_library.Tile * len(tiles))(
-            *(_library.Tile(_library.optional(tile.label), codecs.box_of(tile.box)) for tile in tiles)
+            *(_library.Tile(_library.optional(tile.label), coding.box_of(tile.box)) for tile in tiles)
         )
         publication.qualities = (_library.Quality * len(qualities))(
             *(_library.Quality(_library.optional(quality.name), quality.bitrate) for quality in qualities)
@@ -240,7 +240,7 @@ class Publisher:
         self.tiles, self.qualities, self.codec = tiles, qualities, codec
         # The next number of send.
         self._number = 0
-        corners = [codecs.box_of(tile.box) for tile in tiles]
+        corners = [coding.box_of(tile.box) for tile in tiles]
         self._box = (
             [min(box.min[axis] for box in corners) for axis in range(3)],
             [max(box.max[axis] for box in corners) for axis in range(3)],
@@ -260,7 +260,7 @@ class Publisher:
         clouds is a Cloud, or a list of one Cloud for each tile. capture is the time in seconds since 1970; None means
         now. Without a connection nothing is sent.
         """
-        clouds = [clouds] if isinstance(clouds, codecs.Cloud) else list(clouds)
+        clouds = [clouds] if isinstance(clouds, coding.Cloud) else list(clouds)
         if len(clouds) != len(self.tiles):
             raise ValueError(f"{len(clouds)} clouds, expected one for each of {len(self.tiles)} tiles")
         number, self._number = self._number, (self._number + 1) % (1 << 32)
@@ -270,7 +270,7 @@ class Publisher:
                 if not self.wanted(tile, index):
                     continue
                 chosen = cloud.sample(round(quality.share * len(cloud)), random)
-                data = codecs.encode(chosen, self.codec, self._box, quality.bits)
+                data = coding.encode(chosen, self.codec, self._box, quality.bits)
                 try:
                     self.write(tile, index, number, self.codec, data, capture)
                 except errors.NotConnectedError:
@@ -281,7 +281,7 @@ class Publisher:
     def write(self, tile, quality, number, codec, data, capture=None):
         """Sends one encoded frame. number counts captures, and is the same for all tiles and qualities of a capture."""
         frame = _library.OutgoingFrame(
-            number=number, codec=codecs.fourcc(codec), data=data, length=len(data),
+            number=number, codec=coding.fourcc(codec), data=data, length=len(data),
             capture_us=0 if capture is None else round(1e6 * capture),
         )  # fmt: skip
         _library.call("volsfu_write_frame", self._handle, tile, quality, byref(frame))
