@@ -44,8 +44,8 @@ export class EncodingSender {
       return;
     }
     Object.assign(encoding, next);
-    // Text must stay legible; of a face, motion and detail matter.
-    parameters.degradationPreference = this.kind === "screen" ? "maintain-resolution" : "balanced";
+    // The server chooses qualities by the sizes in the description, so a slow browser lowers the frame rate, not the size.
+    parameters.degradationPreference = "maintain-resolution";
     await this.sender.setParameters(parameters);
   }
 }
