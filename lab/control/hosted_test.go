@@ -123,8 +123,12 @@ func TestHostedChanges(t *testing.T) {
 	left := func(c CodepointFigures) bool {
 		return c.Codepoint == ecn.NotECT.String() && c.Seconds > bleachAt.Seconds()
 	}
-	if r.FallbackSeconds == nil || *r.FallbackSeconds > 2 || !slices.ContainsFunc(r.Codepoints, left) {
-		t.Errorf("%v, codepoints %v", r.FallbackSeconds, r.Codepoints)
+	if r.FallbackSeconds == nil || !slices.ContainsFunc(r.Codepoints, left) {
+		t.Fatalf("%v, codepoints %v", r.FallbackSeconds, r.Codepoints)
+	}
+	// Reports of a busy machine come late: a run that the measurement itself rejects has no target.
+	if *r.FallbackSeconds > 2 && r.Emulation.Valid {
+		t.Errorf("the fallback takes %g s, expected at most 2 s", *r.FallbackSeconds)
 	}
 }
 

@@ -134,8 +134,12 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 	}
 	together, groups := splitByPlace(packages)
 	slowFirst(together)
-	// Two packages more than processors, because some tests wait.
-	parallel := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+2)
+	// Two packages more than processors, because some tests wait. Long tests measure, and get one more only.
+	more := 2
+	if o.long {
+		more = 1
+	}
+	parallel := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+more)
 	if err := runLanes(ctx, tally, w, "tests that run together", lane{
 		{flags: flags("-race", parallel), paths: importPaths(together)},
 	}); err != nil {

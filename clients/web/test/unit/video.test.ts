@@ -105,13 +105,14 @@ describe("EncodingSender", () => {
     const done: unknown[] = [];
     let waiting: (() => void)[] = [];
     const sender = {
-      getParameters: () => ({ encodings: [{}] }),
-      setParameters: (p: { encodings: { active: boolean; maxBitrate: number }[] }) => new Promise<void>((resolve) => {
+      getParameters: () => ({ encodings: [{}], codecs: [{ mimeType: "video/VP8" }, { mimeType: "video/rtx" }, { mimeType: "video/H264" }] }),
+      setParameters: (p: { encodings: { active: boolean; maxBitrate: number; codec: RTCRtpCodec }[] }) => new Promise<void>((resolve) => {
+        expect(p.encodings[0]!.codec.mimeType).toBe("video/H264");
         done.push(p.encodings[0]!.maxBitrate);
         waiting.push(resolve);
       }),
     };
-    const encoding = new EncodingSender(sender as unknown as RTCRtpSender, "3", "webcam", () => done.push("trouble"));
+    const encoding = new EncodingSender(sender as unknown as RTCRtpSender, "3", "webcam", "H264", () => done.push("trouble"));
     for (const maxBitrate of [1, 2, 3]) {
       encoding.set({ active: true, maxBitrate });
     }
@@ -151,7 +152,7 @@ describe("VideoPublication", () => {
     const video = new VideoPublication(conference, "webcam", "VP8", { track: track as unknown as MediaStreamTrack, sound: undefined, capture: hd }, (why) => lost.push(why), (m) => lost.push(m));
     const active: boolean[] = [];
     const attach = (): void => video.encodings.forEach((_, q) => video.answered(q, {
-      getParameters: () => ({ encodings: [{}] }), setParameters: async (p: { encodings: { active: boolean }[] }) => void (active[q] = p.encodings[0]!.active),
+      getParameters: () => ({ encodings: [{}], codecs: [] }), setParameters: async (p: { encodings: { active: boolean }[] }) => void (active[q] = p.encodings[0]!.active),
     } as unknown as RTCRtpSender, String(q)));
     return { video, said, lost, track, fed, active, attach, load: (next: UplinkStatistics) => (uplink = next) };
   };

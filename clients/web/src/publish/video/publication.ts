@@ -110,7 +110,7 @@ export class VideoPublication implements Outgoing, Source {
 
   answered(quality: number, sender: RTCRtpSender, mid: string): void {
     if (this.senders.get(quality)?.mid !== mid) {
-      this.senders.set(quality, new EncodingSender(sender, mid, this.kind, this.trouble));
+      this.senders.set(quality, new EncodingSender(sender, mid, this.kind, this.codec, this.trouble));
     }
     this.apply();
   }

@@ -1,6 +1,11 @@
 // The parameters of a sender. Browsers accept one change at a time.
 
-import type { VideoKind } from "./plan";
+import type { VideoCodec, VideoKind } from "./plan";
+
+/** An encoding with the member that TypeScript's declarations lack. */
+interface Encoding extends RTCRtpEncodingParameters {
+  codec?: RTCRtpCodec;
+}
 
 export class EncodingSender {
   private next: RTCRtpEncodingParameters | undefined;
@@ -11,6 +16,7 @@ export class EncodingSender {
     private readonly sender: RTCRtpSender,
     readonly mid: string,
     private readonly kind: VideoKind,
+    private readonly codec: VideoCodec,
     private readonly trouble: (message: string) => void,
   ) {}
 
@@ -39,11 +45,17 @@ export class EncodingSender {
 
   private async change(next: RTCRtpEncodingParameters): Promise<void> {
     const parameters = this.sender.getParameters();
-    const [encoding] = parameters.encodings;
+    const encoding: Encoding | undefined = parameters.encodings[0];
     if (!encoding) {
       return;
     }
     Object.assign(encoding, next);
+    // An answer keeps the order of codecs in the offer, and without this member the sender takes the first one.
+    const wanted = `video/${this.codec}`.toLowerCase();
+    const codec = parameters.codecs.find((c) => c.mimeType.toLowerCase() === wanted);
+    if (codec) {
+      encoding.codec = codec;
+    }
     // The server chooses qualities by the sizes in the description, so a slow browser lowers the frame rate, not the size.
     parameters.degradationPreference = "maintain-resolution";
     await this.sender.setParameters(parameters);
