@@ -168,7 +168,8 @@ func (a *Allocator) price(it *item, tile *Tile, value *utility, cost float64) {
 			it.current = int32(i)
 		}
 	}
-	if tile.Held && tile.Current != 0 && !it.explicit {
+	// If the current level has no rate, as a screen that does not change, current is the option off, which is not held.
+	if tile.Held && tile.Current != 0 && !it.explicit && options[it.current].rate > 0 {
 		a.hold(it)
 	}
 }
