@@ -10,7 +10,10 @@ run(async () => {
   await publishWithSound(page);
   const ear = await open("/?room=demo&identity=ear#key=abc", small);
   const { sounds } = await listen(ear);
-  tell("heard", { loudness: await sounds(), counts: await ear.evaluate(() => volsfu.conference.encryption.counts.get("page")) });
+  const loudness = await sounds();
+  // The counts of a page are those of its last statistics, which follow the sound.
+  await until(ear, () => volsfu.conference.encryption?.counts.get("page")?.opened > 0);
+  tell("heard", { loudness, counts: await ear.evaluate(() => volsfu.conference.encryption.counts.get("page")) });
   for (const [identity, fragment] of [["wrong", "#key=abd"], ["none", ""]]) {
     const deaf = await open(`/?room=demo&identity=${identity}${fragment}`, small);
     const { silent } = await listen(deaf);
