@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco" // registers the codec of the geometry
@@ -27,7 +26,7 @@ func (dracojpeg) NewEncoder() codec.Encoder {
 	return &encoder{geometry: geometry.NewEncoder().(codec.OrderedEncoder)}
 }
 func (dracojpeg) NewDecoder() codec.Decoder {
-	return &decoder{geometry: geometry.NewDecoder().(codec.Announcer)}
+	return newDecoder(new(jpeg.Decoder))
 }
 
 // Capabilities returns the capabilities of the geometry's codec, with colours that are not exact.
@@ -112,41 +111,4 @@ func (e *encoder) appendImage(frame []byte, cloud *pointcloud.Cloud, quality int
 	l := layoutOf(cloud.Len())
 	e.image = l.paint(e.image, cloud.Colors, e.order)
 	return e.jpeg.Append(frame, e.image, jpeg.Image{Width: l.width, Height: l.height, Quality: quality})
-}
-
-type decoder struct {
-	geometry codec.Announcer
-	jpeg     jpeg.Decoder
-	image    []byte
-}
-
-// Announced implements codec.Announcer.
-func (d *decoder) Announced(data []byte) (int, error) { return announced(d.geometry, data) }
-
-// Decode replaces the cloud's points by the frame's.
-func (d *decoder) Decode(cloud *pointcloud.Cloud, data []byte) error {
-	cloud.Reset()
-	if len(data) == 0 {
-		return nil
-	}
-	if err := d.decode(cloud, data); err != nil {
-		cloud.Reset()
-		return fmt.Errorf("decode draco+jpeg: %w", err)
-	}
-	return nil
-}
-
-func (d *decoder) decode(cloud *pointcloud.Cloud, data []byte) error {
-	f, err := decodeGeometry(d.geometry, cloud, data)
-	if err != nil || f.quality == 0 {
-		return err
-	}
-	l := layoutOf(cloud.Len())
-	d.image = slices.Grow(d.image[:0], l.size())[:l.size()]
-	form := jpeg.Image{Width: l.width, Height: l.height, Quality: f.quality}
-	if err := d.jpeg.Decode(d.image, f.image, form); err != nil {
-		return fmt.Errorf("colours of %d points: %w", cloud.Len(), err)
-	}
-	l.read(cloud.Colors, d.image)
-	return nil
 }

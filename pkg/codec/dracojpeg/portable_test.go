@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
+	"github.com/volsfu/volsfu/pkg/codec/jpeg"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -17,7 +18,7 @@ import (
 type portable struct{ dracojpeg }
 
 func (portable) NewDecoder() codec.Decoder {
-	return &portableDecoder{geometry: geometry.NewDecoder().(codec.Announcer)}
+	return newDecoder(new(jpeg.Portable))
 }
 
 // TestPortable runs the tests of every codec on the decoder in Go.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/jpeg"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -21,7 +22,7 @@ func (decoding) FourCC() codec.FourCC      { return codec.FourCC{'d', 'r', 'c', 
 func (decoding) Name() string              { return "draco+jpeg" }
 func (decoding) NewEncoder() codec.Encoder { return refusal{} }
 func (decoding) NewDecoder() codec.Decoder {
-	return &portableDecoder{geometry: geometry.NewDecoder().(codec.Announcer)}
+	return newDecoder(new(jpeg.Decoder))
 }
 func (decoding) Capabilities() codec.Capabilities {
 	c := geometry.Capabilities()

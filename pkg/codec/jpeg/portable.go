@@ -1,5 +1,3 @@
-//go:build !cgo
-
 package jpeg
 
 import (
@@ -17,46 +15,31 @@ const (
 	defineQuantization = 0xdb
 )
 
-// Encoder encodes images.
-type Encoder struct {
-	canvas *image.RGBA
-	file   bytes.Buffer
+// Portable decodes images in Go. It is the Decoder of programs without cgo.
+type Portable struct {
+	file    []byte
+	quality int
+	tables  []byte
 }
 
-// Append appends an image to dst.
-func (e *Encoder) Append(dst, pixels []byte, i Image) ([]byte, error) {
-	if e.canvas == nil || e.canvas.Rect.Dx() != i.Width || e.canvas.Rect.Dy() != i.Height {
-		e.canvas = image.NewRGBA(image.Rect(0, 0, i.Width, i.Height))
+// Decode decodes an image that spans all of the data into pixels, which has the size of the image. Errors wrap
+// codec.ErrMalformed; the pixels are then undefined.
+func (d *Portable) Decode(pixels, data []byte, i Image) error {
+	if len(data) < 2 {
+		return i.malformed(data)
 	}
-	for at := range i.Width * i.Height {
-		copy(e.canvas.Pix[4*at:4*at+3], pixels[channels*at:])
-		e.canvas.Pix[4*at+3] = 255
-	}
-	e.file.Reset()
-	if err := jpeg.Encode(&e.file, e.canvas, &jpeg.Options{Quality: i.Quality}); err != nil {
-		return dst, err
-	}
-	if i.Tables {
-		return append(dst, e.file.Bytes()...), nil
-	}
-	return withoutTables(dst, e.file.Bytes()), nil
-}
-
-// withoutTables appends an image of Go's encoder without its tables.
-func withoutTables(dst, file []byte) []byte {
-	dst = append(dst, file[:2]...)
-	for at := 2; at < len(file); {
-		end := at + 2 + int(file[at+2])<<8 + int(file[at+3])
-		switch file[at+1] {
-		case startOfScan:
-			return append(dst, file[at:]...)
-		case defineQuantization, defineCodes:
-		default:
-			dst = append(dst, file[at:end]...)
+	d.file = append(d.file[:0], data[:2]...)
+	if !i.Tables {
+		if d.quality != i.Quality {
+			d.quality, d.tables = i.Quality, tablesOf(i.Quality)
 		}
-		at = end
+		d.file = append(d.file, d.tables...)
 	}
-	panic("jpeg: Go's encoder wrote no scan")
+	d.file = append(d.file, data[2:]...)
+	if _, err := jpegimage.Decode(pixels[:0], d.file, i.Width, i.Height); err != nil {
+		return i.malformed(data)
+	}
+	return nil
 }
 
 // tablesOf returns the segments of all tables of a quality.
@@ -75,31 +58,4 @@ func tablesOf(quality int) (found []byte) {
 		at = end
 	}
 	return found
-}
-
-// Decoder decodes images.
-type Decoder struct {
-	file    []byte
-	quality int
-	tables  []byte
-}
-
-// Decode decodes an image that spans all of the data into pixels, which has the size of the image. Errors wrap
-// codec.ErrMalformed; the pixels are then undefined.
-func (d *Decoder) Decode(pixels, data []byte, i Image) error {
-	if len(data) < 2 {
-		return i.malformed(data)
-	}
-	d.file = append(d.file[:0], data[:2]...)
-	if !i.Tables {
-		if d.quality != i.Quality {
-			d.quality, d.tables = i.Quality, tablesOf(i.Quality)
-		}
-		d.file = append(d.file, d.tables...)
-	}
-	d.file = append(d.file, data[2:]...)
-	if _, err := jpegimage.Decode(pixels[:0], d.file, i.Width, i.Height); err != nil {
-		return i.malformed(data)
-	}
-	return nil
 }
