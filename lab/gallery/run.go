@@ -29,7 +29,7 @@ const (
 	queueTime   = 100 * time.Millisecond
 )
 
-// sampleInterval is the time between two samples of what the receiver shows.
+// sampleInterval is the time between two samples of the shown frames.
 const sampleInterval = 100 * time.Millisecond
 
 // Options are the parameters of a run.
@@ -45,7 +45,7 @@ type Options struct {
 
 // Result is the result of a run.
 type Result struct {
-	// Ahead and Turned are the mean values of what the receiver shows, relative to all publications at the highest
+	// Ahead and Turned are the mean values of the shown frames, relative to all publications at the highest
 	// quality, while it looks at the middle of the table and while it is turned.
 	Ahead, Turned float64
 	// Freezes counts times of more than a second without a frame of a tile that is on.
@@ -170,7 +170,7 @@ func join(
 	return client.Join(ctx, config)
 }
 
-// measurement measures what the receiver shows.
+// measurement measures the frames that the receiver shows.
 type measurement struct {
 	options  Options
 	receiver *receiver
@@ -215,7 +215,7 @@ func (m *measurement) look(angle float64) {
 	})
 }
 
-// sample adds the values of what the receiver shows during a time. Without a mean, sample only waits.
+// sample adds the values of the frames that the receiver shows during a time. Without a mean, sample only waits.
 func (m *measurement) sample(ctx context.Context, length time.Duration, angle float64, into *mean) error {
 	config := allocate.DefaultConfig().View
 	eye := viewpoint(angle)
