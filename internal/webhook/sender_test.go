@@ -186,7 +186,10 @@ func TestSlowEndpoint(t *testing.T) {
 		}
 	}
 	t.Logf("%d events were queued in %v", events, time.Since(began))
-	wait.Until(t, "all events at the quick endpoint", func() bool { return quick.count() == events })
+	wait.Until(t, "all events at the quick endpoint", func() bool { return s.Stats().Delivered == events })
+	if got := quick.count(); got != events {
+		t.Errorf("the quick endpoint has received %d of %d events", got, events)
+	}
 	if stats := s.Stats(); stats.Queued != maxQueued || stats.Full != events-maxQueued {
 		t.Errorf("counted: %+v, expected a full queue", stats)
 	}
