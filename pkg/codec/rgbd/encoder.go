@@ -154,13 +154,8 @@ func (e *encoder) fill(h *head, view part) error {
 		row := g.row(y)
 		valid, codes := g.valid[row:][:g.columns], g.codes[row:][:g.columns]
 		for x, d := range view.row(y)[:g.columns] {
-			if d == 0 {
+			if d == 0 || !e.rays.sees(x, y) {
 				continue
-			}
-			if !e.rays.complete {
-				if u, v := e.rays.at(x, y); math.IsNaN(u + v) {
-					continue
-				}
 			}
 			step := e.steps.of[d]
 			least, most = min(least, step), max(most, step)
@@ -237,11 +232,13 @@ func (p part) tight() part {
 	box := image.Rectangle{Min: p.rect.Max, Max: p.rect.Min}
 	for y := range p.rect.Dy() {
 		row := p.row(y)
-		first := slices.IndexFunc(row, hasDepth)
-		if first < 0 {
+		first, last := 0, len(row)-1
+		for first < len(row) && row[first] == 0 {
+			first++
+		}
+		if first == len(row) {
 			continue
 		}
-		last := len(row) - 1
 		for row[last] == 0 {
 			last--
 		}
@@ -252,14 +249,15 @@ func (p part) tight() part {
 	return p
 }
 
-func hasDepth(depth uint16) bool { return depth != 0 }
-
 // copyColors replaces pixels by the colours of the part.
 func (p *part) copyColors(pixels []byte) []byte {
-	pixels = slices.Grow(pixels[:0], channels*p.rect.Dx()*p.rect.Dy())
+	size := channels * p.rect.Dx() * p.rect.Dy()
+	pixels = slices.Grow(pixels[:0], size)[:size]
+	rest := pixels
 	for y := range p.rect.Dy() {
 		for _, c := range p.colors[p.at(y):][:p.rect.Dx()] {
-			pixels = append(pixels, c[0], c[1], c[2])
+			*(*[channels]uint8)(rest) = c
+			rest = rest[channels:]
 		}
 	}
 	return pixels
