@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/jpeg"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -14,6 +15,7 @@ type decoder struct {
 	grid   grid
 	planes planeCoder
 	jpeg   jpeg.Decoder
+	webp   webp.Decoder
 	rays   rays
 	pixels []byte
 }
@@ -85,6 +87,9 @@ func (d *decoder) decode(data []byte) (h head, err error) {
 	}
 	form := jpeg.Image{Width: h.rect.Dx(), Height: h.rect.Dy(), Quality: h.quality, Tables: h.kind == kindFile}
 	d.pixels = slices.Grow(d.pixels[:0], form.Bytes())[:form.Bytes()]
+	if h.kind == kindWebP {
+		return h, d.webp.Decode(d.pixels, rest[h.planes:], form.Width, form.Height)
+	}
 	return h, d.jpeg.Decode(d.pixels, rest[h.planes:], form)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/jpeg"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -26,6 +27,7 @@ type encoder struct {
 	planes  planeCoder
 	painter painter
 	jpeg    jpeg.Encoder
+	webp    webp.Encoder
 	rays    rays
 	reducer reducer
 	steps   steps
@@ -69,26 +71,25 @@ func (e *encoder) encode(dst []byte, camera *depth.Camera, from *depth.Image, pa
 	if err := e.fill(&h, view); err != nil || h.points == 0 {
 		return dst, 0, err
 	}
-	if !params.NoColors {
-		h.kind = kindTables
-		h.quality = params.ColorQuality
-		if h.quality == 0 {
-			h.quality = codec.DefaultColorQuality
-		}
-		if params.File {
-			h.kind = kindFile
-		}
+	quality := params.ColorQuality
+	if quality == 0 {
+		quality = codec.DefaultColorQuality
 	}
-	return e.write(dst, &h, view, params)
+	switch {
+	case params.NoColors:
+	case params.WebP:
+		h.kind = kindWebP
+	case params.File:
+		h.kind = kindFile
+	default:
+		h.kind, h.quality = kindTables, quality
+	}
+	return e.write(dst, &h, view, quality)
 }
 
-// write appends a frame whose head and grid are complete but for the sizes.
-func (e *encoder) write(dst []byte, h *head, view part, params codec.RasterParams) ([]byte, int, error) {
+// write appends a frame whose head and grid are complete but for the sizes. quality is that of the colours.
+func (e *encoder) write(dst []byte, h *head, view part, quality int) ([]byte, int, error) {
 	begin := len(dst)
-	quality := h.quality
-	if h.kind == kindFile {
-		h.quality = 0
-	}
 	frame := h.appendTo(dst)
 	planes := len(frame)
 	frame = e.planes.encode(frame, &e.grid)
@@ -97,8 +98,13 @@ func (e *encoder) write(dst []byte, h *head, view part, params codec.RasterParam
 		e.pixels = view.copyColors(e.pixels)
 		e.painter.paint(e.pixels, &e.grid)
 		var err error
-		if frame, err = e.jpeg.Append(frame, e.pixels, jpeg.Image{Width: e.grid.columns, Height: e.grid.rows,
-			Quality: quality, Tables: params.File}); err != nil {
+		if h.kind == kindWebP {
+			frame, err = e.webp.Append(frame, e.pixels, e.grid.columns, e.grid.rows, quality)
+		} else {
+			frame, err = e.jpeg.Append(frame, e.pixels, jpeg.Image{Width: e.grid.columns, Height: e.grid.rows,
+				Quality: quality, Tables: h.kind == kindFile})
+		}
+		if err != nil {
 			return dst, 0, err
 		}
 	}
@@ -125,9 +131,14 @@ func (e *encoder) check(camera *depth.Camera, from *depth.Image, params codec.Ra
 	case camera.Width > math.MaxUint16 || camera.Height > math.MaxUint16:
 		return fmt.Errorf("%w: image has %d×%d pixels, expected at most %d in each direction", codec.ErrParams,
 			camera.Width, camera.Height, math.MaxUint16)
-	case max(params.Rect.Dx(), params.Rect.Dy()) > jpeg.MaxEdge:
+	}
+	most := jpeg.MaxEdge
+	if params.WebP {
+		most = webp.MaxEdge
+	}
+	if max(params.Rect.Dx(), params.Rect.Dy()) > most {
 		return fmt.Errorf("%w: rectangle is %v, expected at most %d pixels in each direction", codec.ErrParams,
-			params.Rect, jpeg.MaxEdge)
+			params.Rect, most)
 	}
 	return nil
 }
