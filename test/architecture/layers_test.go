@@ -52,7 +52,7 @@ var layers = []layer{
 	},
 	{
 		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy", "internal/authority"},
-		client: []string{"pkg/sframe", "internal/voice"},
+		client: []string{"pkg/sframe", "pkg/foreign", "internal/voice"},
 	},
 }
 
