@@ -79,9 +79,9 @@ func TestCrowd(t *testing.T) {
 }
 
 func TestCrowdLines(t *testing.T) {
-	const summary = `{"frames_decoded": 900, "frames_counted": 800, "allocated_bytes": 0, "resident_begin": 1000000,
+	const summary = `{"frames_decoded": 1800, "frames_counted": 1500, "allocated_bytes": 0, "resident_begin": 1000000,
 		"resident_end": 3000000, "statistics": {"totals": {"frames_missing": 1}}}`
-	lines, err := crowdLines([]byte(summary), 10*time.Second)
+	lines, err := crowdLines([]byte(summary), 20*time.Second)
 	if err != nil || lines[0].Missed() || lines[1].Figure != 100 || lines[3].Missed() || lines[5].Figure != 2 {
 		t.Errorf("%v, %v", lines, err)
 	}
