@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/calibrate"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/export"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/playback"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/publish"
@@ -60,7 +61,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(publish.Command(), watch.Command(), record.Command(), playback.Command(), export.Command(),
-		newVersion())
+		calibrate.Command(), newVersion())
 	root.AddCommand(movedCommands()...)
 	return root
 }
