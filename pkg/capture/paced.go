@@ -28,7 +28,12 @@ type steady float64
 
 // due implements schedule. The product is exact to the nanosecond for the first 104 days (2^53 ns).
 func (rate steady) due(start time.Time, number int64) time.Time {
-	return start.Add(time.Duration(float64(number) * float64(time.Second) / float64(rate)))
+	return start.Add(dueAfter(number, float64(rate)))
+}
+
+// dueAfter returns the time from the first frame to another at a constant rate.
+func dueAfter(number int64, rate float64) time.Duration {
+	return time.Duration(float64(number) * float64(time.Second) / rate)
 }
 
 // newest implements schedule.

@@ -56,16 +56,16 @@ func TestFind(t *testing.T) {
 		least int     // corners
 		rms   float64 // pixels
 	}{
-		"facing":      {boardtest.Shot{Place: turned([3]float64{0, 0, 1}, 0, 0, 0)}, 40, 0.1},
-		"noise":       {boardtest.Shot{Place: turned([3]float64{0.05, 0, 1}, 0.2, 0, 0), Noise: 6}, 40, 0.08},
-		"blur":        {boardtest.Shot{Place: turned([3]float64{0.05, 0, 0.8}, 0.2, 0, 0), Blur: 2, Noise: 3}, 40,
+		"facing": {boardtest.Shot{Place: turned([3]float64{0, 0, 1}, 0, 0, 0)}, 40, 0.1},
+		"noise":  {boardtest.Shot{Place: turned([3]float64{0.05, 0, 1}, 0.2, 0, 0), Noise: 6}, 40, 0.08},
+		"blur": {boardtest.Shot{Place: turned([3]float64{0.05, 0, 0.8}, 0.2, 0, 0), Blur: 2, Noise: 3}, 40,
 			0.1},
 		"perspective": {boardtest.Shot{Place: turned([3]float64{0, 0, 0.8}, 50*degree, 10*degree, 0), Noise: 3}, 40,
 			0.08},
 		"turned":      {boardtest.Shot{Place: turned([3]float64{0, 0, 1}, 0.3, 0.3, 130*degree), Noise: 3}, 40, 0.08},
 		"upside down": {boardtest.Shot{Place: turned([3]float64{0, 0, 1}, 0.1, 0.2, math.Pi), Noise: 3}, 40, 0.08},
-		"far":         {boardtest.Shot{Place: turned([3]float64{0.2, 0.1, 2.2}, 0.3, 0.2, 0.4), Noise: 2, Blur: 0.5}, 36,
-			0.12},
+		"far": {boardtest.Shot{Place: turned([3]float64{0.2, 0.1, 2.2}, 0.3, 0.2, 0.4), Noise: 2,
+			Blur: 0.5}, 36, 0.12},
 		"half hidden": {boardtest.Shot{Place: turned([3]float64{0, 0, 1}, 0.2, 0.2, 0.1), Noise: 3,
 			Hidden: func(u, _ float64) bool { return u > 340 }}, 20, 0.08},
 		"hand in front": {boardtest.Shot{Place: turned([3]float64{0, 0, 1}, 0.2, 0.2, 0.1), Noise: 3,
