@@ -6,6 +6,7 @@ import { transforms, Workers } from "../media/connection";
 import { cannotEncrypt } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import { claimsOf } from "../token";
+import type { DetailName } from "../scene/detail";
 import { World } from "../scene/world";
 import { Lobby, type Entry } from "./lobby";
 import { Messages } from "./messages";
@@ -31,6 +32,12 @@ function entryOf(location: Location): Entry {
   };
 }
 
+/** Parses the detail of the picture in a link. */
+function detailOf(location: Location): DetailName | undefined {
+  const detail = new URLSearchParams(location.search).get("detail");
+  return detail === "full" || detail === "light" ? detail : undefined;
+}
+
 function start(): void {
   const messages = new Messages(byId("messages"));
   const missing = lacking();
@@ -40,7 +47,7 @@ function start(): void {
   }
   const canvas = byId<HTMLCanvasElement>("stage");
   let room: RoomView | undefined;
-  const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now));
+  const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now), detailOf(location));
   const workers = new Workers((report) => {
     if (room) {
       room.conference.report(report);

@@ -368,6 +368,11 @@ export class RoomView {
       this.world.objects.sent(track, quality);
     }
     this.sound.follow(this.world, this.speakers());
+    for (const { mid, participant } of this.speakers()) {
+      const level = this.sound.level(mid);
+      this.world.objects.speak(participant, level);
+      this.people.speak(participant, level);
+    }
   }
 
   /**
