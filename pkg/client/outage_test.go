@@ -16,10 +16,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // longEnough bounds the wait of a test for an event that should come soon.
-const longEnough = 20 * time.Second
+const longEnough = wait.Patience
 
 // played is a server whose messages the test chooses. It has no media.
 type played struct {

@@ -52,7 +52,7 @@ var layers = []layer{
 	},
 	{
 		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy"},
-		client: []string{"pkg/sframe"},
+		client: []string{"pkg/sframe", "pkg/foreign"},
 	},
 }
 

@@ -147,6 +147,13 @@ export class Workers {
   take(): Worker {
     return this.workers[this.next++ % this.workers.length]!;
   }
+
+  /** Ends the workers. Their lines must have ended before. */
+  close(): void {
+    for (const worker of this.workers) {
+      worker.terminate();
+    }
+  }
 }
 
 export class Connection {

@@ -30,8 +30,8 @@ export interface Lens {
 
 export const usualLens: Lens = { coding: "near-bright", arrangement: "depth-left", near: 0.4, far: 2.5, fov: 62, height: 1.2 };
 
-/** The input from the page: a picture of a camera, or a depth map. */
-export type Picture = { kind: "image"; image: ImageBitmap } | { kind: "map"; map: DepthMap };
+/** The input from the page: a picture of a camera, a depth map, or points of an application. */
+export type Picture = { kind: "image"; image: ImageBitmap } | { kind: "map"; map: DepthMap } | { kind: "points"; points: Points };
 
 /** Distances in metres along the view for a grid of pixels, row by row from the top, 0 for none. */
 export interface DepthMap {
@@ -57,6 +57,14 @@ export function boxOf({ near, far, fov, height }: Lens, aspect = 4 / 3): Box {
   const up = half / aspect;
   const deep = (far - near) / 2;
   return { min: [-half, height - up, -deep], max: [half, height + up, deep] };
+}
+
+/** Returns that box by the aspect ratio of the whole picture, width over height, with depth and colour. */
+export function boxOfPicture(lens: Lens, aspect: number): Box {
+  const { arrangement } = lens;
+  const beside = arrangement === "depth-left" || arrangement === "depth-right";
+  const stacked = arrangement === "depth-top" || arrangement === "depth-bottom";
+  return boxOf(lens, beside ? aspect / 2 : stacked ? aspect * 2 : aspect);
 }
 
 /** Returns the camera's pose for points in that box. */

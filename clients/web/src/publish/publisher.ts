@@ -215,12 +215,11 @@ export class Publisher {
     }
   }
 
-  private handOver(picture: Picture | undefined): void {
-    if (this.ended) {
-      return;
+  /** Passes a picture to the studio, which receives its memory. */
+  handOver(picture: Picture | undefined): void {
+    if (!this.ended) {
+      this.order({ type: "picture", picture }, picture ? transferOf(picture) : []);
     }
-    const transfer = !picture ? [] : picture.kind === "image" ? [picture.image] : [picture.map.depth.buffer, picture.map.colors.buffer];
-    this.order({ type: "picture", picture }, transfer);
   }
 
   private encoded(report: EncoderReport): void {
@@ -293,6 +292,18 @@ export class Publisher {
     for (const worker of [this.crew.studio, ...this.crew.encoders]) {
       worker.terminate();
     }
+  }
+}
+
+/** Returns the memory of a picture. */
+function transferOf(picture: Picture): Transferable[] {
+  switch (picture.kind) {
+    case "image":
+      return [picture.image];
+    case "map":
+      return [picture.map.depth.buffer, picture.map.colors.buffer];
+    case "points":
+      return [picture.points.positions.buffer, picture.points.colors.buffer];
   }
 }
 

@@ -97,6 +97,9 @@ class DepthSource implements Source {
     if (source.kind !== "depth") {
       throw new Error("a figure received a picture");
     }
+    if (picture.kind === "points") {
+      throw new Error("a depth camera received points");
+    }
     const { image } = picture;
     if (this.canvas?.width !== image.width || this.canvas.height !== image.height) {
       this.canvas = new OffscreenCanvas(image.width, image.height);
@@ -108,10 +111,38 @@ class DepthSource implements Source {
   }
 }
 
+/** Takes the points of an application, each cloud once. */
+class PointSource implements Source {
+  private waiting: { points: Points; captured: number } | undefined;
+
+  constructor(
+    private readonly most: number,
+    private readonly pool: PointPool,
+  ) {}
+
+  take(points: Points): void {
+    this.waiting = { points, captured: now() };
+  }
+
+  capture(): { points: Points; captured: number } | undefined {
+    const { waiting } = this;
+    if (!waiting) {
+      return undefined;
+    }
+    this.waiting = undefined;
+    const { positions, colors, count } = waiting.points;
+    // The pool would grow with every cloud if it received the memory of the application.
+    const points = this.pool.take(Math.min(count, this.most));
+    points.positions.set(positions.subarray(0, 3 * points.count));
+    points.colors.set(colors.subarray(0, 3 * points.count));
+    return { points, captured: waiting.captured };
+  }
+}
+
 class Studio {
   private readonly pool = new PointPool();
   private readonly tiling: Tiling;
-  private readonly source: FigureSource | DepthSource;
+  private readonly source: FigureSource | DepthSource | PointSource;
   private readonly mirror: Mirror;
   private wanted: number[][];
   private share = 1;
@@ -128,8 +159,7 @@ class Studio {
     this.tiling = new Tiling(plan.tiles, plan.box);
     this.wanted = Array.from({ length: plan.tiles }, () => []);
     this.mirror = new Mirror(mirror, plan.box);
-    const { source } = plan;
-    this.source = source.kind === "figure" ? new FigureSource(plan.points, source.seed, this.pool) : new DepthSource(plan, this.pool);
+    this.source = this.sourceOf(plan);
     for (const port of encoders) {
       port.onmessage = ({ data }: MessageEvent<TileDone>) => {
         this.underWay--;
@@ -141,12 +171,28 @@ class Studio {
     this.tick();
   }
 
+  private sourceOf({ source, points }: Plan): FigureSource | DepthSource | PointSource {
+    switch (source.kind) {
+      case "figure":
+        return new FigureSource(points, source.seed, this.pool);
+      case "depth":
+        return new DepthSource(this.plan, this.pool);
+      case "points":
+        return new PointSource(points, this.pool);
+    }
+  }
+
   take(order: StudioOrder): void {
     if (order.type === "wanted") {
       this.wanted = order.tiles;
       this.share = order.share;
-    } else if (order.type === "picture" && this.source instanceof DepthSource) {
-      this.source.take(order.picture);
+    } else if (order.type === "picture") {
+      const { picture } = order;
+      if (this.source instanceof DepthSource && picture?.kind !== "points") {
+        this.source.take(picture);
+      } else if (this.source instanceof PointSource && picture?.kind === "points") {
+        this.source.take(picture.points);
+      }
     }
   }
 

@@ -5,8 +5,8 @@ import type { Points } from "../decode/points";
 import type { Box } from "../signal/messages";
 import type { Quality } from "./tiling";
 
-/** The source of points: a generated figure, or depth pictures from the page. */
-export type SourceChoice = { kind: "figure"; seed: number } | { kind: "depth"; lens: import("./depth").Lens };
+/** The source of points: a generated figure, depth pictures from the page, or points from the page. */
+export type SourceChoice = { kind: "figure"; seed: number } | { kind: "depth"; lens: import("./depth").Lens } | { kind: "points" };
 
 /** The content and the settings of a publication. */
 export interface Plan {
@@ -24,7 +24,7 @@ export type StudioOrder =
   | { type: "begin"; plan: Plan; encoders: MessagePort[]; mirror: OffscreenCanvas | undefined }
   /** The qualities of each tile to encode, lowest first, and the share of their points. */
   | { type: "wanted"; tiles: number[][]; share: number }
-  /** A requested picture; undefined if there is no new one. */
+  /** A requested picture, undefined if there is no new one; or points, which are not requested. */
   | { type: "picture"; picture: import("./depth").Picture | undefined };
 
 /** Messages from the studio. Times are milliseconds since 1970 by this host's clock. */

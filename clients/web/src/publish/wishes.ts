@@ -1,6 +1,6 @@
 // The user's settings for publishing, from the panel or from the link.
 
-import { type Arrangement, boxOf, type DepthCoding, type Lens, usualLens } from "./depth";
+import { type Arrangement, boxOfPicture, type DepthCoding, type Lens, usualLens } from "./depth";
 import { figureBox, seedOf } from "./figure/figure";
 import { standardQualities, tileCounts } from "./tiling";
 import type { Plan } from "./traffic";
@@ -76,11 +76,8 @@ export function planOf(wishes: Wishes, identity: string, aspect: number): Plan {
   switch (kind) {
     case "figure":
       return { ...common, source: { kind: "figure", seed: seedOf(identity) }, box: figureBox };
-    case "camera": {
-      const beside = lens.arrangement === "depth-left" || lens.arrangement === "depth-right";
-      const stacked = lens.arrangement === "depth-top" || lens.arrangement === "depth-bottom";
-      return { ...common, source: { kind: "depth", lens }, box: boxOf(lens, beside ? aspect / 2 : stacked ? aspect * 2 : aspect) };
-    }
+    case "camera":
+      return { ...common, source: { kind: "depth", lens }, box: boxOfPicture(lens, aspect) };
     case "xr":
       // This is the view of a phone at arm's length and some steps around.
       return { ...common, source: { kind: "depth", lens }, box: { min: [-1.5, -0.2, -1.5], max: [1.5, 2.2, 1.5] } };

@@ -7,6 +7,7 @@ import type { Points } from "../decode/points";
 import { isPicture, pictureSource } from "../media/picture";
 import { type Body, bodyOf, bodyOfBoxes, facing, standOf } from "./body";
 import type { Raster } from "../decode/rgbd/raster";
+import { RayTables } from "../decode/rgbd/rays";
 import { Cloud } from "./cloud";
 import type { Part } from "./composition";
 import { shadow } from "./floor";
@@ -15,7 +16,7 @@ import { Nameplate } from "./label";
 import { Panel } from "./panel";
 import { heightOf, panelShape, type Row, rowOf } from "./rows";
 import { type Seat, Seating } from "./seating";
-import { type RayNodes, Surfels } from "./surfels";
+import { Surfels } from "./surfels";
 
 interface Placed {
   participant: string;
@@ -69,6 +70,7 @@ export class Objects {
   private apart = true;
   private blends = true;
   private readonly seating = new Seating();
+  private readonly rays = new RayTables();
   private tinted = false;
   /** The position to which panels are turned: the viewer's seat. */
   private readonly eye = new Vector3(0, 0, 3);
@@ -175,9 +177,8 @@ export class Objects {
   /**
    * Shows a frame of a tile. The caller's arrays may be reused afterwards. A raster's points are drawn
    * from the raster, whose image of colours is taken over.
-   * @param rays are the rays of a raster's lens if it is distorted
    */
-  show(track: TileRef, points: Points, quality: number, raster?: Raster, rays?: RayNodes): void {
+  show(track: TileRef, points: Points, quality: number, raster?: Raster): void {
     const object = this.placed.get(Objects.key(track));
     if (!object || object.panel) {
       raster?.colors?.close();
@@ -185,7 +186,7 @@ export class Objects {
     }
     if (raster) {
       const tile = this.tile(object, track.tile, Surfels);
-      tile.show(raster, rays);
+      tile.show(raster, raster.camera.distortion && this.rays.of(raster));
       tile.tint(this.tinted, quality, object.qualities);
     } else {
       const tile = this.tile(object, track.tile, Cloud);

@@ -8,6 +8,7 @@ import {
   Sphere, Texture, Vector2, Vector3, Vector4,
 } from "three";
 import type { Camera, Raster } from "../decode/rgbd/raster";
+import { nodeEdge, type Rays } from "../decode/rgbd/rays";
 import { tintShare } from "./cloud";
 import { blendLayer, coverLayer } from "./layers";
 import { tintOf } from "./tints";
@@ -49,8 +50,7 @@ const vertexShader = /* glsl */ `
   vec2 rayOf(ivec2 pixel) {
     vec2 at = grid.xy + vec2(pixel) * grid.z;
     if (!bent) return (at - lens.zw) / lens.xy;
-    // Rays are known at every eighth pixel of the camera.
-    vec2 node = at / 8.0 - origin;
+    vec2 node = at / ${nodeEdge.toFixed(1)} - origin;
     ivec2 low = ivec2(floor(node));
     vec2 part = node - vec2(low);
     return mix(mix(texelFetch(rays, low, 0).xy, texelFetch(rays, low + ivec2(1, 0), 0).xy, part.x),
@@ -140,21 +140,13 @@ const fragmentShader = /* glsl */ `
   }
 `;
 
-/** The nodes of a distorted lens, every eighth pixel of the camera. */
-export interface RayNodes {
-  left: number;
-  top: number;
-  columns: number;
-  /** x and y of each node at depth 1; NaN without a ray. */
-  nodes: Float64Array;
-}
-
 export class Surfels {
   readonly object = new Group();
   private readonly cover: ThreePoints<BufferGeometry, ShaderMaterial>;
   private readonly blend: ThreePoints<BufferGeometry, ShaderMaterial>;
   private depths: DataTexture | undefined;
   private rays: DataTexture | undefined;
+  private bentBy: Rays | undefined;
   private colors: Texture | undefined;
   private raster: Omit<Raster, "depths" | "colors"> | undefined;
   count = 0;
@@ -184,8 +176,11 @@ export class Surfels {
     return this.cover.material.uniforms;
   }
 
-  /** Copies depths for the graphics card, and takes the image of colours over. */
-  show(raster: Raster, rays?: RayNodes): void {
+  /**
+   * Copies depths for the graphics card, and takes the image of colours over.
+   * @param rays are the rays of the lens if it is distorted
+   */
+  show(raster: Raster, rays: Rays | undefined): void {
     const { camera, columns, rows, depths, colors, reduction, left, top } = raster;
     this.count = raster.points;
     this.raster = raster;
@@ -198,7 +193,8 @@ export class Surfels {
     uniforms["grid"]!.value.set((left + 0.5) * scale - 0.5, (top + 0.5) * scale - 0.5, scale);
     uniforms["lens"]!.value.set(camera.fx, camera.fy, camera.cx, camera.cy);
     uniforms["bent"]!.value = rays !== undefined;
-    if (rays) {
+    if (rays && rays !== this.bentBy) {
+      this.bentBy = rays;
       this.bend(rays);
       uniforms["origin"]!.value.set(rays.left, rays.top);
     }
@@ -242,7 +238,7 @@ export class Surfels {
     this.colors.needsUpdate = true;
   }
 
-  private bend({ nodes, columns }: RayNodes): void {
+  private bend({ nodes, columns }: Rays): void {
     const rows = nodes.length / 2 / columns;
     this.rays?.dispose();
     this.rays = floats(Float32Array.from(nodes), columns, rows, RGFormat);

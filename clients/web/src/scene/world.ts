@@ -41,6 +41,7 @@ export class World {
   private readonly ground = new Ground();
   private readonly composition: Composition;
   private readonly detail: Detail;
+  private readonly sizes = new ResizeObserver(() => this.resize());
   private last = 0;
   /** The viewer's seat, from which the viewer has perhaps moved. */
   private readonly seat = { eye: new Vector3(), target: new Vector3() };
@@ -69,16 +70,14 @@ export class World {
     this.scene.add(this.ground.object, this.objects.root);
     this.navigation = new Navigation(this.camera, canvas);
     this.theme();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.theme());
-    new ResizeObserver(() => this.resize()).observe(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.theme);
+    this.sizes.observe(canvas);
     this.resize();
     this.home();
     this.renderer.setAnimationLoop((time) => this.draw(time));
   }
 
-  private theme(): void {
-    this.ground.theme(matchMedia("(prefers-color-scheme: dark)").matches);
-  }
+  private readonly theme = (): void => this.ground.theme(matchMedia("(prefers-color-scheme: dark)").matches);
 
   private resize(): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
@@ -178,6 +177,17 @@ export class World {
       return (eye.viewport.w * eye.projectionMatrix.elements[5]!) / 2;
     }
     return this.renderer.domElement.height / (2 * Math.tan((this.camera.fov * Math.PI) / 360));
+  }
+
+  /** Ends the drawing, and returns the memory of the graphics card. */
+  close(): void {
+    this.renderer.setAnimationLoop(null);
+    matchMedia("(prefers-color-scheme: dark)").removeEventListener("change", this.theme);
+    this.sizes.disconnect();
+    this.navigation.close();
+    this.composition.dispose();
+    this.renderer.dispose();
+    this.renderer.forceContextLoss();
   }
 
   private draw(time: number): void {

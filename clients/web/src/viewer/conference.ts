@@ -353,7 +353,7 @@ export class Conference {
       }
       this.slots.clear();
       this.pictures.clear();
-      this.link.renew(message.ice_servers);
+      this.link.renew([...message.ice_servers, ...(this.options.iceServers ?? [])]);
     }
     this.data.entered(message.resumed ?? false, message.data_received ?? 0);
     this.own.entered(renewed, message.resumed ?? false);

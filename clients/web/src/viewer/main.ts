@@ -8,6 +8,7 @@ import { parseKey } from "../sframe/secret";
 import { claimsOf } from "../token";
 import type { DetailName } from "../scene/detail";
 import { World } from "../scene/world";
+import { Embedding } from "./embed";
 import { Lobby, type Entry } from "./lobby";
 import { Messages } from "./messages";
 import { RoomView } from "./room";
@@ -55,7 +56,8 @@ function start(): void {
       // The decoder could not be loaded: without it, no room shows anything.
       messages.keep(report.message);
     }
-  });
+  }, true);
+  const embedding = Embedding.ofPage();
   const entry = entryOf(location);
   const lobby = new Lobby(byId("lobby"), entry, enter);
 
@@ -67,7 +69,7 @@ function start(): void {
       return;
     }
     const element = byId("room");
-    room = new RoomView(element, world, workers, messages, to, (why, again) => {
+    room = new RoomView(element, world, workers, messages, to, embedding, (why, again) => {
       room = undefined;
       element.hidden = true;
       if (again) {

@@ -68,6 +68,10 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 		"background to remove from depth images; may be repeated: "+depth.BackgroundGrammar)
 	f.StringVar(&o.Capture.Calibration, "calibration", "",
 		"file in YAML or JSON with the poses of several cameras; by default all are at the origin")
+	f.StringVar(&o.Capture.VirtualCameras, "virtual-cameras", "", "file in YAML or JSON of virtual depth cameras "+
+		"that see the source synthetic or glb")
+	f.BoolVar(&o.Capture.Prune, "prune", false, "drop pixels of depth cameras whose surface another camera sees more "+
+		"frontally")
 	f.Float64Var(&o.Capture.FPS, "fps", 0, "frames per second; 0 means the rate of the source, or 30 if the source "+
 		"has none")
 	f.IntVar(&o.Capture.Points, "points", points,
@@ -114,8 +118,9 @@ func (o *Options) PublishFlags(f *pflag.FlagSet) {
 
 // Errors of flags.
 var (
-	errMode = errors.New("--mode: expected alternatives or descriptions")
-	errRead = errors.New("--vr2gather: expected the codec cwi0 in mode alternatives")
+	errMode  = errors.New("--mode: expected alternatives or descriptions")
+	errPrune = errors.New("--prune: expected a source with two depth cameras or more")
+	errRead  = errors.New("--vr2gather: expected the codec cwi0 in mode alternatives")
 )
 
 // Settings are the checked flags. The source is opened separately, because that takes time.
@@ -189,6 +194,9 @@ func (o *Options) Open(settings Settings) (capture.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--source: %w", err)
 	}
+	if n := len(source.Info().Cameras); o.Capture.Prune && n < 2 {
+		return nil, errors.Join(fmt.Errorf("%w, got %d", errPrune, n), source.Close())
+	}
 	if settings.audience != nil {
 		return settings.audience.before(source)
 	}
@@ -203,8 +211,8 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	if config.Rasters != nil {
 		rasters := *config.Rasters
 		if rasters.Cameras = source.Info().Cameras; len(rasters.Cameras) == 0 {
-			return nil, volumetric.Publication{}, fmt.Errorf("--codec rgbd: %w; %q has no rasters", rgbd.ErrCloud,
-				source.Info().Description)
+			return nil, volumetric.Publication{}, fmt.Errorf("--codec rgbd: %w, or synthetic or glb with "+
+				"--virtual-cameras; %q has no rasters", rgbd.ErrCloud, source.Info().Description)
 		}
 		config.Rasters = &rasters
 	}

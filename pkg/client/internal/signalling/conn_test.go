@@ -13,10 +13,11 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // longEnough bounds the wait of a test for an event that should come soon.
-const longEnough = 20 * time.Second
+const longEnough = wait.Patience
 
 // server starts a server that calls f with each websocket, and returns its URL.
 func server(t *testing.T, f func(*websocket.Conn)) string {

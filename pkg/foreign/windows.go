@@ -1,6 +1,6 @@
-//go:build amd64 || arm64
+//go:build windows && (amd64 || arm64)
 
-package rs2
+package foreign
 
 import (
 	"fmt"
@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-func openLibrary(path string) (uintptr, error) {
+// Open loads a library.
+func Open(path string) (uintptr, error) {
 	handle, err := windows.LoadLibrary(path)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
@@ -16,7 +17,8 @@ func openLibrary(path string) (uintptr, error) {
 	return uintptr(handle), nil
 }
 
-func symbol(library uintptr, name string) (uintptr, bool) {
+// Symbol returns the address of a function of a library.
+func Symbol(library uintptr, name string) (uintptr, bool) {
 	address, err := windows.GetProcAddress(windows.Handle(library), name)
 	return address, err == nil
 }
