@@ -12,7 +12,7 @@ export interface JoinOptions {
   url: string | URL;
   /** The room; optional if the token names a room. */
   room?: string;
-  /** The name of this participant, unique in the room; optional if the token has a name. */
+  /** The name of this participant, unique in the room; by default that of the token, or "guest-" with a number. */
   identity?: string;
   /** The access token; servers that run with --dev need none. */
   token?: string;

@@ -9,6 +9,7 @@ import { parseKey } from "../sframe/secret";
 import type { Data, Participant, Placement, Pose, Publication, TileRef, Viewpoint } from "../signal/messages";
 import { refusalOf } from "../signal/rooms";
 import type { SessionState } from "../signal/session";
+import { identityOf } from "../token";
 import { Conference } from "../viewer/conference";
 import { Emitter } from "./events";
 import { JoinError, type JoinOptions, type Keys, pagesURL, signallingURL } from "./options";
@@ -146,7 +147,7 @@ export class Room {
     const { token, room, identity, iceServers, delivery } = options;
     const receiveData = delivery === "data" || !transforms();
     this.conference = new Conference(
-      { url, receiveData, ...(token ? { token } : {}), ...(room ? { room } : {}), ...(identity ? { identity } : {}), ...(iceServers ? { iceServers } : {}) },
+      { url, receiveData, ...(token ? { token } : {}), ...(room ? { room } : {}), identity: identityOf(identity, token ?? ""), ...(iceServers ? { iceServers } : {}) },
       this.workers,
       {
         frame: (track, frame) => this.frame(track, frame),
