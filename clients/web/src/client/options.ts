@@ -33,6 +33,11 @@ export interface JoinOptions {
   /** Decodes frames, by default. If false, frames are only counted. */
   decode?: boolean;
   /**
+   * Receives what depth cameras saw (codec rgbd) as rasters, for a renderer that draws them. By
+   * default such frames have points, too.
+   */
+  rasters?: boolean;
+  /**
    * The way of frames: media lines, or data channels. By default media lines, if the browser
    * permits scripts to read their frames.
    */
