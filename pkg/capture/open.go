@@ -3,11 +3,11 @@ package capture
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/volsfu/volsfu/pkg/capture/glb"
 	"github.com/volsfu/volsfu/pkg/capture/ply"
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
+	"github.com/volsfu/volsfu/pkg/capture/virtual"
 )
 
 // kind is one row of the table of sources: the name before the colon, the argument after the colon,
@@ -20,15 +20,18 @@ type kind struct {
 	// camera opens the source as one of several cameras; nil if the source is not a camera
 	// recording.
 	camera func(name, argument string) (recording, error)
+	// virtual opens the source as virtual cameras see it; nil if the source has no surface.
+	virtual func(clock Clock, argument string, rig virtual.Rig, options Options) (Source, error)
 }
 
 // kinds contains all sources. A new source is a new row.
 var kinds = []kind{
-	{name: "synthetic", open: openSynthetic},
+	{name: "synthetic", open: openSynthetic, virtual: openVirtualFigure},
 	{name: "ply", argument: "DIR", open: openPLY},
 	{name: "rgbd", argument: "DIR", camera: openRGBD},
+	{name: "cwipc", argument: "FILE|DIR", open: openCWIPC},
 	{name: "kinect", argument: "FILE.mkv", camera: openKinect},
-	{name: "glb", argument: "FILE", open: openGLB},
+	{name: "glb", argument: "FILE", open: openGLB, virtual: openVirtualMesh},
 	{name: "replay", argument: "FILE", open: openReplay},
 	{name: "realsense", argument: "FILE", optional: true, open: openRealSense},
 }
@@ -74,6 +77,9 @@ func OpenOn(clock Clock, spec string, options Options) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if options.VirtualCameras != "" {
+		return openVirtual(clock, parts[0], options)
+	}
 	if parts[0].kind.camera != nil {
 		return openRig(clock, parts, options)
 	}
@@ -110,7 +116,7 @@ type performance struct {
 }
 
 func (p performance) render(_ context.Context, number int64, into *Frame) error {
-	p.figure.At(time.Duration(float64(number)*float64(time.Second)/p.rate), &into.Cloud)
+	p.figure.At(dueAfter(number, p.rate), &into.Cloud)
 	into.Images = into.Images[:0]
 	return nil
 }

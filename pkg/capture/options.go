@@ -24,6 +24,11 @@ type Options struct {
 	// Calibration is a file with the poses of cameras (see depth.ParseCalibration). Without it
 	// every camera is at the origin.
 	Calibration string `yaml:"calibration" help:"rgbd, kinect, realsense: YAML or JSON file with the poses of cameras"`
+	// VirtualCameras is a file of virtual depth cameras (see virtual.ParseRig) that see the source, which is synthetic
+	// or glb. The source then has the cameras' points and images.
+	VirtualCameras string `yaml:"virtual_cameras" help:"synthetic, glb: YAML or JSON file of virtual depth cameras"`
+	// Prune drops pixels that another camera sees better (see depth.Pruner).
+	Prune bool `yaml:"prune" help:"drop pixels of depth cameras that another camera sees more frontally"`
 	// RealSense configures the RealSense cameras. The rate is replaced by FPS unless FPS is 0, and its calibration by
 	// Calibration if set.
 	RealSense realsense.Config `yaml:"-"`
@@ -47,6 +52,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("%w: points is %d, expected 0 to %d", ErrOptions, o.Points, synthetic.MaxPoints)
 	case o.MemoryLimit < 0:
 		return fmt.Errorf("%w: memory limit is %d bytes, expected 0 or more", ErrOptions, o.MemoryLimit)
+	case o.VirtualCameras != "" && o.Calibration != "":
+		return fmt.Errorf("%w: virtual cameras have poses in their own file, expected no calibration", ErrOptions)
 	}
 	return nil
 }

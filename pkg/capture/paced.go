@@ -28,7 +28,12 @@ type steady float64
 
 // due implements schedule. The product is exact to the nanosecond for the first 104 days (2^53 ns).
 func (rate steady) due(start time.Time, number int64) time.Time {
-	return start.Add(time.Duration(float64(number) * float64(time.Second) / float64(rate)))
+	return start.Add(dueAfter(number, float64(rate)))
+}
+
+// dueAfter returns the time from the first frame to another at a constant rate.
+func dueAfter(number int64, rate float64) time.Duration {
+	return time.Duration(float64(number) * float64(time.Second) / rate)
 }
 
 // newest implements schedule.
@@ -48,6 +53,18 @@ func (rate steady) newest(start, now time.Time) int64 {
 type timetable struct {
 	times  []time.Duration // ascending from 0
 	period time.Duration   // longer than the last time
+}
+
+// newTimetable returns the schedule of frames with ascending capture times, scaled if the rate differs from the
+// recording's own rate. The first frame follows the last after one frame interval.
+func newTimetable(captured []time.Duration, own, rate float64) timetable {
+	pace := own / rate
+	var t timetable
+	for _, at := range captured {
+		t.times = append(t.times, time.Duration(float64(at-captured[0])*pace))
+	}
+	t.period = t.times[len(t.times)-1] + time.Duration(float64(time.Second)/rate)
+	return t
 }
 
 // due implements schedule.

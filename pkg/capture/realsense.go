@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/capture/realsense"
@@ -25,12 +24,9 @@ type realSense struct {
 	takes      takeSource
 	info       Info
 	options    Options
-	projectors []*depth.Projector
-	visibility *depth.Visibility // nil with one camera
+	projection *projection
 	take       realsense.Take
-	whole      []depth.Image // images of the take, with blank images for cameras without an image
-	blank      []depth.Image
-	learning   bool
+	shot       shot
 	closed     bool
 }
 
@@ -82,22 +78,13 @@ func newRealSense(from takeSource, options Options) (*realSense, error) {
 		Box:         reachOf(cameras, options.Background),
 		Cameras:     cameras,
 	}}
-	for i, camera := range cameras {
-		o := depth.Options{Background: options.Background, Cleaning: depth.DefaultCleaning()}
-		if len(cameras) > 1 {
-			o.Source = 1 << i
-		}
-		projector, err := depth.NewProjector(camera, o)
-		if err != nil {
-			return nil, fmt.Errorf("camera %q: %w", camera.Name, err)
-		}
-		s.projectors = append(s.projectors, projector)
-		s.learning = s.learning || projector.Learning()
-		s.blank = append(s.blank, depth.Image{Depth: make([]uint16, camera.Width*camera.Height)})
+	for _, camera := range cameras {
 		s.info.Points += camera.Width * camera.Height
 	}
-	if len(cameras) > 1 {
-		s.visibility = depth.NewVisibility(cameras)
+	var err error
+	s.projection, err = newProjection(cameras, options, 0, func(int) depth.Background { return options.Background })
+	if err != nil {
+		return nil, err
 	}
 	if options.Points > 0 {
 		s.info.Points = min(s.info.Points, options.Points)
@@ -115,52 +102,20 @@ func (s *realSense) Read(ctx context.Context, frame *Frame) error {
 	if s.closed {
 		return ErrClosed
 	}
-	for {
+	// The shot uses the memory of the frame.
+	s.shot = shot{cloud: frame.Cloud, images: frame.Images, rasters: frame.Rasters}
+	for learning := true; learning; {
 		if err := s.takes.Read(ctx, &s.take); err != nil {
 			return err
 		}
 		frame.Capture, frame.Number, frame.Skipped = s.take.Capture, s.take.Number, s.take.Skipped
-		frame.Cloud.Reset()
-		if err := s.project(frame); err != nil {
+		learning = s.projection.learning()
+		if err := s.projection.project(s.take.Images, &s.shot); err != nil {
 			return err
 		}
-		if !s.learning {
-			break
-		}
-		s.learning = false
-		for _, p := range s.projectors {
-			s.learning = s.learning || p.Learning()
-		}
 	}
+	frame.Cloud, frame.Images, frame.Rasters = s.shot.cloud, s.shot.images, s.shot.rasters
 	scatter(&frame.Cloud, s.options.Points, s.options.Seed, int(frame.Number))
-	frame.Images = frame.Images[:0]
-	if s.options.Images {
-		frame.Images = copyImages(frame.Images, s.take.Images)
-	}
-	return nil
-}
-
-func (s *realSense) project(frame *Frame) error {
-	s.whole, frame.Rasters = s.whole[:0], frame.Rasters[:0]
-	if s.options.Rasters {
-		frame.Rasters = slices.Grow(frame.Rasters, len(s.take.Images))[:len(s.take.Images)]
-	}
-	for i, image := range s.take.Images {
-		var cleaned *depth.Image
-		if s.options.Rasters {
-			cleaned = &frame.Rasters[i]
-			cleaned.CopyFrom(&depth.Image{})
-		}
-		if len(image.Depth) == 0 {
-			image = s.blank[i]
-		} else if err := s.projectors[i].ProjectCleaned(&image, &frame.Cloud, cleaned); err != nil {
-			return fmt.Errorf("camera %q: %w", s.info.Cameras[i].Name, err)
-		}
-		s.whole = append(s.whole, image)
-	}
-	if s.visibility != nil && !s.learning {
-		s.visibility.Mark(s.whole, &frame.Cloud)
-	}
 	return nil
 }
 
@@ -197,7 +152,11 @@ func reachOf(cameras []depth.Camera, background depth.Background) volumetric.Bou
 			}
 		}
 	}
-	limit := background.Box
+	return limited(box, background.Box)
+}
+
+// limited returns the part of a box within a limit, the limit if there is none, or the whole box if the limit is zero.
+func limited(box, limit volumetric.BoundingBox) volumetric.BoundingBox {
 	if limit == (volumetric.BoundingBox{}) {
 		return box
 	}

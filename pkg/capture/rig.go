@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,17 +38,14 @@ type rig struct {
 	cameras    []depth.Camera
 	// frames contains, for each frame of the rig, the frame indices of the recordings.
 	frames     [][]int
-	images     bool
-	rasters    bool
-	visibility *depth.Visibility // nil with one camera
-	projectors []*depth.Projector
+	projection *projection
 	workspaces sync.Pool
 }
 
 // workspace is the memory of one load.
 type workspace struct {
 	images     []depth.Image
-	projectors []*depth.Projector
+	projection *projection
 }
 
 // openRig opens the recordings of a specification's parts.
@@ -88,22 +84,33 @@ func closeAll(recordings []recording) error {
 // newRig returns a rig of the recordings. On error the caller keeps the ownership of the
 // recordings.
 func newRig(recordings []recording, options Options) (*rig, error) {
-	r := &rig{recordings: recordings, images: options.Images, rasters: options.Rasters}
-	if err := r.set(options); err != nil {
+	r := &rig{recordings: recordings}
+	if err := r.setCameras(options); err != nil {
+		return nil, err
+	}
+	var err error
+	// Frames are loaded in parallel already.
+	r.projection, err = newProjection(r.cameras, options, 1, func(camera int) depth.Background {
+		background := options.Background
+		if folder, ok := recordings[camera].(rgbdRecording); ok && background.Near == 0 && background.Far == 0 {
+			background.Near, background.Far = folder.Intrinsics().Near, folder.Intrinsics().Far
+		}
+		return background
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.learn(); err != nil {
 		return nil, err
 	}
 	r.workspaces.New = func() any {
-		w := &workspace{images: make([]depth.Image, len(r.cameras))}
-		for _, p := range r.projectors {
-			w.projectors = append(w.projectors, p.Clone())
-		}
-		return w
+		return &workspace{images: make([]depth.Image, len(r.cameras)), projection: r.projection.clone()}
 	}
-	return r, nil
+	return r, r.align()
 }
 
-// set sets the poses of the cameras.
-func (r *rig) set(options Options) error {
+// setCameras sets the cameras with their poses.
+func (r *rig) setCameras(options Options) error {
 	var calibration depth.Calibration
 	if options.Calibration != "" {
 		var err error
@@ -111,7 +118,7 @@ func (r *rig) set(options Options) error {
 			return err
 		}
 	}
-	for i, recording := range r.recordings {
+	for _, recording := range r.recordings {
 		camera := recording.Camera()
 		for _, other := range r.cameras {
 			if other.Name == camera.Name {
@@ -129,47 +136,30 @@ func (r *rig) set(options Options) error {
 			}
 		}
 		r.cameras = append(r.cameras, camera)
-		projector, err := newProjector(recording, camera, i, len(r.recordings), options)
-		if err != nil {
-			return fmt.Errorf("camera %q: %w", camera.Name, err)
-		}
-		r.projectors = append(r.projectors, projector)
 	}
-	if len(r.cameras) > 1 {
-		r.visibility = depth.NewVisibility(r.cameras)
-	}
-	return r.align()
+	return nil
 }
 
-// newProjector returns the projector of one of several cameras. If the background is static, the
-// projector learns it from the first frames, which are repeated if there are too few.
-func newProjector(from recording, camera depth.Camera, index, cameras int, options Options) (*depth.Projector, error) {
-	// Frames are loaded in parallel already.
-	o := depth.Options{Background: options.Background, Cleaning: depth.DefaultCleaning(), Threads: 1}
-	if cameras > 1 {
-		o.Source = 1 << index
-	}
-	if folder, ok := from.(rgbdRecording); ok && o.Background.Near == 0 && o.Background.Far == 0 {
-		o.Background.Near, o.Background.Far = folder.Intrinsics().Near, folder.Intrinsics().Far
-	}
-	p, err := depth.NewProjector(camera, o)
-	if err != nil {
-		return nil, err
-	}
+// learn has each projector with a static background learn it from the first frames, which are repeated if there are
+// too few.
+func (r *rig) learn() error {
 	var s shot
 	var m depth.Image
-	for i := 0; p.Learning() && i < depth.LearnImages*from.Len(); i++ {
-		if err := from.LoadImage(i%from.Len(), &m); err != nil {
-			return nil, err
-		}
-		if len(m.Depth) == 0 {
-			continue
-		}
-		if err := p.Project(&m, &s.cloud); err != nil {
-			return nil, err
+	for camera, p := range r.projection.projectors {
+		from := r.recordings[camera]
+		for i := 0; p.Learning() && i < depth.LearnImages*from.Len(); i++ {
+			if err := from.LoadImage(i%from.Len(), &m); err != nil {
+				return fmt.Errorf("camera %q: %w", r.cameras[camera].Name, err)
+			}
+			if len(m.Depth) == 0 {
+				continue
+			}
+			if err := p.Project(&m, &s.cloud); err != nil {
+				return fmt.Errorf("camera %q: %w", r.cameras[camera].Name, err)
+			}
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // align finds for each frame of the first camera the frames of the other cameras with the same
@@ -229,33 +219,13 @@ func (r *rig) Len() int { return len(r.frames) }
 func (r *rig) Load(index int, into *shot) error {
 	w := r.workspaces.Get().(*workspace)
 	defer r.workspaces.Put(w)
-	into.cloud.Reset()
-	into.images, into.rasters = into.images[:0], into.rasters[:0]
-	if r.rasters {
-		into.rasters = slices.Grow(into.rasters, len(r.cameras))[:len(r.cameras)]
-	}
 	for i, recording := range r.recordings {
-		m := &w.images[i]
-		var cleaned *depth.Image
-		if r.rasters {
-			cleaned = &into.rasters[i]
-			cleaned.CopyFrom(&depth.Image{})
-		}
-		if err := recording.LoadImage(r.frames[index][i], m); err != nil {
+		if err := recording.LoadImage(r.frames[index][i], &w.images[i]); err != nil {
 			return err
 		}
-		if len(m.Depth) == 0 {
-			continue // the camera has no image
-		}
-		if err := w.projectors[i].ProjectCleaned(m, &into.cloud, cleaned); err != nil {
-			return fmt.Errorf("camera %q, frame %d: %w", r.cameras[i].Name, r.frames[index][i], err)
-		}
 	}
-	if r.visibility != nil {
-		r.visibility.Mark(w.images, &into.cloud)
-	}
-	if r.images {
-		into.images = copyImages(into.images, w.images)
+	if err := w.projection.project(w.images, into); err != nil {
+		return fmt.Errorf("frame %d: %w", r.frames[index][0], err)
 	}
 	return nil
 }
@@ -302,7 +272,7 @@ func (f rgbdRecording) FrameRate() float64 {
 
 // Time implements recording.
 func (f rgbdRecording) Time(index int) time.Duration {
-	return time.Duration(float64(index) * float64(time.Second) / f.FrameRate())
+	return dueAfter(int64(index), f.FrameRate())
 }
 
 // Synchronized implements recording. The files contain no capture times.

@@ -27,11 +27,11 @@ type Calibration struct {
 type calibrationFile struct {
 	// Axes is the axis convention of the poses.
 	Axes    string                 `yaml:"axes"`
-	Cameras map[string]writtenPose `yaml:"cameras"`
+	Cameras map[string]WrittenPose `yaml:"cameras"`
 }
 
-// writtenPose is a pose as a matrix, or as position and quaternion.
-type writtenPose struct {
+// WrittenPose is a pose in a file: a matrix, or position and quaternion (see ParseCalibration).
+type WrittenPose struct {
 	Matrix     [][]float64 `yaml:"matrix"`
 	Position   []float64   `yaml:"position"`
 	Quaternion []float64   `yaml:"quaternion"`
@@ -81,7 +81,7 @@ func ParseCalibration(data []byte) (Calibration, error) {
 	}
 	c := Calibration{poses: make(map[string]Pose)}
 	for name, written := range file.Cameras {
-		pose, err := written.pose()
+		pose, err := written.Pose()
 		if err != nil {
 			return Calibration{}, fmt.Errorf("%w: camera %.80q: %w", ErrCalibration, name, err)
 		}
@@ -93,7 +93,8 @@ func ParseCalibration(data []byte) (Calibration, error) {
 	return c, nil
 }
 
-func (w writtenPose) pose() (Pose, error) {
+// Pose returns the pose. An error states what was expected.
+func (w WrittenPose) Pose() (Pose, error) {
 	var pose Pose
 	switch {
 	case w.Matrix != nil && (w.Position != nil || w.Quaternion != nil):

@@ -24,13 +24,13 @@ func NewVisibility(cameras []Camera) *Visibility {
 }
 
 // Mark sets the bits of all cameras that saw each point of a cloud with Sources. images contains
-// the cameras' images from which the cloud was made.
+// the cameras' images from which the cloud was made; an image without Depth saw nothing.
 func (v *Visibility) Mark(images []Image, cloud *pointcloud.Cloud) {
 	for i, position := range cloud.Positions {
 		world := [3]float64{float64(position[0]), float64(position[1]), float64(position[2])}
 		seen := cloud.Sources[i]
 		for n := range v.cameras {
-			if seen&(1<<n) == 0 && v.sees(n, images[n].Depth, world) {
+			if seen&(1<<n) == 0 && len(images[n].Depth) > 0 && v.sees(n, images[n].Depth, world) {
 				cloud.Sources[i] |= 1 << n
 			}
 		}

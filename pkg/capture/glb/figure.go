@@ -9,6 +9,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/volsfu/volsfu/pkg/capture/virtual"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -37,6 +38,11 @@ type Figure struct {
 	samples  []sample
 	frames   int
 	poses    sync.Pool // of *stage, one per load in progress
+
+	// triangles are those of all parts, with vertices of the scene, and owners their parts; set once by Mesh.
+	surface   sync.Once
+	triangles [][3]uint32
+	owners    []int32
 }
 
 // sample is a point of the surface.
@@ -187,18 +193,8 @@ func (f *Figure) Load(index int, into *pointcloud.Cloud) error {
 	s := f.poses.Get().(*stage)
 	defer f.poses.Put(s)
 	f.pose(index, s)
-	for _, v := range s.vertices {
-		for _, c := range v {
-			if !(math.Abs(c) <= farthest) {
-				return fmt.Errorf(
-					"%w: in frame %d a vertex is at %g, expected metres of at most %g",
-					ErrFile,
-					index,
-					v,
-					float64(farthest),
-				)
-			}
-		}
+	if err := check(s.vertices, index); err != nil {
+		return err
 	}
 	for i := range f.samples {
 		p := &f.samples[i]
@@ -213,3 +209,58 @@ func (f *Figure) Load(index int, into *pointcloud.Cloud) error {
 	}
 	return nil
 }
+
+// check returns an error if a vertex of a frame is not at a place of the world.
+func check(vertices [][3]float64, index int) error {
+	for _, v := range vertices {
+		for _, c := range v {
+			if !(math.Abs(c) <= farthest) {
+				return fmt.Errorf(
+					"%w: in frame %d a vertex is at %g, expected metres of at most %g",
+					ErrFile,
+					index,
+					v,
+					float64(farthest),
+				)
+			}
+		}
+	}
+	return nil
+}
+
+// Mesh makes mesh the surface of one frame. All but the vertices is common to all frames; mesh is either zero, or was
+// made by this method of the same figure.
+func (f *Figure) Mesh(index int, mesh *virtual.Mesh) error {
+	s := f.poses.Get().(*stage)
+	defer f.poses.Put(s)
+	f.pose(index, s)
+	if err := check(s.vertices, index); err != nil {
+		return err
+	}
+	mesh.Vertices = append(mesh.Vertices[:0], s.vertices...)
+	f.surface.Do(f.setTriangles)
+	mesh.Triangles, mesh.Color, mesh.Masked = f.triangles, f.colorAt, f.masked
+	return nil
+}
+
+// setTriangles lists the triangles of all parts.
+func (f *Figure) setTriangles() {
+	for i := range f.parts {
+		first := uint32(f.parts[i].first)
+		for _, t := range f.parts[i].triangles {
+			f.triangles = append(f.triangles, [3]uint32{first + t[0], first + t[1], first + t[2]})
+			f.owners = append(f.owners, int32(i))
+		}
+	}
+}
+
+// colorAt is the Color of a mesh.
+func (f *Figure) colorAt(triangle int, share [3]float64) ([3]uint8, bool) {
+	p := &f.parts[f.owners[triangle]]
+	t, first := f.triangles[triangle], uint32(p.first)
+	color, opacity := p.paint.at([3]uint32{t[0] - first, t[1] - first, t[2] - first}, share)
+	return color, opacity >= p.paint.cutoff
+}
+
+// masked is the Masked of a mesh.
+func (f *Figure) masked(triangle int) bool { return f.parts[f.owners[triangle]].paint.cutoff > 0 }

@@ -13,8 +13,10 @@ package synthetic
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/capture/virtual"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -22,7 +24,7 @@ import (
 // ErrConfig reports that a figure cannot be made with the configuration.
 var ErrConfig = errors.New("invalid synthetic figure")
 
-// MaxPoints is the maximum number of points: 4 million take 160 MB, and 600 MB while they are
+// MaxPoints is the maximum number of points: 4 million take 220 MB, and 660 MB while they are
 // generated.
 const MaxPoints = 4_000_000
 
@@ -40,13 +42,19 @@ func DefaultConfig() Config { return Config{Points: 40_000} }
 type Figure struct {
 	seed    uint64
 	rest    [][3]float32
-	entries []uint16 // index in the palette, per point
+	normals [][3]float32 // at rest
+	radii   []float32    // of discs that cover the surface
+	entries []uint16     // index in the palette, per point
 	colors  [][3]uint8
 	labels  []uint16
 	sources []uint16
 	eyes    []int32  // points of the eyeballs, which the lids cover in a blink
 	lid     [3]uint8 // colour of the lids
 }
+
+// covering is the radius of discs that cover the surface, relative to the mean distance of their centres. The gaps of a
+// random order are that large.
+const covering = 1.5
 
 // New samples the figure's surface, on all processors. New takes about 0.1 s of processor time, plus 7 µs for each
 // point.
@@ -56,10 +64,12 @@ func New(cfg Config) (*Figure, error) {
 	}
 	seed := uint64(cfg.Seed)
 	looks := newAppearance(seed)
-	samples := surface(newBody(looks.style), cfg.Points, seed)
+	samples, distance := surface(newBody(looks.style), cfg.Points, seed)
 	f := &Figure{
 		seed:    seed,
 		rest:    make([][3]float32, cfg.Points),
+		normals: make([][3]float32, cfg.Points),
+		radii:   make([]float32, cfg.Points),
 		entries: make([]uint16, cfg.Points),
 		colors:  make([][3]uint8, cfg.Points),
 		labels:  make([]uint16, cfg.Points),
@@ -72,6 +82,8 @@ func New(cfg Config) (*Figure, error) {
 		s := &samples[i]
 		place := s.position.add(s.normal.scale(looks.relief(s, i)))
 		f.rest[i] = [3]float32{float32(place[0]), float32(place[1]), float32(place[2])}
+		f.normals[i] = [3]float32{float32(s.normal[0]), float32(s.normal[1]), float32(s.normal[2])}
+		f.radii[i] = float32(covering * distance / math.Sqrt(density(s.owner)))
 		f.entries[i] = entry(attach(s.owner, s.position))
 		f.colors[i] = looks.paint(s, i)
 		f.labels[i] = s.owner.label()
@@ -106,17 +118,47 @@ func (f *Figure) At(t time.Duration, into *pointcloud.Cloud) {
 	into.Colors = append(into.Colors[:0], f.colors...)
 	into.Labels = append(into.Labels[:0], f.labels...)
 	into.Sources = append(into.Sources[:0], f.sources...)
-	entries := f.entries[:len(into.Positions)]
-	for i := range into.Positions {
-		m, p := &maps[entries[i]], &into.Positions[i]
+	f.move(&maps, into.Positions)
+	if pose.blink {
+		f.close(into.Colors)
+	}
+}
+
+// SurfaceAt makes a surface that of the figure at a time, one disc for each point. Discs of 100,000 points and more
+// show folds of clothes and the features of the face.
+func (f *Figure) SurfaceAt(t time.Duration, into *virtual.Surfels) {
+	var maps palette
+	pose := at(f.seed, t.Seconds())
+	pose.fill(&maps)
+	into.Positions = append(into.Positions[:0], f.rest...)
+	into.Normals = append(into.Normals[:0], f.normals...)
+	into.Colors = append(into.Colors[:0], f.colors...)
+	into.Radii = f.radii
+	f.move(&maps, into.Positions)
+	for i := range maps {
+		clear(maps[i][9:]) // normals turn and do not shift
+	}
+	f.move(&maps, into.Normals)
+	if pose.blink {
+		f.close(into.Colors)
+	}
+}
+
+// move moves vectors of all points from their places at rest.
+func (f *Figure) move(maps *palette, vectors [][3]float32) {
+	entries := f.entries[:len(vectors)]
+	for i := range vectors {
+		m, p := &maps[entries[i]], &vectors[i]
 		x, y, z := p[0], p[1], p[2]
 		p[0] = m[0]*x + m[1]*y + m[2]*z + m[9]
 		p[1] = m[3]*x + m[4]*y + m[5]*z + m[10]
 		p[2] = m[6]*x + m[7]*y + m[8]*z + m[11]
 	}
-	if pose.blink {
-		for _, i := range f.eyes {
-			into.Colors[i] = f.lid
-		}
+}
+
+// close covers the eyes with the lids.
+func (f *Figure) close(colors [][3]uint8) {
+	for _, i := range f.eyes {
+		colors[i] = f.lid
 	}
 }

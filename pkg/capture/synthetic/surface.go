@@ -88,13 +88,15 @@ func density(owner bone) float64 {
 	return 0.5
 }
 
-// surface distributes points over the body, in random order. Rounds of one candidate per cell
+// surface distributes points over the body, in random order, and returns the mean distance of neighbours where the
+// density is 1. Rounds of one candidate per cell
 // continue until enough candidates keep their distance from the earlier points.
-func surface(body field, points int, seed uint64) []sample {
+func surface(body field, points int, seed uint64) ([]sample, float64) {
 	all := cellsOf(body)
 	found := make([]sample, len(all))
 	hit := make([]bool, len(all))
 	var kept spacing
+	area := 0.0
 	for round := uint64(0); len(kept.samples) < points; round++ {
 		random := rand.New(rand.NewPCG(seed, round))
 		first := random.Uint64()
@@ -102,7 +104,8 @@ func surface(body field, points int, seed uint64) []sample {
 			found[i], hit[i] = all[i].candidate(first, int64(i))
 		})
 		if round == 0 {
-			kept = newSpacing(points, weightedArea(found, hit))
+			area = weightedArea(found, hit)
+			kept = newSpacing(points, area)
 		}
 		for _, i := range random.Perm(len(all)) {
 			if hit[i] && kept.admits(&found[i]) {
@@ -116,7 +119,7 @@ func surface(body field, points int, seed uint64) []sample {
 	rand.New(rand.NewPCG(seed, ^uint64(0))).Shuffle(points, func(i, j int) {
 		kept.samples[i], kept.samples[j] = kept.samples[j], kept.samples[i]
 	})
-	return kept.samples
+	return kept.samples, math.Sqrt(area / float64(points))
 }
 
 // candidate draws a random position in the cell and projects it onto the surface if it is near

@@ -9,7 +9,8 @@ import (
 func TestSamplesLieOnTheSurface(t *testing.T) {
 	body := newBody(longHair)
 	inwards := 0
-	for _, s := range surface(body, 3000, 1) {
+	samples, _ := surface(body, 3000, 1)
+	for _, s := range samples {
 		if d, _ := body.distance(s.position); math.Abs(d) > 1.5*astray {
 			t.Errorf("sample at %v is %g m from the surface", s.position, d)
 		}
@@ -74,7 +75,7 @@ func TestCellsHoldTheSurface(t *testing.T) {
 func TestSamplesKeepTheirDistance(t *testing.T) {
 	const points = 3000
 	body := newBody(shortHair)
-	samples := surface(body, points, 9)
+	samples, _ := surface(body, points, 9)
 	if len(samples) != points {
 		t.Fatalf("%d samples, expected %d", len(samples), points)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"strings"
 	"time"
@@ -43,6 +44,8 @@ type Options struct {
 	// Codec is the name of the codec. ColorQuality is 1 to 100, or 0 for the default of the codec.
 	Codec        string
 	ColorQuality int
+	// ColorFormat is the format of the colours of a codec of rasters: "", colorsJPEG or colorsWebP.
+	ColorFormat string
 	// Within is the time from capture to the end of encoding, 0 for three frame intervals.
 	Within time.Duration
 	// VR2Gather requests frames in the format of VR2Gather's clients.
@@ -68,12 +71,16 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 		"background to remove from depth images; may be repeated: "+depth.BackgroundGrammar)
 	f.StringVar(&o.Capture.Calibration, "calibration", "",
 		"file in YAML or JSON with the poses of several cameras; by default all are at the origin")
+	f.StringVar(&o.Capture.VirtualCameras, "virtual-cameras", "", "file in YAML or JSON of virtual depth cameras "+
+		"that see the source synthetic or glb")
+	f.BoolVar(&o.Capture.Prune, "prune", false, "drop pixels of depth cameras whose surface another camera sees more "+
+		"frontally")
 	f.Float64Var(&o.Capture.FPS, "fps", 0, "frames per second; 0 means the rate of the source, or 30 if the source "+
 		"has none")
 	f.IntVar(&o.Capture.Points, "points", points,
 		"largest number of points per frame; larger frames are sampled evenly; 0 means no limit")
 	f.IntVar(&o.Capture.Seed, "seed", 0, "seed of the synthetic figure, of the order of points, and of the "+
-		"clusters of kmeans")
+		"clusters of kmeans; publish takes that of the figure from the identity if there is none")
 	o.Cameras.Add(f)
 	f.StringVar(&o.Tiling, "tiling", "direction", "method of cutting the object into tiles: "+tilingHelp)
 	f.IntVar(&o.Tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 means the default of the method; direction has 4 "+
@@ -92,6 +99,8 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 		"weights of labels for --sampling importance, as LABEL=FACTOR,…")
 	f.StringVar(&o.Codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program without "+
 		"Draco")
+	f.StringVar(&o.ColorFormat, "color-format", colorsJPEG, "format of the colours of codec rgbd: jpeg; or webp, which "+
+		"takes about two thirds of the bytes and three times the time, and needs libwebp")
 	f.StringVar(&o.Name, "publication", "body", "name of the publication")
 	f.StringVar(&o.Mode, "mode", string(volumetric.ModeAlternatives),
 		"alternatives: a receiver gets one quality of each tile; descriptions: qualities complement each other and "+
@@ -114,8 +123,9 @@ func (o *Options) PublishFlags(f *pflag.FlagSet) {
 
 // Errors of flags.
 var (
-	errMode = errors.New("--mode: expected alternatives or descriptions")
-	errRead = errors.New("--vr2gather: expected the codec cwi0 in mode alternatives")
+	errMode  = errors.New("--mode: expected alternatives or descriptions")
+	errPrune = errors.New("--prune: expected a source with two depth cameras or more")
+	errRead  = errors.New("--vr2gather: expected the codec cwi0 in mode alternatives")
 )
 
 // Settings are the checked flags. The source is opened separately, because that takes time.
@@ -152,6 +162,9 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 	if o.Codec == rgbd.Codec.Name() {
 		return o.rasterSettings(mode, log)
 	}
+	if o.ColorFormat != "" && o.ColorFormat != colorsJPEG {
+		return Settings{}, fmt.Errorf("%w; got %.32q", errColors, o.ColorFormat)
+	}
 	tiling, err := o.cut()
 	if err != nil {
 		return Settings{}, err
@@ -183,11 +196,25 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 	}, nil
 }
 
+// TakeLooksFrom makes the seed of the source synthetic follow from a name, unless there is a seed: so two participants
+// are no twins, and one participant always looks the same.
+func (o *Options) TakeLooksFrom(name string) {
+	if o.Source != "synthetic" || o.given("seed") || o.Capture.Seed != 0 {
+		return
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	o.Capture.Seed = int(h.Sum32() >> 1)
+}
+
 // Open opens the source, reduced to the points that the audience needs.
 func (o *Options) Open(settings Settings) (capture.Source, error) {
 	source, err := capture.Open(o.Source, o.Capture)
 	if err != nil {
 		return nil, fmt.Errorf("--source: %w", err)
+	}
+	if n := len(source.Info().Cameras); o.Capture.Prune && n < 2 {
+		return nil, errors.Join(fmt.Errorf("%w, got %d", errPrune, n), source.Close())
 	}
 	if settings.audience != nil {
 		return settings.audience.before(source)
@@ -203,8 +230,8 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 	if config.Rasters != nil {
 		rasters := *config.Rasters
 		if rasters.Cameras = source.Info().Cameras; len(rasters.Cameras) == 0 {
-			return nil, volumetric.Publication{}, fmt.Errorf("--codec rgbd: %w; %q has no rasters", rgbd.ErrCloud,
-				source.Info().Description)
+			return nil, volumetric.Publication{}, fmt.Errorf("--codec rgbd: %w, or synthetic or glb with "+
+				"--virtual-cameras; %q has no rasters", rgbd.ErrCloud, source.Info().Description)
 		}
 		config.Rasters = &rasters
 	}
@@ -226,12 +253,15 @@ func (o *Options) Prepare(ctx context.Context, settings Settings, source capture
 // the first frame arrives.
 func describe(name string, config produce.Config, rate float64, tiles []volumetric.Tile,
 	qualities []volumetric.QualityLevel) volumetric.Publication {
+	format := "codec=" + config.Codec.FourCC().String()
+	if config.Rasters != nil && config.Rasters.WebP {
+		format += ";colors=" + colorsWebP
+	}
 	return volumetric.Publication{
-		Name: name,
-		Kind: volumetric.KindVideo,
-		Mode: config.Mode,
-		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=" +
-			config.Codec.FourCC().String()},
+		Name:      name,
+		Kind:      volumetric.KindVideo,
+		Mode:      config.Mode,
+		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: format},
 		FrameRate: rate,
 		Tiles:     tiles,
 		Qualities: qualities,

@@ -90,9 +90,9 @@ func (r *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 		return err
 	}
 	r.Capture.Images = content == journal.Images
-	source, err := capture.Open(r.Source, r.Capture)
+	source, err := r.Open(settings)
 	if err != nil {
-		return fmt.Errorf("--source: %w", err)
+		return err
 	}
 	defer func() { _ = source.Close() }()
 	t, err := r.begin(ctx, content, settings, source)
