@@ -135,6 +135,15 @@ check_style() {
 	}
 }
 
+# Without Node there is no package.
+check_npm() {
+	command -v npm >/dev/null || {
+		echo 'Node is missing; make deps installs it'
+		return 77
+	}
+	scripts/npm.sh check
+}
+
 # A check with the status 77 could not be done; its output has the reason.
 failed=()
 run() {
@@ -163,6 +172,7 @@ run vulnerabilities 'govulncheck'
 run prometheus 'promtool'
 run words 'left-over words and machine paths'
 run style 'widths and phrases of Go files'
+run npm 'npm package: size, DOM, public declarations'
 
 [ ${#failed[@]} -eq 0 ] || {
 	printf 'lint: failed: %s\n' "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')"

@@ -19,4 +19,4 @@ if ! cmp -s package-lock.json node_modules/.fetched; then
 	npm ci --no-audit --no-fund --loglevel error >&2
 	cp package-lock.json node_modules/.fetched
 fi
-exec npm run --silent "$@"
+exec npm run --silent "$1" -- "${@:2}"

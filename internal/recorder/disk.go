@@ -29,27 +29,28 @@ type disk struct {
 	flushed time.Time
 }
 
-// write writes a chunk. After an error nothing is written before the first chunk of another segment.
-func (d *disk) write(c *chunk, now time.Time) error {
+// write writes a chunk and reports whether its records are in the segment. After an error nothing is written before the
+// first chunk of another segment.
+func (d *disk) write(c *chunk, now time.Time) (written bool, err error) {
 	if c.first {
 		// The former segment may have been cut.
 		if err := d.close(now); err != nil {
-			return err
+			return false, err
 		}
 		if err := d.open(c.segment); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if d.file == nil {
-		return nil
+		return false, nil
 	}
 	if err := d.append(c); err != nil {
-		return errors.Join(err, d.close(now))
+		return false, errors.Join(err, d.close(now))
 	}
 	if c.last {
-		return d.close(now)
+		return true, d.close(now)
 	}
-	return nil
+	return true, nil
 }
 
 // open creates a segment that only this user can read.

@@ -374,6 +374,28 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// TestChunksAfterAFailure: the frames of all chunks after a failure are discarded, also those of the segment's last chunk.
+func TestChunksAfterAFailure(t *testing.T) {
+	r := newRig(t, volumetric.MIMEVolumetric, func(c *Config) { c.MinFree = math.MaxInt64 })
+	g := r.recorder.begin("lab", r.now)
+	r.publish(g)
+	for range 2 {
+		r.frame(5000, 0)
+		g.step(r.now)
+		r.now = r.now.Add(chunkTime)
+		g.step(r.now)
+	}
+	r.frame(5000, 0)
+	g.Stop(r.now, "test")
+	if chunks := len(g.chunks); chunks != 3 {
+		t.Fatalf("%d chunks are queued, expected 3", chunks)
+	}
+	g.write()
+	if s := r.recorder.Stats(); s.Frames != 0 || g.unwritten.Load() != 3 {
+		t.Errorf("%d frames count as written and %d as not written, expected 0 and 3", s.Frames, g.unwritten.Load())
+	}
+}
+
 // TestOldestSegmentsAreDeleted: a room deletes its own segments at its half, and the oldest of all at the limit.
 func TestOldestSegmentsAreDeleted(t *testing.T) {
 	r := newRig(t, volumetric.MIMEVolumetric, func(c *Config) {

@@ -407,10 +407,10 @@ func (r *Recording) write() {
 // writeChunk writes one chunk and releases its memory.
 func (r *Recording) writeChunk(c *chunk) error {
 	counts := &r.recorder.counts
-	err := r.disk.write(c, time.Now())
+	written, err := r.disk.write(c, time.Now())
 	r.queued.Add(-c.memory())
 	r.recorder.queued.Add(-c.memory())
-	if err == nil && (r.disk.file != nil || c.last) {
+	if err == nil && written {
 		counts.bytes.Add(uint64(c.size()))
 		counts.frames.Add(uint64(c.frames))
 		if r.failing {

@@ -63,9 +63,10 @@ type Server struct {
 	connections *connections
 	admin       *admin.Server
 	// turn relays to the media port, nil if clients cannot use it. turnTest is the result of the self-test, nil until
-	// the test has ended.
-	turn     *turnserver.Server
-	turnTest atomic.Pointer[turnResult]
+	// the test has ended. endTURNTest ends the test and waits for its goroutine, nil if there is no test.
+	turn        *turnserver.Server
+	turnTest    atomic.Pointer[turnResult]
+	endTURNTest func()
 	// stopping is set by Stop.
 	stopping atomic.Bool
 	// files are read again on SIGHUP and when they change.
@@ -256,6 +257,9 @@ func (s *Server) Reload() {
 func (s *Server) Stop(ctx context.Context) error {
 	s.draining.Store(true)
 	s.stopping.Store(true)
+	if s.endTURNTest != nil {
+		s.endTURNTest()
+	}
 	if s.node != nil {
 		now, cancel := context.WithCancel(ctx)
 		cancel()

@@ -149,15 +149,24 @@ func (s *Server) announceAddresses() {
 		fields = append(fields, zap.Strings("turn", s.turn.URLs()))
 	}
 	s.log.Info("clients are told these addresses", fields...)
-	if s.turn != nil {
-		go s.testTURN()
+	if s.turn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), selfTestTime)
+	tested := make(chan struct{})
+	go func() {
+		defer close(tested)
+		defer cancel()
+		s.testTURN(ctx)
+	}()
+	s.endTURNTest = func() {
+		cancel()
+		<-tested
 	}
 }
 
 // testTURN tests the TURN server and logs the result.
-func (s *Server) testTURN() {
-	ctx, cancel := context.WithTimeout(context.Background(), selfTestTime)
-	defer cancel()
+func (s *Server) testTURN(ctx context.Context) {
 	urls := s.turn.LocalURLs()
 	if s.turn.ServesTLS() {
 		urls = append(urls, "turns:"+strings.TrimPrefix(s.URL(), "wss://")+"?transport=tcp")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // nodesByRoom is a Locator of a cluster.
@@ -86,7 +87,7 @@ func within[T any](t *testing.T, what string, from <-chan T) T {
 	select {
 	case value := <-from:
 		return value
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Fatalf("timed out: %s", what)
 		panic("unreachable")
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // offered waits until the peer has offered candidates of all the addresses.
@@ -15,7 +17,7 @@ func offered(t *testing.T, p *Peer, addresses ...string) {
 	t.Helper()
 	offerLines(t, p)
 	missing := slices.Clone(addresses)
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(wait.Patience)
 	for len(missing) > 0 {
 		select {
 		case <-p.Notify():

@@ -8,6 +8,7 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // shortMessage is the length up to which messages are read into the channel's own buffer (package datachannels).
@@ -47,7 +48,7 @@ func TestMessagesOfAllLengths(t *testing.T) {
 			if !bytes.Equal(got, message) {
 				t.Errorf("message %d of %d bytes came with %d bytes, or changed", n, length, len(got))
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(wait.Patience):
 			t.Fatalf("timed out waiting for message %d of %d bytes", n, length)
 		}
 	}
@@ -76,7 +77,7 @@ func TestReplies(t *testing.T) {
 		if !bytes.Equal(got, []byte{3, 4}) {
 			t.Errorf("the reply is % x", got)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Fatal("timed out waiting for the reply")
 	}
 }

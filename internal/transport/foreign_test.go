@@ -10,6 +10,7 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // foreigner is a peer connection of pion/webrtc. It represents browsers and other programs.
@@ -108,7 +109,7 @@ func TestMediaWithAForeignPeer(t *testing.T) {
 	if theirs == 0 {
 		t.Fatalf("the foreign peer sends nothing: %+v", streams)
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(wait.Patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for number := uint16(0); foreign.received.Load() < 10 || len(heard.packets(theirs)) < 10; number++ {

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/srtp"
 	"github.com/volsfu/volsfu/internal/transport/secure"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // guarding returns a guard and the channel of its reports.
@@ -24,7 +25,7 @@ func guarding() (*panics.Guard, <-chan panics.Report) {
 // failed waits until a peer has failed for good.
 func failed(t *testing.T, p *Peer) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(wait.Patience)
 	for {
 		select {
 		case <-p.Notify():
@@ -47,7 +48,7 @@ func reportedOf(t *testing.T, reported <-chan panics.Report, where string) {
 		if r.Where != where {
 			t.Errorf("the panic %v is one of %q, expected %q\n%s", r.Value, r.Where, where, r.Stack)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Fatal("timed out: a panic is reported")
 	}
 }
@@ -314,7 +315,7 @@ func TestAPanicOnADataChannelEndsThePeer(t *testing.T) {
 			if err := broken.Close(); err != nil {
 				t.Error(err)
 			}
-			deadline := time.Now().Add(20 * time.Second)
+			deadline := time.Now().Add(wait.Patience)
 			for before := heard.messages.Load(); heard.messages.Load() < before+2; time.Sleep(5 * time.Millisecond) {
 				_ = other.Send([]byte("after"))
 				if time.Now().After(deadline) {
@@ -360,7 +361,7 @@ func openData(t *testing.T, endpoint *Endpoint, sink Sink) (*Peer, *webrtc.DataC
 	for _, candidate := range peer.agent.local.all() {
 		_ = foreign.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: candidate})
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(wait.Patience)
 	for {
 		select {
 		case <-open:

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // recorder is a sink that keeps what arrives.
@@ -176,7 +177,7 @@ func (p *pair) negotiate(publish []*Line) {
 // until exchanges candidates between the peers until the condition holds.
 func (p *pair) until(what string, condition func() bool) {
 	p.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(wait.Patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {

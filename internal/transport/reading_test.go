@@ -13,6 +13,7 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // brokenConn is a packet connection that cannot be read.
@@ -43,7 +44,7 @@ func TestABrokenSocketIsTold(t *testing.T) {
 					if !errors.Is(err, errBroken) {
 						t.Errorf("got %v, want errBroken", err)
 					}
-				case <-time.After(20 * time.Second):
+				case <-time.After(wait.Patience):
 					t.Error("nobody was told")
 				}
 			}
@@ -136,7 +137,7 @@ func TestNobodyWaitsForAReceiverOverTCP(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Patience):
 		t.Error("sending waits for a receiver that does not read")
 	}
 	close(sink.hears)

@@ -9,6 +9,7 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/internal/transport/datachannels"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // channelled is a peer that sends on a data channel to a foreigner, which counts the messages.
@@ -64,7 +65,7 @@ func (c *channelled) answered(offer string) {
 
 func (c *channelled) until(what string, condition func() bool) {
 	c.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(wait.Patience)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !condition() {

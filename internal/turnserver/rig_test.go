@@ -20,6 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // echo is a media port that returns every packet, with the port's number in front of the packet.
 type echo struct {
 	conn *net.UDPConn
+
+	mu   sync.Mutex
 	told []netip.AddrPort
 }
 
@@ -51,7 +53,18 @@ func newEcho(t *testing.T) *echo {
 func (e *echo) LocalAddress() netip.AddrPort {
 	return unmapped(e.conn.LocalAddr().(*net.UDPAddr).AddrPort())
 }
-func (e *echo) Addresses() []netip.AddrPort { return e.told }
+func (e *echo) Addresses() []netip.AddrPort {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.told
+}
+
+// tell sets the addresses, which the server reads in its goroutines.
+func (e *echo) tell(addresses ...netip.AddrPort) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.told = addresses
+}
 
 // sessions are the sessions that live.
 type sessions struct {

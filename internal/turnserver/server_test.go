@@ -2,6 +2,7 @@ package turnserver
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -30,12 +31,11 @@ func TestRelay(t *testing.T) {
 					if exchange(relayed, to, "stray", 300*time.Millisecond) {
 						t.Errorf("a packet passed to %v", to)
 					}
+					wait.Until(t, fmt.Sprintf("a refusal of %v is counted", to),
+						func() bool { return s.refusals(refusedPeer) > before })
 					return nil
 				}); err != nil {
 					t.Error(err)
-				}
-				if s.refusals(refusedPeer) == before {
-					t.Errorf("no refusal of %v is counted", to)
 				}
 			}
 			err := s.use(t, url, "ada", func(relayed net.PacketConn) error {
@@ -63,7 +63,7 @@ func TestRelay(t *testing.T) {
 func TestSeveralAddresses(t *testing.T) {
 	s := newStage(t, nil)
 	public := netip.AddrPortFrom(netip.MustParseAddr("203.0.113.5"), s.media.LocalAddress().Port())
-	s.media.told = []netip.AddrPort{public, s.media.LocalAddress()}
+	s.media.tell(public, s.media.LocalAddress())
 	err := s.use(t, s.LocalURLs()[0], "ada", func(relayed net.PacketConn) error {
 		if told := addressOf(relayed.LocalAddr()); told.Addr() != public.Addr() {
 			t.Errorf("the relayed address is %v, expected one of %v", told, public.Addr())
@@ -121,12 +121,10 @@ func TestCredentials(t *testing.T) {
 
 // TestWrongCredentials uses the credentials of another server, and those of a session that has ended.
 func TestWrongCredentials(t *testing.T) {
-	s, other := newStage(t, nil), newStage(t, nil)
-	s.credentials = other.credentials
+	s, other := newStage(t, nil), newCredentials()
 	url := s.URLs()[1]
-	s.credentials = newCredentials()
 	ctx := t.Context()
-	username, password := other.credentials.issue("ada", time.Now().Add(time.Minute))
+	username, password := other.issue("ada", time.Now().Add(time.Minute))
 	if err := Check(ctx, url, username, password, nil, func(net.PacketConn) error { return nil }); err == nil {
 		t.Error("the credential of another server made an allocation")
 	}

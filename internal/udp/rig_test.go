@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is the maximum time that a test waits for an expected event.
-const patience = 20 * time.Second
+const patience = wait.Patience
 
 var loopback4, loopback6 = netip.MustParseAddrPort("127.0.0.1:0"), netip.MustParseAddrPort("[::1]:0")
 

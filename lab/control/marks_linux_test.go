@@ -18,10 +18,11 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 	"github.com/volsfu/volsfu/lab/topology/topologytest"
 	"github.com/volsfu/volsfu/test/namespace"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // patience is far longer than any step of these tests.
-const patience = 20 * time.Second
+const patience = wait.Patience
 
 // behind moves the addresses of a host to a namespace behind the host, over a pair of virtual network cards. The host
 // forwards. The namespace's card coalesces the packets that arrive within 2 ms (GRO), as a network card's driver does

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is far longer than any step of these tests.
-const patience = 20 * time.Second
+const patience = wait.Patience
 
 // profile parses a link's parameters.
 func profile(t *testing.T, text string) netem.Config {

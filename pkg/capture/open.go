@@ -29,6 +29,7 @@ var kinds = []kind{
 	{name: "synthetic", open: openSynthetic, virtual: openVirtualFigure},
 	{name: "ply", argument: "DIR", open: openPLY},
 	{name: "rgbd", argument: "DIR", camera: openRGBD},
+	{name: "cwipc", argument: "FILE|DIR", open: openCWIPC},
 	{name: "kinect", argument: "FILE.mkv", camera: openKinect},
 	{name: "glb", argument: "FILE", open: openGLB, virtual: openVirtualMesh},
 	{name: "replay", argument: "FILE", open: openReplay},

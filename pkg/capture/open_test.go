@@ -15,8 +15,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/glb"
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 	"github.com/volsfu/volsfu/pkg/capture/kinect"
-	"github.com/volsfu/volsfu/pkg/capture/ply"
 	"github.com/volsfu/volsfu/pkg/capture/rgbd"
+	"github.com/volsfu/volsfu/pkg/capture/sequence"
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -57,8 +57,8 @@ func TestOpenErrors(t *testing.T) {
 			"",
 			DefaultOptions(),
 			ErrUnknownSource,
-			"expected synthetic or ply:DIR or rgbd:DIR or kinect:FILE.mkv or glb:FILE or replay:FILE or " +
-				"realsense[:FILE]",
+			"expected synthetic or ply:DIR or rgbd:DIR or cwipc:FILE|DIR or kinect:FILE.mkv or glb:FILE or " +
+				"replay:FILE or realsense[:FILE]",
 		},
 		{"lidar", DefaultOptions(), ErrUnknownSource, `"lidar"`},
 		{"kinect", DefaultOptions(), ErrArgument, "expected kinect:FILE.mkv"},
@@ -74,7 +74,7 @@ func TestOpenErrors(t *testing.T) {
 		{"synthetic:", DefaultOptions(), ErrArgument, `"synthetic" takes none`},
 		{"ply", DefaultOptions(), ErrArgument, "expected ply:DIR"},
 		{"rgbd:", DefaultOptions(), ErrArgument, "expected rgbd:DIR"},
-		{"ply:" + empty, DefaultOptions(), ply.ErrNoFiles, empty},
+		{"ply:" + empty, DefaultOptions(), sequence.ErrNoFiles, empty},
 		{"ply:" + empty + "/no", DefaultOptions(), fs.ErrNotExist, empty + "/no"},
 		{"ply:" + torn, DefaultOptions(), pointcloud.ErrMalformed, "frame_1.ply"},
 		{"rgbd:" + empty, DefaultOptions(), rgbd.ErrNoFrames, empty},
@@ -97,7 +97,8 @@ func TestOpenErrors(t *testing.T) {
 func TestKinds(t *testing.T) {
 	if got := Kinds(); !slices.Equal(
 		got,
-		[]string{"synthetic", "ply:DIR", "rgbd:DIR", "kinect:FILE.mkv", "glb:FILE", "replay:FILE", "realsense[:FILE]"},
+		[]string{"synthetic", "ply:DIR", "rgbd:DIR", "cwipc:FILE|DIR", "kinect:FILE.mkv", "glb:FILE", "replay:FILE",
+			"realsense[:FILE]"},
 	) {
 		t.Errorf("got %v", got)
 	}

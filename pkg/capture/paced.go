@@ -55,6 +55,18 @@ type timetable struct {
 	period time.Duration   // longer than the last time
 }
 
+// newTimetable returns the schedule of frames with ascending capture times, scaled if the rate differs from the
+// recording's own rate. The first frame follows the last after one frame interval.
+func newTimetable(captured []time.Duration, own, rate float64) timetable {
+	pace := own / rate
+	var t timetable
+	for _, at := range captured {
+		t.times = append(t.times, time.Duration(float64(at-captured[0])*pace))
+	}
+	t.period = t.times[len(t.times)-1] + time.Duration(float64(time.Second)/rate)
+	return t
+}
+
 // due implements schedule.
 func (t timetable) due(start time.Time, number int64) time.Time {
 	frames := int64(len(t.times))

@@ -52,20 +52,17 @@ func newReplay(clock Clock, reader *journal.Reader, path string, options Options
 	if err != nil {
 		return nil, err
 	}
-	source.schedule = newTimetable(reader.Entries(), head.FrameRate, info.FrameRate)
+	source.schedule = newTimetable(timesOf(reader.Entries()), head.FrameRate, info.FrameRate)
 	return source, nil
 }
 
-// newTimetable returns the capture times of a journal's frames, scaled if the rate differs from the
-// journal's own rate. The first frame follows the last after one frame interval.
-func newTimetable(entries []journal.Entry, own, rate float64) timetable {
-	pace := own / rate
-	var t timetable
-	for _, e := range entries {
-		t.times = append(t.times, time.Duration(float64(e.Captured-entries[0].Captured)*pace))
+// timesOf returns the capture times of a journal's frames.
+func timesOf(entries []journal.Entry) []time.Duration {
+	times := make([]time.Duration, len(entries))
+	for i, e := range entries {
+		times[i] = e.Captured
 	}
-	t.period = t.times[len(t.times)-1] + time.Duration(float64(time.Second)/rate)
-	return t
+	return times
 }
 
 // tape is a journal of clouds as footage.

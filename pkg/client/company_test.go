@@ -16,16 +16,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // server returns the server of the examples, which runs in this process until the process ends.
 var server = sync.OnceValue(func() *testbed.Conference {
 	settings := testbed.ConferenceConfig()
-	// A machine that stalls looks like a congested link and delays frames. The examples show neither.
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
-	settings.Forward.QueueBudget = signal.MaxDeadline
-	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
-	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*signal.MaxDeadline, 5*signal.MaxDeadline
+	testbed.Unhurried(&settings)
 	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		panic("no server for the examples: " + err.Error())
@@ -64,7 +61,7 @@ func someTile(quality int) []byte {
 // watch ends the process if an example does not end in time, long before the tests' own timeout. The example stops the
 // timer.
 func watch() *time.Timer {
-	return time.AfterFunc(time.Minute, func() { panic("an example has not come to its end within a minute") })
+	return time.AfterFunc(5*time.Minute, func() { panic("an example has not come to its end within five minutes") })
 }
 
 // company is a participant, grace, who publishes a body in a room until leave.
@@ -77,7 +74,7 @@ type company struct {
 
 // invite makes grace join a room, and waits until she publishes.
 func invite(room string) *company {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Patience)
 	defer cancel()
 	session, err := client.Join(ctx, client.Config{
 		URL: serverURL(), Room: room, Identity: "grace", Publications: []volumetric.Publication{body()},

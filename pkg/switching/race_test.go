@@ -7,11 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pion/interceptor"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // TestConcurrentWritersSwapsAndNACKs writes three tracks concurrently to a stream that accepts one
@@ -130,11 +131,9 @@ func TestConcurrentWritersSwapsAndNACKs(t *testing.T) {
 			}
 		})
 	}
-	// Few enough for every number to be unique in 16 bits.
-	deadline := time.Now().Add(30 * time.Second)
-	for (sent.Load() < 5000 || answered.Load() < 500) && sent.Load() < 50_000 && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
+	// The writers wait for NACKs, so that every number is unique in 16 bits.
+	wait.Until(t, "many packets are sent and resent",
+		func() bool { return sent.Load() >= 5000 && answered.Load() >= 500 || sent.Load() >= 50_000 })
 	stop.Store(true)
 	writers.Wait()
 	others.Wait()

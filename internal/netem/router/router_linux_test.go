@@ -19,7 +19,7 @@ import (
 )
 
 // patience is far longer than any operation in these tests.
-const patience = 20 * time.Second
+const patience = wait.Patience
 
 var (
 	first  = netip.MustParseAddr("198.18.0.1")

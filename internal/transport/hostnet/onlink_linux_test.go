@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // alone runs commands and then a function on a thread in a new network namespace. If the namespace cannot be made, the
@@ -65,7 +67,7 @@ var onLinkNetwork = []string{
 // address, from a queue. Until then the address looks like any other address of the network.
 func awaitLocalRoute(t *testing.T, address string) bool {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(wait.Patience); ; time.Sleep(time.Millisecond) {
 		output, err := exec.Command("ip", "-6", "route", "get", address).CombinedOutput()
 		if err == nil && strings.HasPrefix(string(output), "local ") {
 			return true

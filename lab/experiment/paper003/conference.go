@@ -65,6 +65,8 @@ var conferenceQuantities = []experiment.Quantity{
 	{Name: "high_lost", Unit: "frames", Label: "frames of the other tiles lost at every quality"},
 	{Name: "latency_p95", Unit: "ms", Label: "lowest quality, from capture to reception, 95th percentile"},
 	{Name: "cost", Unit: "", Label: "bytes on both paths, of the bytes on the one that carries more"},
+	{Name: "cost_up", Unit: "", Label: "the same of the publisher's paths alone"},
+	{Name: "cost_down", Unit: "", Label: "the same of the watcher's paths alone"},
 	{Name: "audio", Unit: "packets", Label: "audio packets received"},
 	{Name: "lowest", Unit: "frames", Label: "frames of the lowest quality sent"},
 	{Name: "rate", Unit: "Mbit/s", Label: "received by the watcher's host"},
@@ -115,12 +117,9 @@ func runConference(ctx context.Context, c conference, s experiment.Settings) (ou
 	return outcome, nil
 }
 
-// traffic has the bytes of media's directions: from the publisher and to the watcher.
-type traffic struct {
-	// all are the bytes on both paths of both clients, most those on the path of each client that carries more, counted
-	// in each interval, and received those to the watcher.
-	all, most, received uint64
-}
+// traffic has the bytes of media's directions, by client: from the publisher and to the watcher. all are the bytes on
+// both paths, most those on the path that carries more, counted in each interval.
+type traffic [len(clients)]struct{ all, most uint64 }
 
 // observing is the interval in which the path that carries more is determined. The primary path changes within seconds.
 const observing = 100 * time.Millisecond
@@ -139,19 +138,19 @@ func observe(ctx context.Context, m *direct.Metered, length time.Duration) (t tr
 				wire := counts.Wire(client.link(j), client.media)
 				bytes := wire.SentBytes - before[i][j]
 				before[i][j] = wire.SentBytes
-				most, t.all = max(most, bytes), t.all+bytes
+				most, t[i].all = max(most, bytes), t[i].all+bytes
 			}
-			t.most += most
+			t[i].most += most
 		}
-	}
-	for j := range accesses {
-		t.received += before[len(clients)-1][j]
 	}
 	return t, nil
 }
 
 // measure computes the figures of the traffic.
 func (t *traffic) measure(o *experiment.Outcome, length time.Duration) {
-	o.Set("cost", float64(t.all)/float64(max(t.most, 1)))
-	o.Set("rate", float64(t.received)*8/length.Seconds()/1e6)
+	up, down := t[0], t[len(t)-1]
+	o.Set("cost", float64(up.all+down.all)/float64(max(up.most+down.most, 1)))
+	o.Set("cost_up", float64(up.all)/float64(max(up.most, 1)))
+	o.Set("cost_down", float64(down.all)/float64(max(down.most, 1)))
+	o.Set("rate", float64(down.all)*8/length.Seconds()/1e6)
 }

@@ -3,7 +3,6 @@ package ply
 import (
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/volsfu/volsfu/pkg/capture/sequence"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -41,30 +41,6 @@ func folderOf(t *testing.T, files map[string]string) string {
 		}
 	}
 	return dir
-}
-
-func TestNaturalOrder(t *testing.T) {
-	sorted := []string{
-		"", "0", "00", "1", "a", "a.ply", "a01.ply", "a1.ply", "a2.ply", "a10.ply", "a10b1.ply", "a10b02.ply",
-		"a10b20.ply",
-		"a99999999999999999999999998.ply", "a99999999999999999999999999.ply", "ab.ply", "b1.ply",
-	}
-	random := rand.New(rand.NewPCG(1, 1))
-	for range 100 {
-		shuffled := slices.Clone(sorted)
-		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		slices.SortFunc(shuffled, compareNatural)
-		if !slices.Equal(shuffled, sorted) {
-			t.Fatalf("got %q, expected %q", shuffled, sorted)
-		}
-	}
-	for _, a := range sorted {
-		for _, b := range sorted {
-			if forth, back := compareNatural(a, b), compareNatural(b, a); forth != -back || (forth == 0) != (a == b) {
-				t.Errorf("%q against %q is %d, and %d the other way round", a, b, forth, back)
-			}
-		}
-	}
 }
 
 func TestFolderLoadsInOrder(t *testing.T) {
@@ -101,7 +77,7 @@ func TestFolderLoadsInOrder(t *testing.T) {
 
 func TestFolderErrors(t *testing.T) {
 	empty := folderOf(t, map[string]string{"readme.txt": ""})
-	if _, err := OpenFolder(empty); !errors.Is(err, ErrNoFiles) || !strings.Contains(err.Error(), empty) {
+	if _, err := OpenFolder(empty); !errors.Is(err, sequence.ErrNoFiles) || !strings.Contains(err.Error(), empty) {
 		t.Errorf("folder without PLY files: %v", err)
 	}
 	if _, err := OpenFolder(
@@ -163,20 +139,6 @@ func TestFolderLoadsInParallel(t *testing.T) {
 		})
 	}
 	group.Wait()
-}
-
-func FuzzNaturalOrder(f *testing.F) {
-	f.Add("frame_2.ply", "frame_10.ply", "frame_010.ply")
-	f.Add("", "0", "a\xff9")
-	f.Fuzz(func(t *testing.T, a, b, c string) {
-		ab, bc, ac := compareNatural(a, b), compareNatural(b, c), compareNatural(a, c)
-		if ab != -compareNatural(b, a) || (ab == 0) != (a == b) {
-			t.Errorf("%q against %q is %d, the other way round %d", a, b, ab, compareNatural(b, a))
-		}
-		if ab <= 0 && bc <= 0 && ac > 0 {
-			t.Errorf("%q <= %q <= %q, but not the first <= the last", a, b, c)
-		}
-	})
 }
 
 func BenchmarkLoad(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -17,9 +18,9 @@ func TestNoAllocations(t *testing.T) {
 	var frame []byte
 	var cloud pointcloud.Cloud
 	var raster codec.Raster
-	for reduction := range codec.MaxReduction + 1 {
+	for i := range 2 * (codec.MaxReduction + 1) {
 		p := whole(&c, 0.001)
-		p.Reduction = reduction
+		p.Reduction, p.WebP = i/2, i%2 != 0 && webp.Available() == nil
 		if allocations := testing.AllocsPerRun(20, func() {
 			var err error
 			if frame, _, err = e.EncodeRaster(frame[:0], &c, m, p); err != nil {
@@ -32,7 +33,7 @@ func TestNoAllocations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}); allocations > 0 {
-			t.Errorf("reduction %d: %.1f allocations per frame, want none", reduction, allocations)
+			t.Errorf("reduction %d, WebP %v: %.1f allocations per frame, want none", p.Reduction, p.WebP, allocations)
 		}
 	}
 }

@@ -20,16 +20,17 @@ const (
 	leastRange = 1 << 24
 )
 
-// slowRates contains the shift of slow by the number of bits seen: about the logarithm of the number.
-var slowRates = func() (rates [rareBits + 1]uint8) {
+// slowRates contains the shift of slow by the number of bits seen: about the logarithm of the number. nextSeen contains
+// the number after one more bit.
+var slowRates, nextSeen = func() (rates, next [256]uint8) {
 	for seen := range rates {
 		rate := uint8(2)
 		for 1<<rate < seen+2 && rate < slowRate {
 			rate++
 		}
-		rates[seen] = rate
+		rates[seen], next[seen] = rate, uint8(min(seen+1, rareBits))
 	}
-	return rates
+	return rates, next
 }()
 
 // forget sets probabilities to a half.
@@ -42,19 +43,25 @@ func forget(all []probability) {
 // zero returns the probability of 0, never 0 or 65,536.
 func (p *probability) zero() uint32 { return (uint32(p.fast) + uint32(p.slow)) >> 1 }
 
-// see adapts the estimates to a bit.
-func (p *probability) see(bit uint32) {
-	rate := slowRates[p.seen]
-	if p.seen < rareBits {
-		p.seen++
-	}
-	if bit == 0 {
-		p.fast += (65535 - p.fast) >> fastRate
-		p.slow += (65535 - p.slow) >> rate
-		return
-	}
+// sawZero adapts the estimates to a bit that is 0, and sawOne to one that is 1. The mask of the shift spares a check.
+func (p *probability) sawZero() {
+	p.fast += (65535 - p.fast) >> fastRate
+	p.slow += (65535 - p.slow) >> (slowRates[p.seen] & 15)
+	p.seen = nextSeen[p.seen]
+}
+
+func (p *probability) sawOne() {
 	p.fast -= p.fast >> fastRate
-	p.slow -= p.slow >> rate
+	p.slow -= p.slow >> (slowRates[p.seen] & 15)
+	p.seen = nextSeen[p.seen]
+}
+
+// see adapts the estimates to a bit without branches.
+func (p *probability) see(bit uint32) {
+	set := uint16(-bit)
+	p.fast += ((p.fast^^set)>>fastRate ^ set) - set
+	p.slow += ((p.slow^^set)>>(slowRates[p.seen]&15) ^ set) - set
+	p.seen = nextSeen[p.seen]
 }
 
 // rangeEncoder is a binary range coder as in LZMA: Martin, "Range encoding", 1979, with a carry. low is the lower end
@@ -75,11 +82,12 @@ func (e *rangeEncoder) bit(p *probability, bit uint32) {
 	bound := e.width >> 16 * p.zero()
 	if bit == 0 {
 		e.width = bound
+		p.sawZero()
 	} else {
 		e.low += uint64(bound)
 		e.width -= bound
+		p.sawOne()
 	}
-	p.see(bit)
 	for e.width < leastRange {
 		e.width <<= 8
 		e.shift()
@@ -123,31 +131,34 @@ func (e *rangeEncoder) end() []byte {
 }
 
 // rangeDecoder is the decoder of rangeEncoder. code is the distance of the coded value from the lower end of the
-// interval.
+// interval, and at the offset of the next byte. Bytes behind the data are 0, and at is then larger than the data.
+//
+// The method bit is for few decisions. Loops over many keep a copy of the decoder in local variables, and contain the
+// code of a decision, because storing the state and calling a function took half of the time.
 type rangeDecoder struct {
 	code, width uint32
-	data        []byte
 	at          int
-	// beyond is set if a byte behind the data was read.
-	beyond bool
+	data        []byte
 }
 
 // begin starts to decode data.
 func (d *rangeDecoder) begin(data []byte) {
 	*d = rangeDecoder{width: 1<<32 - 1, data: data}
 	for range 4 {
-		d.code = d.code<<8 | d.next()
+		d.code = d.code<<8 | byteAt(data, d.at)
+		d.at++
 	}
 }
 
-// next returns the next byte, or 0 behind the data.
-func (d *rangeDecoder) next() uint32 {
-	if d.at >= len(d.data) {
-		d.beyond = true
-		return 0
+// beyond reports that a byte behind the data was read.
+func (d *rangeDecoder) beyond() bool { return d.at > len(d.data) }
+
+// byteAt returns a byte of the data, or 0 behind the data.
+func byteAt(data []byte, at int) uint32 {
+	if at < len(data) {
+		return uint32(data[at])
 	}
-	d.at++
-	return uint32(d.data[d.at-1])
+	return 0
 }
 
 // bit decodes a bit by its probability, which adapts.
@@ -156,17 +167,24 @@ func (d *rangeDecoder) bit(p *probability) uint32 {
 	bit := uint32(0)
 	if d.code < bound {
 		d.width = bound
+		p.sawZero()
 	} else {
 		d.code -= bound
 		d.width -= bound
+		p.sawOne()
 		bit = 1
 	}
-	p.see(bit)
+	d.fill()
+	return bit
+}
+
+// fill reads bytes until the range has its least width.
+func (d *rangeDecoder) fill() {
 	for d.width < leastRange {
 		d.width <<= 8
-		d.code = d.code<<8 | d.next()
+		d.code = d.code<<8 | byteAt(d.data, d.at)
+		d.at++
 	}
-	return bit
 }
 
 // bits decodes count bits that were encoded with a probability of a half.
@@ -179,10 +197,7 @@ func (d *rangeDecoder) bits(count int) uint32 {
 			d.code -= d.width
 			value |= 1
 		}
-		for d.width < leastRange {
-			d.width <<= 8
-			d.code = d.code<<8 | d.next()
-		}
+		d.fill()
 	}
 	return value
 }

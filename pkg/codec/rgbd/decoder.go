@@ -2,11 +2,11 @@ package rgbd
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/jpeg"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -15,6 +15,7 @@ type decoder struct {
 	grid   grid
 	planes planeCoder
 	jpeg   jpeg.Decoder
+	webp   webp.Decoder
 	rays   rays
 	pixels []byte
 }
@@ -86,6 +87,9 @@ func (d *decoder) decode(data []byte) (h head, err error) {
 	}
 	form := jpeg.Image{Width: h.rect.Dx(), Height: h.rect.Dy(), Quality: h.quality, Tables: h.kind == kindFile}
 	d.pixels = slices.Grow(d.pixels[:0], form.Bytes())[:form.Bytes()]
+	if h.kind == kindWebP {
+		return h, d.webp.Decode(d.pixels, rest[h.planes:], form.Width, form.Height)
+	}
 	return h, d.jpeg.Decode(d.pixels, rest[h.planes:], form)
 }
 
@@ -97,36 +101,50 @@ func (d *decoder) color(h *head, pixel int) [channels]uint8 {
 	return [channels]uint8(d.pixels[channels*pixel:])
 }
 
-// unproject appends the points of the grid. Points of pixels that see no point of the image plane are left out. The
-// conversions prevent the compiler from fusing operations, so that every machine computes the same.
+// unproject appends the points of the grid. Points of pixels that see no point of the image plane are left out.
 func (d *decoder) unproject(cloud *pointcloud.Cloud, h *head) {
 	d.rays.cover(h)
-	cloud.Positions = slices.Grow(cloud.Positions, h.points)
-	cloud.Colors = slices.Grow(cloud.Colors, h.points)
-	r := h.camera.Pose.Rotation
-	if r == ([3][3]float64{}) {
-		r = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
-	}
-	t := h.camera.Pose.Translation
+	cloud.Positions = slices.Grow(cloud.Positions[:0], h.points)[:h.points]
+	cloud.Colors = slices.Grow(cloud.Colors[:0], h.points)[:h.points]
+	points := 0
 	for y := range d.grid.rows {
-		row := d.grid.row(y)
-		valid, codes := d.grid.valid[row:][:d.grid.columns], d.grid.codes[row:][:d.grid.columns]
-		for x, v := range valid {
-			if v == 0 {
-				continue
-			}
-			across, down := d.rays.at(x, y)
-			if !d.rays.complete && math.IsNaN(across+down) {
-				continue
-			}
-			z := h.depth(codes[x])
-			var position [3]float32
-			for axis := range position {
-				ray := float64(float64(r[axis][0]*across)-float64(r[axis][1]*down)) - r[axis][2]
-				position[axis] = float32(t[axis] + float64(ray*z))
-			}
-			cloud.Positions = append(cloud.Positions, position)
-			cloud.Colors = append(cloud.Colors, d.color(h, y*d.grid.columns+x))
-		}
+		points += d.unprojectRow(cloud.Positions[points:], cloud.Colors[points:], h, y)
 	}
+	cloud.Positions, cloud.Colors = cloud.Positions[:points], cloud.Colors[:points]
+}
+
+// unprojectRow sets the points of a row and returns their number. The conversions prevent the compiler from fusing
+// operations, so that every machine computes the same.
+func (d *decoder) unprojectRow(positions [][3]float32, colors [][channels]uint8, h *head, y int) (points int) {
+	row := d.grid.row(y)
+	valid := d.grid.valid[row:][:d.grid.columns]
+	codes := d.grid.codes[row:][:len(valid)]
+	across, down := d.rays.row(h, y)
+	across = across[:len(valid)]
+	back, t := d.rays.back, h.camera.Pose.Translation
+	step, nearest := float64(h.step), int64(h.nearest)
+	pixels := d.pixels[min(len(d.pixels), channels*y*len(valid)):]
+	for x, v := range valid {
+		if v == 0 {
+			continue
+		}
+		a := &across[x]
+		if a[0] != a[0] {
+			continue
+		}
+		z := step * float64(nearest+int64(codes[x]))
+		if h.growing {
+			z = 1 / (step * float64(nearest-int64(codes[x])))
+		}
+		p := &positions[points]
+		p[0] = float32(t[0] + float64((a[0]-down[0]-back[0])*z))
+		p[1] = float32(t[1] + float64((a[1]-down[1]-back[1])*z))
+		p[2] = float32(t[2] + float64((a[2]-down[2]-back[2])*z))
+		colors[points] = codec.White
+		if h.kind != kindNone {
+			colors[points] = [channels]uint8(pixels[channels*x:])
+		}
+		points++
+	}
+	return points
 }

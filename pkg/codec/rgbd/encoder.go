@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/jpeg"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -26,6 +27,7 @@ type encoder struct {
 	planes  planeCoder
 	painter painter
 	jpeg    jpeg.Encoder
+	webp    webp.Encoder
 	rays    rays
 	reducer reducer
 	steps   steps
@@ -69,26 +71,25 @@ func (e *encoder) encode(dst []byte, camera *depth.Camera, from *depth.Image, pa
 	if err := e.fill(&h, view); err != nil || h.points == 0 {
 		return dst, 0, err
 	}
-	if !params.NoColors {
-		h.kind = kindTables
-		h.quality = params.ColorQuality
-		if h.quality == 0 {
-			h.quality = codec.DefaultColorQuality
-		}
-		if params.File {
-			h.kind = kindFile
-		}
+	quality := params.ColorQuality
+	if quality == 0 {
+		quality = codec.DefaultColorQuality
 	}
-	return e.write(dst, &h, view, params)
+	switch {
+	case params.NoColors:
+	case params.WebP:
+		h.kind = kindWebP
+	case params.File:
+		h.kind = kindFile
+	default:
+		h.kind, h.quality = kindTables, quality
+	}
+	return e.write(dst, &h, view, quality)
 }
 
-// write appends a frame whose head and grid are complete but for the sizes.
-func (e *encoder) write(dst []byte, h *head, view part, params codec.RasterParams) ([]byte, int, error) {
+// write appends a frame whose head and grid are complete but for the sizes. quality is that of the colours.
+func (e *encoder) write(dst []byte, h *head, view part, quality int) ([]byte, int, error) {
 	begin := len(dst)
-	quality := h.quality
-	if h.kind == kindFile {
-		h.quality = 0
-	}
 	frame := h.appendTo(dst)
 	planes := len(frame)
 	frame = e.planes.encode(frame, &e.grid)
@@ -97,8 +98,13 @@ func (e *encoder) write(dst []byte, h *head, view part, params codec.RasterParam
 		e.pixels = view.copyColors(e.pixels)
 		e.painter.paint(e.pixels, &e.grid)
 		var err error
-		if frame, err = e.jpeg.Append(frame, e.pixels, jpeg.Image{Width: e.grid.columns, Height: e.grid.rows,
-			Quality: quality, Tables: params.File}); err != nil {
+		if h.kind == kindWebP {
+			frame, err = e.webp.Append(frame, e.pixels, e.grid.columns, e.grid.rows, quality)
+		} else {
+			frame, err = e.jpeg.Append(frame, e.pixels, jpeg.Image{Width: e.grid.columns, Height: e.grid.rows,
+				Quality: quality, Tables: h.kind == kindFile})
+		}
+		if err != nil {
 			return dst, 0, err
 		}
 	}
@@ -125,9 +131,14 @@ func (e *encoder) check(camera *depth.Camera, from *depth.Image, params codec.Ra
 	case camera.Width > math.MaxUint16 || camera.Height > math.MaxUint16:
 		return fmt.Errorf("%w: image has %d×%d pixels, expected at most %d in each direction", codec.ErrParams,
 			camera.Width, camera.Height, math.MaxUint16)
-	case max(params.Rect.Dx(), params.Rect.Dy()) > jpeg.MaxEdge:
+	}
+	most := jpeg.MaxEdge
+	if params.WebP {
+		most = webp.MaxEdge
+	}
+	if max(params.Rect.Dx(), params.Rect.Dy()) > most {
 		return fmt.Errorf("%w: rectangle is %v, expected at most %d pixels in each direction", codec.ErrParams,
-			params.Rect, jpeg.MaxEdge)
+			params.Rect, most)
 	}
 	return nil
 }
@@ -154,13 +165,8 @@ func (e *encoder) fill(h *head, view part) error {
 		row := g.row(y)
 		valid, codes := g.valid[row:][:g.columns], g.codes[row:][:g.columns]
 		for x, d := range view.row(y)[:g.columns] {
-			if d == 0 {
+			if d == 0 || !e.rays.sees(x, y) {
 				continue
-			}
-			if !e.rays.complete {
-				if u, v := e.rays.at(x, y); math.IsNaN(u + v) {
-					continue
-				}
 			}
 			step := e.steps.of[d]
 			least, most = min(least, step), max(most, step)
@@ -237,11 +243,13 @@ func (p part) tight() part {
 	box := image.Rectangle{Min: p.rect.Max, Max: p.rect.Min}
 	for y := range p.rect.Dy() {
 		row := p.row(y)
-		first := slices.IndexFunc(row, hasDepth)
-		if first < 0 {
+		first, last := 0, len(row)-1
+		for first < len(row) && row[first] == 0 {
+			first++
+		}
+		if first == len(row) {
 			continue
 		}
-		last := len(row) - 1
 		for row[last] == 0 {
 			last--
 		}
@@ -252,14 +260,15 @@ func (p part) tight() part {
 	return p
 }
 
-func hasDepth(depth uint16) bool { return depth != 0 }
-
 // copyColors replaces pixels by the colours of the part.
 func (p *part) copyColors(pixels []byte) []byte {
-	pixels = slices.Grow(pixels[:0], channels*p.rect.Dx()*p.rect.Dy())
+	size := channels * p.rect.Dx() * p.rect.Dy()
+	pixels = slices.Grow(pixels[:0], size)[:size]
+	rest := pixels
 	for y := range p.rect.Dy() {
 		for _, c := range p.colors[p.at(y):][:p.rect.Dx()] {
-			pixels = append(pixels, c[0], c[1], c[2])
+			*(*[channels]uint8)(rest) = c
+			rest = rest[channels:]
 		}
 	}
 	return pixels

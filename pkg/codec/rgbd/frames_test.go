@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
 
@@ -167,6 +168,13 @@ func vectors(t testing.TB) (all []vector) {
 	file := p
 	file.File = true
 	add("complete JPEG", mustEncode(t, &plain, noisy, file))
+	if webp.Available() == nil {
+		compressed := p
+		compressed.WebP = true
+		add("WebP", mustEncode(t, &plain, noisy, compressed))
+	} else if *update {
+		t.Fatal(webp.Available())
+	}
 	for reduction := 1; reduction <= codec.MaxReduction; reduction++ {
 		half := p
 		half.Reduction, half.CameraID = reduction, 7
@@ -187,7 +195,7 @@ func vectors(t testing.TB) (all []vector) {
 		add(name, data)
 	}
 	changed("version 2", 0, 2)
-	changed("WebP", 3, kindWebP)
+	changed("JPEG as WebP", 3, kindWebP, 0)
 	changed("unknown flags", 1, 8)
 	changed("quality 0", 4, 0)
 	changed("reserved byte", 6, 1)

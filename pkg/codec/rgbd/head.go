@@ -26,7 +26,7 @@ const (
 	flags = 1<<iota - 1
 )
 
-// The kinds of colours. kindWebP is reserved.
+// The kinds of colours.
 const (
 	kindNone = iota
 	kindTables
@@ -100,7 +100,7 @@ func appendFloats(dst []byte, values ...float64) []byte {
 }
 
 // parse parses and checks a head and returns the bytes behind it. Errors wrap codec.ErrMalformed, or codec.ErrUnknown
-// for a version or a kind of colours that this program does not have.
+// for another version.
 func (h *head) parse(data []byte) (rest []byte, err error) {
 	if len(data) < fixedBytes {
 		return nil, fmt.Errorf("%w: frame has %d bytes, expected at least %d", codec.ErrMalformed, len(data),
@@ -110,8 +110,6 @@ func (h *head) parse(data []byte) (rest []byte, err error) {
 	switch {
 	case data[0] != version:
 		return nil, fmt.Errorf("%w: version %d of rgbd, expected %d", codec.ErrUnknown, data[0], version)
-	case data[3] == kindWebP:
-		return nil, fmt.Errorf("%w: colours of rgbd as WebP", codec.ErrUnknown)
 	case set > flags || data[2] > codec.MaxReduction || data[3] > kindWebP || data[6]|data[7] != 0:
 		return nil, fmt.Errorf("%w: head begins with % x, expected flags of at most %d, reduction of at most %d, "+
 			"colours of kind 0 to %d and zeros", codec.ErrMalformed, data[:8], flags, codec.MaxReduction, kindWebP)

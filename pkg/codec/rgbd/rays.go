@@ -13,16 +13,22 @@ import (
 // is below 0.02 mm at a distance of 1 m.
 const nodeEdge = 8
 
-// rays contains the points of the image plane at depth 1 that the pixels of a raster see, y down. The conversions to
-// float64 prevent the compiler from fusing operations, so that every machine computes the same.
+// rays contains the points of the image plane at depth 1 that the pixels of a raster see, x right and y down, and turns
+// them as the camera is turned. A turned point is the difference of three vectors: that of x, that of y, and that of the
+// axis of the camera. The conversions to float64 prevent the compiler from fusing operations, so that every machine
+// computes the same.
 type rays struct {
 	// lens and raster describe the pixels; of raster only Reduction and Rect are set.
-	lens   lens
-	raster codec.Raster
+	lens     lens
+	rotation [3][3]float64
+	raster   codec.Raster
 	// complete reports that every pixel sees a point.
 	complete bool
-	// xs and ys contain the coordinates by column and row, for a camera without distortion.
-	xs, ys []float64
+	// back is the vector of the axis.
+	back [3]float64
+	// across contains the vectors by column and down those by row, for a camera without distortion. With a distortion,
+	// across contains the rays of one row without the vector of the axis.
+	across, down [][3]float64
 	// nodes contains the exact points at multiples of nodeEdge pixels, for a range of nodes of a camera with a
 	// distortion. A point that does not exist is not a number.
 	nodes     [][2]float64
@@ -40,23 +46,49 @@ type lens struct {
 func (r *rays) cover(h *head) {
 	c := &h.camera
 	l := lens{c.FX, c.FY, c.CX, c.CY, c.Distortion}
-	if r.lens == l && r.raster.Reduction == h.reduction && r.raster.Rect == h.rect {
+	rotation := c.Pose.Rotation
+	if rotation == ([3][3]float64{}) {
+		rotation = [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
+	}
+	if r.lens == l && r.rotation == rotation && r.raster.Reduction == h.reduction && r.raster.Rect == h.rect {
 		return
 	}
-	r.lens, r.raster.Reduction, r.raster.Rect, r.complete = l, h.reduction, h.rect, true
-	r.xs, r.ys, r.nodes = r.xs[:0], r.ys[:0], r.nodes[:0]
+	r.lens, r.rotation, r.raster.Reduction, r.raster.Rect, r.complete = l, rotation, h.reduction, h.rect, true
+	r.across, r.down, r.nodes = r.across[:0], r.down[:0], r.nodes[:0]
+	r.back = r.turned(2, 1)
 	if c.Distortion.Model != depth.None {
 		r.findNodes(c)
 		return
 	}
 	for x := range h.rect.Dx() {
 		u, _ := r.raster.Pixel(x, 0)
-		r.xs = append(r.xs, (u-c.CX)/c.FX)
+		r.across = append(r.across, r.turned(0, (u-c.CX)/c.FX))
 	}
 	for y := range h.rect.Dy() {
 		_, v := r.raster.Pixel(0, y)
-		r.ys = append(r.ys, (v-c.CY)/c.FY)
+		r.down = append(r.down, r.turned(1, (v-c.CY)/c.FY))
 	}
+}
+
+// turned returns a vector along an axis of the camera.
+func (r *rays) turned(axis int, length float64) [3]float64 {
+	t := &r.rotation
+	return [3]float64{float64(t[0][axis] * length), float64(t[1][axis] * length), float64(t[2][axis] * length)}
+}
+
+// row returns the vectors across of a row's pixels and the one down. The first number of pixels that see no point is
+// not a number. The result is valid until the next call.
+func (r *rays) row(h *head, y int) (across [][3]float64, down [3]float64) {
+	if len(r.nodes) == 0 {
+		return r.across, r.down[y]
+	}
+	r.across = r.across[:0]
+	for x := range h.rect.Dx() {
+		right, below := r.between(r.raster.Pixel(x, y))
+		a, b := r.turned(0, right), r.turned(1, below)
+		r.across = append(r.across, [3]float64{a[0] - b[0], a[1] - b[1], a[2] - b[2]})
+	}
+	return r.across, [3]float64{}
 }
 
 // findNodes computes the nodes around the pixels of the raster.
@@ -78,12 +110,13 @@ func (r *rays) findNodes(camera *depth.Camera) {
 	}
 }
 
-// at returns the point of the image plane that a pixel of the rectangle sees. It is not a number if there is none.
-func (r *rays) at(column, row int) (x, y float64) {
-	if len(r.xs) > 0 {
-		return r.xs[column], r.ys[row]
+// sees reports whether a pixel of the rectangle sees a point of the image plane.
+func (r *rays) sees(column, row int) bool {
+	if r.complete {
+		return true
 	}
-	return r.between(r.raster.Pixel(column, row))
+	x, y := r.between(r.raster.Pixel(column, row))
+	return !math.IsNaN(x + y)
 }
 
 // between interpolates between the nodes around a pixel of the camera.

@@ -76,7 +76,7 @@ export class CWI1 implements Decoder {
     }
     checkImage("cwi1", image, imageWidth, height);
     const rest = this.section.rest;
-    const pixels = await this.images.decode(image, imageWidth, height);
+    const pixels = await this.images.decode({ data: image, type: "image/jpeg" }, imageWidth, height);
     for (let i = 0; i < points.count; i++) {
       const at = 4 * pixelOf(i, height);
       // The first channel of the image is blue.

@@ -6,6 +6,7 @@ import { Labels } from "./labels";
 import { type Helpers, Parts } from "./parts";
 import { DecodeError, type Decoder } from "./points";
 import { raw } from "./raw";
+import { RGBD } from "./rgbd/rgbd";
 import { Zstd } from "./zstd";
 
 /** Loads the decoders for a whole cloud, by the four characters of the codec in frames. */
@@ -25,7 +26,7 @@ export async function loadInnerDecoders(): Promise<ReadonlyMap<string, Decoder>>
 /** Loads all decoders. Parts of a frame are decoded in parallel if there are helpers. */
 export async function loadDecoders(helpers: Helpers): Promise<ReadonlyMap<string, Decoder>> {
   const inner = await loadInnerDecoders();
-  return new Map<string, Decoder>([...inner, ["part", new Parts(inner, helpers)]]);
+  return new Map<string, Decoder>([...inner, ["rgbd", new RGBD()], ["part", new Parts(inner, helpers)]]);
 }
 
 /** Known codecs that pages do not decode. */

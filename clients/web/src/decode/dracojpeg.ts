@@ -1,5 +1,5 @@
 import { Images } from "./images";
-import { checkImage, tablesOf } from "./jpeg";
+import { checkImage, Tables } from "./jpeg";
 import { DecodeError, type Decoder, type PointPool, type Points } from "./points";
 
 const headerBytes = 5;
@@ -36,7 +36,7 @@ const curve = Uint8Array.from({ length: squarePoints }, (_, i) => {
  * package pkg/codec/dracojpeg.
  */
 export class DracoJPEG implements Decoder {
-  private readonly tables = new Map<number, Uint8Array>();
+  private readonly tables = new Tables();
   private readonly images = new Images("draco+jpeg");
 
   constructor(private readonly geometry: Decoder) {}
@@ -67,7 +67,7 @@ export class DracoJPEG implements Decoder {
 
   /** Reads the colours from an image that passed checkImage. */
   private async paint(points: Points, image: Uint8Array, { quality, across, width, height }: Image): Promise<void> {
-    const pixels = await this.pixels(image, quality, width, height);
+    const pixels = await this.images.decode({ data: this.tables.complete(image, quality), type: "image/jpeg" }, width, height);
     for (let i = 0; i < points.count; i++) {
       const square = Math.floor(i / squarePoints);
       const pixel = curve[i % squarePoints]!;
@@ -77,20 +77,6 @@ export class DracoJPEG implements Decoder {
       points.colors[3 * i + 1] = pixels[at + 1]!;
       points.colors[3 * i + 2] = pixels[at + 2]!;
     }
-  }
-
-  /** Decodes an image with the browser, after adding the omitted tables. */
-  private async pixels(image: Uint8Array, quality: number, width: number, height: number): Promise<Uint8ClampedArray> {
-    let tables = this.tables.get(quality);
-    if (!tables) {
-      tables = tablesOf(quality);
-      this.tables.set(quality, tables);
-    }
-    const file = new Uint8Array(tables.length + image.length);
-    file.set(image.subarray(0, 2));
-    file.set(tables, 2);
-    file.set(image.subarray(2), 2 + tables.length);
-    return this.images.decode(file, width, height);
   }
 }
 

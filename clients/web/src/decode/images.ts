@@ -1,8 +1,14 @@
-// JPEG images of colours, decoded by the browser.
+// Images of colours, decoded by the browser.
 
 import { DecodeError } from "./points";
 
-/** Decodes the images of a codec. Their width must be even. It keeps its working memory. */
+/** A file whose form was checked. */
+export interface ImageFile {
+  data: Uint8Array<ArrayBuffer>;
+  type: "image/jpeg" | "image/webp";
+}
+
+/** Decodes the images of a codec. It keeps its working memory. */
 export class Images {
   private canvas: OffscreenCanvas | undefined;
   private yuv = new Uint8Array(0);
@@ -10,31 +16,44 @@ export class Images {
 
   constructor(private readonly codec: string) {}
 
-  /** Returns four values for each pixel of an image that passed checkImage: red, green, blue and opacity. */
-  async decode(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray> {
+  /** Returns four values for each pixel: red, green, blue and opacity. */
+  async decode(file: ImageFile, width: number, height: number): Promise<Uint8ClampedArray> {
     try {
-      return (await this.planes(file, width, height)) ?? (await this.bitmap(file, width, height));
+      return (await this.planes(file, width, height)) ?? (await this.pixels(file, width, height));
     } catch (error) {
-      throw new DecodeError(`${this.codec}: the colours are no image: ${error instanceof Error ? error.message : String(error)}`);
+      throw this.noImage(error);
     }
+  }
+
+  /** Returns an image for a texture, which the caller closes. */
+  async bitmap(file: ImageFile): Promise<ImageBitmap> {
+    try {
+      return await bitmapOf(file);
+    } catch (error) {
+      throw this.noImage(error);
+    }
+  }
+
+  private noImage(error: unknown): DecodeError {
+    return new DecodeError(`${this.codec}: the colours are no image: ${error instanceof Error ? error.message : String(error)}`);
   }
 
   /**
    * Returns luma and chroma of the image if the browser offers these. A chroma value then applies
    * to exactly four points, without interpolation with other points that are elsewhere.
    */
-  private async planes(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray | undefined> {
-    if (typeof ImageDecoder === "undefined") {
+  private async planes({ data, type }: ImageFile, width: number, height: number): Promise<Uint8ClampedArray | undefined> {
+    if (typeof ImageDecoder === "undefined" || type !== "image/jpeg") {
       return undefined;
     }
-    const decoder = new ImageDecoder({ data: file, type: "image/jpeg", colorSpaceConversion: "none" });
+    const decoder = new ImageDecoder({ data, type, colorSpaceConversion: "none" });
     let image: VideoFrame | undefined;
     try {
       ({ image } = await decoder.decode());
       if (image.format !== "I420") {
         return undefined;
       }
-      const half = width / 2;
+      const half = Math.ceil(width / 2);
       const luma = width * height;
       const chroma = half * Math.ceil(height / 2);
       const layout = [{ offset: 0, stride: width }, { offset: luma, stride: half }, { offset: luma + chroma, stride: half }];
@@ -52,7 +71,7 @@ export class Images {
   private convert(width: number, height: number): Uint8ClampedArray {
     const { yuv } = this;
     const luma = width * height;
-    const half = width / 2;
+    const half = Math.ceil(width / 2);
     const chroma = half * Math.ceil(height / 2);
     this.rgba = this.rgba.length < 4 * luma ? new Uint8ClampedArray(4 * luma) : this.rgba;
     for (let y = 0, i = 0; y < height; y++) {
@@ -68,8 +87,8 @@ export class Images {
     return this.rgba;
   }
 
-  private async bitmap(file: Uint8Array<ArrayBuffer>, width: number, height: number): Promise<Uint8ClampedArray> {
-    const bitmap = await createImageBitmap(new Blob([file], { type: "image/jpeg" }), { colorSpaceConversion: "none", premultiplyAlpha: "none" });
+  private async pixels(file: ImageFile, width: number, height: number): Promise<Uint8ClampedArray> {
+    const bitmap = await bitmapOf(file);
     try {
       this.canvas ??= new OffscreenCanvas(width, height);
       const canvas = this.canvas;
@@ -81,4 +100,8 @@ export class Images {
       bitmap.close();
     }
   }
+}
+
+function bitmapOf({ data, type }: ImageFile): Promise<ImageBitmap> {
+  return createImageBitmap(new Blob([data], { type }), { colorSpaceConversion: "none", premultiplyAlpha: "none" });
 }

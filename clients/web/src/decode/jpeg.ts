@@ -1,5 +1,5 @@
-// JPEG images of colours: the permitted forms, and the tables that "drcj" omits, which both sides
-// know (Rec. ITU-T T.81, annex K).
+// JPEG images of colours: the permitted forms, and the tables that "drcj" and "rgbd" omit, which both
+// sides know (Rec. ITU-T T.81, annex K).
 
 import { DecodeError } from "./points";
 
@@ -68,6 +68,25 @@ export function tablesOf(quality: number): Uint8Array {
     ...quantisation.flatMap((table, number) => segment(defineQuantisation, [number, ...table.map(scaled)])),
     ...codes.flatMap(([name, counts, values]) => segment(defineCodes, [...bytesOf(name), ...bytesOf(counts), ...bytesOf(values)])),
   ]);
+}
+
+/** Completes images without tables. It keeps the tables of the qualities that it has seen. */
+export class Tables {
+  private readonly known = new Map<number, Uint8Array>();
+
+  /** Returns a file: the image with all tables of a quality of 1 to 100 behind its start. */
+  complete(image: Uint8Array, quality: number): Uint8Array<ArrayBuffer> {
+    let tables = this.known.get(quality);
+    if (!tables) {
+      tables = tablesOf(quality);
+      this.known.set(quality, tables);
+    }
+    const file = new Uint8Array(tables.length + image.length);
+    file.set(image.subarray(0, 2));
+    file.set(tables, 2);
+    file.set(image.subarray(2), 2 + tables.length);
+    return file;
+  }
 }
 
 /**

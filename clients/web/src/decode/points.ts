@@ -1,4 +1,6 @@
-// Decoded points, and the interface of decoders.
+// Decoded points, and the interfaces of decoders.
+
+import type { Raster } from "./rgbd/raster";
 
 export class DecodeError extends Error {}
 
@@ -14,6 +16,7 @@ export interface Points {
 /** Arrays for decoders. They are reused, and replaced by larger ones when a frame needs more. */
 export class PointPool {
   private free: Points[] = [];
+  private readonly freeDepths: Float32Array<ArrayBuffer>[] = [];
 
   /** Returns arrays with room for the given number of points. */
   take(count: number): Points {
@@ -33,6 +36,17 @@ export class PointPool {
   give(p: Points): void {
     this.free.push(p);
   }
+
+  /** Returns an array with room for the depths of a raster. */
+  takeDepths(count: number): Float32Array<ArrayBuffer> {
+    const at = this.freeDepths.findIndex((depths) => depths.length >= count);
+    const [found] = this.freeDepths.splice(Math.max(at, 0), 1);
+    return at >= 0 && found ? found : new Float32Array(Math.ceil(count * 1.25));
+  }
+
+  giveDepths(depths: Float32Array<ArrayBuffer>): void {
+    this.freeDepths.push(depths);
+  }
 }
 
 /**
@@ -45,6 +59,16 @@ export interface Decoder {
    */
   announced(data: Uint8Array): number;
   decode(data: Uint8Array, pool: PointPool): Points | Promise<Points>;
+}
+
+/** A decoder of rasters, from which it computes the points of decode. */
+export interface RasterDecoder extends Decoder {
+  decodeRaster(data: Uint8Array, pool: PointPool): Promise<Raster>;
+}
+
+/** Reports whether a decoder is one of rasters. */
+export function decodesRasters(decoder: Decoder | undefined): decoder is RasterDecoder {
+  return decoder !== undefined && "decodeRaster" in decoder;
 }
 
 const white = 255;

@@ -1,12 +1,11 @@
 // The peer connection: it answers the server's offers, and passes the frames of its lines to
 // workers. Only the server makes offers.
 
-import type { Points } from "../decode/points";
 import type { Encryption } from "../sframe/encryption";
 import type { ClientMessage, Media } from "../signal/messages";
 import { withReferenceTimes } from "./answer";
 import type { Source } from "./source";
-import type { TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
+import type { DecodedFrame, TransformOptions, WorkerOrder, WorkerReport } from "./traffic";
 
 declare class RTCRtpScriptTransform {
   constructor(worker: Worker, options: TransformOptions);
@@ -127,7 +126,8 @@ export class Workers {
   private readonly workers: Worker[];
   private next = 0;
 
-  constructor(report: (report: WorkerReport) => void) {
+  /** @param rasters requests the frames of depth cameras as rasters instead of points */
+  constructor(report: (report: WorkerReport) => void, rasters = false) {
     // One core is for the page itself.
     const count = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
     this.workers = Array.from({ length: count }, () => {
@@ -136,12 +136,23 @@ export class Workers {
       // A page that was open during an upgrade of its server requests files that no longer exist.
       // The browser reports only that loading failed.
       worker.onerror = ({ message }) => report({ type: "failure", mid: "", message: message || "The decoder of frames cannot be loaded. Reload the page." });
+      if (rasters) {
+        const order: WorkerOrder = { type: "rasters" };
+        worker.postMessage(order);
+      }
       return worker;
     });
   }
 
   take(): Worker {
     return this.workers[this.next++ % this.workers.length]!;
+  }
+
+  /** Ends the workers. Their lines must have ended before. */
+  close(): void {
+    for (const worker of this.workers) {
+      worker.terminate();
+    }
   }
 }
 
@@ -323,9 +334,12 @@ export class Connection {
     this.workers.get(mid)?.postMessage(order);
   }
 
-  /** Returns displayed points to the worker that made them. */
-  recycle(mid: string, points: Points): void {
-    this.workers.get(mid)?.postMessage({ type: "recycle", points }, [points.positions.buffer, points.colors.buffer]);
+  /** Returns the memory of a displayed frame to the worker that decoded it. */
+  recycle({ mid, points, raster }: DecodedFrame): void {
+    raster?.colors?.close();
+    const depths = raster?.depths;
+    const order: WorkerOrder = { type: "recycle", points, depths };
+    this.workers.get(mid)?.postMessage(order, [points.positions.buffer, points.colors.buffer, ...(depths ? [depths.buffer] : [])]);
   }
 
   /** Returns the browser's counts for each line, by mid. */

@@ -1,11 +1,11 @@
 // The peer connection of a session. It is replaced after a failure, or if the browser cannot
 // continue with it.
 
-import type { Points } from "../decode/points";
 import type { ClientMessage, ServerMessage } from "../signal/messages";
 import type { Encryption } from "../sframe/encryption";
 import { Connection, type LineStatistics, type UplinkStatistics, type Workers } from "./connection";
 import type { Source } from "./source";
+import type { DecodedFrame } from "./traffic";
 
 export interface LinkEvents {
   send(message: ClientMessage): void;
@@ -108,9 +108,9 @@ export class Link {
     this.connection?.assigned(mid);
   }
 
-  /** Returns displayed points to the worker that made them. */
-  recycle(mid: string, points: Points): void {
-    this.connection?.recycle(mid, points);
+  /** Returns the memory of a displayed frame to the worker that decoded it. */
+  recycle(frame: DecodedFrame): void {
+    this.connection?.recycle(frame);
   }
 
   /** Returns the state of the uplink; undefined without a connection. */

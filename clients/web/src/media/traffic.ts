@@ -1,11 +1,14 @@
 // Messages between the page and its decoding workers.
 
 import type { Points } from "../decode/points";
+import type { Raster } from "../decode/rgbd/raster";
 
 /** Messages to a worker. */
 export type WorkerOrder =
-  /** Points have been displayed: their memory may be reused. */
-  | { type: "recycle"; points: Points }
+  /** Frames of depth cameras are delivered as rasters, not as points. */
+  | { type: "rasters" }
+  /** A frame has been displayed: its memory may be reused. */
+  | { type: "recycle"; points: Points; depths: Float32Array<ArrayBuffer> | undefined }
   /**
    * A message arrived on a data channel. Each channel has a unique number: lines of different
    * connections may have the same names.
@@ -40,7 +43,10 @@ export interface DecodedFrame {
   received: number;
   decodeBegan: number;
   decoded: number;
+  /** The points. If there is a raster, only their number is set. */
   points: Points;
+  /** The raster of a depth camera, if the page asked for rasters. */
+  raster?: Raster | undefined;
   /**
    * The number of complete frames skipped since the previous one because a newer one was available,
    * those included that were complete only after a newer one.

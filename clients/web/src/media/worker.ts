@@ -5,7 +5,8 @@
 
 import { decoderOf, loadDecoders } from "../decode/decoders";
 import { HelperWorkers } from "../decode/helpers";
-import { type Decoder, PointPool, type Points } from "../decode/points";
+import { type Decoder, decodesRasters, PointPool, type Points } from "../decode/points";
+import type { Raster } from "../decode/rgbd/raster";
 import { ChunkAssembler } from "./chunks";
 import { type Frame, parseFrame, wrapped } from "./frame";
 import { FrameOrder } from "./order";
@@ -34,6 +35,12 @@ interface Arrival {
   received: number;
 }
 
+/** The decoded content of a frame. */
+interface Content {
+  points: Points;
+  raster?: Raster | undefined;
+}
+
 const decoders: Promise<ReadonlyMap<string, Decoder>> = loadDecoders(new HelperWorkers());
 const pool = new PointPool();
 const queue = new NewestQueue<Arrival>();
@@ -51,6 +58,8 @@ const transformers = new Map<string, Transformer>();
 // would fire 4 ms later.
 const turn = new MessageChannel();
 let scheduled = false;
+/** The page draws rasters. */
+let rasters = false;
 
 function now(): number {
   return performance.timeOrigin + performance.now();
@@ -131,7 +140,7 @@ function arrived(mid: string, frame: Frame, decode: boolean, received = now()): 
     queue.put(mid, arrival);
     schedule();
   } else {
-    deliver(mid, arrival, pool.take(0), arrival.received, 0);
+    deliver(mid, arrival, { points: pool.take(0) }, arrival.received, 0);
   }
 }
 
@@ -154,31 +163,50 @@ turn.port1.onmessage = async () => {
   }
 };
 
-/** Sends points to the page. */
-function deliver(mid: string, { frame, received }: Arrival, points: Points, decodeBegan: number, replaced: number): void {
+/** Sends a frame to the page. */
+function deliver(mid: string, { frame, received }: Arrival, { points, raster }: Content, decodeBegan: number, replaced: number): void {
   const { quality, number, length: bytes, captured } = frame;
   const skipped = replaced + orderOf(mid).takeLate();
-  report(
-    { type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, skipped },
-    [points.positions.buffer, points.colors.buffer],
-  );
+  const memory: Transferable[] = [points.positions.buffer, points.colors.buffer];
+  if (raster) {
+    memory.push(raster.depths.buffer, ...(raster.colors ? [raster.colors] : []));
+  }
+  report({ type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, raster, skipped }, memory);
 }
 
 async function decodeNext(loaded: ReadonlyMap<string, Decoder>, mid: string, arrival: Arrival, skipped: number): Promise<void> {
-  const { frame } = arrival;
   const began = now();
   try {
-    const points = frame.data.length === 0 ? pool.take(0) : await decoderOf(loaded, frame.codec).decode(frame.data, pool);
-    deliver(mid, arrival, points, began, skipped);
+    deliver(mid, arrival, await decode(loaded, arrival.frame), began, skipped);
   } catch (error) {
     fail(mid, error);
   }
+}
+
+async function decode(loaded: ReadonlyMap<string, Decoder>, { codec, data }: Frame): Promise<Content> {
+  if (data.length === 0) {
+    return { points: pool.take(0) };
+  }
+  const decoder = decoderOf(loaded, codec);
+  if (!rasters || !decodesRasters(decoder)) {
+    return { points: await decoder.decode(data, pool) };
+  }
+  const raster = await decoder.decodeRaster(data, pool);
+  const points = pool.take(0);
+  points.count = raster.points;
+  return { points, raster };
 }
 
 self.onmessage = ({ data: order }: MessageEvent<WorkerOrder>) => {
   switch (order.type) {
     case "recycle":
       pool.give(order.points);
+      if (order.depths) {
+        pool.giveDepths(order.depths);
+      }
+      break;
+    case "rasters":
+      rasters = true;
       break;
     case "chunk":
       chunk(order);

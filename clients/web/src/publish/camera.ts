@@ -2,41 +2,17 @@
 // one video device, virtual cameras, and phone videos with depth beside colour.
 
 import type { Picture } from "./depth";
+import { explain, Lacking, lacksDevices } from "./device";
 
-/** An error with a message for the user and advice. */
-export class Lacking extends Error {}
+export { explain, Lacking, lacksDevices } from "./device";
 
 /** The time limit for frames, in milliseconds. */
 const patience = 1000;
-
-/** Returns the reason why this page cannot use cameras and microphones, or undefined. */
-export function lacksDevices(): string | undefined {
-  if (!isSecureContext) {
-    return "This page was loaded over http, but browsers permit cameras and microphones only on https pages and on localhost. Open it over https.";
-  }
-  return navigator.mediaDevices ? undefined : "This browser does not support cameras and microphones on web pages.";
-}
 
 /** Returns the cameras. Their names are empty until the user has permitted one. */
 export async function cameras(): Promise<MediaDeviceInfo[]> {
   const devices = (await navigator.mediaDevices?.enumerateDevices()) ?? [];
   return devices.filter((d) => d.kind === "videoinput");
-}
-
-/** Explains why a camera or a microphone is unavailable. */
-export function explain(error: unknown, what: "camera" | "microphone"): Lacking {
-  const name = error instanceof DOMException ? error.name : "";
-  switch (name) {
-    case "NotAllowedError":
-      return new Lacking(`The ${what} was not allowed. Allow it with the icon beside the page's address, then try again.`);
-    case "NotFoundError":
-    case "OverconstrainedError":
-      return new Lacking(`There is no ${what}. Connect one, then try again.`);
-    case "NotReadableError":
-      return new Lacking(`The ${what} does not work. If another program is using it, close that program, then try again.`);
-    default:
-      return new Lacking(`The ${what} cannot be used: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }
 
 export class DepthCamera {

@@ -30,14 +30,16 @@ export interface Lens {
 
 export const usualLens: Lens = { coding: "near-bright", arrangement: "depth-left", near: 0.4, far: 2.5, fov: 62, height: 1.2 };
 
-/** The input from the page: a picture of a camera, or a depth map. */
-export type Picture = { kind: "image"; image: ImageBitmap } | { kind: "map"; map: DepthMap };
+/** The input from the page: a picture of a camera, a depth map, or points of an application. */
+export type Picture = { kind: "image"; image: ImageBitmap } | { kind: "map"; map: DepthMap } | { kind: "points"; points: Points };
 
 /** Distances in metres along the view for a grid of pixels, row by row from the top, 0 for none. */
 export interface DepthMap {
   width: number;
   height: number;
   depth: Float32Array<ArrayBuffer>;
+  /** The distance between neighbouring depths that the camera distinguishes, in metres. */
+  unit: number;
   /** Red, green, blue, alpha of the same pixels. */
   colors: Uint8ClampedArray<ArrayBuffer> | Uint8Array<ArrayBuffer>;
   /** The tangents of the angles of view: to the left, right, down and up, the first and third negative. */
@@ -57,6 +59,14 @@ export function boxOf({ near, far, fov, height }: Lens, aspect = 4 / 3): Box {
   const up = half / aspect;
   const deep = (far - near) / 2;
   return { min: [-half, height - up, -deep], max: [half, height + up, deep] };
+}
+
+/** Returns that box by the aspect ratio of the whole picture, width over height, with depth and colour. */
+export function boxOfPicture(lens: Lens, aspect: number): Box {
+  const { arrangement } = lens;
+  const beside = arrangement === "depth-left" || arrangement === "depth-right";
+  const stacked = arrangement === "depth-top" || arrangement === "depth-bottom";
+  return boxOf(lens, beside ? aspect / 2 : stacked ? aspect * 2 : aspect);
 }
 
 /** Returns the camera's pose for points in that box. */
@@ -93,7 +103,15 @@ export function mapOf(pixels: { width: number; height: number; data: Uint8Clampe
   }
   const half = Math.tan((lens.fov * Math.PI) / 360);
   const up = (half * height) / width;
-  return { width, height, depth, colors, tangents: [-half, half, -up, up], pose: poseOf(lens) };
+  return { width, height, depth, unit: unitOf(lens), colors, tangents: [-half, half, -up, up], pose: poseOf(lens) };
+}
+
+/** The number of different depths: a channel has 256 values, and six parts of the hues follow each other. */
+const tones = 255;
+const hues = 6 * tones;
+
+function unitOf({ coding, near, far }: Lens): number {
+  return (far - near) / (coding === "hue" ? hues : tones);
 }
 
 /** Grey values up to this one mean no depth: after compression, no pixel is completely black. */

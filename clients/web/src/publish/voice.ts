@@ -5,7 +5,7 @@ import type { Outgoing } from "../viewer/own";
 import type { Publication, ServerMessage } from "../signal/messages";
 import { scheme } from "../sframe/metadata";
 import { Announcement } from "./announcement";
-import { explain, Lacking, lacksDevices } from "./camera";
+import { explain, Lacking, lacksDevices } from "./device";
 
 /** The name of a publication of sound, its rate in bit/s, and the words about it. */
 interface SoundKind {

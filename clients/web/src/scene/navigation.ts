@@ -45,6 +45,11 @@ export class Navigation {
     }
   }
 
+  /** Ends the reactions to mouse and fingers. */
+  close(): void {
+    this.orbit.dispose();
+  }
+
   /** Moves to a position and looks at another one. */
   go(from: Vector3, at: Vector3): void {
     this.camera.position.copy(from);

@@ -34,6 +34,7 @@ export class World {
   private readonly immersion: Immersion;
   private readonly scene = new Scene();
   private grid: GridHelper | undefined;
+  private readonly sizes = new ResizeObserver(() => this.resize());
   private last = 0;
   /** The viewer's seat, from which the viewer has perhaps moved. */
   private readonly seat = { eye: new Vector3(), target: new Vector3() };
@@ -58,14 +59,14 @@ export class World {
     this.scene.add(this.objects.root);
     this.navigation = new Navigation(this.camera, canvas);
     this.theme();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.theme());
-    new ResizeObserver(() => this.resize()).observe(canvas);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.theme);
+    this.sizes.observe(canvas);
     this.resize();
     this.home();
     this.renderer.setAnimationLoop((time) => this.draw(time));
   }
 
-  private theme(): void {
+  private readonly theme = (): void => {
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     this.scene.background = new Color(dark ? 0x0e1117 : 0xdfe5ee);
     if (this.grid) {
@@ -74,7 +75,7 @@ export class World {
     }
     this.grid = new GridHelper(12, 24, dark ? 0x303a4c : 0xaab6c8, dark ? 0x1b2230 : 0xc9d2df);
     this.scene.add(this.grid);
-  }
+  };
 
   private resize(): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
@@ -173,6 +174,17 @@ export class World {
       return (eye.viewport.w * eye.projectionMatrix.elements[5]!) / 2;
     }
     return this.renderer.domElement.height / (2 * Math.tan((this.camera.fov * Math.PI) / 360));
+  }
+
+  /** Ends the drawing, and returns the memory of the graphics card. */
+  close(): void {
+    this.renderer.setAnimationLoop(null);
+    matchMedia("(prefers-color-scheme: dark)").removeEventListener("change", this.theme);
+    this.sizes.disconnect();
+    this.navigation.close();
+    this.grid?.dispose();
+    this.renderer.dispose();
+    this.renderer.forceContextLoss();
   }
 
   private draw(time: number): void {

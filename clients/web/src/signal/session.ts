@@ -13,6 +13,8 @@ export interface SessionOptions {
   identity?: string;
   /** Frames are requested over data channels. */
   receiveData?: boolean;
+  /** STUN and TURN servers in addition to those that the server names. */
+  iceServers?: RTCIceServer[];
 }
 
 export type SessionState = "connecting" | "joined" | "resuming" | "closed";

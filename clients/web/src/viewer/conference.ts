@@ -21,7 +21,7 @@ import { Roster, type RosterEvents } from "./roster";
 import { Secrecy, sentenceOf } from "./secrecy";
 
 export interface ConferenceEvents extends RosterEvents {
-  /** A tile has a new picture. The points must be returned with recycle after they were copied. */
+  /** A tile has a new picture. The frame must be returned with recycle after it was copied. */
   frame(track: TileRef, frame: DecodedFrame): void;
   /** A webcam or a screen is received on this track; undefined when it is no longer received. */
   picture(of: TileRef, track: MediaStreamTrack | undefined): void;
@@ -198,7 +198,7 @@ export class Conference {
   }
 
   recycle(frame: DecodedFrame): void {
-    this.link.recycle(frame.mid, frame.points);
+    this.link.recycle(frame);
   }
 
   publication(ref: { participant: string; publication: string }): Publication | undefined {
@@ -353,7 +353,7 @@ export class Conference {
       }
       this.slots.clear();
       this.pictures.clear();
-      this.link.renew(message.ice_servers);
+      this.link.renew([...message.ice_servers, ...(this.options.iceServers ?? [])]);
     }
     this.data.entered(message.resumed ?? false, message.data_received ?? 0);
     this.own.entered(renewed, message.resumed ?? false);

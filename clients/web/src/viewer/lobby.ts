@@ -2,6 +2,7 @@
 
 import { h } from "../dom";
 import { morph } from "../morph";
+import { explain, listRooms, type RoomSummary } from "../signal/rooms";
 import { claimsOf } from "../token";
 
 export interface Entry {
@@ -22,49 +23,6 @@ export interface Entry {
    * panel.
    */
   show: "at once" | "ask" | undefined;
-}
-
-export interface RoomSummary {
-  name: string;
-  participants: number;
-  publications: number;
-}
-
-export class Refused extends Error {}
-
-/**
- * Requests the rooms that are visible with a token, or without one. Throws Refused if the server
- * requires a token, or another one.
- */
-export async function listRooms(token: string): Promise<RoomSummary[]> {
-  const response = await fetch("v1/rooms", token ? { headers: { Authorization: `Bearer ${token}` } } : {});
-  if (response.status === 401) {
-    throw new Refused((await response.text()).trim());
-  }
-  if (!response.ok) {
-    throw new Error(`the server answers ${response.status}`);
-  }
-  return ((await response.json()) as { rooms: RoomSummary[] }).rooms;
-}
-
-/**
- * Returns the reason why the server rejects a token, with advice; undefined if it accepts it, or
- * cannot be reached.
- */
-export async function refusalOf(token: string): Promise<string | undefined> {
-  try {
-    await listRooms(token);
-  } catch (error) {
-    return error instanceof Refused ? explain(token, error) : undefined;
-  }
-  return undefined;
-}
-
-function explain(token: string, error: unknown): string {
-  if (error instanceof Refused) {
-    return token ? `The token is not accepted: ${error.message}` : "This server requires a token. Its operator can create one with: volsfu token";
-  }
-  return `The server cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
 }
 
 const refreshInterval = 2000;
@@ -149,7 +107,7 @@ export class Lobby {
   private async refresh(): Promise<void> {
     const token = this.token.value.trim();
     try {
-      this.list(await listRooms(token));
+      this.list(await listRooms("", token));
     } catch (error) {
       morph(this.rooms, [h("li", { class: "empty" }, explain(token, error))]);
     }

@@ -7,6 +7,7 @@ import { cannotEncrypt } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import { claimsOf } from "../token";
 import { World } from "../scene/world";
+import { Embedding } from "./embed";
 import { Lobby, type Entry } from "./lobby";
 import { Messages } from "./messages";
 import { RoomView } from "./room";
@@ -49,6 +50,7 @@ function start(): void {
       messages.keep(report.message);
     }
   });
+  const embedding = Embedding.ofPage();
   const entry = entryOf(location);
   const lobby = new Lobby(byId("lobby"), entry, enter);
 
@@ -60,7 +62,7 @@ function start(): void {
       return;
     }
     const element = byId("room");
-    room = new RoomView(element, world, workers, messages, to, (why, again) => {
+    room = new RoomView(element, world, workers, messages, to, embedding, (why, again) => {
       room = undefined;
       element.hidden = true;
       if (again) {

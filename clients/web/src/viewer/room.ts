@@ -6,29 +6,25 @@ import { isPicture } from "../media/picture";
 import type { DecodedFrame } from "../media/traffic";
 import { unlessAborted } from "../publish/opening";
 import type { Panel } from "../publish/panel";
+import { Gaze } from "../scene/gaze";
 import type { Panel as ScenePanel } from "../scene/panel";
 import type { World } from "../scene/world";
 import { Encryption } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import type { TileRef } from "../signal/messages";
+import { refusalOf } from "../signal/rooms";
 import { Chat, chatTopic } from "./chat";
 import { Clicks } from "./clicks";
 import { Conference } from "./conference";
+import type { Embedding } from "./embed";
 import { toggleFullScreen } from "./fullscreen";
 import { Inspector } from "./inspector";
-import { type Entry, refusalOf } from "./lobby";
+import type { Entry } from "./lobby";
 import { Lock } from "./lock";
 import type { Messages } from "./messages";
 import { PeopleList } from "./people";
 import { Sound } from "./sound";
 import { Toolbar } from "./toolbar";
-
-/**
- * The interval of viewpoint messages while the eye moves, in milliseconds; at rest it is one
- * second.
- */
-const lookInterval = 33;
-const restInterval = 1000;
 
 export class RoomView {
   readonly conference: Conference;
@@ -46,10 +42,8 @@ export class RoomView {
   private placed: { track: TileRef; frame: DecodedFrame }[] = [];
   /** Aborted when the room is left: devices and modules that are still loading are not started. */
   private readonly over = new AbortController();
-  private looked = 0;
-  private seen = "";
+  private readonly gaze: Gaze;
   private tinted = false;
-  private arranged = "";
   /** The panel for publishing; loaded on first use. */
   panel: Panel | undefined;
   private loading = false;
@@ -67,6 +61,7 @@ export class RoomView {
     workers: Workers,
     private readonly messages: Messages,
     private readonly entry: Entry,
+    private readonly embedding: Embedding,
     private readonly ended: (why: string, again?: Entry) => void,
   ) {
     const encryption = entry.key === "" ? undefined : new Encryption(parseKey(entry.key), {
@@ -100,12 +95,19 @@ export class RoomView {
         audio: (mid, track) => this.sound.add(mid, track),
         people: () => this.refresh(),
         state: (state, why) => this.entered(state, why),
-        trouble: (message) => messages.say(message),
+        trouble: (message) => {
+          messages.say(message);
+          embedding.error(message);
+        },
         data: (message) => this.chat.take(message),
       },
       entry.decode,
       encryption,
     );
+    this.gaze = new Gaze(world, {
+      look: (viewpoint) => this.conference.look(viewpoint),
+      arrange: (objects) => this.conference.session.send({ type: "arrange", objects }),
+    });
     this.lock = new Lock(this.conference, (key) => {
       this.again = { ...entry, key };
       this.conference.leave();
@@ -279,6 +281,7 @@ export class RoomView {
     if (state === "joined") {
       this.title.textContent = this.conference.room;
       document.title = `${this.conference.room} · volsfu`;
+      this.embedding.joined(this.conference);
       this.begin();
     }
     if (state === "closed") {
@@ -293,7 +296,7 @@ export class RoomView {
    * was rejected. If the token is rejected there, no further attempt is made.
    */
   private async inquire(): Promise<void> {
-    const refusal = await refusalOf(this.entry.token);
+    const refusal = await refusalOf("", this.entry.token);
     if (refusal !== undefined && !this.over.signal.aborted) {
       this.conference.leave(refusal);
     }
@@ -334,16 +337,19 @@ export class RoomView {
     if (this.world.immersed) {
       void this.world.renderer.xr.getSession()?.end();
     }
-    this.ended(why === "left" ? "" : why, this.again);
+    const reason = why === "left" ? "" : why;
+    this.embedding.left(reason);
+    this.ended(reason, this.again);
   }
 
   private refresh(): void {
+    this.embedding.present(this.conference);
     const people = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
     this.people.show(people.map((identity) => ({ identity, name: this.conference.name(identity), muted: this.conference.silent(identity) })));
     this.lock.refresh();
     // The table's size depends on the number of participants: the viewer's seat moves with it until
     // the viewer has moved.
-    if (this.seen === "") {
+    if (!this.gaze.begun) {
       this.world.home();
     }
   }
@@ -382,7 +388,7 @@ export class RoomView {
       }
     }
     this.placed = [];
-    this.look(now);
+    this.gaze.step(now);
   }
 
   private *speakers(): Generator<{ mid: string; participant: string }> {
@@ -390,30 +396,6 @@ export class RoomView {
       if (track && this.conference.publication(track)?.kind === "audio") {
         yield { mid, participant: track.participant };
       }
-    }
-  }
-
-  private look(now: number): void {
-    if (now - this.looked < lookInterval) {
-      return;
-    }
-    this.arrange();
-    const viewpoint = this.world.viewpoint();
-    const key = [...viewpoint.position, ...viewpoint.orientation, viewpoint.aspect].map((v) => v.toFixed(4)).join();
-    if (key === this.seen && now - this.looked < restInterval) {
-      return;
-    }
-    this.looked = now;
-    this.seen = key;
-    this.conference.look(viewpoint);
-  }
-
-  /** Sends the seats of participants without a pose to the server. */
-  private arrange(): void {
-    const objects = this.world.objects.placements();
-    const key = JSON.stringify(objects);
-    if (key !== this.arranged && this.conference.session.send({ type: "arrange", objects })) {
-      this.arranged = key;
     }
   }
 }

@@ -61,7 +61,7 @@ async function fuzz(valid: Uint8Array[], seed: number, read: (input: Uint8Array<
 }
 
 describe("mutations, guided by coverage,", () => {
-  it.each(["raw1", "cwi0", "cwi1", "zstd", "drco", "drcj", "labl", "part"])("of frames of %s decode within the bounds, or are errors", async (codec) => {
+  it.each(["raw1", "cwi0", "cwi1", "zstd", "drco", "drcj", "labl", "part", "rgbd"])("of frames of %s decode within the bounds, or are errors", async (codec) => {
     const valid = (await vectors("valid")).filter((f) => f.codec === codec);
     let refused = 0;
     const kept = await fuzz(valid.map((f) => f.data), 7, async (data) => {

@@ -10,6 +10,7 @@ import { Labels } from "../../src/decode/labels";
 import { Parts } from "../../src/decode/parts";
 import type { Decoder } from "../../src/decode/points";
 import { raw } from "../../src/decode/raw";
+import { RGBD } from "../../src/decode/rgbd/rgbd";
 import { Zstd } from "../../src/decode/zstd";
 
 export interface Vector {
@@ -24,12 +25,35 @@ const folder = new URL("../../../../pkg/codec/codectest/testdata/", import.meta.
 
 /** Returns frames of all codecs that pages decode. Meshes are only for volpeer. */
 export async function vectors(file: "hostile" | "valid"): Promise<Vector[]> {
-  const text = new TextDecoder().decode(await readFile(new URL(`${file}.json`, folder)));
-  const frames = JSON.parse(text) as (Omit<Vector, "data"> & { data: string })[];
-  return frames.filter((f) => f.codec !== "drcm").map((f) => ({ ...f, data: bytesOf(f.data) }));
+  const frames = await parsed<(Omit<Vector, "data"> & { data: string })[]>(new URL(`${file}.json`, folder));
+  const others = frames.filter((f) => f.codec !== "drcm").map((f) => ({ ...f, data: bytesOf(f.data) }));
+  const rasters = (await rasterVectors()).filter((v) => (v.error === undefined) === (file === "valid") && !v.distorted);
+  return [...others, ...rasters.map(({ name, data, points, position_sum }) => ({ codec: "rgbd", name, points: points ?? 0, sum: position_sum ?? 0, data: bytesOf(data) }))];
 }
 
-function bytesOf(hex: string): Uint8Array<ArrayBuffer> {
+/** A frame of "rgbd" with the result of decoding: pkg/codec/rgbd, frames_test.go. */
+export interface RasterVector {
+  name: string;
+  data: string;
+  error?: string;
+  points?: number;
+  rect?: [number, number, number, number];
+  depth_sum?: number;
+  position_sum?: number;
+  /** Other implementations may compute slightly different positions. */
+  distorted?: boolean;
+  center?: [number, number, number];
+}
+
+export async function rasterVectors(): Promise<RasterVector[]> {
+  return parsed(new URL("../../../../pkg/codec/rgbd/testdata/vectors.json", import.meta.url));
+}
+
+async function parsed<T>(file: URL): Promise<T> {
+  return JSON.parse(new TextDecoder().decode(await readFile(file))) as T;
+}
+
+export function bytesOf(hex: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }
 
@@ -47,7 +71,7 @@ export async function loadDraco(): Promise<Draco> {
 export function decodersWith(draco: Decoder): ReadonlyMap<string, Decoder> {
   const plain = new Map<string, Decoder>([["drco", draco], ["drcj", new DracoJPEG(draco)], ["zstd", new Zstd()], ["raw1", raw], ["cwi0", cwi0], ["cwi1", new CWI1()]]);
   const inner = new Map<string, Decoder>([...plain, ["labl", new Labels(plain)]]);
-  return new Map<string, Decoder>([...inner, ["part", new Parts(inner, undefined)]]);
+  return new Map<string, Decoder>([...inner, ["rgbd", new RGBD()], ["part", new Parts(inner, undefined)]]);
 }
 
 /** Replaces the browser's image decoder, which Node lacks. It counts the decoded images. */

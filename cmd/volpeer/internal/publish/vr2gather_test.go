@@ -27,6 +27,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/testbed"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 func TestAppendVR2Gather(t *testing.T) {
@@ -204,7 +205,7 @@ func compareFrames(t *testing.T, session *client.Session, kept *keeper) {
 	t.Helper()
 	const enough = 20
 	decoder, seen := codec.CWI0.NewDecoder(), [2]int{}
-	timeout := time.After(20 * time.Second)
+	timeout := time.After(wait.Patience)
 	for seen[0] < enough || seen[1] < enough {
 		select {
 		case f := <-session.Frames():

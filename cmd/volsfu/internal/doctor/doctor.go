@@ -97,7 +97,7 @@ func (o *options) findings(ctx context.Context, loader *config.Loader) []Finding
 		return found
 	}
 	for _, check := range []func(context.Context) []Finding{
-		o.keys, o.ports, o.buffers, o.addresses, o.certificate, o.clients, o.clock, o.relay,
+		o.keys, o.ports, o.buffers, o.addresses, o.certificate, o.clients, o.clock, o.iceServers, o.relay,
 	} {
 		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 		found = append(found, check(ctx)...)

@@ -19,7 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/logging"
 	"github.com/pion/stun/v4"
+	"github.com/pion/turn/v5"
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
@@ -267,6 +269,46 @@ func TestRunningFindings(t *testing.T) {
 	r.TURN.Error = ""
 	expect(t, r.findings()[1], OK, "turns:a:443")
 	expect(t, running{}.findings()[0], Warning, "none is configured")
+}
+
+// TestICEServers checks a STUN and TURN server with a valid and a wrong credential, and a port without a server.
+func TestICEServers(t *testing.T) {
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := logging.NewDefaultLoggerFactory()
+	logs.DefaultLogLevel = logging.LogLevelDisabled
+	server, err := turn.NewServer(turn.ServerConfig{
+		Realm: "example.org", LoggerFactory: logs, AuthHandler: turn.LongTermTURNRESTAuthHandler("north", nil),
+		PacketConnConfigs: []turn.PacketConnConfig{{
+			PacketConn: conn, RelayAddressGenerator: &turn.RelayAddressGeneratorNone{Address: "127.0.0.1"},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	address := conn.LocalAddr().String()
+	o := options{settings: config.DefaultConfig()}
+	o.settings.ICEServers = []string{
+		"turn:" + address + " secret=north", "turn:" + address + " secret=south", "stun:" + address, "stuns:" + address,
+		"turn:127.0.0.1:1?transport=tcp secret=north",
+	}
+	found := o.iceServers(t.Context())
+	if len(found) != len(o.settings.ICEServers) {
+		t.Fatalf("the findings are %+v", found)
+	}
+	expect(t, found[0], OK, "turn:"+address)
+	expect(t, found[1], Failed, "no allocation")
+	expect(t, found[2], OK, "stun:"+address)
+	expect(t, found[3], Skipped, "not checked")
+	expect(t, found[4], Failed, "refused")
+	for _, f := range found {
+		if strings.Contains(f.Result, "north") || strings.Contains(f.Result, "south") {
+			t.Errorf("%+v shows a secret", f)
+		}
+	}
 }
 
 // TestKeys: keys that other users can read are reported.

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"time"
 	"unsafe"
+
+	"github.com/volsfu/volsfu/pkg/foreign"
 )
 
 // Queue collects frames from sensors and blocks. In a full queue, a new frame of a camera replaces
@@ -63,7 +65,7 @@ func (f Frame) Release() {
 	if f.handle != 0 {
 		i := invocations.Get().(*invocation)
 		i.arguments[0] = f.handle
-		invoke(f.library.symbols.ReleaseFrame, i.arguments[:1])
+		foreign.Invoke(f.library.symbols.ReleaseFrame, i.arguments[:1])
 		invocations.Put(i)
 	}
 }

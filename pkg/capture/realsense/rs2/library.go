@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+
+	"github.com/volsfu/volsfu/pkg/foreign"
 )
 
 // These are the errors of loading and calling, wrapped with the file or function and the cause.
@@ -55,13 +57,13 @@ func (l *Library) Version() Version { return l.version }
 // searches the system's library directories, newest version first. Errors wrap ErrUnavailable (none
 // found, or none that can be opened) or ErrVersion.
 func Load(path string) (*Library, error) {
-	if !Supported {
-		return nil, fmt.Errorf("%w: %s", ErrUnavailable, unsupported)
+	if !foreign.Supported {
+		return nil, fmt.Errorf("%w: %s", ErrUnavailable, foreign.Unsupported)
 	}
 	files, named := candidates(path)
 	var refused []string
 	for _, file := range files {
-		handle, err := openLibrary(file)
+		handle, err := foreign.Open(file)
 		if err == nil {
 			return attach(file, handle)
 		}

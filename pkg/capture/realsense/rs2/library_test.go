@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
+	"github.com/volsfu/volsfu/pkg/foreign"
 )
 
 func TestLibraryIsAbsent(t *testing.T) {
@@ -19,7 +20,7 @@ func TestLibraryIsAbsent(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		words := []string{"install", "VOLSFU_REALSENSE_LIBRARY"}
-		if !rs2.Supported {
+		if !foreign.Supported {
 			words = []string{"built without it", "cgo"}
 		}
 		for _, word := range words {
@@ -28,7 +29,7 @@ func TestLibraryIsAbsent(t *testing.T) {
 			}
 		}
 	}
-	if !rs2.Supported {
+	if !foreign.Supported {
 		return
 	}
 	text := filepath.Join(t.TempDir(), "text.so")

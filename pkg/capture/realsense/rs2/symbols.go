@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/volsfu/volsfu/pkg/foreign"
 )
 
 // symbols are the functions of the C API, named by their tags. Handles are addresses. Functions
@@ -115,14 +117,14 @@ func (s *softwareSymbols) find(library uintptr) (missing []string) {
 func find(table reflect.Value, library uintptr) (missing []string) {
 	for i := range table.NumField() {
 		name, field := table.Type().Field(i).Tag.Get("c"), table.Field(i)
-		address, ok := symbol(library, name)
+		address, ok := foreign.Symbol(library, name)
 		switch {
 		case !ok:
 			missing = append(missing, name)
 		case field.Kind() == reflect.Uintptr:
 			field.Set(reflect.ValueOf(address))
 		default:
-			bind(field.Addr().Interface(), address)
+			foreign.Bind(field.Addr().Interface(), address)
 		}
 	}
 	return missing
@@ -201,7 +203,7 @@ func (i *invocation) call(l *Library, function uintptr, arguments ...uintptr) (u
 	i.failed = 0
 	n := copy(i.arguments[:], arguments)
 	i.arguments[n] = address(&i.failed)
-	result := invoke(function, i.arguments[:n+1])
+	result := foreign.Invoke(function, i.arguments[:n+1])
 	if i.failed != 0 {
 		return 0, l.failure(i.failed)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rs2"
 	"github.com/volsfu/volsfu/pkg/capture/rgbd"
+	"github.com/volsfu/volsfu/pkg/foreign"
 )
 
 // root returns the module's folder.
@@ -33,7 +34,7 @@ func root(t testing.TB) string {
 // needLoader skips the test if this program cannot open libraries.
 func needLoader(t testing.TB) {
 	t.Helper()
-	if !rs2.Supported {
+	if !foreign.Supported {
 		t.Skip("skipped: built without cgo, this test cannot open librealsense")
 	}
 }

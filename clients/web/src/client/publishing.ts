@@ -1,0 +1,278 @@
+// The publications of an application: points of a figure, of a depth camera or of its own; sound;
+// webcams and screens. This module is loaded with the first publication.
+
+import type { Points } from "../decode/points";
+import { boxOfPicture, type Lens, type Picture, usualLens } from "../publish/depth";
+import { figureBox, seedOf } from "../publish/figure/figure";
+import { linkOf } from "../publish/link";
+import { Publisher, startCrew } from "../publish/publisher";
+import { type Quality, standardQualities, tileCounts } from "../publish/tiling";
+import type { Plan, SourceChoice } from "../publish/traffic";
+import type { State } from "../publish/figures";
+import { hasCodec, VideoPublication } from "../publish/video/publication";
+import type { VideoCodec, VideoKind } from "../publish/video/plan";
+import { Voice } from "../publish/voice";
+import type { Box, ServerMessage } from "../signal/messages";
+import type { Conference } from "../viewer/conference";
+import { loadWorkers } from "./workers";
+
+/** The settings of a publication of points. */
+export interface PointOptions {
+  /** The name of the publication, "body" by default. */
+  name?: string;
+  /** The most points of a frame, 20,000 by default. */
+  points?: number;
+  /** Frames per second, 15 by default. */
+  fps?: number;
+  /** 1, 2, 4 or 9, as volpeer cuts an object; 1 by default. */
+  tiles?: number;
+  /** The qualities, the lowest first; by default a quarter, a half and all of the points. */
+  qualities?: readonly Quality[];
+}
+
+/** The settings of a publication with points of the application. */
+export interface CustomOptions extends PointOptions {
+  /** The box of all points in metres, y up. Points outside are moved to its sides. */
+  box: Box;
+}
+
+/** The settings of a publication of a depth camera. */
+export interface DepthOptions extends PointOptions {
+  /** The form of the picture, and the view of the camera; missing parts have usual values. */
+  lens?: Partial<Lens>;
+}
+
+/** A depth camera. The entry point "@volsfu/client/devices" opens those of the browser. */
+export interface DepthSource {
+  /** Returns the next picture; undefined if there is none at present. */
+  picture(): Promise<Picture | undefined>;
+  /** Width over height of the whole picture; 8:3 if it is unknown, two pictures of 4:3 side by side. */
+  readonly aspect?: number;
+}
+
+export interface SoundOptions {
+  /** The name of the publication, "voice" by default. */
+  name?: string;
+  /** The rate in bit/s, 64,000 by default. */
+  bitrate?: number;
+}
+
+export interface PictureOptions {
+  /** A webcam or a screen; a webcam by default. A room has at most one of each from one participant. */
+  kind?: VideoKind;
+  codec?: VideoCodec;
+}
+
+/** A publication of this participant. */
+export interface OwnPublication {
+  readonly name: string;
+  /**
+   * Resolves when the publication has ended: with the reason if the server rejected it or a device
+   * was lost, with an empty text if end was called.
+   */
+  readonly ended: Promise<string>;
+  end(): void;
+}
+
+/** A publication of points. */
+export interface PointPublication extends OwnPublication {
+  /** Resolves when the server has accepted the publication; rejects with its reason if not. */
+  readonly accepted: Promise<void>;
+  /** Returns what is encoded and sent at present. */
+  state(): State;
+}
+
+/** A publication with points of the application. */
+export interface CustomPublication extends PointPublication {
+  /**
+   * Publishes points as the next frame, whose memory is handed over. Of several frames within a
+   * frame interval only the last is sent.
+   */
+  write(points: Points): void;
+}
+
+/** A publication of sound. */
+export interface SoundPublication extends OwnPublication {
+  muted: boolean;
+}
+
+const usual = { name: "body", points: 20_000, fps: 15, tiles: 1 };
+
+function planOf(options: PointOptions, source: SourceChoice, box: Box): Plan {
+  const { points = usual.points, fps = usual.fps, tiles = usual.tiles, qualities = standardQualities } = options;
+  if (!tileCounts.some((c) => c === tiles)) {
+    throw new RangeError(`${tiles} tiles, expected one of ${tileCounts.join(", ")}`);
+  }
+  if (!(points >= 1) || !(fps > 0) || qualities.length === 0) {
+    throw new RangeError(`${points} points, ${fps} frames per second and ${qualities.length} qualities, expected at least one of each`);
+  }
+  return { source, box, tiles, qualities, points: Math.round(points), fps };
+}
+
+/** A promise with the functions that settle it. */
+interface Deferred<T> {
+  promise: Promise<T>;
+  resolve(value: T): void;
+  reject(reason: Error): void;
+}
+
+function defer<T>(): Deferred<T> {
+  let resolve!: (value: T) => void;
+  let reject!: (reason: Error) => void;
+  const promise = new Promise<T>((good, bad) => ([resolve, reject] = [good, bad]));
+  // An application may wait for the end alone.
+  promise.catch(() => {});
+  return { promise, resolve, reject };
+}
+
+/** Publishes points that the workers get from a source. */
+class PointOutgoing implements CustomPublication {
+  private readonly publisher: Publisher;
+  private readonly acceptance = defer<void>();
+  private readonly end_ = defer<string>();
+  private over = false;
+
+  constructor(
+    private readonly conference: Conference,
+    readonly name: string,
+    plan: Plan,
+    source: DepthSource | undefined,
+    trouble: (message: string) => void,
+  ) {
+    this.publisher = new Publisher(linkOf(conference), name, plan, startCrew(plan.tiles, plan.codec), undefined, {
+      refused: (message) => this.finish(message),
+      trouble,
+      picture: () => source?.picture() ?? Promise.resolve(undefined),
+    });
+    conference.publish(this);
+  }
+
+  entered(renewed: boolean, resumed: boolean): void {
+    this.publisher.entered(renewed, resumed);
+  }
+
+  handle(message: ServerMessage): boolean {
+    const handled = this.publisher.handle(message);
+    if (handled) {
+      this.acceptance.resolve();
+    }
+    return handled;
+  }
+
+  get accepted(): Promise<void> {
+    return this.acceptance.promise;
+  }
+
+  get ended(): Promise<string> {
+    return this.end_.promise;
+  }
+
+  state(): State {
+    return this.publisher.state();
+  }
+
+  write(points: Points): void {
+    this.publisher.handOver({ kind: "points", points });
+  }
+
+  end(): void {
+    this.finish("");
+  }
+
+  private finish(why: string): void {
+    if (this.over) {
+      return;
+    }
+    this.over = true;
+    this.conference.unpublish(this);
+    this.publisher.end();
+    this.acceptance.reject(new Error(why || "the publication ended"));
+    this.end_.resolve(why);
+  }
+}
+
+/** A publication of media of the browser. */
+class MediaOutgoing implements OwnPublication {
+  private readonly end_ = defer<string>();
+  private over = false;
+  private readonly outgoing: { end(): void };
+
+  /** @param start starts the publication, which calls lost with the reason when it has ended */
+  constructor(readonly name: string, start: (lost: (why: string) => void) => { end(): void }) {
+    this.outgoing = start((why) => this.finish(why));
+  }
+
+  get ended(): Promise<string> {
+    return this.end_.promise;
+  }
+
+  end(): void {
+    this.finish("");
+  }
+
+  private finish(why: string): void {
+    if (!this.over) {
+      this.over = true;
+      this.outgoing.end();
+      this.end_.resolve(why);
+    }
+  }
+}
+
+class SoundOutgoing extends MediaOutgoing implements SoundPublication {
+  private readonly voice: Voice;
+
+  constructor(conference: Conference, track: MediaStreamTrack, { name = "voice", bitrate = 64_000 }: SoundOptions) {
+    let voice!: Voice;
+    super(name, (lost) => (voice = new Voice(conference, track, lost, { name, bps: bitrate, what: `the sound ${name}`, ended: `The sound ${name} has ended: its device was disconnected.` })));
+    this.voice = voice;
+  }
+
+  get muted(): boolean {
+    return !this.voice.on;
+  }
+
+  set muted(muted: boolean) {
+    this.voice.on = !muted;
+  }
+}
+
+/** Publishes for one room. */
+export class Publishing {
+  constructor(
+    private readonly conference: Conference,
+    private readonly assets: string | undefined,
+    private readonly trouble: (message: string) => void,
+  ) {}
+
+  async figure(options: PointOptions): Promise<PointPublication> {
+    const { identity } = this.conference;
+    return this.points(options, planOf(options, { kind: "figure", seed: seedOf(identity) }, figureBox));
+  }
+
+  async depth(source: DepthSource, options: DepthOptions): Promise<PointPublication> {
+    const lens = { ...usualLens, ...options.lens };
+    const box = boxOfPicture(lens, source.aspect ?? 8 / 3);
+    return this.points(options, planOf(options, { kind: "depth", lens }, box), source);
+  }
+
+  async custom(options: CustomOptions): Promise<CustomPublication> {
+    return this.points(options, planOf(options, { kind: "points" }, options.box));
+  }
+
+  private async points({ name = usual.name }: PointOptions, plan: Plan, source?: DepthSource): Promise<CustomPublication> {
+    await loadWorkers("publish", this.assets);
+    return new PointOutgoing(this.conference, name, plan, source, this.trouble);
+  }
+
+  sound(track: MediaStreamTrack, options: SoundOptions): SoundPublication {
+    return new SoundOutgoing(this.conference, track, options);
+  }
+
+  picture(track: MediaStreamTrack, { kind = "webcam", codec }: PictureOptions): OwnPublication {
+    const { width = 1280, height = 720, frameRate = 30 } = track.getSettings();
+    const opened = { track, sound: undefined, capture: { width, height, fps: Math.round(frameRate) } };
+    const chosen = codec ?? (hasCodec("VP8") ? "VP8" : "H264");
+    return new MediaOutgoing(kind, (lost) => new VideoPublication(this.conference, kind, chosen, opened, lost, this.trouble));
+  }
+}

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Emitter } from "../../src/client/events";
+import { JoinError, pagesURL, signallingURL } from "../../src/client/options";
+import { join, type Room, type RoomEvents } from "../../src/client/room";
+import type { Participant } from "../../src/signal/messages";
+import { type EmbeddedMessage, Embedding, originsOf } from "../../src/viewer/embed";
+import type { Conference } from "../../src/viewer/conference";
+import { FakeSocket, joined } from "./socket";
+
+describe("signallingURL", () => {
+  it("accepts addresses of servers and of signalling", () => {
+    expect(signallingURL("https://volsfu.example")).toBe("wss://volsfu.example/v1/signal");
+    expect(signallingURL("http://127.0.0.1:8080/")).toBe("ws://127.0.0.1:8080/v1/signal");
+    expect(signallingURL("https://example.org/rooms/")).toBe("wss://example.org/rooms/v1/signal");
+    expect(signallingURL(new URL("wss://volsfu.example/v1/signal"))).toBe("wss://volsfu.example/v1/signal");
+    expect(pagesURL("wss://example.org/rooms/v1/signal")).toBe("https://example.org/rooms/");
+  });
+
+  it("names the expected form", () => {
+    expect(() => signallingURL("volsfu")).toThrow(/"volsfu"\. Expected an address such as/);
+    expect(() => signallingURL("ftp://volsfu.example")).toThrow(/begins with ftp:/);
+  });
+});
+
+describe("Emitter", () => {
+  it("calls the listeners until they are removed", () => {
+    const heard: string[] = [];
+    const emitter = new Emitter<{ said(text: string): void }>({ said: (text) => heard.push(`first ${text}`) });
+    const remove = emitter.on("said", (text) => heard.push(`second ${text}`));
+    emitter.emit("said", "a");
+    remove();
+    emitter.emit("said", "b");
+    expect(heard).toEqual(["first a", "second a", "first b"]);
+    expect(emitter.count("said")).toBe(1);
+  });
+});
+
+class Idle {
+  onmessage: unknown;
+  onerror: unknown;
+  postMessage(): void {}
+  terminate(): void {}
+}
+
+class Peer {
+  connectionState = "new";
+  close(): void {}
+}
+
+const alice: Participant = { identity: "alice", publications: [{ name: "body", kind: "video", mode: "alternatives", codec: { mime_type: "video/volumetric", clock_rate: 90_000 }, tiles: [], qualities: [] }] };
+const entered = { ...joined, participants: [alice] };
+
+describe("join", () => {
+  beforeEach(() => {
+    FakeSocket.all = [];
+    vi.stubGlobal("WebSocket", FakeSocket);
+    vi.stubGlobal("Worker", Idle);
+    vi.stubGlobal("RTCPeerConnection", Peer);
+    vi.stubGlobal("navigator", { hardwareConcurrency: 2 });
+    vi.stubGlobal("fetch", () => Promise.resolve({ ok: true, status: 200, json: () => Promise.resolve({ rooms: [] }) }));
+  });
+  afterEach(() => vi.unstubAllGlobals());
+
+  async function open(more: object = {}): Promise<{ room: Promise<Room>; socket: FakeSocket; heard: string[] }> {
+    const heard: string[] = [];
+    const on: Partial<RoomEvents> = {
+      published: (participant, { name }) => heard.push(`published ${participant}/${name}`), participant: ({ identity }) => heard.push(`participant ${identity}`),
+      left: (identity) => heard.push(`left ${identity}`), state: (state, why) => heard.push(`state ${state} ${why}`.trim()), data: ({ participant, text }) => heard.push(`${participant}: ${text}`),
+    };
+    const room = join({ url: "https://volsfu.example", room: "lab", token: "t", on, ...more });
+    room.catch(() => {});
+    await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(1));
+    const [socket] = FakeSocket.all as [FakeSocket];
+    socket.open();
+    return { room, socket, heard };
+  }
+
+  it("reports the room's first state and later changes", async () => {
+    const { room, socket, heard } = await open();
+    expect(socket.url.href).toBe("wss://volsfu.example/v1/signal?access_token=t");
+    socket.say(entered);
+    const inside = await room;
+    expect([inside.name, inside.identity, inside.state]).toEqual(["lab", "ada", "joined"]);
+    socket.say({ type: "data", seq: 1, participant: "alice", topic: "chat", text: "hello" });
+    socket.say({ type: "participant_left", identity: "alice", reason: "left" });
+    expect(heard).toEqual(["published alice/body", "participant alice", "state joined", "alice: hello", "left alice"]);
+    inside.leave();
+    expect(inside.state).toBe("closed");
+    await expect(inside.publishFigure()).rejects.toThrow("The room was left.");
+  });
+
+  it("receives nothing before subscribe if asked", async () => {
+    const { room, socket } = await open({ subscribe: false });
+    socket.say(entered);
+    (await room).subscribe("alice", "body");
+    const choices = socket.sent.flatMap((m) => (m.type === "set_quality" ? m.choices.map((c) => c.quality) : []));
+    expect([choices[0], choices.at(-1)]).toEqual([-1, "auto"]);
+    (await room).leave();
+  });
+
+  it("rejects with the server's reason", async () => {
+    const { room, socket } = await open();
+    socket.say({ type: "error", id: "join", code: "forbidden", message: "the token is for another room" });
+    await expect(room).rejects.toThrow(new JoinError("the token is for another room"));
+  });
+
+  it("ends with the first loss without reconnect", async () => {
+    const { room, socket, heard } = await open({ reconnect: false });
+    socket.say(entered);
+    await room;
+    socket.close();
+    expect(heard.at(-1)).toBe("state closed the connection to the server broke");
+  });
+
+  it("can be aborted", async () => {
+    const abort = new AbortController();
+    const { room } = await open({ signal: abort.signal });
+    abort.abort(new Error("changed my mind"));
+    await expect(room).rejects.toThrow("changed my mind");
+  });
+});
+
+describe("Embedding", () => {
+  it("takes origins alone from the address", () => {
+    expect(originsOf(new URLSearchParams("embed=https://a.example,http://b.example:81,https://c.example/path,*,null"))).toEqual(["https://a.example", "http://b.example:81"]);
+    expect(originsOf(new URLSearchParams(""))).toEqual([]);
+  });
+
+  it("sends events to the allowed origins", () => {
+    vi.useFakeTimers();
+    const sent: string[] = [];
+    const recipient = { postMessage: (message: EmbeddedMessage, origin: string) => sent.push(`${origin} ${message.event}${"present" in message ? ` ${message.name} ${message.present}` : ""}`) };
+    const participants = new Map([["alice", alice]]);
+    const conference = { room: "demo", identity: "ada", participants, name: (who: string) => who.toUpperCase() } as unknown as Conference;
+    const embedding = new Embedding(recipient as never, ["https://a.example"]);
+    embedding.present(conference);
+    embedding.joined(conference);
+    embedding.joined(conference);
+    participants.clear();
+    embedding.present(conference);
+    embedding.left("");
+    new Embedding(recipient as never, []).joined(conference);
+    vi.useRealTimers();
+    expect(sent).toEqual(["joined", "participant ALICE true", "participant ALICE false", "left"].map((event) => `https://a.example ${event}`));
+  });
+});
