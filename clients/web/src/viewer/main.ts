@@ -5,7 +5,7 @@ import { byId } from "../dom";
 import { transforms, Workers } from "../media/connection";
 import { cannotEncrypt } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
-import { claimsOf } from "../token";
+import { claimsOf, identityOf } from "../token";
 import type { DetailName } from "../scene/detail";
 import { World } from "../scene/world";
 import { Embedding } from "./embed";
@@ -21,10 +21,9 @@ function entryOf(location: Location): Entry {
   const query = new URLSearchParams(location.search);
   const fragment = new URLSearchParams(location.hash.slice(1));
   const token = fragment.get("token") ?? "";
-  const bound = claimsOf(token);
   return {
-    room: query.get("room") ?? bound.room,
-    identity: query.get("identity") ?? (bound.identity || `guest-${Math.floor(Math.random() * 1e4)}`),
+    room: query.get("room") ?? claimsOf(token).room,
+    identity: identityOf(query.get("identity") ?? undefined, token),
     token,
     key: fragment.get("key") ?? "",
     decode: query.get("decode") !== "off",
