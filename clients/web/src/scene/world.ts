@@ -42,6 +42,8 @@ export class World {
   private readonly composition: Composition;
   private readonly detail: Detail;
   private readonly sizes = new ResizeObserver(() => this.resize());
+  /** The covered part of the picture at the bottom, in pixels. */
+  private covered = 0;
   private last = 0;
   /** The viewer's seat, from which the viewer has perhaps moved. */
   private readonly seat = { eye: new Vector3(), target: new Vector3() };
@@ -86,7 +88,19 @@ export class World {
     }
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
+    // Half of the covered part leaves people as large as before, with their faces above it.
+    if (this.covered > 0) {
+      this.camera.setViewOffset(width, height, 0, this.covered / 2, width, height);
+    } else {
+      this.camera.clearViewOffset();
+    }
     this.camera.updateProjectionMatrix();
+  }
+
+  /** Keeps a part of the picture free at the bottom, in pixels: the middle of the view is above it. */
+  raise(bottom: number): void {
+    this.covered = bottom;
+    this.resize();
   }
 
   /** Moves to the viewer's own seat, from which people fill the picture. */
