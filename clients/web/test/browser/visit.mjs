@@ -139,6 +139,20 @@ export async function collector(page) {
 }
 
 /**
+ * Looks until a share of the picture is not background, and the picture differs from a former one if
+ * that is given. After a minute, the last look is returned.
+ */
+export async function appears(page, share, former) {
+  const end = Date.now() + 60_000;
+  let now = await look(page);
+  while ((now.shown < share || now.sum === former?.sum) && Date.now() < end) {
+    await page.waitForTimeout(200);
+    now = await look(page);
+  }
+  return now;
+}
+
+/**
  * Draws the space once, and returns the number of pixels that are not background, and a checksum of
  * the picture.
  */
