@@ -38,7 +38,7 @@ var claims = []struct {
 	parts []measurement
 }{
 	{"every receiver decodes every publisher's streams", []measurement{matrix}},
-	{"npm package: two pages see each other, a foreign page embeds the viewer", nil},
+	{"npm package: two pages see each other, a foreign page embeds the viewer", []measurement{npmPackage}},
 	{"C#: 10 minutes of three people in buffers", []measurement{crowd}},
 	{"programs for Windows and macOS", []measurement{systems}},
 	{"Python: 100 frames, the notebook", nil},
