@@ -48,6 +48,7 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 		&check{"Azure Kinect with exact depths", &bench{options: o, progress: progress}, kinect},
 		&check{"virtual cameras with noise", &bench{options: o, progress: progress}, noisy},
 		&check{"several cameras with and without pruning", &bench{options: o, progress: progress}, pruned},
+		inBrowser(progress),
 	}
 }
 

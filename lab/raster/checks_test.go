@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/suite"
 	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg" // registers draco, too
 	"github.com/volsfu/volsfu/test/long"
 )
@@ -14,6 +15,10 @@ func TestChecks(t *testing.T) {
 	o := DefaultOptions()
 	o.Frames, o.Compared, o.Repeats = 1, 1, 1
 	for _, c := range Checks(o, lab.NewProgress(t.Output())) {
+		// The tests of the source tree judge figures of a quiet machine.
+		if _, isTests := c.(*suite.Tests); isTests {
+			continue
+		}
 		lines, err := c.Run(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name(), err)
