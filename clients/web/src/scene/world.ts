@@ -19,6 +19,8 @@ const fov = 55;
 const free = { side: 0.92, top: 0.86, bottom: 0.74 };
 /** The view of an enlarged panel, in relation to the panel: the controls cover a part of the rest. */
 const surroundings = 1.3;
+/** The rise of the view as a share of the covered part. */
+const raisedShare = 0.35;
 /** A viewer who has moved less than this, in metres, has not moved. */
 const still = 0.01;
 
@@ -88,9 +90,9 @@ export class World {
     }
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
-    // Half of the covered part leaves people as large as before, with their faces above it.
+    // People stay as large as before, with their faces above the covered part and below the upper edge.
     if (this.covered > 0) {
-      this.camera.setViewOffset(width, height, 0, this.covered / 2, width, height);
+      this.camera.setViewOffset(width, height, 0, raisedShare * this.covered, width, height);
     } else {
       this.camera.clearViewOffset();
     }
