@@ -8,7 +8,11 @@ MAKEFLAGS += --no-print-directory
 
 # The version that the binaries report.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS = -X main.version=$(VERSION)
+# The commit and its date, which programs report beside the version.
+BUILD = github.com/volsfu/volsfu/internal/build
+COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+DATE ?= $(shell git log -1 --format=%cs 2>/dev/null)
+LDFLAGS = -X main.version=$(VERSION) -X $(BUILD).commit=$(COMMIT) -X $(BUILD).date=$(DATE)
 # LDFLAGS sets the version; Go's version stamp would fail in a checkout that belongs to another user.
 GOBUILD = go build -trimpath -buildvcs=false
 
@@ -115,8 +119,8 @@ clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, int
 wheel: deps ## build the Python package, with the library inside, into dist/
 	@mkdir -p dist && scripts/wheel.sh "$$(git describe --tags --always)" dist
 
-# Parameters of make demo: SECONDS (if unset, until Ctrl-C), source, tiles, qualities, and ports.
-SOURCE ?= synthetic
+# Parameters of make demo: SECONDS (if unset, until Ctrl-C), source (if unset, see scripts/demo.sh), tiles, qualities, and ports.
+SOURCE ?=
 FPS ?= 30
 TILES ?= 4
 POINTS ?= 40000

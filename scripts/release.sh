@@ -10,6 +10,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 version=${1:?expected the version as the only argument}
 
+# The commit and its date, which programs report beside the version.
+package=github.com/volsfu/volsfu/internal/build
+stamp="-X $package.commit=$(git rev-parse --short=12 HEAD) -X $package.date=$(git log -1 --format=%cs)"
+
 rm -rf dist
 mkdir dist
 
@@ -18,7 +22,7 @@ build() {
 	local module=.
 	[ ! -d "lab/cmd/$1" ] || module=lab
 	compgen -G "$module/cmd/$1/*.go" >/dev/null || return 0
-	local out=dist/${5:-$1}-$version-$2-$3 flags="-s -w -X main.version=$version"
+	local out=dist/${5:-$1}-$version-$2-$3 flags="-s -w -X main.version=$version $stamp"
 	case $2 in
 		windows) out+=.exe ;;
 		# Android prevents apps from reading network interfaces from the kernel. The package that Pion uses instead

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/rgbd"
@@ -52,6 +53,7 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 		&check{"a seated person in 4 tiles beside Draco", &bench{options: o, progress: progress}, seated},
 		&check{"Azure Kinect with exact depths", &bench{options: o, progress: progress}, kinect},
 		&check{"virtual cameras with noise", &bench{options: o, progress: progress}, noisy},
+		&check{"several cameras with and without pruning", &bench{options: o, progress: progress}, pruned},
 		&check{"random switches of quality, live", &bench{options: o, progress: progress}, switches},
 		&check{"5 % of packets lost on each link, beside draco", &bench{options: o, progress: progress}, losses},
 		&check{"one publisher, live, beside draco", &bench{options: o, progress: progress}, latencies},
@@ -118,7 +120,7 @@ func (b *bench) person(ctx context.Context, frames int) (*film, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shoot(ctx, spec, depth.Background{}, frames)
+	return shoot(ctx, spec, capture.DefaultOptions(), frames)
 }
 
 // seated measures the recording of a seated person.
@@ -230,7 +232,9 @@ func kinect(ctx context.Context, b *bench) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	film, err := shoot(ctx, spec, depth.Background{Near: 0.2, Far: 1.5}, 1)
+	options := capture.DefaultOptions()
+	options.Background = depth.Background{Near: 0.2, Far: 1.5}
+	film, err := shoot(ctx, spec, options, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -284,11 +288,6 @@ func (f *film) wrongDepths(unit float64) (wrong int64, err error) {
 		}
 	}
 	return wrong, nil
-}
-
-// noisy reports the measurement that does not exist.
-func noisy(context.Context, *bench) ([]claim.Line, error) {
-	return []claim.Line{claim.Skip("virtual cameras with 1 and 2 mm of noise", "there are no virtual cameras")}, nil
 }
 
 // points returns the mean number of points per frame.

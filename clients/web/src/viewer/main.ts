@@ -6,6 +6,7 @@ import { transforms, Workers } from "../media/connection";
 import { cannotEncrypt } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import { claimsOf } from "../token";
+import type { DetailName } from "../scene/detail";
 import { World } from "../scene/world";
 import { Embedding } from "./embed";
 import { Lobby, type Entry } from "./lobby";
@@ -32,6 +33,12 @@ function entryOf(location: Location): Entry {
   };
 }
 
+/** Parses the detail of the picture in a link. */
+function detailOf(location: Location): DetailName | undefined {
+  const detail = new URLSearchParams(location.search).get("detail");
+  return detail === "full" || detail === "light" ? detail : undefined;
+}
+
 function start(): void {
   const messages = new Messages(byId("messages"));
   const missing = lacking();
@@ -41,7 +48,7 @@ function start(): void {
   }
   const canvas = byId<HTMLCanvasElement>("stage");
   let room: RoomView | undefined;
-  const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now));
+  const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now), detailOf(location));
   const workers = new Workers((report) => {
     if (room) {
       room.conference.report(report);
@@ -49,7 +56,7 @@ function start(): void {
       // The decoder could not be loaded: without it, no room shows anything.
       messages.keep(report.message);
     }
-  });
+  }, true);
   const embedding = Embedding.ofPage();
   const entry = entryOf(location);
   const lobby = new Lobby(byId("lobby"), entry, enter);

@@ -128,9 +128,18 @@ func (c *rasterCutter) describe() []volumetric.Tile {
 	all := make([]volumetric.Tile, len(c.tiles))
 	for i, t := range c.tiles {
 		all[i] = volumetric.Tile{Box: t.box,
-			Label: fmt.Sprintf("camera %d, rectangle %d", t.camera, i%c.rasters.Tiles)}
+			Label: c.label(t.camera, i%c.rasters.Tiles)}
 	}
 	return all
+}
+
+// label names the camera and the rectangle of a tile. A camera whose name cannot be in a label has a number.
+func (c *rasterCutter) label(camera, rectangle int) string {
+	label := fmt.Sprintf("camera %s, rectangle %d", c.rasters.Cameras[camera].Name, rectangle+1)
+	if c.rasters.Cameras[camera].Name == "" || volumetric.ValidateName("tile", label) != nil {
+		label = fmt.Sprintf("camera %d, rectangle %d", camera+1, rectangle+1)
+	}
+	return label
 }
 
 // take replaces the parameters of a quality and reports whether they differ.

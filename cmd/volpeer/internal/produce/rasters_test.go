@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -110,6 +113,76 @@ func TestStepFor(t *testing.T) {
 		{0.0005, 0.00025, 0.0005}, {0.003, 0.001, 0.003}, {0.0045, 0.001, 0.0045}} {
 		if got := stepFor(test[0], test[1]); got-test[2] > 1e-12 || test[2]-got > 1e-12 {
 			t.Errorf("step %g for units of %g is %g, want %g", test[0], test[1], got, test[2])
+		}
+	}
+}
+
+func TestRasterLabels(t *testing.T) {
+	_, cameras := wall()
+	cameras[0].Name, cameras[1].Name = "left", "bad\nname"
+	c, err := newRasterCutter(Rasters{Cameras: cameras, Tiles: 2}, wallBox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	for _, tile := range c.describe() {
+		labels = append(labels, tile.Label)
+	}
+	if want := []string{"camera left, rectangle 1", "camera left, rectangle 2", "camera 2, rectangle 1",
+		"camera 2, rectangle 2"}; !slices.Equal(labels, want) {
+		t.Errorf("labels are %q, expected %q", labels, want)
+	}
+}
+
+// TestRastersByViewpoint checks that the boxes of cameras around a person lead the server's allocator to the cameras on
+// the viewer's side.
+func TestRastersByViewpoint(t *testing.T) {
+	options := capture.DefaultOptions()
+	options.Rasters, options.VirtualCameras = true, filepath.Join(t.TempDir(), "cameras.json")
+	if err := os.WriteFile(options.VirtualCameras, []byte(`{"cameras": [
+		{"name": "front", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, 2], "look_at": [0, 0.9, 0]},
+		{"name": "back", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, -2], "look_at": [0, 0.9, 0]}
+	]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source, err := capture.Open("synthetic", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = source.Close() }()
+	var frame capture.Frame
+	if err := source.Read(t.Context(), &frame); err != nil {
+		t.Fatal(err)
+	}
+	c, err := newRasterCutter(Rasters{Cameras: source.Info().Cameras, Tiles: 4}, source.Info().Box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.learn(&frame); err != nil {
+		t.Fatal(err)
+	}
+	object := allocate.Object{Mode: volumetric.ModeAlternatives}
+	for _, tile := range c.describe() {
+		object.Tiles = append(object.Tiles, allocate.Tile{Box: tile.Box,
+			Levels: []allocate.Level{{Rate: 200_000, Detail: 0.06}, {Rate: 600_000, Detail: 0.25}, {Rate: 2_000_000,
+				Detail: 1}}})
+	}
+	allocator, err := allocate.New(allocate.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for side, z := range map[int]float64{0: 2, 1: -2} {
+		yaw := float64(side) // half a turn about y, to look at the person from behind
+		result := allocator.Allocate(&allocate.Scene{Budget: 7_000_000, Objects: []allocate.Object{object},
+			Viewpoint: &allocate.Viewpoint{Position: [3]float64{0, 1.5, z}, Orientation: [4]float64{0, yaw, 0, 1 - yaw}}})
+		var rates [2]volumetric.Bitrate
+		for i, decision := range result.Tiles[0] {
+			if q := decision.Quality(); q >= 0 {
+				rates[c.tiles[i].camera] += object.Tiles[i].Levels[q].Rate
+			}
+		}
+		if rates[side] < 2*rates[1-side] {
+			t.Errorf("a viewer at z = %g gets %v of the cameras in front and behind", z, rates)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 	f.IntVar(&o.Capture.Points, "points", points,
 		"largest number of points per frame; larger frames are sampled evenly; 0 means no limit")
 	f.IntVar(&o.Capture.Seed, "seed", 0, "seed of the synthetic figure, of the order of points, and of the "+
-		"clusters of kmeans")
+		"clusters of kmeans; publish takes that of the figure from the identity if there is none")
 	o.Cameras.Add(f)
 	f.StringVar(&o.Tiling, "tiling", "direction", "method of cutting the object into tiles: "+tilingHelp)
 	f.IntVar(&o.Tiles, "tiles", 0, fmt.Sprintf("number of tiles; 0 means the default of the method; direction has 4 "+
@@ -193,6 +194,17 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 			Levels: levels, Mode: mode, Codec: c, ColorQuality: o.ColorQuality, Limit: o.Within, Log: log},
 		audience: onlookers,
 	}, nil
+}
+
+// TakeLooksFrom makes the seed of the source synthetic follow from a name, unless there is a seed: so two participants
+// are no twins, and one participant always looks the same.
+func (o *Options) TakeLooksFrom(name string) {
+	if o.Source != "synthetic" || o.given("seed") || o.Capture.Seed != 0 {
+		return
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	o.Capture.Seed = int(h.Sum32() >> 1)
 }
 
 // Open opens the source, reduced to the points that the audience needs.

@@ -56,3 +56,33 @@ func TestRasterFlags(t *testing.T) {
 		}
 	}
 }
+
+// TestLooks checks that the looks of the synthetic figure follow from the identity unless there is a seed.
+func TestLooks(t *testing.T) {
+	seeds := make(map[int]string)
+	for _, name := range []string{"alice", "bob", "carol"} {
+		for line, taken := range map[string]bool{"": true, "--seed 0": false, "--seed 5": false,
+			"--source ply:folder": false} {
+			o := DefaultOptions()
+			f := pflag.NewFlagSet("publish", pflag.ContinueOnError)
+			o.Flags(f, 40000)
+			if err := f.Parse(strings.Fields(line)); err != nil {
+				t.Fatal(err)
+			}
+			before := o.Capture.Seed
+			o.TakeLooksFrom(name)
+			again := o
+			again.TakeLooksFrom("someone else")
+			switch {
+			case !taken && o.Capture.Seed != before:
+				t.Errorf("%q: the seed becomes %d", line, o.Capture.Seed)
+			case !taken:
+				continue
+			case seeds[o.Capture.Seed] != "" || o.Capture.Seed <= 0 || again.Capture.Seed != o.Capture.Seed:
+				t.Errorf("%s and %s have the seed %d, then %d", name, seeds[o.Capture.Seed], o.Capture.Seed,
+					again.Capture.Seed)
+			}
+			seeds[o.Capture.Seed] = name
+		}
+	}
+}
