@@ -2,6 +2,7 @@ package raster
 
 import (
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/suite"
@@ -13,7 +14,7 @@ import (
 func TestChecks(t *testing.T) {
 	long.Test(t)
 	o := DefaultOptions()
-	o.Frames, o.Compared, o.Repeats = 1, 1, 1
+	o.Frames, o.Compared, o.Repeats, o.Switches, o.Block = 1, 1, 1, 20, time.Second
 	for _, c := range Checks(o, lab.NewProgress(t.Output())) {
 		// The tests of the source tree judge figures of a quiet machine.
 		if _, isTests := c.(*suite.Tests); isTests {
