@@ -48,7 +48,8 @@ func TestDebian(t *testing.T) {
 	run("scripts/deb.sh", "v1.2.3-4-gabcdef", runtime.GOARCH, server, client, notices, folder)
 	file := filepath.Join(folder, "volsfu_1.2.3+4.gabcdef_"+runtime.GOARCH+".deb")
 	said := run("scripts/deb-try.sh", file)
-	for _, line := range []string{"volsfu v1.2.3-4-gabcdef", "frames decoded", "keeps the configuration", "purging removes"} {
+	for _, line := range []string{"volsfu v1.2.3-4-gabcdef", "frames decoded", "keeps the configuration",
+		"purging removes"} {
 		if !strings.Contains(said, line) {
 			t.Errorf("the trial does not print %q: %s", line, said)
 		}
