@@ -119,8 +119,12 @@ clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, int
 wheel: deps ## build the Python package, with the library inside, into dist/
 	@mkdir -p dist && scripts/wheel.sh "$$(git describe --tags --always)" dist
 
-# Parameters of make demo: SECONDS (if unset, until Ctrl-C), source, tiles, qualities, and ports.
-SOURCE ?= synthetic
+.PHONY: npm
+npm: deps-build ## build the npm package @volsfu/client into dist/
+	@mkdir -p dist && scripts/npm.sh pack "$$(git describe --tags --always)" dist
+
+# Parameters of make demo: SECONDS (if unset, until Ctrl-C), source (if unset, see scripts/demo.sh), tiles, qualities, and ports.
+SOURCE ?=
 FPS ?= 30
 TILES ?= 4
 POINTS ?= 40000

@@ -14,7 +14,7 @@ each=${FUZZTIME:-2s}
 limit=$((${each%s} + 60))
 packages=(
 	pkg/codec/draco pkg/codec/dracojpeg pkg/codec/parts
-	cmd/volbridge/internal/libopus cmd/volbridge/internal/libspeex
+	internal/voice/libopus cmd/volbridge/internal/libspeex
 	clients/c
 )
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # A conference on this machine: the server, two publishers (alice and bob) and a watcher (carol) whose live statistics
-# are shown. It ends on Ctrl-C or after --seconds. The exit status is 0 if carol decoded frames and no process failed.
+# are shown. Without --source alice is a synthetic person, and bob the seated person of the test data in
+# VOLSFU_TESTDATA, or another synthetic person. It ends on Ctrl-C or after --seconds. The exit status is 0 if carol decoded frames and no process failed.
 #
 #   scripts/demo.sh [--seconds N] [--source SOURCE] [--fps N] [--tiles N] [--points N] [--qualities LIST]
 #                   [--port N] [--admin-port N] [--media-port N] [--logs DIR]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-seconds='' source=synthetic fps=30 tiles=4 points=40000 qualities='' port=8080 admin_port=9090 media_port=7882 logs=''
+seconds='' source='' fps=30 tiles=4 points=40000 qualities='' port=8080 admin_port=9090 media_port=7882 logs=''
 
 say() { printf 'demo: %s\n' "$*" >&2; }
 fail() {
@@ -129,10 +130,14 @@ done
 ready || failed server "the server was not ready within 15 seconds"
 
 server_url=ws://127.0.0.1:$port
-publish=(--server "$server_url" --room demo --source "$source" --fps "$fps" --tiles "$tiles" --points "$points")
+publish=(--server "$server_url" --room demo --tiles "$tiles" --points "$points")
 [ -z "$qualities" ] || publish+=(--qualities "$qualities")
-start alice bin/volpeer publish "${publish[@]}" --identity alice &>"$logs/alice.log"
-start bob bin/volpeer publish "${publish[@]}" --identity bob &>"$logs/bob.log"
+alice=(--source "${source:-synthetic}" --fps "$fps")
+bob=("${alice[@]}")
+seated=${VOLSFU_TESTDATA:-}/seated-human/rgbd
+[ -n "$source" ] || [ ! -d "$seated" ] || bob=(--source "rgbd:$seated") # at its own rate
+start alice bin/volpeer publish "${publish[@]}" "${alice[@]}" --identity alice &>"$logs/alice.log"
+start bob bin/volpeer publish "${publish[@]}" "${bob[@]}" --identity bob &>"$logs/bob.log"
 
 say "viewer: http://127.0.0.1:$port/   metrics: http://127.0.0.1:$admin_port/metrics"
 if [ -n "$seconds" ]; then

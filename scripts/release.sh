@@ -49,6 +49,8 @@ for command in volpeer volbridge vollab; do
 	build "$command" "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" 1 "$command-draco"
 done
 
+scripts/npm.sh pack "$version" dist
+
 cp LICENSE dist/
 go run ./scripts/inventory -version "$version" -pages clients/web/public/licenses.txt \
 	-lock clients/web/package-lock.json -out dist "dist/"*-"$version"-*

@@ -15,6 +15,9 @@ typedef const volsfu_choice volsfu_choice_in;
 typedef const volsfu_viewpoint volsfu_viewpoint_in;
 typedef const volsfu_encoding volsfu_encoding_in;
 typedef const volsfu_points volsfu_points_in;
+typedef const volsfu_sound volsfu_sound_in;
+typedef const volsfu_outgoing_message volsfu_outgoing_message_in;
+typedef const float volsfu_samples;
 typedef void volsfu_buffer;
 
 // Functions for Go only are not part of the library's interface.

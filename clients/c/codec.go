@@ -39,6 +39,8 @@ type coder struct {
 	decoder codec.Decoder
 	cloud   pointcloud.Cloud
 	frame   []byte
+	raster  codec.Raster
+	rays    rays
 }
 
 // withCoder calls do with a coder of the codec. The error wraps codec.ErrUnknown if the library has no such codec. A
@@ -193,15 +195,10 @@ func pointsOf(p *C.volsfu_points_in, count func(*C.volsfu_points_in) C.size_t) (
 	if err := sized("points", p, func(p *C.volsfu_points_in) C.uint32_t { return p.size }); err != nil {
 		return read, err
 	}
-	switch p.color_bytes {
-	case 0, 3:
-		read.colorBytes = 3
-	case 4:
-		read.colorBytes = 4
-	default:
-		return read, fmt.Errorf("%w: colours of %d bytes, expected 3 or 4", guest.ErrArgument, uint32(p.color_bytes))
-	}
 	var err error
+	if read.colorBytes, err = colorBytes(p.color_bytes); err != nil {
+		return read, err
+	}
 	if read.positions, err = list(
 		"positions", (*[3]float32)(unsafe.Pointer(p.positions)), uint64(count(p)), maxPoints); err != nil {
 		return read, err
@@ -210,6 +207,17 @@ func pointsOf(p *C.volsfu_points_in, count func(*C.volsfu_points_in) C.size_t) (
 		read.colors = unsafe.Slice((*byte)(unsafe.Pointer(p.colors)), len(read.positions)*read.colorBytes)
 	}
 	return read, nil
+}
+
+// colorBytes returns the bytes of a colour. The error wraps guest.ErrArgument.
+func colorBytes(given C.uint32_t) (int, error) {
+	switch given {
+	case 0:
+		return 3, nil
+	case 3, 4:
+		return int(given), nil
+	}
+	return 0, fmt.Errorf("%w: colours of %d bytes, expected 3 or 4", guest.ErrArgument, uint32(given))
 }
 
 // read replaces the points of a cloud by these points.
@@ -224,12 +232,17 @@ func (p *points) read(cloud *pointcloud.Cloud) {
 // write stores the points of a cloud, which has no more points than the arrays.
 func (p *points) write(cloud *pointcloud.Cloud) {
 	copy(p.positions, cloud.Positions)
+	p.writeColors(cloud.Colors)
+}
+
+// writeColors stores colours, no more than the array has room for.
+func (p *points) writeColors(from [][3]uint8) {
 	switch {
-	case len(p.colors) == 0:
+	case len(p.colors) == 0 || len(from) == 0:
 	case p.colorBytes == 3:
-		copy(unsafe.Slice((*[3]uint8)(unsafe.Pointer(&p.colors[0])), cloud.Len()), cloud.Colors)
+		copy(unsafe.Slice((*[3]uint8)(unsafe.Pointer(&p.colors[0])), len(from)), from)
 	default:
-		for i, color := range cloud.Colors {
+		for i, color := range from {
 			*(*[4]uint8)(p.colors[4*i:]) = [4]uint8{color[0], color[1], color[2], 255}
 		}
 	}

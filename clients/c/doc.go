@@ -17,6 +17,8 @@ var (
 	publishers = handle.NewTable[*publisher](2, "publisher")
 	frames     = handle.NewTable[held](3, "frame")
 	events     = handle.NewTable[held](4, "event")
+	messages   = handle.NewTable[held](5, "message")
+	listeners  = handle.NewTable[*listener](6, "listener")
 )
 
 // main never runs: a C program has its own.

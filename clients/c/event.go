@@ -28,6 +28,11 @@ var kinds = map[guest.Kind]C.uint32_t{
 	guest.PoseChanged:       C.VOLSFU_EVENT_POSE,
 	guest.Bandwidth:         C.VOLSFU_EVENT_BANDWIDTH,
 	guest.Refused:           C.VOLSFU_EVENT_REFUSED,
+	guest.Attributes:        C.VOLSFU_EVENT_ATTRIBUTES,
+	guest.Metadata:          C.VOLSFU_EVENT_METADATA,
+	guest.Muted:             C.VOLSFU_EVENT_MUTED,
+	guest.Permissions:       C.VOLSFU_EVENT_PERMISSIONS,
+	guest.Recording:         C.VOLSFU_EVENT_RECORDING,
 }
 
 //export volsfu_next_event

@@ -18,6 +18,8 @@ import (
 const (
 	maxText = 1 << 10
 	maxURL  = 1 << 13
+	// maxJSON is above the limit of the server.
+	maxJSON = 1 << 17
 )
 
 // given rejects a NULL pointer.

@@ -113,7 +113,7 @@ func compile(t *testing.T, source string, flags ...string) string {
 		"-o",
 		program,
 	}
-	args = append(append(args, flags...), source, "-L"+folder, "-lvolsfu", "-Wl,-rpath,"+folder)
+	args = append(append(args, flags...), source, "-L"+folder, "-lvolsfu", "-lm", "-Wl,-rpath,"+folder)
 	if out, err := exec.Command(compiler, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", compiler, strings.Join(args, " "), err, out)
 	}

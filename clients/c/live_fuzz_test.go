@@ -35,10 +35,12 @@ const (
 // The statuses of volsfu.h.
 const (
 	statusOK, statusWanted          = 0, 1
-	firstMistake, lastMistake       = -1, -10
-	firstImpossible, lastImpossible = -20, -25
+	firstMistake, lastMistake       = -1, -14
+	firstImpossible, lastImpossible = -20, -27
 	firstRefusal, lastRefusal       = -100, -125
-	statusHandle, statusBuffer      = -3, -9
+	statusHandle, statusArgument    = -3, -4
+	statusBuffer, statusCodec       = -9, -12
+	statusMalformed                 = -13
 )
 
 // The calls of a program. A byte of the program selects one.
@@ -61,6 +63,15 @@ const (
 	callReleaseEvent
 	callGetTotals
 	callGetStatistics
+	callSetAttributes
+	callPublishSound
+	callWriteSound
+	callListen
+	callReadSound
+	callEndListening
+	callSendMessage
+	callNextMessage
+	callReleaseMessage
 	calls
 )
 
@@ -202,6 +213,7 @@ func FuzzLiveSession(f *testing.F) {
 type scene struct {
 	live                 *live
 	sessions, publishers [places]atomic.Uint64
+	listeners            [places]atomic.Uint64
 }
 
 // close closes the sessions of the programs. The library must not know their handles any more, nor their publishers'.
@@ -220,8 +232,11 @@ func (s *scene) close(t *testing.T) {
 func (s *scene) run(t *testing.T, code []byte, waits bool) {
 	p := &program{t: t, scene: s, code: code, waits: waits}
 	frame, event := structOf(volsfu_release_frame), structOf(volsfu_release_event)
+	message := structOf(volsfu_release_message)
 	set(&frame.size, uint64(unsafe.Sizeof(*frame)))
 	set(&event.size, uint64(unsafe.Sizeof(*event)))
+	set(&message.size, uint64(unsafe.Sizeof(*message)))
+	listener := func() uint64 { return p.handle(&s.listeners, &s.publishers, uint64(frame.handle)) }
 	session := func() uint64 { return p.handle(&s.sessions, &s.publishers, uint64(frame.handle)) }
 	publisher := func() uint64 { return p.handle(&s.publishers, &s.sessions, uint64(event.handle)) }
 	for range maxCalls {
@@ -271,6 +286,35 @@ func (s *scene) run(t *testing.T, code []byte, waits bool) {
 			set(&event.size, uint64(unsafe.Sizeof(*event)))
 		case callReleaseEvent:
 			unchanged(p, call, event, func() int32 { return int32(volsfu_release_event(orNil(p, event))) })
+		case callSetAttributes:
+			participant, attributes := secondOf3(volsfu_set_attributes), secondOf3(volsfu_set_attributes)
+			name(p, &participant, "resident 1")
+			name(p, &attributes, `{"color": "red"}`)
+			p.check(call, callTexts(volsfu_set_attributes, session(), participant, attributes))
+		case callPublishSound:
+			p.publishSound(session())
+		case callWriteSound:
+			samples := arrayOf(secondOf4(volsfu_write_sound), 100)
+			p.check(call, callSamples(volsfu_write_sound, publisher(), orNil(p, &samples[0]), p.count(len(samples)),
+				p.number()))
+		case callListen:
+			p.listen(session())
+		case callReadSound:
+			samples := arrayOf(secondOf4(volsfu_read_sound), 100)
+			p.check(call, callHeard(volsfu_read_sound, listener(), orNil(p, &samples[0]), p.count(len(samples)),
+				orNil(p, fourth(volsfu_read_sound))))
+		case callEndListening:
+			p.check(call, call1(volsfu_end_listening, listener()))
+		case callSendMessage:
+			p.say(session())
+		case callNextMessage:
+			set(&message.size, p.size(unsafe.Sizeof(*message)))
+			unchanged(p, call, message, func() int32 {
+				return callTimed(volsfu_next_message, session(), p.timeout(), orNil(p, message))
+			})
+			set(&message.size, uint64(unsafe.Sizeof(*message)))
+		case callReleaseMessage:
+			unchanged(p, call, message, func() int32 { return int32(volsfu_release_message(orNil(p, message))) })
 		case callSetQuality:
 			p.choose(session())
 		case callPublish:
@@ -300,6 +344,10 @@ func (s *scene) run(t *testing.T, code []byte, waits bool) {
 	if frame.handle != 0 {
 		p.read(unsafe.Pointer(frame.data), uint64(frame.length))
 		p.check(callReleaseFrame, int32(volsfu_release_frame(frame)))
+	}
+	if message.handle != 0 {
+		p.read(unsafe.Pointer(message.data), uint64(message.length))
+		p.check(callReleaseMessage, int32(volsfu_release_message(message)))
 	}
 	if event.handle != 0 {
 		p.read(unsafe.Pointer(event.json), 1)
@@ -477,6 +525,51 @@ func (p *program) publish(session uint64) {
 	}
 }
 
+// publishSound publishes sound in place of another publication.
+func (p *program) publishSound(session uint64) {
+	sound, publisher := secondOf3(volsfu_publish_sound), third(volsfu_publish_sound)
+	set(&sound.size, p.size(unsafe.Sizeof(*sound)))
+	set(&sound.bitrate, p.number()*1000)
+	name(p, &sound.name, fmt.Sprintf("voice %d", p.next()%places))
+	unchanged(p, callPublishSound, publisher, func() int32 {
+		return callPair(volsfu_publish_sound, session, orNil(p, sound), orNil(p, publisher))
+	})
+	if made := uint64(*publisher); made != 0 {
+		p.scene.publishers[p.next()%places].Store(made)
+	}
+}
+
+// listen opens a listener in place of another.
+func (p *program) listen(session uint64) {
+	participant, publication := secondOf4(volsfu_listen), secondOf4(volsfu_listen)
+	name(p, &participant, "resident 1")
+	name(p, &publication, fmt.Sprintf("voice %d", p.next()%places))
+	out := fourth(volsfu_listen)
+	unchanged(p, callListen, out, func() int32 {
+		return callNames(volsfu_listen, session, participant, publication, orNil(p, out))
+	})
+	if made := uint64(*out); made != 0 {
+		p.scene.listeners[p.next()%places].Store(made)
+	}
+}
+
+// say sends a data message.
+func (p *program) say(session uint64) {
+	message, data := structFor(readMessage), []byte("hello")
+	set(&message.size, p.size(unsafe.Sizeof(*message)))
+	set(&message.flags, p.number()%5)
+	name(p, &message.topic, "chat")
+	to := arrayOf(message.to, 2)
+	for i := range to {
+		name(p, &to[i], "resident 1")
+	}
+	message.to = orNil(p, &to[0])
+	set(&message.to_count, p.count(len(to)))
+	message.data = unsafe.Pointer(orNil(p, &data[0]))
+	set(&message.length, p.count(len(data)))
+	p.check(callSendMessage, callStruct(volsfu_send_message, session, orNil(p, message)))
+}
+
 // write writes a frame.
 func (p *program) write(publisher uint64) {
 	frame, data := fourth(volsfu_write_frame), []byte("points of a small frame")
@@ -565,6 +658,9 @@ func third[A, B, T, R any](func(A, B, *T) R) *T        { return new(T) }
 func fourth[A, B, C, T, R any](func(A, B, C, *T) R) *T { return new(T) }
 func arrayOf[T any](_ *T, length int) []T              { return make([]T, length) }
 
+func secondOf3[A, T, B, R any](func(A, *T, B) R) *T       { return new(T) }
+func secondOf4[A, T, B, C, R any](func(A, *T, B, C) R) *T { return new(T) }
+
 // The following functions pass arguments of C types to exported functions.
 func callStruct[H, R integer, T any](do func(H, *T) R, number uint64, with *T) int32 {
 	return int32(do(H(number), with))
@@ -590,6 +686,26 @@ func callText[H, N, R integer, B any](
 
 func callTrack[H, N, R integer, T any](do func(H, N, N, *T) R, number uint64, tile, quality int64, with *T) int32 {
 	return int32(do(H(number), N(tile), N(quality), with))
+}
+
+func callTexts[H, R integer, T any](do func(H, *T, *T) R, number uint64, first, second *T) int32 {
+	return int32(do(H(number), first, second))
+}
+
+func callNames[H, R integer, T, U any](do func(H, *T, *T, *U) R, number uint64, first, second *T, out *U) int32 {
+	return int32(do(H(number), first, second, out))
+}
+
+func callSamples[H, N, I, R integer, T any](
+	do func(H, *T, N, I) R, number uint64, list *T, count uint64, at int64,
+) int32 {
+	return int32(do(H(number), list, N(count), I(at)))
+}
+
+func callHeard[H, N, R integer, T, U any](
+	do func(H, *T, N, *U) R, number uint64, list *T, count uint64, out *U,
+) int32 {
+	return int32(do(H(number), list, N(count), out))
 }
 
 func callRates[H, N, R integer](do func(H, N, N) R, number uint64, first, second int64) int32 {

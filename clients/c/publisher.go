@@ -51,15 +51,21 @@ func volsfu_publish(h C.volsfu_session, publication *C.volsfu_publication_in, ou
 		if err != nil {
 			return err
 		}
-		added := publishers.Add(&publisher{p, s})
-		if s.closed.Load() {
-			// Closing may have searched for the session's publishers before this one was added.
-			_, _ = publishers.Remove(added)
-			return fmt.Errorf("publish %q: %w", read.Name, client.ErrClosed)
-		}
-		*out = C.volsfu_publisher(added)
-		return nil
+		return handPublisher(s, p, read.Name, out)
 	})
+}
+
+// handPublisher stores the handle of a new publisher.
+func handPublisher(s *session, p *guest.Publisher, name string, out *C.volsfu_publisher) error {
+	added := publishers.Add(&publisher{p, s})
+	if s.closed.Load() {
+		// Closing may have searched for the session's publishers before this one was added.
+		_, _ = publishers.Remove(added)
+		p.End()
+		return fmt.Errorf("publish %q: %w", name, client.ErrClosed)
+	}
+	*out = C.volsfu_publisher(added)
+	return nil
 }
 
 func readPublication(p *C.volsfu_publication_in) (volumetric.Publication, error) {
@@ -130,6 +136,7 @@ func volsfu_unpublish(h C.volsfu_publisher) C.int32_t {
 		if err != nil {
 			return err
 		}
+		defer p.End()
 		return p.Unpublish()
 	})
 }

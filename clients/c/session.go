@@ -6,6 +6,7 @@ package main
 import "C"
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -68,6 +69,7 @@ func readConfig(c *C.volsfu_config_in) (guest.Config, error) {
 		{"token", c.token, &config.Token, maxURL},
 		{"interfaces", c.interfaces, &interfaces, maxText},
 		{"passphrase", c.passphrase, &config.Passphrase, maxText},
+		{"ca_file", c.ca_file, &config.Authority, maxURL},
 	} {
 		var err error
 		if *field.to, err = text(field.what, field.from, field.most); err != nil {
@@ -133,7 +135,10 @@ func volsfu_close(h C.volsfu_session) C.int32_t {
 			return err
 		}
 		s.closed.Store(true)
-		publishers.RemoveAll(func(p *publisher) bool { return p.session == s })
+		for _, p := range publishers.RemoveAll(func(p *publisher) bool { return p.session == s }) {
+			p.End()
+		}
+		listeners.RemoveAll(func(l *listener) bool { return l.session == s })
 		s.Close()
 		return nil
 	})
@@ -212,6 +217,32 @@ func volsfu_get_room(h C.volsfu_session, buffer *C.char, capacity C.size_t, leng
 			return err
 		}
 		return writeText(room, buffer, capacity, length)
+	})
+}
+
+//export volsfu_set_attributes
+func volsfu_set_attributes(h C.volsfu_session, participant, attributes *C.volsfu_text) C.int32_t {
+	return guarded(func() error {
+		s, err := sessionOf(h)
+		if err != nil {
+			return err
+		}
+		identity, err := text("participant", participant, maxText)
+		if err != nil {
+			return err
+		}
+		if err := given("json", attributes); err != nil {
+			return err
+		}
+		object, err := text("json", attributes, maxJSON)
+		if err != nil {
+			return err
+		}
+		var read map[string]string
+		if err := json.Unmarshal([]byte(object), &read); err != nil {
+			return fmt.Errorf("%w: json is no object of texts: %w", guest.ErrArgument, err)
+		}
+		return s.SetAttributes(identity, read)
 	})
 }
 

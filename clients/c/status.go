@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/clients/c/internal/guest"
 	"github.com/volsfu/volsfu/clients/c/internal/handle"
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
+	"github.com/volsfu/volsfu/internal/voice/libopus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/e2ee"
@@ -50,6 +51,7 @@ var statuses = []struct {
 	{guest.ErrTooLarge, C.VOLSFU_E_TOO_LARGE},
 	{guest.ErrTooMuchHeld, C.VOLSFU_E_TOO_MUCH_HELD},
 	{guest.ErrTimeout, C.VOLSFU_E_TIMEOUT},
+	{guest.ErrNotSound, C.VOLSFU_E_KIND},
 	{guest.ErrUnreachable, C.VOLSFU_E_UNREACHABLE},
 	{client.ErrPanicked, C.VOLSFU_E_INTERNAL},
 	{client.ErrConfig, C.VOLSFU_E_ARGUMENT},
@@ -59,8 +61,10 @@ var statuses = []struct {
 	{client.ErrNotConnected, C.VOLSFU_E_NOT_CONNECTED},
 	{client.ErrInterrupted, C.VOLSFU_E_INTERRUPTED},
 	{client.ErrNotPublished, C.VOLSFU_E_NOT_PUBLISHED},
+	{client.ErrDataBacklog, C.VOLSFU_E_BACKLOG},
 	{client.ErrKey, C.VOLSFU_E_KEY},
 	{e2ee.ErrSecret, C.VOLSFU_E_KEY},
+	{libopus.ErrUnavailable, C.VOLSFU_E_CODEC},
 	{codec.ErrUnknown, C.VOLSFU_E_CODEC},
 	{codec.ErrMalformed, C.VOLSFU_E_MALFORMED},
 	{codec.ErrParams, C.VOLSFU_E_ARGUMENT},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/clients/c/internal/guest"
+	"github.com/volsfu/volsfu/internal/voice/libopus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -54,6 +55,9 @@ func TestStatuses(t *testing.T) {
 		{fmt.Errorf("%w: %w", client.ErrLost, refused), -22},
 		{fmt.Errorf("set limits: %w: test", client.ErrPanicked), -31},
 		{refused, -117},
+		{fmt.Errorf("decode: %w", libopus.ErrUnavailable), -12},
+		{fmt.Errorf("voice: %w", guest.ErrNotSound), -14},
+		{fmt.Errorf("send: %w", client.ErrDataBacklog), -27},
 	}
 	for _, test := range tests {
 		if got := int(statusOf(test.err)); got != test.want {

@@ -2,7 +2,8 @@
  * volsfu.h: participation in volumetric video conferences from C, and from any language that can call C.
  *
  * A session is one participant's presence in a room. A session publishes objects, each cut into tiles at several qualities, and receives the objects of
- * the others, frame by frame. Frames are bytes: the program encodes and decodes them, with the codecs of this library or with its own.
+ * the others, frame by frame. Frames are bytes: the program encodes and decodes them, with the codecs of this library or with its own. A session also
+ * publishes and plays sound, and exchanges data messages.
  *
  * General rules
  *
@@ -42,7 +43,7 @@ extern "C" {
 #endif
 
 /* The version of this header, which changes when programs must be recompiled; volsfu_api_version returns the library's. */
-#define VOLSFU_API_VERSION 4
+#define VOLSFU_API_VERSION 5
 
 /* Initialises a struct that begins with size. The argument is the struct itself, not a pointer. */
 #define VOLSFU_INIT(object) ((void)(memset(&(object), 0, sizeof(object)), (object).size = (uint32_t)sizeof(object)))
@@ -54,17 +55,18 @@ enum {
   /* The call is wrong. */
   VOLSFU_E_NULL = -1,          /* a required pointer is NULL */
   VOLSFU_E_SIZE = -2,          /* a struct was not initialised by VOLSFU_INIT, or header and library have different versions */
-  VOLSFU_E_HANDLE = -3,        /* no such session, publisher, frame or event, or it was closed or released */
+  VOLSFU_E_HANDLE = -3,        /* no such session, publisher, listener, frame, message or event, or it was closed or released */
   VOLSFU_E_ARGUMENT = -4,      /* an invalid value, such as a tile below 0 or a text that is too long */
   VOLSFU_E_TOO_LARGE = -5,     /* a frame with more bytes than can be sent */
   VOLSFU_E_ORDER = -6,         /* the frame's number is not above the last number of this tile and quality */
-  VOLSFU_E_HELD = -7,          /* the struct contains a frame or an event that was not released */
+  VOLSFU_E_HELD = -7,          /* the struct contains a frame, a message or an event that was not released */
   VOLSFU_E_TOO_MUCH_HELD = -8, /* the program holds the maximum amount: it must release something first */
   VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text, the frame or the points */
   VOLSFU_E_NOT_PUBLISHED = -10, /* the publication has no such tile or quality */
   VOLSFU_E_KEY = -11,           /* a secret that is too short, an epoch without a secret, or no secret to encrypt a frame with */
-  VOLSFU_E_CODEC = -12,         /* the library has no such codec */
+  VOLSFU_E_CODEC = -12,         /* the library has no such codec, or found no Opus */
   VOLSFU_E_MALFORMED = -13,     /* the frame is not a frame of its codec */
+  VOLSFU_E_KIND = -14,          /* frames for a publication of sound, or sound for one of frames */
 
   /* The call is valid, but not possible, or not at present. */
   VOLSFU_E_TIMEOUT = -20,       /* nothing arrived in time, or the server did not answer in time */
@@ -74,6 +76,7 @@ enum {
   VOLSFU_E_INTERRUPTED = -24,   /* the connection broke before the answer; the server may have executed the request */
   VOLSFU_E_UNREACHABLE = -25,   /* there is no server at this address */
   VOLSFU_E_INTERFACE = -26,     /* a network interface of the configuration does not exist, is down, or has no usable address */
+  VOLSFU_E_BACKLOG = -27,       /* too many data messages wait for the server's answer */
   VOLSFU_E_MEMORY = -30,        /* out of memory */
   VOLSFU_E_INTERNAL = -31,      /* a defect of this library; volsfu_last_message helps to find the defect */
 
@@ -156,13 +159,16 @@ typedef struct {
                              chooses. Not with VOLSFU_TCP */
   uint32_t redundancy;    /* VOLSFU_REDUNDANCY_AUTO, _OFF or _ALL; without effect unless there are two interfaces */
   const char *passphrase; /* a passphrase from which the secret of epoch 0 is derived; implies VOLSFU_ENCRYPT. NULL: none */
+  const char *ca_file;    /* a PEM file with the certificate authorities to trust in place of the system's, for wss and for TURN over TLS. NULL: the
+                             system's */
 } volsfu_config;
 
-/* Enters a room. Waits until the server has accepted the participant. Media is transferred from the event VOLSFU_EVENT_CONNECTED on. */
+/* Enters a room. Waits until the server has accepted the participant. Media is transferred from the event VOLSFU_EVENT_CONNECTED on, directly or by the
+ * TURN servers that the server names. */
 VOLSFU_API int32_t volsfu_connect(const volsfu_config *config, volsfu_session *session);
 
-/* Leaves the room, and ends the session's publishers. Waits for the server for at most 2 seconds. Calls of other threads that wait on this
- * session return VOLSFU_E_CLOSED. Frames and events held by the program stay valid. A session that has ended by itself must be closed, too. */
+/* Leaves the room, and ends the session's publishers and listeners. Waits for the server for at most 2 seconds. Calls of other threads that wait on this
+ * session return VOLSFU_E_CLOSED. Frames, messages and events held by the program stay valid. A session that has ended by itself must be closed, too. */
 VOLSFU_API int32_t volsfu_close(volsfu_session session);
 
 /* Sets the maximum rate for this participant, and the known minimum capacity of the link, below which the server's estimate does not fall. 0 means
@@ -176,6 +182,11 @@ VOLSFU_API int32_t volsfu_server_time(volsfu_session session, int64_t local_us, 
  * with publications as in docs/signalling.md. length is set to that of the text without the zero byte, also with VOLSFU_E_BUFFER, when nothing is
  * written: a call with NULL and 0 returns only the length. length may be NULL. */
 VOLSFU_API int32_t volsfu_get_room(volsfu_session session, char *buffer, size_t capacity, size_t *length);
+
+/* Changes attributes of a participant, of this one if participant is NULL. json is an object of texts, such as {"color": "red"}. Attributes that it does
+ * not name stay, and one with an empty text is deleted. Other participants need a token with the grant admin. The event VOLSFU_EVENT_ATTRIBUTES reports
+ * changes, and volsfu_get_room has the attributes of the others. Waits for the server. */
+VOLSFU_API int32_t volsfu_set_attributes(volsfu_session session, const char *participant, const char *json);
 
 /* ---- end-to-end encryption: docs/encryption.md ---- */
 
@@ -255,7 +266,8 @@ typedef struct {
 
 /* Sends one frame, spread over part of the frame interval, without waiting for the end. Data is copied. A frame without receivers, or beyond the
  * capacity of the uplink, is counted and not sent. VOLSFU_E_NOT_CONNECTED means that there is no connection at present: drop the frame, and
- * continue. VOLSFU_E_KEY means that there is no secret to encrypt with. Several threads may write tiles, with the frames of one tile at one quality in the order of their numbers; numbers may wrap around. */
+ * continue. VOLSFU_E_KEY means that there is no secret to encrypt with. Several threads may write tiles, with the frames of one tile at one quality in
+ * the order of their numbers; numbers may wrap around. */
 VOLSFU_API int32_t volsfu_write_frame(volsfu_publisher publisher, int32_t tile, int32_t quality, const volsfu_outgoing_frame *frame);
 
 /* Returns whether a tile should be encoded at a quality: 1 if it has a receiver and the uplink can carry it, else 0. Call it for each frame. */
@@ -342,6 +354,78 @@ typedef struct {
  * is sent at most 60 times per second. */
 VOLSFU_API int32_t volsfu_set_viewpoint(volsfu_session session, const volsfu_viewpoint *viewpoint);
 
+/* ---- sound: one channel of 48,000 samples per second, from -1 to 1, as Opus on the network ---- */
+
+/* The description of published sound. */
+typedef struct {
+  uint32_t size;
+  uint32_t bitrate; /* 6,000 to 510,000; 0: 64,000 */
+  const char *name; /* unique among this participant's publications */
+} volsfu_sound;
+
+/* Publishes sound. volsfu_unpublish ends it, volsfu_set_pose places it. VOLSFU_E_CODEC means that the library found no Opus: the library loads
+ * libopus.so.0, libopus.0.dylib or opus.dll, from its own folder or from where the system has it. Waits for the server. */
+VOLSFU_API int32_t volsfu_publish_sound(volsfu_session session, const volsfu_sound *sound, volsfu_publisher *publisher);
+
+/* Sends samples, at most 48,000. Packets of 20 ms leave as soon as they are complete. capture_us is the capture time of the first sample by this host's
+ * clock; 0: the last sample was captured now. A gap of 200 ms or more begins a new packet. VOLSFU_E_NOT_CONNECTED means that packets were not sent. */
+VOLSFU_API int32_t volsfu_write_sound(volsfu_publisher publisher, const float *samples, size_t count, int64_t capture_us);
+
+typedef uint64_t volsfu_listener;
+
+/* Begins to decode the sound of a publication of another participant. The publication may begin later, and again. There is at most one listener for a
+ * publication, and 256 in a session. Packets of sound without a listener are counted as ignored. VOLSFU_E_CODEC is explained above. */
+VOLSFU_API int32_t volsfu_listen(volsfu_session session, const char *participant, const char *publication, volsfu_listener *listener);
+
+/* Stores the next samples to play, at most 48,000, without waiting: a sound card's callback may call it. Lost packets are concealed. The first 40 ms of
+ * sound are held back against the jitter of arrival, and up to 200 ms after gaps. Samples without sound are 0; heard is set to the number of samples
+ * before them, and may be NULL. At the end of the session all samples are 0, and the status is the reason of the end. */
+VOLSFU_API int32_t volsfu_read_sound(volsfu_listener listener, float *samples, size_t count, size_t *heard);
+
+/* Ends the decoding. The handle is closed. */
+VOLSFU_API int32_t volsfu_end_listening(volsfu_listener listener);
+
+/* ---- data messages: docs/signalling.md ---- */
+
+/* Flags of data messages. */
+enum {
+  VOLSFU_LOSSY = 1, /* may be lost; of the lossy messages of one topic, only newer ones arrive. At most 1,000 bytes */
+  VOLSFU_BINARY = 2 /* data is bytes, else it is a text in UTF-8 */
+};
+
+/* A data message to send. */
+typedef struct {
+  uint32_t size;
+  uint32_t flags;        /* VOLSFU_LOSSY | VOLSFU_BINARY */
+  const char *topic;     /* a name by which programs distinguish messages, or NULL */
+  const char *const *to; /* the recipients */
+  size_t to_count;       /* at most 64; 0: all other participants */
+  const void *data;      /* not NULL unless length is 0 */
+  size_t length;         /* at most 16,384 */
+} volsfu_outgoing_message;
+
+/* Sends a data message. If it is not lossy, the call waits until the server has accepted the message, and repeats it after an interruption.
+ * VOLSFU_REFUSED_NOT_FOUND means that a recipient is not in the room; the others get the message. */
+VOLSFU_API int32_t volsfu_send_message(volsfu_session session, const volsfu_outgoing_message *message);
+
+/* A received data message. Only volsfu_release_message may modify it. */
+typedef struct {
+  uint32_t size;
+  uint32_t flags;          /* VOLSFU_LOSSY | VOLSFU_BINARY */
+  uint64_t handle;         /* 0 while the struct contains no message */
+  const char *participant; /* the sender; empty for the operator of the server */
+  const char *topic;
+  const uint8_t *data; /* followed by a zero byte */
+  size_t length;
+  int64_t missed; /* the number of messages before this one that are lost although they were not lossy */
+} volsfu_message;
+
+/* Waits for the next data message, like volsfu_next_frame. Up to 1,024 messages wait; beyond that, newer ones are lost. */
+VOLSFU_API int32_t volsfu_next_message(volsfu_session session, int32_t timeout_ms, volsfu_message *message);
+
+/* Releases a message, and prepares the struct for the next message. */
+VOLSFU_API int32_t volsfu_release_message(volsfu_message *message);
+
 /* ---- events ---- */
 
 /* The kinds of events, with the fields that are set. docs/client.md explains them. */
@@ -362,8 +446,13 @@ enum {
   VOLSFU_EVENT_POSE = 12,              /* the pose of an object has changed. participant, publication, position, orientation, scale, priority;
                                           json: {"boxes": […]} if they have changed */
   VOLSFU_EVENT_BANDWIDTH = 13,         /* the server's estimate of this participant's link. estimate, allocated, wanted */
-  VOLSFU_EVENT_REFUSED = 14            /* a frame was not decrypted, or not encrypted. participant, publication, tile, quality; text: the reason.
+  VOLSFU_EVENT_REFUSED = 14,           /* a frame was not decrypted, or not encrypted. participant, publication, tile, quality; text: the reason.
                                           One event for each publication and reason; volsfu_totals counts the frames */
+  VOLSFU_EVENT_ATTRIBUTES = 15,        /* attributes of a participant have changed. participant; json: all of its attributes */
+  VOLSFU_EVENT_METADATA = 16,          /* the metadata of the room has changed. json: all of it */
+  VOLSFU_EVENT_MUTED = 17,             /* the muting of a publication has changed. participant, publication; json: {"own", "operator"} */
+  VOLSFU_EVENT_PERMISSIONS = 18,       /* an operator has changed the permissions of this participant. json: the permissions */
+  VOLSFU_EVENT_RECORDING = 19          /* the recording of the room begins or ends. json: {"active"} */
 };
 
 /* An event. Fields that a kind does not set are empty, 0, or -1 for tile, quality and description. Texts are never NULL. */
@@ -424,8 +513,37 @@ VOLSFU_API int32_t volsfu_get_codecs(char *buffer, size_t capacity, size_t *leng
 VOLSFU_API int32_t volsfu_encode(const volsfu_encoding *encoding, const volsfu_points *points, void *buffer, size_t capacity, size_t *length);
 
 /* Decodes a frame to points. codec has four characters, as in volsfu_frame. points->count is set to the number of points, also with
- * VOLSFU_E_BUFFER, when nothing else is written. */
+ * VOLSFU_E_BUFFER, when nothing else is written. The memory of the decoder is kept for the next call; calls of several threads run concurrently. */
 VOLSFU_API int32_t volsfu_decode(const char *codec, const void *data, size_t length, volsfu_points *points);
+
+/* The raster of a frame of "rgbd": a rectangle of a depth camera's image, row by row, for programs that draw the surface between the pixels, or each
+ * point as large as its pixel. The program sets the arrays, any of which may be NULL; volsfu_decode_raster sets everything below capacity.
+ *
+ * The image is reduced by 2^reduction in both directions. Pixel (column, row) of the raster is the centre of a square of the camera's pixels, whose
+ * first pixel is at ((left + column) * 2^reduction, (top + row) * 2^reduction). The point of a pixel with the depth d and the ray (x, y) is
+ * rotation * (x * d, -y * d, -d) + position in the object's coordinates, and its pixel is d * 2^reduction / focal[0] metres wide. */
+typedef struct {
+  uint32_t size;
+  uint32_t color_bytes; /* as in volsfu_points */
+  float *depths;        /* metres along the axis of the camera; 0: no point */
+  uint8_t *colors;      /* of the same pixels; those of pixels without a point have no meaning */
+  float *rays;          /* two per pixel: the point that it sees in the plane at depth 1, x right, y down; not a number if there is none */
+  size_t capacity;      /* the number of pixels that the arrays have room for */
+  size_t count;         /* the number of pixels: width * height, 0 for a frame without points */
+  uint32_t camera;      /* the number of the camera within the publication */
+  uint32_t reduction;   /* 0, 1 or 2 */
+  uint32_t left, top, width, height;    /* the rectangle in the reduced image */
+  uint32_t camera_width, camera_height; /* the image of the camera in pixels */
+  uint32_t distortion;                  /* the model of the lens, as docs/codec.md numbers it; 0: none. rays has its effect */
+  double focal[2], centre[2];           /* focal lengths and principal point in pixels of the camera's image */
+  double coefficients[8];               /* of the model */
+  double position[3];
+  double rotation[9]; /* row by row */
+} volsfu_raster;
+
+/* Decodes a frame of a depth camera to its raster. raster->count, width and height are set also with VOLSFU_E_BUFFER, when nothing else is written.
+ * VOLSFU_E_ARGUMENT means that frames of this codec have no raster. */
+VOLSFU_API int32_t volsfu_decode_raster(const char *codec, const void *data, size_t length, volsfu_raster *raster);
 
 /* ---- statistics ---- */
 
@@ -453,7 +571,7 @@ typedef struct {
   uint64_t packets_lost;      /* missing when due */
   uint64_t packets_recovered; /* of these, received later */
   uint64_t bytes;             /* of the packets' payloads */
-  uint64_t packets_ignored;   /* of sound and other codecs, which this library does not return */
+  uint64_t packets_ignored;   /* of sound without a listener, and of other codecs that this library does not return */
 
   /* Published. */
   uint64_t frames_written;  /* volsfu_write_frame returned VOLSFU_OK */

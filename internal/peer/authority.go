@@ -2,18 +2,15 @@ package peer
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/volsfu/volsfu/internal/authority"
 )
 
 // TokenVariable is the environment variable of the token. Other users of the host can read command lines.
 const TokenVariable = "VOLPEER_TOKEN"
-
-// errAuthority is wrapped with the file of --ca.
-var errAuthority = errors.New("expected a PEM file with certificates")
 
 // errNoTLS is wrapped with the address of the server.
 var errNoTLS = errors.New("expected a server with wss:// for --ca")
@@ -27,13 +24,9 @@ func (r *Room) TLS() (*tls.Config, error) {
 	if !strings.HasPrefix(r.Server, "wss://") {
 		return nil, fmt.Errorf("%w, got %q", errNoTLS, r.Server)
 	}
-	text, err := os.ReadFile(r.Authority)
+	config, err := authority.Trust(r.Authority)
 	if err != nil {
 		return nil, fmt.Errorf("--ca: %w", err)
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--ca %s: %w", r.Authority, errAuthority)
-	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+	return config, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/authority"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/test/certificate"
 )
@@ -92,7 +93,7 @@ func TestAuthority(t *testing.T) {
 		want error
 	}{
 		{Room{Server: "ws://127.0.0.1:1", Authority: own.Certificate}, errNoTLS},
-		{Room{Server: "wss://127.0.0.1:1", Authority: own.Key}, errAuthority},
+		{Room{Server: "wss://127.0.0.1:1", Authority: own.Key}, authority.ErrFile},
 		{Room{Server: "wss://127.0.0.1:1", Authority: own.Key + ".none"}, fs.ErrNotExist},
 	} {
 		if _, err := test.room.Join(t.Context(), client.Config{}); !errors.Is(err, test.want) {

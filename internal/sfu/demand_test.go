@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,32 @@ func TestOnlyTakenQualitiesAreWanted(t *testing.T) {
 	alice.expectAsked(",")
 	if s.counts.paused != 6 {
 		t.Errorf("%d tracks count as paused, expected 6", s.counts.paused)
+	}
+}
+
+// TestLowestTaken checks that a publisher with two paths is told the tiles of which a receiver takes the lowest quality,
+// and that other publishers are not.
+func TestLowestTaken(t *testing.T) {
+	s := newStage(t, strictly)
+	alice := s.enter("alice", false, true)
+	s.ask(func(r *Room) {
+		alice.participant.asked.multipath = &signal.Multipath{}
+		if err := r.publish(alice.participant, ladder(2, 3)); err != nil {
+			t.Fatal(err)
+		}
+		r.announce(alice.participant, alice.participant.publications)
+	})
+	carol := s.enter("carol", false, true, ladder(2, 3))
+	bob := s.enter("bob", true, false)
+	bob.attach()
+	bob.choose(0, signal.Only(0))
+	s.pass(3 * time.Second)
+	m, _ := latest[*signal.Wanted](alice.shelf)
+	if got := m.Publications[0].LowestTaken; !slices.Equal(got, []bool{true, false}) {
+		t.Errorf("alice was told %v, expected the first tile only", got)
+	}
+	if m, n := latest[*signal.Wanted](carol.shelf); n == 0 || m.Publications[0].LowestTaken != nil {
+		t.Errorf("carol was told %+v, expected a message without lowest qualities", m)
 	}
 }
 

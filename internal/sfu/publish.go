@@ -130,6 +130,9 @@ func (r *Room) add(p *participant, description checked) {
 	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
 	if p.pauses {
 		publication.Demand.Suppress(r.node.config.Suppression, &r.unsettled, r.now)
+		if p.asked.multipath != nil {
+			publication.Demand.ReportLowest()
+		}
 	}
 	p.publications = append(p.publications, publication)
 	p.seatPictures()

@@ -1,6 +1,8 @@
 package clients
 
 import (
+	"time"
+
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/suite"
 )
@@ -9,10 +11,12 @@ import (
 type Options struct {
 	// Programs is the folder of volsfu and volpeer, which encodes Draco. Empty selects the folder of this program.
 	Programs string
+	// Crowd is the time for which C# receives three people.
+	Crowd time.Duration
 }
 
 // DefaultOptions returns the options of the claims.
-func DefaultOptions() Options { return Options{} }
+func DefaultOptions() Options { return Options{Crowd: 10 * time.Minute} }
 
 // Checks returns the checks, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
@@ -34,8 +38,8 @@ var claims = []struct {
 	parts []measurement
 }{
 	{"every receiver decodes every publisher's streams", []measurement{matrix}},
-	{"npm package: two pages see each other, a foreign page embeds the viewer", nil},
-	{"C#: 10 minutes of three people in buffers", nil},
+	{"npm package: two pages see each other, a foreign page embeds the viewer", []measurement{npmPackage}},
+	{"C#: 10 minutes of three people in buffers", []measurement{crowd}},
 	{"programs for Windows and macOS", []measurement{systems}},
 	{"Python: 100 frames, the notebook", nil},
 	{"tutorials, executed literally", []measurement{tutorials}},

@@ -1,11 +1,13 @@
 package clients
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/long"
@@ -33,15 +35,7 @@ func TestCell(t *testing.T) {
 // TestMatrix measures all cells. The receivers are on this host, so that no frame is lost.
 func TestMatrix(t *testing.T) {
 	long.Test(t)
-	o := Options{Programs: t.TempDir()}
-	for _, name := range []string{"volsfu", "volpeer"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(o.Programs, name), "./cmd/"+name)
-		build.Dir = filepath.Join("..", "..")
-		if said, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v: %s", name, err, said)
-		}
-	}
-	lines, err := Checks(o, lab.NewProgress(nil))[0].Run(t.Context())
+	lines, err := Checks(built(t), lab.NewProgress(nil))[0].Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,5 +67,53 @@ func TestPageFails(t *testing.T) {
 		if (err == nil) != works {
 			t.Errorf("%q: %v: %s", script, err, said)
 		}
+	}
+}
+
+// built builds the programs for the checks.
+func built(t *testing.T) Options {
+	t.Helper()
+	o := Options{Programs: t.TempDir(), Crowd: 20 * time.Second}
+	for _, name := range []string{"volsfu", "volpeer"} {
+		build := exec.Command("go", "build", "-o", filepath.Join(o.Programs, name), "./cmd/"+name)
+		build.Dir = filepath.Join("..", "..")
+		if said, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v: %s", name, err, said)
+		}
+	}
+	return o
+}
+
+// TestCrowd measures three people in C# for a short time. Other tests may slow the machine down, so that only the lines
+// without a time limit must be met.
+func TestCrowd(t *testing.T) {
+	long.Test(t)
+	lines, err := Checks(built(t), lab.NewProgress(nil))[2].Run(t.Context())
+	if errors.Is(err, lab.ErrUnable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		t.Log(line)
+		if line.Failed != "" || line.Missed() && line.Name == "managed memory allocated for frames in C#" {
+			t.Errorf("%v", line)
+		}
+	}
+}
+
+func TestCrowdLines(t *testing.T) {
+	const summary = `{"frames_decoded": 900, "frames_counted": 800, "allocated_bytes": 0, "resident_begin": 1000000,
+		"resident_end": 3000000, "statistics": {"totals": {"frames_missing": 1}}}`
+	lines, err := crowdLines([]byte(summary), 10*time.Second)
+	if err != nil || lines[0].Missed() || lines[1].Figure != 100 || lines[3].Missed() || lines[5].Figure != 2 {
+		t.Errorf("%v, %v", lines, err)
+	}
+	if _, err := crowdLines([]byte("nothing"), time.Second); err == nil {
+		t.Error("no error without a summary")
+	}
+	if lines, err := crowdLines([]byte("{}"), time.Second); err != nil || !lines[0].Missed() {
+		t.Errorf("%v, %v without frames", lines, err)
 	}
 }

@@ -69,6 +69,10 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
+	inCSharp, err := buildCSharp(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
 	server, err := lab.StartServer(ctx, volsfu)
 	if err != nil {
 		return nil, err
@@ -83,10 +87,11 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 			}
 			return command
 		}},
+		inCSharp.receiver(),
 	}
 	publishers := []publisher{
 		peer("volpeer", volpeer, "draco"), peer("volpeer", volpeer, "draco+jpeg"), peer("volpeer", volpeer, "zstd"),
-		peer("volpeer without cgo", portable, "zstd"), {name: "VR2Gather's format", codec: "cwi1", start: octrees},
+		peer("volpeer without cgo", portable, "zstd"), inCSharp.publisher("zstd"), {name: "VR2Gather's format", codec: "cwi1", start: octrees},
 	}
 	for _, p := range publishers {
 		for _, secret := range []string{"", passphrase} {

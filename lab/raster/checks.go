@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/rgbd"
@@ -46,6 +47,7 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 		&check{"a seated person in 4 tiles beside Draco", &bench{options: o, progress: progress}, seated},
 		&check{"Azure Kinect with exact depths", &bench{options: o, progress: progress}, kinect},
 		&check{"virtual cameras with noise", &bench{options: o, progress: progress}, noisy},
+		&check{"several cameras with and without pruning", &bench{options: o, progress: progress}, pruned},
 	}
 }
 
@@ -106,7 +108,7 @@ func seated(ctx context.Context, b *bench) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	film, err := shoot(ctx, spec, depth.Background{}, b.options.Frames)
+	film, err := shoot(ctx, spec, capture.DefaultOptions(), b.options.Frames)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +192,9 @@ func kinect(ctx context.Context, b *bench) ([]claim.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	film, err := shoot(ctx, spec, depth.Background{Near: 0.2, Far: 1.5}, 1)
+	options := capture.DefaultOptions()
+	options.Background = depth.Background{Near: 0.2, Far: 1.5}
+	film, err := shoot(ctx, spec, options, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -244,11 +248,6 @@ func (f *film) wrongDepths(unit float64) (wrong int64, err error) {
 		}
 	}
 	return wrong, nil
-}
-
-// noisy reports the measurement that does not exist.
-func noisy(context.Context, *bench) ([]claim.Line, error) {
-	return []claim.Line{claim.Skip("virtual cameras with 1 and 2 mm of noise", "there are no virtual cameras")}, nil
 }
 
 // points returns the mean number of points per frame.

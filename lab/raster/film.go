@@ -3,6 +3,7 @@ package raster
 import (
 	"context"
 	"fmt"
+	"image"
 	"math"
 	"time"
 
@@ -15,11 +16,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// film is a number of frames of one camera.
+// film is a number of frames of one or several cameras. camera is the first.
 type film struct {
-	camera depth.Camera
-	box    volumetric.BoundingBox
-	frames []capture.Frame
+	camera  depth.Camera
+	cameras []depth.Camera
+	box     volumetric.BoundingBox
+	frames  []capture.Frame
+	// truth contains the points of each frame without the errors of the camera; empty for those of the frame.
+	truth []capture.Frame
 }
 
 // atOnce is a clock on which nothing takes time, so that no frame is skipped.
@@ -36,16 +40,16 @@ func (c *atOnce) Wait(ctx context.Context, until time.Time) error {
 	return ctx.Err()
 }
 
-// shoot reads the first frames of a source of one camera.
-func shoot(ctx context.Context, spec string, background depth.Background, frames int) (*film, error) {
-	o := capture.DefaultOptions()
-	o.Rasters, o.Background = true, background
+// shoot reads the first frames of a source of depth cameras.
+func shoot(ctx context.Context, spec string, o capture.Options, frames int) (*film, error) {
+	o.Rasters = true
 	source, err := capture.OpenOn(&atOnce{time.Unix(0, 0)}, spec, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = source.Close() }()
-	f := &film{camera: source.Info().Cameras[0], box: source.Info().Box, frames: make([]capture.Frame, frames)}
+	cameras := source.Info().Cameras
+	f := &film{camera: cameras[0], cameras: cameras, box: source.Info().Box, frames: make([]capture.Frame, frames)}
 	for i := range f.frames {
 		if err := source.Read(ctx, &f.frames[i]); err != nil {
 			return nil, err
@@ -89,11 +93,15 @@ func (f *film) measureCloud(b *bench, name string) (measured, error) {
 	})
 }
 
-// measureRaster measures rgbd with the rectangles of the first frame.
+// measureRaster measures rgbd with a number of rectangles of each camera, those of the first frame.
 func (f *film) measureRaster(b *bench, tiles int, params codec.RasterParams, compared bool) (measured, error) {
-	rects, err := rgbd.Rectangles(&f.camera, &f.frames[0].Rasters[0], tiles)
-	if err != nil {
-		return measured{}, err
+	var rects []image.Rectangle
+	for i := range f.cameras {
+		cut, err := rgbd.Rectangles(&f.cameras[i], &f.frames[0].Rasters[i], tiles)
+		if err != nil {
+			return measured{}, err
+		}
+		rects = append(rects, cut...)
 	}
 	encoder, decoder := rgbd.Codec.NewEncoder().(codec.RasterEncoder), rgbd.Codec.NewDecoder()
 	data := make([][]byte, len(rects))
@@ -104,7 +112,8 @@ func (f *film) measureRaster(b *bench, tiles int, params codec.RasterParams, com
 				if params.Rect = rect; rect.Empty() {
 					continue
 				}
-				data[i], _, err = encoder.EncodeRaster(data[i][:0], &f.camera, &frame.Rasters[0], params)
+				camera := i / tiles
+				data[i], _, err = encoder.EncodeRaster(data[i][:0], &f.cameras[camera], &frame.Rasters[camera], params)
 				if err != nil {
 					return 0, err
 				}
@@ -153,7 +162,7 @@ func (f *film) measure(b *bench, compared bool, c coding) (m measured, err error
 		m.encode += encode / n
 		m.decode += decode / n
 		if compared && i%every == 0 {
-			e, err := errorsOf(&frame.Cloud, &decoded)
+			e, err := errorsOf(f.reference(i), &decoded)
 			if err != nil {
 				return m, err
 			}
@@ -165,6 +174,14 @@ func (f *film) measure(b *bench, compared bool, c coding) (m measured, err error
 		m.d1, m.d2, m.luma = m.d1/float64(compares), m.d2/float64(compares), m.luma/float64(compares)
 	}
 	return m, nil
+}
+
+// reference returns the points with which those of a frame are compared.
+func (f *film) reference(frame int) *pointcloud.Cloud {
+	if len(f.truth) > 0 {
+		return &f.truth[frame].Cloud
+	}
+	return &f.frames[frame].Cloud
 }
 
 // errorsOf compares decoded points with those captured.

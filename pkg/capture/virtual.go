@@ -3,6 +3,7 @@ package capture
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -129,13 +130,29 @@ func (c *meshCamera) LoadImage(index int, into *depth.Image) error {
 // Close implements recording. No file stays open.
 func (c *meshCamera) Close() error { return nil }
 
-// virtualPoints is the number of discs of the synthetic figure in front of virtual cameras. They are 3 to 4 mm apart, a
-// pixel of a camera of 640 × 576 that shows the whole person.
-const virtualPoints = 150_000
+const (
+	// discSpacing is the distance in metres of the discs of the synthetic figure if it has discCount of them.
+	discSpacing = 0.0036
+	discCount   = 150_000
+	// leastDiscs and mostDiscs are the limits of their number. It takes 7 µs of each disc to open the figure.
+	leastDiscs = 20_000
+	mostDiscs  = 300_000
+)
+
+// discsFor returns the number of discs of the synthetic figure whose distance is a pixel of the camera that shows the
+// figure largest. The figure stands at the origin.
+func discsFor(rig virtual.Rig) int {
+	finest := math.Inf(1)
+	for _, c := range rig.Cameras {
+		away := max(c.Near, math.Hypot(c.Pose.Translation[0], c.Pose.Translation[2]))
+		finest = min(finest, away/max(c.FX, c.FY))
+	}
+	return int(min(mostDiscs, max(leastDiscs, discCount*discSpacing*discSpacing/(finest*finest))))
+}
 
 // openVirtualFigure plays the synthetic figure.
 func openVirtualFigure(clock Clock, _ string, rig virtual.Rig, options Options) (Source, error) {
-	figure, err := synthetic.New(synthetic.Config{Points: virtualPoints, Seed: options.Seed})
+	figure, err := synthetic.New(synthetic.Config{Points: discsFor(rig), Seed: options.Seed})
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func lenses(t *testing.T, noise string, positions ...string) Options {
 	var b strings.Builder
 	b.WriteString("cameras:\n")
 	for _, p := range positions {
-		b.WriteString("  - {width: 200, height: 180, field_of_view: 65, position: [" + p + "], " +
+		b.WriteString("  - {width: 160, height: 144, field_of_view: 65, position: [" + p + "], " +
 			"look_at: [0, 0.95, 0], noise: {" + noise + "}}\n")
 	}
 	o := DefaultOptions()
@@ -57,7 +57,7 @@ func TestVirtualFigure(t *testing.T) {
 	source := open(t, "synthetic", options)
 	info := source.Info()
 	if len(info.Cameras) != 2 || info.Cameras[1].Name != "camera2" || info.FrameRate != 30 ||
-		info.Points != 2*200*180 || !strings.Contains(info.Description, "camera1 200x180") {
+		info.Points != 2*160*144 || !strings.Contains(info.Description, "camera1 160x144") {
 		t.Errorf("info is %+v", info)
 	}
 	var frame Frame
@@ -72,8 +72,8 @@ func TestVirtualFigure(t *testing.T) {
 		for i := range frame.Rasters {
 			n := pixels(&frame.Rasters[i])
 			sum += n
-			// A person of 1.7 m is 130 pixels high. Cleaning removes the flying pixels and few others.
-			if seen := pixels(&frame.Images[i]); n < 2000 || float64(n) < 0.85*float64(seen) || n >= seen {
+			// A person of 1.7 m is 100 pixels high. Cleaning removes the flying pixels and few others.
+			if seen := pixels(&frame.Images[i]); n < 1600 || float64(n) < 0.85*float64(seen) || n >= seen {
 				t.Errorf("camera %d: %d pixels, %d of them points", i, seen, n)
 			}
 		}
@@ -110,24 +110,24 @@ func TestVirtualFigure(t *testing.T) {
 func TestVirtualFigureHasNoHoles(t *testing.T) {
 	frame := read(t, open(t, "synthetic", lenses(t, "", inFront)))
 	m := &frame.Images[0]
-	for y := 1; y < 179; y++ {
-		for x := 1; x < 199; x++ {
-			i := y*200 + x
-			if m.Depth[i] == 0 && m.Depth[i-1] != 0 && m.Depth[i+1] != 0 && m.Depth[i-200] != 0 && m.Depth[i+200] != 0 {
+	for y := 1; y < 143; y++ {
+		for x := 1; x < 159; x++ {
+			i := y*160 + x
+			if m.Depth[i] == 0 && m.Depth[i-1] != 0 && m.Depth[i+1] != 0 && m.Depth[i-160] != 0 && m.Depth[i+160] != 0 {
 				t.Errorf("a hole at %d, %d", x, y)
 			}
 		}
 	}
 	inner := make([]bool, len(m.Depth))
 	for i := range m.Depth {
-		x, y := i%200, i/200
-		inner[i] = x > 0 && y > 0 && x < 199 && y < 179 && m.Depth[i] != 0
+		x, y := i%160, i/160
+		inner[i] = x > 0 && y > 0 && x < 159 && y < 143 && m.Depth[i] != 0
 	}
-	// Depths of neighbours inside differ smoothly: the second difference is below 4 mm for nearly all.
+	// Depths of neighbours inside differ smoothly: the second difference is below 2 cm for nearly all but the edges of arms.
 	rough, all := 0, 0
-	for y := 1; y < 179; y++ {
-		for x := 1; x < 199; x++ {
-			i := y*200 + x
+	for y := 1; y < 143; y++ {
+		for x := 1; x < 159; x++ {
+			i := y*160 + x
 			if !inner[i] || !inner[i-1] || !inner[i+1] {
 				continue
 			}
@@ -137,7 +137,7 @@ func TestVirtualFigureHasNoHoles(t *testing.T) {
 			}
 		}
 	}
-	if float64(rough) > 0.05*float64(all) {
+	if float64(rough) > 0.1*float64(all) {
 		t.Errorf("%d of %d pixels are rough", rough, all)
 	}
 }
@@ -151,7 +151,7 @@ func TestVirtualMesh(t *testing.T) {
 		t.Errorf("info is %+v", info)
 	}
 	frame := read(t, source)
-	if n := pixels(&frame.Rasters[0]) + pixels(&frame.Rasters[1]); n != frame.Cloud.Len() || n < 4000 {
+	if n := pixels(&frame.Rasters[0]) + pixels(&frame.Rasters[1]); n != frame.Cloud.Len() || n < 2500 {
 		t.Errorf("%d pixels and %d points", n, frame.Cloud.Len())
 	}
 	options.Prune = true

@@ -22,11 +22,7 @@ import (
 // server returns the server of the examples, which runs in this process until the process ends.
 var server = sync.OnceValue(func() *testbed.Conference {
 	settings := testbed.ConferenceConfig()
-	// A machine that stalls looks like a congested link and delays frames. The examples show neither.
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
-	settings.Forward.QueueBudget = signal.MaxDeadline
-	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
-	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*signal.MaxDeadline, 5*signal.MaxDeadline
+	testbed.Unhurried(&settings)
 	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		panic("no server for the examples: " + err.Error())

@@ -165,38 +165,6 @@ func TestASilentServerIsLeft(t *testing.T) {
 	expectEvent[Resumed](t, s)
 }
 
-// TestAServerThatOnlyAnswersIsNotLeft: for several times the longest permitted silence, a server sends nothing but
-// pongs.
-func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
-	t.Parallel()
-	const enough = 45
-	asked := make(chan struct{}, 1000)
-	url := playing(t, func(s *played) {
-		answer := s.conn.PingHandler()
-		s.conn.SetPingHandler(func(data string) error {
-			asked <- struct{}{}
-			return answer(data)
-		})
-		s.admit(time.Minute)
-		s.listen()
-	})
-	times := signalling.DefaultTimes
-	times.Ping, times.Silence = 100*time.Millisecond, 2*time.Second
-	s := joinPlayed(t, url, times)
-	for range enough {
-		select {
-		case <-asked:
-		case <-time.After(longEnough):
-			t.Fatal("the server is not asked whether it is there")
-		}
-	}
-	select {
-	case e := <-s.Events():
-		t.Errorf("got %T, expected nothing to happen", e)
-	default:
-	}
-}
-
 // TestResumingGoesOnBeyondTheGrace of a server that noticed the broken websocket later than the client.
 func TestResumingGoesOnBeyondTheGrace(t *testing.T) {
 	t.Parallel()

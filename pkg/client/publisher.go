@@ -177,6 +177,7 @@ func (p *Publisher) want(w signal.WantedPublication) Wanted {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.uplink.Want(p.sent, w.Tiles, time.Now())
+	p.sent.SetLowestTaken(w.LowestTaken)
 	m.wakeSender()
 	return Wanted{Publication: w.Publication, Tiles: w.Tiles, Parity: w.Parity}
 }

@@ -63,6 +63,9 @@ type WantedPublication struct {
 	// Parity is the requested number of parity packets per source packet of a frame, 0 to
 	// MaxParity.
 	Parity float64 `json:"parity,omitempty"`
+	// LowestTaken reports for each tile whether a participant receives the lowest quality. It is nil for a publisher
+	// that has not declared a second path. Such frames are copied on the second path.
+	LowestTaken []bool `json:"lowest_taken,omitempty"`
 }
 
 // Bandwidth reports the server's view of the receiver's link when the view changes: at most twice

@@ -120,7 +120,7 @@ func TestViolationsAreFound(t *testing.T) {
 		"internal/forward imports go.uber.org/zap; it imports none of github.com/gorilla, go.uber.org/zap, " +
 			"github.com/prometheus",
 		"internal/forward imports internal/sfu, which stands above it",
-		"pkg/capture uses cgo; only pkg/codec/draco, pkg/codec/jpeg, cmd/volbridge/internal/libopus, " +
+		"pkg/capture uses cgo; only pkg/codec/draco, pkg/codec/jpeg, internal/voice/libopus, " +
 			"cmd/volbridge/internal/libspeex, clients/c do",
 		"pkg/codec depends on cgo: pkg/codec -> pkg/codec/draco",
 	}

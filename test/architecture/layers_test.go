@@ -51,9 +51,9 @@ var layers = []layer{
 		client: []string{"pkg/pointcloud", "pkg/e2ee"},
 	},
 	{
-		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy",
+		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy", "internal/authority",
 			"internal/build"},
-		client: []string{"pkg/sframe", "pkg/foreign"},
+		client: []string{"pkg/sframe", "pkg/foreign", "internal/voice"},
 	},
 }
 
@@ -92,9 +92,9 @@ var foreign = []struct{ packages, modules []string }{
 
 // cgoPackages may contain cgo, and of the commands and packages only cgoImporters may depend on them.
 var (
-	cgoPackages = []string{"pkg/codec/draco", "pkg/codec/jpeg", "cmd/volbridge/internal/libopus",
+	cgoPackages = []string{"pkg/codec/draco", "pkg/codec/jpeg", "internal/voice/libopus",
 		"cmd/volbridge/internal/libspeex", "clients/c"}
-	cgoImporters = []string{"internal/peer", "lab", "cmd/volpeer", "cmd/volbridge", "pkg/codec/draco",
+	cgoImporters = []string{"internal/peer", "internal/voice", "lab", "cmd/volpeer", "cmd/volbridge", "pkg/codec/draco",
 		"pkg/codec/dracojpeg", "pkg/codec/jpeg", "pkg/codec/rgbd", "clients/c"}
 )
 

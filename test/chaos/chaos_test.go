@@ -56,11 +56,7 @@ type room struct {
 func open(t *testing.T) *room {
 	t.Helper()
 	settings := testbed.ConferenceConfig()
-	settings.Forward.MaxLag, settings.Forward.CacheAge = 5*repairTime, 5*repairTime
-	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = repairTime, repairTime
-	// A stalled machine looks like a full link, and tracks that do not fit a link are paused.
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = everything, everything
-	settings.Forward.QueueBudget = repairTime
+	testbed.Unhurried(&settings)
 	// A dead client has to be removed by the end; a client that stalls for a few seconds must not be.
 	settings.Rooms.ResumeGrace = 5 * time.Second
 	settings.Signalling.PingInterval = 5 * time.Second

@@ -91,6 +91,10 @@ func TestCodepointsOnTheWire(t *testing.T) {
 				}
 				return true
 			}
+			// Reports that leave before the first marked packet has arrived are not marked.
+			marked := func(counts codepoints.Counts, as ecn.Codepoint) bool {
+				return counts.Protocols[codepoints.RTCP][as] >= 3
+			}
 			heard := func(counts codepoints.Counts) bool {
 				sound := counts.Payloads[ptOpus]
 				return sound[ecn.NotECT]+sound[ecn.ECT1] >= 5
@@ -104,6 +108,7 @@ func TestCodepointsOnTheWire(t *testing.T) {
 					seen(h.receiver.down, codepoints.RTP, codepoints.DTLS) &&
 					seen(h.receiver.up, codepoints.RTCP, codepoints.STUN) &&
 					seen(h.channels.down, codepoints.RTP, codepoints.DTLS) &&
+					marked(h.publisher.down, test.up) && marked(h.receiver.up, test.down) &&
 					heard(h.publisher.up) && heard(h.receiver.down) && heard(h.channels.down)
 			})
 			for _, hop := range []struct {

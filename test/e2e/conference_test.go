@@ -47,12 +47,7 @@ func wide(c *config.Config) {
 	c.Forward.Congestion.Min, c.Forward.Congestion.Start = testbed.Everything, testbed.Everything
 }
 
-// unhurried is patient and wide.
-func unhurried(c *config.Config) {
-	patient(c)
-	wide(c)
-	c.Forward.QueueBudget = repairTime
-}
+var unhurried = testbed.Unhurried
 
 // atLeisure returns the configuration of a peer with the same properties.
 func atLeisure(part testbed.Part) testbed.Part {

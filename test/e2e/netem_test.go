@@ -78,13 +78,18 @@ func (e *emulation) link(t *testing.T, up, down string) (netip.Addr, *netem.Conn
 // repaired.
 const ahead = 5
 
-// following returns the Part.Admit of a publisher that waits for a receiver. A machine that cannot process the frames
+// following returns the Part.Admit of a publisher that waits for receivers. A machine that cannot process the frames
 // in time has fewer of them, instead of a queue that grows beyond repairTime.
-func following(r *testbed.Peer) func(*testbed.Peer, testbed.Load) bool {
+func following(receivers ...*testbed.Peer) func(*testbed.Peer, testbed.Load) bool {
 	return func(p *testbed.Peer, load testbed.Load) bool {
 		ref := tile(p.Session.Identity(), load.Name, 0)
-		got := r.Tile(ref)
-		return got.Frames == 0 || p.Published(load.Name)-got.Number <= ahead || settled(tileStats(r, ref))
+		for _, r := range receivers {
+			got := r.Tile(ref)
+			if got.Frames > 0 && p.Published(load.Name)-got.Number > ahead && !settled(tileStats(r, ref)) {
+				return false
+			}
+		}
+		return true
 	}
 }
 
@@ -175,18 +180,20 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	e := emulate(t, 2, unhurried, func(c *config.Config) {
 		c.Forward.NACK.TailWait, c.Forward.NACK.ReorderWait = 200*time.Millisecond, 200*time.Millisecond
 	})
+	stalls := wait.WatchStalls(t)
 	const receivers = 4
-	// With a long round trip, the load of the machine matters less to the timing of requests.
-	alice, address := e.join(t, "delay=75ms,loss=5%", "delay=75ms", atLeisure(testbed.Part{
-		Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 1,
-			FrameBytes: 20_000, Rate: 20}},
-	}))
 	var peers []*testbed.Peer
 	for i := range receivers {
 		p, _ := e.join(t, "delay=10ms", "delay=10ms",
 			testbed.Part{Room: "room", Identity: string(rune('b' + i)), Receive: true})
 		peers = append(peers, p)
 	}
+	// With a long round trip, the load of the machine matters less to the timing of requests.
+	alice, address := e.join(t, "delay=75ms,loss=5%", "delay=75ms", atLeisure(testbed.Part{
+		Room: "room", Identity: "alice", Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 1,
+			FrameBytes: 20_000, Rate: 20}},
+		Admit: following(peers...),
+	}))
 	ref := tile("alice", "body", 0)
 	for _, p := range peers {
 		wait.Until(t, "every peer receives", func() bool { return frames(p, ref) > 0 })
@@ -216,7 +223,14 @@ func TestLossesOfThePublisherAreRepairedOnce(t *testing.T) {
 	// Lost packets are media, except for occasional reports or checks, and for one in twenty retransmissions, which is
 	// requested again. A repeated request may cross the reply, more often on a busy machine. Twice the losses is still
 	// half of the number with one request per receiver.
-	if repaired < lost*3/4 || repaired > lost*receivers/2 {
+	if repaired < lost*3/4 {
+		t.Errorf("%d retransmissions for %d losses, expected about as many", repaired, lost)
+	}
+	if longest := stalls.Longest(); longest > stalled {
+		t.Logf("repeated requests are not judged: the machine stalled for %v", longest)
+		return
+	}
+	if repaired > lost*receivers/2 {
 		t.Errorf("%d retransmissions for %d losses, expected about as many", repaired, lost)
 	}
 	if asked > lost*receivers/2 {
@@ -231,9 +245,9 @@ func TestParityForThePublishersUplink(t *testing.T) {
 		c.Forward.NACK.Deadline, c.Forward.NACK.LongDeadline = 150*time.Millisecond, 150*time.Millisecond
 	})
 	load := testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 40_000, Rate: 20}
-	alice, address := e.join(t, "delay=80ms,loss=5%", "delay=80ms",
-		atLeisure(testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}}))
 	bob, _ := e.join(t, "delay=10ms", "delay=10ms", testbed.Part{Room: "room", Identity: "bob", Receive: true})
+	alice, address := e.join(t, "delay=80ms,loss=5%", "delay=80ms", atLeisure(testbed.Part{Room: "room",
+		Identity: "alice", Loads: []testbed.Load{load}, Admit: following(bob)}))
 	ref := tile("alice", "body", 0)
 	sentParity := func() uint64 { return e.Server.Stats().Sent.Parity.Packets }
 	wait.Until(t, "parity comes", func() bool { return sentParity() > 0 })

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -332,22 +333,25 @@ func TestASlowPageDoesNotDelayOthers(t *testing.T) {
 	wait.Until(t, "frames arrive once it reads again", func() bool { return slow.count(tile) >= before+15 })
 }
 
-// TestALinkOverDataChannels has a page behind 10 Mbit/s, with a publisher of up to 29: it is sent all tiles in
+// TestALinkOverDataChannels has a page behind 5 Mbit/s, with a publisher of up to 14: it is sent all tiles in
 // qualities that the link carries, like a client on media lines. On a stalled machine, acknowledgements that have
 // waited are processed together, and a probe seems to arrive faster than the link carries it: the estimate may be too
 // high for a while.
 func TestALinkOverDataChannels(t *testing.T) {
 	e := emulate(t, 1)
 	stalls := wait.WatchStalls(t)
-	const tiles, link = 4, 10e6
-	load := testbed.Load{Name: "body", Tiles: tiles, Qualities: 4, FrameBytes: 30_000, Rate: 30, Step: 2.5}
+	const tiles, link = 4, 5e6
+	load := testbed.Load{Name: "body", Tiles: tiles, Qualities: 4, FrameBytes: 15_000, Rate: 30, Step: 2.5}
 	e.join(t, "delay=5ms", "delay=5ms", testbed.Part{Room: "lab", Identity: "ada", Loads: []testbed.Load{load},
 		MinUplink: testbed.Everything})
-	_, conn := e.link(t, "delay=10ms", "rate=10Mbit,delay=10ms")
+	_, conn := e.link(t, "delay=10ms", "rate=5Mbit,delay=10ms")
 	w := watchData(t, e.Server.URL(), "page", conn)
-	for i := range tiles {
-		wait.Until(t, "forty frames of each tile have arrived",
-			func() bool { return w.count(tile("ada", "body", i)) >= 40 })
+	// A machine that is too busy for so many packets sends some frames per second.
+	for n := 10; n <= 40; n += 10 {
+		for i := range tiles {
+			wait.Until(t, fmt.Sprintf("%d frames of tile %d have arrived", n, i),
+				func() bool { return w.count(tile("ada", "body", i)) >= n })
+		}
 	}
 	wait.Until(t, "the link is estimated to carry at most twice its rate", func() bool {
 		w.mu.Lock()

@@ -34,11 +34,8 @@ func patient(settings *config.Config) {
 	if *full {
 		return
 	}
-	settings.Forward.Congestion.Min, settings.Forward.Congestion.Start = testbed.Everything, testbed.Everything
-	settings.Forward.MaxLag, settings.Forward.CacheAge, settings.Forward.LateWindow = 5*signal.MaxDeadline,
-		5*signal.MaxDeadline, 5*signal.MaxDeadline
+	testbed.Unhurried(settings)
 	settings.Forward.QueueBudget = 5 * signal.MaxDeadline
-	settings.Forward.NACK.Deadline, settings.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
 }
 
 // expired returns the number of frames that the server has begun to send, and ended because their rest was late.

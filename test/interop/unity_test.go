@@ -32,7 +32,7 @@ func unityCore(t *testing.T) string {
 		}
 	}
 	program := filepath.Join(t.TempDir(), "core.exe")
-	args := []string{"-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll",
+	args := []string{"-unsafe", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll",
 		"-out:" + program}
 	for _, part := range []string{"Runtime", "Tests"} {
 		args = append(args, unityFiles(t, filepath.Join(unityPackage, part, "Core"), ".cs")...)
@@ -120,7 +120,7 @@ func TestUnityComponentsCompile(t *testing.T) {
 	if _, err := exec.LookPath("mcs"); err != nil {
 		t.Skip("mcs is missing: apt-get install mono-mcs mono-runtime")
 	}
-	args := []string{"-target:library", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll",
+	args := []string{"-target:library", "-unsafe", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll",
 		"-r:System.Core.dll", "-out:" + filepath.Join(t.TempDir(), "unity.dll")}
 	for _, part := range []string{"Runtime", filepath.Join("Tests", "Engine"),
 		filepath.Join("Samples~", "Conference")} {

@@ -96,6 +96,23 @@ func (n *Namespace) AwaitLinks(t testing.TB) {
 	})
 }
 
+// AwaitAddresses waits until packets may have the global addresses of all interfaces as their source. The kernel checks
+// a new IPv6 address in a thread of its own, and refuses it as the source of a route until then.
+func (n *Namespace) AwaitAddresses(t testing.TB) {
+	t.Helper()
+	var output []byte
+	var err error
+	wait.Until(t, "the addresses may be used", func() bool {
+		n.Do(func() {
+			output, err = exec.Command("ip", "-o", "address", "show", "scope", "global", "tentative").CombinedOutput()
+		})
+		if err != nil {
+			t.Fatalf("ip address: %v: %s", err, output)
+		}
+		return len(output) == 0
+	})
+}
+
 // TwoCables connects two namespaces by two cables, n0 and n1. The address of the server is reached through both, and
 // n0 is preferred.
 func TwoCables(t testing.TB, here, there *Namespace, server string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -44,6 +45,17 @@ func ConferenceConfig() config.Config {
 	c.Media.Address = "127.0.0.1"
 	c.Media.Port = 0
 	return c
+}
+
+// Unhurried lets a server estimate every link as wide and drop no late data. A machine that stalls looks like a congested
+// link and delays frames, which tests that count frames must not see.
+func Unhurried(c *config.Config) {
+	c.Forward.Congestion.Min, c.Forward.Congestion.Start = Everything, Everything
+	c.Forward.MaxLag = 5 * signal.MaxDeadline
+	c.Forward.CacheAge = 5 * signal.MaxDeadline
+	c.Forward.LateWindow = 5 * signal.MaxDeadline
+	c.Forward.QueueBudget = signal.MaxDeadline
+	c.Forward.NACK.Deadline, c.Forward.NACK.LongDeadline = signal.MaxDeadline, signal.MaxDeadline
 }
 
 // RequireToken changes a configuration so that clients need a token, and returns a token for each of them, in any room.

@@ -129,7 +129,61 @@ static void mistakes(void) {
   CHECK(length == 7);
 }
 
-int main(void) {
+// raster decodes a frame of a depth camera twice, as points and as a raster, which must have the same points. It prints the size of the raster.
+static void raster(const char *path) {
+  FILE *file = fopen(path, "rb");
+  CHECK(file != NULL);
+  const size_t length = fread(buffer, 1, sizeof buffer, file);
+  fclose(file);
+  volsfu_points to = room();
+  EXPECT(VOLSFU_OK, volsfu_decode("rgbd", buffer, length, &to));
+  volsfu_raster r;
+  VOLSFU_INIT(r);
+  EXPECT(VOLSFU_E_BUFFER, volsfu_decode_raster("rgbd", buffer, length, &r));
+  CHECK(r.count > 0 && r.count == (size_t)r.width * r.height && r.focal[0] == 0);
+  const size_t count = r.count;
+  r.depths = malloc(count * sizeof(float));
+  r.rays = malloc(2 * count * sizeof(float));
+  r.colors = malloc(4 * count);
+  r.color_bytes = 4;
+  r.capacity = count;
+  for (int again = 0; again < 2; again++) EXPECT(VOLSFU_OK, volsfu_decode_raster("rgbd", buffer, length, &r));
+  CHECK(r.count == count && r.focal[0] > 0 && r.left + r.width <= r.camera_width && r.top + r.height <= r.camera_height);
+  size_t point = 0;
+  for (size_t i = 0; i < count; i++) {
+    const double d = r.depths[i], ray[3] = {r.rays[2 * i] * d, -r.rays[2 * i + 1] * d, -d};
+    if (d == 0) continue;
+    CHECK(point < to.count && memcmp(decoded_colors + 4 * point, r.colors + 4 * i, 4) == 0);
+    for (int axis = 0; axis < 3; axis++) {
+      double at = r.position[axis];
+      for (int k = 0; k < 3; k++) at += r.rotation[3 * axis + k] * ray[k];
+      CHECK(fabs(at - decoded[3 * point + axis]) < 1e-4);
+    }
+    point++;
+  }
+  CHECK(point == to.count);
+  printf("raster of %ux%u pixels, %zu points\n", r.width, r.height, point);
+  EXPECT(VOLSFU_OK, volsfu_decode_raster("rgbd", NULL, 0, &r));
+  CHECK(r.count == 0 && r.width == 0);
+  EXPECT(VOLSFU_E_MALFORMED, volsfu_decode_raster("rgbd", buffer, length - 1, &r));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_decode_raster("zstd", buffer, length, &r));
+  EXPECT(VOLSFU_E_CODEC, volsfu_decode_raster("none", buffer, length, &r));
+  EXPECT(VOLSFU_E_NULL, volsfu_decode_raster(NULL, buffer, length, &r));
+  EXPECT(VOLSFU_E_NULL, volsfu_decode_raster("rgbd", NULL, 1, &r));
+  EXPECT(VOLSFU_E_NULL, volsfu_decode_raster("rgbd", buffer, length, NULL));
+  r.color_bytes = 5;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_decode_raster("rgbd", buffer, length, &r));
+  r.color_bytes = 4;
+  r.capacity = SIZE_MAX;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_decode_raster("rgbd", buffer, length, &r));
+  r.size = 0;
+  EXPECT(VOLSFU_E_SIZE, volsfu_decode_raster("rgbd", buffer, length, &r));
+  free(r.depths);
+  free(r.rays);
+  free(r.colors);
+}
+
+int main(int argc, char **argv) {
   srand(1);
   for (size_t i = 0; i < 3 * POINTS; i++) {
     positions[i] = (float)rand() / (float)RAND_MAX;
@@ -143,5 +197,6 @@ int main(void) {
     if (strncmp(at + strlen("\"fourcc\":\"xxxx\","), "\"encodes\":true", strlen("\"encodes\":true")) == 0) round_trip(codec);
   }
   mistakes();
+  if (argc > 1) raster(argv[1]);
   return failures != 0;
 }

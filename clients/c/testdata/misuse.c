@@ -83,6 +83,10 @@ static void connecting(void) {
   config.queue_bytes = UINT64_MAX;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
   config = config_of("mallory");
+  config.ca_file = "/nonexistent";
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
+  CHECK(strstr(volsfu_last_message(), "/nonexistent") != NULL);
+  config = config_of("mallory");
   config.max_bitrate = -1;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_connect(&config, &session));
   config = config_of("mallory");
@@ -126,6 +130,14 @@ static void handles(volsfu_session session, volsfu_publisher publisher) {
   volsfu_publication publication = publication_of("handles");
   volsfu_publisher published = 0;
   int64_t us = 0;
+  volsfu_sound sound;
+  VOLSFU_INIT(sound);
+  volsfu_listener listener = 0;
+  float samples[2];
+  volsfu_outgoing_message said;
+  VOLSFU_INIT(said);
+  volsfu_message message;
+  VOLSFU_INIT(message);
   size_t length = 0;
   // Zero, a number never issued, a handle of another kind, and all ones.
   const uint64_t wrong[] = {0, session + 1000000, publisher, UINT64_MAX};
@@ -144,9 +156,20 @@ static void handles(volsfu_session session, volsfu_publisher publisher) {
     EXPECT(VOLSFU_E_HANDLE, volsfu_use_epoch(wrong[i], 0));
     EXPECT(VOLSFU_E_HANDLE, volsfu_forget_epoch(wrong[i], 0));
     EXPECT(VOLSFU_E_HANDLE, volsfu_get_statistics(wrong[i], NULL, 0, &length));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_set_attributes(wrong[i], NULL, "{}"));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_publish_sound(wrong[i], &sound, &published));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_listen(wrong[i], "a", "b", &listener));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_send_message(wrong[i], &said));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_next_message(wrong[i], 0, &message));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_read_sound(wrong[i], samples, 2, &length));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_end_listening(wrong[i]));
+    message.handle = wrong[i];
+    EXPECT(VOLSFU_E_HANDLE, volsfu_release_message(&message));
+    message.handle = 0;
     const volsfu_publisher other = wrong[i] == publisher ? session : wrong[i];
     EXPECT(VOLSFU_E_HANDLE, volsfu_unpublish(other));
     EXPECT(VOLSFU_E_HANDLE, volsfu_write_frame(other, 0, 0, &outgoing));
+    EXPECT(VOLSFU_E_HANDLE, volsfu_write_sound(other, samples, 2, 0));
     EXPECT(VOLSFU_E_HANDLE, volsfu_wanted(other, 0, 0));
     EXPECT(VOLSFU_E_HANDLE, volsfu_set_pose(other, &pose));
     frame.handle = wrong[i];
@@ -180,6 +203,26 @@ static void pointers(volsfu_session session, volsfu_publisher publisher) {
   EXPECT(VOLSFU_E_NULL, volsfu_server_time(session, 0, NULL));
   EXPECT(VOLSFU_E_NULL, volsfu_get_totals(session, NULL));
   EXPECT(VOLSFU_E_NULL, volsfu_get_room(session, NULL, 10, NULL));
+  EXPECT(VOLSFU_E_NULL, volsfu_set_attributes(session, NULL, NULL));
+  volsfu_outgoing_message message;
+  VOLSFU_INIT(message);
+  EXPECT(VOLSFU_E_NULL, volsfu_send_message(session, NULL));
+  message.length = 1;
+  EXPECT(VOLSFU_E_NULL, volsfu_send_message(session, &message));
+  message.length = 0;
+  message.to_count = 1;
+  EXPECT(VOLSFU_E_NULL, volsfu_send_message(session, &message));
+  const char *const none = NULL;
+  message.to = &none;
+  EXPECT(VOLSFU_E_NULL, volsfu_send_message(session, &message));
+  EXPECT(VOLSFU_E_NULL, volsfu_next_message(session, 0, NULL));
+  EXPECT(VOLSFU_E_NULL, volsfu_release_message(NULL));
+  volsfu_sound sound;
+  VOLSFU_INIT(sound);
+  EXPECT(VOLSFU_E_NULL, volsfu_publish_sound(session, NULL, &published));
+  EXPECT(VOLSFU_E_NULL, volsfu_publish_sound(session, &sound, NULL));
+  EXPECT(VOLSFU_E_NULL, volsfu_listen(session, "ada", "voice", NULL));
+  EXPECT(VOLSFU_E_NULL, volsfu_write_sound(publisher, NULL, 1, 0));
 }
 
 static void sizes(volsfu_session session, volsfu_publisher publisher) {
@@ -197,6 +240,14 @@ static void sizes(volsfu_session session, volsfu_publisher publisher) {
   EXPECT(VOLSFU_E_SIZE, volsfu_set_pose(publisher, &pose));
   volsfu_outgoing_frame outgoing = {0};
   EXPECT(VOLSFU_E_SIZE, volsfu_write_frame(publisher, 0, 0, &outgoing));
+  volsfu_outgoing_message said = {0};
+  EXPECT(VOLSFU_E_SIZE, volsfu_send_message(session, &said));
+  volsfu_message message = {0};
+  EXPECT(VOLSFU_E_SIZE, volsfu_next_message(session, 0, &message));
+  EXPECT(VOLSFU_E_SIZE, volsfu_release_message(&message));
+  volsfu_sound sound = {0};
+  volsfu_publisher voice = 0;
+  EXPECT(VOLSFU_E_SIZE, volsfu_publish_sound(session, &sound, &voice));
   volsfu_publication publication = {0};
   volsfu_publisher published = 0;
   EXPECT(VOLSFU_E_SIZE, volsfu_publish(session, &publication, &published));
@@ -279,6 +330,34 @@ static void values(volsfu_session session, volsfu_publisher publisher) {
   choice.participant = NULL;
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_quality(session, &choice, 1));
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_quality(session, &choice, SIZE_MAX));
+
+  volsfu_outgoing_message message;
+  VOLSFU_INIT(message);
+  message.flags = 4;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_send_message(session, &message));
+  message.flags = 0;
+  message.data = "\xff";
+  message.length = 1;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_send_message(session, &message));
+  message.flags = VOLSFU_BINARY;
+  message.to_count = 65;
+  message.to = (const char *const *)&message;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_send_message(session, &message));
+  message.to_count = 0;
+  static char large[16385];
+  message.data = large;
+  message.length = sizeof large;
+  EXPECT(VOLSFU_E_TOO_LARGE, volsfu_send_message(session, &message));
+  volsfu_sound sound;
+  VOLSFU_INIT(sound);
+  sound.name = "voice";
+  sound.bitrate = 1;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_publish_sound(session, &sound, &published));
+  static float samples[48001];
+  EXPECT(VOLSFU_E_KIND, volsfu_write_sound(publisher, samples, 48000, 0));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_write_sound(publisher, samples, 48001, 0));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_write_sound(publisher, samples, 1, -1));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_attributes(session, NULL, "[]"));
 
   volsfu_frame frame;
   VOLSFU_INIT(frame);
@@ -399,9 +478,10 @@ static void long_messages(void) {
 
 static void texts(void) {
   const char *none = volsfu_status_text(INT32_MIN);
-  for (int32_t status = VOLSFU_E_MALFORMED; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
+  for (int32_t status = VOLSFU_E_KIND; status <= VOLSFU_OK; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_E_INTERFACE; status <= VOLSFU_E_TIMEOUT; status++) CHECK(volsfu_status_text(status) != none);
   for (int32_t status = VOLSFU_REFUSED_REVOKED; status <= VOLSFU_REFUSED; status++) CHECK(volsfu_status_text(status) != none);
+  CHECK(volsfu_status_text(VOLSFU_E_BACKLOG) != none);
   CHECK(volsfu_status_text(VOLSFU_E_MEMORY) != none && volsfu_status_text(VOLSFU_E_INTERNAL) != none);
   CHECK(strcmp(volsfu_status_text(1), volsfu_status_text(VOLSFU_OK)) == 0);
 }

@@ -17,3 +17,8 @@ export function claimsOf(token: string): Claims {
     return { identity: "", room: "" };
   }
 }
+
+/** Returns the name of a participant: the chosen one, that of the token, or one of a guest. */
+export function identityOf(chosen: string | undefined, token: string): string {
+  return chosen || claimsOf(token).identity || `guest-${Math.floor(Math.random() * 1e4)}`;
+}

@@ -177,6 +177,7 @@ func (b *bed) build() {
 		b.plug(i)
 	}
 	for name, peer := range map[string]string{"a": "b", "b": "a"} {
+		b.hosts[name].AwaitAddresses(b.t)
 		b.hosts[name].Run(t, fmt.Sprintf("ip route add %s via %s src %s", b.innerPrefix(peer), b.outer(peer, 0),
 			b.inner(name)))
 		b.hosts[name].AwaitLinks(t)

@@ -1,6 +1,7 @@
 package demand
 
 import (
+	"slices"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -37,9 +38,11 @@ type Publication struct {
 	// suppression and queue are nil if the publisher does not pause tracks. queued is set while the publication is in
 	// the queue.
 	suppression *suppression
-	queue       *Queue
-	queued      bool
-	saving      saving
+	// lowest is nil if the publisher has no second path.
+	lowest *lowest
+	queue  *Queue
+	queued bool
+	saving saving
 }
 
 // New returns the demand for a publication whose publisher does not pause tracks.
@@ -53,6 +56,10 @@ func (p *Publication) Suppress(config Config, queue *Queue, now time.Time) {
 	p.queue, p.saving.accounted = queue, now
 	p.Changed()
 }
+
+// ReportLowest includes in the messages the tiles of which a receiver takes the lowest quality. The publication must be
+// suppressible.
+func (p *Publication) ReportLowest() { p.lowest = newLowest(p.tiles) }
 
 // Suppressible reports whether the publisher pauses tracks on request.
 func (p *Publication) Suppressible() bool { return p.suppression != nil }
@@ -77,8 +84,15 @@ func (p *Publication) Changed() {
 	}
 }
 
-// Step updates the wanted tracks and reports whether they have changed. The publication must be suppressible.
-func (p *Publication) Step(now time.Time) (changed bool) { return p.suppression.step(now, &p.needs) }
+// Step updates the state of Message, except parity, and reports whether the state has changed. The publication must be
+// suppressible.
+func (p *Publication) Step(now time.Time) (changed bool) {
+	changed = p.suppression.step(now, &p.needs)
+	if p.lowest != nil {
+		changed = p.lowest.step(now, &p.needs) || changed
+	}
+	return changed
+}
 
 // Resumed returns the tracks that became wanted in the last step, as tile × qualities + quality. The next step
 // overwrites the slice.
@@ -91,6 +105,9 @@ func (p *Publication) Dismissed() []int { return p.suppression.dismissed }
 func (p *Publication) Due() time.Time {
 	if p.suppression == nil {
 		return time.Time{}
+	}
+	if p.lowest != nil {
+		return earliest(p.suppression.due, p.lowest.due)
 	}
 	return p.suppression.due
 }
@@ -116,11 +133,15 @@ func (p *Publication) CheckParity(now time.Time) {
 // was.
 func (p *Publication) SettleParity(now time.Time) bool { return p.Parity.settle(now) }
 
-// Message returns all wanted tracks and the share of parity. The publication must be suppressible.
+// Message returns all wanted tracks, the share of parity and, after ReportLowest, the tiles of which a receiver takes
+// the lowest quality. The publication must be suppressible.
 func (p *Publication) Message() signal.WantedPublication {
 	m := signal.WantedPublication{Publication: p.Ref.Publication, Parity: p.Parity.told}
 	for _, wanted := range p.suppression.wanted {
 		m.Tiles = append(m.Tiles, listed(wanted))
+	}
+	if p.lowest != nil {
+		m.LowestTaken = slices.Clone(p.lowest.taken)
 	}
 	return m
 }

@@ -22,7 +22,19 @@ type Model interface {
 	Predict(c codec.Codec, params codec.Params, points int) (model.Prediction, bool)
 }
 
-// Source describes the input of the encoders. A Source is the same for all rungs of a ladder.
+// Finder searches the coding parameters of rungs. *Source and *RasterSource implement it.
+type Finder interface {
+	// Find returns the best rung for a wish, or the smallest if none is small enough. The result is false if the model
+	// knows no rung.
+	Find(m Model, w Wish) (Rung, bool)
+	// Predict returns a rung for a wish with bit rate and time as the model predicts them, or false if the model does
+	// not know the rung.
+	Predict(m Model, w Wish, r Rung) (Rung, bool)
+	// InTime reports whether a rung is within the budget of time.
+	InTime(r Rung) bool
+}
+
+// Source describes the input of the encoders. A Source is the same for all rungs of a ladder. It implements Finder.
 type Source struct {
 	Codec codec.Codec
 	// Params contains the parameters of all rungs, including Box. Position bits and speed are
@@ -51,15 +63,25 @@ type Wish struct {
 }
 
 // Rung contains the coding parameters of a quality, all tiles together, with the predicted bit rate
-// and time.
+// and time. Raster is set for codecs of rasters, and Points, Bits and Speed for codecs of clouds.
 type Rung struct {
 	Points, Bits, Speed int
+	Raster              Raster
 	Rate                volumetric.Bitrate
 	Took                time.Duration
 }
 
+// codes reports whether two rungs have the same coding parameters.
+func (r Rung) codes(other Rung) bool {
+	r.Rate, r.Took = other.Rate, other.Took
+	return r == other
+}
+
 // String returns the rung for logs.
 func (r Rung) String() string {
+	if r.Raster != (Raster{}) {
+		return fmt.Sprintf("%v: %v", r.Raster, r.Rate)
+	}
 	return fmt.Sprintf("%d points, %d bits, speed %d: %v", r.Points, r.Bits, r.Speed, r.Rate)
 }
 
@@ -145,6 +167,15 @@ func (s *Source) Trials(w Wish) []Rung {
 	return trials
 }
 
+// Predict implements Finder.
+func (s *Source) Predict(m Model, w Wish, r Rung) (Rung, bool) {
+	w.Bits = r.Bits
+	return s.rung(m, w, r.Points, r.Speed)
+}
+
+// InTime implements Finder.
+func (s *Source) InTime(r Rung) bool { return s.Budget == 0 || r.Took <= s.Budget }
+
 // Find returns the rung closest to the target from below and within the budget: the rung with the
 // most points, and with finer steps if all points fit. If the target is too low for the smallest
 // rung, or for every rung that the model knows, Find returns the smallest. The result is false if
@@ -171,7 +202,7 @@ func (s *Source) Find(m Model, w Wish) (Rung, bool) {
 // of points, except for a small drop at a change of bits; the binary search may end on either side
 // of the drop.
 func (s *Source) most(m Model, w Wish, speed int) (Rung, bool) {
-	fits := func(r Rung) bool { return r.Rate <= w.Target && (s.Budget == 0 || r.Took <= s.Budget) }
+	fits := func(r Rung) bool { return r.Rate <= w.Target && s.InTime(r) }
 	low, high := min(minPoints, s.Points), s.Points
 	best, known := s.rung(m, w, low, speed)
 	if r, all := s.rung(m, w, high, speed); all && fits(r) {

@@ -33,7 +33,7 @@ const (
 // Tuner keeps the rungs of a ladder at their target bit rates, or below if the uplink does not
 // carry the targets.
 type Tuner struct {
-	source Source
+	source Finder
 	wishes []Wish
 	rungs  []Rung
 	// targets contains the bit rates for which the rungs were last selected.
@@ -50,7 +50,7 @@ type Tuner struct {
 
 // NewTuner returns a tuner of qualities in ascending order, with their first rungs at full targets.
 // The result is false if the model lacks the trials.
-func NewTuner(source Source, wishes []Wish, m Model) (*Tuner, bool) {
+func NewTuner(source Finder, wishes []Wish, m Model) (*Tuner, bool) {
 	t := &Tuner{
 		source:  source,
 		wishes:  wishes,
@@ -134,13 +134,12 @@ func (t *Tuner) share(now time.Time, carried float64, wanted []bool) bool {
 func (t *Tuner) retune(q int, m Model) bool {
 	old, wish := t.rungs[q], t.wishes[q]
 	wish.Target = t.targets[q]
-	expected, known := t.source.rung(m, t.wishes[q].fixed(old), old.Points, old.Speed)
+	expected, known := t.source.Predict(m, wish, old)
 	if !known {
 		return false
 	}
 	off := float64(expected.Rate) / float64(wish.Target)
-	late := t.source.Budget > 0 && expected.Took > t.source.Budget
-	if off >= tooLow && off <= tooHigh && !late {
+	if off >= tooLow && off <= tooHigh && t.source.InTime(expected) {
 		t.rungs[q].Rate, t.rungs[q].Took = expected.Rate, expected.Took
 		return false
 	}
@@ -149,13 +148,7 @@ func (t *Tuner) retune(q int, m Model) bool {
 		return false
 	}
 	t.rungs[q] = next
-	return next.Points != old.Points || next.Bits != old.Bits || next.Speed != old.Speed
-}
-
-// fixed returns the wish with the bits of a rung.
-func (w Wish) fixed(r Rung) Wish {
-	w.Bits = r.Bits
-	return w
+	return !next.codes(old)
 }
 
 // Squeeze lowers ascending bit rates so that their sum is at most carried; 0 means no limit. The

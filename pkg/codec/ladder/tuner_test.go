@@ -82,7 +82,7 @@ func begin(t *testing.T, m Model, words []string) *Tuner {
 	}
 	s := source()
 	s.Budget = 5 * time.Millisecond
-	tuner, ok := NewTuner(s, wishes, m)
+	tuner, ok := NewTuner(&s, wishes, m)
 	if !ok {
 		t.Fatal("nothing found")
 	}

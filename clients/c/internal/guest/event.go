@@ -29,10 +29,15 @@ const (
 	PoseChanged
 	Bandwidth
 	Refused
+	Attributes
+	Metadata
+	Muted
+	Permissions
+	Recording
 )
 
 // Kinds is the number of kinds.
-const Kinds = int(Refused)
+const Kinds = int(Recording)
 
 // Event is a client.Event of any kind in one flat struct. Unused fields are empty, 0, or -1 for
 // Tile, Quality and Description.
@@ -85,7 +90,7 @@ func flat(event client.Event) Event {
 	return e
 }
 
-// room sets the fields of events about other participants.
+// room sets the fields of events about the room and other participants.
 func (e *Event) room(event client.Event) {
 	switch from := event.(type) {
 	case client.ParticipantJoined:
@@ -100,11 +105,34 @@ func (e *Event) room(event client.Event) {
 	case client.Unpublished:
 		e.Kind = Unpublished
 		e.name(from.Publication)
+	case client.AttributesChanged:
+		e.Kind, e.Participant = Attributes, from.Participant
+		e.detail(from.Attributes)
+	case client.Muted:
+		e.Kind = Muted
+		e.name(from.Publication)
+		e.detail(muting{from.Own, from.Operator})
+	case client.MetadataChanged:
+		e.Kind = Metadata
+		e.detail(from.Metadata)
+	case client.PermissionsChanged:
+		e.Kind = Permissions
+		e.detail(from.Permissions)
+	case client.Recording:
+		e.Kind = Recording
+		e.detail(recording{from.Active})
 	}
 }
 
-// gaveUp and boxes are details in JSON.
+// These are details in JSON.
 type (
+	muting struct {
+		Own      bool `json:"own"`
+		Operator bool `json:"operator"`
+	}
+	recording struct {
+		Active bool `json:"active"`
+	}
 	gaveUp struct {
 		GaveUp []signal.OwnTrack `json:"gave_up"`
 	}

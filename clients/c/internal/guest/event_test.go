@@ -136,6 +136,29 @@ func TestFlat(t *testing.T) {
 				Text: "wrong key",
 			}, "",
 		},
+		{
+			client.AttributesChanged{Participant: "alice", Attributes: map[string]string{"color": "red"}},
+			Event{Kind: Attributes, Participant: "alice", Tile: -1, Quality: off, Description: off}, `{"color":"red"}`,
+		},
+		{
+			client.MetadataChanged{Metadata: map[string]string{"topic": "chess"}},
+			Event{Kind: Metadata, Tile: -1, Quality: off, Description: off}, `{"topic":"chess"}`,
+		},
+		{
+			client.Muted{Publication: ref, Operator: true},
+			Event{
+				Kind: Muted, Participant: "alice", Publication: "object", Tile: -1, Quality: off, Description: off,
+			}, `{"own":false,"operator":true}`,
+		},
+		{
+			client.PermissionsChanged{Permissions: signal.Permissions{Data: true}},
+			Event{Kind: Permissions, Tile: -1, Quality: off, Description: off},
+			`{"publish":false,"subscribe":false,"data":true}`,
+		},
+		{
+			client.Recording{Active: true},
+			Event{Kind: Recording, Tile: -1, Quality: off, Description: off}, `{"active":true}`,
+		},
 	}
 	seen := make(map[Kind]bool)
 	for _, test := range tests {

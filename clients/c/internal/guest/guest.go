@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/clients/c/internal/queue"
+	"github.com/volsfu/volsfu/internal/authority"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -29,6 +30,8 @@ var (
 	ErrTooMuchHeld = errors.New("the program holds too much")
 	// ErrTimeout reports that the server did not answer in time.
 	ErrTimeout = errors.New("the server did not answer in time")
+	// ErrNotSound reports that a publication is sound and the call is for frames, or the other way round.
+	ErrNotSound = errors.New("wrong kind of publication")
 	// ErrUnreachable reports that there is no server at the address.
 	ErrUnreachable = errors.New("no server is reachable")
 )
@@ -47,6 +50,8 @@ type Config struct {
 	client.Config
 	// Frames limits waiting and held frames; zeros mean 256 frames and 64 MiB.
 	Frames queue.Limits
+	// Authority is the PEM file with the certificate authorities to trust in place of the system's. Empty is none.
+	Authority string
 	// Timeout is the time limit for replies of the server; 0 means 10 s.
 	Timeout time.Duration
 }
@@ -57,6 +62,11 @@ type Guest struct {
 	timeout time.Duration
 	frames  *store[client.Frame]
 	events  *store[client.Event]
+	// messages counts the data messages held by the program.
+	messages holding
+	// hearing guards listeners, by publication.
+	hearing   sync.Mutex
+	listeners map[volumetric.PublicationRef]*Listener
 	// pumps counts the goroutines that read the session's channels.
 	pumps sync.WaitGroup
 	// defect is the reason why the guest ended, if one of them panicked.
@@ -77,6 +87,10 @@ func Enter(config Config) (*Guest, error) {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
 	}
+	var err error
+	if config.TLS, err = authority.Trust(config.Authority); err != nil {
+		return nil, fmt.Errorf("%w: certificate authorities: %w", ErrArgument, err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), config.Timeout)
 	defer cancel()
 	session, err := client.Join(ctx, config.Config)
@@ -84,10 +98,12 @@ func Enter(config Config) (*Guest, error) {
 		return nil, refusal(err)
 	}
 	g := &Guest{
-		session: session,
-		timeout: config.Timeout,
-		frames:  newStore[client.Frame](config.Frames),
-		events:  newStore[client.Event](queue.Limits{Things: eventLimit}),
+		session:   session,
+		timeout:   config.Timeout,
+		frames:    newStore[client.Frame](config.Frames),
+		events:    newStore[client.Event](queue.Limits{Things: eventLimit}),
+		messages:  holding{limits: queue.Limits{Things: messageLimit, Bytes: messageBytes}},
+		listeners: make(map[volumetric.PublicationRef]*Listener),
 	}
 	g.pump(g.takeFrames)
 	g.pump(g.takeEvents)
@@ -141,16 +157,16 @@ func (g *Guest) takeEvents() {
 	}
 }
 
-func (g *Guest) takePackets() {
-	for range g.session.Packets() {
-		g.ignored.Add(1)
-	}
-}
-
 // Close leaves the room. Close returns after the end of the session and of all goroutines.
 func (g *Guest) Close() {
 	_ = g.session.Close()
 	g.pumps.Wait()
+	g.hearing.Lock()
+	defer g.hearing.Unlock()
+	for _, l := range g.listeners {
+		l.free()
+	}
+	clear(g.listeners)
 }
 
 // ended returns the reason why nothing more arrives.

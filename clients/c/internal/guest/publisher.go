@@ -26,6 +26,8 @@ type Publisher struct {
 	// turns are by tile × qualities + quality.
 	turns    []turn
 	captures captures
+	// speaker is set if the publication is sound.
+	speaker *speaker
 }
 
 // turn is the order of frames on one track.
@@ -78,6 +80,9 @@ func (p *Publisher) Write(tile int, quality volumetric.Quality, frame client.Out
 	track, err := p.track(tile, quality)
 	if err != nil {
 		return err
+	}
+	if p.speaker != nil {
+		return fmt.Errorf("%w: %q is sound, expected frames", ErrNotSound, p.publisher.Publication().Name)
 	}
 	if len(frame.Data) > MaxFrameBytes {
 		return fmt.Errorf("%w: %d bytes, expected at most %d", ErrTooLarge, len(frame.Data), MaxFrameBytes)

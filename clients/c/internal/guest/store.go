@@ -11,64 +11,74 @@ import (
 // store contains the waiting data and counts the data held by the program, each with the same
 // limits.
 type store[T any] struct {
-	limits queue.Limits
-	queue  *queue.Queue[T]
-
-	mu        sync.Mutex
-	held      int
-	heldBytes int
+	holding
+	queue *queue.Queue[T]
 }
 
 func newStore[T any](limits queue.Limits) *store[T] {
-	return &store[T]{limits: limits, queue: queue.New[T](limits)}
+	return &store[T]{holding: holding{limits: limits}, queue: queue.New[T](limits)}
 }
 
-// take returns the oldest item; size computes its bytes. A waiting caller reserves a place among
-// the held items, so that several callers cannot exceed the limit of items. Bytes are known only
-// afterwards, so each caller may exceed their limit by one item.
+// take returns the oldest item; size computes its bytes.
 func (s *store[T]) take(wait time.Duration, size func(T) int) (T, error) {
 	if err := s.reserve(); err != nil {
 		var none T
 		return none, err
 	}
 	thing, err := s.queue.Pop(wait)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err != nil {
-		s.held--
+		s.release(0)
 		return thing, err
 	}
-	s.heldBytes += size(thing)
+	s.add(size(thing))
 	return thing, nil
 }
 
-func (s *store[T]) reserve() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held >= s.limits.Things || s.heldBytes > 0 && s.heldBytes >= s.limits.Bytes {
+// holding counts the items held by the program.
+type holding struct {
+	limits queue.Limits
+
+	mu    sync.Mutex
+	held  int
+	bytes int
+}
+
+// reserve reserves a place for an item. A waiting caller reserves before it waits, so that several callers cannot
+// exceed the limit of items. Bytes are known only afterwards, so each caller may exceed their limit by one item.
+func (h *holding) reserve() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.held >= h.limits.Things || h.bytes > 0 && h.bytes >= h.limits.Bytes {
 		return fmt.Errorf(
 			"%w: %d of %d, with %d of %d bytes",
 			ErrTooMuchHeld,
-			s.held,
-			s.limits.Things,
-			s.heldBytes,
-			s.limits.Bytes,
+			h.held,
+			h.limits.Things,
+			h.bytes,
+			h.limits.Bytes,
 		)
 	}
-	s.held++
+	h.held++
 	return nil
 }
 
-// release records that an item of the given size is no longer held.
-func (s *store[T]) release(size int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held--
-	s.heldBytes -= size
+// add adds the bytes of an item with a reserved place.
+func (h *holding) add(size int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes += size
 }
 
-func (s *store[T]) holds() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held
+// release records that an item of the given size is no longer held.
+func (h *holding) release(size int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held--
+	h.bytes -= size
+}
+
+func (h *holding) holds() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.held
 }

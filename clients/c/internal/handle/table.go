@@ -63,15 +63,17 @@ func (t *Table[T]) Remove(h Handle) (T, error) {
 	return thing, err
 }
 
-// RemoveAll removes the numbers of all objects that match.
-func (t *Table[T]) RemoveAll(matches func(T) bool) {
+// RemoveAll removes the numbers of all objects that match, and returns the objects.
+func (t *Table[T]) RemoveAll(matches func(T) bool) (removed []T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for h, thing := range t.things {
 		if matches(thing) {
 			delete(t.things, h)
+			removed = append(removed, thing)
 		}
 	}
+	return removed
 }
 
 // Holds reports whether a number refers to an object.

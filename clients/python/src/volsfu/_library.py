@@ -24,7 +24,7 @@ from ctypes import (
 from . import errors
 
 # The VOLSFU_API_VERSION of these declarations.
-API_VERSION = 4
+API_VERSION = 5
 
 
 class Sized(Structure):
@@ -54,6 +54,7 @@ class Config(Sized):
         ("interfaces", c_char_p),
         ("redundancy", c_uint32),
         ("passphrase", c_char_p),
+        ("ca_file", c_char_p),
     ]
 
 

@@ -14,7 +14,8 @@ _RECEIVE, _TCP, _GCC, _ENCRYPT = 1, 2, 4, 8
 _OFF, _AUTO = -1, -2
 _kinds = (
     "", "connected", "interrupted", "resumed", "closing", "participant_joined", "participant_left", "published",
-    "unpublished", "sending", "wanted", "uplink", "pose", "bandwidth", "refused",
+    "unpublished", "sending", "wanted", "uplink", "pose", "bandwidth", "refused", "attributes", "metadata", "muted",
+    "permissions", "recording",
 )  # fmt: skip
 
 
@@ -75,14 +76,14 @@ class Event(NamedTuple):
 def connect(
     url, room=None, identity=None, token=None, receive=True, tcp=False, gcc=False, passphrase=None, encrypt=False,
     max_bitrate=0, start_bitrate=0, max_uplink=0, min_uplink=0, deadline=0, queue_frames=0, queue_bytes=0,
-    interfaces=None, redundancy="auto",
+    interfaces=None, redundancy="auto", ca_file=None,
 ):  # fmt: skip
     """Enters a room and returns the Session. Waits until the server has accepted the participant.
 
     A token that names room and identity replaces them. passphrase encrypts from end to end; encrypt does so with the
     secrets of Session.set_key. deadline is the time for repairs of a frame, in seconds. interfaces names at most two
-    network interfaces, and redundancy the packets that leave on both: "auto", "off" or "all". 0 and None select the
-    defaults of volsfu.h.
+    network interfaces, and redundancy the packets that leave on both: "auto", "off" or "all". ca_file is a PEM file with
+    certificate authorities to trust in place of the system's. 0 and None select the defaults of volsfu.h.
     """
     copies = {"auto": 0, "off": 1, "all": 2}
     if redundancy not in copies:
@@ -93,7 +94,7 @@ def connect(
         token=_library.optional(token), max_bitrate=max_bitrate, start_bitrate=start_bitrate, max_uplink=max_uplink,
         min_uplink=min_uplink, deadline_ms=round(1000 * deadline), queue_frames=queue_frames, queue_bytes=queue_bytes,
         interfaces=_library.optional(interfaces and ",".join(interfaces)), redundancy=copies[redundancy],
-        passphrase=_library.optional(passphrase),
+        passphrase=_library.optional(passphrase), ca_file=_library.optional(ca_file),
     )  # fmt: skip
     handle = c_uint64()
     _library.call("volsfu_connect", byref(config), byref(handle))

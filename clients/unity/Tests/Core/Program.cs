@@ -6,7 +6,7 @@ namespace Volsfu.Tests
     /// <summary>
     /// The tests of the core, for test/interop/unity_test.go: "pure" runs those without external requirements;
     /// "fuzz" mutates the inputs in a folder for a number of milliseconds; "signalling" and "bridge" execute commands
-    /// from standard input and print the events, one line each.
+    /// from standard input and print the events, one line each; "native" uses the C library.
     /// </summary>
     static class Program
     {
@@ -18,9 +18,10 @@ namespace Volsfu.Tests
                 case "fuzz": return Fuzzing.Run(args[1], int.Parse(args[2])) == 0 ? 0 : 1;
                 case "signalling": return SignallingPuppet.Run(args);
                 case "bridge": return BridgePuppet.Run(args);
+                case "native": return NativePuppet.Run(args);
                 case "points": return Copy(args[1], args[2]);
                 default:
-                    Console.Error.WriteLine("expected pure, fuzz, signalling, bridge or points");
+                    Console.Error.WriteLine("expected pure, fuzz, signalling, bridge, native or points");
                     return 2;
             }
         }

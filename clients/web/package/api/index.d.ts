@@ -9,6 +9,28 @@ export interface Box {
     max: [number, number, number];
 }
 
+/** A depth camera: a pinhole camera with an optional lens distortion, and its place. */
+export interface Camera {
+    /** The size of its image in pixels, without a reduction. */
+    width: number;
+    height: number;
+    /** Focal lengths and principal point in pixels; the centre of the first pixel is at 0, 0. */
+    fx: number;
+    fy: number;
+    cx: number;
+    cy: number;
+    distortion: Distortion | undefined;
+    pose: CameraPose;
+}
+
+/** The motion from the coordinates of a camera (x right, y up, z back) to those of the publication. */
+export interface CameraPose {
+    /** A rotation, row by row. */
+    rotation: readonly number[];
+    /** In metres. */
+    translation: readonly number[];
+}
+
 interface Codec {
     mime_type: string;
     clock_rate: number;
@@ -52,6 +74,8 @@ export interface DepthMap {
     width: number;
     height: number;
     depth: Float32Array<ArrayBuffer>;
+    /** The distance between neighbouring depths that the camera distinguishes, in metres. */
+    unit: number;
     /** Red, green, blue, alpha of the same pixels. */
     colors: Uint8ClampedArray<ArrayBuffer> | Uint8Array<ArrayBuffer>;
     /** The tangents of the angles of view: to the left, right, down and up, the first and third negative. */
@@ -76,6 +100,15 @@ export interface DepthSource {
     readonly aspect?: number;
 }
 
+/** A lens distortion. */
+export interface Distortion {
+    model: "brown-conrady" | "modified-brown-conrady" | "inverse-brown-conrady" | "kannala-brandt4" | "rational";
+    /** k1, k2, p1, p2, k3, k4, k5, k6; of kannala-brandt4 the first four are k1 to k4. */
+    coefficients: readonly number[];
+    /** The largest valid distance from the axis in the image plane at depth 1; 0 if unlimited. */
+    radius: number;
+}
+
 /** The state of a participant's encryption: decrypted, or the reason why frames are rejected. */
 export type EncryptionState = "opened" | "picture" | Reason;
 
@@ -92,9 +125,11 @@ export interface Frame extends TileRef {
     received: number;
     decoded: number;
     points: Points;
+    /** With the option rasters, the image of a depth camera. Then only the count of points is set. */
+    raster?: Raster;
     /**
-     * Returns the memory of the points for later frames. The points must not be used afterwards.
-     * Without the call the memory is garbage.
+     * Returns the memory of the points or the raster for later frames, and closes the raster's image.
+     * They must not be used afterwards. Without the call the memory is garbage.
      */
     release(): void;
 }
@@ -112,7 +147,7 @@ export interface JoinOptions {
     url: string | URL;
     /** The room; optional if the token names a room. */
     room?: string;
-    /** The name of this participant, unique in the room; optional if the token has a name. */
+    /** The name of this participant, unique in the room; by default that of the token, or "guest-" with a number. */
     identity?: string;
     /** The access token; servers that run with --dev need none. */
     token?: string;
@@ -132,6 +167,11 @@ export interface JoinOptions {
     subscribe?: boolean;
     /** Decodes frames, by default. If false, frames are only counted. */
     decode?: boolean;
+    /**
+     * Receives what depth cameras saw (codec rgbd) as rasters, for a renderer that draws them. By
+     * default such frames have points, too.
+     */
+    rasters?: boolean;
     /**
      * The way of frames: media lines, or data channels. By default media lines, if the browser
      * permits scripts to read their frames.
@@ -325,6 +365,40 @@ export interface QualityState {
     points: number;
     /** The encoding time of a capture, of all tiles together. */
     milliseconds: number;
+}
+
+/**
+ * One tile. The pixel of column x and row y of the rectangle is at
+ * u = (left + x + ½) × 2^reduction − ½ of the camera's image, and v likewise. Without a distortion
+ * it sees X = (u − cx) / fx, Y = (v − cy) / fy; Rays computes both with a distortion. With depth z,
+ * the point is (X z, −Y z, −z) in the coordinates of the camera.
+ */
+export interface Raster {
+    camera: Camera;
+    /** Frames of one publication with the same id are of the same camera. */
+    id: number;
+    /** A pixel combines 2^reduction × 2^reduction pixels of the camera: 0, 1 or 2. */
+    reduction: number;
+    /** The rectangle in pixels of the reduced image. */
+    left: number;
+    top: number;
+    columns: number;
+    rows: number;
+    /** The number of pixels with a point, at least 1. */
+    points: number;
+    /**
+     * The depth of each pixel in metres along the view, row by row from the top; 0 for a pixel without
+     * a point. The array may be longer than columns × rows, since its memory is reused.
+     */
+    depths: Float32Array<ArrayBuffer>;
+    /** The distance between representable depths: in metres, or in 1/m if steps grow as step × depth². */
+    step: number;
+    growing: boolean;
+    /**
+     * The colours of the pixels, an image of columns × rows, the first row at the top; undefined if
+     * the points are white. The receiver closes the image.
+     */
+    colors: ImageBitmap | undefined;
 }
 
 type Reason = (typeof reasons)[number];

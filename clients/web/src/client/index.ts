@@ -4,6 +4,7 @@ import { listRooms as roomsOf, type RoomSummary } from "../signal/rooms";
 import { pagesURL } from "./options";
 
 export type { Points } from "../decode/points";
+export type { Camera, CameraPose, Distortion, Raster } from "../decode/rgbd/raster";
 export type { Arrangement, DepthCoding, DepthMap, Lens, Picture } from "../publish/depth";
 export type { QualityState, State as PointState } from "../publish/figures";
 export type { Quality } from "../publish/tiling";

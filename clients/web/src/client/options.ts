@@ -12,7 +12,7 @@ export interface JoinOptions {
   url: string | URL;
   /** The room; optional if the token names a room. */
   room?: string;
-  /** The name of this participant, unique in the room; optional if the token has a name. */
+  /** The name of this participant, unique in the room; by default that of the token, or "guest-" with a number. */
   identity?: string;
   /** The access token; servers that run with --dev need none. */
   token?: string;
@@ -32,6 +32,11 @@ export interface JoinOptions {
   subscribe?: boolean;
   /** Decodes frames, by default. If false, frames are only counted. */
   decode?: boolean;
+  /**
+   * Receives what depth cameras saw (codec rgbd) as rasters, for a renderer that draws them. By
+   * default such frames have points, too.
+   */
+  rasters?: boolean;
   /**
    * The way of frames: media lines, or data channels. By default media lines, if the browser
    * permits scripts to read their frames.

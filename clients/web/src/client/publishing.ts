@@ -139,7 +139,7 @@ class PointOutgoing implements CustomPublication {
     source: DepthSource | undefined,
     trouble: (message: string) => void,
   ) {
-    this.publisher = new Publisher(linkOf(conference), name, plan, startCrew(plan.tiles), undefined, {
+    this.publisher = new Publisher(linkOf(conference), name, plan, startCrew(plan.tiles, plan.codec), undefined, {
       refused: (message) => this.finish(message),
       trouble,
       picture: () => source?.picture() ?? Promise.resolve(undefined),

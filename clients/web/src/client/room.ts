@@ -1,6 +1,7 @@
 // A room as an application sees it. The session itself is the conference, which the viewer uses, too.
 
 import type { Points } from "../decode/points";
+import type { Raster } from "../decode/rgbd/raster";
 import { transforms, Workers } from "../media/connection";
 import type { DecodedFrame } from "../media/traffic";
 import { cannotEncrypt, Encryption } from "../sframe/encryption";
@@ -9,6 +10,7 @@ import { parseKey } from "../sframe/secret";
 import type { Data, Participant, Placement, Pose, Publication, TileRef, Viewpoint } from "../signal/messages";
 import { refusalOf } from "../signal/rooms";
 import type { SessionState } from "../signal/session";
+import { identityOf } from "../token";
 import { Conference } from "../viewer/conference";
 import { Emitter } from "./events";
 import { JoinError, type JoinOptions, type Keys, pagesURL, signallingURL } from "./options";
@@ -33,9 +35,11 @@ export interface Frame extends TileRef {
   received: number;
   decoded: number;
   points: Points;
+  /** With the option rasters, the image of a depth camera. Then only the count of points is set. */
+  raster?: Raster;
   /**
-   * Returns the memory of the points for later frames. The points must not be used afterwards.
-   * Without the call the memory is garbage.
+   * Returns the memory of the points or the raster for later frames, and closes the raster's image.
+   * They must not be used afterwards. Without the call the memory is garbage.
    */
   release(): void;
 }
@@ -142,11 +146,11 @@ export class Room {
     private readonly encryption: Encryption | undefined,
   ) {
     this.emitter = new Emitter(options.on);
-    this.workers = new Workers((report) => this.conference.report(report));
+    this.workers = new Workers((report) => this.conference.report(report), options.rasters);
     const { token, room, identity, iceServers, delivery } = options;
     const receiveData = delivery === "data" || !transforms();
     this.conference = new Conference(
-      { url, receiveData, ...(token ? { token } : {}), ...(room ? { room } : {}), ...(identity ? { identity } : {}), ...(iceServers ? { iceServers } : {}) },
+      { url, receiveData, ...(token ? { token } : {}), ...(room ? { room } : {}), identity: identityOf(identity, token ?? ""), ...(iceServers ? { iceServers } : {}) },
       this.workers,
       {
         frame: (track, frame) => this.frame(track, frame),
@@ -324,7 +328,7 @@ export class Room {
   }
 
   private frame(track: TileRef, frame: DecodedFrame): void {
-    const { quality, number, bytes, captured, received, decoded, points } = frame;
+    const { quality, number, bytes, captured, received, decoded, points, raster } = frame;
     if (this.emitter.count("frame") === 0) {
       this.conference.recycle(frame);
       return;
@@ -336,7 +340,7 @@ export class Room {
         this.conference.recycle(frame);
       }
     };
-    this.emitter.emit("frame", { ...track, quality, number, bytes, captured, received, decoded, points, release });
+    this.emitter.emit("frame", { ...track, quality, number, bytes, captured, received, decoded, points, ...(raster ? { raster } : {}), release });
   }
 
   private published(participant: string, publication: Publication): void {

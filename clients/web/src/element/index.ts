@@ -44,6 +44,7 @@ class Show {
       this.room = await join({
         ...options,
         signal: this.over.signal,
+        rasters: true,
         on: {
           published: (participant, publication) => {
             objects.add(participant, publication);
@@ -99,7 +100,11 @@ class Show {
 
   private draw(): void {
     for (const frame of this.fresh.values()) {
-      this.world.objects.show(frame, frame.points, frame.quality);
+      this.world.objects.show(frame, frame.points, frame.quality, frame.raster);
+      if (frame.raster) {
+        // The tile closes the image after its upload.
+        frame.raster.colors = undefined;
+      }
       frame.release();
     }
     this.fresh.clear();

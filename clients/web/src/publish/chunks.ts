@@ -13,8 +13,9 @@ const chunkVersion = 2;
 const prefixed = 1;
 const prefixSize = 12;
 
-/** The codec for publishing from pages: Draco. */
+/** The codecs for publishing from pages: Draco, and the images of depth cameras. */
 export const fourCC = "drco";
+export const rasterFourCC = "rgbd";
 
 /** Seconds from 1900, the start of NTP's first era, to 1970. */
 const ntpToUnix = 2_208_988_800;

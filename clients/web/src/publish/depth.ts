@@ -38,6 +38,8 @@ export interface DepthMap {
   width: number;
   height: number;
   depth: Float32Array<ArrayBuffer>;
+  /** The distance between neighbouring depths that the camera distinguishes, in metres. */
+  unit: number;
   /** Red, green, blue, alpha of the same pixels. */
   colors: Uint8ClampedArray<ArrayBuffer> | Uint8Array<ArrayBuffer>;
   /** The tangents of the angles of view: to the left, right, down and up, the first and third negative. */
@@ -101,7 +103,15 @@ export function mapOf(pixels: { width: number; height: number; data: Uint8Clampe
   }
   const half = Math.tan((lens.fov * Math.PI) / 360);
   const up = (half * height) / width;
-  return { width, height, depth, colors, tangents: [-half, half, -up, up], pose: poseOf(lens) };
+  return { width, height, depth, unit: unitOf(lens), colors, tangents: [-half, half, -up, up], pose: poseOf(lens) };
+}
+
+/** The number of different depths: a channel has 256 values, and six parts of the hues follow each other. */
+const tones = 255;
+const hues = 6 * tones;
+
+function unitOf({ coding, near, far }: Lens): number {
+  return (far - near) / (coding === "hue" ? hues : tones);
 }
 
 /** Grey values up to this one mean no depth: after compression, no pixel is completely black. */

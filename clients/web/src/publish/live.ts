@@ -83,13 +83,14 @@ export function sentencesOf(state: State, plan: Plan, others: readonly string[])
   }
   if (state.givenUp.length > 0 || state.share < 1) {
     const carried = state.carried > 0 ? ` of ${bitrate(state.carried)}` : "";
-    const less = state.share < 1 ? `, and the others have ${Math.round(100 * state.share)} % of their points` : "";
+    const reduced = plan.codec === "rgbd" ? "are coarser" : `have ${Math.round(100 * state.share)} % of their points`;
+    const less = state.share < 1 ? `, and the others ${reduced}` : "";
     all.push(`Your uplink${carried} is too slow for ${state.givenUp.length > 0 ? list(state.givenUp) : "everything"}${less}. More is tried periodically.`);
   } else if (state.dropped > 0.5) {
     all.push(`The uplink is full: ${state.dropped.toFixed(0)} frames per second are replaced by newer ones.`);
   }
   if (state.skipped > 0.1 * plan.fps) {
-    all.push(`This computer encodes too slowly for ${plan.fps} frames per second: ${state.skipped.toFixed(0)} are skipped. Choose fewer points.`);
+    all.push(`This computer encodes too slowly for ${plan.fps} frames per second: ${state.skipped.toFixed(0)} are skipped. Choose ${plan.codec === "rgbd" ? "a lower rate" : "fewer points"}.`);
   }
   return all;
 }

@@ -152,7 +152,7 @@ export class Panel {
       ahead: () => this.conference.session.clock.ahead,
       seal: encryption && ((frame: Parameters<typeof encryption.seal>[0]) => encryption.seal(frame)),
     };
-    this.publisher = new Publisher(link, publication, plan, startCrew(plan.tiles), mirror, {
+    this.publisher = new Publisher(link, publication, plan, startCrew(plan.tiles, plan.codec), mirror, {
       refused: (message) => this.lost(message),
       trouble: (message) => this.say(message),
       picture: () => this.pictures?.picture() ?? Promise.resolve(undefined),

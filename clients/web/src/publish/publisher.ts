@@ -7,12 +7,13 @@ import { Adaptation, hopeless, stepInterval } from "./adaptation";
 import { Announcement } from "./announcement";
 import type { PlainFrame } from "../sframe/traffic";
 import { scheme } from "../sframe/metadata";
-import { fourCC, type OutgoingFrame, timestampOf, withPrefix } from "./chunks";
+import { fourCC, type OutgoingFrame, rasterFourCC, timestampOf, withPrefix } from "./chunks";
 import type { Picture } from "./depth";
 import { Figures, type State } from "./figures";
 import { refusal } from "./refusal";
-import { Tiling } from "./tiling";
-import type { EncoderOrder, EncoderReport, Plan, StudioOrder, StudioReport } from "./traffic";
+import { bitrateOf, type RasterTile } from "./rgbd/cutter";
+import { type Quality, Tiling } from "./tiling";
+import type { Codec, EncoderOrder, EncoderReport, Plan, StudioOrder, StudioReport } from "./traffic";
 import { type Channel, Uplink } from "./uplink";
 
 /** The parts of the session that a publisher uses. */
@@ -54,26 +55,42 @@ const bitsPerPoint = 26;
 /**
  * Starts the workers: one for points, and encoders such that two cores remain for page and browser.
  */
-export function startCrew(tiles: number): Crew {
+export function startCrew(tiles: number, codec: Codec = "draco"): Crew {
   const count = Math.max(1, Math.min(tiles, 4, (navigator.hardwareConcurrency || 2) - 2));
+  const encoder = (): Worker => {
+    if (codec === "rgbd") {
+      return new Worker(new URL("./rgbd/worker.ts", import.meta.url), { type: "module" });
+    }
+    return new Worker(new URL("./encoder.ts", import.meta.url), { type: "module" });
+  };
   return {
     studio: new Worker(new URL("./studio.ts", import.meta.url), { type: "module" }),
-    encoders: Array.from({ length: count }, () => new Worker(new URL("./encoder.ts", import.meta.url), { type: "module" })),
+    encoders: Array.from({ length: count }, encoder),
   };
 }
 
-/** Converts a plan to the server's description. */
-export function describe(name: string, plan: Plan, encrypted = false): Publication {
+/**
+ * Converts a plan to the server's description.
+ * @param rasters are the tiles of codec "rgbd"
+ */
+export function describe(name: string, plan: Plan, encrypted = false, rasters?: readonly RasterTile[]): Publication {
   const tiling = new Tiling(plan.tiles, plan.box);
+  const tiles = rasters?.map(({ label, box }) => ({ label, box })) ?? Array.from({ length: plan.tiles }, (_, tile) => tiling.tile(tile));
+  const bitrate = (quality: Quality): number => {
+    const whole = rasters
+      ? rasters.reduce((sum, tile) => sum + bitrateOf(quality, tile, plan.fps), 0)
+      : quality.share * plan.points * bitsPerPoint * plan.fps;
+    return Math.round(whole / plan.tiles);
+  };
   return {
     name,
     kind: "video",
     mode: "alternatives",
-    codec: { mime_type: "video/volumetric", clock_rate: 90_000, fmtp: "draco=1" },
+    codec: { mime_type: "video/volumetric", clock_rate: 90_000, fmtp: rasters ? `codec=${rasterFourCC}` : "draco=1" },
     frame_rate: plan.fps,
     ...(encrypted ? { encryption: scheme } : {}),
-    tiles: Array.from({ length: plan.tiles }, (_, tile) => tiling.tile(tile)),
-    qualities: plan.qualities.map((q) => ({ name: q.name, bitrate_bps: Math.round((q.share * plan.points * bitsPerPoint * plan.fps) / plan.tiles) })),
+    tiles,
+    qualities: plan.qualities.map((q) => ({ name: q.name, bitrate_bps: bitrate(q) })),
   };
 }
 
@@ -87,6 +104,10 @@ export class Publisher {
   private readonly announcement: Announcement;
   private adapted = 0;
   private ended = false;
+  /** The tiles of codec "rgbd", once they are known. */
+  private rasters: RasterTile[] | undefined;
+  /** The session was entered before the tiles were known. */
+  private waiting = false;
   /** Timestamps start at a random value (RFC 3550 section 5.1). */
   private readonly beginning = Math.floor(Math.random() * 2 ** 32);
   private readonly timer: ReturnType<typeof setInterval>;
@@ -101,7 +122,7 @@ export class Publisher {
   ) {
     const all = plan.qualities.map((_, q) => q);
     this.wanted = Array.from({ length: plan.tiles }, () => all);
-    this.announcement = new Announcement(name, (message) => link.send(message), () => describe(name, plan, link.seal !== undefined));
+    this.announcement = new Announcement(name, (message) => link.send(message), () => describe(name, plan, link.seal !== undefined, this.rasters));
     this.adaptation = new Adaptation(plan.qualities.length);
     this.figures = new Figures(plan);
     this.uplink = new Uplink(plan.tiles, (frame) => this.figures.sent(frame, now()), now);
@@ -137,7 +158,8 @@ export class Publisher {
     if (renewed) {
       this.channel = undefined;
     }
-    if (this.announcement.entered(resumed)) {
+    this.waiting = this.plan.codec === "rgbd" && !this.rasters;
+    if (!this.waiting && this.announcement.entered(resumed)) {
       this.connect();
     }
   }
@@ -200,6 +222,12 @@ export class Publisher {
         this.figures.ready = true;
         this.tell();
         break;
+      case "tiles":
+        this.rasters = report.tiles;
+        if (this.waiting) {
+          this.entered(false, false);
+        }
+        break;
       case "captured":
         this.figures.captured(now());
         break;
@@ -231,7 +259,7 @@ export class Publisher {
     this.figures.encoded(report, now());
     // The frame may have been encoded for a participant who has left since.
     if (this.taken(tile).includes(quality)) {
-      const data = withPrefix(fourCC, captured + this.link.ahead(), report.data);
+      const data = withPrefix(this.plan.codec === "rgbd" ? rasterFourCC : fourCC, captured + this.link.ahead(), report.data);
       this.offer({ tile, quality, number, timestamp: timestampOf(captured, this.beginning), data });
     }
   }

@@ -4,6 +4,7 @@ import { h } from "../dom";
 import { cameras, lacksDevices } from "./camera";
 import type { Arrangement, DepthCoding } from "./depth";
 import { standardQualities, tileCounts } from "./tiling";
+import type { Codec } from "./traffic";
 import { type Kind, pointChoices, rateChoices, type Wishes } from "./wishes";
 import { lacksXR } from "./xr";
 
@@ -17,6 +18,7 @@ const arrangements: readonly [Arrangement, string][] = [
   ["depth-left", "depth left, colour right"], ["depth-right", "colour left, depth right"], ["depth-top", "depth above colour"],
   ["depth-bottom", "colour above depth"], ["depth-only", "depth alone"],
 ];
+const codecs: readonly [Codec, string][] = [["rgbd", "images of the camera (rgbd)"], ["draco", "points (draco)"]];
 const codings: readonly [DepthCoding, string][] = [["near-bright", "near is bright"], ["far-bright", "far is bright"], ["hue", "hues, near is red"]];
 
 type Options = readonly (readonly [string | number, string])[];
@@ -27,7 +29,7 @@ export class Setup {
   private readonly radios = new Map<Kind, HTMLInputElement>();
   private readonly notes = new Map<Kind, HTMLElement>();
   private readonly lens: HTMLElement;
-  private readonly fields: Record<"points" | "fps" | "tiles" | "arrangement" | "coding" | "near" | "far" | "fov" | "height", HTMLSelectElement | HTMLInputElement>;
+  private readonly fields: Record<"codec" | "points" | "fps" | "tiles" | "arrangement" | "coding" | "near" | "far" | "fov" | "height", HTMLSelectElement | HTMLInputElement>;
   private readonly qualities = new Map<string, HTMLInputElement>();
   private readonly device = h("select", {}, h("option", { value: "" }, "any camera"));
   private readonly speak = h("input", { type: "checkbox" });
@@ -36,6 +38,7 @@ export class Setup {
     const points: Options = withChoice(pointChoices, wishes.points).map((n) => [n, n.toLocaleString("en")]);
     const { lens } = wishes;
     this.fields = {
+      codec: select(codecs, wishes.codec),
       points: select(points, wishes.points),
       fps: select(withChoice(rateChoices, wishes.fps).map((n) => [n, String(n)]), wishes.fps),
       tiles: select(tileCounts.map((n) => [n, n === 1 ? "1, whole" : String(n)]), wishes.tiles),
@@ -78,7 +81,7 @@ export class Setup {
   }
 
   private more(wishes: Wishes): HTMLElement {
-    const { points, fps, tiles } = this.fields;
+    const { codec, points, fps, tiles } = this.fields;
     const boxes = standardQualities.map(({ name, share, bits }) => {
       const box = h("input", { type: "checkbox", checked: wishes.qualities.includes(name) });
       this.qualities.set(name, box);
@@ -86,7 +89,7 @@ export class Setup {
     });
     return h(
       "details", {}, h("summary", {}, "Settings"),
-      h("div", { class: "fields" }, labelled("Points", points), labelled("Frames per second", fps), labelled("Tiles", tiles)),
+      h("div", { class: "fields" }, labelled("Send", codec), labelled("Points", points), labelled("Frames per second", fps), labelled("Tiles", tiles)),
       h("fieldset", { class: "checks" }, h("legend", {}, "Qualities"), ...boxes),
     );
   }
@@ -97,6 +100,9 @@ export class Setup {
 
   private choose(): void {
     this.lens.hidden = this.kind !== "camera";
+    const { codec, points } = this.fields;
+    codec.disabled = this.kind === "figure";
+    points.disabled = !codec.disabled && codec.value === "rgbd";
   }
 
   /** The choices of the user. */
@@ -105,7 +111,7 @@ export class Setup {
     const near = Math.max(Number(f.near.value), 0.05);
     const names = [...this.qualities].filter(([, box]) => box.checked).map(([name]) => name);
     return {
-      kind: this.kind, points: Number(f.points.value), fps: Number(f.fps.value), tiles: Number(f.tiles.value),
+      kind: this.kind, codec: f.codec.value as Codec, points: Number(f.points.value), fps: Number(f.fps.value), tiles: Number(f.tiles.value),
       qualities: names.length > 0 ? names : standardQualities.map((q) => q.name),
       lens: {
         arrangement: f.arrangement.value as Arrangement, coding: f.coding.value as DepthCoding, near, far: Math.max(Number(f.far.value), near + 0.1),

@@ -4,9 +4,11 @@
 // not passed on. Timers of workers also run while a page is in the background.
 
 import { PointPool, type Points } from "../decode/points";
-import { mapOf, type Picture, Unprojector } from "./depth";
+import { type DepthMap, mapOf, type Picture, Unprojector } from "./depth";
 import { Figure } from "./figure/figure";
 import { Mirror } from "./mirror";
+import { RasterCutter } from "./rgbd/cutter";
+import type { RasterDone } from "./rgbd/traffic";
 import { cut, Tiling } from "./tiling";
 import type { Plan, StudioOrder, StudioReport, TileDone, TileJob } from "./traffic";
 
@@ -29,10 +31,18 @@ function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
+/** The content of an instant. */
+interface Capture {
+  points: Points;
+  captured: number;
+  /** The picture that the points, or a part of them, are of. */
+  map?: DepthMap;
+}
+
 /** A source of points. */
 interface Source {
   /** Makes the points of an instant; returns undefined if there are none yet. */
-  capture(at: number): { points: Points; captured: number } | undefined;
+  capture(at: number): Capture | undefined;
 }
 
 class FigureSource implements Source {
@@ -46,7 +56,7 @@ class FigureSource implements Source {
     this.figure = new Figure(points, seed);
   }
 
-  capture(at: number): { points: Points; captured: number } {
+  capture(at: number): Capture {
     const points = this.pool.take(this.figure.points);
     // The time is limited to one day. The motion also depends on the person's seed, so that
     // different people do not move in step.
@@ -74,7 +84,7 @@ class DepthSource implements Source {
     }
   }
 
-  capture(): { points: Points; captured: number } | undefined {
+  capture(): Capture | undefined {
     if (!this.asked) {
       this.asked = true;
       report({ type: "need" });
@@ -84,12 +94,15 @@ class DepthSource implements Source {
       return undefined;
     }
     this.waiting = undefined;
-    const points = this.pool.take(plan.points);
-    this.unprojector.read(this.mapOf(waiting.picture), plan.box, plan.points, points);
-    return { points, captured: waiting.captured };
+    const map = this.mapOf(waiting.picture);
+    // If the picture itself is sent, the points are for the mirror only.
+    const most = plan.codec === "rgbd" ? mirrorPoints : plan.points;
+    const points = this.pool.take(most);
+    this.unprojector.read(map, plan.box, most, points);
+    return { points, captured: waiting.captured, map };
   }
 
-  private mapOf(picture: Picture): import("./depth").DepthMap {
+  private mapOf(picture: Picture): DepthMap {
     if (picture.kind === "map") {
       return picture.map;
     }
@@ -124,7 +137,7 @@ class PointSource implements Source {
     this.waiting = { points, captured: now() };
   }
 
-  capture(): { points: Points; captured: number } | undefined {
+  capture(): Capture | undefined {
     const { waiting } = this;
     if (!waiting) {
       return undefined;
@@ -143,11 +156,15 @@ class Studio {
   private readonly pool = new PointPool();
   private readonly tiling: Tiling;
   private readonly source: FigureSource | DepthSource | PointSource;
+  /** Undefined if points are sent. */
+  private readonly cutter: RasterCutter | undefined;
   private readonly mirror: Mirror;
   private wanted: number[][];
   private share = 1;
   private number = 0;
   private underWay = 0;
+  /** The tiles are known. */
+  private ready = false;
   private due = 0;
   private mirrored = 0;
 
@@ -161,14 +178,26 @@ class Studio {
     this.mirror = new Mirror(mirror, plan.box);
     this.source = this.sourceOf(plan);
     for (const port of encoders) {
-      port.onmessage = ({ data }: MessageEvent<TileDone>) => {
+      port.onmessage = ({ data }: MessageEvent<TileDone | RasterDone>) => {
         this.underWay--;
-        this.pool.give(data.points);
+        if ("points" in data) {
+          this.pool.give(data.points);
+        } else {
+          this.cutter?.give(data.depths, data.colors);
+        }
       };
     }
+    this.cutter = plan.codec === "rgbd" ? new RasterCutter(plan) : undefined;
     this.due = now();
-    report({ type: "ready" });
+    if (!this.cutter) {
+      this.begin();
+    }
     this.tick();
+  }
+
+  private begin(): void {
+    this.ready = true;
+    report({ type: "ready" });
   }
 
   private sourceOf({ source, points }: Plan): FigureSource | DepthSource | PointSource {
@@ -226,16 +255,43 @@ class Studio {
     if (!capture) {
       return;
     }
-    const { points, captured } = capture;
+    const { points, captured, map } = capture;
     if (at - this.mirrored >= mirrorInterval) {
       this.mirrored = at;
       this.mirror.draw(points, Math.min(points.count, mirrorPoints));
     }
-    if (!this.idle) {
+    if (this.cutter && map) {
+      this.encodeRaster(this.cutter, map, captured);
+    } else if (!this.idle) {
       this.encode(points, captured);
       report({ type: "captured", points: points.count });
     }
     this.pool.give(points);
+  }
+
+  /** Passes the tiles of a picture to the encoders. The first picture with points determines the tiles. */
+  private encodeRaster(cutter: RasterCutter, map: DepthMap, captured: number): void {
+    if (this.ready && this.idle) {
+      return;
+    }
+    const points = cutter.crop(map);
+    if (!this.ready) {
+      const tiles = cutter.learn(map);
+      if (tiles) {
+        report({ type: "tiles", tiles });
+        this.begin();
+      }
+      return;
+    }
+    const number = ++this.number;
+    this.wanted.forEach((qualities, tile) => {
+      if (qualities.length > 0) {
+        const job = cutter.job(map, tile, qualities, this.share, { number, captured });
+        this.underWay++;
+        this.encoders[tile % this.encoders.length]!.postMessage(job, [job.depths.buffer, job.colors.buffer]);
+      }
+    });
+    report({ type: "captured", points });
   }
 
   private encode(points: Points, captured: number): void {

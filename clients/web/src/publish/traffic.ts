@@ -3,18 +3,23 @@
 
 import type { Points } from "../decode/points";
 import type { Box } from "../signal/messages";
+import type { RasterTile } from "./rgbd/cutter";
 import type { Quality } from "./tiling";
 
 /** The source of points: a generated figure, depth pictures from the page, or points from the page. */
 export type SourceChoice = { kind: "figure"; seed: number } | { kind: "depth"; lens: import("./depth").Lens } | { kind: "points" };
+
+export type Codec = "draco" | "rgbd";
 
 /** The content and the settings of a publication. */
 export interface Plan {
   source: SourceChoice;
   box: Box;
   tiles: number;
+  /** "rgbd" sends the images of a source of depth pictures, "draco" (the default) points. */
+  codec?: Codec;
   qualities: readonly Quality[];
-  /** The maximum number of points of a capture. */
+  /** The maximum number of points of a capture of codec "draco". */
   points: number;
   fps: number;
 }
@@ -30,6 +35,8 @@ export type StudioOrder =
 /** Messages from the studio. Times are milliseconds since 1970 by this host's clock. */
 export type StudioReport =
   | { type: "ready" }
+  /** The tiles of codec "rgbd" are known, before "ready". */
+  | { type: "tiles"; tiles: RasterTile[] }
   /** A capture with this number of points was made, and its tiles are being encoded. */
   | { type: "captured"; points: number }
   /** No capture was made, since the encoders have not finished the one before the last. */

@@ -3,12 +3,14 @@
 import { type Arrangement, boxOfPicture, type DepthCoding, type Lens, usualLens } from "./depth";
 import { figureBox, seedOf } from "./figure/figure";
 import { standardQualities, tileCounts } from "./tiling";
-import type { Plan } from "./traffic";
+import type { Codec, Plan } from "./traffic";
 
 export type Kind = "figure" | "camera" | "xr";
 
 export interface Wishes {
   kind: Kind;
+  /** The codec of depth cameras and phones. */
+  codec: Codec;
   points: number;
   fps: number;
   tiles: number;
@@ -22,11 +24,11 @@ export const rateChoices = [10, 15, 30] as const;
 const mostPoints = 200_000;
 
 /** Settings that suit most computers: a browser's encoder needs twice the time of others. */
-const usual: Wishes = { kind: "figure", points: 20_000, fps: 15, tiles: 1, qualities: standardQualities.map((q) => q.name), lens: usualLens };
+const usual: Wishes = { kind: "figure", codec: "rgbd", points: 20_000, fps: 15, tiles: 1, qualities: standardQualities.map((q) => q.name), lens: usualLens };
 
 /**
- * Reads the settings of a link: ?publish=figure&points=20000&fps=15&tiles=4&qualities=low,high;
- * missing or invalid ones have their defaults.
+ * Reads the settings of a link: ?publish=figure&points=20000&fps=15&tiles=4&qualities=low,high, and
+ * ?publish=camera&codec=draco; missing or invalid ones have their defaults.
  */
 export function wishesOf(query: URLSearchParams): Wishes {
   const number = (name: string, most: number, otherwise: number): number => {
@@ -38,6 +40,7 @@ export function wishesOf(query: URLSearchParams): Wishes {
   const names = standardQualities.map((q) => q.name).filter((name) => (query.get("qualities") ?? name).split(",").includes(name));
   return {
     kind: kind ?? "figure",
+    codec: query.get("codec") === "draco" ? "draco" : usual.codec,
     points: number("points", mostPoints, usual.points),
     fps: number("fps", 60, usual.fps),
     tiles: tileCounts.some((c) => c === tiles) ? tiles : usual.tiles,
@@ -70,16 +73,16 @@ function lensOf(query: URLSearchParams): Lens {
  * the looks of a figure.
  */
 export function planOf(wishes: Wishes, identity: string, aspect: number): Plan {
-  const { kind, points, fps, tiles, lens } = wishes;
+  const { kind, codec, points, fps, tiles, lens } = wishes;
   const qualities = standardQualities.filter((q) => wishes.qualities.includes(q.name));
   const common = { points, fps, tiles, qualities };
   switch (kind) {
     case "figure":
       return { ...common, source: { kind: "figure", seed: seedOf(identity) }, box: figureBox };
     case "camera":
-      return { ...common, source: { kind: "depth", lens }, box: boxOfPicture(lens, aspect) };
+      return { ...common, codec, source: { kind: "depth", lens }, box: boxOfPicture(lens, aspect) };
     case "xr":
       // This is the view of a phone at arm's length and some steps around.
-      return { ...common, source: { kind: "depth", lens }, box: { min: [-1.5, -0.2, -1.5], max: [1.5, 2.2, 1.5] } };
+      return { ...common, codec, source: { kind: "depth", lens }, box: { min: [-1.5, -0.2, -1.5], max: [1.5, 2.2, 1.5] } };
   }
 }

@@ -23,7 +23,12 @@ export async function lacksXR(): Promise<string | undefined> {
 /** The used parts of a view's depth. */
 export interface Depths {
   getDepthInMeters(x: number, y: number): number;
+  /** The length of a unit of integer depths in metres; 1 for depths in metres. */
+  readonly rawValueToMeters?: number;
 }
+
+/** The distance between depths that phones distinguish, in metres. */
+const millimetre = 0.001;
 
 /**
  * Computes a map from the WebXR data of a view: its depth, its projection, its pose, and its
@@ -44,7 +49,7 @@ export function mapOfView(
   const pose = Float32Array.from(view.transform.matrix);
   pose[14]! += ahead;
   return {
-    width, height, depth, colors: colors ?? shades(depth), pose,
+    width, height, depth, unit: Math.min(depths.rawValueToMeters ?? millimetre, millimetre), colors: colors ?? shades(depth), pose,
     tangents: [(p[8]! - 1) / p[0]!, (p[8]! + 1) / p[0]!, (p[9]! - 1) / p[5]!, (p[9]! + 1) / p[5]!],
   };
 }

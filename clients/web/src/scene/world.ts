@@ -1,17 +1,22 @@
 // The space that shows a conference: renderer, camera, light and floor, and the drawing loop.
 
-import { Color, GridHelper, PerspectiveCamera, Quaternion, Raycaster, Scene, Vector2, Vector3, WebGLRenderer } from "three";
+import { PerspectiveCamera, Quaternion, Raycaster, Scene, Vector2, Vector3, WebGLRenderer } from "three";
+import { Cloud } from "./cloud";
+import { Composition } from "./composition";
+import { Detail, type DetailName } from "./detail";
+import { Ground } from "./floor";
+import { viewOf } from "./framing";
 import { Immersion } from "./immersion";
 import { Navigation } from "./navigation";
 import { Objects } from "./objects";
 import type { Panel } from "./panel";
+import { Surfels } from "./surfels";
 import type { Viewpoint } from "../signal/messages";
 
 /** Vertical angle of view in degrees. */
 const fov = 55;
-/** The height of a standing person's eye, and the initial point to look at, in metres. */
-const eyeHeight = 1.55;
-const lookHeight = 1.05;
+/** The free part of the picture, in normalized device coordinates, between the heading and the controls. */
+const free = { side: 0.92, top: 0.86, bottom: 0.74 };
 /** The view of an enlarged panel, in relation to the panel: the controls cover a part of the rest. */
 const surroundings = 1.3;
 /** A viewer who has moved less than this, in metres, has not moved. */
@@ -33,7 +38,9 @@ export class World {
   readonly renderer: WebGLRenderer;
   private readonly immersion: Immersion;
   private readonly scene = new Scene();
-  private grid: GridHelper | undefined;
+  private readonly ground = new Ground();
+  private readonly composition: Composition;
+  private readonly detail: Detail;
   private readonly sizes = new ResizeObserver(() => this.resize());
   private last = 0;
   /** The viewer's seat, from which the viewer has perhaps moved. */
@@ -44,19 +51,23 @@ export class World {
   /**
    * @param before is called before each picture, for updates of its content
    * @param drawn is called after it, with milliseconds since 1970
+   * @param detail is the detail of the picture; by default pictures that take too long get less
    */
   constructor(
     private readonly canvas: HTMLCanvasElement,
     private readonly before: () => void,
     private readonly drawn: (now: number) => void,
+    detail?: DetailName,
   ) {
+    this.detail = new Detail(detail);
     const slow = rendersInSoftware();
     this.renderer = new WebGLRenderer({ canvas, antialias: !slow, powerPreference: "high-performance" });
     this.renderer.setPixelRatio(slow ? 1 : Math.min(devicePixelRatio, 2));
     this.renderer.xr.enabled = true;
     this.immersion = new Immersion(this.renderer, this.camera, this.scene);
     this.objects.mipmaps = !slow;
-    this.scene.add(this.objects.root);
+    this.composition = new Composition(this.renderer, this.scene);
+    this.scene.add(this.ground.object, this.objects.root);
     this.navigation = new Navigation(this.camera, canvas);
     this.theme();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.theme);
@@ -66,16 +77,7 @@ export class World {
     this.renderer.setAnimationLoop((time) => this.draw(time));
   }
 
-  private readonly theme = (): void => {
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    this.scene.background = new Color(dark ? 0x0e1117 : 0xdfe5ee);
-    if (this.grid) {
-      this.scene.remove(this.grid);
-      this.grid.dispose();
-    }
-    this.grid = new GridHelper(12, 24, dark ? 0x303a4c : 0xaab6c8, dark ? 0x1b2230 : 0xc9d2df);
-    this.scene.add(this.grid);
-  };
+  private readonly theme = (): void => this.ground.theme(matchMedia("(prefers-color-scheme: dark)").matches);
 
   private resize(): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
@@ -87,15 +89,16 @@ export class World {
     this.camera.updateProjectionMatrix();
   }
 
-  /** Moves to the viewer's own seat, far enough back to see everyone. */
+  /** Moves to the viewer's own seat, from which people fill the picture. */
   home(): void {
     this.near = undefined;
-    // Narrow screens see less to the sides, and need more distance.
     const half = Math.tan((fov * Math.PI) / 360);
-    this.seat.eye.set(0, eyeHeight, this.objects.distance(half, half * this.camera.aspect));
-    this.seat.target.set(0, lookHeight, this.objects.middle);
+    const { eye, target } = viewOf(this.objects.framed().objects, half, half * this.camera.aspect, free);
+    this.seat.eye.set(...eye);
+    this.seat.target.set(...target);
     this.navigation.go(this.seat.eye, this.seat.target);
     this.objects.face(this.seat.eye);
+    this.objects.framed();
   }
 
   /** Reports whether the viewer has not moved from the seat. */
@@ -143,7 +146,7 @@ export class World {
   lookAt(participant: string): void {
     const at = this.objects.focus(participant);
     if (at) {
-      this.navigation.look(new Vector3(at.x, lookHeight, at.z));
+      this.navigation.look(at);
     }
   }
 
@@ -182,12 +185,15 @@ export class World {
     matchMedia("(prefers-color-scheme: dark)").removeEventListener("change", this.theme);
     this.sizes.disconnect();
     this.navigation.close();
-    this.grid?.dispose();
+    this.composition.dispose();
     this.renderer.dispose();
     this.renderer.forceContextLoss();
   }
 
   private draw(time: number): void {
+    if (this.objects.filled) {
+      this.detail.add(time - this.last);
+    }
     const seconds = Math.min((time - this.last) / 1000, 0.1);
     this.last = time;
     if (this.immersed) {
@@ -196,9 +202,29 @@ export class World {
       this.navigation.step(seconds);
     }
     this.before();
-    this.objects.project(this.pixelsPerUnit);
-    this.renderer.render(this.scene, this.camera);
+    // People who were measured, joined or left have changed the first view.
+    if (!this.immersed && !this.near && this.atHome && this.objects.framed().moved) {
+      this.home();
+    }
+    this.objects.step(seconds, this.camera.getWorldPosition(new Vector3()));
+    this.render();
     this.drawn(performance.timeOrigin + performance.now());
+  }
+
+  /** Draws the space. */
+  render(): void {
+    const { camera, composition, objects, detail } = this;
+    const plain = this.immersed || detail.name === "light";
+    objects.project(this.pixelsPerUnit);
+    objects.compose(!plain, composition.blends);
+    if (plain) {
+      composition.drawPlain(camera);
+      return;
+    }
+    this.scene.updateMatrixWorld();
+    camera.updateMatrixWorld();
+    const shown = objects.root.visible;
+    composition.draw(camera, shown ? objects.part(camera, Cloud) : undefined, shown && composition.blends ? objects.part(camera, Surfels) : undefined);
   }
 
   /** Returns the position and the view of the eye for the server. */

@@ -160,7 +160,7 @@ export type ServerMessage =
   | { type: "sending"; slots: SlotQuality[] }
   | { type: "delivery"; dropped: { mid: string; generation: number; frames: number }[] }
   | ({ type: "pose" } & Pose)
-  | { type: "wanted"; publications: { publication: string; tiles: number[][] }[] }
+  | { type: "wanted"; publications: { publication: string; tiles: number[][]; lowest_taken?: boolean[] }[] }
   | { type: "bandwidth"; estimate_bps: number; allocated_bps: number; wanted_bps: number; l4s?: string }
   | ({ type: "frame_times" } & FrameTimes)
   | ({ type: "data"; id?: string } & Data)

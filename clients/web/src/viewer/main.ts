@@ -5,7 +5,8 @@ import { byId } from "../dom";
 import { transforms, Workers } from "../media/connection";
 import { cannotEncrypt } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
-import { claimsOf } from "../token";
+import { claimsOf, identityOf } from "../token";
+import type { DetailName } from "../scene/detail";
 import { World } from "../scene/world";
 import { Embedding } from "./embed";
 import { Lobby, type Entry } from "./lobby";
@@ -20,16 +21,21 @@ function entryOf(location: Location): Entry {
   const query = new URLSearchParams(location.search);
   const fragment = new URLSearchParams(location.hash.slice(1));
   const token = fragment.get("token") ?? "";
-  const bound = claimsOf(token);
   return {
-    room: query.get("room") ?? bound.room,
-    identity: query.get("identity") ?? (bound.identity || `guest-${Math.floor(Math.random() * 1e4)}`),
+    room: query.get("room") ?? claimsOf(token).room,
+    identity: identityOf(query.get("identity") ?? undefined, token),
     token,
     key: fragment.get("key") ?? "",
     decode: query.get("decode") !== "off",
     receiveData: !transforms() || query.get("delivery") === "data",
     show: query.has("publish") ? "at once" : undefined,
   };
+}
+
+/** Parses the detail of the picture in a link. */
+function detailOf(location: Location): DetailName | undefined {
+  const detail = new URLSearchParams(location.search).get("detail");
+  return detail === "full" || detail === "light" ? detail : undefined;
 }
 
 function start(): void {
@@ -41,7 +47,7 @@ function start(): void {
   }
   const canvas = byId<HTMLCanvasElement>("stage");
   let room: RoomView | undefined;
-  const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now));
+  const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now), detailOf(location));
   const workers = new Workers((report) => {
     if (room) {
       room.conference.report(report);
@@ -49,7 +55,7 @@ function start(): void {
       // The decoder could not be loaded: without it, no room shows anything.
       messages.keep(report.message);
     }
-  });
+  }, true);
   const embedding = Embedding.ofPage();
   const entry = entryOf(location);
   const lobby = new Lobby(byId("lobby"), entry, enter);

@@ -24,6 +24,11 @@ export class PeopleList {
     });
   }
 
+  /** Marks the name of a person who speaks. The level is from 0 to 1. */
+  speak(identity: string, level: number): void {
+    this.element.querySelector(`[data-key=${CSS.escape(identity)}]`)?.classList.toggle("speaking", level > 0.1);
+  }
+
   show(people: readonly Person[]): void {
     const items = people.map(({ identity, name, muted }) => {
       const button = h("button", { type: "button", title: `Look at ${name}` }, name);

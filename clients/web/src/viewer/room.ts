@@ -365,7 +365,11 @@ export class RoomView {
   /** Called before each drawing: adds the frames since the last one to the picture. */
   draw(): void {
     for (const { track, frame } of this.fresh.values()) {
-      this.world.objects.show(track, frame.points, frame.quality);
+      this.world.objects.show(track, frame.points, frame.quality, frame.raster);
+      if (frame.raster) {
+        // The tile closes the image after its upload.
+        frame.raster.colors = undefined;
+      }
       this.conference.recycle(frame);
       this.placed.push({ track, frame });
     }
@@ -374,6 +378,11 @@ export class RoomView {
       this.world.objects.sent(track, quality);
     }
     this.sound.follow(this.world, this.speakers());
+    for (const { mid, participant } of this.speakers()) {
+      const level = this.sound.level(mid);
+      this.world.objects.speak(participant, level);
+      this.people.speak(participant, level);
+    }
   }
 
   /**

@@ -7,10 +7,15 @@ interface Voice {
   element: HTMLAudioElement;
   source: MediaStreamAudioSourceNode;
   panner: PannerNode;
+  analyser: AnalyserNode;
 }
+
+/** The loudness of speech close to the microphone, as the root mean square of samples. */
+const loud = 0.12;
 
 export class Sound {
   private context: AudioContext | undefined;
+  private readonly samples = new Float32Array(1024);
   private readonly tracks = new Map<string, MediaStreamTrack>();
   private readonly voices = new Map<string, Voice>();
 
@@ -59,7 +64,19 @@ export class Sound {
     const source = this.context.createMediaStreamSource(stream);
     const panner = new PannerNode(this.context, { panningModel: "HRTF", distanceModel: "inverse", refDistance: 1, rolloffFactor: 0.7 });
     source.connect(panner).connect(this.context.destination);
-    this.voices.set(mid, { track, element, source, panner });
+    const analyser = new AnalyserNode(this.context, { fftSize: 1024 });
+    source.connect(analyser);
+    this.voices.set(mid, { track, element, source, panner, analyser });
+  }
+
+  /** Returns how loud a voice is at present, from 0 to 1; 0 while sound is off. */
+  level(mid: string): number {
+    const analyser = this.on ? this.voices.get(mid)?.analyser : undefined;
+    if (!analyser) {
+      return 0;
+    }
+    analyser.getFloatTimeDomainData(this.samples);
+    return Math.min(1, Math.sqrt(this.samples.reduce((sum, v) => sum + v * v, 0) / this.samples.length) / loud);
   }
 
   /** Moves the listener to the eye, and voices to their speakers. */
@@ -87,7 +104,7 @@ export class Sound {
       const panner = this.voices.get(mid)?.panner;
       if (at && panner) {
         panner.positionX.setTargetAtTime(at.x, currentTime, 0.02);
-        panner.positionY.setTargetAtTime(1.4, currentTime, 0.02);
+        panner.positionY.setTargetAtTime(at.y, currentTime, 0.02);
         panner.positionZ.setTargetAtTime(at.z, currentTime, 0.02);
       }
     }

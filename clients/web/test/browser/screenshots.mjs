@@ -8,7 +8,7 @@ run(async () => {
     ["viewer-dark", { colorScheme: "dark" }],
     ["viewer-phone", { colorScheme: "dark", viewport: { width: 390, height: 780 }, deviceScaleFactor: 2 }],
   ]) {
-    const page = await open("/?room=demo&identity=Linus", options);
+    const page = await open("/?room=demo&identity=Linus&detail=full", options);
     await until(page, (n) => globalThis.volsfu?.conference.meters.total.decoded >= n, 120);
     await page.screenshot({ path: `${artefacts}/${name}.png` });
     if (name === "viewer-dark") {

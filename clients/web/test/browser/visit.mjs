@@ -139,23 +139,27 @@ export async function collector(page) {
 }
 
 /**
- * Draws the space once, and returns the number of pixels that are not background, and a checksum of
- * the picture.
+ * Draws the space once with people and once without, and returns the share of pixels that differ, and
+ * a checksum of the picture with people.
  */
 export function look(page) {
   return page.evaluate(() => {
-    const { renderer, scene, camera } = globalThis.volsfu.world;
-    renderer.render(scene, camera);
-    const gl = renderer.getContext();
+    const { world } = globalThis.volsfu;
+    const gl = world.renderer.getContext();
     const { drawingBufferWidth: width, drawingBufferHeight: height } = gl;
-    const pixels = new Uint8Array(4 * width * height);
-    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
-    const background = scene.background.clone().convertLinearToSRGB();
-    const [r, g, b] = [background.r, background.g, background.b].map((v) => v * 255);
+    const draw = (people) => {
+      world.objects.root.visible = people;
+      world.render();
+      const pixels = new Uint8Array(4 * width * height);
+      gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+      return pixels;
+    };
+    const empty = draw(false);
+    const pixels = draw(true);
     let shown = 0;
     let sum = 0;
     for (let i = 0; i < pixels.length; i += 4) {
-      const away = Math.abs(pixels[i] - r) + Math.abs(pixels[i + 1] - g) + Math.abs(pixels[i + 2] - b);
+      const away = Math.abs(pixels[i] - empty[i]) + Math.abs(pixels[i + 1] - empty[i + 1]) + Math.abs(pixels[i + 2] - empty[i + 2]);
       shown += away > 60 ? 1 : 0;
       sum = (Math.imul(sum, 31) + pixels[i] + 256 * pixels[i + 1] + 65536 * pixels[i + 2]) | 0;
     }

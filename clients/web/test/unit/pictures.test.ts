@@ -4,7 +4,7 @@ import { wrapped } from "../../src/media/frame";
 import { isPicture, pictureSource } from "../../src/media/picture";
 import { fit } from "../../src/scene/panel";
 import { panelShape, rowOf } from "../../src/scene/rows";
-import { arcSeats, seat, Seating } from "../../src/scene/seating";
+import { arcSeats, Seating } from "../../src/scene/seating";
 import { shortened } from "../../src/scene/label";
 import type { Publication, TileRef } from "../../src/signal/messages";
 import { PictureLines } from "../../src/viewer/pictures";
@@ -138,15 +138,16 @@ describe("arcSeats", () => {
 });
 
 describe("Seating", () => {
-  it("is a table until somebody has a panel", () => {
+  it("widens the place of a participant with panels", () => {
     const seating = new Seating();
     seating.join("ada");
     seating.join("grace");
-    expect(seating.seats().get("grace")).toEqual(seat(2, 3));
-    seating.join("grace", 1.1, true);
-    expect(seating.seats().get("grace")!.position[2]).toBeLessThan(0);
+    const before = seating.seats();
+    expect([...before.values()]).toEqual(arcSeats([1.1, 1.1]));
+    seating.join("grace", 3);
+    expect([...seating.seats().values()]).toEqual(arcSeats([1.1, 3]));
     seating.join("grace");
-    expect(seating.seats().get("grace")).toEqual(seat(2, 3));
+    expect(seating.seats()).toEqual(before);
   });
 });
 

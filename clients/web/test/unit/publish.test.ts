@@ -363,14 +363,14 @@ describe("Publisher", () => {
     }
     terminate(): void {}
   }
-  const begin = (seal?: ConstructorParameters<typeof Publisher>[0]["seal"]) => {
+  const begin = (seal?: ConstructorParameters<typeof Publisher>[0]["seal"], what: Plan = plan) => {
     const [studio, encoder, channel] = [new FakeWorker(), new FakeWorker(), new FakeChannel()];
     const said: ClientMessage[] = [];
     const refused: string[] = [];
     const retract = (publication: string): void => void said.push({ type: "unpublish", publication });
     const link = { send: (m: ClientMessage) => said.push(m) > 0, giveUp: () => {}, retract, channel: () => channel, ahead: () => 0, seal };
     const crew = { studio: studio as unknown as Worker, encoders: [encoder as unknown as Worker] };
-    const publisher = new Publisher(link, "body", plan, crew, undefined, { refused: (m) => refused.push(m), trouble: (m) => refused.push(m), picture: async () => undefined });
+    const publisher = new Publisher(link, "body", what, crew, undefined, { refused: (m) => refused.push(m), trouble: (m) => refused.push(m), picture: async () => undefined });
     return { publisher, studio, encoder, channel, said, refused };
   };
   const wanted = (studio: FakeWorker): number[][] | undefined => {
@@ -395,6 +395,21 @@ describe("Publisher", () => {
     publisher.end();
     expect(said.at(-1)).toEqual({ type: "unpublish", publication: "body" });
     expect(channel.closed).toBe(true);
+  });
+
+  it("announces rasters when their tiles are known, and sends frames of rgbd", () => {
+    const tiles = [0, 1].map((i) => ({ label: `camera 0, rectangle ${i}`, box: plan.box, points: 900 }));
+    const { publisher, studio, encoder, channel, said } = begin(undefined, { ...plan, codec: "rgbd" });
+    publisher.entered(true, false);
+    expect(said).toHaveLength(0);
+    studio.onmessage?.({ data: { type: "tiles", tiles } });
+    expect(said).toMatchObject([{ type: "publish", publication: { codec: { fmtp: "codec=rgbd" }, tiles: tiles.map(({ label, box }) => ({ label, box })) } }]);
+    publisher.handle({ type: "ok", id: "body/1" });
+    encoder.onmessage?.(encoded(0));
+    expect(channel.sent).toHaveLength(1);
+    publisher.entered(true, false);
+    expect(said.filter((m) => m.type === "publish")).toHaveLength(2);
+    publisher.end();
   });
 
   it("encrypts frames in their order where there is a key", async () => {

@@ -42,6 +42,11 @@ describe("Sound", () => {
     vi.stubGlobal("MediaStream", Stream);
     vi.stubGlobal("Audio", Element);
     vi.stubGlobal("AudioContext", Context);
+    vi.stubGlobal("AnalyserNode", class {
+      getFloatTimeDomainData(samples: Float32Array): void {
+        samples.fill(0.06);
+      }
+    });
     vi.stubGlobal("PannerNode", class {
       connect(): void {}
       disconnect(): void {}
@@ -59,7 +64,10 @@ describe("Sound", () => {
     expect(playing).toEqual([{ track: before, paused: false, connected: true }]);
     sound.add("4", after);
     expect(playing).toEqual([{ track: before, paused: true, connected: false }, { track: after, paused: false, connected: true }]);
+    expect(sound.level("4")).toBeCloseTo(0.5, 6);
+    expect(sound.level("5")).toBe(0);
     sound.close();
+    expect(sound.level("4")).toBe(0);
     expect(playing.every((p) => p.paused && !p.connected)).toBe(true);
   });
 });

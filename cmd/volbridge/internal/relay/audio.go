@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/transcode"
+	"github.com/volsfu/volsfu/internal/voice"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -87,7 +88,7 @@ func (m *sessionOutput) transcodeAudio(p *client.Packet, number uint32) {
 	if captured.IsZero() {
 		captured = p.Arrival
 	}
-	l.Push(transcode.ReceivedPacket{Sequence: p.SequenceNumber, Timestamp: p.Timestamp, Payload: p.Payload,
+	l.Push(voice.Packet{Sequence: p.SequenceNumber, Timestamp: p.Timestamp, Payload: p.Payload,
 		Capture: captured, Arrival: time.Now()})
 	m.deliverTranscodedAudio()
 }

@@ -11,10 +11,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/bridge"
-	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/transcode"
 	"github.com/volsfu/volsfu/internal/peer/opus"
+	"github.com/volsfu/volsfu/internal/voice/libopus"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/volumetric"

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/testbed"
@@ -136,7 +138,9 @@ func TestBridgeAddresses(t *testing.T) {
 func openConference(t testing.TB) string {
 	t.Helper()
 	before := goleak.IgnoreCurrent() // a benchmark's goroutine waits for this one
-	c, err := testbed.NewConference(testbed.ConferenceConfig(), nil, zap.NewNop())
+	settings := testbed.ConferenceConfig()
+	testbed.Unhurried(&settings)
+	c, err := testbed.NewConference(settings, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,22 +186,25 @@ type neighbour struct {
 	read           sync.WaitGroup
 }
 
+// Ports of bridges in these tests. The ports are below those that systems assign automatically, and below those of
+// test/interop: no other socket gets the port of a bridge before the bridge opens it.
+const firstPort, lastPort = 10_000, 20_000
+
 // openNeighbour opens a connector on a port whose predecessor is free; the predecessor is the bridge's port.
 func openNeighbour(t testing.TB) *neighbour {
 	t.Helper()
 	for range 100 {
-		conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		port := firstPort + rand.IntN(lastPort-firstPort)
+		before, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 		if err != nil {
-			t.Fatal(err)
-		}
-		port := conn.LocalAddr().(*net.UDPAddr).AddrPort().Port()
-		before, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(port - 1)})
-		if err != nil {
-			_ = conn.Close()
 			continue
 		}
+		conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port + 1})
 		_ = before.Close()
-		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port-1),
+		if err != nil {
+			continue
+		}
+		n := &neighbour{conn: conn, bridge: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port)),
 			frames: make(chan vr2gather.Packet, 1000), sounds: make(chan vr2gather.Packet, 1000)}
 		_ = conn.SetReadBuffer(4 << 20)
 		zeros := make([]byte, vr2gather.DatagramSize)
@@ -333,7 +340,8 @@ func TestBridgeForwardsReadableFormats(t *testing.T) {
 	foreign := readable
 	foreign.Name, foreign.VR2Gather = "other", false
 	session, err := client.Join(t.Context(), client.Config{URL: url, Room: defaultRoom, Identity: "ada-12",
-		Publications: []volumetric.Publication{foreign, readable}})
+		Publications: []volumetric.Publication{foreign, readable}, MinUplink: testbed.Everything,
+		QueueBudget: signal.MaxDeadline})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
+	"github.com/volsfu/volsfu/internal/voice"
+	"github.com/volsfu/volsfu/internal/voice/libopus"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -205,9 +206,9 @@ func newOpusSource(t testing.TB, begin time.Time) *opusSource {
 }
 
 // next returns the next packet, which arrives 50 ms after its capture.
-func (s *opusSource) next() ReceivedPacket {
+func (s *opusSource) next() voice.Packet {
 	captured := s.begin.Add(time.Duration(s.count) * frameTime)
-	h := ReceivedPacket{
+	h := voice.Packet{
 		Sequence: s.sequence, Timestamp: uint32(1<<32 - 5000 + s.count*frameSamples),
 		Payload: s.encoder.Encode(nil, tone(s.count*frameSamples, 1)),
 		Capture: captured, Arrival: captured.Add(50 * time.Millisecond),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/voice"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/draco"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -71,7 +72,7 @@ func BenchmarkSound(b *testing.B) {
 	}
 	voices, packets := newVoiceSource(b, vr2gather.CodecVoice), newOpusSource(b, began)
 	var voiceFrames []VoiceFrame
-	var opusPackets []ReceivedPacket
+	var opusPackets []voice.Packet
 	for i := range 50 {
 		voiceFrames = append(voiceFrames, voices.next(began.Add(time.Duration(i+1)*frameTime)))
 		opusPackets = append(opusPackets, packets.next())

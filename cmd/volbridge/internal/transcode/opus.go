@@ -7,8 +7,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
+	"github.com/volsfu/volsfu/internal/voice"
+	"github.com/volsfu/volsfu/internal/voice/libopus"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -45,7 +46,7 @@ func AudioAvailable() error {
 type OpusTranscoder struct {
 	decoder *libspeex.Decoder
 	encoder *libopus.Encoder
-	buffer  frameBuffer
+	buffer  voice.Framer
 	// number is the number of the newest frame and step its number of samples. begun is set after the first frame.
 	number uint32
 	step   int
@@ -117,7 +118,7 @@ func (s *OpusTranscoder) Push(in VoiceFrame) error {
 	s.decoded, s.step, s.number, s.begun = samples, len(samples)-before, in.Number, true
 	s.concealed += int64(lost)
 	if len(samples) > 0 {
-		s.buffer.add(samples, in.End)
+		s.buffer.Add(samples, in.End)
 		s.arrival = in.Arrival
 	}
 	return nil
@@ -157,12 +158,12 @@ func (s *OpusTranscoder) conceal(dst []float32, fourCC codec.FourCC, samples int
 
 // Next returns the next packet, if there is one.
 func (s *OpusTranscoder) Next() (OpusPacket, bool) {
-	if !s.buffer.full() {
+	if !s.buffer.Full() {
 		return OpusPacket{}, false
 	}
-	samples, begin := s.buffer.frame()
+	samples, begin := s.buffer.Frame()
 	s.packet = s.encoder.Encode(s.packet[:0], samples)
-	s.buffer.pop()
+	s.buffer.Pop()
 	return OpusPacket{Packet: s.packet, Capture: begin, Arrival: s.arrival}, true
 }
 
@@ -170,4 +171,4 @@ func (s *OpusTranscoder) Next() (OpusPacket, bool) {
 func (s *OpusTranscoder) Concealed() int64 { return s.concealed }
 
 // Lookahead returns the delay of Opus, without processing time.
-func (s *OpusTranscoder) Lookahead() time.Duration { return durationOf(s.encoder.Lookahead()) }
+func (s *OpusTranscoder) Lookahead() time.Duration { return libopus.Duration(s.encoder.Lookahead()) }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
+	"github.com/volsfu/volsfu/internal/voice"
+	"github.com/volsfu/volsfu/internal/voice/libopus"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -49,7 +51,7 @@ func TestOpusTranscoderKeepsATone(t *testing.T) {
 	encoder, sink := newVoiceSource(t, vr2gather.CodecVoice).encoder, newOpusSink(t)
 	samples := tone(0, 50)
 	for i := 0; i+libspeex.FrameSamples <= len(samples); i += libspeex.FrameSamples {
-		end := began.Add(durationOf(i + libspeex.FrameSamples))
+		end := began.Add(libopus.Duration(i + libspeex.FrameSamples))
 		err := toOpus.Push(VoiceFrame{Number: uint32(i / libspeex.FrameSamples), Codec: vr2gather.CodecVoice,
 			Data: encoder.Encode(nil, samples[i:][:libspeex.FrameSamples]), End: end, Arrival: end})
 		if err != nil {
@@ -81,7 +83,7 @@ func TestSoundThereAndBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p, ok := toOpus.Next(); ok; p, ok = toOpus.Next() {
-			toVoice.Push(ReceivedPacket{Sequence: uint16(i), Timestamp: uint32(i * frameSamples),
+			toVoice.Push(voice.Packet{Sequence: uint16(i), Timestamp: uint32(i * frameSamples),
 				Payload: bytes.Clone(p.Packet), Capture: p.Capture, Arrival: now})
 		}
 		sink.receive(toVoice, now, false)
@@ -135,31 +137,6 @@ func TestOpusTranscoderConceals(t *testing.T) {
 	}
 }
 
-// TestOpusTranscoderFollowsAClock uses a sound card that is too slow by a thousandth, for ten minutes: the times follow
-// without gaps, except for about one step per minute.
-func TestOpusTranscoderFollowsAClock(t *testing.T) {
-	var r frameBuffer
-	samples := make([]float32, frameSamples)
-	steps, last := 0, began.Add(-frameTime)
-	const frames = 30_000
-	for i := range frames {
-		end := began.Add(time.Duration(i+1)*(frameTime+frameTime/1000) + time.Duration(i*i%15)*time.Millisecond)
-		r.add(samples, end)
-		_, begin := r.frame()
-		if begin.Sub(last) != frameTime {
-			steps++
-		}
-		if off := end.Add(-frameTime).Sub(begin); off.Abs() > 3*drift {
-			t.Fatalf("frame %d is off by %v", i, off)
-		}
-		last = begin
-		r.pop()
-	}
-	if most := int(frames * frameTime / 1000 / drift); steps == 0 || steps > 2*most {
-		t.Errorf("%d steps, expected about %d", steps, most)
-	}
-}
-
 // TestMalformedSound pushes malformed frames to a transcoder.
 func TestMalformedSound(t *testing.T) {
 	needAudio(t)
@@ -186,7 +163,7 @@ func TestMalformedSound(t *testing.T) {
 	if err := toOpus.Push(VoiceFrame{Codec: vr2gather.CodecRawVoice, Data: odd}); err != nil {
 		t.Fatal(err)
 	}
-	samples, _ := toOpus.buffer.frame()
+	samples, _ := toOpus.buffer.Frame()
 	if samples[0] != 0 || samples[1] != 1 || samples[2] != -1 {
 		t.Errorf("samples are %v", samples[:3])
 	}
@@ -265,8 +242,8 @@ func FuzzOpusTranscoder(f *testing.F) {
 				t.Error("empty packet")
 			}
 		}
-		if len(toOpus.buffer.samples) >= frameSamples {
-			t.Errorf("%d samples wait", len(toOpus.buffer.samples))
+		if toOpus.buffer.Full() {
+			t.Error("a complete frame waits")
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/libspeex"
+	"github.com/volsfu/volsfu/internal/voice"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
@@ -23,7 +24,7 @@ func TestVoiceTranscoderKeepsATone(t *testing.T) {
 			sink.receive(toVoice, p.Arrival, raw)
 		}
 		sameTone(t, sink.samples, 1)
-		if len(sink.ends) != 50 || toVoice.Counts() != (VoiceCounts{}) {
+		if len(sink.ends) != 50 || toVoice.Counts() != (voice.Counts{}) {
 			t.Errorf("raw %v: %d frames, %+v", raw, len(sink.ends), toVoice.Counts())
 		}
 		for i, end := range sink.ends {
@@ -51,7 +52,7 @@ func TestVoiceTranscoderConceals(t *testing.T) {
 		sink.receive(toVoice, p.Arrival, false)
 	}
 	sameTone(t, sink.samples, 1.5)
-	if len(sink.ends) != 101 || toVoice.Counts() != (VoiceCounts{Concealed: 10}) {
+	if len(sink.ends) != 101 || toVoice.Counts() != (voice.Counts{Concealed: 10}) {
 		t.Errorf("%d frames, %+v", len(sink.ends), toVoice.Counts())
 	}
 	for i, end := range sink.ends {
@@ -61,6 +62,9 @@ func TestVoiceTranscoderConceals(t *testing.T) {
 	}
 }
 
+// orderWait is the time for which a stream waits for a missing packet.
+const orderWait = 40 * time.Millisecond
+
 // TestVoiceTranscoderWaits delivers packets out of order, twice, and too late.
 func TestVoiceTranscoderWaits(t *testing.T) {
 	needAudio(t)
@@ -69,11 +73,11 @@ func TestVoiceTranscoderWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	from, sink := newOpusSource(t, began), newVoiceSink(t)
-	var p [8]ReceivedPacket
+	var p [8]voice.Packet
 	for i := range p {
 		p[i] = from.next()
 	}
-	step := func(now time.Time, frames int, packets ...ReceivedPacket) {
+	step := func(now time.Time, frames int, packets ...voice.Packet) {
 		t.Helper()
 		for _, h := range packets {
 			h.Arrival = now
@@ -97,14 +101,14 @@ func TestVoiceTranscoderWaits(t *testing.T) {
 	step(now.Add(200*time.Millisecond), 5, p[3])
 	// Two packets after a missing one are enough.
 	step(now.Add(200*time.Millisecond), 8, p[6], p[7])
-	if _, ok := toVoice.Due(); ok || toVoice.Counts() != (VoiceCounts{Concealed: 2, Late: 2}) {
+	if _, ok := toVoice.Due(); ok || toVoice.Counts() != (voice.Counts{Concealed: 2, Late: 2}) {
 		t.Errorf("something waits: %v; %+v", ok, toVoice.Counts())
 	}
 	// The next packet is not Opus. Its audio is concealed with the packet after it.
-	step(now.Add(300*time.Millisecond), 8, ReceivedPacket{Sequence: from.sequence, Payload: []byte{0xff, 0xff}})
+	step(now.Add(300*time.Millisecond), 8, voice.Packet{Sequence: from.sequence, Payload: []byte{0xff, 0xff}})
 	from.next()
 	step(now.Add(300*time.Millisecond), 10, from.next())
-	if got := toVoice.Counts(); got != (VoiceCounts{Concealed: 3, Late: 2, Malformed: 1}) {
+	if got := toVoice.Counts(); got != (voice.Counts{Concealed: 3, Late: 2, Malformed: 1}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -142,7 +146,7 @@ func TestVoiceTranscoderPauses(t *testing.T) {
 	from.sequence += 20_000
 	from.count += 9
 	send(7)
-	if toVoice.Counts() != (VoiceCounts{}) {
+	if toVoice.Counts() != (voice.Counts{}) {
 		t.Errorf("%+v", toVoice.Counts())
 	}
 }
@@ -162,7 +166,7 @@ func FuzzVoiceTranscoder(f *testing.F) {
 	now := began
 	f.Fuzz(func(t *testing.T, sequence uint16, timestamp uint32, payload []byte, stamp int64) {
 		now = now.Add(5 * time.Millisecond)
-		toVoice.Push(ReceivedPacket{Sequence: sequence, Timestamp: timestamp, Payload: payload,
+		toVoice.Push(voice.Packet{Sequence: sequence, Timestamp: timestamp, Payload: payload,
 			Capture: time.UnixMilli(stamp), Arrival: now})
 		for made, ok := toVoice.Next(now, false); ok; made, ok = toVoice.Next(now, false) {
 			var header vr2gather.FrameHeader
@@ -170,8 +174,8 @@ func FuzzVoiceTranscoder(f *testing.F) {
 				t.Errorf("frame of %d bytes: %v", len(data), err)
 			}
 		}
-		if len(toVoice.waiting) > orderPackets || len(toVoice.buffer.samples) >= frameSamples {
-			t.Errorf("%d packets and %d samples wait", len(toVoice.waiting), len(toVoice.buffer.samples))
+		if toVoice.Waiting() > 2 || toVoice.buffer.Full() {
+			t.Errorf("%d packets wait", toVoice.Waiting())
 		}
 	})
 }

@@ -202,6 +202,9 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 		e.wake <- struct{}{}
 	}
 	e.busy.Wait()
+	if err := e.probe(now); err != nil {
+		return outcome{err: err}
+	}
 	e.learn()
 	e.resize()
 	var sum outcome
@@ -310,10 +313,15 @@ func (e *encoder) encodeJob(w *worker, j job) (points int, err error) {
 		}
 		return cloud.Len(), w.encode(e.config.Codec, cloud, e.params(j.quality))
 	}
+	return e.encodeRaster(w, e.frame, j.tile, e.rasters.rasters.Levels[j.quality])
+}
+
+// encodeRaster encodes a tile of a frame into the worker's memory and records the duration.
+func (e *encoder) encodeRaster(w *worker, frame *capture.Frame, tile int, r ladder.Raster) (points int, err error) {
 	begun := time.Now()
-	w.data, points, err = e.rasters.encode(w.encoder.(codec.RasterEncoder), w.data[:0], e.frame, j.tile, j.quality)
+	w.data, points, err = e.rasters.encode(w.encoder.(codec.RasterEncoder), w.data[:0], frame, tile, r)
 	if err == nil {
-		w.observe(e.config.Codec, e.params(j.quality), points, time.Since(begun))
+		w.observe(e.config.Codec, r.Params(), points, time.Since(begun))
 	}
 	return points, err
 }
@@ -330,11 +338,10 @@ func (e *encoder) inTime(j job) bool {
 	return !time.Now().Add(e.predict(j).Took).After(e.deadline)
 }
 
-// params returns the codec parameters of a quality. Those of a codec of rasters only distinguish the qualities in the
-// model.
+// params returns the codec parameters of a quality. Those of a codec of rasters only identify the quality in the model.
 func (e *encoder) params(quality int) codec.Params {
 	if e.rasters != nil {
-		return codec.Params{PositionBits: quality + 1}
+		return e.rasters.rasters.Levels[quality].Params()
 	}
 	return e.levelParams(e.config.Levels[quality])
 }

@@ -151,7 +151,7 @@ func (p *Producer) Measure(ctx context.Context) ([]volumetric.Tile, []volumetric
 	if err := p.encoder.split(&frame); err != nil {
 		return nil, nil, err
 	}
-	if err := p.encoder.tune(&frame.Cloud, rate); err != nil {
+	if err := p.encoder.tune(&frame, rate); err != nil {
 		return nil, nil, err
 	}
 	if outcome := p.encoder.encode(&frame, time.Time{}, 0, nowhere{}); outcome.err != nil {

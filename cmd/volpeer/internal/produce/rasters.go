@@ -22,6 +22,8 @@ type Rasters struct {
 	Tiles int
 	// Levels are the qualities, in ascending order.
 	Levels []ladder.Raster
+	// WebP codes colours as WebP: see codec.RasterParams.
+	WebP bool
 }
 
 const (
@@ -56,6 +58,8 @@ func newRasterCutter(r Rasters, box volumetric.BoundingBox) (*rasterCutter, erro
 	if len(r.Cameras) == 0 || len(r.Cameras) > depth.MaxCameras {
 		return nil, fmt.Errorf("%w: %d cameras, expected 1 to %d", ErrConfig, len(r.Cameras), depth.MaxCameras)
 	}
+	// Levels with a bitrate change.
+	r.Levels = slices.Clone(r.Levels)
 	c := &rasterCutter{rasters: r, box: box}
 	for camera := range r.Cameras {
 		for range r.Tiles {
@@ -124,22 +128,40 @@ func (c *rasterCutter) describe() []volumetric.Tile {
 	all := make([]volumetric.Tile, len(c.tiles))
 	for i, t := range c.tiles {
 		all[i] = volumetric.Tile{Box: t.box,
-			Label: fmt.Sprintf("camera %d, rectangle %d", t.camera, i%c.rasters.Tiles)}
+			Label: c.label(t.camera, i%c.rasters.Tiles)}
 	}
 	return all
 }
 
-// encode encodes one tile at one quality.
-func (c *rasterCutter) encode(encoder codec.RasterEncoder, dst []byte, frame *capture.Frame, tile, quality int) ([]byte,
-	int, error) {
-	t, l := &c.tiles[tile], &c.rasters.Levels[quality]
+// label names the camera and the rectangle of a tile. A camera whose name cannot be in a label has a number.
+func (c *rasterCutter) label(camera, rectangle int) string {
+	label := fmt.Sprintf("camera %s, rectangle %d", c.rasters.Cameras[camera].Name, rectangle+1)
+	if c.rasters.Cameras[camera].Name == "" || volumetric.ValidateName("tile", label) != nil {
+		label = fmt.Sprintf("camera %d, rectangle %d", camera+1, rectangle+1)
+	}
+	return label
+}
+
+// take replaces the parameters of a quality and reports whether they differ.
+func (c *rasterCutter) take(quality int, r ladder.Raster) bool {
+	l := &c.rasters.Levels[quality]
+	r.Name, r.Rate = l.Name, l.Rate
+	changed := r != *l
+	*l = r
+	return changed
+}
+
+// encode encodes one tile with the parameters of a quality.
+func (c *rasterCutter) encode(encoder codec.RasterEncoder, dst []byte, frame *capture.Frame, tile int,
+	l ladder.Raster) ([]byte, int, error) {
+	t := &c.tiles[tile]
 	if t.rect.Empty() || len(frame.Rasters) <= t.camera || len(frame.Rasters[t.camera].Depth) == 0 {
 		return dst, 0, nil
 	}
 	camera := &c.rasters.Cameras[t.camera]
 	return encoder.EncodeRaster(dst, camera, &frame.Rasters[t.camera], codec.RasterParams{
 		Rect: t.rect, Reduction: l.Reduction, Step: stepFor(l.Step, camera.Unit), ColorQuality: l.ColorQuality,
-		CameraID: uint32(t.camera),
+		CameraID: uint32(t.camera), WebP: c.rasters.WebP,
 	})
 }
 

@@ -1,9 +1,16 @@
 package produce
 
 import (
+	"context"
 	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -52,7 +59,8 @@ func TestRasterCutter(t *testing.T) {
 					t.Errorf("%d tiles: %v overlaps %v", tiles, tile.rect, other.rect)
 				}
 			}
-			data, n, err := c.encode(rgbd.Codec.NewEncoder().(codec.RasterEncoder), nil, frame, i, 0)
+			data, n, err := c.encode(rgbd.Codec.NewEncoder().(codec.RasterEncoder), nil, frame, i,
+				c.rasters.Levels[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,5 +114,154 @@ func TestStepFor(t *testing.T) {
 		if got := stepFor(test[0], test[1]); got-test[2] > 1e-12 || test[2]-got > 1e-12 {
 			t.Errorf("step %g for units of %g is %g, want %g", test[0], test[1], got, test[2])
 		}
+	}
+}
+
+func TestRasterLabels(t *testing.T) {
+	_, cameras := wall()
+	cameras[0].Name, cameras[1].Name = "left", "bad\nname"
+	c, err := newRasterCutter(Rasters{Cameras: cameras, Tiles: 2}, wallBox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	for _, tile := range c.describe() {
+		labels = append(labels, tile.Label)
+	}
+	if want := []string{"camera left, rectangle 1", "camera left, rectangle 2", "camera 2, rectangle 1",
+		"camera 2, rectangle 2"}; !slices.Equal(labels, want) {
+		t.Errorf("labels are %q, expected %q", labels, want)
+	}
+}
+
+// TestRastersByViewpoint checks that the boxes of cameras around a person lead the server's allocator to the cameras on
+// the viewer's side.
+func TestRastersByViewpoint(t *testing.T) {
+	options := capture.DefaultOptions()
+	options.Rasters, options.VirtualCameras = true, filepath.Join(t.TempDir(), "cameras.json")
+	if err := os.WriteFile(options.VirtualCameras, []byte(`{"cameras": [
+		{"name": "front", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, 2], "look_at": [0, 0.9, 0]},
+		{"name": "back", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, -2], "look_at": [0, 0.9, 0]}
+	]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source, err := capture.Open("synthetic", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = source.Close() }()
+	var frame capture.Frame
+	if err := source.Read(t.Context(), &frame); err != nil {
+		t.Fatal(err)
+	}
+	c, err := newRasterCutter(Rasters{Cameras: source.Info().Cameras, Tiles: 4}, source.Info().Box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.learn(&frame); err != nil {
+		t.Fatal(err)
+	}
+	object := allocate.Object{Mode: volumetric.ModeAlternatives}
+	for _, tile := range c.describe() {
+		object.Tiles = append(object.Tiles, allocate.Tile{Box: tile.Box,
+			Levels: []allocate.Level{{Rate: 200_000, Detail: 0.06}, {Rate: 600_000, Detail: 0.25}, {Rate: 2_000_000,
+				Detail: 1}}})
+	}
+	allocator, err := allocate.New(allocate.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for side, z := range map[int]float64{0: 2, 1: -2} {
+		yaw := float64(side) // half a turn about y, to look at the person from behind
+		result := allocator.Allocate(&allocate.Scene{Budget: 7_000_000, Objects: []allocate.Object{object},
+			Viewpoint: &allocate.Viewpoint{Position: [3]float64{0, 1.5, z}, Orientation: [4]float64{0, yaw, 0, 1 - yaw}}})
+		var rates [2]volumetric.Bitrate
+		for i, decision := range result.Tiles[0] {
+			if q := decision.Quality(); q >= 0 {
+				rates[c.tiles[i].camera] += object.Tiles[i].Levels[q].Rate
+			}
+		}
+		if rates[side] < 2*rates[1-side] {
+			t.Errorf("a viewer at z = %g gets %v of the cameras in front and behind", z, rates)
+		}
+	}
+}
+
+// wallSource is a source of one frame with the rasters of cameras.
+type wallSource struct {
+	frame   *capture.Frame
+	cameras []depth.Camera
+}
+
+func (s wallSource) Info() capture.Info {
+	return capture.Info{FrameRate: 30, Box: wallBox, Cameras: s.cameras}
+}
+
+func (s wallSource) Read(_ context.Context, frame *capture.Frame) error {
+	*frame = *s.frame
+	return nil
+}
+
+// TestRasterBitrates checks that qualities of rasters meet their bitrates and follow the uplink, and that a change of
+// the lowest quality is the last.
+func TestRasterBitrates(t *testing.T) {
+	frame, cameras := wall()
+	random := rand.New(rand.NewPCG(1, 2))
+	for i, d := range frame.Rasters[0].Depth {
+		if d != 0 {
+			frame.Rasters[0].Depth[i] = d + uint16(random.IntN(5))
+			frame.Rasters[0].Colors[i] = [3]uint8{uint8(i), uint8(i / 200), uint8(random.IntN(9))}
+		}
+	}
+	levels, err := ladder.ParseRasters("low=200kbit,high=1Mbit,fixed=1/2:2mm:60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(wallSource{frame, cameras}, Config{Codec: rgbd.Codec, Mode: volumetric.ModeAlternatives, Box: wallBox,
+		Rasters: &Rasters{Cameras: cameras, Tiles: 2, Levels: levels}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	_, qualities, err := p.Measure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tuned := p.encoder.rasters.rasters.Levels
+	full := slices.Clone(tuned)
+	for q, rate := range []volumetric.Bitrate{200e3, 1e6} {
+		if got := 4 * qualities[q].Bitrate; got > rate*103/100 || got < rate/3 {
+			t.Errorf("quality %q has %v, want up to %v", qualities[q].Name, got, rate)
+		}
+	}
+	if full[2] != levels[2] || full[1].Step == 0 || levels[1].Step != 0 {
+		t.Errorf("got levels %v of %v", full, levels)
+	}
+	sink := &carried{newFakeSink(), 100e6}
+	now := time.Now().Add(time.Hour)
+	sink.rate = 700e3
+	p.encoder.retune(now, sink)
+	if tuned[0] != full[0] || tuned[1] == full[1] {
+		t.Errorf("on an uplink of 700 kbit/s: %v, want another high quality than %v", tuned, full)
+	}
+	sink.rate = 100e6
+	for range 4 {
+		now = now.Add(time.Second)
+		p.encoder.retune(now, sink)
+	}
+	if !slices.Equal(tuned, full) {
+		t.Errorf("with enough capacity: %v, want %v", tuned, full)
+	}
+	// A probe shows the cost of the next choice.
+	p.encoder.frame = frame
+	if err := p.encoder.probe(now); err != nil || len(p.encoder.workers[0].observed) != 2 {
+		t.Errorf("a probe: %d observations, %v, want one per quality with a bitrate",
+			len(p.encoder.workers[0].observed), err)
+	}
+	if err := p.encoder.probe(now.Add(probeInterval / 2)); err != nil || len(p.encoder.workers[0].observed) != 2 {
+		t.Error("a second probe within the interval")
+	}
+	if err := p.encoder.tune(new(capture.Frame), 30); !errors.Is(err, ErrConfig) {
+		t.Errorf("no points: %v, want ErrConfig", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/codec/model"
@@ -41,32 +42,31 @@ type tuning struct {
 	qualities []int
 	wanted    []bool
 	trials    []int
+	// rasters is the source of a codec of rasters, or nil. probed is the time of the newest probe, and probes their
+	// number.
+	rasters *ladder.RasterSource
+	probed  time.Time
+	probes  int
 }
+
+// probeInterval is the interval at which a tile is encoded at the next finer choice of a codec of rasters. Only probes
+// show that a finer choice has become smaller, because other choices are not encoded.
+const probeInterval = time.Second
 
 // tune finds the rungs of the qualities with a target bitrate, by encoding a capture with many parameters. Without such
 // qualities, tune does nothing.
-func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
-	var wishes []ladder.Wish
+func (e *encoder) tune(frame *capture.Frame, frameRate float64) error {
 	t := &tuning{}
-	for q, l := range e.config.Levels {
-		if l.Rate > 0 {
-			wishes = append(wishes, ladder.Wish{Target: l.Rate, Bits: l.Bits, Speed: l.Speed})
-			t.qualities = append(t.qualities, q)
-		}
-	}
+	wishes := e.wishes(t)
 	if len(wishes) == 0 {
 		return nil
 	}
-	source, err := e.ladderSource(cloud, frameRate, len(wishes))
+	source, trials, try, err := e.search(t, frame, frameRate, wishes)
 	if err != nil {
 		return err
 	}
-	var trials []ladder.Rung
-	for _, wish := range wishes {
-		trials = append(trials, source.Trials(wish)...)
-	}
 	for range rounds {
-		if err := e.try(source, trials); err != nil {
+		if err := try(trials); err != nil {
 			return err
 		}
 		tuner, ok := ladder.NewTuner(source, wishes, e.model)
@@ -75,10 +75,51 @@ func (e *encoder) tune(cloud *pointcloud.Cloud, frameRate float64) error {
 		}
 		t.tuner, trials = tuner, tuner.Rungs()
 	}
-	t.wanted, t.trials = make([]bool, len(wishes)), make([]int, len(e.config.Levels))
+	t.wanted, t.trials = make([]bool, len(wishes)), make([]int, e.config.qualities())
 	e.tuning = t
 	e.takeRungs()
 	return nil
+}
+
+// wishes returns the wishes of the qualities with a bitrate and notes the qualities.
+func (e *encoder) wishes(t *tuning) (wishes []ladder.Wish) {
+	for q := range e.config.qualities() {
+		w := ladder.Wish{}
+		if e.rasters != nil {
+			w.Target = e.rasters.rasters.Levels[q].Rate
+		} else {
+			l := &e.config.Levels[q]
+			w = ladder.Wish{Target: l.Rate, Bits: l.Bits, Speed: l.Speed}
+		}
+		if w.Target > 0 {
+			wishes = append(wishes, w)
+			t.qualities = append(t.qualities, q)
+		}
+	}
+	return wishes
+}
+
+// search returns the content for package ladder, the rungs to encode first, and a function that encodes the frame with
+// rungs.
+func (e *encoder) search(t *tuning, frame *capture.Frame, frameRate float64, wishes []ladder.Wish) (ladder.Finder,
+	[]ladder.Rung, func([]ladder.Rung) error, error) {
+	if e.rasters != nil {
+		source, err := e.rasterSource(frame, frameRate, len(wishes))
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		t.rasters = source
+		return source, source.Trials(), func(rungs []ladder.Rung) error { return e.tryRasters(frame, rungs) }, nil
+	}
+	source, err := e.ladderSource(&frame.Cloud, frameRate, len(wishes))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var trials []ladder.Rung
+	for _, wish := range wishes {
+		trials = append(trials, source.Trials(wish)...)
+	}
+	return &source, trials, func(rungs []ladder.Rung) error { return e.try(source, rungs) }, nil
 }
 
 // ladderSource describes the encoded content to package ladder.
@@ -97,11 +138,77 @@ func (e *encoder) ladderSource(cloud *pointcloud.Cloud, frameRate float64, rungs
 	return ladder.Source{
 		Codec: e.config.Codec, Params: codec.Params{Box: e.config.Box, ColorQuality: e.config.ColorQuality},
 		Tiles: len(e.cutter.tiles), FrameRate: frameRate, Points: cloud.Len(), Spacing: edge / 2,
-		Budget: time.Duration(busy * float64(time.Second) / frameRate * float64(len(e.workers)) /
-			float64(rungs)),
-		TileOverhead:   payload.PrefixSize + payload.DescriptorSize/2,
-		PacketOverhead: float64(payload.DescriptorSize) / payload.FragmentSize,
+		Budget: e.budget(frameRate, rungs), TileOverhead: tileOverhead, PacketOverhead: packetOverhead,
 	}, nil
+}
+
+const (
+	// tileOverhead is the prefix of a frame and half of a descriptor on average, in bytes, and packetOverhead that of
+	// descriptors relative to the data.
+	tileOverhead   = payload.PrefixSize + payload.DescriptorSize/2
+	packetOverhead = float64(payload.DescriptorSize) / payload.FragmentSize
+)
+
+// budget returns the time of all processors for one of the rungs of a frame.
+func (e *encoder) budget(frameRate float64, rungs int) time.Duration {
+	return time.Duration(busy * float64(time.Second) / frameRate * float64(len(e.workers)) / float64(rungs))
+}
+
+// rasterSource describes the content of a codec of rasters to package ladder.
+func (e *encoder) rasterSource(frame *capture.Frame, frameRate float64, rungs int) (*ladder.RasterSource, error) {
+	points := 0
+	for i := range frame.Rasters {
+		for _, d := range frame.Rasters[i].Depth {
+			if d != 0 {
+				points++
+			}
+		}
+	}
+	if points == 0 || frameRate <= 0 {
+		return nil, fmt.Errorf("%w: %d points at %g frames per second, expected more than 0 of both for bitrates",
+			ErrConfig, points, frameRate)
+	}
+	return &ladder.RasterSource{Codec: e.config.Codec, Tiles: e.tiles, FrameRate: frameRate, Points: points,
+		Budget: e.budget(frameRate, rungs), TileOverhead: tileOverhead, PacketOverhead: packetOverhead}, nil
+}
+
+// tryRasters encodes all tiles of a frame with the rasters of rungs.
+func (e *encoder) tryRasters(frame *capture.Frame, rungs []ladder.Rung) error {
+	for _, r := range rungs {
+		for tile := range e.tiles {
+			if err := e.tryRaster(frame, tile, r.Raster); err != nil {
+				return err
+			}
+		}
+	}
+	e.learn()
+	return nil
+}
+
+// tryRaster encodes a tile of a frame. The result is only observed.
+func (e *encoder) tryRaster(frame *capture.Frame, tile int, r ladder.Raster) error {
+	if _, err := e.encodeRaster(e.workers[0], frame, tile, r); err != nil {
+		return fmt.Errorf("tile %d with %v: %w", tile, r, err)
+	}
+	return nil
+}
+
+// probe encodes a tile of the newest frame at the choices after those of the tuned qualities, once per interval.
+func (e *encoder) probe(now time.Time) error {
+	t := e.tuning
+	if t == nil || t.rasters == nil || now.Sub(t.probed) < probeInterval {
+		return nil
+	}
+	t.probed = now
+	for _, r := range t.tuner.Rungs() {
+		if finer, ok := t.rasters.Finer(r); ok {
+			if err := e.tryRaster(e.frame, t.probes%e.tiles, finer.Raster); err != nil {
+				return err
+			}
+		}
+	}
+	t.probes++
+	return nil
 }
 
 // try encodes the capture that was split last with all candidate parameters.
@@ -140,7 +247,11 @@ func (e *encoder) try(source ladder.Source, trials []ladder.Rung) error {
 func (e *encoder) takeRungs() {
 	for i, r := range e.tuning.tuner.Rungs() {
 		q := e.tuning.qualities[i]
-		if l := e.config.Levels[q].At(r.Points, r.Bits, r.Speed); l != e.config.Levels[q] {
+		if e.rasters != nil {
+			if e.rasters.take(q, r.Raster) {
+				e.tuning.trials[q] = trialFrames
+			}
+		} else if l := e.config.Levels[q].At(r.Points, r.Bits, r.Speed); l != e.config.Levels[q] {
 			e.config.Levels[q] = l
 			e.tuning.trials[q] = trialFrames
 		}
@@ -159,7 +270,7 @@ func (e *encoder) retune(now time.Time, sink Sink) {
 	t := e.tuning
 	for i, q := range t.qualities {
 		t.wanted[i] = false
-		for tile := range e.cutter.tiles {
+		for tile := range e.tiles {
 			quality := volumetric.Quality(q)
 			t.wanted[i] = t.wanted[i] || sink.Wanted(tile, quality) || sink.GaveUp(tile, quality)
 		}
@@ -168,7 +279,7 @@ func (e *encoder) retune(now time.Time, sink Sink) {
 	if t.tuner.Step(now, estimate, t.wanted, e.model) {
 		e.takeRungs()
 		for i, r := range t.tuner.Rungs() {
-			e.config.Log.Info("tuned", "quality", e.config.Levels[t.qualities[i]].Name, "to", r.String(), "uplink",
+			e.config.Log.Info("tuned", "quality", e.config.qualityName(t.qualities[i]), "to", r.String(), "uplink",
 				estimate)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/model"
-	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -97,7 +96,7 @@ func TestBitratesNeedASource(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if err := p.encoder.tune(new(pointcloud.Cloud), 30); !errors.Is(err, ErrConfig) {
+	if err := p.encoder.tune(new(capture.Frame), 30); !errors.Is(err, ErrConfig) {
 		t.Errorf("no points: got %v, want ErrConfig", err)
 	}
 	c := config(t, 1, "low=2Mbit")

@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/produce"
 	"github.com/volsfu/volsfu/pkg/codec/ladder"
 	"github.com/volsfu/volsfu/pkg/codec/rgbd"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -16,7 +17,12 @@ const (
 	// tilingRaster is the tiling of codecs of rasters, and defaultRasterTiles its number of rectangles per camera.
 	tilingRaster       = "raster"
 	defaultRasterTiles = 4
+	// colorsJPEG and colorsWebP are the formats of colours.
+	colorsJPEG = "jpeg"
+	colorsWebP = "webp"
 )
+
+var errColors = errors.New("--color-format: expected jpeg, or webp with --codec rgbd")
 
 // cloudFlags are the flags that select points of a cloud, which a codec of rasters has not.
 var cloudFlags = []string{"points", "split", "sampling", "label-weights", "label-tiles", "color-quality", "audience",
@@ -46,6 +52,14 @@ func (o *Options) rasterSettings(mode volumetric.Mode, log *slog.Logger) (Settin
 	if err := rgbd.CheckTiles(tiles); err != nil {
 		return Settings{}, fmt.Errorf("--tiles: %w", err)
 	}
+	compressed := o.ColorFormat == colorsWebP
+	if compressed {
+		if err := webp.Available(); err != nil {
+			return Settings{}, fmt.Errorf("--color-format webp: %w", err)
+		}
+	} else if o.ColorFormat != "" && o.ColorFormat != colorsJPEG {
+		return Settings{}, fmt.Errorf("%w; got %.32q", errColors, o.ColorFormat)
+	}
 	text := o.Qualities
 	if text == defaultQualities {
 		text = ladder.DefaultRasters
@@ -56,8 +70,8 @@ func (o *Options) rasterSettings(mode volumetric.Mode, log *slog.Logger) (Settin
 	}
 	// Rasters are not sampled.
 	o.Capture.Points, o.Capture.Rasters = 0, true
-	return Settings{Config: produce.Config{Rasters: &produce.Rasters{Tiles: tiles, Levels: levels}, Mode: mode,
-		Codec: rgbd.Codec, Limit: o.Within, Log: log}}, nil
+	return Settings{Config: produce.Config{Rasters: &produce.Rasters{Tiles: tiles, Levels: levels, WebP: compressed},
+		Mode: mode, Codec: rgbd.Codec, Limit: o.Within, Log: log}}, nil
 }
 
 // given reports whether a flag was on the command line.

@@ -6,6 +6,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,6 +134,8 @@ func (p *options) check(log *slog.Logger) (s settings, err error) {
 	case p.seconds < 0:
 		return s, fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}
+	// A token may have the name.
+	p.TakeLooksFrom(cmp.Or(p.room.Identity, p.room.Token))
 	if s.Settings, err = p.Settings(log); err != nil {
 		return s, err
 	}

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,7 @@ import (
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/production"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/summary"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/watch"
-	"github.com/volsfu/volsfu/pkg/capture"
+	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/wait"
@@ -64,18 +65,66 @@ func ball(t *testing.T) string {
 
 // TestRasters publishes the rasters of a depth camera through a server. A watcher decodes points of the surface.
 func TestRasters(t *testing.T) {
+	p := &options{Options: production.DefaultOptions()}
+	p.Source, p.Qualities = "rgbd:"+ball(t), "half=1/2:1mm:75,full=1/1:1mm:80"
+	description, file := watchRasters(t, p)
+	if len(description.Tiles) != 4 || len(description.Qualities) != 2 ||
+		description.Qualities[1].Bitrate <= description.Qualities[0].Bitrate {
+		t.Errorf("expected 4 tiles and 2 qualities with growing bitrates, got %+v", description)
+	}
+	checkBall(t, file)
+}
+
+// TestVirtualCameras publishes the synthetic figure as two virtual cameras see it. A watcher decodes every frame.
+func TestVirtualCameras(t *testing.T) {
+	p := &options{Options: production.DefaultOptions()}
+	p.Source, p.Qualities, p.Tiles = "synthetic", "all=1/1:1mm:80", 2
+	p.Capture.Prune, p.Capture.VirtualCameras = true, filepath.Join(t.TempDir(), "cameras.yaml")
+	if err := os.WriteFile(p.Capture.VirtualCameras, []byte(`
+cameras:
+  - {name: front, width: 160, height: 144, field_of_view: 65, position: [0, 1.1, 1.9], look_at: [0, 0.95, 0],
+     noise: {white_mm: 1, dropped_edges: 0.1, flying_pixels: 0.2}}
+  - {name: back, width: 160, height: 144, field_of_view: 65, position: [0.6, 1.1, -1.8], look_at: [0, 0.95, 0],
+     noise: {white_mm: 1}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	description, file := watchRasters(t, p)
+	var labels []string
+	for _, tile := range description.Tiles {
+		labels = append(labels, tile.Label)
+	}
+	if want := []string{"camera front, rectangle 1", "camera front, rectangle 2", "camera back, rectangle 1",
+		"camera back, rectangle 2"}; !slices.Equal(labels, want) {
+		t.Errorf("tiles are %q, expected %q", labels, want)
+	}
+	cloud := saved(t, file)
+	box, figure := cloud.Bounds(), synthetic.Box()
+	for axis := range 3 {
+		if box.Min[axis] < figure.Min[axis]-0.01 || box.Max[axis] > figure.Max[axis]+0.01 {
+			t.Errorf("points in %v, expected %v", box, figure)
+		}
+	}
+	// Both sides of a person of 1.7 m are there.
+	if cloud.Len() < 1500 || box.Max[1]-box.Min[1] < 1.4 || box.Max[2]-box.Min[2] < 0.15 {
+		t.Errorf("%d points in %v", cloud.Len(), box)
+	}
+}
+
+// watchRasters publishes with codec rgbd until a watcher has saved frames of all tiles, all of which it could decode.
+// It returns the description of the publication and the last saved file.
+func watchRasters(t *testing.T, p *options) (volumetric.Publication, string) {
+	t.Helper()
 	v := openVenue(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	log := slog.New(slog.DiscardHandler)
-	p := &options{Options: production.DefaultOptions(), room: v.door("alice")}
-	p.Source, p.Codec, p.Qualities, p.Name, p.Mode = "rgbd:"+ball(t), "rgbd", "half=1/2:1mm:75,full=1/1:1mm:80", "body",
-		string(volumetric.ModeAlternatives)
+	p.room, p.Codec, p.Name, p.Mode = v.door("alice"), "rgbd", "body", string(volumetric.ModeAlternatives)
 	settings, err := p.check(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := capture.Open(p.Source, p.Capture)
+	source, err := p.Open(settings.Settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +134,6 @@ func TestRasters(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.console, b.log = io.Discard, log
-	if len(b.description.Tiles) != 4 || len(b.description.Qualities) != 2 ||
-		b.description.Qualities[1].Bitrate <= b.description.Qualities[0].Bitrate {
-		t.Errorf("expected 4 tiles and 2 qualities with growing bitrates, got %+v", b.description)
-	}
 	session, err := p.enter(ctx, b)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +147,7 @@ func TestRasters(t *testing.T) {
 	folder := t.TempDir()
 	commands, typed := io.Pipe()
 	running.Go(func() {
-		wait.Until(t, "a decoded frame", func() bool { return len(shown(t, folder)) > 3 })
+		wait.Until(t, "decoded frames", func() bool { return len(shown(t, folder)) > 5 })
 		_, _ = io.WriteString(typed, "quit\n")
 		_ = typed.Close()
 	})
@@ -120,7 +165,8 @@ func TestRasters(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &sum); err != nil || sum.Decoded == 0 || sum.Undecodable != 0 {
 		t.Errorf("expected decoded frames only, got %v, %s", err, out.String())
 	}
-	checkBall(t, shown(t, folder)[0])
+	files := shown(t, folder)
+	return b.description, files[len(files)-1]
 }
 
 // shown returns the frames that a watcher has saved.
@@ -133,18 +179,25 @@ func shown(t *testing.T, folder string) []string {
 	return files
 }
 
-// checkBall checks that the points of a file are those of the ball.
-func checkBall(t *testing.T, name string) {
+// saved reads a file that a watcher has saved.
+func saved(t *testing.T, name string) *pointcloud.Cloud {
 	t.Helper()
 	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	var cloud pointcloud.Cloud
-	if err := pointcloud.ReadPLY(file, &cloud); err != nil {
+	cloud := new(pointcloud.Cloud)
+	if err := pointcloud.ReadPLY(file, cloud); err != nil {
 		t.Fatal(err)
 	}
+	return cloud
+}
+
+// checkBall checks that the points of a file are those of the ball.
+func checkBall(t *testing.T, name string) {
+	t.Helper()
+	cloud := saved(t, name)
 	if cloud.Len() < 100 {
 		t.Errorf("%d points were decoded, expected hundreds", cloud.Len())
 	}

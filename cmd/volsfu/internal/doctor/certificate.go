@@ -16,8 +16,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/volsfu/volsfu/cmd/volsfu/internal/operate"
 	"github.com/volsfu/volsfu/internal/acme"
+	"github.com/volsfu/volsfu/internal/authority"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -138,8 +138,8 @@ func (o *options) clients(ctx context.Context) []Finding {
 		return []Finding{{subject, Failed, fmt.Sprintf("--url is %q", o.url), "Pass https://HOST[:PORT]."}}
 	}
 	dialer := websocket.Dialer{HandshakeTimeout: checkTimeout}
-	if dialer.TLSClientConfig, err = operate.Trust(o.authority); err != nil {
-		return []Finding{{subject, Failed, err.Error(), "Pass a PEM file with certificates."}}
+	if dialer.TLSClientConfig, err = authority.Trust(o.authority); err != nil {
+		return []Finding{{subject, Failed, "--ca: " + err.Error(), "Pass a PEM file with certificates."}}
 	}
 	target := u.JoinPath(signal.Path)
 	target.Scheme = strings.Replace(u.Scheme, "http", "ws", 1)

@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/volsfu/volsfu/internal/admin"
+	"github.com/volsfu/volsfu/internal/authority"
 	"github.com/volsfu/volsfu/internal/config"
 )
 
@@ -67,9 +66,9 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	address = address.JoinPath(admin.APIPath, path)
 	address.RawQuery = query.Encode()
-	trust, err := Trust(c.authority)
+	trust, err := authority.Trust(c.authority)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--ca: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -98,22 +97,6 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrAnswer, maxAnswer)
 	}
 	return body, failureOf(response, body)
-}
-
-// Trust returns the TLS configuration with the authorities of a file, the value of --ca. It is nil without a file.
-func Trust(file string) (*tls.Config, error) {
-	if file == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("--ca: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--ca: %s has no certificate, expected a PEM file", file)
-	}
-	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
 // failureOf returns the error of an answer, nil for success.

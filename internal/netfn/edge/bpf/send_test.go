@@ -381,20 +381,25 @@ func TestSendStamps(t *testing.T) {
 	s := newSender(t)
 	put(t, s.Paths, uint32(1), SenderPath{Ifindex: loopback, Mtu: 1500, Version: 4, Ether: 1,
 		Source: [6]uint8{2, 0, 0, 0, 0, 2}})
-	for format, tos := range map[uint8]uint8{FormatStamped: (1+testEpoch%7)<<5 | 1<<2 | 1, FormatPaper: 2} {
+	// The numbers continue when the format changes.
+	number := uint16(0)
+	for _, format := range []struct{ format, tos uint8 }{
+		{FormatStamped, (1+testEpoch%7)<<5 | 1<<2 | 1}, {FormatPaper, 2},
+	} {
 		rule := anyPacket
-		rule.Format, rule.Set = format, 2
+		rule.Format, rule.Set = format.format, 2
 		s.setRule(rule)
-		for number := range uint16(3) {
+		for range 3 {
 			p := udpOf(innerFrom4, innerTo4, 5555)
 			p.tos = 46<<2 | 1
 			_, out := s.send(s.SendEther, frame(p.bytes()), skBuff{})
-			p.tos = tos
-			if format == FormatStamped {
+			p.tos = format.tos
+			if format.format == FormatStamped {
 				p.id = number
 			}
+			number++
 			if want := frame(p.bytes()); !bytes.Equal(out, want) {
-				t.Errorf("format %d: sent\n% x, want\n% x", format, out, want)
+				t.Errorf("format %d: sent\n% x, want\n% x", format.format, out, want)
 			}
 		}
 	}

@@ -107,6 +107,11 @@ func Dial(ctx context.Context, config Config) (*Conn, error) {
 		}
 		return nil, fmt.Errorf("connect to %s: %w", config.URL, err)
 	}
+	return start(conn, &config), nil
+}
+
+// start starts to read from a websocket and to send pings.
+func start(conn *websocket.Conn, config *Config) *Conn {
 	conn.SetReadLimit(signal.MaxMessageBytes)
 	c := &Conn{
 		conn: conn, times: config.Times, messages: make(chan signal.Message, backlog), stop: make(chan struct{}),
@@ -122,7 +127,7 @@ func Dial(ctx context.Context, config Config) (*Conn, error) {
 	})
 	go c.read()
 	go c.ping()
-	return c, nil
+	return c
 }
 
 // Join opens a websocket, sends a join, and returns the reply.

@@ -1,13 +1,17 @@
 package signalling
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -76,6 +80,85 @@ func TestLastMessage(t *testing.T) {
 			t.Fatalf("a websocket that has ended: got %v, %v", open, err)
 		}
 	}
+}
+
+// piped is the response of an HTTP request over a pipe, which becomes a websocket.
+type piped struct {
+	http.ResponseWriter
+	conn    net.Conn
+	buffers *bufio.ReadWriter
+}
+
+// Hijack implements http.Hijacker.
+func (p *piped) Hijack() (net.Conn, *bufio.ReadWriter, error) { return p.conn, p.buffers, nil }
+
+// pipe returns both ends of a websocket in this process.
+func pipe(t *testing.T) (client, server *websocket.Conn) {
+	t.Helper()
+	near, far := net.Pipe()
+	upgraded := make(chan error, 1)
+	go func() {
+		buffers := bufio.NewReadWriter(bufio.NewReader(far), bufio.NewWriter(far))
+		request, err := http.ReadRequest(buffers.Reader)
+		if err == nil {
+			server, err = (&websocket.Upgrader{}).Upgrade(&piped{conn: far, buffers: buffers}, request, nil)
+		}
+		upgraded <- err
+	}()
+	client, _, err := websocket.NewClient(near, &url.URL{Scheme: "ws", Host: "server"}, nil, 1<<10, 1<<10)
+	if err := errors.Join(err, <-upgraded); err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+// TestAServerThatOnlyAnswersIsNotLeft: for many times the longest permitted silence, a server sends nothing but pongs.
+func TestAServerThatOnlyAnswersIsNotLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := pipe(t)
+		pings := 0
+		answer := server.PingHandler()
+		server.SetPingHandler(func(data string) error {
+			pings++
+			return answer(data)
+		})
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			_, _, _ = server.ReadMessage()
+		}()
+		c := start(client, &Config{Times: DefaultTimes})
+		time.Sleep(20 * DefaultTimes.Silence)
+		synctest.Wait()
+		select {
+		case <-c.Messages():
+			t.Errorf("the websocket has ended: %v", c.Err())
+		default:
+		}
+		if want := int(20 * DefaultTimes.Silence / DefaultTimes.Ping); pings != want {
+			t.Errorf("the server has answered %d pings, expected %d", pings, want)
+		}
+		c.Close()
+		_ = server.Close()
+		<-left
+	})
+}
+
+// TestASilentServerIsLeft: a server that answers no ping is left after the longest permitted silence.
+func TestASilentServerIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := pipe(t)
+		go func() { _, _ = io.Copy(io.Discard, server.NetConn()) }()
+		c, began := start(client, &Config{Times: DefaultTimes}), time.Now()
+		if _, open := <-c.Messages(); open {
+			t.Error("a message came")
+		}
+		if took := time.Since(began); took != DefaultTimes.Silence {
+			t.Errorf("the server was left after %v, expected %v", took, DefaultTimes.Silence)
+		}
+		c.Close()
+		_ = server.Close()
+	})
 }
 
 // TestAWebsocketThatTakesNothingHasEnded, even if the server's side is open.

@@ -100,6 +100,16 @@ func (q *queue) limit() float64 {
 	return limit
 }
 
+// SetLowestTaken sets for each tile whether a receiver takes the lowest quality, which is then copied on the second path.
+// nil is unknown: the lowest quality of every tile is copied.
+func (p *Publication) SetLowestTaken(taken []bool) { p.lowestTaken = taken }
+
+// takesLowest reports whether a track is the lowest quality of its tile and a receiver may take the track.
+func (p *Publication) takesLowest(track int) bool {
+	tile, quality := track/len(p.description.Qualities), track%len(p.description.Qualities)
+	return quality == 0 && (tile >= len(p.lowestTaken) || p.lowestTaken[tile])
+}
+
 // copyMedia decides whether a packet of a frame is copied.
 func (q *queue) copyMedia(p heldPacket, o *Outgoing, now time.Time) {
 	f := p.frame
@@ -107,7 +117,7 @@ func (q *queue) copyMedia(p heldPacket, o *Outgoing, now time.Time) {
 	switch {
 	case f.isAudio():
 		class = redundancy.Audio
-	case f.track%len(f.publication.description.Qualities) == 0:
+	case f.publication.takesLowest(f.track):
 		class = redundancy.Lowest
 	}
 	o.Copied = q.copies.selector.Select(&redundancy.Packet{

@@ -113,6 +113,18 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// TestLowestTaken: the lowest quality of a tile is copied if a receiver takes the quality, or if that is unknown.
+func TestLowestTaken(t *testing.T) {
+	s := newSplit(t)
+	for _, test := range []struct {
+		taken  []bool
+		copies int
+	}{{nil, 5}, {[]bool{false}, 1}, {[]bool{true}, 5}} {
+		s.body.SetLowestTaken(test.taken)
+		s.expect("lowest quality", s.send(), 100, test.copies, 5)
+	}
+}
+
 // TestOutage interrupts the first path. After the server's report everything is copied, and what has left on the first
 // path in vain is retransmitted.
 func TestOutage(t *testing.T) {

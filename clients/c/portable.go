@@ -7,4 +7,5 @@ import (
 	// and the names of the package's functions in C++ are those of this library.
 	_ "github.com/volsfu/volsfu/pkg/codec/draco"
 	_ "github.com/volsfu/volsfu/pkg/codec/dracojpeg"
+	_ "github.com/volsfu/volsfu/pkg/codec/rgbd"
 )

@@ -1,9 +1,9 @@
-package transcode
+package voice
 
 import (
 	"time"
 
-	"github.com/volsfu/volsfu/cmd/volbridge/internal/libopus"
+	"github.com/volsfu/volsfu/internal/voice/libopus"
 )
 
 const (
@@ -44,39 +44,34 @@ func (t *timeline) assign(claimed time.Time, duration time.Duration) (begin time
 	return begin, follows
 }
 
-// durationOf returns the duration of a number of samples.
-func durationOf(samples int) time.Duration {
-	return time.Duration(samples) * time.Second / libopus.Rate
-}
-
-// frameBuffer collects samples for frames of 20 ms, the frame length of both codecs here.
-type frameBuffer struct {
+// Framer collects samples for frames of 20 ms, the frame length of Opus and VR2Gather's audio.
+type Framer struct {
 	timeline
 	samples []float32
 	// begin is the capture time of the first sample.
 	begin time.Time
 }
 
-// add adds samples that end at the claimed time. After a pause, an incomplete frame is discarded.
-func (r *frameBuffer) add(samples []float32, end time.Time) {
-	begin, follows := r.assign(end.Add(-durationOf(len(samples))), durationOf(len(samples)))
+// Add adds samples that end at the claimed time. After a pause, an incomplete frame is discarded.
+func (r *Framer) Add(samples []float32, end time.Time) {
+	begin, follows := r.assign(end.Add(-libopus.Duration(len(samples))), libopus.Duration(len(samples)))
 	if !follows {
 		r.samples = r.samples[:0]
 	}
-	r.begin = begin.Add(-durationOf(len(r.samples)))
+	r.begin = begin.Add(-libopus.Duration(len(r.samples)))
 	r.samples = append(r.samples, samples...)
 }
 
-// full reports whether a complete frame is available.
-func (r *frameBuffer) full() bool { return len(r.samples) >= libopus.FrameSamples }
+// Full reports whether a complete frame is available.
+func (r *Framer) Full() bool { return len(r.samples) >= libopus.FrameSamples }
 
-// frame returns the first frame and its begin.
-func (r *frameBuffer) frame() ([]float32, time.Time) {
+// Frame returns the first frame and its begin.
+func (r *Framer) Frame() ([]float32, time.Time) {
 	return r.samples[:libopus.FrameSamples], r.begin
 }
 
-// pop removes the first frame.
-func (r *frameBuffer) pop() {
+// Pop removes the first frame.
+func (r *Framer) Pop() {
 	r.samples = append(r.samples[:0], r.samples[libopus.FrameSamples:]...)
-	r.begin = r.begin.Add(durationOf(libopus.FrameSamples))
+	r.begin = r.begin.Add(libopus.Duration(libopus.FrameSamples))
 }

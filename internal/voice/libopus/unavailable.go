@@ -2,6 +2,8 @@
 
 package libopus
 
+const remedy = "build with CGO_ENABLED=1 after apt-get install gcc libopus-dev"
+
 // Available reports whether this program was built with Opus.
 func Available() bool { return false }
 
@@ -10,6 +12,9 @@ type Encoder struct{}
 
 // NewEncoder returns ErrUnavailable.
 func NewEncoder(int) (*Encoder, error) { return nil, ErrUnavailable }
+
+// Close is never called.
+func (*Encoder) Close() {}
 
 // Encode is never called.
 func (*Encoder) Encode(dst []byte, _ []float32) []byte { return dst }
@@ -22,6 +27,9 @@ type Decoder struct{}
 
 // NewDecoder returns ErrUnavailable.
 func NewDecoder() (*Decoder, error) { return nil, ErrUnavailable }
+
+// Close is never called.
+func (*Decoder) Close() {}
 
 // Decode is never called.
 func (*Decoder) Decode(dst []float32, _ []byte) ([]float32, error) { return dst, ErrUnavailable }

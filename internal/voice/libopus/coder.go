@@ -3,35 +3,55 @@
 package libopus
 
 // #cgo CFLAGS: -O2 -std=c11 -Wall -Wextra
-// #cgo LDFLAGS: -l:libopus.a -lm
-// #cgo noescape opus_encode_float
-// #cgo nocallback opus_encode_float
-// #cgo noescape opus_decode_float
-// #cgo nocallback opus_decode_float
+// #cgo noescape volsfu_opus_encode
+// #cgo nocallback volsfu_opus_encode
+// #cgo noescape volsfu_opus_decode
+// #cgo nocallback volsfu_opus_decode
 // #include "coder.h"
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"unsafe"
 )
 
-// Available reports whether this program was built with Opus.
-func Available() bool { return true }
+// Available reports whether this program has Opus.
+var Available = sync.OnceValue(func() bool { return C.volsfu_opus_load() != 0 })
+
+// errEncoder and errDecoder mean that there is not enough memory.
+var (
+	errEncoder = errors.New("libopus: no memory for an encoder")
+	errDecoder = errors.New("libopus: no memory for a decoder")
+)
 
 // Encoder encodes one audio stream.
-type Encoder struct{ coder *C.OpusEncoder }
+type Encoder struct {
+	coder   *C.OpusEncoder
+	cleanup runtime.Cleanup
+}
 
 // NewEncoder returns an encoder with the given bitrate. NewEncoder fails if there is not enough memory.
 func NewEncoder(bitsPerSecond int) (*Encoder, error) {
-	e := &Encoder{C.volsfu_opus_encoder(Rate, C.int(bitsPerSecond))}
-	if e.coder == nil {
-		return nil, fmt.Errorf("%w: the library returned no encoder", ErrUnavailable)
+	if !Available() {
+		return nil, ErrUnavailable
 	}
-	runtime.AddCleanup(e, func(c *C.OpusEncoder) { C.opus_encoder_destroy(c) }, e.coder)
+	e := &Encoder{coder: C.volsfu_opus_encoder(Rate, C.int(bitsPerSecond))}
+	if e.coder == nil {
+		return nil, errEncoder
+	}
+	e.cleanup = runtime.AddCleanup(e, func(c *C.OpusEncoder) { C.volsfu_opus_encoder_destroy(c) }, e.coder)
 	return e, nil
+}
+
+// Close frees the encoder, which must not be used afterwards. An encoder without references is freed, too.
+func (e *Encoder) Close() {
+	e.cleanup.Stop()
+	C.volsfu_opus_encoder_destroy(e.coder)
+	e.coder = nil
 }
 
 // Encode appends to dst a packet of FrameSamples samples.
@@ -41,7 +61,7 @@ func (e *Encoder) Encode(dst []byte, samples []float32) []byte {
 	}
 	begin := len(dst)
 	dst = slices.Grow(dst, MaxPacket)[:begin+MaxPacket]
-	size := C.opus_encode_float(e.coder, (*C.float)(&samples[0]), FrameSamples, (*C.uchar)(&dst[begin]), MaxPacket)
+	size := C.volsfu_opus_encode(e.coder, (*C.float)(&samples[0]), FrameSamples, (*C.uchar)(&dst[begin]), MaxPacket)
 	runtime.KeepAlive(e)
 	if size < 0 {
 		panic(fmt.Sprintf("libopus: the encoder fails with %d although its arguments are right", size))
@@ -57,17 +77,29 @@ func (e *Encoder) Lookahead() int {
 }
 
 // Decoder decodes one audio stream.
-type Decoder struct{ coder *C.OpusDecoder }
+type Decoder struct {
+	coder   *C.OpusDecoder
+	cleanup runtime.Cleanup
+}
 
 // NewDecoder returns a decoder. NewDecoder fails if there is not enough memory.
 func NewDecoder() (*Decoder, error) {
-	var status C.int
-	d := &Decoder{C.opus_decoder_create(Rate, 1, &status)}
-	if d.coder == nil {
-		return nil, fmt.Errorf("%w: the library returned no decoder: %d", ErrUnavailable, status)
+	if !Available() {
+		return nil, ErrUnavailable
 	}
-	runtime.AddCleanup(d, func(c *C.OpusDecoder) { C.opus_decoder_destroy(c) }, d.coder)
+	d := &Decoder{coder: C.volsfu_opus_decoder(Rate)}
+	if d.coder == nil {
+		return nil, errDecoder
+	}
+	d.cleanup = runtime.AddCleanup(d, func(c *C.OpusDecoder) { C.volsfu_opus_decoder_destroy(c) }, d.coder)
 	return d, nil
+}
+
+// Close frees the decoder, which must not be used afterwards. A decoder without references is freed, too.
+func (d *Decoder) Close() {
+	d.cleanup.Stop()
+	C.volsfu_opus_decoder_destroy(d.coder)
+	d.coder = nil
 }
 
 // Decode appends the samples of a packet to dst. Errors wrap ErrMalformed and leave dst unchanged.
@@ -112,7 +144,7 @@ func (d *Decoder) decode(dst []float32, packet []byte, room int, before bool) ([
 	if before {
 		lost = 1
 	}
-	n := C.opus_decode_float(d.coder, (*C.uchar)(unsafe.SliceData(packet)), C.opus_int32(len(packet)),
+	n := C.volsfu_opus_decode(d.coder, (*C.uchar)(unsafe.SliceData(packet)), C.int(len(packet)),
 		(*C.float)(&into[begin]), C.int(room), lost)
 	runtime.KeepAlive(d)
 	if n < 0 {

@@ -1,0 +1,40 @@
+// Pages of another origin that use the npm package: the page of the tutorial, opened twice, and a
+// page that embeds the viewer. The argument is the address of the pages.
+
+import { artefacts, base, openForeign, rest, run, tell, until } from "./visit.mjs";
+
+const [pages] = rest;
+
+run(async () => {
+  const server = `server=${encodeURIComponent(base)}`;
+  const visitors = await Promise.all([1, 2].map(async () => {
+    const page = await openForeign("about:blank");
+    await page.addInitScript(() => addEventListener("joined", ({ target: { session } }) => session.on("frame", ({ participant, points }) => {
+      if (participant !== session.identity && points.count > 0) {
+        globalThis.firstPoints ??= performance.timeOrigin + performance.now();
+      }
+    })));
+    await page.goto(pages);
+    return page;
+  }));
+  const seen = await Promise.all(visitors.map((page) => until(page, () => globalThis.firstPoints, undefined, 20)));
+  const loaded = await Promise.all(visitors.map((page) => page.evaluate(() => performance.timeOrigin + performance.getEntriesByType("navigation")[0].loadEventEnd)));
+  await visitors[0].screenshot({ path: `${artefacts}/package.png` });
+  tell("seen", { milliseconds: Math.max(...seen) - Math.max(...loaded) });
+  await visitors[1].close();
+
+  const embedding = await openForeign(`${pages}/embed.html?${server}&identity=eye`);
+  const events = await until(embedding, () => globalThis.events?.statistics?.frames.decoded > 0 && globalThis.events);
+  await embedding.screenshot({ path: `${artefacts}/embedding.png` });
+  tell("embedded", { events });
+
+  // The page is not in the list of the viewer's address: it receives nothing, although it shows the room.
+  await embedding.evaluate((base) => {
+    globalThis.events = {};
+    document.querySelector("iframe").src = `${base}/?room=demo&identity=other&embed=https://other.example`;
+  }, base);
+  await until(visitors[0], () => document.querySelector("volsfu-room").session?.participants.has("other"));
+  await embedding.evaluate(() => (globalThis.events = {}));
+  await embedding.waitForTimeout(2500);
+  tell("strange", { events: await embedding.evaluate(() => Object.keys(globalThis.events)) });
+});
