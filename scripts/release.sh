@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the released programs into dist/: the server, volnet and the lab, static, for linux/amd64 and linux/arm64; the
 # client without Draco for all systems below; client and lab with Draco, which is C++, for this machine.
-# THIRD_PARTY_NOTICES has the licences of the software that the programs contain, volsfu-VERSION.cdx.json the bill of
-# materials, and SHA256SUMS a line for each file.
+# Debian packages have server and client. THIRD_PARTY_NOTICES has the licences of the software that the programs
+# contain, volsfu-VERSION.cdx.json the bill of materials, and SHA256SUMS a line for each file.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
@@ -54,6 +54,11 @@ scripts/npm.sh pack "$version" dist
 cp LICENSE dist/
 go run ./scripts/inventory -version "$version" -pages clients/web/public/licenses.txt \
 	-lock clients/web/package-lock.json -out dist "dist/"*-"$version"-*
+
+for architecture in amd64 arm64; do
+	scripts/deb.sh "$version" "$architecture" "dist/volsfu-$version-linux-$architecture" \
+		"dist/volpeer-$version-linux-$architecture" dist/THIRD_PARTY_NOTICES dist
+done
 
 cd dist
 sha256sum -- * >SHA256SUMS

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,30 @@ func TestMatrix(t *testing.T) {
 	for _, line := range lines {
 		if line.Missed() {
 			t.Errorf("%v", line)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	page := "# Title\n```sh\none\n  two\n```\ntext\n```text\nno\n```\n```sh\nthree\n```\n"
+	if got := commands(page); got != "one\n  two\nthree\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestPageFails runs pages that fail in their first or last command, and one that leaves a program running.
+func TestPageFails(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: namespaces need root")
+	}
+	folder := t.TempDir()
+	for script, works := range map[string]bool{
+		"false\ntrue": false, "true\nfalse": false, "sleep 1000 &\necho done": true,
+		"ls " + folder + " && touch here && [ $(ls) = here ] && ! ip link show eth0 2>/dev/null": true,
+	} {
+		said, err := runPage(t.Context(), script, folder, nil)
+		if (err == nil) != works {
+			t.Errorf("%q: %v: %s", script, err, said)
 		}
 	}
 }
