@@ -374,7 +374,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestChunksAfterAFailure: the frames of all chunks after a failure are discarded, also those of the segment's last chunk.
+// TestChunksAfterAFailure: the frames of all chunks after a failure are discarded, also those of the segment's last
+// chunk.
 func TestChunksAfterAFailure(t *testing.T) {
 	r := newRig(t, volumetric.MIMEVolumetric, func(c *Config) { c.MinFree = math.MaxInt64 })
 	g := r.recorder.begin("lab", r.now)

@@ -67,8 +67,8 @@ func TestOnlyTakenQualitiesAreWanted(t *testing.T) {
 	}
 }
 
-// TestLowestTaken checks that a publisher with two paths is told the tiles of which a receiver takes the lowest quality,
-// and that other publishers are not.
+// TestLowestTaken checks that a publisher with two paths is told the tiles of which a receiver takes the lowest
+// quality, and that other publishers are not.
 func TestLowestTaken(t *testing.T) {
 	s := newStage(t, strictly)
 	alice := s.enter("alice", false, true)

@@ -21,8 +21,8 @@ const (
 	people, crowdPoints, crowdRate = 3, 30_000, 30
 	// leastDecoded is the expected share of frames in percent.
 	leastDecoded = 99.9
-	// mostGrowth is the growth of the resident memory, in MB, which counts as flat: the garbage collector of the library
-	// and buffers of sockets grow by a few MB after the first minute.
+	// mostGrowth is the growth of the resident memory, in MB, which counts as flat: the garbage collector of the
+	// library and buffers of sockets grow by a few MB after the first minute.
 	mostGrowth = 16
 )
 

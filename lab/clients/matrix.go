@@ -91,7 +91,8 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	publishers := []publisher{
 		peer("volpeer", volpeer, "draco"), peer("volpeer", volpeer, "draco+jpeg"), peer("volpeer", volpeer, "zstd"),
-		peer("volpeer without cgo", portable, "zstd"), inCSharp.publisher("zstd"), {name: "VR2Gather's format", codec: "cwi1", start: octrees},
+		peer("volpeer without cgo", portable, "zstd"), inCSharp.publisher("zstd"),
+		{name: "VR2Gather's format", codec: "cwi1", start: octrees},
 	}
 	for _, p := range publishers {
 		for _, secret := range []string{"", passphrase} {

@@ -37,13 +37,13 @@ type content struct {
 func (f *film) rasters(levels []ladder.Raster) (content, error) {
 	rects, err := rgbd.Rectangles(&f.camera, &f.frames[0].Rasters[0], liveTiles)
 	encoder := rgbd.Codec.NewEncoder().(codec.RasterEncoder)
-	return content{codec: rgbd.Codec, qualities: len(levels), encode: func(dst []byte, frame, tile, quality int) ([]byte,
-		error) {
+	encode := func(dst []byte, frame, tile, quality int) ([]byte, error) {
 		l := levels[quality]
 		dst, _, err := encoder.EncodeRaster(dst, &f.camera, &f.frames[frame].Rasters[0], codec.RasterParams{
 			Rect: rects[tile], Reduction: l.Reduction, Step: l.Step, ColorQuality: l.ColorQuality})
 		return dst, err
-	}}, err
+	}
+	return content{codec: rgbd.Codec, qualities: len(levels), encode: encode}, err
 }
 
 // clouds returns the film in draco at 11 bits and speed 10. Tiles are slabs, since the points are in the order of rows.
@@ -95,7 +95,8 @@ func openLive(ctx context.Context, f *film, loss float64) (*live, error) {
 	l := &live{emulation: emulation, film: f, sum: reception{quality: make(map[int]volumetric.Quality)}}
 	access := netem.DefaultConfig()
 	access.Delay, access.Loss = accessDelay, loss
-	if l.publisher, err = l.join(ctx, access, client.Config{Identity: "alice", MinUplink: testbed.Everything}); err == nil {
+	l.publisher, err = l.join(ctx, access, client.Config{Identity: "alice", MinUplink: testbed.Everything})
+	if err == nil {
 		l.watcher, err = l.join(ctx, access, client.Config{Identity: "bob", Receive: true})
 	}
 	if err != nil {

@@ -25,7 +25,8 @@ func around(angles ...float64) string {
 	for i, angle := range angles {
 		sin, cos := math.Sincos(angle * math.Pi / 180)
 		cameras = append(cameras, fmt.Sprintf(`{"name": "camera%d", "width": 512, "height": 424, "fx": 366.6,
-			"fy": 366.6, "position": [%g, 1, %g], "look_at": [0, 0.8, 0], "noise": {"white_mm": 1}}`, i+1, 1.7*sin, 1.7*cos))
+			"fy": 366.6, "position": [%g, 1, %g], "look_at": [0, 0.8, 0], "noise": {"white_mm": 1}}`,
+			i+1, 1.7*sin, 1.7*cos))
 	}
 	return `{"cameras": [` + strings.Join(cameras, ",") + `]}`
 }

@@ -123,7 +123,8 @@ func TestVirtualFigureHasNoHoles(t *testing.T) {
 		x, y := i%160, i/160
 		inner[i] = x > 0 && y > 0 && x < 159 && y < 143 && m.Depth[i] != 0
 	}
-	// Depths of neighbours inside differ smoothly: the second difference is below 2 cm for nearly all but the edges of arms.
+	// Depths of neighbours inside differ smoothly: the second difference is below 2 cm for nearly all but the edges of
+	// arms.
 	rough, all := 0, 0
 	for y := 1; y < 143; y++ {
 		for x := 1; x < 159; x++ {

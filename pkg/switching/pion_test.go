@@ -47,8 +47,8 @@ func TestPionPeersWithLoss(t *testing.T) {
 	}
 }
 
-// wire records the numbers of the media packets that the sender passes to the network. It is the interceptor next to the
-// network: a busy machine loses packets behind it, from the buffer of the receiver's socket.
+// wire records the numbers of the media packets that the sender passes to the network. It is the interceptor next to
+// the network: a busy machine loses packets behind it, from the buffer of the receiver's socket.
 type wire struct {
 	interceptor.NoOp
 

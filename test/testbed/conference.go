@@ -47,8 +47,8 @@ func ConferenceConfig() config.Config {
 	return c
 }
 
-// Unhurried lets a server estimate every link as wide and drop no late data. A machine that stalls looks like a congested
-// link and delays frames, which tests that count frames must not see.
+// Unhurried lets a server estimate every link as wide and drop no late data. A machine that stalls looks like a
+// congested link and delays frames, which tests that count frames must not see.
 func Unhurried(c *config.Config) {
 	c.Forward.Congestion.Min, c.Forward.Congestion.Start = Everything, Everything
 	c.Forward.MaxLag = 5 * signal.MaxDeadline

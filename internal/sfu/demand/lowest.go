@@ -6,11 +6,11 @@ import "time"
 // that changes between two qualities causes one message in this time.
 const lowestHold = 2 * time.Second
 
-// lowest reports the tiles of which a slot takes the lowest quality. A publisher with two paths copies these frames: the
-// lowest quality of other tiles is sent for a future switch only, and nobody sees a loss of it.
+// lowest reports the tiles of which a slot takes the lowest quality. A publisher with two paths copies these frames:
+// the lowest quality of other tiles is sent for a future switch only, and nobody sees a loss of it.
 type lowest struct {
-	// taken is the reported state of each tile. idle is the time since which a reported tile has been unused, zero while
-	// the tile is used.
+	// taken is the reported state of each tile. idle is the time since which a reported tile has been unused, zero
+	// while the tile is used.
 	taken []bool
 	idle  []time.Time
 	// due is the time of the next step without a change of a need, zero if there is none.

@@ -14,8 +14,8 @@ import (
 
 // RasterGrammar is the syntax of the qualities of a codec of rasters, for the help of a flag.
 const RasterGrammar = "NAME=1/1|1/2|1/4[:STEP[:QUALITY]],… for codec rgbd: the part of the camera's raster in each " +
-	"direction, the step of depths (1.5mm), and the quality of colours (1 to 100); or a bitrate of all tiles (3Mbit), " +
-	"which selects the three and follows the uplink"
+	"direction, the step of depths (1.5mm), and the quality of colours (1 to 100); or a bitrate of all tiles " +
+	"(3Mbit), which selects the three and follows the uplink"
 
 // DefaultRasters are the qualities of a codec of rasters if none are given.
 const DefaultRasters = "low=1/4:3mm:75,mid=1/2:1.5mm:75,high=1/1:0.65mm:80"
@@ -112,8 +112,8 @@ func (r Raster) Params() codec.Params {
 }
 
 // rasterChoices are the rasters of qualities with a bitrate, ascending. Each takes a tenth to a half more bits than the
-// one before, and is closer to the capture. The step is coarse if the colours are, so that a smaller bitrate first costs
-// both, and then a half of the raster.
+// one before, and is closer to the capture. The step is coarse if the colours are, so that a smaller bitrate first
+// costs both, and then a half of the raster.
 var rasterChoices = []Raster{
 	{Reduction: 2, Step: 0.006, ColorQuality: 50},
 	{Reduction: 2, Step: 0.003, ColorQuality: 75},
@@ -134,8 +134,8 @@ var rasterChoices = []Raster{
 // RasterSource describes the input of a codec of rasters. It implements Finder.
 type RasterSource struct {
 	Codec codec.Codec
-	// Tiles, FrameRate, Budget, TileOverhead and PacketOverhead are those of Source. Points is the number of pixels with
-	// a depth in all tiles together.
+	// Tiles, FrameRate, Budget, TileOverhead and PacketOverhead are those of Source. Points is the number of pixels
+	// with a depth in all tiles together.
 	Tiles          int
 	FrameRate      float64
 	Points         int

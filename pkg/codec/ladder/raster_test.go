@@ -18,7 +18,8 @@ func TestParseRasters(t *testing.T) {
 		t.Errorf("default: %+v, %v, want %+v", got, err, want)
 	}
 	got, err = ParseRasters("a=1/1, b=1/2:2mm, c=3Mbit/s")
-	if want = []Raster{{"a", 0, 0, 0.00065, 80}, {"b", 0, 1, 0.002, 75}, {Name: "c", Rate: 3e6}}; err != nil || !slices.Equal(got, want) {
+	want = []Raster{{"a", 0, 0, 0.00065, 80}, {"b", 0, 1, 0.002, 75}, {Name: "c", Rate: 3e6}}
+	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("without all fields: %+v, %v, want %+v", got, err, want)
 	}
 	for _, text := range []string{"", "low", "a=1/3", "a=25%:9", "a=0Mbit", "a=5Mbit:11", "a=1/2:1.5", "a=1/2:0mm",

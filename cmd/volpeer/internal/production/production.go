@@ -99,8 +99,8 @@ func (o *Options) Flags(f *pflag.FlagSet, points int) {
 		"weights of labels for --sampling importance, as LABEL=FACTOR,…")
 	f.StringVar(&o.Codec, "codec", "", codecs.Grammar+"; the default is draco, or zstd in a program without "+
 		"Draco")
-	f.StringVar(&o.ColorFormat, "color-format", colorsJPEG, "format of the colours of codec rgbd: jpeg; or webp, which "+
-		"takes about two thirds of the bytes and three times the time, and needs libwebp")
+	f.StringVar(&o.ColorFormat, "color-format", colorsJPEG, "format of the colours of codec rgbd: jpeg; or webp, "+
+		"which takes about two thirds of the bytes and three times the time, and needs libwebp")
 	f.StringVar(&o.Name, "publication", "body", "name of the publication")
 	f.StringVar(&o.Mode, "mode", string(volumetric.ModeAlternatives),
 		"alternatives: a receiver gets one quality of each tile; descriptions: qualities complement each other and "+

@@ -100,8 +100,8 @@ func (q *queue) limit() float64 {
 	return limit
 }
 
-// SetLowestTaken sets for each tile whether a receiver takes the lowest quality, which is then copied on the second path.
-// nil is unknown: the lowest quality of every tile is copied.
+// SetLowestTaken sets for each tile whether a receiver takes the lowest quality, which is then copied on the second
+// path. nil is unknown: the lowest quality of every tile is copied.
 func (p *Publication) SetLowestTaken(taken []bool) { p.lowestTaken = taken }
 
 // takesLowest reports whether a track is the lowest quality of its tile and a receiver may take the track.
