@@ -8,7 +8,11 @@ MAKEFLAGS += --no-print-directory
 
 # The version that the binaries report.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS = -X main.version=$(VERSION)
+# The commit and its date, which programs report beside the version.
+BUILD = github.com/volsfu/volsfu/internal/build
+COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+DATE ?= $(shell git log -1 --format=%cs 2>/dev/null)
+LDFLAGS = -X main.version=$(VERSION) -X $(BUILD).commit=$(COMMIT) -X $(BUILD).date=$(DATE)
 # LDFLAGS sets the version; Go's version stamp would fail in a checkout that belongs to another user.
 GOBUILD = go build -trimpath -buildvcs=false
 

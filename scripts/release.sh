@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # Builds the released programs into dist/: the server, volnet and the lab, static, for linux/amd64 and linux/arm64; the
 # client without Draco for all systems below; client and lab with Draco, which is C++, for this machine.
-# THIRD_PARTY_NOTICES has the licences of the software that the programs contain, volsfu-VERSION.cdx.json the bill of
-# materials, and SHA256SUMS a line for each file.
+# Debian packages have server and client. THIRD_PARTY_NOTICES has the licences of the software that the programs
+# contain, volsfu-VERSION.cdx.json the bill of materials, and SHA256SUMS a line for each file.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 version=${1:?expected the version as the only argument}
+
+# The commit and its date, which programs report beside the version.
+package=github.com/volsfu/volsfu/internal/build
+stamp="-X $package.commit=$(git rev-parse --short=12 HEAD) -X $package.date=$(git log -1 --format=%cs)"
 
 rm -rf dist
 mkdir dist
@@ -18,7 +22,7 @@ build() {
 	local module=.
 	[ ! -d "lab/cmd/$1" ] || module=lab
 	compgen -G "$module/cmd/$1/*.go" >/dev/null || return 0
-	local out=dist/${5:-$1}-$version-$2-$3 flags="-s -w -X main.version=$version"
+	local out=dist/${5:-$1}-$version-$2-$3 flags="-s -w -X main.version=$version $stamp"
 	case $2 in
 		windows) out+=.exe ;;
 		# Android prevents apps from reading network interfaces from the kernel. The package that Pion uses instead
@@ -50,6 +54,11 @@ scripts/npm.sh pack "$version" dist
 cp LICENSE dist/
 go run ./scripts/inventory -version "$version" -pages clients/web/public/licenses.txt \
 	-lock clients/web/package-lock.json -out dist "dist/"*-"$version"-*
+
+for architecture in amd64 arm64; do
+	scripts/deb.sh "$version" "$architecture" "dist/volsfu-$version-linux-$architecture" \
+		"dist/volpeer-$version-linux-$architecture" dist/THIRD_PARTY_NOTICES dist
+done
 
 cd dist
 sha256sum -- * >SHA256SUMS

@@ -15,7 +15,8 @@ export default defineConfig({
   },
   worker: { format: "es" },
   // Unit tests only: Go controls tests in browsers (test/browser).
-  test: { include: ["test/unit/**/*.test.ts"] },
+  // The limits end tests that hang: beside other load, a test takes many times as long as alone.
+  test: { include: ["test/unit/**/*.test.ts"], testTimeout: 60_000, hookTimeout: 60_000 },
   // Draco's loader imports these in Node, which is not used here.
   resolve: { alias: [{ find: /^(node:)?(fs|path)$/, replacement: "/src/decode/absent.ts" }] },
 });

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/cmd/volbridge/internal/relay"
+	"github.com/volsfu/volsfu/internal/build"
 )
 
 // version is set by the linker.
@@ -34,6 +35,7 @@ func newRoot() *cobra.Command {
 	var options relay.Options
 	root := &cobra.Command{
 		Use:           "volbridge",
+		Version:       build.Line("volbridge", version),
 		Short:         "Connect VR2Gather's native connector to a server, in place of VR2Gather's own peer",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -43,12 +45,13 @@ func newRoot() *cobra.Command {
 		},
 	}
 	options.Flags(root.Flags())
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), "volbridge", version)
+			fmt.Fprintln(cmd.OutOrStdout(), build.Line("volbridge", version))
 		},
 	})
 	return root

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/volsfu/volsfu/internal/build"
 )
 
 // version is set by the linker.
@@ -48,6 +49,8 @@ func failed(err error) error {
 
 // run runs the command line and returns the exit status. An error is one line on standard error.
 func run(ctx context.Context, root *cobra.Command) int {
+	root.Version = build.Line("volnet", version)
+	root.SetVersionTemplate("{{.Version}}\n")
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -65,7 +68,7 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), "volnet", version)
+			fmt.Fprintln(cmd.OutOrStdout(), build.Line("volnet", version))
 		},
 	}
 }

@@ -12,11 +12,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/volsfu/volsfu/cmd/volpeer/internal/calibrate"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/export"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/playback"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/publish"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/record"
 	"github.com/volsfu/volsfu/cmd/volpeer/internal/watch"
+	"github.com/volsfu/volsfu/internal/build"
 )
 
 // version is set by the linker.
@@ -55,12 +57,14 @@ func statusOf(err error) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "volpeer",
+		Version:       build.Line("volpeer", version),
 		Short:         "Publish and watch volumetric video through volsfu",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(publish.Command(), watch.Command(), record.Command(), playback.Command(), export.Command(),
-		newVersion())
+		calibrate.Command(), newVersion())
 	root.AddCommand(movedCommands()...)
 	return root
 }
@@ -71,7 +75,7 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), "volpeer", version)
+			fmt.Fprintln(cmd.OutOrStdout(), build.Line("volpeer", version))
 		},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/cmd/volsfu/internal/doctor"
 	"github.com/volsfu/volsfu/cmd/volsfu/internal/operate"
+	"github.com/volsfu/volsfu/internal/build"
 )
 
 // version is set by the linker.
@@ -47,10 +48,12 @@ func statusOf(err error) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "volsfu",
+		Version:       build.Line("volsfu", version),
 		Short:         "A selective forwarding unit for volumetric video conferencing",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newVersion())
 	root.AddCommand(operate.Commands()...)
 	root.AddCommand(doctor.Command())
@@ -63,7 +66,7 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), "volsfu", version)
+			fmt.Fprintln(cmd.OutOrStdout(), build.Line("volsfu", version))
 		},
 	}
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,30 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
+func TestCommands(t *testing.T) {
+	page := "# Title\n```sh\none\n  two\n```\ntext\n```text\nno\n```\n```sh\nthree\n```\n"
+	if got := commands(page); got != "one\n  two\nthree\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestPageFails runs pages that fail in their first or last command, and one that leaves a program running.
+func TestPageFails(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: namespaces need root")
+	}
+	folder := t.TempDir()
+	for script, works := range map[string]bool{
+		"false\ntrue": false, "true\nfalse": false, "sleep 1000 &\necho done": true,
+		"ls " + folder + " && touch here && [ $(ls) = here ] && ! ip link show eth0 2>/dev/null": true,
+	} {
+		said, err := runPage(t.Context(), script, folder, nil)
+		if (err == nil) != works {
+			t.Errorf("%q: %v: %s", script, err, said)
+		}
+	}
+}
+
 // built builds the programs for the checks.
 func built(t *testing.T) Options {
 	t.Helper()
@@ -79,9 +104,9 @@ func TestCrowd(t *testing.T) {
 }
 
 func TestCrowdLines(t *testing.T) {
-	const summary = `{"frames_decoded": 900, "frames_counted": 800, "allocated_bytes": 0, "resident_begin": 1000000,
+	const summary = `{"frames_decoded": 1800, "frames_counted": 1500, "allocated_bytes": 0, "resident_begin": 1000000,
 		"resident_end": 3000000, "statistics": {"totals": {"frames_missing": 1}}}`
-	lines, err := crowdLines([]byte(summary), 10*time.Second)
+	lines, err := crowdLines([]byte(summary), 20*time.Second)
 	if err != nil || lines[0].Missed() || lines[1].Figure != 100 || lines[3].Missed() || lines[5].Figure != 2 {
 		t.Errorf("%v, %v", lines, err)
 	}

@@ -120,14 +120,17 @@ func TestHostedChanges(t *testing.T) {
 	o = short(13)
 	o.LinkBPS, o.Estimator.Controller = 20e6, congestion.ControllerAuto
 	r := live(t, "bleach:clear", o)
+	// Reports of a busy machine come late: a run that the measurement itself rejects has no target.
+	if !r.Emulation.Valid {
+		t.Skipf("skipped: the machine has disturbed the emulated network: %s", r.Emulation.Reason)
+	}
 	left := func(c CodepointFigures) bool {
 		return c.Codepoint == ecn.NotECT.String() && c.Seconds > bleachAt.Seconds()
 	}
 	if r.FallbackSeconds == nil || !slices.ContainsFunc(r.Codepoints, left) {
 		t.Fatalf("%v, codepoints %v", r.FallbackSeconds, r.Codepoints)
 	}
-	// Reports of a busy machine come late: a run that the measurement itself rejects has no target.
-	if *r.FallbackSeconds > 2 && r.Emulation.Valid {
+	if *r.FallbackSeconds > 2 {
 		t.Errorf("the fallback takes %g s, expected at most 2 s", *r.FallbackSeconds)
 	}
 }

@@ -12,12 +12,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/rgbd"
+	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/test/claim"
 )
@@ -31,11 +33,15 @@ type Options struct {
 	Frames, Compared int
 	// Repeats is the number of codings of each frame; times are the least.
 	Repeats int
+	// Switches is the number of switches of quality, and Block the time for which a codec is shown live at once.
+	Switches int
+	Block    time.Duration
 }
 
 // DefaultOptions returns the options of the claims.
 func DefaultOptions() Options {
-	return Options{Data: lab.TestData(), Frames: 48, Compared: 4, Repeats: 5}
+	return Options{Data: lab.TestData(), Frames: 48, Compared: 4, Repeats: 5, Switches: 1000,
+		Block: 15 * time.Second}
 }
 
 // frameRate is the number of frames per second at which bitrates are stated. The recording has 24.
@@ -48,6 +54,10 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 		&check{"Azure Kinect with exact depths", &bench{options: o, progress: progress}, kinect},
 		&check{"virtual cameras with noise", &bench{options: o, progress: progress}, noisy},
 		&check{"several cameras with and without pruning", &bench{options: o, progress: progress}, pruned},
+		&check{"random switches of quality, live", &bench{options: o, progress: progress}, switches},
+		&check{"5 % of packets lost on each link, beside draco", &bench{options: o, progress: progress}, losses},
+		&check{"one publisher, live, beside draco", &bench{options: o, progress: progress}, latencies},
+		inBrowser(progress),
 	}
 }
 
@@ -98,17 +108,25 @@ const (
 	nineTiles        = 3
 	encodeTime       = 6 // ms
 	decodeTime       = 4
+	webpRate         = 6.8
+	webpEncodeTime   = 8
+	webpDecodeTime   = 5
 	kinectBits       = 2.8 // bits per point
 	kinectLuma       = 38  // dB
 )
 
-// seated measures the recording of a seated person.
-func seated(ctx context.Context, b *bench) ([]claim.Line, error) {
+// person returns frames of the recording of a seated person.
+func (b *bench) person(ctx context.Context, frames int) (*film, error) {
 	spec, err := b.source("rgbd", "seated-human/rgbd")
 	if err != nil {
 		return nil, err
 	}
-	film, err := shoot(ctx, spec, capture.DefaultOptions(), b.options.Frames)
+	return shoot(ctx, spec, capture.DefaultOptions(), frames)
+}
+
+// seated measures the recording of a seated person.
+func seated(ctx context.Context, b *bench) ([]claim.Line, error) {
+	film, err := b.person(ctx, b.options.Frames)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +176,11 @@ func seated(ctx context.Context, b *bench) ([]claim.Line, error) {
 		return lines, err
 	}
 	lines = append(lines, tiles...)
+	compressed, err := film.measureWebP(b, full, round(colored.luma))
+	if err != nil {
+		return lines, err
+	}
+	lines = append(lines, compressed...)
 	return append(lines,
 		claim.AtMost("encode a frame, one core", best.encode, "ms", encodeTime),
 		claim.AtMost("decode a frame to points, one core", best.decode, "ms", decodeTime),
@@ -180,6 +203,24 @@ func (f *film) measureTiles(b *bench, params codec.RasterParams, four measured) 
 	return []claim.Line{
 		claim.AtMost("4 tiles instead of one", 100*(four.bits/one.bits-1), "%", fourTiles),
 		claim.AtMost("9 tiles instead of one", 100*(nine.bits/one.bits-1), "%", nineTiles),
+	}, nil
+}
+
+// measureWebP measures colours as WebP, whose luma must be at least that of draco+jpeg.
+func (f *film) measureWebP(b *bench, params codec.RasterParams, luma float64) ([]claim.Line, error) {
+	if err := webp.Available(); err != nil {
+		return []claim.Line{claim.Skip("rgbd, colours as WebP", err.Error())}, nil
+	}
+	params.WebP = true
+	m, err := f.measureRaster(b, 4, params, true)
+	if err != nil {
+		return nil, err
+	}
+	return []claim.Line{
+		claim.AtMost("rgbd, colours as WebP, 4 tiles, 0.65 mm, quality 80", m.rate(), "Mbit/s", webpRate),
+		claim.AtLeast("WebP: luma, at least that of draco+jpeg", m.luma, "dB", luma),
+		claim.AtMost("WebP: encode a frame, one core", m.encode, "ms", webpEncodeTime),
+		claim.AtMost("WebP: decode a frame to points, one core", m.decode, "ms", webpDecodeTime),
 	}, nil
 }
 

@@ -191,6 +191,6 @@ func playClip(clock Clock, frames footage, info Info, options Options) (*paced, 
 		_ = frames.Close()
 		return nil, err
 	}
-	info.Box, info.Points = clip.box, clip.points
+	info.Box, info.Points, info.Frames = clip.box, clip.points, frames.Len()
 	return newPaced(clock, clip, info), nil
 }

@@ -51,7 +51,8 @@ var layers = []layer{
 		client: []string{"pkg/pointcloud", "pkg/e2ee"},
 	},
 	{
-		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy", "internal/authority"},
+		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy", "internal/authority",
+			"internal/build"},
 		client: []string{"pkg/sframe", "pkg/foreign", "internal/voice"},
 	},
 }

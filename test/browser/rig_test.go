@@ -88,9 +88,14 @@ func pageURL(s *server.Server) string { return strings.Replace(s.URL(), "ws", "h
 // up.
 func publish(t *testing.T, s *server.Server, identity string, flags ...string) {
 	t.Helper()
+	volpeerPublishes(t, s, identity, append([]string{"--points", "6000", "--fps", "10", "--tiles", "2"}, flags...)...)
+}
+
+// volpeerPublishes lets volpeer publish to room "demo" with the given flags only.
+func volpeerPublishes(t *testing.T, s *server.Server, identity string, flags ...string) {
+	t.Helper()
 	path := peer(t)
-	arguments := []string{"publish", "--server", s.URL(), "--room", "demo", "--identity", identity, "--points", "6000",
-		"--fps", "10", "--tiles", "2"}
+	arguments := []string{"publish", "--server", s.URL(), "--room", "demo", "--identity", identity}
 	command := exec.Command(path, append(arguments, flags...)...)
 	command.Stderr = &quiet{}
 	if err := command.Start(); err != nil {

@@ -123,7 +123,7 @@ func TestUnityComponentsCompile(t *testing.T) {
 	args := []string{"-target:library", "-unsafe", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll",
 		"-r:System.Core.dll", "-out:" + filepath.Join(t.TempDir(), "unity.dll")}
 	for _, part := range []string{"Runtime", filepath.Join("Tests", "Engine"),
-		filepath.Join("Samples~", "Conference")} {
+		filepath.Join("Samples~", "Conference"), filepath.Join("Samples~", "Direct")} {
 		args = append(args, unityFiles(t, filepath.Join(unityPackage, part), ".cs")...)
 	}
 	if out, err := exec.Command("mcs", args...).CombinedOutput(); err != nil {

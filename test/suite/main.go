@@ -32,6 +32,10 @@ import (
 // testdataVariable names the environment variable with the folder of real captures that some tests need.
 const testdataVariable = "VOLSFU_TESTDATA"
 
+// packageTime ends the tests of a package that hang. On two idle cores the longest take 200 s of the short tests
+// (test/browser) and 450 s of the long ones (lab/test/faults): a machine that is four times slower needs half an hour.
+const packageTime = 45 * time.Minute
+
 type options struct {
 	patterns   []string
 	tests      bool
@@ -50,7 +54,7 @@ func main() {
 	flag.DurationVar(&o.fuzzTime, "fuzztime", 2*time.Second, "how long each fuzz test runs, 0 for not at all")
 	flag.DurationVar(&o.fuzzBudget, "fuzzbudget", 3*time.Minute,
 		"how long all fuzz tests run together at most, 0 for no limit")
-	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long the tests of one package may take")
+	flag.DurationVar(&o.timeout, "timeout", packageTime, "how long the tests of one package may take")
 	flag.IntVar(&o.slowest, "slowest", 10, "how many of the slowest tests are named")
 	flag.StringVar(&o.timeline, "timeline", "", "file for the times at which the tests of each package began and ended")
 	flag.Parse()

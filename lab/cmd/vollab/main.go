@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsfu/volsfu/internal/build"
 	"github.com/volsfu/volsfu/lab/bench"
 	"github.com/volsfu/volsfu/lab/check"
 	"github.com/volsfu/volsfu/lab/control"
@@ -56,10 +57,12 @@ func exitCode(err error) int {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "vollab",
+		Version:       build.Line("vollab", version),
 		Short:         "Measure the claims of volsfu",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(
 		check.Command(version),
 		bench.Command(version), bench.ForwardCommand(), bench.LimitCommand(), bench.FanoutCommand(),
@@ -81,7 +84,7 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			fmt.Fprintln(cmd.OutOrStdout(), "vollab", version)
+			fmt.Fprintln(cmd.OutOrStdout(), build.Line("vollab", version))
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -162,4 +163,18 @@ func (c Calibration) Pose(name string) (Pose, error) {
 		return Pose{}, fmt.Errorf("%w: no camera %q in the file, only %q", ErrCalibration, name, known)
 	}
 	return pose, nil
+}
+
+// FormatCalibration returns the file of a calibration, which ParseCalibration reads, with cameras in the order of
+// names.
+func FormatCalibration(names []string, poses []Pose) []byte {
+	var out bytes.Buffer
+	fmt.Fprintln(&out, "axes: graphics\ncameras:")
+	for i, name := range names {
+		p, q := poses[i].Translation, poses[i].Quaternion()
+		// YAML reads names in double quotes with the escapes of Go.
+		fmt.Fprintf(&out, "  %s:\n    position: [%.6f, %.6f, %.6f]\n    quaternion: [%.8f, %.8f, %.8f, %.8f]\n",
+			strconv.QuoteToASCII(name), p[0], p[1], p[2], q[0], q[1], q[2], q[3])
+	}
+	return out.Bytes()
 }

@@ -186,3 +186,25 @@ func FuzzParseBackground(f *testing.F) {
 		}
 	})
 }
+
+func TestFormatCalibration(t *testing.T) {
+	turn, _ := Rotation([4]float64{0.1, -0.4, 0.2, 0.9})
+	poses := []Pose{{}, {Rotation: turn, Translation: [3]float64{1.25, -0.5, 2}}}
+	names := []string{"left: \"1\"", "größe"}
+	c, err := ParseCalibration(FormatCalibration(names, poses))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		got, err := c.Pose(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range [][3]float64{{}, {1, 2, 3}} {
+			a, b := got.Apply(at), poses[i].Apply(at)
+			if math.Abs(a[0]-b[0])+math.Abs(a[1]-b[1])+math.Abs(a[2]-b[2]) > 1e-5 {
+				t.Errorf("%s moves %v to %v, expected %v", name, at, a, b)
+			}
+		}
+	}
+}

@@ -8,7 +8,7 @@ import (
 )
 
 // twoCameras view the same object from directions 60° apart, 1 m from the origin.
-func twoCameras(t *testing.T) []Camera {
+func twoCameras(t testing.TB) []Camera {
 	t.Helper()
 	var cameras []Camera
 	for _, angle := range []float64{-30, 30} {

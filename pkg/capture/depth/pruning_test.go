@@ -132,3 +132,29 @@ func TestPruneKeepsOthers(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPrune prunes the images of two cameras of 640 × 480 pixels that see a ball.
+func BenchmarkPrune(b *testing.B) {
+	cameras := twoCameras(b)
+	images, work := make([]Image, 2), make([]Image, 2)
+	var cloud, points pointcloud.Cloud
+	for i := range cameras {
+		c := &cameras[i]
+		c.Width, c.Height, c.FX, c.FY, c.CX, c.CY = 640, 480, 600, 600, 319.5, 239.5
+		images[i] = ball(c, [3]float64{}, 0.25)
+		for _, d := range images[i].Depth {
+			if d != 0 {
+				cloud.Append([3]float32{}, [3]uint8{})
+			}
+		}
+	}
+	p := NewPruner(cameras)
+	b.ReportMetric(float64(cloud.Len()), "points")
+	for b.Loop() {
+		for i := range images {
+			work[i].CopyFrom(&images[i])
+		}
+		points.CopyFrom(&cloud)
+		p.Prune(work, &points)
+	}
+}

@@ -69,15 +69,16 @@ func (n *Renderer) see(p [3]float64) [3]float64 {
 func (n *Renderer) finish(frame int64, into *depth.Image) {
 	n.sensor.apply(n.depths, n.camera.Width, n.seed, uint64(frame))
 	into.Depth = slices.Grow(into.Depth[:0], len(n.depths))[:len(n.depths)]
-	into.Colors = append(into.Colors[:0], n.colors...)
+	into.Colors = slices.Grow(into.Colors[:0], len(n.depths))[:len(n.depths)]
 	into.Labels = into.Labels[:0]
-	near, far, units := float32(n.camera.Near), float32(n.camera.Far), 1/n.camera.Unit
+	clear(into.Depth)
+	clear(into.Colors)
+	near, far, units := float32(n.camera.Near), float32(n.camera.Far), float32(1/n.camera.Unit)
 	for i, z := range n.depths {
-		if !(z >= near && z <= far) {
-			into.Depth[i], into.Colors[i] = 0, [3]uint8{}
-			continue
+		if z >= near && z <= far {
+			into.Depth[i] = uint16(max(1, min(math.MaxUint16, z*units+0.5)))
+			into.Colors[i] = n.colors[i]
 		}
-		into.Depth[i] = uint16(max(1, min(math.MaxUint16, math.Round(float64(z)*units))))
 	}
 }
 

@@ -29,10 +29,19 @@ const (
 // surfels is the memory for a surface of discs.
 type surfels struct {
 	discs []disc
+	hits  []hit
+	// box is the box of the pixels that discs may cover: left, top, right and bottom.
+	box [4]int32
 	// nearest is the least depth of each pixel, and sums are the sums over the discs of its surface: weight, depth and
-	// colour.
+	// colour. Both are valid within the box.
 	nearest []float32
 	sums    [][5]float32
+}
+
+// hit is a pixel that a disc covers.
+type hit struct {
+	pixel, disc   int32
+	depth, weight float32
 }
 
 // disc is a visible surfel in the camera's coordinates, with the pixels that it may cover.
@@ -50,45 +59,53 @@ func (n *Renderer) RenderSurfels(s *Surfels, frame int64, into *depth.Image) {
 	if t.nearest == nil {
 		t.nearest, t.sums = make([]float32, len(n.depths)), make([][5]float32, len(n.depths))
 	}
-	for i := range t.nearest {
-		t.nearest[i] = math.MaxFloat32
-	}
-	clear(t.sums)
-	t.discs = t.discs[:0]
+	t.discs, t.hits = t.discs[:0], t.hits[:0]
+	t.box = [4]int32{math.MaxInt32, math.MaxInt32, 0, 0}
 	for i := range s.Positions {
 		n.place(s, i)
 	}
-	for i := range t.discs {
-		n.cover(&t.discs[i], func(pixel int, z, _ float32) { t.nearest[pixel] = min(t.nearest[pixel], z) })
+	width := int32(n.camera.Width)
+	for y := t.box[1]; y < t.box[3]; y++ {
+		first, end := y*width+t.box[0], y*width+t.box[2]
+		fill(t.nearest[first:end], math.MaxFloat32)
+		clear(t.sums[first:end])
 	}
 	for i := range t.discs {
-		d := &t.discs[i]
-		n.cover(d, func(pixel int, z, square float32) {
-			if z > t.nearest[pixel]+thickness {
-				return
-			}
-			weight := 1 - square/d.square
-			weight *= weight
-			sum := &t.sums[pixel]
-			sum[0] += weight
-			sum[1] += weight * z
-			for channel, v := range d.color {
-				sum[2+channel] += weight * float32(v)
-			}
-		})
+		n.cover(int32(i))
 	}
-	for i := range n.depths {
-		sum := &t.sums[i]
-		n.depths[i] = 0
-		if sum[0] <= 0 {
+	for i := range t.hits {
+		h := &t.hits[i]
+		if h.depth > t.nearest[h.pixel]+thickness {
 			continue
 		}
-		n.depths[i] = sum[1] / sum[0]
-		for channel := range 3 {
-			n.colors[i][channel] = uint8(sum[2+channel]/sum[0] + 0.5)
+		sum, color := &t.sums[h.pixel], &t.discs[h.disc].color
+		sum[0] += h.weight
+		sum[1] += h.weight * h.depth
+		sum[2] += h.weight * float32(color[0])
+		sum[3] += h.weight * float32(color[1])
+		sum[4] += h.weight * float32(color[2])
+	}
+	clear(n.depths)
+	for y := t.box[1]; y < t.box[3]; y++ {
+		for i := y*width + t.box[0]; i < y*width+t.box[2]; i++ {
+			sum := &t.sums[i]
+			if sum[0] <= 0 {
+				continue
+			}
+			scale := 1 / sum[0]
+			n.depths[i] = sum[1] * scale
+			for channel := range 3 {
+				n.colors[i][channel] = uint8(sum[2+channel]*scale + 0.5)
+			}
 		}
 	}
 	n.finish(frame, into)
+}
+
+func fill(values []float32, value float32) {
+	for i := range values {
+		values[i] = value
+	}
 }
 
 // place appends the disc of a surfel if the camera may see it.
@@ -116,27 +133,37 @@ func (n *Renderer) place(s *Surfels, index int) {
 	d.left, d.right, d.top, d.bottom = int32(left), int32(right), int32(top), int32(bottom)
 	if left < right && top < bottom {
 		d.color = s.Colors[index]
-		n.surfels.discs = append(n.surfels.discs, d)
+		t := &n.surfels
+		t.discs = append(t.discs, d)
+		t.box = [4]int32{min(t.box[0], d.left), min(t.box[1], d.top), max(t.box[2], d.right), max(t.box[3], d.bottom)}
 	}
 }
 
-// cover visits the pixels that a disc covers, with the depth and the square of the distance from the disc's centre.
-func (n *Renderer) cover(d *disc, visit func(pixel int, z, square float32)) {
+// cover appends the pixels that a disc covers.
+func (n *Renderer) cover(index int32) {
+	t := &n.surfels
+	d := &t.discs[index]
+	normal, center := d.normal, d.center
+	scale := 1 / d.square
 	for y := d.top; y < d.bottom; y++ {
 		down := n.ys[y]
-		along := d.normal[1]*down + d.normal[2]
-		row := int(y) * n.camera.Width
+		along := normal[1]*down + normal[2]
+		row := y * int32(n.camera.Width)
+		nearest := t.nearest[row:][:n.camera.Width]
 		for x := d.left; x < d.right; x++ {
 			across := n.xs[x]
-			toward := d.normal[0]*across + along
+			toward := normal[0]*across + along
 			if toward > -1e-4 {
 				continue
 			}
 			z := d.offset / toward
-			u, v, w := across*z-d.center[0], down*z-d.center[1], z-d.center[2]
-			if square := u*u + v*v + w*w; square < d.square {
-				visit(row+int(x), z, square)
+			u, v, w := across*z-center[0], down*z-center[1], z-center[2]
+			rest := 1 - (u*u+v*v+w*w)*scale
+			if rest <= 0 || z > nearest[x]+thickness {
+				continue
 			}
+			nearest[x] = min(nearest[x], z)
+			t.hits = append(t.hits, hit{row + x, index, z, rest * rest})
 		}
 	}
 }

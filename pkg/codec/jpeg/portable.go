@@ -23,7 +23,7 @@ type Portable struct {
 }
 
 // Decode decodes an image that spans all of the data into pixels, which has the size of the image. Errors wrap
-// codec.ErrMalformed; the pixels are then undefined.
+// codec.ErrMalformed and give the reason; the pixels are then undefined.
 func (d *Portable) Decode(pixels, data []byte, i Image) error {
 	if len(data) < 2 {
 		return i.malformed(data)
@@ -36,10 +36,8 @@ func (d *Portable) Decode(pixels, data []byte, i Image) error {
 		d.file = append(d.file, d.tables...)
 	}
 	d.file = append(d.file, data[2:]...)
-	if _, err := jpegimage.Decode(pixels[:0], d.file, i.Width, i.Height); err != nil {
-		return i.malformed(data)
-	}
-	return nil
+	_, err := jpegimage.Decode(pixels[:0], d.file, i.Width, i.Height)
+	return err
 }
 
 // tablesOf returns the segments of all tables of a quality.

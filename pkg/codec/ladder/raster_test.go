@@ -21,7 +21,8 @@ func TestParseRasters(t *testing.T) {
 	if want = []Raster{{"a", 0, 0, 0.00065, 80}, {"b", 0, 1, 0.002, 75}, {Name: "c", Rate: 3e6}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("without all fields: %+v, %v, want %+v", got, err, want)
 	}
-	for _, text := range []string{"", "low", "a=1/3", "a=25%:9", "a=0Mbit", "a=5Mbit:11", "a=1/2:1.5", "a=1/2:0mm", "a=1/2:nanmm",
+	for _, text := range []string{"", "low", "a=1/3", "a=25%:9", "a=0Mbit", "a=5Mbit:11", "a=1/2:1.5", "a=1/2:0mm",
+		"a=1/2:nanmm",
 		"a=1/2:2000mm", "a=1/2:1mm:0", "a=1/2:1mm:101", "a=1/2:1mm:80:1", "a=1/1,a=1/2", "auto=1/1"} {
 		if _, err := ParseRasters(text); !errors.Is(err, ErrSyntax) {
 			t.Errorf("%q: %v, want an error around ErrSyntax", text, err)

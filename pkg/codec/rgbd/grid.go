@@ -72,8 +72,8 @@ func (g *grid) maskRows(y int) (valid, above, top []uint8) {
 	return g.valid[begin:][:n], g.valid[begin-g.stride:][:n], g.valid[begin-2*g.stride:][:n]
 }
 
-// firstGroups returns the groups of a mask's context before the pixel of a column: without the pixels NEE and NNE, which
-// the loop over the row adds.
+// firstGroups returns the groups of a mask's context before the pixel of a column: without the pixels NEE and NNE,
+// which the loop over the row adds.
 func firstGroups(valid, above, top []uint8, x int) (west, north, second uint32) {
 	west = uint32(valid[x])<<1 | uint32(valid[x+1])
 	north = uint32(above[x])<<3 | uint32(above[x+1])<<2 | uint32(above[x+2])<<1 | uint32(above[x+3])

@@ -66,8 +66,8 @@ var freshModel = func() *model {
 // with a depth: 15/16, 3/4, 1/2, 1/4, 1/16.
 var maskStarts = [5]uint16{61440, 49152, half, 16384, 4096}
 
-// The context of a pixel of the mask has a bit for each of ten neighbours, from the highest: NNW, NN, NNE, then NWW, NW,
-// N, NE, NEE, then WW and W. A shift moves each group to the next pixel.
+// The context of a pixel of the mask has a bit for each of ten neighbours, from the highest: NNW, NN, NNE, then NWW,
+// NW, N, NE, NEE, then WW and W. A shift moves each group to the next pixel.
 const (
 	maskWest  = 0
 	maskNorth = 4
@@ -137,8 +137,8 @@ func median(west, north, corner int32) int32 {
 	return max(min(west, north), min(max(west, north), west+north-corner))
 }
 
-// edgePrediction returns the prediction of a pixel one of whose neighbours W, N and NW has no depth. last is the code of
-// the pixel coded before.
+// edgePrediction returns the prediction of a pixel one of whose neighbours W, N and NW has no depth. last is the code
+// of the pixel coded before.
 func edgePrediction(codes [4]int32, marks [4]mark, last int32) int32 {
 	for i, m := range marks {
 		if m != 0 {

@@ -14,8 +14,8 @@ import (
 const nodeEdge = 8
 
 // rays contains the points of the image plane at depth 1 that the pixels of a raster see, x right and y down, and turns
-// them as the camera is turned. A turned point is the difference of three vectors: that of x, that of y, and that of the
-// axis of the camera. The conversions to float64 prevent the compiler from fusing operations, so that every machine
+// them as the camera is turned. A turned point is the difference of three vectors: that of x, that of y, and that of
+// the axis of the camera. The conversions to float64 prevent the compiler from fusing operations, so that every machine
 // computes the same.
 type rays struct {
 	// lens and raster describe the pixels; of raster only Reduction and Rect are set.

@@ -96,8 +96,8 @@ func grown(s []byte, size int) []byte {
 // Decoder decodes images.
 type Decoder struct{ memory *memory }
 
-// Decode decodes an image that spans all of the data into pixels, which has three bytes for each pixel. A value of chroma
-// applies to four pixels, without interpolation, because neighbours in an image of points may be far from each other.
+// Decode decodes an image that spans all of the data into pixels, which has three bytes for each pixel. A value of
+// chroma applies to four pixels, without interpolation, because neighbours in an image of points may be far from each other.
 // Errors wrap codec.ErrMalformed; the pixels are then undefined.
 func (d *Decoder) Decode(pixels, data []byte, width, height int) error {
 	if err := Check(data, width, height); err != nil {

@@ -17,13 +17,29 @@ namespace UnityEngine
         public T GetComponent<T>() { throw new NotSupportedException(); }
     }
 
-    public class MonoBehaviour : Component { }
+    public class MonoBehaviour : Component
+    {
+        public bool enabled { set { throw new NotSupportedException(); } }
+    }
+
+    public sealed class GameObject : Object
+    {
+        public GameObject(string name) { }
+        public Transform transform { get { throw new NotSupportedException(); } }
+        public void SetActive(bool active) { throw new NotSupportedException(); }
+        public T AddComponent<T>() where T : Component { throw new NotSupportedException(); }
+    }
 
     public class Transform : Component
     {
         public Vector3 position { get { throw new NotSupportedException(); } }
         public Vector3 lossyScale { get { throw new NotSupportedException(); } }
         public Quaternion rotation { get { throw new NotSupportedException(); } }
+        public Vector3 localPosition { set { throw new NotSupportedException(); } }
+        public Vector3 localScale { set { throw new NotSupportedException(); } }
+        public Quaternion localRotation { set { throw new NotSupportedException(); } }
+        public Matrix4x4 localToWorldMatrix { get { throw new NotSupportedException(); } }
+        public void SetParent(Transform parent, bool worldPositionStays) { throw new NotSupportedException(); }
     }
 
     public class Camera : Component
@@ -42,6 +58,72 @@ namespace UnityEngine
             this.y = y;
             this.z = z;
         }
+    }
+
+    public struct Vector4
+    {
+        public Vector4(float x, float y, float z, float w) { }
+    }
+
+    public struct Matrix4x4 { }
+
+    public class Material : Object { }
+
+    public sealed class MaterialPropertyBlock
+    {
+        public void SetVector(string name, Vector4 value) { throw new NotSupportedException(); }
+        public void SetMatrix(string name, Matrix4x4 value) { throw new NotSupportedException(); }
+        public void SetFloat(string name, float value) { throw new NotSupportedException(); }
+        public void SetBuffer(string name, ComputeBuffer value) { throw new NotSupportedException(); }
+    }
+
+    public sealed class ComputeBuffer
+    {
+        public ComputeBuffer(int count, int stride) { }
+        public int count { get { throw new NotSupportedException(); } }
+        public void SetData(Array data, int managedBufferStartIndex, int computeBufferStartIndex, int count) { throw new NotSupportedException(); }
+        public void Release() { throw new NotSupportedException(); }
+    }
+
+    public static class Graphics
+    {
+        public static void DrawProcedural(Material material, Bounds bounds, MeshTopology topology, int vertexCount, int instanceCount = 1,
+            Camera camera = null, MaterialPropertyBlock properties = null)
+        {
+            throw new NotSupportedException();
+        }
+    }
+
+    public class AudioClip : Object
+    {
+        public delegate void PCMReaderCallback(float[] data);
+
+        public static AudioClip Create(string name, int lengthSamples, int channels, int frequency, bool stream, PCMReaderCallback pcmreadercallback)
+        {
+            throw new NotSupportedException();
+        }
+
+        public bool GetData(float[] data, int offsetSamples) { throw new NotSupportedException(); }
+    }
+
+    public class AudioSource : Component
+    {
+        public AudioClip clip { set { throw new NotSupportedException(); } }
+        public bool loop { set { throw new NotSupportedException(); } }
+        public void Play() { throw new NotSupportedException(); }
+        public void Stop() { throw new NotSupportedException(); }
+    }
+
+    public static class AudioSettings
+    {
+        public static int outputSampleRate { get { throw new NotSupportedException(); } }
+    }
+
+    public static class Microphone
+    {
+        public static AudioClip Start(string deviceName, bool loop, int lengthSec, int frequency) { throw new NotSupportedException(); }
+        public static int GetPosition(string deviceName) { throw new NotSupportedException(); }
+        public static void End(string deviceName) { throw new NotSupportedException(); }
     }
 
     public struct Quaternion
@@ -82,7 +164,7 @@ namespace UnityEngine
         }
     }
 
-    public enum MeshTopology { Points = 5 }
+    public enum MeshTopology { Triangles = 0, Points = 5 }
 
     public class Mesh : Object
     {

@@ -50,7 +50,10 @@ export function bodyOf(samples: readonly number[]): Body | undefined {
   return { middle, low, top, half };
 }
 
-/** Returns the body that fills the boxes of a publication; undefined without boxes. */
+/** Half the width of a person: boxes have room for gestures. */
+const usualHalf = 0.4;
+
+/** Returns the body in the boxes of a publication; undefined without boxes. */
 export function bodyOfBoxes(boxes: readonly Box[]): Body | undefined {
   if (boxes.length === 0) {
     return undefined;
@@ -59,7 +62,7 @@ export function bodyOfBoxes(boxes: readonly Box[]): Body | undefined {
   const max = [0, 1, 2].map((axis) => Math.max(...boxes.map((b) => b.max[axis]!)));
   return {
     middle: [(min[0]! + max[0]!) / 2, (min[2]! + max[2]!) / 2], low: min[1]!, top: max[1]!,
-    half: [(max[0]! - min[0]!) / 2, (max[2]! - min[2]!) / 2],
+    half: [Math.min((max[0]! - min[0]!) / 2, usualHalf), Math.min((max[2]! - min[2]!) / 2, usualHalf)],
   };
 }
 

@@ -298,7 +298,8 @@ export class Objects {
     let part: Part | undefined;
     const at = new Vector3();
     const toEye = camera.matrixWorldInverse;
-    const [wide, high] = [camera.projectionMatrix.elements[0]!, camera.projectionMatrix.elements[5]!];
+    const { elements } = camera.projectionMatrix;
+    const [wide, high, aside, above] = [elements[0]!, elements[5]!, elements[8]!, elements[9]!];
     for (const { tiles } of this.placed.values()) {
       for (const tile of tiles.values()) {
         const { sphere, object } = tile;
@@ -316,7 +317,9 @@ export class Objects {
         }
         const far = -at.z + radius;
         const low = (v: number, scale: number): number => (v < 0 ? v / near : v / far) * scale;
-        const bounds: Part = [low(at.x - radius, wide), low(at.y - radius, high), -low(-at.x - radius, wide), -low(-at.y - radius, high)];
+        const bounds: Part = [
+          low(at.x - radius, wide) - aside, low(at.y - radius, high) - above, -low(-at.x - radius, wide) - aside, -low(-at.y - radius, high) - above,
+        ];
         part = part ? [Math.min(part[0], bounds[0]), Math.min(part[1], bounds[1]), Math.max(part[2], bounds[2]), Math.max(part[3], bounds[3])] : bounds;
       }
     }

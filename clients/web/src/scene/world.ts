@@ -19,6 +19,8 @@ const fov = 55;
 const free = { side: 0.92, top: 0.86, bottom: 0.74 };
 /** The view of an enlarged panel, in relation to the panel: the controls cover a part of the rest. */
 const surroundings = 1.3;
+/** The rise of the view as a share of the covered part. */
+const raisedShare = 0.35;
 /** A viewer who has moved less than this, in metres, has not moved. */
 const still = 0.01;
 
@@ -42,6 +44,8 @@ export class World {
   private readonly composition: Composition;
   private readonly detail: Detail;
   private readonly sizes = new ResizeObserver(() => this.resize());
+  /** The covered part of the picture at the bottom, in pixels. */
+  private covered = 0;
   private last = 0;
   /** The viewer's seat, from which the viewer has perhaps moved. */
   private readonly seat = { eye: new Vector3(), target: new Vector3() };
@@ -86,7 +90,19 @@ export class World {
     }
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
+    // People stay as large as before, with their faces above the covered part and below the upper edge.
+    if (this.covered > 0) {
+      this.camera.setViewOffset(width, height, 0, raisedShare * this.covered, width, height);
+    } else {
+      this.camera.clearViewOffset();
+    }
     this.camera.updateProjectionMatrix();
+  }
+
+  /** Keeps a part of the picture free at the bottom, in pixels: the middle of the view is above it. */
+  raise(bottom: number): void {
+    this.covered = bottom;
+    this.resize();
   }
 
   /** Moves to the viewer's own seat, from which people fill the picture. */

@@ -23,12 +23,14 @@ interface Row {
 
 /** The columns, and explanations for some of them. */
 const columns: readonly [string, string?][] = [
-  ["Tile"], ["Quality"], ["Reason"], ["fps"], ["Rate"], ["Size", "Points of a tile; pixels of a webcam or a screen"],
-  ["Publisher", "From capture until its first packet leaves the publisher"],
-  ["Uplink", "Until the server has that packet; includes the publisher's time if that is unknown"],
+  ["Part", "The person and the number of the part of the person, a tile; or the name of a picture"],
+  ["Quality", "The choice, and the quality that is received"], ["Chosen by", "Why this quality is received"],
+  ["Frames/s", "Frames per second"], ["Rate"], ["Size", "Points of a tile; pixels of a webcam or a screen"],
+  ["Sender", "From capture until the first packet leaves the sender"],
+  ["To server", "Until the server has that packet; includes the sender's time if that is unknown"],
   ["Server", "Until the server forwards it"],
-  ["Downlink", "Until the complete frame has arrived"],
-  ["Wait", "For a decoder"], ["Decode"], ["Show", "Until the picture is drawn"], ["All", "From capture until the picture is drawn"],
+  ["To here", "Until the complete frame has arrived"],
+  ["Waiting", "For a decoder"], ["Decoding"], ["Drawing", "Until the picture is drawn"], ["Total delay", "From capture until the picture is drawn"],
   ["Lost", "Packets that were lost at first"],
   ["Freezes", "Interruptions of a webcam or a screen since the line began, and their total time"],
 ];
@@ -37,6 +39,7 @@ export class Inspector {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
   private readonly summary = h("p", { class: "summary" });
+  private readonly totals = columns.map(() => h("td"));
   private readonly rows = new Map<string, Row>();
   private timer: ReturnType<typeof setInterval> | undefined;
 
@@ -44,7 +47,7 @@ export class Inspector {
     const head = h("tr", {}, ...columns.map(([name, title = ""]) => h("th", { scope: "col", title }, name)));
     this.element = h(
       "aside", { class: "inspector", hidden: true, ariaLabel: "Received data of each tile" },
-      this.summary, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.body)),
+      this.summary, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.body, h("tfoot", {}, h("tr", {}, ...this.totals)))),
     );
   }
 
@@ -68,19 +71,29 @@ export class Inspector {
     const lines = await this.conference.statistics();
     const now = performance.timeOrigin + performance.now();
     const seen = new Set<string>();
-    let total = 0;
+    const total = { bps: 0, points: 0, frames: 0, rows: 0, delays: [] as number[], packets: 0, lost: 0 };
     for (const slot of this.conference.tiles()) {
       const { mid, track } = slot;
       const figures = this.conference.meters.figures(mid, now);
       const pictures = this.conference.pictures.figures(mid, lines.get(mid), now);
-      total += pictures?.bps ?? figures?.bps ?? 0;
+      const layers = this.conference.layers.figures(track, now);
+      const line = lines.get(mid);
+      total.rows++;
+      total.bps += pictures?.bps ?? figures?.bps ?? 0;
+      total.frames += pictures?.fps ?? figures?.fps ?? 0;
+      total.points += figures?.points ?? 0;
+      total.packets += line ? line.packets + line.lost : 0;
+      total.lost += line?.lost ?? 0;
+      if (layers) {
+        total.delays.push(layers.all);
+      }
       // A line with another tile has another row: a choice there refers to that tile.
       const key = `${mid}\n${track.participant}\n${track.publication}\n${track.tile}`;
       seen.add(key);
       const row = this.row(key, track);
       this.offer(row, slot);
       const texts = [
-        slot.reason ?? "", ...(pictures ? picture(pictures) : [...arrival(figures), ...delays(figures, this.conference.layers.figures(track, now))]), loss(lines.get(mid)), freezes(pictures),
+        reasons[slot.reason ?? ""] ?? "", ...(pictures ? picture(pictures) : [...arrival(figures), ...delays(figures, layers)]), loss(line), freezes(pictures),
       ];
       texts.forEach((text, i) => (row.cells[i + 2]!.textContent = text));
     }
@@ -90,10 +103,15 @@ export class Inspector {
         this.rows.delete(key);
       }
     }
+    const delay = total.delays.reduce((sum, v) => sum + v, 0) / total.delays.length;
+    [
+      "All", "", "", total.rows > 0 ? (total.frames / total.rows).toFixed(0) : "–", bitrate(total.bps), `${total.points.toLocaleString("en")} points`,
+      "", "", "", "", "", "", "", milliseconds(delay), loss(total.packets > 0 ? { packets: total.packets - total.lost, lost: total.lost } : undefined), "",
+    ].forEach((text, i) => (this.totals[i]!.textContent = text));
     const { estimate_bps, wanted_bps } = this.conference.bandwidth;
     this.summary.textContent =
-      `${bitrate(total)} received; the server estimates a capacity of ${bitrate(estimate_bps)} and would send ${bitrate(wanted_bps)}. ` +
-      `Round trip ${milliseconds(this.conference.session.clock.roundTrip)}.${encrypted(this.conference)}`;
+      `You receive ${bitrate(total.bps)}. Your link carries about ${bitrate(estimate_bps)}; everything at the best quality needs ${bitrate(wanted_bps)}. ` +
+      `A message to the server and back takes ${milliseconds(this.conference.session.clock.roundTrip)}.${encrypted(this.conference)}`;
   }
 
   private row(key: string, track: TileRef): Row {
@@ -101,16 +119,23 @@ export class Inspector {
     if (before) {
       return before;
     }
-    const quality = h("select", { ariaLabel: `Quality of ${track.participant} / ${track.publication} / ${track.tile}` });
+    const quality = h("select", { ariaLabel: `Quality of ${this.name(track)}` });
     quality.addEventListener("change", () => this.conference.choose({ ...track, quality: quality.value === "auto" ? "auto" : Number(quality.value) }));
     const carried = h("span", { class: "carried" });
     const cells = columns.map(() => h("td"));
-    cells[0]!.textContent = `${track.participant} / ${track.publication} / ${track.tile}`;
+    cells[0]!.textContent = this.name(track);
     cells[1]!.append(quality, carried);
     const row = { element: h("tr", {}, ...cells), cells, quality, carried, offered: "" };
     this.rows.set(key, row);
     this.body.append(row.element);
     return row;
+  }
+
+  /** Returns the name of a row: that of the person, and the part. */
+  private name({ participant, publication, tile }: TileRef): string {
+    const tiles = this.conference.publication({ participant, publication })?.tiles ?? [];
+    const part = tiles[tile]?.label ?? (tiles.length > 1 ? `part ${tile + 1} of ${tiles.length}` : "");
+    return [this.conference.name(participant), publication === "body" ? "" : publication, part].filter(Boolean).join(", ");
   }
 
   /**
@@ -134,8 +159,11 @@ export class Inspector {
   }
 }
 
+/** The reasons for a quality, in words. */
+const reasons: Record<string, string> = { choice: "you", auto: "server", budget: "your link", unseen: "out of view" };
+
 function arrival(figures: Figures | undefined): string[] {
-  return figures ? [figures.fps.toFixed(0), bitrate(figures.bps), String(figures.points)] : ["–", "–", "–"];
+  return figures ? [figures.fps.toFixed(0), bitrate(figures.bps), figures.points.toLocaleString("en")] : ["–", "–", "–"];
 }
 
 /** Returns the columns of a webcam or a screen. The times of its frames end in the browser's decoder. */
@@ -169,6 +197,6 @@ function encrypted({ encryption }: Conference): string {
   return encryption ? ` Frames and packets decrypted: ${encryption.total.opened.toLocaleString("en")}, rejected: ${encryption.total.rejected.toLocaleString("en")}.` : "";
 }
 
-function loss(line: LineStatistics | undefined): string {
+function loss(line: Pick<LineStatistics, "packets" | "lost"> | undefined): string {
   return line && line.packets > 0 ? `${((100 * line.lost) / (line.packets + line.lost)).toFixed(1)} %` : "–";
 }

@@ -26,6 +26,9 @@ import { PeopleList } from "./people";
 import { Sound } from "./sound";
 import { Toolbar } from "./toolbar";
 
+/** The share of the picture's height that the inspector covers at most, in style.css: faces are above it. */
+const inspectorShare = 0.3;
+
 export class RoomView {
   readonly conference: Conference;
   private readonly sound = new Sound();
@@ -131,7 +134,11 @@ export class RoomView {
   private build(): void {
     const { toolbar } = this;
     this.showing = toolbar.add("Show yourself", "p", () => this.self());
-    toolbar.add("Inspect", "i", () => this.inspector.toggle());
+    toolbar.add("Inspect", "i", () => {
+      const open = this.inspector.toggle();
+      this.world.raise(open ? inspectorShare * innerHeight : 0);
+      return open;
+    });
     toolbar.add("Tint by quality", "t", () => this.tint());
     this.chatting = toolbar.add("Chat", "c", () => this.talk());
     toolbar.add("Sound", "m", () => this.sound.toggle());
@@ -323,6 +330,7 @@ export class RoomView {
     this.world.enlarge(undefined);
     removeEventListener("pagehide", this.gone);
     this.inspector.close();
+    this.world.raise(0);
     this.lock.close();
     this.conference.encryption?.close();
     this.sound.close();

@@ -1,7 +1,7 @@
 // A browser without script access to frames of media lines: they arrive over data channels, and
 // everything else is unchanged.
 
-import { blank, base, goOn, look, open, run, tell, until } from "./visit.mjs";
+import { appears, blank, base, goOn, open, run, tell, until } from "./visit.mjs";
 
 run(async () => {
   const page = await open(blank);
@@ -9,7 +9,7 @@ run(async () => {
   await page.goto(`${base}/?room=demo&identity=eye`);
   await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 40 && volsfu.conference.participants.size === 2);
   await until(page, () => [...volsfu.conference.tiles()].length === 4 && [...volsfu.conference.tiles()].every((s) => (s.quality ?? -1) >= 0));
-  const before = await look(page);
+  const before = await appears(page, 0.03);
   const facts = await page.evaluate(async () => {
     const video = [];
     (await volsfu.conference.link.connection.peer.getStats()).forEach((s) => s.type === "inbound-rtp" && s.kind === "video" && video.push(s.mid));

@@ -1,13 +1,12 @@
 // Uses a room as a person would: sees people, walks, chooses a quality, tints.
 
-import { artefacts, look, open, run, tell, until } from "./visit.mjs";
+import { appears, artefacts, open, run, tell, until } from "./visit.mjs";
 
 run(async () => {
   const page = await open("/?room=demo&identity=eye");
   await until(page, () => globalThis.volsfu?.conference.meters.total.decoded >= 40);
-  const first = await look(page);
-  await page.waitForTimeout(500);
-  const second = await look(page);
+  const first = await appears(page, 0.03);
+  const second = await appears(page, 0.03, first);
   tell("seen", {
     shown: first.shown, changed: first.sum !== second.sum,
     ...(await page.evaluate(() => ({ people: [...volsfu.conference.participants.keys()], failed: volsfu.conference.meters.total.failed }))),

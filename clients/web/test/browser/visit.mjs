@@ -139,6 +139,20 @@ export async function collector(page) {
 }
 
 /**
+ * Looks until people are on a share of the picture, and the picture differs from a former one if
+ * that is given. After a minute, the last look is returned.
+ */
+export async function appears(page, share, former) {
+  const end = Date.now() + 60_000;
+  let now = await look(page);
+  while ((now.shown < share || now.sum === former?.sum) && Date.now() < end) {
+    await page.waitForTimeout(200);
+    now = await look(page);
+  }
+  return now;
+}
+
+/**
  * Draws the space once with people and once without, and returns the share of pixels that differ, and
  * a checksum of the picture with people.
  */

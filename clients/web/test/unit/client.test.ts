@@ -69,7 +69,7 @@ describe("join", () => {
     };
     const room = join({ url: "https://volsfu.example", room: "lab", token: "t", on, ...more });
     room.catch(() => {});
-    await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(1));
+    await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(1), { timeout: 60_000 });
     const [socket] = FakeSocket.all as [FakeSocket];
     socket.open();
     return { room, socket, heard };

@@ -424,7 +424,7 @@ describe("Publisher", () => {
     for (const number of [1, 2, 3]) {
       encoder.onmessage?.({ data: { ...encoded(1).data, number } });
     }
-    await vi.waitFor(() => expect(channel.sent.map((c) => c.number)).toEqual([1, 3]));
+    await vi.waitFor(() => expect(channel.sent.map((c) => c.number)).toEqual([1, 3]), { timeout: 60_000 });
     expect(sealed.map((f) => [f.number, f.data.length])).toEqual([[1, 22], [2, 22], [3, 22]]);
     publisher.end();
   });

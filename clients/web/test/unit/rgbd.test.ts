@@ -74,6 +74,27 @@ describe("RGBD", () => {
     expect(images.decoded).toBe(0);
   });
 
+  it("accepts and refuses what Go's decoder does of the corpus, with the same depths and positions", async () => {
+    const decoder = new RGBD();
+    const pool = new PointPool();
+    const all = await rasterVectors("corpus");
+    expect(all.length).toBeGreaterThan(50);
+    for (const v of all) {
+      const data = bytesOf(v.data);
+      if (v.error) {
+        await expect(decoder.decodeRaster(data, pool), v.name).rejects.toThrow(DecodeError);
+        continue;
+      }
+      const raster = await decoder.decodeRaster(data, pool);
+      expect(sumOf(raster.depths.subarray(0, raster.columns * raster.rows)), v.name).toBe(v.depth_sum);
+      const points = await decoder.decode(data, pool);
+      expect(points.count, v.name).toBe(v.points ?? 0);
+      if (!v.distorted) {
+        expect(sumOf(points.positions.subarray(0, 3 * points.count)), v.name).toBe(v.position_sum);
+      }
+    }
+  });
+
   it("refuses every truncated frame", async () => {
     const decoder = new RGBD();
     const [whole] = await rasterVectors();

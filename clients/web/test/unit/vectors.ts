@@ -45,8 +45,9 @@ export interface RasterVector {
   center?: [number, number, number];
 }
 
-export async function rasterVectors(): Promise<RasterVector[]> {
-  return parsed(new URL("../../../../pkg/codec/rgbd/testdata/vectors.json", import.meta.url));
+/** Returns the frames of the tests in Go, or the corpus of its fuzz test. */
+export async function rasterVectors(file: "vectors" | "corpus" = "vectors"): Promise<RasterVector[]> {
+  return parsed(new URL(`../../../../pkg/codec/rgbd/testdata/${file}.json`, import.meta.url));
 }
 
 async function parsed<T>(file: URL): Promise<T> {

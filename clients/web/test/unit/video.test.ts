@@ -118,13 +118,13 @@ describe("EncodingSender", () => {
     }
     expect(done).toEqual([1]);
     waiting.shift()!();
-    await vi.waitFor(() => expect(done).toEqual([1, 3]));
+    await vi.waitFor(() => expect(done).toEqual([1, 3]), { timeout: 60_000 });
     waiting.shift()!();
     sender.setParameters = () => Promise.reject(new Error("no"));
     await Promise.resolve();
     await Promise.resolve();
     encoding.set({ active: true, maxBitrate: 4 });
-    await vi.waitFor(() => expect(done.at(-1)).toBe("trouble"));
+    await vi.waitFor(() => expect(done.at(-1)).toBe("trouble"), { timeout: 60_000 });
     waiting = [];
   });
 });
@@ -166,13 +166,13 @@ describe("VideoPublication", () => {
     expect(video.live).toBe(false);
     attach();
     expect(video.live).toBe(true);
-    await vi.waitFor(() => expect(active).toEqual([true, true, true]));
+    await vi.waitFor(() => expect(active).toEqual([true, true, true]), { timeout: 60_000 });
     expect(video.handle({ type: "wanted", publications: [{ publication: "webcam", tiles: [[1]] }] })).toBe(false);
-    await vi.waitFor(() => expect(active).toEqual([false, true, false]));
+    await vi.waitFor(() => expect(active).toEqual([false, true, false]), { timeout: 60_000 });
     // A new session knows nothing of this.
     video.entered(true, false);
     attach();
-    await vi.waitFor(() => expect(active).toEqual([true, true, true]));
+    await vi.waitFor(() => expect(active).toEqual([true, true, true]), { timeout: 60_000 });
     video.end();
     expect([track.stopped, fed.size, said.at(-1)]).toEqual([true, 0, { type: "unpublish", publication: "webcam" }]);
   });

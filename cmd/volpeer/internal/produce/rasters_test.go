@@ -140,8 +140,10 @@ func TestRastersByViewpoint(t *testing.T) {
 	options := capture.DefaultOptions()
 	options.Rasters, options.VirtualCameras = true, filepath.Join(t.TempDir(), "cameras.json")
 	if err := os.WriteFile(options.VirtualCameras, []byte(`{"cameras": [
-		{"name": "front", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, 2], "look_at": [0, 0.9, 0]},
-		{"name": "back", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, -2], "look_at": [0, 0.9, 0]}
+		{"name": "front", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, 2],
+			"look_at": [0, 0.9, 0]},
+		{"name": "back", "width": 160, "height": 144, "field_of_view": 65, "position": [0, 1, -2],
+			"look_at": [0, 0.9, 0]}
 	]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +176,8 @@ func TestRastersByViewpoint(t *testing.T) {
 	for side, z := range map[int]float64{0: 2, 1: -2} {
 		yaw := float64(side) // half a turn about y, to look at the person from behind
 		result := allocator.Allocate(&allocate.Scene{Budget: 7_000_000, Objects: []allocate.Object{object},
-			Viewpoint: &allocate.Viewpoint{Position: [3]float64{0, 1.5, z}, Orientation: [4]float64{0, yaw, 0, 1 - yaw}}})
+			Viewpoint: &allocate.Viewpoint{Position: [3]float64{0, 1.5, z},
+				Orientation: [4]float64{0, yaw, 0, 1 - yaw}}})
 		var rates [2]volumetric.Bitrate
 		for i, decision := range result.Tiles[0] {
 			if q := decision.Quality(); q >= 0 {

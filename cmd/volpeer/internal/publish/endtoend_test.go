@@ -24,6 +24,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // accessLink is each direction of a participant's access link. The path from publisher to watcher has two such links: a
@@ -93,15 +94,18 @@ func punctuality(ctx context.Context) *distribution.Distribution {
 }
 
 // watchTime suffices for some 150 frames with audio: audio has capture times from the first sender report on, a second
-// after its start.
-const watchTime = 6 * time.Second
+// after its start. A busy machine needs longer for leastFrames of a tile and leastSounds with a capture time.
+const (
+	watchTime                = 6 * time.Second
+	leastFrames, leastSounds = 60, 150
+)
 
 // evening has the results of a run at the venue: the summary of the watcher, and the data of a third participant.
 type evening struct {
 	summary   summary.Summary
 	published report
 	truth     *truth
-	observed  observed
+	observed  *observed
 	late      *distribution.Distribution
 }
 
@@ -110,7 +114,8 @@ func (v *venue) spend() evening {
 	v.t.Helper()
 	ctx, stop := context.WithCancel(v.t.Context())
 	defer stop()
-	e := evening{truth: &truth{frames: make(map[uint32]time.Time), sound: make(map[string][]time.Time)}}
+	e := evening{truth: &truth{frames: make(map[uint32]time.Time), sound: make(map[string][]time.Time)},
+		observed: &observed{}}
 	broadcasting := v.publish(ctx, e.truth)
 	door := v.door("carol")
 	listening, err := door.Join(ctx, client.Config{Receive: true})
@@ -118,17 +123,28 @@ func (v *venue) spend() evening {
 		v.t.Fatal(err)
 	}
 	var running sync.WaitGroup
-	running.Go(func() { e.observed = witness(listening) })
+	running.Go(func() { e.observed.collect(listening) })
 	running.Go(func() { e.late = punctuality(ctx) })
-	w := &watch.Options{Room: v.door("bob"), Seconds: watchTime.Seconds(), Quality: "auto", JSON: true}
+	w := &watch.Options{Room: v.door("bob"), Quality: "auto", JSON: true}
 	var out bytes.Buffer
-	watched := w.Run(ctx, nil, &out, io.Discard, slog.New(slog.DiscardHandler))
+	watching, leave := context.WithCancel(ctx)
+	defer leave()
+	watched := make(chan error, 1)
+	go func() { watched <- w.Run(watching, nil, &out, io.Discard, slog.New(slog.DiscardHandler)) }()
+	wait.Until(v.t, "bob is in the room", func() bool { return len(listening.Participants()) == 2 })
+	begun, seen, heard := time.Now(), e.observed.seen.Load(), e.observed.heard.Load()
+	wait.Until(v.t, "enough frames and sound arrive", func() bool {
+		return time.Since(begun) >= watchTime && e.observed.seen.Load() >= seen+leastFrames &&
+			e.observed.heard.Load() >= heard+leastSounds
+	})
+	leave()
+	err = <-watched
 	stop()
 	e.published = broadcasting()
 	_ = listening.Close()
 	running.Wait()
-	if watched != nil {
-		v.t.Fatal(watched)
+	if err != nil {
+		v.t.Fatal(err)
 	}
 	decoder := json.NewDecoder(&out)
 	decoder.DisallowUnknownFields()
@@ -226,7 +242,7 @@ func TestEndToEnd(t *testing.T) {
 	e := openVenue(t).spend()
 	e.check(t)
 	t.Logf("%s", e.summary.Text())
-	frames, sound, unmapped := e.truth.errors(t, &e.observed)
+	frames, sound, unmapped := e.truth.errors(t, e.observed)
 	frameError, soundError := frames.Quantile(0.95), sound.Quantile(0.95)
 	t.Logf("capture times of %d frames are off by %v, of %d packets of sound by %v (95 %%); %d packets came before "+
 		"the first sender report",

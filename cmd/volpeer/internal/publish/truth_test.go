@@ -3,6 +3,7 @@ package publish
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,15 +49,16 @@ func (tr *truth) WritePackets(tile int, quality volumetric.Quality, capture time
 	return tr.voice.WritePackets(tile, quality, capture, payloads)
 }
 
-// observed is an item that a witness received, with the capture time of the session.
+// observed are the items that a witness has received, with the capture times of the session.
 type observed struct {
 	frames  []client.Frame
 	packets []client.Packet
+	// seen counts frames, heard packets with a capture time, while the witness collects them.
+	seen, heard atomic.Int64
 }
 
-// witness collects frames and packets until the session ends.
-func witness(session *client.Session) observed {
-	var o observed
+// collect collects frames and packets until the session ends.
+func (o *observed) collect(session *client.Session) {
 	frames, packets := session.Frames(), session.Packets()
 	for frames != nil || packets != nil {
 		select {
@@ -67,15 +69,18 @@ func witness(session *client.Session) observed {
 			}
 			f.Data = nil
 			o.frames = append(o.frames, f)
+			o.seen.Add(1)
 		case p, open := <-packets:
 			if !open {
 				packets = nil
 				continue
 			}
 			o.packets = append(o.packets, p)
+			if !p.Capture.IsZero() {
+				o.heard.Add(1)
+			}
 		}
 	}
-	return o
 }
 
 // errors returns the errors of the capture times that a witness received. unmapped is the number of audio packets

@@ -1,0 +1,119 @@
+using System;
+using UnityEngine;
+using Volsfu.Native;
+
+namespace Volsfu.Unity
+{
+    /// <summary>
+    /// Joins a room with the C library in this process, without a bridge. The library is in Assets/Plugins. Frames are raised
+    /// on Unity's thread, once per drawn image.
+    /// </summary>
+    [AddComponentMenu("Volsfu/Session")]
+    public sealed class VolsfuSession : MonoBehaviour
+    {
+        [Tooltip("The server's address, as ws://host:port or wss://host:port.")]
+        public string url = "ws://localhost:8080";
+        public string room = "lab";
+        public string identity = "ada";
+        [Tooltip("The access token; empty for servers without tokens.")]
+        public string token = "";
+        [Tooltip("A passphrase for end-to-end encryption; empty for none.")]
+        public string passphrase = "";
+        [Tooltip("Media over TCP alone, for networks that block UDP.")]
+        public bool tcp;
+
+        /// <summary>The most frames that are raised for one drawn image.</summary>
+        const int MostFrames = 64;
+
+        ReceivedTile tile;
+
+        /// <summary>A received frame, which is valid until the handlers return. They decode it to their buffers.</summary>
+        public event Action<ReceivedTile> FrameReceived;
+
+        public event Action<SessionEvent> EventReceived;
+        public event Action<DataMessage> MessageReceived;
+
+        /// <summary>The session; null while it is not joined.</summary>
+        public Session Session { get; private set; }
+
+        void OnEnable()
+        {
+            try
+            {
+                tile = new ReceivedTile();
+                Session = new Session(new SessionSettings
+                {
+                    Url = url, Room = room, Identity = identity, Token = token == "" ? null : token, Passphrase = passphrase == "" ? null : passphrase, Tcp = tcp
+                });
+            }
+            catch (Exception e)
+            {
+                // The library is missing, or the server refuses.
+                Debug.LogError("volsfu: " + e.Message, this);
+            }
+        }
+
+        void OnDisable()
+        {
+            Session session = Session;
+            Session = null;
+            if (session != null)
+            {
+                session.Dispose();
+            }
+            if (tile != null)
+            {
+                tile.Dispose();
+            }
+            tile = null;
+        }
+
+        void Update()
+        {
+            if (Session == null)
+            {
+                return;
+            }
+            try
+            {
+                Take();
+            }
+            catch (VolsfuException e)
+            {
+                Debug.LogError("volsfu: " + e.Message, this);
+                if (e.Status == VolsfuException.Closed || e.Status == VolsfuException.Lost || e.Status <= -100)
+                {
+                    OnDisable();
+                }
+            }
+        }
+
+        void Take()
+        {
+            SessionEvent e;
+            while (Session.TryNextEvent(0, out e))
+            {
+                if (EventReceived != null)
+                {
+                    EventReceived(e);
+                }
+            }
+            DataMessage message;
+            while (Session.TryNextMessage(0, out message))
+            {
+                if (MessageReceived != null)
+                {
+                    MessageReceived(message);
+                }
+            }
+            for (int i = 0; i < MostFrames && Session.TryNextFrame(0, tile); i++)
+            {
+                if (FrameReceived != null)
+                {
+                    FrameReceived(tile);
+                }
+                tile.Release();
+            }
+        }
+    }
+}

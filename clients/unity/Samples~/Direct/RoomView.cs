@@ -1,0 +1,133 @@
+using System.Collections.Generic;
+using UnityEngine;
+using Volsfu.Json;
+using Volsfu.Native;
+using Volsfu.Unity;
+
+namespace Volsfu.Samples
+{
+    /// <summary>
+    /// Shows and plays everything that others publish in the room of a VolsfuSession. Put both components on one object, and set
+    /// the material.
+    /// </summary>
+    [RequireComponent(typeof(VolsfuSession))]
+    public sealed class RoomView : MonoBehaviour
+    {
+        [Tooltip("A material with the shader Volsfu/Points, or Volsfu/Points URP.")]
+        public Material material;
+
+        const int MostName = 256;
+
+        readonly Dictionary<string, GameObject> shown = new Dictionary<string, GameObject>();
+        VolsfuSession session;
+
+        void OnEnable()
+        {
+            session = GetComponent<VolsfuSession>();
+            session.EventReceived += Follow;
+        }
+
+        void OnDisable()
+        {
+            session.EventReceived -= Follow;
+            foreach (GameObject thing in shown.Values)
+            {
+                Destroy(thing);
+            }
+            shown.Clear();
+        }
+
+        void Follow(SessionEvent e)
+        {
+            string key = e.Participant + "/" + e.Publication;
+            GameObject thing;
+            switch (e.Kind)
+            {
+                case EventKind.Connected:
+                    // Those who were in the room before.
+                    foreach (JsonValue participant in JsonReader.Parse(session.Session.Room()).Find("participants").Items)
+                    {
+                        Enter(participant.Text("identity", MostName), participant);
+                    }
+                    break;
+                case EventKind.ParticipantJoined: Enter(e.Participant, JsonReader.Parse(e.Json)); break;
+                case EventKind.Published: Show(e.Participant, JsonReader.Parse(e.Json)); break;
+                case EventKind.Unpublished: Remove(key); break;
+                case EventKind.ParticipantLeft:
+                    foreach (string known in new List<string>(shown.Keys))
+                    {
+                        if (known.StartsWith(e.Participant + "/", System.StringComparison.Ordinal))
+                        {
+                            Remove(known);
+                        }
+                    }
+                    break;
+                case EventKind.Pose:
+                    if (shown.TryGetValue(key, out thing))
+                    {
+                        double[] p = Coordinates.Position(e.Position[0], e.Position[1], e.Position[2]);
+                        double[] q = Coordinates.Rotation(e.Orientation[0], e.Orientation[1], e.Orientation[2], e.Orientation[3]);
+                        thing.transform.localPosition = new Vector3((float)p[0], (float)p[1], (float)p[2]);
+                        thing.transform.localRotation = new Quaternion((float)q[0], (float)q[1], (float)q[2], (float)q[3]);
+                        thing.transform.localScale = new Vector3((float)e.Scale, (float)e.Scale, (float)e.Scale);
+                    }
+                    break;
+            }
+        }
+
+        void Enter(string participant, JsonValue description)
+        {
+            JsonValue publications = description.Find("publications");
+            if (publications == null)
+            {
+                return;
+            }
+            foreach (JsonValue publication in publications.Items)
+            {
+                Show(participant, publication);
+            }
+        }
+
+        void Show(string participant, JsonValue publication)
+        {
+            string name = publication.Text("name", MostName);
+            string key = participant + "/" + name;
+            Remove(key);
+            // Components read their fields when the object becomes active.
+            var thing = new GameObject(key);
+            thing.SetActive(false);
+            thing.transform.SetParent(transform, false);
+            shown[key] = thing;
+            if (publication.OptionalText("kind", MostName) == "audio")
+            {
+                var voice = thing.AddComponent<VolsfuVoice>();
+                voice.session = session;
+                voice.participant = participant;
+                voice.publication = name;
+            }
+            else
+            {
+                for (int tile = 0; tile < publication.Find("tiles").Items.Count; tile++)
+                {
+                    var points = thing.AddComponent<VolsfuPoints>();
+                    points.session = session;
+                    points.participant = participant;
+                    points.publication = name;
+                    points.tile = tile;
+                    points.material = material;
+                }
+            }
+            thing.SetActive(true);
+        }
+
+        void Remove(string key)
+        {
+            GameObject thing;
+            if (shown.TryGetValue(key, out thing))
+            {
+                Destroy(thing);
+                shown.Remove(key);
+            }
+        }
+    }
+}

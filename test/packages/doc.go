@@ -1,0 +1,2 @@
+// Package packages tries the packages of a release on this system.
+package packages
