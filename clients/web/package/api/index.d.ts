@@ -88,6 +88,8 @@ export interface DepthMap {
 
 /** The settings of a publication of a depth camera. */
 export interface DepthOptions extends PointOptions {
+    /** Depth images ("rgbd", the default), at a quarter of the bitrate of points; or points with Draco. */
+    codec?: "draco" | "rgbd";
     /** The form of the picture, and the view of the camera; missing parts have usual values. */
     lens?: Partial<Lens>;
 }

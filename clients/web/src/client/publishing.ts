@@ -38,6 +38,8 @@ export interface CustomOptions extends PointOptions {
 
 /** The settings of a publication of a depth camera. */
 export interface DepthOptions extends PointOptions {
+  /** Depth images ("rgbd", the default), at a quarter of the bitrate of points; or points with Draco. */
+  codec?: "draco" | "rgbd";
   /** The form of the picture, and the view of the camera; missing parts have usual values. */
   lens?: Partial<Lens>;
 }
@@ -253,7 +255,7 @@ export class Publishing {
   async depth(source: DepthSource, options: DepthOptions): Promise<PointPublication> {
     const lens = { ...usualLens, ...options.lens };
     const box = boxOfPicture(lens, source.aspect ?? 8 / 3);
-    return this.points(options, planOf(options, { kind: "depth", lens }, box), source);
+    return this.points(options, { ...planOf(options, { kind: "depth", lens }, box), codec: options.codec ?? "rgbd" }, source);
   }
 
   async custom(options: CustomOptions): Promise<CustomPublication> {

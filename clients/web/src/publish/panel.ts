@@ -7,6 +7,7 @@ import { transforms } from "../media/connection";
 import { soundAdvice } from "../viewer/secrecy";
 import { DepthCamera, Lacking } from "./camera";
 import type { Picture } from "./depth";
+import { linkOf } from "./link";
 import { LivePanel } from "./live";
 import { unlessAborted } from "./opening";
 import { Publisher, startCrew } from "./publisher";
@@ -143,16 +144,7 @@ export class Panel {
   private publish(wishes: Wishes, aspect: number): void {
     const plan = planOf(wishes, this.conference.identity, aspect);
     const mirror = this.live.mirror(mirrorSize);
-    const { encryption } = this.conference;
-    const link = {
-      send: (message: Parameters<Conference["session"]["send"]>[0]) => this.conference.session.send(message),
-      giveUp: (name: string, givenUp: Parameters<Conference["giveUp"]>[1]) => this.conference.giveUp(name, givenUp),
-      retract: (ended: string) => this.conference.retract(ended),
-      channel: (label: string) => this.conference.channel(label),
-      ahead: () => this.conference.session.clock.ahead,
-      seal: encryption && ((frame: Parameters<typeof encryption.seal>[0]) => encryption.seal(frame)),
-    };
-    this.publisher = new Publisher(link, publication, plan, startCrew(plan.tiles, plan.codec), mirror, {
+    this.publisher = new Publisher(linkOf(this.conference), publication, plan, startCrew(plan.tiles, plan.codec), mirror, {
       refused: (message) => this.lost(message),
       trouble: (message) => this.say(message),
       picture: () => this.pictures?.picture() ?? Promise.resolve(undefined),

@@ -216,9 +216,10 @@ export class Session {
     if (this.resume && this.resume.until === Infinity) {
       this.resume.until = Date.now() + graces * this.grace;
     }
-    this.enter(this.resume ? "resuming" : "connecting", reason || "the connection to the server broke");
     this.timer = setTimeout(() => this.connect(), this.retry);
     this.retry = Math.min(this.retry * 2, this.resume ? longestRetry : 2 * longestRetry);
+    // The listener may leave, which ends the attempts.
+    this.enter(this.resume ? "resuming" : "connecting", reason || "the connection to the server broke");
   }
 
   private ask(): void {

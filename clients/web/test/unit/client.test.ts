@@ -110,6 +110,8 @@ describe("join", () => {
     await room;
     socket.close();
     expect(heard.at(-1)).toBe("state closed the connection to the server broke");
+    await new Promise((done) => setTimeout(done, 400));
+    expect(FakeSocket.all).toHaveLength(1);
   });
 
   it("can be aborted", async () => {
