@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/board"
 	"github.com/volsfu/volsfu/pkg/capture/board/boardtest"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // camera is a depth camera of 640 × 480 pixels and 67°, with the lens of a real one.
@@ -50,6 +51,7 @@ func errorsOf(t *testing.T, s *boardtest.Shot, corners []board.Corner) (rms, mos
 }
 
 func TestFind(t *testing.T) {
+	race.SkipSequential(t)
 	const degree = math.Pi / 180
 	tests := map[string]struct {
 		shot  boardtest.Shot

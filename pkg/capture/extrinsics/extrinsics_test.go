@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/board"
 	"github.com/volsfu/volsfu/pkg/capture/board/boardtest"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // studio is a rig of cameras around a place, with the true motions from the first camera to each.
@@ -125,6 +126,7 @@ func TestDeviations(t *testing.T) {
 // TestRendered finds the board in rendered pictures, with noise, blur and a person in front, and computes the poses: at
 // most 1 mm and 0.1° off.
 func TestRendered(t *testing.T) {
+	race.SkipSequential(t)
 	s := newStudio(t, 2, 6, 0.7)
 	detector := board.NewDetector(s.board)
 	var views []View
