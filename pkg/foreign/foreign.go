@@ -10,10 +10,12 @@ const Supported = true
 // Unsupported is the reason if Supported is false.
 const Unsupported = ""
 
-// Bind makes a Go function of a C function: function is a pointer to a variable of a type of function.
+// Bind sets a variable of a function type to a Go function that calls a C function. The argument function points to the
+// variable. Bind panics if the type has arguments or results that C functions cannot have.
 func Bind(function any, address uintptr) { purego.RegisterFunc(function, address) }
 
-// Invoke calls a C function with integer and pointer arguments without allocating.
+// Invoke calls a C function with integer and pointer arguments and returns the register of the result, without
+// allocating. The result of a narrow type may have other bits above the type's.
 func Invoke(address uintptr, arguments []uintptr) uintptr {
 	result, _, _ := purego.SyscallN(address, arguments...)
 	return result

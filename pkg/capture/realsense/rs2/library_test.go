@@ -21,7 +21,7 @@ func TestLibraryIsAbsent(t *testing.T) {
 		}
 		words := []string{"install", "VOLSFU_REALSENSE_LIBRARY"}
 		if !foreign.Supported {
-			words = []string{"built without it", "cgo"}
+			words = []string{"built without support", "cgo"}
 		}
 		for _, word := range words {
 			if !strings.Contains(err.Error(), word) {
