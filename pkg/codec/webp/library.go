@@ -157,8 +157,8 @@ func (l *library) decode(m *memory, data []byte) bool {
 	return ok
 }
 
-// method is one of libwebp's methods, 0 (fast) to 6. Method 0 takes 23 % more bytes, and method 4 twice the time for 5
-// % fewer.
+// method is one of libwebp's methods, 0 (fast) to 6. Method 0 takes 23 % more bytes, and method 4 twice the time for
+// 5 % fewer.
 const method = 2
 
 // encode appends the planes as a file to dst.

@@ -1,15 +1,15 @@
 // Package webp codes colour images of a known size as lossy WebP (RFC 9649), for the frames of other codecs. The files
 // have the simple format: one chunk with one key frame of VP8 (RFC 6386), whose chroma is halved in both directions.
 //
-// Encoding needs libwebp, which is opened at run time. Decoding uses libwebp if there is one, and else
-// golang.org/x/image, with the same pixels as result. Encoders and decoders keep their memory; each is used by one
-// goroutine at a time.
+// Encoding needs libwebp, which is opened at run time. Decoding uses libwebp if available, or else golang.org/x/image;
+// both produce the same pixels. Encoders and decoders keep their memory; each is used by one goroutine at a time.
 package webp
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/volsfu/volsfu/pkg/codec"
 )
@@ -77,21 +77,14 @@ type planes struct {
 // reset sets the size.
 func (p *planes) reset(width, height int) {
 	p.width, p.height = width, height
-	p.luma = grown(p.luma, width*height)
-	p.blue = grown(p.blue, p.chroma()*((height+1)/2))
-	p.red = grown(p.red, len(p.blue))
+	luma, chroma := width*height, p.chroma()*((height+1)/2)
+	p.luma = slices.Grow(p.luma[:0], luma)[:luma]
+	p.blue = slices.Grow(p.blue[:0], chroma)[:chroma]
+	p.red = slices.Grow(p.red[:0], chroma)[:chroma]
 }
 
 // chroma returns the width of a row of chroma.
 func (p *planes) chroma() int { return (p.width + 1) / 2 }
-
-// grown returns a slice of the size that reuses memory.
-func grown(s []byte, size int) []byte {
-	if cap(s) < size {
-		return make([]byte, size)
-	}
-	return s[:size]
-}
 
 // Decoder decodes images.
 type Decoder struct{ memory *memory }
@@ -122,8 +115,8 @@ func (d *Decoder) Decode(pixels, data []byte, width, height int) error {
 // Encoder encodes images.
 type Encoder struct{ memory *memory }
 
-// Append appends an image of pixels with three bytes each to dst. The quality is on the scale of JPEG, 1 to 100. Errors
-// wrap ErrUnavailable if there is no libwebp.
+// Append appends an image of pixels with three bytes each to dst; width and height are 1 to MaxEdge. The quality is on
+// the scale of JPEG, 1 to 100. Errors wrap ErrUnavailable if there is no libwebp. On error the result is dst.
 func (e *Encoder) Append(dst, pixels []byte, width, height, quality int) ([]byte, error) {
 	library, err := found()
 	if err != nil {
@@ -138,5 +131,5 @@ func (e *Encoder) Append(dst, pixels []byte, width, height, quality int) ([]byte
 }
 
 // scaled returns libwebp's quality for a quality of JPEG. With equal errors of luma, libwebp's is 11 lower for a seated
-// person at 80 to 85, whose colours were in a compressed film before, and 2 higher for an Azure Kinect.
+// person at 80 to 85, whose colours come from a compressed video, and 2 higher for an Azure Kinect.
 func scaled(quality int) float32 { return max(0, 100-1.3*float32(100-quality)) }
