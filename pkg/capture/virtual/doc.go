@@ -1,7 +1,7 @@
-// Package virtual provides virtual depth cameras: it renders what a depth camera would see of a mesh or of a surface
-// that is given by points with normals, and adds the errors of a sensor. The images are those of a real camera, so that
-// everything behind a camera (removal of flying pixels, several views of one surface, codecs of rasters) can be tried
-// and measured without one, with a known truth.
+// Package virtual provides virtual depth cameras: the package renders the images that a depth camera would take of a
+// mesh or of a surface of points with normals, and adds the errors of a sensor. The images have the form of a real
+// camera's, so that all later stages (removal of flying pixels, several views of one surface, codecs of rasters) can be
+// tried and measured without a camera, with a known truth.
 //
 // A Rig is read from a file. A Renderer renders the images of one camera and belongs to one goroutine. Images are a
 // function of the scene, the camera, the seed and the frame's number, in any order of frames.

@@ -132,6 +132,9 @@ func (n *Renderer) fill(triangle int, plane [3]float64, p [3][2]float64) {
 				last = -1
 			}
 		}
+		if !(first <= last) {
+			continue // first may be beyond the range of an int
+		}
 		for x := int(math.Ceil(first)); float64(x) <= last; x++ {
 			inverse := slope*n.xs[x] + base
 			if inverse <= t.inverse[row+x] {
