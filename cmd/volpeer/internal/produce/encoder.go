@@ -202,9 +202,7 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 		e.wake <- struct{}{}
 	}
 	e.busy.Wait()
-	if err := e.probe(now); err != nil {
-		return outcome{err: err}
-	}
+	probed := e.probe(now)
 	e.learn()
 	e.resize()
 	var sum outcome
@@ -219,6 +217,7 @@ func (e *encoder) encode(frame *capture.Frame, captured time.Time, number uint32
 		sum.bytes += w.outcome.bytes
 		sum.err = cmp.Or(sum.err, w.outcome.err)
 	}
+	sum.err = cmp.Or(sum.err, probed)
 	return sum
 }
 

@@ -184,7 +184,7 @@ func TestRastersByViewpoint(t *testing.T) {
 				rates[c.tiles[i].camera] += object.Tiles[i].Levels[q].Rate
 			}
 		}
-		if rates[side] < 2*rates[1-side] {
+		if rates[side] == 0 || rates[side] < 2*rates[1-side] {
 			t.Errorf("a viewer at z = %g gets %v of the cameras in front and behind", z, rates)
 		}
 	}
