@@ -12,12 +12,12 @@ import (
 const (
 	// leastCorners is the least number of corners of a view that counts.
 	leastCorners = 8
-	// still is the greatest movement of a board that is held still, from frame to frame, in pixels: cameras capture at
-	// different times within a frame.
-	still = 0.75
-	// another is the least distance of a place of the board from the places before, in shares of the width of the
-	// picture.
-	another = 0.03
+	// mostMovement is the greatest movement of a board that is held still, from frame to frame, in pixels: cameras
+	// capture at different times within a frame.
+	mostMovement = 0.75
+	// leastDistance is the least distance of a place of the board from the places before, in shares of the width of
+	// the picture.
+	leastDistance = 0.03
 )
 
 // album keeps views of the board at different places.
@@ -34,8 +34,8 @@ func newAlbum(cameras []depth.Camera, moving bool) *album {
 	return &album{cameras: cameras, moving: moving}
 }
 
-// offer takes the views of a frame, by camera, as a shot if the board is held still at a place that is not yet known.
-// It reports whether it does.
+// offer takes the views of a frame, by camera, as a shot if the board is held still at a place that is not yet known. The
+// result reports whether the frame is a shot.
 func (a *album) offer(views []extrinsics.View) bool {
 	before := a.before
 	a.before = views
@@ -48,7 +48,7 @@ func (a *album) offer(views []extrinsics.View) bool {
 		if a.moving {
 			continue
 		}
-		if before == nil || movement(before[i], v) > still {
+		if before == nil || movement(before[i], v) > mostMovement {
 			return false
 		}
 	}
@@ -76,7 +76,7 @@ func (a *album) known(views []extrinsics.View) bool {
 			found := false
 			for _, other := range a.views {
 				if other.Shot == shot && other.Camera == v.Camera {
-					found = movement(other, v) <= another*float64(a.cameras[v.Camera].Width)
+					found = movement(other, v) <= leastDistance*float64(a.cameras[v.Camera].Width)
 				}
 			}
 			same = same && found

@@ -13,8 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/peer"
 	"github.com/volsfu/volsfu/internal/peer/cameras"
+	"github.com/volsfu/volsfu/internal/peer/save"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/board"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
@@ -53,7 +52,8 @@ func Command() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.source, "source", "", "the cameras, live or recorded: "+strings.Join(capture.Kinds(), ", "))
+	f.StringVar(&o.source, "source", "", "the depth cameras, live or recorded: realsense, realsense:FILE, rgbd:DIR, "+
+		"kinect:FILE.mkv, replay:FILE of images; rgbd and kinect may be repeated, separated by commas")
 	f.StringVar(&o.output, "output", "", "the file to write; the default is the standard output")
 	f.StringVar(&o.size, "board", "9x6", "numbers of squares of the board")
 	f.Float64Var(&o.square, "square", 0, "edge of a square in metres, measured on the printed board")
@@ -87,7 +87,7 @@ var (
 	errSquare  = errors.New("--square: expected the edge of a square in metres, measured on the printed board")
 	errOrigin  = errors.New("--origin: expected camera or board")
 	errShots   = errors.New("--shots: expected at least 3")
-	errNothing = errors.New("the board is in no picture")
+	errNothing = errors.New("no frame is a shot of the board")
 )
 
 // Result is the JSON object that volpeer calibrate --json prints.
@@ -128,7 +128,7 @@ func (o *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 		return fmt.Errorf("--board, --square: %w", err)
 	}
 	if o.print != "" {
-		return writeFile(o.print, b.WriteSVG)
+		return save.File(o.print, b.WriteSVG)
 	}
 	if err := o.cameras.Set(&o.capture.RealSense, log); err != nil {
 		return err
@@ -176,8 +176,9 @@ func (o *options) collect(ctx context.Context, source capture.Source, b board.Bo
 	var begun time.Time
 	for album.shots < o.shots {
 		if err := source.Read(ctx, &frame); err != nil {
+			// The user ends the search by Ctrl-C.
 			if ctx.Err() != nil && album.shots >= extrinsics.DefaultConfig().LeastShots {
-				return nil // interrupted by the user, who has seen enough
+				return nil
 			}
 			return err
 		}
@@ -194,7 +195,7 @@ func (o *options) collect(ctx context.Context, source capture.Source, b board.Bo
 	}
 	if album.shots == 0 {
 		return fmt.Errorf("%w: expected a board of %d × %d squares, printed by --print, held still in front of the "+
-			"cameras", errNothing, b.Columns, b.Rows)
+			"cameras or, with --moving, at different places", errNothing, b.Columns, b.Rows)
 	}
 	return nil
 }
@@ -275,7 +276,7 @@ func (o *options) solve(all []depth.Camera, album *album, out, console io.Writer
 	}
 	file := depth.FormatCalibration(names, poses)
 	if o.output != "" {
-		err = writeFile(o.output, func(w io.Writer) error {
+		err = save.File(o.output, func(w io.Writer) error {
 			_, err := w.Write(file)
 			return err
 		})
@@ -286,20 +287,4 @@ func (o *options) solve(all []depth.Camera, album *album, out, console io.Writer
 		err = cmp.Or(err, json.NewEncoder(out).Encode(result))
 	}
 	return err
-}
-
-// writeFile writes a file as a whole or not at all.
-func writeFile(name string, write func(io.Writer) error) error {
-	file, err := os.Create(name + ".part")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(write(file), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
 }
