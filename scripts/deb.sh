@@ -9,12 +9,17 @@ volsfu=$(realpath "${3:?expected the server}") volpeer=$(realpath "${4:?expected
 notices=$(realpath "${5:?expected THIRD_PARTY_NOTICES}") folder=$(realpath "${6:?expected the folder of the package}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Debian's versions begin with a digit: v1.2.3-4-gabc is 1.2.3+4.gabc, and a commit alone is 0~abc.
+# Debian's versions begin with a digit: v1.2.3-4-gabc is 1.2.3+4.gabc, and a commit alone is 0~abc. A candidate precedes
+# the release: v1.2.3-rc.1 is 1.2.3~rc.1.
 case $version in
 	v[0-9]*) version=${version#v} ;;
 	*) version=0~$version ;;
 esac
-[[ $version != *-* ]] || version=${version%%-*}+$(tr - . <<<"${version#*-}")
+if [[ $version == *-* ]]; then
+	rest=${version#*-} mark='~'
+	[[ $rest != [0-9]* && $rest != dirty ]] || mark=+
+	version=${version%%-*}$mark${rest//-/.}
+fi
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
