@@ -123,7 +123,8 @@ wheel: deps ## build the Python package, with the library inside, into dist/
 npm: deps-build ## build the npm package @volsfu/client into dist/
 	@mkdir -p dist && scripts/npm.sh pack "$$(git describe --tags --always)" dist
 
-# Parameters of make demo: SECONDS (if unset, until Ctrl-C), source (if unset, see scripts/demo.sh), tiles, qualities, and ports.
+# Parameters of make demo: SECONDS (if unset, until Ctrl-C), source (if unset, see scripts/demo.sh), tiles, qualities,
+# and ports.
 SOURCE ?=
 FPS ?= 30
 TILES ?= 4

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A conference on this machine: the server, two publishers (alice and bob) and a watcher (carol) whose live statistics
 # are shown. Without --source alice is a synthetic person, and bob the seated person of the test data in
-# VOLSFU_TESTDATA, or another synthetic person. It ends on Ctrl-C or after --seconds. The exit status is 0 if carol decoded frames and no process failed.
+# VOLSFU_TESTDATA, or another synthetic person. The demo ends on Ctrl-C or after --seconds. The exit status is 0 if carol
+# decoded frames and no process failed.
 #
 #   scripts/demo.sh [--seconds N] [--source SOURCE] [--fps N] [--tiles N] [--points N] [--qualities LIST]
 #                   [--port N] [--admin-port N] [--media-port N] [--logs DIR]
