@@ -7,11 +7,11 @@ import (
 	"runtime/debug"
 )
 
-// commit and date are the commit and its date, of releases and of make build. Without them, those of Go's own stamp
-// count, which go install and go build leave.
+// commit is the abbreviated hash of the commit, and date the date of the commit (YYYY-MM-DD). make build and releases set
+// both. If they are empty, Line uses the commit and the time that go build and go install record in the program.
 var commit, date string
 
-// Line returns the line that a program prints about itself: name, version, and the commit with its date if known.
+// Line returns the line that a program prints for --version: name, version, and the commit with its date if known.
 func Line(name, version string) string {
 	c, d := commit, date
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -62,7 +62,8 @@ type Info struct {
 	Box volumetric.BoundingBox
 	// Points is the number of points of the largest frame.
 	Points int
-	// Frames is the number of frames after which a recording begins again, 0 for sources without end.
+	// Frames is the number of frames after which a recording begins again, 0 for the synthetic figure, live cameras
+	// and recordings of RealSense cameras.
 	Frames int
 	// Cameras contains the cameras whose depth images are converted to points. Cameras is empty for other sources.
 	Cameras []depth.Camera

@@ -134,7 +134,7 @@ const (
 	// discSpacing is the distance in metres of the discs of the synthetic figure if it has discCount of them.
 	discSpacing = 0.0036
 	discCount   = 150_000
-	// leastDiscs and mostDiscs are the limits of their number. It takes 7 µs of each disc to open the figure.
+	// leastDiscs and mostDiscs are the limits of the number of discs. Opening the figure takes 7 µs for each disc.
 	leastDiscs = 20_000
 	mostDiscs  = 300_000
 )

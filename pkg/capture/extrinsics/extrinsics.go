@@ -32,6 +32,7 @@ type Sight struct {
 
 // View has the corners of the board that one camera sees in one shot.
 type View struct {
+	// Camera is the index of the camera. Shot is any number that the views of one place of the board have in common.
 	Camera, Shot int
 	Sights       []Sight
 }
@@ -54,7 +55,7 @@ type Config struct {
 	// MaxPosition and MaxAngle are the greatest standard deviations of a camera's position in metres and of its
 	// rotation in radians, relative to the first camera.
 	MaxPosition, MaxAngle float64
-	// LeastShots is the least number of shots of each camera.
+	// LeastShots is the least number of shots of each camera, 1 or more.
 	LeastShots int
 }
 
@@ -72,7 +73,7 @@ type Camera struct {
 	// Shots and Corners are the numbers of shots and corners that count, Dropped the number of shots that contradict
 	// the others, for example because the board moved.
 	Shots, Corners, Dropped int
-	// Error is the root mean square distance of the corners, in pixels.
+	// Error is the root mean square distance of the seen and the computed corners, in pixels.
 	Error float64
 	// Position and Angle are standard deviations, in metres and radians, relative to the first camera. They count the
 	// noise of the corners and the number of shots, but not errors of the intrinsics and of the board.
@@ -82,8 +83,8 @@ type Camera struct {
 // leastSights is the least number of corners of a view.
 const leastSights = 8
 
-// Solve returns the poses of the cameras. Errors wrap ErrViews, ErrUnrelated or ErrInaccurate. With ErrInaccurate, the
-// cameras are returned as well, for a report.
+// Solve returns the poses of one or more cameras. Errors wrap ErrViews, ErrUnrelated or ErrInaccurate. With
+// ErrInaccurate, the cameras are returned as well, for a report.
 func Solve(cameras []depth.Camera, views []View, config Config) ([]Camera, error) {
 	s := &solver{cameras: cameras, config: config}
 	for _, v := range views {
@@ -174,14 +175,14 @@ func (s *solver) relate() error {
 			}
 		}
 		if to < 0 {
-			var lonely []string
+			var unrelated []string
 			for i, ok := range known {
 				if !ok {
-					lonely = append(lonely, fmt.Sprintf("%q", s.cameras[i].Name))
+					unrelated = append(unrelated, fmt.Sprintf("%q", s.cameras[i].Name))
 				}
 			}
 			return fmt.Errorf("%w: %s and %q never see the board at the same time; hold the board where both see it",
-				ErrUnrelated, strings.Join(lonely, ", "), s.cameras[0].Name)
+				ErrUnrelated, strings.Join(unrelated, ", "), s.cameras[0].Name)
 		}
 		s.rig[to] = s.between(places[from], places[to]).After(s.rig[from])
 		known[to] = true
@@ -237,14 +238,14 @@ func distance(a, b [3]float64) float64 {
 	return math.Sqrt((a[0]-b[0])*(a[0]-b[0]) + (a[1]-b[1])*(a[1]-b[1]) + (a[2]-b[2])*(a[2]-b[2]))
 }
 
-// contradiction is the error of a view, relative to the median of all views, from which the view is dropped, and
-// leastContradiction the least such error in pixels.
+// contradiction is the error of a view, relative to the median of all views, from which on the view is dropped,
+// and leastContradiction the least such error in pixels.
 const (
 	contradiction      = 3
 	leastContradiction = 0.5
 )
 
-// drop removes views that contradict the others. It reports whether there are any.
+// drop removes views that contradict the others, and reports whether there are any.
 func (s *solver) drop() bool {
 	rms := make([]float64, len(s.views))
 	for i, v := range s.views {

@@ -120,12 +120,13 @@ func (f *Figure) At(t time.Duration, into *pointcloud.Cloud) {
 	into.Sources = append(into.Sources[:0], f.sources...)
 	f.move(&maps, into.Positions)
 	if pose.blink {
-		f.close(into.Colors)
+		f.closeEyes(into.Colors)
 	}
 }
 
-// SurfaceAt makes a surface that of the figure at a time, one disc for each point. Discs of 100,000 points and more
-// show folds of clothes and the features of the face.
+// SurfaceAt replaces a surface by that of the figure at a time, one disc for each point. The radii are shared by all
+// surfaces of the figure and must not be changed. Discs of 100,000 points and more show folds of clothes and the
+// features of the face.
 func (f *Figure) SurfaceAt(t time.Duration, into *virtual.Surfels) {
 	var maps palette
 	pose := at(f.seed, t.Seconds())
@@ -140,11 +141,11 @@ func (f *Figure) SurfaceAt(t time.Duration, into *virtual.Surfels) {
 	}
 	f.move(&maps, into.Normals)
 	if pose.blink {
-		f.close(into.Colors)
+		f.closeEyes(into.Colors)
 	}
 }
 
-// move moves vectors of all points from their places at rest.
+// move applies the motions of the bones to one vector of each point.
 func (f *Figure) move(maps *palette, vectors [][3]float32) {
 	entries := f.entries[:len(vectors)]
 	for i := range vectors {
@@ -156,8 +157,8 @@ func (f *Figure) move(maps *palette, vectors [][3]float32) {
 	}
 }
 
-// close covers the eyes with the lids.
-func (f *Figure) close(colors [][3]uint8) {
+// closeEyes covers the eyes with the lids.
+func (f *Figure) closeEyes(colors [][3]uint8) {
 	for _, i := range f.eyes {
 		colors[i] = f.lid
 	}

@@ -88,9 +88,9 @@ func density(owner bone) float64 {
 	return 0.5
 }
 
-// surface distributes points over the body, in random order, and returns the mean distance of neighbours where the
-// density is 1. Rounds of one candidate per cell
-// continue until enough candidates keep their distance from the earlier points.
+// surface distributes points over the body, in random order, and returns the points and the mean distance in metres of
+// neighbours at a density of 1. Rounds of one candidate per cell continue until enough candidates keep their distance
+// from the earlier points.
 func surface(body field, points int, seed uint64) ([]sample, float64) {
 	all := cellsOf(body)
 	found := make([]sample, len(all))

@@ -134,7 +134,7 @@ func (p *options) check(log *slog.Logger) (s settings, err error) {
 	case p.seconds < 0:
 		return s, fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}
-	// A token may have the name.
+	// Without --identity the token contains the identity.
 	p.TakeLooksFrom(cmp.Or(p.room.Identity, p.room.Token))
 	if s.Settings, err = p.Settings(log); err != nil {
 		return s, err
