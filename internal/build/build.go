@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// commit is the abbreviated hash of the commit, and date the date of the commit (YYYY-MM-DD). make build and releases set
-// both. If they are empty, Line uses the commit and the time that go build and go install record in the program.
+// commit is the abbreviated hash of the commit, and date the date of the commit (YYYY-MM-DD). make build and releases
+// set both. If they are empty, Line uses the commit and the time that go build and go install record in the program.
 var commit, date string
 
 // Line returns the line that a program prints for --version: name, version, and the commit with its date if known.

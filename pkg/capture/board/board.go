@@ -82,8 +82,8 @@ func (b Board) At(column, row int) [3]float64 {
 func (b Board) white(column, row int) bool { return (column+row)&1 == 1 }
 func (b Board) dot(column, row int) bool   { return b.dots[row*b.Columns+column] }
 
-// dotRadius is the radius of a dot in squares. In a square with an edge of 12 pixels a dot has a diameter of 5 pixels, and
-// remains visible with some blur; the corners are at least 0.48 squares away from the dot.
+// dotRadius is the radius of a dot in squares. In a square with an edge of 12 pixels a dot has a diameter of 5 pixels,
+// and remains visible with some blur; the corners are at least 0.48 squares away from the dot.
 const dotRadius = 0.22
 
 // White reports the colour at a place of the board, in metres from its middle: the squares, their dots, and a white

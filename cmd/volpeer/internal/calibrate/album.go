@@ -34,8 +34,8 @@ func newAlbum(cameras []depth.Camera, moving bool) *album {
 	return &album{cameras: cameras, moving: moving}
 }
 
-// offer takes the views of a frame, by camera, as a shot if the board is held still at a place that is not yet known. The
-// result reports whether the frame is a shot.
+// offer takes the views of a frame, by camera, as a shot if the board is held still at a place that is not yet known.
+// The result reports whether the frame is a shot.
 func (a *album) offer(views []extrinsics.View) bool {
 	before := a.before
 	a.before = views

@@ -196,8 +196,8 @@ func (o *Options) Settings(log *slog.Logger) (Settings, error) {
 	}, nil
 }
 
-// TakeLooksFrom derives the seed of the source synthetic from a name, unless --seed is given, so that the figures of two
-// participants differ, and the figure of one participant is always the same.
+// TakeLooksFrom derives the seed of the source synthetic from a name, unless --seed is given, so that the figures of
+// two participants differ, and the figure of one participant is always the same.
 func (o *Options) TakeLooksFrom(name string) {
 	if o.Source != "synthetic" || o.given("seed") || o.Capture.Seed != 0 {
 		return
