@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// commit and date are the commit and its date, of releases and of make build. Without them, those of Go's own stamp
-// count, which go install and go build leave.
+// commit and date are the commit and its date, of releases and of make build. If they are empty, Line uses the stamp of
+// go build or go install.
 var commit, date string
 
 // Line returns the line that a program prints about itself: name, version, and the commit with its date if known.
