@@ -18,18 +18,18 @@ unshare --mount --net --pid --fork bash -euo pipefail -c '
 	mount -t proc proc "$root/proc"
 	mount --rbind /dev "$root/dev"
 	mount -t tmpfs tmpfs "$root/run"
-	mkdir -p "$root/tmp/try"
-	cp "$package" "$root/tmp/try/volsfu.deb"
+	mkdir -p "$root/srv/try"
+	cp "$package" "$root/srv/try/volsfu.deb"
 	ip link set lo up
 	inside() { chroot "$root" /bin/sh -euc "$1"; }
-	inside "dpkg -i /tmp/try/volsfu.deb >/dev/null"
+	inside "dpkg -i /srv/try/volsfu.deb >/dev/null"
 	inside "volsfu --version && volpeer --version && [ \$(stat -c %a /etc/volsfu/keys) = 600 ]"
 	if command -v systemd-analyze >/dev/null; then
 		inside "systemd-analyze verify /lib/systemd/system/volsfu.service"
 	else
 		echo "skipped: systemd-analyze is not installed, the unit is not checked" >&2
 	fi
-	inside "VOLSFU_AUTH_KEY_FILE=/etc/volsfu/keys volsfu serve --config /etc/volsfu/volsfu.yaml >/tmp/try/log 2>&1" &
+	inside "VOLSFU_AUTH_KEY_FILE=/etc/volsfu/keys volsfu serve --config /etc/volsfu/volsfu.yaml >/srv/try/log 2>&1" &
 	for _ in $(seq 100); do
 		if (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; then break; fi
 		sleep 0.1
@@ -38,12 +38,12 @@ unshare --mount --net --pid --fork bash -euo pipefail -c '
 	alice=$(token alice) carol=$(token carol)
 	inside "VOLPEER_TOKEN=$alice volpeer publish --room lab --identity alice --points 2000 --seconds 20 >/dev/null 2>&1" &
 	summary=$(inside "VOLPEER_TOKEN=$carol volpeer watch --room lab --identity carol --seconds 5 --json" 2>"$work/watch") ||
-		{ cat "$work/watch" "$root/tmp/try/log" >&2; exit 1; }
+		{ cat "$work/watch" "$root/srv/try/log" >&2; exit 1; }
 	frames=$(sed -n "s/.*\"frames_decoded\": *\([0-9]*\).*/\1/p" <<<"$summary" | head -n 1)
 	[ "${frames:-0}" -gt 0 ] || { echo "no frame was decoded" >&2; exit 1; }
 	echo "$frames frames decoded"
-	inside "echo \"# changed\" >>/etc/volsfu/volsfu.yaml; cp /etc/volsfu/keys /tmp/try/keys"
-	inside "dpkg -i /tmp/try/volsfu.deb >/dev/null && grep -q \"^# changed\" /etc/volsfu/volsfu.yaml && cmp /etc/volsfu/keys /tmp/try/keys"
+	inside "echo \"# changed\" >>/etc/volsfu/volsfu.yaml; cp /etc/volsfu/keys /srv/try/keys"
+	inside "dpkg -i /srv/try/volsfu.deb >/dev/null && grep -q \"^# changed\" /etc/volsfu/volsfu.yaml && cmp /etc/volsfu/keys /srv/try/keys"
 	echo "an upgrade keeps the configuration and the key"
 	inside "dpkg --remove volsfu >/dev/null && [ -e /etc/volsfu/volsfu.yaml ] && [ ! -e /usr/bin/volsfu ]"
 	inside "dpkg --purge volsfu >/dev/null && [ ! -e /etc/volsfu ] && ! dpkg -s volsfu >/dev/null 2>&1"

@@ -244,6 +244,7 @@ func TestOperatorsNames(t *testing.T) {
 	for _, own := range []string{
 		"room", "identity", "publish", "subscribe", "data", "admin", "edge", "valid-for", "key", "id",
 		"server", "token", "ca", "json", "ban", "wait", "url", "time-server", "standalone",
+		"version",
 	} {
 		known["--"+own] = true
 	}

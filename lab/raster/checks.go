@@ -50,13 +50,13 @@ const frameRate = 30
 // Checks returns the checks, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
 	return []lab.Check{
-		&check{"a seated person in 4 tiles beside Draco", &bench{options: o, progress: progress}, seated},
-		&check{"Azure Kinect with exact depths", &bench{options: o, progress: progress}, kinect},
-		&check{"virtual cameras with noise", &bench{options: o, progress: progress}, noisy},
-		&check{"several cameras with and without pruning", &bench{options: o, progress: progress}, pruned},
-		&check{"random switches of quality, live", &bench{options: o, progress: progress}, switches},
-		&check{"5 % of packets lost on each link, beside draco", &bench{options: o, progress: progress}, losses},
-		&check{"one publisher, live, beside draco", &bench{options: o, progress: progress}, latencies},
+		&check{"a seated person in 4 tiles beside Draco", &bench{options: o, progress: progress}, seated, false},
+		&check{"Azure Kinect with exact depths", &bench{options: o, progress: progress}, kinect, false},
+		&check{"virtual cameras with noise", &bench{options: o, progress: progress}, noisy, false},
+		&check{"several cameras with and without pruning", &bench{options: o, progress: progress}, pruned, false},
+		&check{"random switches of quality, live", &bench{options: o, progress: progress}, switches, true},
+		&check{"5 % of packets lost on each link, beside draco", &bench{options: o, progress: progress}, losses, true},
+		&check{"one publisher, live, beside draco", &bench{options: o, progress: progress}, latencies, true},
 		inBrowser(progress),
 	}
 }
@@ -66,6 +66,8 @@ type check struct {
 	title   string
 	bench   *bench
 	measure func(ctx context.Context, b *bench) ([]claim.Line, error)
+	// live is set if the figures depend on the load of the machine.
+	live bool
 }
 
 // Name implements lab.Check.

@@ -10,7 +10,8 @@ import (
 	"github.com/volsfu/volsfu/test/long"
 )
 
-// TestChecks runs the checks on few frames. Times depend on the load of the machine and are not judged.
+// TestChecks runs the checks on few frames. Times, and figures of live sessions, depend on the load of the machine and
+// are not judged.
 func TestChecks(t *testing.T) {
 	long.Test(t)
 	o := DefaultOptions()
@@ -30,7 +31,7 @@ func TestChecks(t *testing.T) {
 		for _, l := range lines {
 			if l.Skipped != "" {
 				t.Logf("%s: skipped: %s", l.Name, l.Skipped)
-			} else if !l.Met && l.Unit != "ms" {
+			} else if !l.Met && l.Unit != "ms" && !c.(*check).live {
 				t.Errorf("%s: %v %s, expected %s", l.Name, l.Figure, l.Unit, l.Target)
 			}
 		}

@@ -33,8 +33,8 @@ func cabled(t *testing.T) (server, peer network) {
 }
 
 // connectTwentyTimes lets a shipped peer connect 20 times in a row, without loopback and without STUN, and receive
-// frames of an existing peer.
-func connectTwentyTimes(t *testing.T, from network, server string) {
+// frames of an existing peer. expired returns the number of frames that the server has ended because they were late.
+func connectTwentyTimes(t *testing.T, from network, server string, expired func() int) {
 	t.Helper()
 	network := from.pion(t)
 	shipped := func(client int) *oldpeer.Peer {
@@ -59,7 +59,7 @@ func connectTwentyTimes(t *testing.T, from network, server string) {
 		a := attend(t, shipped(1+i))
 		goOn(t, a.flows(resident.Client, resident.Tiles)...)
 		reached, longest = reached+1, max(longest, time.Since(began))
-		a.whole(t, 0)
+		a.whole(t, expired())
 		if counts := a.peer.Counts(); counts.LostCandidates > 0 || counts.Gathered == 0 {
 			t.Errorf("connection %d: %+v", i, counts)
 		}
@@ -72,12 +72,13 @@ func TestShippedPeersReachTheStandIn(t *testing.T) {
 	s := standin.Start(standin.Config{Listener: there.listen(t, serverAddress+":0"),
 		Addresses: oldpeer.OriginalAddresses, Net: there.pion(t)})
 	t.Cleanup(s.Close)
-	connectTwentyTimes(t, here, s.Address())
+	connectTwentyTimes(t, here, s.Address(), func() int { return 0 })
 }
 
 func TestShippedPeersReachTheServer(t *testing.T) {
 	there, here := cabled(t)
 	settings := serverSettings()
+	patient(&settings)
 	settings.Server.Dev, settings.Server.Listen, settings.Admin.Listen = false, serverAddress+":0", ""
 	settings.Media.Address = serverAddress
 	var s *server.Server
@@ -93,5 +94,7 @@ func TestShippedPeersReachTheServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	connectTwentyTimes(t, here, strings.TrimPrefix(s.URL(), "ws://"))
+	connectTwentyTimes(t, here, strings.TrimPrefix(s.URL(), "ws://"), func() int {
+		return int(s.Stats().DroppedExpired)
+	})
 }

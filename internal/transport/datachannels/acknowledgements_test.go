@@ -94,10 +94,10 @@ func TestRepeatedAcknowledgements(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		close(conn.written)
+		synctest.Wait()
 		var got [][]byte
-		for packet := range conn.written {
-			got = append(got, packet)
+		for len(conn.written) > 0 {
+			got = append(got, <-conn.written)
 		}
 		if want := [][]byte{first, second, other, second, second}; !slices.EqualFunc(got, want, bytes.Equal) {
 			t.Errorf("the packets are % x, expected % x", got, want)

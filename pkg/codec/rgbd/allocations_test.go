@@ -8,11 +8,15 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestNoAllocations checks that frames allocate nothing in steady state. Go's image/jpeg, which programs without cgo
 // use, allocates.
 func TestNoAllocations(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector makes sync.Pool allocate")
+	}
 	c := posed(pinhole(200, 150))
 	m, e, d := scene(&c, 1), new(encoder), new(decoder)
 	var frame []byte

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // gradient returns an image without sharp edges.
@@ -134,6 +135,9 @@ func TestMalformed(t *testing.T) {
 
 // TestNoAllocations checks that images allocate nothing on Go's heap in steady state.
 func TestNoAllocations(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector makes sync.Pool allocate")
+	}
 	mustEncode(t, 100, 80, 80)
 	var encoder Encoder
 	var decoder Decoder

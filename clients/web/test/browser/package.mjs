@@ -24,7 +24,7 @@ run(async () => {
   await visitors[1].close();
 
   const embedding = await openForeign(`${pages}/embed.html?${server}&identity=eye`);
-  const events = await until(embedding, () => globalThis.events?.statistics?.frames.decoded > 0 && globalThis.events);
+  const events = await until(embedding, () => globalThis.events?.participant && globalThis.events.statistics?.frames.decoded > 0 && globalThis.events);
   await embedding.screenshot({ path: `${artefacts}/embedding.png` });
   tell("embedded", { events });
 

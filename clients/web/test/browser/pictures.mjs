@@ -44,7 +44,7 @@ run(async () => {
 
   // The user chooses the lowest quality in the inspector.
   await grace.keyboard.press("i");
-  await grace.getByLabel("Quality of Ada / webcam / 0").selectOption({ index: 2 });
+  await grace.getByLabel("Quality of Ada, webcam").selectOption({ index: 2 });
   tell("lowest", await moves(grace, "webcam", webcam[0][0]));
   const row = await until(grace, () => [...document.querySelectorAll(".inspector tbody td")].map((c) => c.textContent).find((text) => /\d+ × \d+/.test(text)));
   tell("inspector", { row });

@@ -190,14 +190,15 @@ func TestRastersByViewpoint(t *testing.T) {
 	}
 }
 
-// wallSource is a source of one frame with the rasters of cameras.
+// wallSource is a source of one frame per second with the rasters of cameras. A busy machine has enough time to encode
+// such a frame with any parameters.
 type wallSource struct {
 	frame   *capture.Frame
 	cameras []depth.Camera
 }
 
 func (s wallSource) Info() capture.Info {
-	return capture.Info{FrameRate: 30, Box: wallBox, Cameras: s.cameras}
+	return capture.Info{FrameRate: 1, Box: wallBox, Cameras: s.cameras}
 }
 
 func (s wallSource) Read(_ context.Context, frame *capture.Frame) error {
@@ -216,7 +217,7 @@ func TestRasterBitrates(t *testing.T) {
 			frame.Rasters[0].Colors[i] = [3]uint8{uint8(i), uint8(i / 200), uint8(random.IntN(9))}
 		}
 	}
-	levels, err := ladder.ParseRasters("low=200kbit,high=1Mbit,fixed=1/2:2mm:60")
+	levels, err := ladder.ParseRasters("low=7kbit,high=35kbit,fixed=1/2:2mm:60")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestRasterBitrates(t *testing.T) {
 	}
 	tuned := p.encoder.rasters.rasters.Levels
 	full := slices.Clone(tuned)
-	for q, rate := range []volumetric.Bitrate{200e3, 1e6} {
+	for q, rate := range []volumetric.Bitrate{7e3, 35e3} {
 		if got := 4 * qualities[q].Bitrate; got > rate*103/100 || got < rate/3 {
 			t.Errorf("quality %q has %v, want up to %v", qualities[q].Name, got, rate)
 		}
@@ -242,10 +243,10 @@ func TestRasterBitrates(t *testing.T) {
 	}
 	sink := &carried{newFakeSink(), 100e6}
 	now := time.Now().Add(time.Hour)
-	sink.rate = 700e3
+	sink.rate = 24e3
 	p.encoder.retune(now, sink)
 	if tuned[0] != full[0] || tuned[1] == full[1] {
-		t.Errorf("on an uplink of 700 kbit/s: %v, want another high quality than %v", tuned, full)
+		t.Errorf("on an uplink of 24 kbit/s: %v, want another high quality than %v", tuned, full)
 	}
 	sink.rate = 100e6
 	for range 4 {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,7 +104,8 @@ func pipe(t *testing.T) (client, server *websocket.Conn) {
 		}
 		upgraded <- err
 	}()
-	client, _, err := websocket.NewClient(near, &url.URL{Scheme: "ws", Host: "server"}, nil, 1<<10, 1<<10)
+	dialer := websocket.Dialer{NetDial: func(string, string) (net.Conn, error) { return near, nil }}
+	client, _, err := dialer.Dial("ws://server", nil)
 	if err := errors.Join(err, <-upgraded); err != nil {
 		t.Fatal(err)
 	}
