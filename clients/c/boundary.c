@@ -61,13 +61,13 @@ const char *volsfu_status_text(int32_t status) {
     case VOLSFU_E_SIZE: return "a struct was not initialised by VOLSFU_INIT, or header and library have different versions";
     case VOLSFU_E_HANDLE: return "no such session, publisher, listener, frame, message or event, or it was closed or released";
     case VOLSFU_E_ARGUMENT: return "a value is invalid";
-    case VOLSFU_E_TOO_LARGE: return "the frame has more bytes than can be sent";
+    case VOLSFU_E_TOO_LARGE: return "the frame or the message has more bytes than can be sent";
     case VOLSFU_E_ORDER: return "the frame's number is not above the last one of its tile and quality";
     case VOLSFU_E_HELD: return "the struct contains a frame, a message or an event that was not released";
     case VOLSFU_E_TOO_MUCH_HELD: return "the program holds the maximum amount: it must release something first";
     case VOLSFU_E_BUFFER: return "the buffer is too small for the result";
     case VOLSFU_E_KEY: return "there is no usable secret for encryption";
-    case VOLSFU_E_CODEC: return "the library has no such codec";
+    case VOLSFU_E_CODEC: return "the library has no such codec, or found no Opus";
     case VOLSFU_E_KIND: return "the publication is sound and the call is for frames, or the other way round";
     case VOLSFU_E_BACKLOG: return "too many data messages wait for the server's answer";
     case VOLSFU_E_MALFORMED: return "the frame is not a frame of its codec";

@@ -97,8 +97,9 @@ func volsfu_listen(
 		}
 		added := listeners.Add(&listener{l, s})
 		if s.closed.Load() {
-			// As in handPublisher.
+			// Closing may have searched for the session's listeners before this one was added.
 			_, _ = listeners.Remove(added)
+			l.End()
 			return fmt.Errorf("listen to %v: %w", ref, client.ErrClosed)
 		}
 		*out = C.volsfu_listener(added)

@@ -57,11 +57,11 @@ enum {
   VOLSFU_E_SIZE = -2,          /* a struct was not initialised by VOLSFU_INIT, or header and library have different versions */
   VOLSFU_E_HANDLE = -3,        /* no such session, publisher, listener, frame, message or event, or it was closed or released */
   VOLSFU_E_ARGUMENT = -4,      /* an invalid value, such as a tile below 0 or a text that is too long */
-  VOLSFU_E_TOO_LARGE = -5,     /* a frame with more bytes than can be sent */
+  VOLSFU_E_TOO_LARGE = -5,     /* a frame or a message with more bytes than can be sent */
   VOLSFU_E_ORDER = -6,         /* the frame's number is not above the last number of this tile and quality */
   VOLSFU_E_HELD = -7,          /* the struct contains a frame, a message or an event that was not released */
   VOLSFU_E_TOO_MUCH_HELD = -8, /* the program holds the maximum amount: it must release something first */
-  VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text, the frame or the points */
+  VOLSFU_E_BUFFER = -9,        /* the buffer is too small for the text, the frame, the points or the raster */
   VOLSFU_E_NOT_PUBLISHED = -10, /* the publication has no such tile or quality */
   VOLSFU_E_KEY = -11,           /* a secret that is too short, an epoch without a secret, or no secret to encrypt a frame with */
   VOLSFU_E_CODEC = -12,         /* the library has no such codec, or found no Opus */
@@ -183,9 +183,9 @@ VOLSFU_API int32_t volsfu_server_time(volsfu_session session, int64_t local_us, 
  * written: a call with NULL and 0 returns only the length. length may be NULL. */
 VOLSFU_API int32_t volsfu_get_room(volsfu_session session, char *buffer, size_t capacity, size_t *length);
 
-/* Changes attributes of a participant, of this one if participant is NULL. json is an object of texts, such as {"color": "red"}. Attributes that it does
- * not name stay, and one with an empty text is deleted. Other participants need a token with the grant admin. The event VOLSFU_EVENT_ATTRIBUTES reports
- * changes, and volsfu_get_room has the attributes of the others. Waits for the server. */
+/* Changes attributes of a participant, of this one if participant is NULL. json is an object of texts, such as {"color": "red"}. Attributes that json
+ * does not name stay, and an attribute with an empty text is deleted. Other participants need a token with the grant admin. The event
+ * VOLSFU_EVENT_ATTRIBUTES reports changes, and volsfu_get_room has the attributes of the others. Waits for the server. */
 VOLSFU_API int32_t volsfu_set_attributes(volsfu_session session, const char *participant, const char *json);
 
 /* ---- end-to-end encryption: docs/encryption.md ---- */
@@ -363,8 +363,9 @@ typedef struct {
   const char *name; /* unique among this participant's publications */
 } volsfu_sound;
 
-/* Publishes sound. volsfu_unpublish ends it, volsfu_set_pose places it. VOLSFU_E_CODEC means that the library found no Opus: the library loads
- * libopus.so.0, libopus.0.dylib or opus.dll, from its own folder or from where the system has it. Waits for the server. */
+/* Publishes sound. volsfu_unpublish ends the publication, volsfu_set_pose sets its pose. VOLSFU_E_CODEC means that the library found no Opus: the
+ * library loads libopus.so.0 (on Android libopus.so), libopus.0.dylib or opus.dll, from its own folder or from where the system has it. Waits for the
+ * server. */
 VOLSFU_API int32_t volsfu_publish_sound(volsfu_session session, const volsfu_sound *sound, volsfu_publisher *publisher);
 
 /* Sends samples, at most 48,000. Packets of 20 ms leave as soon as they are complete. capture_us is the capture time of the first sample by this host's
@@ -379,7 +380,8 @@ VOLSFU_API int32_t volsfu_listen(volsfu_session session, const char *participant
 
 /* Stores the next samples to play, at most 48,000, without waiting: a sound card's callback may call it. Lost packets are concealed. The first 40 ms of
  * sound are held back against the jitter of arrival, and up to 200 ms after gaps. Samples without sound are 0; heard is set to the number of samples
- * before them, and may be NULL. At the end of the session all samples are 0, and the status is the reason of the end. */
+ * before them, and may be NULL. After the end of the session the status is the reason of the end, and the rest of the sound is stored before the
+ * zeros. With VOLSFU_E_HANDLE no sample is stored. */
 VOLSFU_API int32_t volsfu_read_sound(volsfu_listener listener, float *samples, size_t count, size_t *heard);
 
 /* Ends the decoding. The handle is closed. */
@@ -404,8 +406,8 @@ typedef struct {
   size_t length;         /* at most 16,384 */
 } volsfu_outgoing_message;
 
-/* Sends a data message. If it is not lossy, the call waits until the server has accepted the message, and repeats it after an interruption.
- * VOLSFU_REFUSED_NOT_FOUND means that a recipient is not in the room; the others get the message. */
+/* Sends a data message. If the message is not lossy, the call waits until the server has accepted the message, and repeats the message after an
+ * interruption. VOLSFU_REFUSED_NOT_FOUND means that a recipient is not in the room; the others get the message. */
 VOLSFU_API int32_t volsfu_send_message(volsfu_session session, const volsfu_outgoing_message *message);
 
 /* A received data message. Only volsfu_release_message may modify it. */
@@ -527,7 +529,7 @@ typedef struct {
   uint32_t color_bytes; /* as in volsfu_points */
   float *depths;        /* metres along the axis of the camera; 0: no point */
   uint8_t *colors;      /* of the same pixels; those of pixels without a point have no meaning */
-  float *rays;          /* two per pixel: the point that it sees in the plane at depth 1, x right, y down; not a number if there is none */
+  float *rays;          /* two per pixel: where its ray crosses the plane at depth 1, x right, y down; not a number if there is no ray */
   size_t capacity;      /* the number of pixels that the arrays have room for */
   size_t count;         /* the number of pixels: width * height, 0 for a frame without points */
   uint32_t camera;      /* the number of the camera within the publication */

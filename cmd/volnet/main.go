@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
 	"github.com/volsfu/volsfu/internal/build"
 )
 

@@ -12,8 +12,8 @@ import (
 // ErrFile is wrapped with the file.
 var ErrFile = errors.New("expected a PEM file with certificates")
 
-// Trust returns the TLS configuration of a client that trusts the authorities of a PEM file. It is nil without a file.
-// Errors are those of reading the file, or wrap ErrFile.
+// Trust returns the TLS configuration of a client that trusts the authorities of a PEM file. The configuration is nil
+// if the name of the file is empty. Errors are those of reading the file, or wrap ErrFile.
 func Trust(file string) (*tls.Config, error) {
 	if file == "" {
 		return nil, nil

@@ -16,7 +16,8 @@ const (
 )
 
 // Playout holds decoded samples between the arrival of packets and a sound card that reads at a constant rate. Playing
-// begins with leastHeld samples. After each gap it waits for more samples, so that the next late packet causes none.
+// begins with leastHeld samples. After each gap, the Playout waits for more samples, so that the next late packet
+// causes no gap.
 type Playout struct {
 	samples []float32
 	// held is the number of samples with which playing begins, playing is set since then.

@@ -101,7 +101,7 @@ func TestPlayout(t *testing.T) {
 }
 
 // TestStream decodes packets out of order and conceals a lost one. cmd/volbridge/internal/transcode has more tests of
-// it.
+// streams.
 func TestStream(t *testing.T) {
 	if !libopus.Available() {
 		t.Skipf("skipped: %v", libopus.ErrUnavailable)

@@ -63,8 +63,8 @@ type WantedPublication struct {
 	// Parity is the requested number of parity packets per source packet of a frame, 0 to
 	// MaxParity.
 	Parity float64 `json:"parity,omitempty"`
-	// LowestTaken reports for each tile whether a participant receives the lowest quality. It is nil for a publisher
-	// that has not declared a second path. Such frames are copied on the second path.
+	// LowestTaken reports for each tile whether a participant receives the lowest quality. The publisher copies the
+	// frames of this quality on the second path. LowestTaken is nil for a publisher without a second path.
 	LowestTaken []bool `json:"lowest_taken,omitempty"`
 }
 

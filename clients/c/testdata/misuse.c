@@ -358,6 +358,9 @@ static void values(volsfu_session session, volsfu_publisher publisher) {
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_write_sound(publisher, samples, 48001, 0));
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_write_sound(publisher, samples, 1, -1));
   EXPECT(VOLSFU_E_ARGUMENT, volsfu_set_attributes(session, NULL, "[]"));
+  volsfu_listener listener = 0;
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_listen(session, NULL, "voice", &listener));
+  EXPECT(VOLSFU_E_ARGUMENT, volsfu_listen(session, "ada", "", &listener));
 
   volsfu_frame frame;
   VOLSFU_INIT(frame);

@@ -7,7 +7,7 @@ import "time"
 const lowestHold = 2 * time.Second
 
 // lowest reports the tiles of which a slot takes the lowest quality. A publisher with two paths copies these frames:
-// the lowest quality of other tiles is sent for a future switch only, and nobody sees a loss of it.
+// the lowest quality of other tiles is sent for a future switch only, and no receiver shows these frames.
 type lowest struct {
 	// taken is the reported state of each tile. idle is the time since which a reported tile has been unused, zero
 	// while the tile is used.

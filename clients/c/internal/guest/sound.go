@@ -69,9 +69,9 @@ func (p *Publisher) End() {
 	}
 }
 
-// WriteSound sends samples, the first of which was captured at a time; the zero time means that the last one was
-// captured now. Packets of 20 ms are sent when they are complete. Samples that are no numbers are silence. The error
-// wraps client.ErrNotConnected if a packet was not sent.
+// WriteSound sends samples, the first of which was captured at a time; the zero time means that the last
+// sample was captured now. Packets of 20 ms are sent when they are complete. Samples that are no numbers are silence.
+// The error wraps client.ErrNotConnected if a packet was not sent.
 func (p *Publisher) WriteSound(samples []float32, capture time.Time) error {
 	if p.speaker == nil {
 		return fmt.Errorf("%w: %q has frames, expected sound", ErrNotSound, p.publisher.Publication().Name)
@@ -126,6 +126,10 @@ type Listener struct {
 
 // Listen decodes the sound of a publication, which may begin later, until Listener.End.
 func (g *Guest) Listen(ref volumetric.PublicationRef) (*Listener, error) {
+	if ref.Participant == "" || ref.Publication == "" {
+		return nil, fmt.Errorf("%w: participant %q and publication %q, expected a name of each", ErrArgument,
+			ref.Participant, ref.Publication)
+	}
 	g.hearing.Lock()
 	defer g.hearing.Unlock()
 	switch {
@@ -163,17 +167,22 @@ func (l *Listener) free() {
 	}
 }
 
-// Read fills dst with the samples to play next, and with silence where there are none. heard is the number of samples
+// Read fills dst with the samples to play next, and with silence after the last of them. heard is the number of samples
 // before the silence. Read does not wait. The error is the reason for the end of the session.
 func (l *Listener) Read(dst []float32) (heard int, err error) {
-	l.mu.Lock()
-	l.decode(time.Now())
-	heard = l.playout.Read(dst)
-	l.mu.Unlock()
+	heard = l.play(dst, time.Now())
 	if l.guest.session.Err() != nil {
 		err = l.guest.ended()
 	}
 	return heard, err
+}
+
+// play decodes the packets that are due and reads from the playout.
+func (l *Listener) play(dst []float32, now time.Time) (heard int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.decode(now)
+	return l.playout.Read(dst)
 }
 
 // push adds a packet.

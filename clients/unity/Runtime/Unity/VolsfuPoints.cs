@@ -66,7 +66,8 @@ namespace Volsfu.Unity
 
         void Show(ReceivedTile frame)
         {
-            if (frame.Tile != tile || frame.Participant != participant || frame.Publication != publication)
+            // Another handler of the same frame may have disabled this component.
+            if (registered == null || frame.Tile != tile || frame.Participant != participant || frame.Publication != publication)
             {
                 return;
             }

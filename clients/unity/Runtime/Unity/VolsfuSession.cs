@@ -88,10 +88,11 @@ namespace Volsfu.Unity
             }
         }
 
+        /// <summary>Raises the events. Handlers may disable the component, which ends the session.</summary>
         void Take()
         {
             SessionEvent e;
-            while (Session.TryNextEvent(0, out e))
+            while (Session != null && Session.TryNextEvent(0, out e))
             {
                 if (EventReceived != null)
                 {
@@ -99,20 +100,23 @@ namespace Volsfu.Unity
                 }
             }
             DataMessage message;
-            while (Session.TryNextMessage(0, out message))
+            while (Session != null && Session.TryNextMessage(0, out message))
             {
                 if (MessageReceived != null)
                 {
                     MessageReceived(message);
                 }
             }
-            for (int i = 0; i < MostFrames && Session.TryNextFrame(0, tile); i++)
+            for (int i = 0; i < MostFrames && Session != null && Session.TryNextFrame(0, tile); i++)
             {
                 if (FrameReceived != null)
                 {
                     FrameReceived(tile);
                 }
-                tile.Release();
+                if (tile != null)
+                {
+                    tile.Release();
+                }
             }
         }
     }

@@ -44,7 +44,7 @@ namespace Volsfu.Samples
             switch (e.Kind)
             {
                 case EventKind.Connected:
-                    // Those who were in the room before.
+                    // The participants who were in the room before.
                     foreach (JsonValue participant in JsonReader.Parse(session.Session.Room()).Find("participants").Items)
                     {
                         Enter(participant.Text("identity", MostName), participant);
@@ -125,6 +125,8 @@ namespace Volsfu.Samples
             GameObject thing;
             if (shown.TryGetValue(key, out thing))
             {
+                // The components end at once, so that a new object can take their place: Unity destroys objects later.
+                thing.SetActive(false);
                 Destroy(thing);
                 shown.Remove(key);
             }

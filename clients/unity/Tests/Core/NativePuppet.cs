@@ -181,6 +181,9 @@ namespace Volsfu.Tests
                 {
                     Check.Equal(-114, e.Status, "the status of a message to nobody");
                 }
+                TooLong(() => ada.SendText("chat", "to all", false, new string[1000000]), "a message to a million participants");
+                TooLong(() => ada.Publish("body", 30, new TileDescription[1000000], new QualityDescription[1]), "a million tiles");
+                TooLong(() => ada.Publish("body", 30, new TileDescription[1], new QualityDescription[1000000]), "a million qualities");
                 Console.WriteLine("messages");
                 ada.SetAttributes("{\"color\":\"red\"}");
                 ada.SetViewpoint(new[] { 0.0, 1, 2 }, new[] { 0.0, 0, 0, 1 }, 1, 1);
@@ -194,6 +197,19 @@ namespace Volsfu.Tests
                 Console.WriteLine("attributes");
             }
             return 0;
+        }
+
+        static void TooLong(Action action, string what)
+        {
+            try
+            {
+                action();
+            }
+            catch (ArgumentException)
+            {
+                return;
+            }
+            Check.True(false, what);
         }
 
         /// <summary>Speaks a tone of 440 Hz in real time until it is heard.</summary>

@@ -63,8 +63,8 @@ type Publication struct {
 	// free is, for each tile, when the frames under way that leave in turn will have left.
 	free   []time.Time
 	tracks []trackState
-	// lowestTaken reports for each tile whether a receiver takes the lowest quality, nil if the server does not report
-	// that.
+	// lowestTaken reports for each tile whether a receiver takes the lowest quality. lowestTaken is nil if the server
+	// does not report the state.
 	lowestTaken []bool
 	// interval is the measured time between two frames. latest is when the last frame was captured.
 	interval time.Duration

@@ -10,6 +10,7 @@ namespace Volsfu.Native
     public sealed unsafe class PointBuffer : IDisposable
     {
         GCHandle pinnedPositions, pinnedColors;
+        int count;
 
         public PointBuffer(int capacity)
         {
@@ -21,8 +22,19 @@ namespace Volsfu.Native
 
         public byte[] Colors { get; private set; }
 
-        /// <summary>The number of points.</summary>
-        public int Count { get; set; }
+        /// <summary>The number of points, at most Capacity.</summary>
+        public int Count
+        {
+            get { return count; }
+            set
+            {
+                if (value < 0 || value > Capacity)
+                {
+                    throw new ArgumentOutOfRangeException("value", value, "expected 0 to " + Capacity);
+                }
+                count = value;
+            }
+        }
 
         public int Capacity { get { return Positions == null ? 0 : Positions.Length / 3; } }
 
@@ -83,7 +95,7 @@ namespace Volsfu.Native
 
         public byte[] Colors { get; private set; }
 
-        /// <summary>Two coordinates for each pixel: what it sees in the plane at depth 1, x right, y down.</summary>
+        /// <summary>Two coordinates for each pixel: where its ray crosses the plane at depth 1, x right, y down.</summary>
         public float[] Rays { get; private set; }
 
         public int Count { get; private set; }

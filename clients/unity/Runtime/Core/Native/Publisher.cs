@@ -121,8 +121,8 @@ namespace Volsfu.Native
         }
 
         /// <summary>
-        /// Stores the next samples without waiting, and zeros where there are none. Returns the number of samples before the
-        /// zeros. After the end of the session or of the listener, all are zeros.
+        /// Stores the next samples, at most 48,000, without waiting, and zeros after the last of them. Returns the number of
+        /// samples before the zeros. After the end of the session or of the listener, all are zeros.
         /// </summary>
         public int Read(float[] samples, int begin, int count)
         {

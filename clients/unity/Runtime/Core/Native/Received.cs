@@ -56,11 +56,13 @@ namespace Volsfu.Native
         public void Decode(PointBuffer into)
         {
             Codecs.Decode(Frame->Codec, Frame->Data, Frame->Length, into);
+            // Otherwise the finalizer may release the frame during the call.
+            GC.KeepAlive(this);
         }
 
         /// <summary>
         /// Decodes the frame to memory of the program with room for capacity points: three floats and four bytes of colour each,
-        /// such as those of a NativeArray. Returns the number of points, of which none are written if it is above capacity.
+        /// such as those of a NativeArray. Returns the number of points. If the number is above capacity, no point is written.
         /// </summary>
         public int Decode(IntPtr positions, IntPtr colors, int capacity)
         {
@@ -70,6 +72,7 @@ namespace Volsfu.Native
                 Size = (uint)sizeof(PointsStruct), ColorBytes = 4, Positions = (float*)positions, Colors = (byte*)colors, Capacity = (UIntPtr)capacity
             };
             int status = Library.volsfu_decode((byte*)&codec, Frame->Data, Frame->Length, &to);
+            GC.KeepAlive(this);
             if (status != VolsfuException.Buffer)
             {
                 Native.Check(status);
@@ -81,6 +84,7 @@ namespace Volsfu.Native
         public void Decode(RasterBuffer into)
         {
             into.Decode(Frame->Codec, Frame->Data, Frame->Length);
+            GC.KeepAlive(this);
         }
 
         /// <summary>Releases the frame, if there is one.</summary>
@@ -90,6 +94,7 @@ namespace Volsfu.Native
             {
                 Native.Check(Library.volsfu_release_frame(frame));
             }
+            GC.KeepAlive(this);
         }
 
         public void Dispose()

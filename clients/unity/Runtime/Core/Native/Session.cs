@@ -60,6 +60,9 @@ namespace Volsfu.Native
     /// </summary>
     public sealed unsafe class Session : IDisposable
     {
+        /// <summary>The limits of volsfu.h. Longer arrays would not fit the stack.</summary>
+        const int MostRecipients = 64, MostTiles = 256, MostQualities = 64;
+
         readonly ulong handle;
         readonly Names names = new Names();
         int closed;
@@ -94,8 +97,8 @@ namespace Volsfu.Native
         }
 
         /// <summary>
-        /// Waits for the next frame, -1 without a limit, and stores it in a ReceivedTile, whose last frame is released. Returns
-        /// false if none arrived in time.
+        /// Waits for the next frame, -1 without a limit, and stores the frame in a ReceivedTile, whose last frame is released.
+        /// Returns false if no frame arrived in time.
         /// </summary>
         public bool TryNextFrame(int timeoutMilliseconds, ReceivedTile into)
         {
@@ -147,8 +150,8 @@ namespace Volsfu.Native
         }
 
         /// <summary>
-        /// Sends a text to participants, or to all others if there are none named. Waits for the server unless the message is
-        /// lossy.
+        /// Sends a text to at most 64 participants, or to all others if no participant is named. Waits for the server unless the
+        /// message is lossy.
         /// </summary>
         public void SendText(string topic, string text, bool lossy, params string[] to)
         {
@@ -163,6 +166,7 @@ namespace Volsfu.Native
 
         void Send(string topic, byte[] data, uint flags, string[] to)
         {
+            Limit("recipients", to.Length, MostRecipients);
             using (var texts = new Texts())
             {
                 byte** recipients = stackalloc byte*[to.Length];
@@ -182,9 +186,19 @@ namespace Volsfu.Native
             }
         }
 
-        /// <summary>Publishes an object of tiles at ascending qualities.</summary>
+        static void Limit(string of, int length, int most)
+        {
+            if (length > most)
+            {
+                throw new ArgumentException(length + " " + of + ", expected at most " + most);
+            }
+        }
+
+        /// <summary>Publishes an object of 1 to 256 tiles at 1 to 64 ascending qualities.</summary>
         public Publisher Publish(string name, double frameRate, TileDescription[] tiles, QualityDescription[] qualities)
         {
+            Limit("tiles", tiles.Length, MostTiles);
+            Limit("qualities", qualities.Length, MostQualities);
             using (var texts = new Texts())
             {
                 TileStruct* parts = stackalloc TileStruct[tiles.Length];
