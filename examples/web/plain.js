@@ -12,7 +12,7 @@ room.addEventListener("participant", ({ detail: { identity, name, present } }) =
   } else {
     people.delete(identity);
   }
-  document.querySelector("#people").textContent = [...people.values()].join(", ") || "nobody else is here yet";
+  document.querySelector("#people").textContent = [...people.values()].join(", ") || "no other person is here yet";
 });
 
 room.setAttribute("identity", query.get("identity") ?? `guest-${crypto.randomUUID().slice(0, 4)}`);

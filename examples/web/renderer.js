@@ -22,9 +22,9 @@ const room = await join({
       tiles.set(key, frame);
     },
     cleared: ({ participant, publication, tile }) => tiles.delete(`${participant}/${publication}/${tile}`),
-    left(identity) {
+    unpublished(participant, publication) {
       for (const [key, frame] of tiles) {
-        if (frame.participant === identity) {
+        if (frame.participant === participant && frame.publication === publication) {
           tiles.delete(key);
         }
       }

@@ -11,12 +11,12 @@ import (
 type Options struct {
 	// Programs is the folder of volsfu and volpeer, which encodes Draco. Empty selects the folder of this program.
 	Programs string
-	// Crowd is the time for which C# receives three people.
-	Crowd time.Duration
+	// Receiving is the time for which C# receives three people.
+	Receiving time.Duration
 }
 
 // DefaultOptions returns the options of the claims.
-func DefaultOptions() Options { return Options{Crowd: 10 * time.Minute} }
+func DefaultOptions() Options { return Options{Receiving: 10 * time.Minute} }
 
 // Checks returns the checks, in the order of their numbers.
 func Checks(o Options, progress lab.Progress) []lab.Check {
@@ -39,7 +39,7 @@ var claims = []struct {
 }{
 	{"every receiver decodes every publisher's streams", []measurement{matrix}},
 	{"npm package: two pages see each other, a foreign page embeds the viewer", []measurement{npmPackage}},
-	{"C#: 10 minutes of three people in buffers", []measurement{crowd}},
+	{"C#: 10 minutes of three people in buffers", []measurement{threePeople}},
 	{"programs for Windows and macOS", []measurement{systems}},
 	{"Python: 100 frames, the notebook", nil},
 	{"tutorials, executed literally", []measurement{tutorials}},

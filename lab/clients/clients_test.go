@@ -73,7 +73,7 @@ func TestPageFails(t *testing.T) {
 // built builds the programs for the checks.
 func built(t *testing.T) Options {
 	t.Helper()
-	o := Options{Programs: t.TempDir(), Crowd: 20 * time.Second}
+	o := Options{Programs: t.TempDir(), Receiving: 20 * time.Second}
 	for _, name := range []string{"volsfu", "volpeer"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(o.Programs, name), "./cmd/"+name)
 		build.Dir = filepath.Join("..", "..")
@@ -84,9 +84,9 @@ func built(t *testing.T) Options {
 	return o
 }
 
-// TestCrowd measures three people in C# for a short time. Other tests may slow the machine down, so that only the lines
+// TestThreePeople measures three people in C# for a short time. Other tests may slow the machine down, so that only the lines
 // without a time limit must be met.
-func TestCrowd(t *testing.T) {
+func TestThreePeople(t *testing.T) {
 	long.Test(t)
 	lines, err := Checks(built(t), lab.NewProgress(nil))[2].Run(t.Context())
 	if errors.Is(err, lab.ErrUnable) {
@@ -103,17 +103,17 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-func TestCrowdLines(t *testing.T) {
+func TestPeopleLines(t *testing.T) {
 	const summary = `{"frames_decoded": 1800, "frames_counted": 1500, "allocated_bytes": 0, "resident_begin": 1000000,
 		"resident_end": 3000000, "statistics": {"totals": {"frames_missing": 1}}}`
-	lines, err := crowdLines([]byte(summary), 20*time.Second)
+	lines, err := peopleLines([]byte(summary), 20*time.Second)
 	if err != nil || lines[0].Missed() || lines[1].Figure != 100 || lines[3].Missed() || lines[5].Figure != 2 {
 		t.Errorf("%v, %v", lines, err)
 	}
-	if _, err := crowdLines([]byte("nothing"), time.Second); err == nil {
+	if _, err := peopleLines([]byte("nothing"), time.Second); err == nil {
 		t.Error("no error without a summary")
 	}
-	if lines, err := crowdLines([]byte("{}"), time.Second); err != nil || !lines[0].Missed() {
+	if lines, err := peopleLines([]byte("{}"), time.Second); err != nil || !lines[0].Missed() {
 		t.Errorf("%v, %v without frames", lines, err)
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// people publish crowdPoints points each, crowdRate times per second.
-	people, crowdPoints, crowdRate = 3, 30_000, 30
+	// people publish personPoints points each, personRate times per second.
+	people, personPoints, personRate = 3, 30_000, 30
 	// leastDecoded is the expected share of frames in percent.
 	leastDecoded = 99.9
 	// mostGrowth is the growth of the resident memory, in MB, which counts as flat: the garbage collector of the
@@ -85,8 +85,8 @@ func (c csharp) publisher(codec string) publisher {
 	return publisher{"C#", codec, start}
 }
 
-// crowd has C# decode three people for the duration of the claim.
-func crowd(ctx context.Context, b *bench) (lines []claim.Line, err error) {
+// threePeople has C# decode three people for the duration of the claim.
+func threePeople(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	volsfu, err := b.program("volsfu")
 	if err != nil {
 		return nil, err
@@ -113,9 +113,9 @@ func crowd(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	for i := range people {
-		cmd := exec.Command(volpeer, "publish", "--server", server.URL(), "--room", "crowd", "--identity",
-			fmt.Sprintf("person-%d", i+1), "--codec", "zstd", "--tiles", "1", "--points", strconv.Itoa(crowdPoints),
-			"--qualities", "only=100%", "--fps", strconv.Itoa(crowdRate))
+		cmd := exec.Command(volpeer, "publish", "--server", server.URL(), "--room", "people", "--identity",
+			fmt.Sprintf("person-%d", i+1), "--codec", "zstd", "--tiles", "1", "--points", strconv.Itoa(personPoints),
+			"--qualities", "only=100%", "--fps", strconv.Itoa(personRate))
 		cmd.Env = environment("")
 		person, err := lab.StartCommand("volpeer publish", cmd, nil)
 		if err != nil {
@@ -123,8 +123,8 @@ func crowd(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 		}
 		defer func() { err = errors.Join(err, person.Stop()) }()
 	}
-	b.progress.Say("  receiving three people in C# for %v", b.options.Crowd)
-	command := core.command("receive", server.URL(), "crowd", strconv.Itoa(int(b.options.Crowd.Seconds())))
+	b.progress.Say("  receiving three people in C# for %v", b.options.Receiving)
+	command := core.command("receive", server.URL(), "people", strconv.Itoa(int(b.options.Receiving.Seconds())))
 	running, err := lab.StartCommand("C# receive", exec.CommandContext(ctx, command[0], command[1:]...), nil)
 	if err != nil {
 		return nil, err
@@ -133,11 +133,11 @@ func crowd(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err := running.Wait(ctx); err != nil {
 		return nil, err
 	}
-	return crowdLines(running.Output(), b.options.Crowd)
+	return peopleLines(running.Output(), b.options.Receiving)
 }
 
-// crowdLines returns the lines of a summary of the receiver in C#.
-func crowdLines(summary []byte, lasted time.Duration) ([]claim.Line, error) {
+// peopleLines returns the lines of a summary of the receiver in C#.
+func peopleLines(summary []byte, lasted time.Duration) ([]claim.Line, error) {
 	var s struct {
 		Decoded     int64 `json:"frames_decoded"`
 		Undecodable int64 `json:"frames_undecodable"`
@@ -164,7 +164,7 @@ func crowdLines(summary []byte, lasted time.Duration) ([]claim.Line, error) {
 	}
 	t := s.Statistics.Totals
 	all := s.Decoded + s.Undecodable + t.Undecodable + t.Missing + t.Dropped + t.ByServer
-	nominal := lasted.Seconds() * people * crowdRate
+	nominal := lasted.Seconds() * people * personRate
 	return []claim.Line{
 		claim.AtLeast("frames decoded in C#, of all that were sent", 100*float64(s.Decoded)/float64(all), "%",
 			leastDecoded),

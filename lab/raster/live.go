@@ -60,13 +60,12 @@ func (f *film) clouds() (content, error) {
 	}}, nil
 }
 
-// live is a publisher and a receiver at a server in this process, over links that lose packets. The goroutines of
-// publish and receive end when the context ends.
+// live is a publisher and a receiver at a server in this process, over links that lose packets. show runs the goroutines
+// of publish and receive, and waits until they have ended.
 type live struct {
 	emulation          *testbed.Emulation
 	publisher, watcher *client.Session
 	film               *film
-	running            sync.WaitGroup
 
 	mu  sync.Mutex
 	sum reception
@@ -127,7 +126,6 @@ func (l *live) close() {
 			_ = s.Close()
 		}
 	}
-	l.running.Wait()
 	l.emulation.Close()
 }
 
@@ -147,7 +145,7 @@ func (l *live) failure() error {
 	return l.err
 }
 
-// show publishes a content for a time, while during runs, and returns what was received and the counters of the client.
+// show publishes a content while during runs, and returns the received frames and the counters of the client.
 func (l *live) show(ctx context.Context, c content, during func(context.Context) error) (reception, client.FrameCounts,
 	error) {
 	description := volumetric.Publication{Name: liveName, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives,

@@ -63,10 +63,9 @@ func (t *total) add(ctx context.Context, b *bench, f *film, c content, loss floa
 		return err
 	}
 	defer l.close()
-	begun := time.Now()
 	var lasted time.Duration
 	got, counts, err := l.show(ctx, c, func(ctx context.Context) error {
-		begun = time.Now()
+		begun := time.Now()
 		err := lab.Pause(ctx, b.options.Block)
 		lasted = time.Since(begun)
 		return err
@@ -120,6 +119,6 @@ func latencies(ctx context.Context, b *bench) ([]claim.Line, error) {
 			"fps", liveRate),
 		claim.Information("draco: frames decoded per second and tile", float64(clouds.decoded)/liveTiles/clouds.seconds,
 			"fps"),
-		claim.Exactly("rgbd: frames undecodable", rasters.failed+rasters.undecodable, "", 0),
+		claim.Exactly("rgbd: frames undecodable or missing", rasters.failed+rasters.undecodable, "", 0),
 	}, nil
 }

@@ -24,6 +24,7 @@ export interface RoomElementEvents {
     statistics: RoomStatistics;
 }
 
+/** The element <volsfu-room>. Its attributes are settings of the session, and its events are RoomElementEvents. */
 export declare class VolsfuRoomElement extends HTMLElement {
     static readonly observedAttributes: readonly ["url", "room", "identity", "token", "encryption-key", "publish", "assets"];
     private show;

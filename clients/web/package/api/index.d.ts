@@ -48,7 +48,8 @@ export interface CustomOptions extends PointOptions {
 export interface CustomPublication extends PointPublication {
     /**
      * Publishes points as the next frame, whose memory is handed over. Of several frames within a
-     * frame interval only the last is sent.
+     * frame interval only the last is sent. Throws a RangeError if the arrays are shorter than three
+     * values for each point.
      */
     write(points: Points): void;
 }
@@ -170,8 +171,8 @@ export interface JoinOptions {
     /** Decodes frames, by default. If false, frames are only counted. */
     decode?: boolean;
     /**
-     * Receives what depth cameras saw (codec rgbd) as rasters, for a renderer that draws them. By
-     * default such frames have points, too.
+     * Delivers frames of depth cameras (codec rgbd) as rasters, for a renderer that draws them; by
+     * default as points.
      */
     rasters?: boolean;
     /**
@@ -184,7 +185,7 @@ export interface JoinOptions {
      * from blob: addresses, which a strict content security policy forbids.
      */
     assets?: string | URL;
-    /** Listeners of events, those of the room's first state included. */
+    /** Listeners of events. They also receive the events of the first state of the room. */
     on?: Listeners<RoomEvents>;
     /** Aborting ends the attempt to join. */
     signal?: AbortSignal;
@@ -229,8 +230,8 @@ export interface MuteState {
 export interface OwnPublication {
     readonly name: string;
     /**
-     * Resolves when the publication has ended: with the reason if the server rejected it or a device
-     * was lost, with an empty text if end was called.
+     * Resolves when the publication has ended: with the reason if the server rejected it or the device
+     * of a track was disconnected, with an empty text if end was called or the room was left.
      */
     readonly ended: Promise<string>;
     end(): void;
@@ -288,7 +289,7 @@ export interface PointOptions {
 export interface PointPublication extends OwnPublication {
     /** Resolves when the server has accepted the publication; rejects with its reason if not. */
     readonly accepted: Promise<void>;
-    /** Returns what is encoded and sent at present. */
+    /** Returns the present state of encoding and sending. */
     state(): State;
 }
 
@@ -416,6 +417,7 @@ export declare class Room {
     private readonly reported;
     /** The publications that subscribe has requested, if not everything is received. */
     private readonly subscribed;
+    private readonly problems;
     private current;
     private settle;
     private publishing;
@@ -467,9 +469,15 @@ export declare class Room {
     publishDepth(source: DepthSource, options?: DepthOptions): Promise<PointPublication>;
     /** Publishes points that the application writes. */
     publishPoints(options: CustomOptions): Promise<CustomPublication>;
-    /** Publishes sound. The track stops with the publication. */
+    /**
+     * Publishes sound. The track stops with the publication. Rejects if the room has a key and the
+     * browser cannot encrypt sound.
+     */
     publishSound(track: MediaStreamTrack, options?: SoundOptions): Promise<SoundPublication>;
-    /** Publishes a webcam or a screen. The track stops with the publication. */
+    /**
+     * Publishes a webcam or a screen. The track stops with the publication. Rejects if the room has a
+     * key: webcams and screens cannot be encrypted.
+     */
     publishPicture(track: MediaStreamTrack, options?: PictureOptions): Promise<OwnPublication>;
     private publisher;
     private frame;
@@ -478,7 +486,7 @@ export declare class Room {
     /** Reports the participants that have joined, changed or left. */
     private people;
     private entered;
-    /** Browsers do not report why a websocket was rejected. The list of rooms tells whether the token is accepted. */
+    /** Ends the session if the list of rooms rejects the token: browsers do not report why a websocket was rejected. */
     private inquire;
     private close;
 }
@@ -496,7 +504,7 @@ export interface RoomEvents {
     frame(frame: Frame): void;
     /** A tile is not sent at present. */
     cleared(tile: TileRef): void;
-    /** A webcam or a screen is received on a track; undefined when it is no longer received. */
+    /** A webcam or a screen is received on a track; undefined when it is not received. */
     picture(of: TileRef, track: MediaStreamTrack | undefined): void;
     /** A line with sound exists. */
     sound(line: SoundLine): void;
@@ -550,8 +558,10 @@ export interface RoomSummary {
 
 type SessionState = "connecting" | "joined" | "resuming" | "closed";
 
-/** A line of the connection with sound. The speaker changes when the server assigns the line anew. */
+/** A line of the connection with sound. The speaker changes when the server assigns the line to another. */
 export interface SoundLine {
+    /** The name of the line. After a loss of the connection, a new line replaces the line of the same name. */
+    readonly id: string;
     readonly track: MediaStreamTrack;
     /** The present speaker; undefined while the line is unused. */
     readonly participant: string | undefined;
@@ -634,7 +644,11 @@ export interface Viewpoint {
 /** Enters a room. Rejects with a JoinError that has the reason, or with the reason of the signal. */
 export declare function join(options: JoinOptions): Promise<Room>;
 
-/** Requests the rooms of a server that are visible with a token, or without one. */
+/**
+ * Requests the rooms of a server that are visible with a token, or without one. Rejects with a
+ * JoinError for a wrong address, with an Error that has the server's reason if the server requires
+ * another token, and with a TypeError if the server cannot be reached.
+ */
 export declare function listRooms(server: string | URL, token?: string): Promise<RoomSummary[]>;
 
 /** The reasons for which frames are rejected (docs/encryption.md). */

@@ -2,7 +2,7 @@ import type { RoomElementEvents, VolsfuRoomElement } from "./element.js";
 
 import type { CSSProperties, ReactElement } from "react";
 
-/** Shows a room in space. Changes of url, room, identity, token, key and publish enter the room anew. */
+/** Shows a room in space. A change of a property of the session leaves the room and enters it again. */
 export declare function VolsfuRoom(props: VolsfuRoomProps): ReactElement;
 
 /** The properties of VolsfuRoom: the attributes of the element, and functions for its events. */

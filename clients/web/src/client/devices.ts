@@ -50,25 +50,32 @@ export async function openScreen({ signal = never }: { signal?: AbortSignal } = 
  * key. Returns the function that ends the playback.
  */
 export function playSound(room: Room): () => void {
-  const elements = new Map<MediaStreamTrack, HTMLAudioElement>();
-  const add = ({ track }: SoundLine): void => {
+  const elements = new Map<string, HTMLAudioElement>();
+  const over = new AbortController();
+  const end = (element: HTMLAudioElement | undefined): void => {
+    if (element) {
+      element.pause();
+      element.srcObject = null;
+    }
+  };
+  const add = ({ id, track }: SoundLine): void => {
+    end(elements.get(id));
     const element = new Audio();
     element.srcObject = new MediaStream([track]);
-    elements.set(track, element);
+    elements.set(id, element);
     void element.play().catch(() => {
       // The next click or key permits the playback.
-      addEventListener("pointerdown", () => void element.play().catch(() => {}), { once: true });
-      addEventListener("keydown", () => void element.play().catch(() => {}), { once: true });
+      for (const event of ["pointerdown", "keydown"]) {
+        addEventListener(event, () => void element.play().catch(() => {}), { once: true, signal: over.signal });
+      }
     });
   };
   room.soundLines.forEach(add);
   const remove = room.on("sound", add);
   return () => {
     remove();
-    for (const element of elements.values()) {
-      element.pause();
-      element.srcObject = null;
-    }
+    over.abort();
+    elements.forEach(end);
     elements.clear();
   };
 }

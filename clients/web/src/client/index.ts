@@ -18,7 +18,11 @@ export type {
 export { type DataMessage, type EncryptionState, type Frame, join, type QualityChoice, Room, type RoomEvents, type RoomState, type SoundLine } from "./room";
 export type { RoomStatistics, TileStatistics } from "./statistics";
 
-/** Requests the rooms of a server that are visible with a token, or without one. */
-export function listRooms(server: string | URL, token = ""): Promise<RoomSummary[]> {
+/**
+ * Requests the rooms of a server that are visible with a token, or without one. Rejects with a
+ * JoinError for a wrong address, with an Error that has the server's reason if the server requires
+ * another token, and with a TypeError if the server cannot be reached.
+ */
+export async function listRooms(server: string | URL, token = ""): Promise<RoomSummary[]> {
   return roomsOf(pagesURL(server), token);
 }

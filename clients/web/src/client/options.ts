@@ -33,8 +33,8 @@ export interface JoinOptions {
   /** Decodes frames, by default. If false, frames are only counted. */
   decode?: boolean;
   /**
-   * Receives what depth cameras saw (codec rgbd) as rasters, for a renderer that draws them. By
-   * default such frames have points, too.
+   * Delivers frames of depth cameras (codec rgbd) as rasters, for a renderer that draws them; by
+   * default as points.
    */
   rasters?: boolean;
   /**
@@ -47,7 +47,7 @@ export interface JoinOptions {
    * from blob: addresses, which a strict content security policy forbids.
    */
   assets?: string | URL;
-  /** Listeners of events, those of the room's first state included. */
+  /** Listeners of events. They also receive the events of the first state of the room. */
   on?: Listeners<RoomEvents>;
   /** Aborting ends the attempt to join. */
   signal?: AbortSignal;

@@ -12,8 +12,10 @@ import type { State } from "../publish/figures";
 import { hasCodec, VideoPublication } from "../publish/video/publication";
 import type { VideoCodec, VideoKind } from "../publish/video/plan";
 import { Voice } from "../publish/voice";
+import { transforms } from "../media/connection";
 import type { Box, ServerMessage } from "../signal/messages";
 import type { Conference } from "../viewer/conference";
+import { soundAdvice } from "../viewer/secrecy";
 import { loadWorkers } from "./workers";
 
 /** The settings of a publication of points. */
@@ -69,8 +71,8 @@ export interface PictureOptions {
 export interface OwnPublication {
   readonly name: string;
   /**
-   * Resolves when the publication has ended: with the reason if the server rejected it or a device
-   * was lost, with an empty text if end was called.
+   * Resolves when the publication has ended: with the reason if the server rejected it or the device
+   * of a track was disconnected, with an empty text if end was called or the room was left.
    */
   readonly ended: Promise<string>;
   end(): void;
@@ -80,7 +82,7 @@ export interface OwnPublication {
 export interface PointPublication extends OwnPublication {
   /** Resolves when the server has accepted the publication; rejects with its reason if not. */
   readonly accepted: Promise<void>;
-  /** Returns what is encoded and sent at present. */
+  /** Returns the present state of encoding and sending. */
   state(): State;
 }
 
@@ -88,7 +90,8 @@ export interface PointPublication extends OwnPublication {
 export interface CustomPublication extends PointPublication {
   /**
    * Publishes points as the next frame, whose memory is handed over. Of several frames within a
-   * frame interval only the last is sent.
+   * frame interval only the last is sent. Throws a RangeError if the arrays are shorter than three
+   * values for each point.
    */
   write(points: Points): void;
 }
@@ -131,7 +134,7 @@ function defer<T>(): Deferred<T> {
 class PointOutgoing implements CustomPublication {
   private readonly publisher: Publisher;
   private readonly acceptance = defer<void>();
-  private readonly end_ = defer<string>();
+  private readonly ending = defer<string>();
   private over = false;
 
   constructor(
@@ -166,7 +169,7 @@ class PointOutgoing implements CustomPublication {
   }
 
   get ended(): Promise<string> {
-    return this.end_.promise;
+    return this.ending.promise;
   }
 
   state(): State {
@@ -174,6 +177,11 @@ class PointOutgoing implements CustomPublication {
   }
 
   write(points: Points): void {
+    const { count, positions, colors } = points;
+    const room = Math.floor(Math.min(positions.length, colors.length) / 3);
+    if (!(count >= 0 && count <= room)) {
+      throw new RangeError(`${count} points in arrays for ${room}, expected arrays with three values for each point`);
+    }
     this.publisher.handOver({ kind: "points", points });
   }
 
@@ -189,13 +197,13 @@ class PointOutgoing implements CustomPublication {
     this.conference.unpublish(this);
     this.publisher.end();
     this.acceptance.reject(new Error(why || "the publication ended"));
-    this.end_.resolve(why);
+    this.ending.resolve(why);
   }
 }
 
 /** A publication of media of the browser. */
 class MediaOutgoing implements OwnPublication {
-  private readonly end_ = defer<string>();
+  private readonly ending = defer<string>();
   private over = false;
   private readonly outgoing: { end(): void };
 
@@ -205,7 +213,7 @@ class MediaOutgoing implements OwnPublication {
   }
 
   get ended(): Promise<string> {
-    return this.end_.promise;
+    return this.ending.promise;
   }
 
   end(): void {
@@ -216,7 +224,7 @@ class MediaOutgoing implements OwnPublication {
     if (!this.over) {
       this.over = true;
       this.outgoing.end();
-      this.end_.resolve(why);
+      this.ending.resolve(why);
     }
   }
 }
@@ -241,6 +249,9 @@ class SoundOutgoing extends MediaOutgoing implements SoundPublication {
 
 /** Publishes for one room. */
 export class Publishing {
+  private readonly current = new Set<OwnPublication>();
+  private left = false;
+
   constructor(
     private readonly conference: Conference,
     private readonly assets: string | undefined,
@@ -264,17 +275,45 @@ export class Publishing {
 
   private async points({ name = usual.name }: PointOptions, plan: Plan, source?: DepthSource): Promise<CustomPublication> {
     await loadWorkers("publish", this.assets);
-    return new PointOutgoing(this.conference, name, plan, source, this.trouble);
+    this.check();
+    return this.add(new PointOutgoing(this.conference, name, plan, source, this.trouble));
   }
 
   sound(track: MediaStreamTrack, options: SoundOptions): SoundPublication {
-    return new SoundOutgoing(this.conference, track, options);
+    this.check();
+    if (this.conference.encryption && !transforms()) {
+      throw new Error(`This browser cannot encrypt sound. ${soundAdvice} Use another browser, or join without a key.`);
+    }
+    return this.add(new SoundOutgoing(this.conference, track, options));
   }
 
   picture(track: MediaStreamTrack, { kind = "webcam", codec }: PictureOptions): OwnPublication {
+    this.check();
+    if (this.conference.encryption) {
+      throw new Error("This session has a key, and webcams and screens cannot be encrypted. To publish them, join without a key.");
+    }
     const { width = 1280, height = 720, frameRate = 30 } = track.getSettings();
     const opened = { track, sound: undefined, capture: { width, height, fps: Math.round(frameRate) } };
     const chosen = codec ?? (hasCodec("VP8") ? "VP8" : "H264");
-    return new MediaOutgoing(kind, (lost) => new VideoPublication(this.conference, kind, chosen, opened, lost, this.trouble));
+    return this.add(new MediaOutgoing(kind, (lost) => new VideoPublication(this.conference, kind, chosen, opened, lost, this.trouble)));
+  }
+
+  /** Ends all publications, since the room was left. Later calls of the other methods throw. */
+  close(): void {
+    this.left = true;
+    [...this.current].forEach((publication) => publication.end());
+  }
+
+  private check(): void {
+    if (this.left) {
+      throw new Error("The room was left.");
+    }
+  }
+
+  /** Keeps a publication until it ends. */
+  private add<T extends OwnPublication>(publication: T): T {
+    this.current.add(publication);
+    void publication.ended.then(() => this.current.delete(publication));
+    return publication;
   }
 }

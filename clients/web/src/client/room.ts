@@ -44,8 +44,10 @@ export interface Frame extends TileRef {
   release(): void;
 }
 
-/** A line of the connection with sound. The speaker changes when the server assigns the line anew. */
+/** A line of the connection with sound. The speaker changes when the server assigns the line to another. */
 export interface SoundLine {
+  /** The name of the line. After a loss of the connection, a new line replaces the line of the same name. */
+  readonly id: string;
   readonly track: MediaStreamTrack;
   /** The present speaker; undefined while the line is unused. */
   readonly participant: string | undefined;
@@ -87,7 +89,7 @@ export interface RoomEvents {
   frame(frame: Frame): void;
   /** A tile is not sent at present. */
   cleared(tile: TileRef): void;
-  /** A webcam or a screen is received on a track; undefined when it is no longer received. */
+  /** A webcam or a screen is received on a track; undefined when it is not received. */
   picture(of: TileRef, track: MediaStreamTrack | undefined): void;
   /** A line with sound exists. */
   sound(line: SoundLine): void;
@@ -135,6 +137,7 @@ export class Room {
   private readonly reported = new Map<string, string>();
   /** The publications that subscribe has requested, if not everything is received. */
   private readonly subscribed = new Set<string>();
+  private readonly problems = new Set<string>();
   private current: RoomState = "connecting";
   private settle: { done(): void; failed(error: unknown): void } | undefined;
   private publishing: Promise<Publishing> | undefined;
@@ -300,12 +303,18 @@ export class Room {
     return (await this.publisher()).custom(options);
   }
 
-  /** Publishes sound. The track stops with the publication. */
+  /**
+   * Publishes sound. The track stops with the publication. Rejects if the room has a key and the
+   * browser cannot encrypt sound.
+   */
   async publishSound(track: MediaStreamTrack, options: SoundOptions = {}): Promise<SoundPublication> {
     return (await this.publisher()).sound(track, options);
   }
 
-  /** Publishes a webcam or a screen. The track stops with the publication. */
+  /**
+   * Publishes a webcam or a screen. The track stops with the publication. Rejects if the room has a
+   * key: webcams and screens cannot be encrypted.
+   */
   async publishPicture(track: MediaStreamTrack, options: PictureOptions = {}): Promise<OwnPublication> {
     return (await this.publisher()).picture(track, options);
   }
@@ -317,9 +326,12 @@ export class Room {
     return (this.publishing ??= import("./publishing").then(({ Publishing }) => new Publishing(this.conference, this.options.assets?.toString(), (message) => this.report(message))));
   }
 
-  /** @internal */
+  /** @internal Reports each problem once. */
   report(message: string): void {
-    this.emitter.emit("problem", message);
+    if (!this.problems.has(message)) {
+      this.problems.add(message);
+      this.emitter.emit("problem", message);
+    }
   }
 
   /** @internal The counts of encrypted frames have changed. */
@@ -335,7 +347,7 @@ export class Room {
     }
     let released = false;
     const release = (): void => {
-      if (!released && this.current !== "closed") {
+      if (!released) {
         released = true;
         this.conference.recycle(frame);
       }
@@ -354,6 +366,7 @@ export class Room {
   private sounds(mid: string, track: MediaStreamTrack): void {
     const { slots } = this.conference;
     const line: SoundLine = {
+      id: mid,
       track,
       get participant() {
         return slots.get(mid)?.track?.participant;
@@ -406,7 +419,7 @@ export class Room {
     this.emitter.emit("state", state, why);
   }
 
-  /** Browsers do not report why a websocket was rejected. The list of rooms tells whether the token is accepted. */
+  /** Ends the session if the list of rooms rejects the token: browsers do not report why a websocket was rejected. */
   private async inquire(): Promise<void> {
     const refusal = await refusalOf(pagesURL(this.options.url), this.options.token ?? "");
     if (refusal !== undefined) {
@@ -415,6 +428,7 @@ export class Room {
   }
 
   private close(): void {
+    void this.publishing?.then((publishing) => publishing.close(), () => {});
     this.encryption?.close();
     this.workers.close();
     this.lines.clear();

@@ -119,10 +119,15 @@ class Instance {
       throw new DecodeError("draco: a cloud without positions");
     }
     this.reserve(12 * count);
-    const points = pool.take(count);
     const floats = decoder.GetAttribute(cloud, position);
     decoder.GetAttributeDataArrayForAllPoints(cloud, floats, module.DT_FLOAT32, 12 * count, this.scratch);
-    points.positions.set(new Float32Array(module.HEAPF32.buffer, this.scratch, 3 * count));
+    const positions = new Float32Array(module.HEAPF32.buffer, this.scratch, 3 * count);
+    // Draco also dequantises with limits that are no numbers or infinite.
+    if (!positions.every(Number.isFinite)) {
+      throw new DecodeError("draco: positions are infinite or no numbers, expected finite positions");
+    }
+    const points = pool.take(count);
+    points.positions.set(positions);
     const color = decoder.GetAttributeId(cloud, module.COLOR);
     const bytes = color < 0 ? undefined : decoder.GetAttribute(cloud, color);
     if (bytes && bytes.num_components() === 3) {

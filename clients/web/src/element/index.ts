@@ -6,6 +6,7 @@ import { type Frame, join, type Room } from "../client/room";
 import type { JoinOptions } from "../client/options";
 import { Gaze } from "../scene/gaze";
 import { World } from "../scene/world";
+import type { TileRef } from "../signal/messages";
 import { Sound } from "../viewer/sound";
 import { type RoomElementEvents, statisticsInterval } from "./events";
 import { style } from "./style";
@@ -15,7 +16,7 @@ export type { RoomElementEvents } from "./events";
 const attributes = ["url", "room", "identity", "token", "encryption-key", "publish", "assets"] as const;
 type Attribute = (typeof attributes)[number];
 
-/** What the element shows: the room in the world, from the connection to the document until the end. */
+/** The session of the element and its picture, from the connection to the document until the end. */
 class Show {
   room: Room | undefined;
   readonly sound = new Sound();
@@ -23,6 +24,8 @@ class Show {
   private readonly gaze: Gaze;
   /** The newest frame of each tile since the last picture. */
   private readonly fresh = new Map<string, Frame>();
+  /** The names of the participants that the page knows, by identity. */
+  private readonly names = new Map<string, string>();
   private readonly over = new AbortController();
   private timer: ReturnType<typeof setInterval> | undefined;
   private why = "";
@@ -40,8 +43,9 @@ class Show {
 
   private async start(options: JoinOptions): Promise<void> {
     const { objects } = this.world;
+    let room: Room;
     try {
-      this.room = await join({
+      room = await join({
         ...options,
         signal: this.over.signal,
         rasters: true,
@@ -55,14 +59,20 @@ class Show {
             this.refresh(true);
           },
           frame: (frame) => this.arrived(frame),
-          cleared: (tile) => objects.clear(tile),
+          cleared: (tile) => {
+            this.discard(tile);
+            objects.clear(tile);
+          },
           picture: (of, track) => objects.picture(of, track),
           pose: (pose) => objects.pose(pose),
-          sound: ({ track }) => this.sound.add(track.id, track),
-          participant: ({ identity, attributes: named }) => this.tell("participant", { identity, name: named?.["name"] || identity, present: true }),
-          left: (identity) => this.tell("participant", { identity, name: identity, present: false }),
+          sound: ({ id, track }) => this.sound.add(id, track),
+          participant: ({ identity, attributes: named }) => this.present(identity, named?.["name"] || identity),
+          left: (identity) => this.absent(identity),
           problem: (message) => this.tell("error", { message }),
           state: (state, why) => {
+            if (state === "joined") {
+              this.gaze.entered();
+            }
             if (state === "closed") {
               this.why = why;
               this.end();
@@ -71,17 +81,39 @@ class Show {
         },
       });
     } catch (error) {
-      if (!this.over.signal.aborted) {
-        this.tell("error", { message: error instanceof Error ? error.message : String(error) });
-      }
+      this.fail(error);
       return;
     }
-    const { room } = this;
+    if (this.over.signal.aborted) {
+      room.leave();
+      return;
+    }
+    this.room = room;
     this.tell("joined", { room: room.name, identity: room.identity });
     this.timer = setInterval(() => void room.statistics().then((statistics) => room.state !== "closed" && this.tell("statistics", statistics)), statisticsInterval);
     if (this.publish === "figure") {
-      const { ended } = await room.publishFigure();
-      void ended.then((message) => message !== "" && this.tell("error", { message }));
+      await room.publishFigure().then(({ ended }) => ended).then((message) => message !== "" && this.tell("error", { message }), (error: unknown) => this.fail(error));
+    }
+  }
+
+  /** Tells the page about a participant who has joined or has another name. */
+  private present(identity: string, name: string): void {
+    if (this.names.get(identity) !== name) {
+      this.names.set(identity, name);
+      this.tell("participant", { identity, name, present: true });
+    }
+  }
+
+  private absent(identity: string): void {
+    const name = this.names.get(identity) ?? identity;
+    this.names.delete(identity);
+    this.tell("participant", { identity, name, present: false });
+  }
+
+  /** Tells the page about an error, unless the element has left the room. */
+  private fail(error: unknown): void {
+    if (!this.over.signal.aborted) {
+      this.tell("error", { message: error instanceof Error ? error.message : String(error) });
     }
   }
 
@@ -93,9 +125,14 @@ class Show {
   }
 
   private arrived(frame: Frame): void {
-    const key = `${frame.participant}\n${frame.publication}\n${frame.tile}`;
-    this.fresh.get(key)?.release();
-    this.fresh.set(key, frame);
+    this.discard(frame);
+    this.fresh.set(keyOf(frame), frame);
+  }
+
+  /** Releases the newest frame of a tile if it was not drawn. */
+  private discard(tile: TileRef): void {
+    this.fresh.get(keyOf(tile))?.release();
+    this.fresh.delete(keyOf(tile));
   }
 
   private draw(): void {
@@ -109,7 +146,7 @@ class Show {
     }
     this.fresh.clear();
     const lines = this.room?.soundLines ?? [];
-    this.sound.follow(this.world, lines.flatMap(({ track, participant }) => (participant === undefined ? [] : [{ mid: track.id, participant }])));
+    this.sound.follow(this.world, lines.flatMap(({ id, participant }) => (participant === undefined ? [] : [{ mid: id, participant }])));
   }
 
   home(): void {
@@ -118,6 +155,7 @@ class Show {
 
   private end(): void {
     clearInterval(this.timer);
+    this.fresh.forEach((frame) => frame.release());
     this.fresh.clear();
     if (this.room) {
       this.room = undefined;
@@ -133,6 +171,11 @@ class Show {
   }
 }
 
+function keyOf({ participant, publication, tile }: TileRef): string {
+  return `${participant}\n${publication}\n${tile}`;
+}
+
+/** The element <volsfu-room>. Its attributes are settings of the session, and its events are RoomElementEvents. */
 export class VolsfuRoomElement extends HTMLElement {
   static readonly observedAttributes = attributes;
 

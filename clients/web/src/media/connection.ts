@@ -334,7 +334,7 @@ export class Connection {
     this.workers.get(mid)?.postMessage(order);
   }
 
-  /** Returns the memory of a displayed frame to the worker that decoded it. */
+  /** Returns the memory of a displayed frame to the worker that decoded it, and closes the frame's image. */
   recycle({ mid, points, raster }: DecodedFrame): void {
     raster?.colors?.close();
     const depths = raster?.depths;

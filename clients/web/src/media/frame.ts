@@ -20,7 +20,7 @@ export interface Frame {
   length: number;
   /** Four characters of the codec's name, empty if the frame has none. */
   codec: string;
-  /** The capture time in milliseconds since 1970 by the publisher's clock, NaN if unknown. */
+  /** The capture time in milliseconds since 1970 by the server's clock, NaN if unknown. */
   captured: number;
   /** The codec's data; empty for a tile without points. */
   data: Uint8Array;

@@ -108,9 +108,13 @@ export class Link {
     this.connection?.assigned(mid);
   }
 
-  /** Returns the memory of a displayed frame to the worker that decoded it. */
+  /** Returns the memory of a displayed frame to the worker that decoded it, and closes the frame's image. */
   recycle(frame: DecodedFrame): void {
-    this.connection?.recycle(frame);
+    if (this.connection) {
+      this.connection.recycle(frame);
+    } else {
+      frame.raster?.colors?.close();
+    }
   }
 
   /** Returns the state of the uplink; undefined without a connection. */

@@ -38,7 +38,7 @@ export interface DecodedFrame {
   quality: number;
   number: number;
   bytes: number;
-  /** The capture time by the publisher's clock; NaN if unknown. */
+  /** The capture time by the server's clock; NaN if unknown. */
   captured: number;
   received: number;
   decodeBegan: number;

@@ -25,7 +25,7 @@ export interface VolsfuRoomProps {
   onStatistics?: ((detail: RoomElementEvents["statistics"]) => void) | undefined;
 }
 
-/** Shows a room in space. Changes of url, room, identity, token, key and publish enter the room anew. */
+/** Shows a room in space. A change of a property of the session leaves the room and enters it again. */
 export function VolsfuRoom(props: VolsfuRoomProps): ReactElement {
   const { url, room, identity, token, encryptionKey, publish, assets, className, style } = props;
   const element = useRef<VolsfuRoomElement>(null);

@@ -37,7 +37,12 @@ export class Gaze {
     return this.seen !== "";
   }
 
-  /** Sends what has changed. It is called after each picture, with milliseconds since 1970. */
+  /** The session was entered: the next step sends the places again, since a new session does not have them. */
+  entered(): void {
+    this.arranged = "";
+  }
+
+  /** Sends the changes since the last call. It is called after each picture, with milliseconds since 1970. */
   step(now: number): void {
     if (now - this.looked < lookInterval) {
       return;

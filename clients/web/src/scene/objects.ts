@@ -34,7 +34,6 @@ interface Placed {
   /** The panel of a picture, which has no clouds. */
   panel: Panel | undefined;
   pose: Pose | undefined;
-  qualities: number;
 }
 
 /** A panel of a participant's picture. */
@@ -102,7 +101,7 @@ export class Objects {
     }
     this.placed.set(key, {
       participant, publication, group, tiles: new Map(), body: bodyOfBoxes(boxesOf(publication)) ?? usualBody, measured: false, shown: 0,
-      shadow: panel ? undefined : this.shadow(), goal: undefined, panel, pose: this.poses.get(key), qualities: publication.qualities.length,
+      shadow: panel ? undefined : this.shadow(), goal: undefined, panel, pose: this.poses.get(key),
     });
     this.seat(participant);
     this.arrange();
@@ -187,11 +186,11 @@ export class Objects {
     if (raster) {
       const tile = this.tile(object, track.tile, Surfels);
       tile.show(raster, raster.camera.distortion && this.rays.of(raster));
-      tile.tint(this.tinted, quality, object.qualities);
+      tile.tint(this.tinted, quality, object.publication.qualities.length);
     } else {
       const tile = this.tile(object, track.tile, Cloud);
       tile.show(points);
-      tile.tint(this.tinted, quality, object.qualities);
+      tile.tint(this.tinted, quality, object.publication.qualities.length);
     }
     if (!object.measured) {
       this.measure(object);
@@ -256,7 +255,7 @@ export class Objects {
   /** Sets the quality of a picture, by which its frame is tinted. */
   sent(track: TileRef, quality: number | undefined): void {
     const object = this.placed.get(Objects.key(track));
-    object?.panel?.tint(this.tinted ? quality : undefined, object.qualities);
+    object?.panel?.tint(this.tinted ? quality : undefined, object.publication.qualities.length);
   }
 
   tint(on: boolean): void {

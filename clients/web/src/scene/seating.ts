@@ -1,5 +1,5 @@
 // Positions of participants without a published pose: on an arc before the viewer, in an order that
-// does not change when a participant joins. Nobody hides another, and everybody is seen from the front.
+// does not change when a participant joins. No person hides another, and all are seen from the front.
 
 export interface Seat {
   position: [number, number, number];

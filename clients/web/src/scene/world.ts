@@ -44,6 +44,8 @@ export class World {
   private readonly composition: Composition;
   private readonly detail: Detail;
   private readonly sizes = new ResizeObserver(() => this.resize());
+  /** Each call of matchMedia returns another object, and listeners belong to the object. */
+  private readonly dark = matchMedia("(prefers-color-scheme: dark)");
   /** The covered part of the picture at the bottom, in pixels. */
   private covered = 0;
   private last = 0;
@@ -74,14 +76,14 @@ export class World {
     this.scene.add(this.ground.object, this.objects.root);
     this.navigation = new Navigation(this.camera, canvas);
     this.theme();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", this.theme);
+    this.dark.addEventListener("change", this.theme);
     this.sizes.observe(canvas);
     this.resize();
     this.home();
     this.renderer.setAnimationLoop((time) => this.draw(time));
   }
 
-  private readonly theme = (): void => this.ground.theme(matchMedia("(prefers-color-scheme: dark)").matches);
+  private readonly theme = (): void => this.ground.theme(this.dark.matches);
 
   private resize(): void {
     const { clientWidth: width, clientHeight: height } = this.canvas;
@@ -198,7 +200,7 @@ export class World {
   /** Ends the drawing, and returns the memory of the graphics card. */
   close(): void {
     this.renderer.setAnimationLoop(null);
-    matchMedia("(prefers-color-scheme: dark)").removeEventListener("change", this.theme);
+    this.dark.removeEventListener("change", this.theme);
     this.sizes.disconnect();
     this.navigation.close();
     this.composition.dispose();

@@ -1,4 +1,4 @@
-// The list of rooms, which the server gives over HTTP. The request also tells whether a token is
+// The list of rooms, which the server gives over HTTP. The request also reports whether a token is
 // accepted, which browsers do not report of a websocket.
 
 export interface RoomSummary {

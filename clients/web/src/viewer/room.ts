@@ -81,7 +81,10 @@ export class RoomView {
       {
         frame: (track, frame) => this.arrived(track, frame),
         picture: (of, track) => world.objects.picture(of, track),
-        cleared: (track) => world.objects.clear(track),
+        cleared: (track) => {
+          this.discard(track);
+          world.objects.clear(track);
+        },
         published: (participant, publication) => {
           world.objects.add(participant, publication);
           this.refresh();
@@ -286,6 +289,7 @@ export class RoomView {
     this.status.textContent = { connecting: "connecting …", joined: "", resuming: "connection lost, trying again …", closed: "" }[state] ?? "";
     this.element.dataset["state"] = state;
     if (state === "joined") {
+      this.gaze.entered();
       this.title.textContent = this.conference.room;
       document.title = `${this.conference.room} · volsfu`;
       this.embedding.joined(this.conference);
@@ -368,6 +372,16 @@ export class RoomView {
       this.conference.recycle(before.frame);
     }
     this.fresh.set(frame.mid, { track, frame });
+  }
+
+  /** Returns the frames of a tile that were not drawn. */
+  private discard({ participant, publication, tile }: TileRef): void {
+    for (const [mid, { track, frame }] of this.fresh) {
+      if (track.participant === participant && track.publication === publication && track.tile === tile) {
+        this.fresh.delete(mid);
+        this.conference.recycle(frame);
+      }
+    }
   }
 
   /** Called before each drawing: adds the frames since the last one to the picture. */

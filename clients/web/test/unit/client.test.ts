@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Emitter } from "../../src/client/events";
 import { JoinError, pagesURL, signallingURL } from "../../src/client/options";
+import { Publishing } from "../../src/client/publishing";
 import { join, type Room, type RoomEvents } from "../../src/client/room";
 import type { Participant } from "../../src/signal/messages";
 import { type EmbeddedMessage, Embedding, originsOf } from "../../src/viewer/embed";
@@ -24,22 +25,28 @@ describe("signallingURL", () => {
 
 describe("Emitter", () => {
   it("calls the listeners until they are removed", () => {
-    const heard: string[] = [];
-    const emitter = new Emitter<{ said(text: string): void }>({ said: (text) => heard.push(`first ${text}`) });
-    const remove = emitter.on("said", (text) => heard.push(`second ${text}`));
+    const received: string[] = [];
+    const emitter = new Emitter<{ said(text: string): void }>({ said: (text) => received.push(`first ${text}`) });
+    const remove = emitter.on("said", (text) => received.push(`second ${text}`));
     emitter.emit("said", "a");
     remove();
     emitter.emit("said", "b");
-    expect(heard).toEqual(["first a", "second a", "first b"]);
+    expect(received).toEqual(["first a", "second a", "first b"]);
     expect(emitter.count("said")).toBe(1);
   });
 });
 
 class Idle {
+  static running = 0;
   onmessage: unknown;
   onerror: unknown;
+  constructor() {
+    Idle.running++;
+  }
   postMessage(): void {}
-  terminate(): void {}
+  terminate(): void {
+    Idle.running--;
+  }
 }
 
 class Peer {
@@ -53,37 +60,41 @@ const entered = { ...joined, participants: [alice] };
 describe("join", () => {
   beforeEach(() => {
     FakeSocket.all = [];
+    Idle.running = 0;
     vi.stubGlobal("WebSocket", FakeSocket);
     vi.stubGlobal("Worker", Idle);
     vi.stubGlobal("RTCPeerConnection", Peer);
     vi.stubGlobal("navigator", { hardwareConcurrency: 2 });
     vi.stubGlobal("fetch", () => Promise.resolve({ ok: true, status: 200, json: () => Promise.resolve({ rooms: [] }) }));
   });
-  afterEach(() => vi.unstubAllGlobals());
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
 
-  async function open(more: object = {}): Promise<{ room: Promise<Room>; socket: FakeSocket; heard: string[] }> {
-    const heard: string[] = [];
+  async function open(more: object = {}): Promise<{ room: Promise<Room>; socket: FakeSocket; received: string[] }> {
+    const received: string[] = [];
     const on: Partial<RoomEvents> = {
-      published: (participant, { name }) => heard.push(`published ${participant}/${name}`), participant: ({ identity }) => heard.push(`participant ${identity}`),
-      left: (identity) => heard.push(`left ${identity}`), state: (state, why) => heard.push(`state ${state} ${why}`.trim()), data: ({ participant, text }) => heard.push(`${participant}: ${text}`),
+      published: (participant, { name }) => received.push(`published ${participant}/${name}`), participant: ({ identity }) => received.push(`participant ${identity}`),
+      left: (identity) => received.push(`left ${identity}`), state: (state, why) => received.push(`state ${state} ${why}`.trim()), data: ({ participant, text }) => received.push(`${participant}: ${text}`),
     };
     const room = join({ url: "https://volsfu.example", room: "lab", token: "t", on, ...more });
     room.catch(() => {});
     await vi.waitFor(() => expect(FakeSocket.all).toHaveLength(1), { timeout: 60_000 });
     const [socket] = FakeSocket.all as [FakeSocket];
     socket.open();
-    return { room, socket, heard };
+    return { room, socket, received };
   }
 
   it("reports the room's first state and later changes", async () => {
-    const { room, socket, heard } = await open();
+    const { room, socket, received } = await open();
     expect(socket.url.href).toBe("wss://volsfu.example/v1/signal?access_token=t");
     socket.say(entered);
     const inside = await room;
     expect([inside.name, inside.identity, inside.state]).toEqual(["lab", "ada", "joined"]);
     socket.say({ type: "data", seq: 1, participant: "alice", topic: "chat", text: "hello" });
     socket.say({ type: "participant_left", identity: "alice", reason: "left" });
-    expect(heard).toEqual(["published alice/body", "participant alice", "state joined", "alice: hello", "left alice"]);
+    expect(received).toEqual(["published alice/body", "participant alice", "state joined", "alice: hello", "left alice"]);
     inside.leave();
     expect(inside.state).toBe("closed");
     await expect(inside.publishFigure()).rejects.toThrow("The room was left.");
@@ -104,13 +115,43 @@ describe("join", () => {
     await expect(room).rejects.toThrow(new JoinError("the token is for another room"));
   });
 
+  it("ends the publications and the workers when the room is left", async () => {
+    const { room, socket } = await open();
+    socket.say(entered);
+    const inside = await room;
+    const track = { enabled: true, stopped: false, onended: null, stop: () => void (track.stopped = true) };
+    const sound = await inside.publishSound(track as unknown as MediaStreamTrack);
+    const figure = await inside.publishFigure();
+    expect(Idle.running).toBeGreaterThan(2);
+    inside.leave();
+    expect(await Promise.all([sound.ended, figure.ended])).toEqual(["", ""]);
+    expect([track.stopped, Idle.running]).toEqual([true, 0]);
+  });
+
+  it("refuses points that their arrays do not have", async () => {
+    const { room, socket } = await open();
+    socket.say(entered);
+    const inside = await room;
+    const points = await inside.publishPoints({ box: { min: [0, 0, 0], max: [1, 1, 1] } });
+    expect(() => points.write({ count: 3, positions: new Float32Array(9), colors: new Uint8Array(6) })).toThrow(new RangeError("3 points in arrays for 2, expected arrays with three values for each point"));
+    inside.leave();
+  });
+
+  it("publishes nothing that cannot be encrypted in a session with a key", () => {
+    const publishing = new Publishing({ encryption: {} } as unknown as Conference, undefined, () => {});
+    const track = {} as MediaStreamTrack;
+    expect(() => publishing.sound(track, {})).toThrow("This browser cannot encrypt sound.");
+    expect(() => publishing.picture(track, {})).toThrow("webcams and screens cannot be encrypted");
+  });
+
   it("ends with the first loss without reconnect", async () => {
-    const { room, socket, heard } = await open({ reconnect: false });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+    const { room, socket, received } = await open({ reconnect: false });
     socket.say(entered);
     await room;
     socket.close();
-    expect(heard.at(-1)).toBe("state closed the connection to the server broke");
-    await new Promise((done) => setTimeout(done, 400));
+    expect(received.at(-1)).toBe("state closed the connection to the server broke");
+    await vi.advanceTimersByTimeAsync(60_000);
     expect(FakeSocket.all).toHaveLength(1);
   });
 

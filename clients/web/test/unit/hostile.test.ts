@@ -65,6 +65,19 @@ describe("Draco", () => {
     decode.mockRestore();
   });
 
+  it("refuses positions that are not finite", async () => {
+    const frames = (await vectors("valid")).filter((f) => f.codec === "drco");
+    for (const value of [NaN, Infinity]) {
+      for (const { data, name } of frames) {
+        // A frame ends with the minimum position, the range and the bits of the quantisation: 17 bytes.
+        const changed = data.slice();
+        new DataView(changed.buffer).setFloat32(changed.length - 17, value, true);
+        await expect(draco.decode(changed, new PointPool()), name).rejects.toThrow("expected finite positions");
+      }
+    }
+    expect(frames.length).toBeGreaterThan(0);
+  });
+
   it("gives up an instance whose heap is large, or which ends in the middle, and goes on with another", async () => {
     const [small] = (await vectors("valid")).filter((f) => f.codec === "drco");
     await draco.decode(small!.data, new PointPool());

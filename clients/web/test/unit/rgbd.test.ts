@@ -74,7 +74,7 @@ describe("RGBD", () => {
     expect(images.decoded).toBe(0);
   });
 
-  it("accepts and refuses what Go's decoder does of the corpus, with the same depths and positions", async () => {
+  it("accepts and refuses the same frames of the corpus as Go's decoder, with the same depths and positions", async () => {
     const decoder = new RGBD();
     const pool = new PointPool();
     const all = await rasterVectors("corpus");

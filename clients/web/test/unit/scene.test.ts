@@ -3,8 +3,10 @@ import { describe, expect, it } from "vitest";
 import { bodyOf, bodyOfBoxes, facing, standOf } from "../../src/scene/body";
 import { Detail } from "../../src/scene/detail";
 import { type Framed, viewOf } from "../../src/scene/framing";
+import { Gaze } from "../../src/scene/gaze";
 import { arcSeats, Seating } from "../../src/scene/seating";
 import { boundsOf, spacingOf } from "../../src/scene/spacing";
+import type { Viewpoint } from "../../src/signal/messages";
 
 describe("arcSeats", () => {
   it.each([1, 2, 3, 5, 12])("looks at a point before the middle, for %i people", (people) => {
@@ -156,6 +158,21 @@ describe("viewOf", () => {
 
   it("has a view of an empty room", () => {
     expect(viewOf([], 0.52, 0.92, margins).eye.every(Number.isFinite)).toBe(true);
+  });
+});
+
+describe("Gaze", () => {
+  it("sends changes, and the places again after the session was entered", () => {
+    const sent: string[] = [];
+    const viewpoint = { position: [0, 1, 2], orientation: [0, 0, 0, 1], fov: 55, aspect: 1.5 } as Viewpoint;
+    const gaze = new Gaze({ viewpoint: () => viewpoint, objects: { placements: () => [] } }, { look: () => sent.push("look"), arrange: () => sent.push("arrange") > 0 });
+    gaze.step(1000);
+    gaze.step(1100);
+    expect([sent, gaze.begun]).toEqual([["arrange", "look"], true]);
+    gaze.entered();
+    gaze.step(1200);
+    gaze.step(2100);
+    expect(sent).toEqual(["arrange", "look", "arrange", "look"]);
   });
 });
 
