@@ -84,8 +84,8 @@ func built(t *testing.T) Options {
 	return o
 }
 
-// TestThreePeople measures three people in C# for a short time. Other tests may slow the machine down, so that only the lines
-// without a time limit must be met.
+// TestThreePeople measures three people in C# for a short time. Other tests may slow the machine down, so that only the
+// lines without a time limit must be met.
 func TestThreePeople(t *testing.T) {
 	long.Test(t)
 	lines, err := Checks(built(t), lab.NewProgress(nil))[2].Run(t.Context())

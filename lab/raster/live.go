@@ -60,8 +60,8 @@ func (f *film) clouds() (content, error) {
 	}}, nil
 }
 
-// live is a publisher and a receiver at a server in this process, over links that lose packets. show runs the goroutines
-// of publish and receive, and waits until they have ended.
+// live is a publisher and a receiver at a server in this process, over links that lose packets. show runs the
+// goroutines of publish and receive, and waits until they have ended.
 type live struct {
 	emulation          *testbed.Emulation
 	publisher, watcher *client.Session

@@ -204,7 +204,8 @@ self.onrtctransform = ({ transformer }) => {
       break;
     case "sound":
       transformers.set(options.mid, transformer);
-      replace(transformer, (sealed) => open(options.mid, sealed, soundMetadata));
+      // Chromium passes a packet of padding as an empty packet.
+      replace(transformer, async (sealed) => (sealed.length > 0 ? open(options.mid, sealed, soundMetadata) : undefined));
       break;
     case "voice":
       transformers.set(`voice/${options.publication}`, transformer);
