@@ -41,7 +41,8 @@ func TestFullSendBuffer(t *testing.T) {
 				}
 			})
 			got := take(t, to, to.Sockets()[0], 80)
-			// A queue of the loopback device keeps no order: either processor passes its packets to a backlog of its own.
+			// A queue of the loopback device keeps no order: either processor passes its packets to a backlog of its
+			// own.
 			slices.SortStableFunc(got, func(a, b taken) int { return bytes.Compare(a.payload[:4], b.payload[:4]) })
 			same(t, got, from.Address(), messages...)
 			within(t, &group, "Send")
