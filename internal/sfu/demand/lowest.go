@@ -36,12 +36,7 @@ func (l *lowest) step(now time.Time, needs *counts) (changed bool) {
 			changed = changed || !l.taken[tile]
 			l.taken[tile], *idle = true, time.Time{}
 		case !l.taken[tile]:
-		case idle.IsZero():
-			*idle = now
-			l.due = earliest(l.due, now.Add(lowestHold))
-		case now.Sub(*idle) < lowestHold:
-			l.due = earliest(l.due, idle.Add(lowestHold))
-		default:
+		case expired(idle, now, lowestHold, &l.due):
 			changed, l.taken[tile], *idle = true, false, time.Time{}
 		}
 	}

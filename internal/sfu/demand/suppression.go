@@ -49,7 +49,7 @@ func (s *suppression) step(now time.Time, needs *counts) (changed bool) {
 			case needed.Has(volumetric.Quality(q)):
 				*idle = time.Time{}
 			case !wanted.Has(volumetric.Quality(q)):
-			case s.expired(idle, now):
+			case expired(idle, now, s.hold(), &s.due):
 				wanted &^= 1 << q
 				s.dismissed = append(s.dismissed, tile*s.qualities+q)
 			}
@@ -60,22 +60,26 @@ func (s *suppression) step(now time.Time, needs *counts) (changed bool) {
 	return changed
 }
 
-// expired reports whether a track has been unused for the hold time. If not, expired updates due.
-func (s *suppression) expired(idle *time.Time, now time.Time) bool {
+// hold returns the time before an unused track is suppressed.
+func (s *suppression) hold() time.Duration {
+	if s.config.Policy == Strict {
+		return 0
+	}
+	return s.config.Hold
+}
+
+// expired reports whether something unused has been unused for the hold time. idle is the time since which it has been
+// unused, and is set to now if it is zero. If the hold time has not passed, expired moves due to its end if that is
+// earlier.
+func expired(idle *time.Time, now time.Time, hold time.Duration, due *time.Time) bool {
 	if idle.IsZero() {
 		*idle = now
-	}
-	var hold time.Duration
-	if s.config.Policy != Strict {
-		hold = s.config.Hold
 	}
 	end := idle.Add(hold)
 	if !now.Before(end) {
 		return true
 	}
-	if s.due.IsZero() || end.Before(s.due) {
-		s.due = end
-	}
+	*due = earliest(*due, end)
 	return false
 }
 
