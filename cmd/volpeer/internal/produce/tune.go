@@ -193,14 +193,17 @@ func (e *encoder) tryRaster(frame *capture.Frame, tile int, r ladder.Raster) err
 	return nil
 }
 
-// probe encodes a tile of the newest frame at the choices after those of the tuned qualities, once per interval.
+// probe encodes a tile of the newest frame at the choices after those of the wanted tuned qualities, once per interval.
 func (e *encoder) probe(now time.Time) error {
 	t := e.tuning
 	if t == nil || t.rasters == nil || now.Sub(t.probed) < probeInterval {
 		return nil
 	}
 	t.probed = now
-	for _, r := range t.tuner.Rungs() {
+	for i, r := range t.tuner.Rungs() {
+		if !t.wanted[i] {
+			continue
+		}
 		if finer, ok := t.rasters.Finer(r); ok {
 			if err := e.tryRaster(e.frame, t.probes%e.tiles, finer.Raster); err != nil {
 				return err
