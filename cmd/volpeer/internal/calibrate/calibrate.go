@@ -87,6 +87,7 @@ var (
 	errSquare  = errors.New("--square: expected the edge of a square in metres, measured on the printed board")
 	errOrigin  = errors.New("--origin: expected camera or board")
 	errShots   = errors.New("--shots: expected at least 3")
+	errOutput  = errors.New("--json: expected --output with the file for the poses, which the object does not have")
 	errNothing = errors.New("no frame is a shot of the board")
 )
 
@@ -120,6 +121,8 @@ func (o *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 		return fmt.Errorf("%w, got %.32q", errOrigin, o.origin)
 	case o.shots < 3:
 		return fmt.Errorf("%w, got %d", errShots, o.shots)
+	case o.json && o.output == "" && o.print == "":
+		return errOutput
 	case !(o.seconds > 0):
 		return fmt.Errorf("--seconds: %w", peer.ErrDuration)
 	}
@@ -280,7 +283,7 @@ func (o *options) solve(all []depth.Camera, album *album, out, console io.Writer
 			_, err := w.Write(file)
 			return err
 		})
-	} else if !o.json {
+	} else {
 		_, err = out.Write(file)
 	}
 	if o.json {

@@ -170,6 +170,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"--square", "0.03", "--board", "3x9"}, "3 × 9 squares, expected 5 to 20"},
 		{[]string{"--square", "0.03", "--origin", "sun"}, "--origin: expected camera or board"},
 		{[]string{"--square", "0.03", "--shots", "2"}, "--shots: expected at least 3, got 2"},
+		{[]string{"--square", "0.03", "--json"}, "--json: expected --output"},
 		{[]string{"--square", "0.03", "--source", "synthetic"}, "expected depth cameras"},
 		{[]string{"--square", "0.03", "--source", "rgbd:/nowhere"}, "/nowhere"},
 	} {
