@@ -272,7 +272,9 @@ export class VolsfuRoomElement extends HTMLElement {
     if (event === "left") {
       this.say((detail as RoomElementEvents["left"]).why);
     }
-    this.dispatchEvent(new CustomEvent(event, { detail, bubbles: true, composed: true }));
+    // An error would reach the handlers of the page's own errors at the window.
+    const bubbles = event !== "error";
+    this.dispatchEvent(new CustomEvent(event, { detail, bubbles, composed: bubbles }));
   }
 
   private say(message: string): void {
