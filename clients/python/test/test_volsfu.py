@@ -88,43 +88,36 @@ class Sessions(unittest.TestCase):
     def exchange(self, room, **settings):
         random = numpy.random.default_rng(2)
         captures = [_grid_cloud(random) for _ in range(100)]
+        indices = {_sorted(cloud).tobytes(): index for index, cloud in enumerate(captures)}
         with _join(room, "ada", receive=False, **settings) as ada, _join(room, "grace", **settings) as grace:
             body = ada.publish("body", box=_box, qualities=[volsfu.Quality("all", bits=10)])
             ada.wait_for("connected", 30)
             grace.wait_for("published", 30)
-            deadline = time.monotonic() + 30
-            while not body.wanted(0, 0) and time.monotonic() < deadline:
-                time.sleep(0.01)
-            received, expected = {}, set()
+            missing, altered, described = set(range(len(captures))), [], set()
 
             def receive():
                 for frame in grace.frames(timeout=20):
-                    received[frame.number] = frame
-                    if expected and expected <= received.keys():
+                    described.add((frame.participant, frame.publication, frame.codec, frame.first <= frame.complete))
+                    index = indices.get(_sorted(frame.decode()).tobytes())
+                    if index is None:
+                        altered.append(frame.number)
+                    missing.discard(index)
+                    if not missing:
                         return
 
             receiver = threading.Thread(target=receive)
             receiver.start()
-            # The first frames may leave before the receiver is connected. Frame number n of them has n + 1 points.
-            before = 0
-            while not received and time.monotonic() < deadline:
-                before += body.send(volsfu.Cloud(numpy.zeros((before + 1, 3)) + [[0, 1, 0]]))
-                time.sleep(1 / 60)
-            self.assertTrue(received, "no frame arrives")
-            number = min(received)
-            first = number + before + 1 - len(received[number].decode())
-            expected.update(range(first, first + len(captures)))
-            for cloud in captures:
-                self.assertEqual(body.send(cloud), 1)
+            # Frames leave only while the receiver is connected, and the server drops frames on a congested path, as
+            # which a busy machine counts. So the captures are sent repeatedly.
+            calls, deadline = 0, time.monotonic() + 60
+            while missing and time.monotonic() < deadline:
+                body.send(captures[calls % len(captures)])
+                calls += 1
                 time.sleep(1 / 60)
             receiver.join()
             totals = grace.statistics()["totals"]
-        self.assertLessEqual(expected, received.keys(), totals)
-        for number in expected:
-            frame = received[number]
-            self.assertEqual((frame.participant, frame.publication, frame.codec), ("ada", "body", "zstd"))
-            self.assertLessEqual(frame.first, frame.complete)
-            numpy.testing.assert_array_equal(_sorted(frame.decode()), _sorted(captures[number - first]))
+        self.assertEqual((missing, altered), (set(), []), totals)
+        self.assertEqual(described, {("ada", "body", "zstd", True)})
 
     def test_room_choices_and_errors(self):
         with _join("room", "ada") as ada, _join("room", "grace") as grace:
