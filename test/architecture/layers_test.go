@@ -52,7 +52,7 @@ var layers = []layer{
 	},
 	{
 		server: []string{"pkg/volumetric", "clients/web", "internal/ecn", "internal/redundancy", "internal/authority",
-			"internal/build"},
+			"internal/build", "internal/cluster/placement", "internal/cluster/ticket"},
 		client: []string{"pkg/sframe", "pkg/foreign", "internal/voice"},
 	},
 }
