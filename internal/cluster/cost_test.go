@@ -105,7 +105,7 @@ func TestLongestMessages(t *testing.T) {
 	}
 	for len(longest.Description.Qualities) < volumetric.MaxQualities {
 		longest.Description.Qualities = append(longest.Description.Qualities,
-			volumetric.QualityLevel{Name: name, Bitrate: 1e12, Width: 10000, Height: 10000, FrameRate: 29.97002997})
+			volumetric.QualityLevel{Name: name, Bitrate: 1e9})
 	}
 	var changes []Change
 	for range 8 {

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// FuzzBeat, FuzzDelta and FuzzSnapshot decode messages of one kind. A message that Decode accepts is encoded and decoded
-// again with the same result, and a Replica receives it without a panic and within its limits.
+// FuzzBeat, FuzzDelta and FuzzSnapshot decode messages of one kind. A message that Decode accepts is encoded and
+// decoded again with the same result, and a Replica receives it without a panic and within its limits.
 func FuzzBeat(f *testing.F) {
 	f.Add([]byte(`{"node":"b","incarnation":7,"beat":{"number":1,"version":1,"oldest":1,"sequence":0,"sum":0}}`))
-	f.Add([]byte(`{"node":"b","incarnation":9,"beat":{"number":2,"version":2,"oldest":1,"gone":true,"suspects":["a","c"],` +
-		`"sequence":4,"sum":5,"changed":{"0123456789abcdef":4,"fedcba9876543210":0}}}`))
+	f.Add([]byte(`{"node":"b","incarnation":9,"beat":{"number":2,"version":2,"oldest":1,"gone":true,` +
+		`"suspects":["a","c"],"sequence":4,"sum":5,"changed":{"0123456789abcdef":4,"fedcba9876543210":0}}}`))
 	f.Add([]byte(`{"node":"a","incarnation":9,"beat":{"number":1,"version":9,"oldest":8}}`))
 	f.Add([]byte(`{"node":"b","incarnation":7,"beat":{"number":3,"version":1,"oldest":1},"tombstones":[` +
 		`{"kind":"room","room":"r","at":"2026-11-27T12:00:00Z"},{"kind":"later","room":"r","identity":"x"}]}`))

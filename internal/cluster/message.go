@@ -20,10 +20,10 @@ const (
 	Version = 1
 	Oldest  = 1
 	// MaxMessageBytes is the maximum length of a message. The longest publication, 256 tiles with labels of the maximum
-	// length, takes 75 kB, a digest of MaxRooms rooms 205 kB.
+	// length, takes 123 kB, a digest of MaxRooms rooms 140 kB.
 	MaxMessageBytes = 256 << 10
 	// MaxRooms is the maximum number of rooms of a node.
-	MaxRooms = 8192
+	MaxRooms = 4096
 
 	// partBytes is the maximum weight of the changes in one delta or part of a snapshot. The weight is an estimate.
 	partBytes = 192 << 10

@@ -300,7 +300,7 @@ func (c *trio) event(e Event) string {
 	case PublicationRemoved:
 		return fmt.Sprintf("removed %v", e.Ref)
 	case Superseded:
-		return fmt.Sprintf("superseded %s %s by %s: %s", e.Identity, e.Session, e.By.Node, e.Code)
+		return fmt.Sprintf("superseded %s %s by %s: %s, moved %v", e.Identity, e.Session, e.By.Node, e.Code, e.Moved)
 	case Kicked:
 		return fmt.Sprintf("kicked %s %s", e.Identity, e.Session)
 	case Banned:
