@@ -310,6 +310,8 @@ func (s *simulation) act() {
 	if !n.up {
 		return
 	}
+	// The rooms know the events of trunks before they act.
+	s.drain(i)
 	room := fmt.Sprintf("room%d", s.random.IntN(simulatedRooms))
 	identity := fmt.Sprintf("user%d", s.random.IntN(simulatedIdentities))
 	if n.seen[room] == nil {
