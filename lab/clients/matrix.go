@@ -24,6 +24,9 @@ const (
 	// watching is the time for which receivers receive, and leastFrames the number of frames that they decode in it.
 	watching    = 4 * time.Second
 	leastFrames = 10
+	// deadline is the time that volpeer waits for the packets of a frame. The matrix judges decoders: a busy machine that
+	// delays or drops packets must not make frames incomplete.
+	deadline = time.Second
 	// framesPerSecond and points are the rate and the size of published clouds.
 	framesPerSecond = 10
 	points          = 2000
@@ -113,7 +116,7 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 func watcher(name, identity, program string) receiver {
 	return receiver{name: name, command: func(url, room, _ string) []string {
 		return []string{program, "watch", "--server", url, "--room", room, "--identity", identity, "--seconds",
-			strconv.Itoa(int(watching.Seconds())), "--json"}
+			strconv.Itoa(int(watching.Seconds())), "--deadline", deadline.String(), "--json"}
 	}}
 }
 
