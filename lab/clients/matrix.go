@@ -1,10 +1,14 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
@@ -24,6 +28,9 @@ const (
 	// watching is the time for which receivers receive, and leastFrames the number of frames that they decode in it.
 	watching    = 4 * time.Second
 	leastFrames = 10
+	// deadline is the time that volpeer waits for the packets of a frame. The matrix judges decoders: a busy machine
+	// that delays or drops packets must not make frames incomplete.
+	deadline = time.Second
 	// framesPerSecond and points are the rate and the size of published clouds.
 	framesPerSecond = 10
 	points          = 2000
@@ -96,7 +103,7 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	for _, p := range publishers {
 		for _, secret := range []string{"", passphrase} {
-			cells, err := row(ctx, server.URL(), p, receivers, secret)
+			cells, err := row(ctx, server, p, receivers, secret)
 			lines = append(lines, cells...)
 			if err != nil {
 				return lines, err
@@ -113,7 +120,7 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 func watcher(name, identity, program string) receiver {
 	return receiver{name: name, command: func(url, room, _ string) []string {
 		return []string{program, "watch", "--server", url, "--room", room, "--identity", identity, "--seconds",
-			strconv.Itoa(int(watching.Seconds())), "--json"}
+			strconv.Itoa(int(watching.Seconds())), "--deadline", deadline.String(), "--json"}
 	}}
 }
 
@@ -188,22 +195,57 @@ func octrees(ctx context.Context, url, room, secret string) (func() error, error
 	}, nil
 }
 
+// connecting limits the time until a publisher is connected, which is a second on an idle machine.
+const connecting = time.Minute
+
+// connected waits until a participant of a room is connected to the server: receivers that begin before, on a busy
+// machine, would receive nothing.
+func connected(ctx context.Context, admin, room string) error {
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"http://"+admin+"/admin/v1/rooms/"+url.PathEscape(room), nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(text, []byte(`"connected":true`)) {
+			return nil
+		}
+		if err := lab.Pause(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("no participant of room %s is connected after %v: %w", room, connecting, err)
+		}
+	}
+}
+
 // row has all receivers receive from one publisher, in a room of their own.
-func row(ctx context.Context, url string, p publisher, receivers []receiver, secret string) (lines []claim.Line,
-	err error) {
+func row(ctx context.Context, server *lab.ServerProgram, p publisher, receivers []receiver, secret string) (
+	lines []claim.Line, err error) {
 	room := strings.NewReplacer(" ", "-", "+", "-", "'", "").Replace(p.name + "-" + p.codec)
 	suffix := ""
 	if secret != "" {
 		room, suffix = room+"-encrypted", ", encrypted"
 	}
-	stop, err := p.start(ctx, url, room, secret)
+	stop, err := p.start(ctx, server.URL(), room, secret)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	if err := connected(ctx, server.Admin, room); err != nil {
+		return nil, err
+	}
 	running := make([]*lab.Program, len(receivers))
 	for i, r := range receivers {
-		command := r.command(url, room, secret)
+		command := r.command(server.URL(), room, secret)
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Env = environment(secret)
 		if running[i], err = lab.StartCommand(r.name, cmd, nil); err != nil {

@@ -109,7 +109,7 @@ func TestEncryptedWithGo(t *testing.T) {
 	s := start(t, nil)
 	v := begin(t, "encrypted_go.mjs", pageURL(s))
 	v.expect("live", nil)
-	sum, clouds := volpeerWatches(t, s, "6")
+	sum, clouds := volpeerWatches(t, s, "6", patiently...)
 	checkFigure(t, sum, clouds)
 	publish(t, s, "gopher", "--audio", "tone")
 	v.goOn()
