@@ -8,7 +8,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Cluster decides which node handles a client. The methods are safe for concurrent use and do not wait for the network.
+// Cluster decides which node handles a client. The methods are safe for concurrent use and do not wait for other
+// nodes.
 type Cluster interface {
 	// Route returns the node that handles a join. The client's token and the names of the join are checked before.
 	//

@@ -33,7 +33,8 @@ func (s *Server) Passed() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, err := netip.ParseAddrPort(r.Header.Get(clientHeader))
 		if err != nil {
-			http.Error(w, string(signal.CodeInvalid)+": the header "+clientHeader+" has no address", http.StatusBadRequest)
+			text := string(signal.CodeInvalid) + ": the header " + clientHeader + " has no address"
+			http.Error(w, text, http.StatusBadRequest)
 			return
 		}
 		named := *r

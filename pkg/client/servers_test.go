@@ -189,7 +189,8 @@ func TestTheSessionContinuesOnAnotherServer(t *testing.T) {
 			expectEvent[Interrupted](t, s)
 			expectEvent[Resumed](t, s)
 			join := <-resumes
-			if r := join.Resume; r == nil || r.Session != "session" || r.Secret != test.secret || !r.NewConnection || !join.Moves {
+			r := join.Resume
+			if r == nil || r.Session != "session" || r.Secret != test.secret || !r.NewConnection || !join.Moves {
 				t.Errorf("resumed with %+v", r)
 			}
 		})

@@ -54,7 +54,9 @@ func (u *Updates) SetPose(m *signal.Pose) {
 func (u *Updates) Repeat(publications []string) {
 	u.set(func() {
 		u.viewpoint = u.lastViewpoint
-		maps.DeleteFunc(u.lastPoses, func(name string, _ *signal.Pose) bool { return !slices.Contains(publications, name) })
+		maps.DeleteFunc(u.lastPoses, func(name string, _ *signal.Pose) bool {
+			return !slices.Contains(publications, name)
+		})
 		maps.Copy(u.poses, u.lastPoses)
 	})
 }
