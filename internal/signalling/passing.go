@@ -21,7 +21,7 @@ const clientHeader = "Volsfu-Client"
 
 const (
 	// dialTimeout bounds the opening of a websocket to another node: some round trips between continents.
-	dialTimeout = 3 * time.Second
+	dialTimeout = 5 * time.Second
 	// retryAfterMS is the time after which a client may try again if another node is not reached: about the time in
 	// which a cluster notices that a node is dead.
 	retryAfterMS = 1000

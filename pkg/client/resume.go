@@ -51,21 +51,23 @@ func (c *control) tryServers(why error, moved *signal.Moved) error {
 	grace := time.Duration(s.joined.Resume.GraceMS) * time.Millisecond
 	ctx, cancel := context.WithTimeout(s.ctx, resumePatience(grace))
 	defer cancel()
-	if moved != nil && s.servers.allows(moved.URL) {
-		if c.follow(ctx, attempt{moved.URL, moved.Ticket, true, s.config.times.Attempt}) == nil {
-			return nil
-		}
-	}
 	times := s.config.times
 	limit := times.Attempt
-	if len(s.servers.others) > 0 {
+	if moved != nil || len(s.servers.others) > 0 {
 		limit = min(limit, nextServer)
 	}
 	for wait := firstRetry; ; wait, limit = min(2*wait, lastRetry), min(2*limit, times.Dial) {
-		var err error
+		var round []attempt
+		if moved != nil && s.servers.allows(moved.URL) {
+			round = append(round, attempt{moved.URL, moved.Ticket, true, limit})
+		}
 		for _, address := range s.servers.candidates(errors.Is(why, errSilent)) {
 			fresh := c.needsConnection() || address != s.servers.present
-			if err = c.follow(ctx, attempt{address, s.joined.Resume.Secret, fresh, limit}); err == nil {
+			round = append(round, attempt{address, s.joined.Resume.Secret, fresh, limit})
+		}
+		var err error
+		for _, a := range round {
+			if err = c.follow(ctx, a); err == nil {
 				return nil
 			}
 			if refused := c.refused(err); refused != nil {

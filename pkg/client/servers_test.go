@@ -242,7 +242,7 @@ func TestASilentServerIsLeftForAnother(t *testing.T) {
 	first := playing(t, func(s *played) {
 		s.admitWith(func(joined *signal.Joined) { joined.Nodes = addressed(second) })
 		<-s.over
-	})
+	}, nil)
 	s := joinPlayed(t, first, signalling.DefaultTimes)
 	s.media.mu.Lock()
 	s.media.connected, s.media.heard = true, time.Now()
