@@ -73,7 +73,7 @@ type sceneView struct {
 	Target   [3]float64 `json:"target"`
 }
 
-// sceneShot is what is drawn. Light requests the picture for slow computers.
+// sceneShot is one frame in one coding. Light requests the picture for slow computers.
 type sceneShot struct {
 	Name  string      `json:"name"`
 	Light bool        `json:"light"`

@@ -94,9 +94,9 @@ func SSIM(reference, shown *Plane) (float64, error) {
 	return sum / float64(count), nil
 }
 
-// Within returns PSNR and SSIM of a part of a picture's luma, whose pixels are true in inside. Pixels outside have to be
-// equal in both planes. The PSNR is that of the pixels inside, and the SSIM is the mean over the squares that contain a
-// pixel inside.
+// Within returns PSNR and SSIM of a part of a picture's luma, whose pixels are true in inside. Pixels outside have to
+// be equal in both planes. The PSNR is that of the pixels inside, and the SSIM is the mean over the squares that
+// contain a pixel inside.
 func Within(reference, shown *Plane, inside []bool) (psnr, ssim float64, err error) {
 	if err := comparable(reference, shown); err != nil {
 		return 0, 0, err

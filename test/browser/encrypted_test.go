@@ -185,8 +185,8 @@ func TestMeasureEncrypted(t *testing.T) {
 	told(t, claim.Exactly("encrypted frames refused", refused, "", 0))
 	told(t, claim.Information("Chromium to Go: frames without encryption on the same link", plainUp, "%"))
 	told(t, claim.Information("Go to Chromium: frames without encryption on the same link", plainDown, "%"))
-	camera := []string{"--source", "synthetic", "--virtual-cameras", filepath.Join(root, "docs", "cameras", "front.yaml"),
-		"--codec", "rgbd", "--tiles", "2", "--fps", "10"}
+	camera := []string{"--source", "synthetic", "--codec", "rgbd", "--tiles", "2", "--fps", "10",
+		"--virtual-cameras", filepath.Join(root, "docs", "cameras", "front.yaml")}
 	_, down, refused = crossLossy(t, "correct horse", camera...)
 	_, plainDown, _ = crossLossy(t, "", camera...)
 	told(t, claim.AtLeast("Go to Chromium: encrypted frames of rgbd decrypted at 5 % loss", down, "%", 99))
