@@ -89,8 +89,7 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 	case present != nil && present.outbox != nil:
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case present != nil && !q.OwnsIdentity && present.profile.Resumes:
-		return refuse(signal.CodeIdentityTaken,
-			reserved, q.Identity)
+		return refuse(signal.CodeIdentityTaken, reserved, q.Identity)
 	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
 		return refuse(signal.CodeLimit,
 			"this token or address holds the maximum of %d places in this room (rooms.bearer_room_places)",
@@ -218,6 +217,11 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	r.span.joined(p)
 	p.subscribe(r.publishedByOthers(p))
 	r.announce(&p.presence, added)
+	if moved != nil {
+		// The token of this join may grant less than the token on the former home.
+		changed := r.regrant(p, p.grants, true)
+		changed.tell(p)
+	}
 	r.traceRequested(p, q.Join.FrameTimes)
 	p.updateLines()
 	return p, nil

@@ -93,6 +93,27 @@ func TestASessionMovesToAnotherNode(t *testing.T) {
 	}
 }
 
+// TestAnAdoptionWithLessRights checks that the publications of a session end if its present token does not grant them.
+func TestAnAdoptionWithLessRights(t *testing.T) {
+	nodes := joinedNodes(t, "a", "b")
+	_, aliceBox := enter(t, nodes[0], "alice", false, bodyOf(1, 1))
+	joined := expect[*signal.Joined](t, aliceBox, 1)
+	carol, carolBox := enter(t, nodes[1], "carol", true)
+	expect[*signal.Published](t, carolBox, 1)
+	o := &shelf{}
+	if _, refused := nodes[1].Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "alice", OwnsIdentity: true,
+		Outbox: o, At: time.Now(), Adopt: &Adoption{Session: joined.Session, Epoch: 1},
+	}); refused != nil {
+		t.Fatal(refused)
+	}
+	expect[*signal.Unpublished](t, carolBox, 1)
+	expect[*signal.Unpublished](t, o, 1)
+	if tracks := tracksOn(t, carol); tracks != nil {
+		t.Errorf("%d tracks remain", len(tracks))
+	}
+}
+
 // TestAnAdoptionWithoutAMirror checks that a session continues with the publications of the join if the node has no
 // mirror.
 func TestAnAdoptionWithoutAMirror(t *testing.T) {

@@ -418,9 +418,11 @@ func (e Superseded) apply(r *Room, _ string) {
 
 // apply implements Event.
 func (e Kick) apply(r *Room, _ string) {
-	r.removeAll(removeRequest{
-		identity: e.Identity, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
-	})
+	if e.Identity != "" {
+		r.removeAll(removeRequest{
+			identity: e.Identity, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
+		})
+	}
 }
 
 // apply implements Event.
