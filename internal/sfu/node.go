@@ -106,7 +106,7 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 		return nil, refused
 	}
 	result := make(chan joinResult, 1)
-	if q.Join.Resume != nil {
+	if q.Join.Resume != nil && (q.Adopt == nil || n.HasSession(q.Adopt.Session)) {
 		room := n.roomOf(q.Join.Resume.Session)
 		if room == nil || room.name != q.Room {
 			return nil, sessionExpired()
@@ -244,6 +244,7 @@ func (n *Node) remove(o *occupied) {
 	o.stopTimer()
 	close(o.end)
 	delete(n.rooms, o.room.name)
+	o.room.span.tell(Exited{})
 	n.holdings.Release(o.opener, 0, 1)
 	n.metrics.Rooms(len(n.rooms))
 	if n.draining && len(n.rooms) == 0 {
