@@ -20,11 +20,13 @@ func TestCell(t *testing.T) {
 		figure float64
 		missed bool
 	}{
-		`{"frames_decoded": 40, "frames_undecodable": 0}`:  {"", 100, false},
-		`{"frames_decoded": 30, "frames_undecodable": 10}`: {"", 75, true},
-		`{"frames_decoded": 30, "frames_refused": 30}`:     {"", 50, true},
-		`{"frames_decoded": 3}`:                            {"3 frames decoded, expected at least 10", 0, true},
-		`nothing`:                                          {"no summary", 0, true},
+		`{"frames_decoded": 40, "frames_undecodable": 0}`:            {"", 100, false},
+		`{"frames_decoded": 30, "frames_undecodable": 10}`:           {"", 75, true},
+		`{"frames_decoded": 30, "frames_refused": 30}`:               {"", 50, true},
+		`{"frames_decoded": 3}`:                                      {"3 frames decoded, expected", 0, true},
+		`nothing`:                                                    {"no summary", 0, true},
+		`{"step": "watched", "frames_decoded": 40} {"step": "done"}`: {"", 100, false},
+		`{"step": "page error", "message": "no worker"}`:             {"no worker", 0, true},
 	} {
 		line := cell("a cell", []byte(summary))
 		if line.Missed() != want.missed || !strings.Contains(line.Failed, want.failed) || line.Figure != want.figure {

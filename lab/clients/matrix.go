@@ -11,11 +11,13 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/suite"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec/cwi1/cwi1test"
@@ -34,6 +36,10 @@ const (
 	// framesPerSecond and points are the rate and the size of published clouds.
 	framesPerSecond = 10
 	points          = 2000
+	// beginning and ending are the times for a publisher to publish and to end. A virtual camera is surveyed first.
+	beginning, ending = 2 * time.Minute, 30 * time.Second
+	// cameras is the folder of virtual cameras in the checkout.
+	cameras = "docs/cameras"
 	// passphrase is that of encrypted rooms.
 	passphrase = "a passphrase of the lab"
 )
@@ -58,7 +64,7 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	volpeer, err := b.program("volpeer")
+	native, err := b.program("volpeer")
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +78,11 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	inC, err := buildReceiver(ctx, folder)
+	inC, err := buildC(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	inCSharp, err := buildCSharp(ctx, folder)
+	tree, err := suite.SourceTree("", cameras)
 	if err != nil {
 		return nil, err
 	}
@@ -86,21 +92,28 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	receivers := []receiver{
-		watcher("volpeer", "volpeer", volpeer), watcher("volpeer without cgo", "portable", portable),
-		{name: "C", command: func(url, room, secret string) []string {
-			command := []string{inC, url, room, strconv.Itoa(int(watching.Seconds()))}
-			if secret != "" {
-				command = append(command, secret)
-			}
-			return command
-		}},
-		inCSharp.receiver(),
+		watcher("volpeer", "volpeer", native), watcher("volpeer without cgo", "portable", portable), inC.receiver(),
 	}
 	publishers := []publisher{
-		peer("volpeer", volpeer, "draco"), peer("volpeer", volpeer, "draco+jpeg"), peer("volpeer", volpeer, "zstd"),
-		peer("volpeer without cgo", portable, "zstd"), inCSharp.publisher("zstd"),
+		peer("volpeer", native, "draco"), peer("volpeer", native, "draco+jpeg"), peer("volpeer", native, "zstd"),
+		depthPeer("volpeer", native, tree), peer("volpeer without cgo", portable, "zstd"),
+		depthPeer("volpeer without cgo", portable, tree), inC.publisher(),
 		{name: "VR2Gather's format", codec: "cwi1", start: octrees},
 	}
+	for _, open := range []func(context.Context, string) (receiver, []publisher, error){
+		openCSharp, openPython, openBrowser,
+	} {
+		in, out, err := open(ctx, folder)
+		switch {
+		case errors.Is(err, lab.ErrUnable) || errors.Is(err, suite.ErrSource):
+			lines = append(lines, claim.Skip("cells of "+in.name, err.Error()))
+			continue
+		case err != nil:
+			return nil, err
+		}
+		receivers, publishers = append(receivers, in), append(publishers, out...)
+	}
+	lines = append(lines, absent()...)
 	for _, p := range publishers {
 		for _, secret := range []string{"", passphrase} {
 			cells, err := row(ctx, server, p, receivers, secret)
@@ -116,6 +129,23 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	return lines, nil
 }
 
+// absent returns a line for each publisher that has no encoder of a codec.
+func absent() (lines []claim.Line) {
+	const (
+		noCgo   = "Draco's encoder is in C++, which is built with cgo only"
+		library = "the C library encodes points with zstd only"
+		octree  = "volsfu has no encoder of cwi1; the cells of VR2Gather's format have frames of cwi1"
+		images  = "rgbd encodes images of depth cameras, and the C library encodes points only"
+	)
+	for _, a := range []struct{ name, codec, why string }{
+		{"volpeer without cgo", "draco", noCgo}, {"browser", "zstd", "pages encode draco and rgbd only"},
+		{"C, C#, Python", "draco", library}, {"C, C#, Python", "rgbd", images}, {"all programs", "cwi1", octree},
+	} {
+		lines = append(lines, claim.Skip(a.codec+" from "+a.name, a.why))
+	}
+	return lines
+}
+
 // watcher returns a volpeer that receives.
 func watcher(name, identity, program string) receiver {
 	return receiver{name: name, command: func(url, room, _ string) []string {
@@ -124,18 +154,52 @@ func watcher(name, identity, program string) receiver {
 	}}
 }
 
-// peer returns a volpeer that publishes.
+// peer returns a volpeer that publishes the figure as points.
 func peer(name, program, codec string) publisher {
+	return volpeerOf(name, program, codec, "--points", strconv.Itoa(points), "--qualities", "only=100%", "--tiles", "1")
+}
+
+// depthPeer returns a volpeer that publishes the figure as images of a virtual depth camera.
+func depthPeer(name, program, tree string) publisher {
+	return volpeerOf(name, program, "rgbd", "--virtual-cameras", filepath.Join(tree, cameras, "front.yaml"))
+}
+
+// volpeerOf returns a volpeer that publishes.
+func volpeerOf(name, program, codec string, arguments ...string) publisher {
 	start := func(_ context.Context, url, room, secret string) (func() error, error) {
-		cmd := exec.Command(program, "publish", "--server", url, "--room", room, "--identity", "publisher", "--codec",
-			codec, "--tiles", "1", "--points", strconv.Itoa(points), "--qualities", "only=100%", "--fps",
-			strconv.Itoa(framesPerSecond))
+		cmd := exec.Command(program, append([]string{"publish", "--server", url, "--room", room, "--identity",
+			"publisher", "--source", "synthetic", "--codec", codec, "--fps", strconv.Itoa(framesPerSecond)},
+			arguments...)...)
 		cmd.Env = environment(secret)
 		running, err := lab.StartCommand("volpeer publish", cmd, nil)
 		if err != nil {
 			return nil, err
 		}
 		return running.Stop, nil
+	}
+	return publisher{name, codec, start}
+}
+
+// fed returns a program that publishes until its input ends.
+func fed(name, codec string, command func(url, room, secret string) []string) publisher {
+	start := func(_ context.Context, url, room, secret string) (func() error, error) {
+		line := command(url, room, secret)
+		cmd := exec.Command(line[0], line[1:]...)
+		input, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		running, err := lab.StartCommand(name+" publish", cmd, nil)
+		if err != nil {
+			return nil, err
+		}
+		return func() error {
+			_ = input.Close()
+			ctx, cancel := context.WithTimeout(context.Background(), ending)
+			defer cancel()
+			defer running.Kill()
+			return running.Wait(ctx)
+		}, nil
 	}
 	return publisher{name, codec, start}
 }
@@ -264,15 +328,54 @@ func row(ctx context.Context, server *lab.ServerProgram, p publisher, receivers 
 	return lines, ctx.Err()
 }
 
-// cell returns the share of frames that a receiver decoded, by its summary.
+// published waits until a room has a publication, so that the time of receivers begins with frames.
+func published(ctx context.Context, url, room string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, beginning)
+	defer cancel()
+	session, err := client.Join(ctx, client.Config{URL: url, Room: room, Identity: "observer"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	for _, participant := range session.Participants() {
+		if len(participant.Publications) > 0 {
+			return nil
+		}
+	}
+	for {
+		select {
+		case event := <-session.Events():
+			if _, ok := event.(client.Published); ok {
+				return nil
+			}
+		case <-session.Done():
+			return session.Err()
+		case <-ctx.Done():
+			return fmt.Errorf("nothing was published within %v: %w", beginning, ctx.Err())
+		}
+	}
+}
+
+// cell returns the share of frames that a receiver decoded, by its summary. Scripts of browsers print several objects,
+// one for each step.
 func cell(name string, summary []byte) claim.Line {
 	var figures struct {
-		Decoded     int64 `json:"frames_decoded"`
-		Undecodable int64 `json:"frames_undecodable"`
-		Refused     int64 `json:"frames_refused"`
+		Decoded     int64  `json:"frames_decoded"`
+		Undecodable int64  `json:"frames_undecodable"`
+		Refused     int64  `json:"frames_refused"`
+		Message     string `json:"message"`
 	}
-	if err := json.Unmarshal(summary, &figures); err != nil {
-		return claim.Fail(name, fmt.Sprintf("the receiver prints no summary: %v", err))
+	for objects := json.NewDecoder(bytes.NewReader(summary)); ; {
+		err := objects.Decode(&figures)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return claim.Fail(name, fmt.Sprintf("the receiver prints no summary: %v", err))
+		}
+		if figures.Message != "" {
+			return claim.Fail(name, figures.Message)
+		}
 	}
 	if figures.Decoded < leastFrames {
 		return claim.Fail(name, fmt.Sprintf("%d frames decoded, expected at least %d", figures.Decoded, leastFrames))
