@@ -304,6 +304,9 @@ func row(ctx context.Context, server *lab.ServerProgram, p publisher, receivers 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	if err := published(ctx, server.URL(), room); err != nil {
+		return nil, err
+	}
 	if err := connected(ctx, server.Admin, room); err != nil {
 		return nil, err
 	}
