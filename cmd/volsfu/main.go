@@ -54,7 +54,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newVersion())
+	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newCluster(), newVersion())
 	root.AddCommand(operate.Commands()...)
 	root.AddCommand(doctor.Command())
 	return root
