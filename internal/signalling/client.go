@@ -28,6 +28,12 @@ type client struct {
 	source netip.Prefix
 	// refused is the number of refused joins.
 	refused int
+	// passed reports that another node passes the websocket on to this node, passing that this node passes the
+	// websocket on to another. bearer has the client's token if the server is a node of a cluster.
+	passed, passing bool
+	bearer          bearer
+	// entered describes the client after its join if the server is a node of a cluster.
+	entered Client
 }
 
 // serve reads messages until the websocket ends or a violation closes the websocket.
@@ -37,12 +43,13 @@ func (c *client) serve() {
 	// Before the join, a join is the only message that a client may send.
 	c.inbox.limit = min(c.server.config.MessageBytes, signal.MaxBytes(signal.TypeJoin))
 	c.inbox.TakeControl(func() {
-		if c.session != nil && !c.outbox.ended() {
+		if (c.session != nil || c.passing) && !c.outbox.ended() {
 			c.inbox.Alive()
 		}
 	})
 	defer func() {
 		if c.session != nil {
+			c.server.exit(c)
 			c.session.Detach()
 		}
 		c.outbox.Close("", "")
@@ -105,7 +112,7 @@ func (c *client) take(data []byte, now time.Time) bool {
 		})
 		return true
 	}
-	return c.join(join)
+	return c.join(join, data)
 }
 
 // isOwed reports whether message is an acknowledgement that the client owes the server. The number of acknowledgements
@@ -115,8 +122,9 @@ func (c *client) isOwed(message signal.Message) bool {
 	return ok && c.outbox.acknowledged(len(m.Slots))
 }
 
-// join adds the client to its room and reports whether the client may continue.
-func (c *client) join(join *signal.Join) bool {
+// join adds the client to its room, on this node or on another, and reports whether the client may continue. data is
+// the text of the join.
+func (c *client) join(join *signal.Join, data []byte) bool {
 	request := sfu.JoinRequest{
 		Join:     join,
 		Room:     firstOf(c.credentials.Room, join.Room),
@@ -131,11 +139,23 @@ func (c *client) join(join *signal.Join) bool {
 	if refused := c.checkNames(join, request); refused != nil {
 		return c.refuseJoin(join.ID, refused)
 	}
+	if c.server.cluster != nil {
+		if handled, more := c.route(&request, data); handled {
+			return more
+		}
+	}
 	session, refused := c.server.locator.Locate(&request).Join(request)
 	if refused != nil {
 		return c.refuseJoin(join.ID, refused)
 	}
 	c.session = session
+	if c.server.cluster != nil {
+		c.entered = Client{
+			Room: request.Room, Identity: request.Identity, Session: c.outbox.sessionName(),
+			Grants: request.Grants, Moves: join.Moves, outbox: c.outbox,
+		}
+		c.server.enter(c)
+	}
 	c.inbox.limit = c.server.config.MessageBytes
 	c.inbox.Alive()
 	return true

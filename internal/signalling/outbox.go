@@ -13,6 +13,8 @@ import (
 type outbox struct {
 	*Writer
 	metrics Metrics
+	// welcome completes the reply to a join, nil on a server that runs alone.
+	welcome *welcomer
 
 	mu    sync.Mutex
 	queue []signal.Message
@@ -23,9 +25,11 @@ type outbox struct {
 	lossy map[dataTopic]int
 	// assigned counts the slots that were assigned in messages to the client and are not acknowledged.
 	assigned int
-	closing  bool
-	code     signal.Code
-	reason   string
+	// session is the name of the session according to the reply to a join.
+	session string
+	closing bool
+	code    signal.Code
+	reason  string
 }
 
 func newOutbox(conn *websocket.Conn, config *Config, metrics Metrics) *outbox {
@@ -60,6 +64,11 @@ func (o *outbox) Send(m signal.Message) bool {
 		return false
 	}
 	switch m := m.(type) {
+	case *signal.Joined:
+		o.session = m.Session
+		if o.welcome != nil {
+			o.welcome.cluster.Welcome(m, o.welcome.grants)
+		}
 	case *signal.Pose:
 		o.poses[objectOf(m)] = len(o.queue)
 	case *signal.Published, *signal.Unpublished, *signal.ParticipantJoined, *signal.ParticipantLeft:
@@ -139,6 +148,23 @@ func (o *outbox) Close(code signal.Code, reason string) {
 		o.queue = append(o.queue, &signal.Closing{Code: code, Message: reason})
 	}
 	o.Wake()
+}
+
+// end ends the websocket with the code of another node, which has announced the end itself.
+func (o *outbox) end(code signal.Code) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closing {
+		o.closing, o.code = true, code
+		o.Wake()
+	}
+}
+
+// sessionName returns the name of the session, empty before the reply to a join.
+func (o *outbox) sessionName() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.session
 }
 
 // Take implements Queue.

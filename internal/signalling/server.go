@@ -60,6 +60,12 @@ type Server struct {
 	upgrader websocket.Upgrader
 	tokens   TokenLimits
 	joins    joinLimits
+	// cluster is nil on a server that runs alone.
+	cluster Cluster
+
+	mu sync.Mutex
+	// clients are the clients that have joined, nil without a cluster.
+	clients map[*client]struct{}
 }
 
 // NewServer returns the handler for signal.Path. dev is set for servers that ask for no token and listen only on
@@ -95,7 +101,10 @@ func NewUpgrader(config *Config) websocket.Upgrader {
 
 // ServeHTTP implements http.Handler. It authenticates the client, upgrades the connection, and serves the client until
 // its websocket ends.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) }
+
+// serve implements ServeHTTP. passed reports that another node passes the websocket on.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 	opened := time.Now()
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
@@ -125,6 +134,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		source:      SourceOf(r.RemoteAddr),
 		outbox:      newOutbox(conn, &s.config, s.metrics),
 		opened:      opened,
+		passed:      passed,
+	}
+	if s.cluster != nil {
+		c.bearer = bearerOf(r)
+		c.outbox.welcome = &welcomer{s.cluster, credentials.Grants}
 	}
 	c.serve()
 }

@@ -1,6 +1,7 @@
 package signalling
 
 import (
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -27,6 +28,8 @@ type Writer struct {
 	// written is closed when the goroutine has ended.
 	written chan struct{}
 	notify  chan struct{}
+	// writing is held for each write of a message.
+	writing sync.Mutex
 }
 
 // NewWriter returns a writer. Start starts its goroutine.
@@ -95,6 +98,13 @@ func (w *Writer) write(q Queue, m signal.Message) error {
 	if err != nil {
 		return err
 	}
+	return w.Pass(text)
+}
+
+// Pass writes the text of a message that does not come from the queue, and returns when it is written.
+func (w *Writer) Pass(text []byte) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
 	if err := w.conn.SetWriteDeadline(time.Now().Add(w.config.WriteTimeout)); err != nil {
 		return err
 	}

@@ -36,6 +36,13 @@ type Join struct {
 	// Multipath reports that this client reads media on all its candidate pairs, each of which is on a
 	// network interface of its own.
 	Multipath *Multipath `json:"multipath,omitempty"`
+	// Moves reports that this client follows Moved. A server that is not the client's place then sends Moved; otherwise
+	// it passes the messages on.
+	Moves bool `json:"moves,omitempty"`
+	// Region is the preferred region. If Region is empty, the region of the server is preferred.
+	Region string `json:"region,omitempty"`
+	// Ticket is the ticket of the Moved that answered a join without Resume.
+	Ticket string `json:"ticket,omitempty"`
 	// Resume names the session to resume after the websocket broke.
 	Resume *ResumeRequest `json:"resume,omitempty"`
 }

@@ -48,6 +48,11 @@ const (
 	// MaxFormatLength is the maximum length of a codec's parameters, in bytes. H.264 with its
 	// parameter sets has about 200 bytes.
 	MaxFormatLength = 1024
-	// MaxSecretLength is the maximum length of a session's name and of its resume secret, in bytes.
-	MaxSecretLength = 256
+	// MaxSessionLength is the maximum length of a session's name, in bytes.
+	MaxSessionLength = 256
+	// MaxSecretLength is the maximum length of a resume secret and of a ticket, in bytes. In a cluster a secret is a
+	// ticket: encrypted names of up to 128 bytes each and about 100 bytes more, in base64.
+	MaxSecretLength = 1024
+	// MaxRegionLength is the maximum length of the name of a region, in bytes.
+	MaxRegionLength = 64
 )

@@ -61,6 +61,8 @@ var (
 		blank[Muted],
 		blank[PermissionsChanged],
 		blank[Closing],
+		blank[Moved],
+		blank[Nodes],
 	)
 )
 

@@ -169,6 +169,11 @@ func samples() []Message {
 			Dropped: 4,
 		},
 		&Closing{Code: CodeDraining, Message: "the server stops", GraceMS: 10000},
+		&Moved{
+			Header: header, URL: "wss://sfu2.example.org", Ticket: "a ticket", DeadlineMS: 20000, MakeBeforeBreak: true,
+		},
+		&Nodes{Nodes: []NodeAddress{{URL: "wss://sfu2.example.org", Region: "eu"}}},
+		&Error{Header: header, Code: CodeLimit, Message: "all nodes are full", RetryAfterMS: 1000},
 	}
 }
 

@@ -118,6 +118,14 @@ func (w WantedPublication) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
+// MarshalJSON encodes the message without null lists.
+func (m *Nodes) MarshalJSON() ([]byte, error) {
+	type plain Nodes
+	p := plain(*m)
+	p.Nodes = nonNil(p.Nodes)
+	return json.Marshal(p)
+}
+
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

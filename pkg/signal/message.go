@@ -58,6 +58,8 @@ const (
 	TypeMuted             Type = "muted"
 	TypePermissions       Type = "permissions"
 	TypeSetPermissions    Type = "set_permissions"
+	TypeMoved             Type = "moved"
+	TypeNodes             Type = "nodes"
 )
 
 // Header is part of every message.
@@ -120,3 +122,5 @@ func (*Wanted) messageType() Type            { return TypeWanted }
 func (*Bandwidth) messageType() Type         { return TypeBandwidth }
 func (*TimeReply) messageType() Type         { return TypeTimeReply }
 func (*Closing) messageType() Type           { return TypeClosing }
+func (*Moved) messageType() Type             { return TypeMoved }
+func (*Nodes) messageType() Type             { return TypeNodes }

@@ -10,8 +10,11 @@ type Joined struct {
 	Identity string `json:"identity"`
 	Session  string `json:"session"`
 	// Resumed reports that the session was resumed: publications and choices are unchanged.
-	Resumed bool        `json:"resumed,omitempty"`
-	Resume  ResumeGrant `json:"resume"`
+	Resumed bool `json:"resumed,omitempty"`
+	// Restored is false if the session was resumed without its state: its choices, limits, viewpoint and publications
+	// are lost, and the client sends them again. nil means true.
+	Restored *bool       `json:"restored,omitempty"`
+	Resume   ResumeGrant `json:"resume"`
 	// ICEServers contains the ICE servers for the client's peer connection.
 	ICEServers []ICEServer `json:"ice_servers"`
 	// Participants contains the other participants in the room with their publications.
@@ -29,6 +32,36 @@ type Joined struct {
 	Muted       []MuteState       `json:"muted,omitempty"`
 	// DataReceived is the number of the last reliable data message that the server has received from this session.
 	DataReceived int64 `json:"data_received,omitempty"`
+	// Nodes are the servers on which the client may resume if this server cannot be reached, in the order of
+	// preference. Nodes messages report later changes.
+	Nodes []NodeAddress `json:"nodes,omitempty"`
+}
+
+// NodeAddress is the address of a server.
+type NodeAddress struct {
+	// URL has the form of the address that a client connects to, as in wss://sfu.example.org.
+	URL    string `json:"url"`
+	Region string `json:"region,omitempty"`
+}
+
+// Nodes replaces the servers of Joined.Nodes.
+type Nodes struct {
+	Header
+	Nodes []NodeAddress `json:"nodes"`
+}
+
+// Moved asks a client to continue on another server. In reply to a join without resume, the client repeats the join there
+// with Ticket. In reply to a join with resume, and later, the client resumes its session there with Ticket in place of
+// its secret. Only clients with Join.Moves receive Moved.
+type Moved struct {
+	Header
+	// URL is the server's address, as in NodeAddress.
+	URL    string `json:"url"`
+	Ticket string `json:"ticket"`
+	// DeadlineMS is the time in milliseconds after which this server ends the session. 0 stands for now.
+	DeadlineMS int `json:"deadline_ms,omitempty"`
+	// MakeBeforeBreak reports that the session remains on this server until the client has a connection to the other.
+	MakeBeforeBreak bool `json:"make_before_break,omitempty"`
 }
 
 // ResumeGrant contains the secret that a client needs to resume its session. The secret is valid
@@ -74,6 +107,8 @@ type Error struct {
 	Header
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
+	// RetryAfterMS is the time in milliseconds after which the request may succeed. 0 means that it is not known.
+	RetryAfterMS int `json:"retry_after_ms,omitempty"`
 }
 
 // Error implements error.

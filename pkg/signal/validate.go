@@ -50,13 +50,19 @@ func (m *Join) check() error {
 				m.Multipath.Redundancy, RedundancyAuto, RedundancyOff, RedundancyAll)
 		}
 	}
+	if err := checkLength("region", m.Region, 0, MaxRegionLength); err != nil {
+		return err
+	}
+	if err := checkLength("ticket", m.Ticket, 0, MaxSecretLength); err != nil {
+		return err
+	}
 	if m.Resume == nil {
 		return nil
 	}
 	if n := m.Resume.DataReceived; n != nil && (*n < 0 || *n > MaxSeq) {
 		return invalid("resume.data_received is %d, expected 0 to %d", *n, int64(MaxSeq))
 	}
-	if err := checkLength("resume.session", m.Resume.Session, 1, MaxSecretLength); err != nil {
+	if err := checkLength("resume.session", m.Resume.Session, 1, MaxSessionLength); err != nil {
 		return err
 	}
 	return checkLength("resume.secret", m.Resume.Secret, 1, MaxSecretLength)

@@ -126,9 +126,22 @@ func TestValidate(t *testing.T) {
 		{"resume without session", join(func(m *Join) { m.Resume = &ResumeRequest{Secret: "x"} }), CodeInvalid},
 		{
 			"long secret",
-			join(func(m *Join) { m.Resume = &ResumeRequest{Session: "s", Secret: strings.Repeat("x", 257)} }),
+			join(func(m *Join) { m.Resume = &ResumeRequest{Session: "s", Secret: strings.Repeat("x", 1025)} }),
 			CodeInvalid,
 		},
+		{
+			"a ticket as secret",
+			join(func(m *Join) { m.Resume = &ResumeRequest{Session: "s", Secret: strings.Repeat("x", 1024)} }),
+			"",
+		},
+		{
+			"long session",
+			join(func(m *Join) { m.Resume = &ResumeRequest{Session: strings.Repeat("x", 257), Secret: "s"} }),
+			CodeInvalid,
+		},
+		{"moves", join(func(m *Join) { m.Moves, m.Region, m.Ticket = true, "eu", "a ticket" }), ""},
+		{"long region", join(func(m *Join) { m.Region = strings.Repeat("x", 65) }), CodeInvalid},
+		{"long ticket", join(func(m *Join) { m.Ticket = strings.Repeat("x", 1025) }), CodeInvalid},
 
 		{"publish", publish(func(*volumetric.Publication) {}), ""},
 		{"H264", publish(func(p *volumetric.Publication) { p.Codec.MIMEType = "video/H264" }), ""},

@@ -10,8 +10,14 @@ import (
 // twoCameras view the same object from directions 60° apart, 1 m from the origin.
 func twoCameras(t testing.TB) []Camera {
 	t.Helper()
+	return camerasAt(t, -30, 30)
+}
+
+// camerasAt returns cameras at angles around the origin in degrees, 1 m away.
+func camerasAt(t testing.TB, angles ...float64) []Camera {
+	t.Helper()
 	var cameras []Camera
-	for _, angle := range []float64{-30, 30} {
+	for _, angle := range angles {
 		half := angle / 2 * math.Pi / 180
 		turn, ok := Rotation([4]float64{0, math.Sin(half), 0, math.Cos(half)})
 		if !ok {

@@ -2,6 +2,7 @@ package depth
 
 import (
 	"math"
+	"slices"
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
@@ -9,7 +10,8 @@ import (
 // Pruner drops the pixels of a camera whose surface another camera sees better: more frontally, from nearer or with
 // more pixels. The measure is the number of pixels on an area of the surface, which is proportional to the cosine of
 // the angle between the normal and the ray, and to 1/depth². Each place stays in the image of one camera at least: a
-// pixel is only dropped for pixels that are themselves kept.
+// pixel for which another one was dropped is kept. Without this rule a place could be dropped for a second camera, and
+// the second camera's pixel for a third camera, whose surface is near the second's, but not near the first's.
 //
 // A Pruner is a function of the images of one frame. It keeps its memory and belongs to one goroutine.
 type Pruner struct {
@@ -21,6 +23,8 @@ type Pruner struct {
 	directions [][][3]float32
 	joints     []joint
 	kept       []bool
+	// needed contains the pixels of each camera for which pixels of others were dropped.
+	needed [][]bool
 }
 
 const (
@@ -66,6 +70,11 @@ func (p *Pruner) Clone() *Pruner {
 // images' pixels with a depth, camera by camera and row by row. An image without Depth has no pixels.
 func (p *Pruner) Prune(images []Image, cloud *pointcloud.Cloud) {
 	point, to := 0, 0
+	p.needed = slices.Grow(p.needed[:0], len(images))[:len(images)]
+	for camera := range images {
+		p.needed[camera] = resize(p.needed[camera], len(images[camera].Depth))
+		clear(p.needed[camera])
+	}
 	for camera := range images {
 		m := &images[camera]
 		if len(m.Depth) == 0 {
@@ -94,25 +103,38 @@ func (p *Pruner) judge(camera int, images []Image) {
 	p.kept = resize(p.kept, len(depths))
 	for pixel, d := range depths {
 		p.kept[pixel] = d != 0
-		if d == 0 {
+		if d == 0 || p.needed[camera][pixel] {
 			continue
 		}
 		normal, ok := p.normal(camera, depths, pixel)
 		if !ok {
 			continue
 		}
-		place := p.place(camera, pixel, d)
-		own := p.density(camera, place, normal)
-		for other := range images {
-			if other == camera || len(images[other].Depth) == 0 {
-				continue
-			}
-			if p.density(other, place, normal) > clearly*own && p.sees(other, images[other].Depth, place) {
-				p.kept[pixel] = false
-				break
-			}
+		if other, better := p.best(camera, images, p.place(camera, pixel, d), normal); better >= 0 {
+			p.kept[pixel] = false
+			p.needed[other][better] = true
 		}
 	}
+}
+
+// best returns the camera that sees a place of a camera best, and its pixel, -1 if no other camera sees the place
+// clearly better. The best camera's pixels are the least likely to be dropped for those of a further camera.
+func (p *Pruner) best(camera int, images []Image, place, normal [3]float64) (best, pixel int) {
+	best, pixel = camera, -1
+	most := clearly * p.density(camera, place, normal)
+	for other := range images {
+		if other == camera || len(images[other].Depth) == 0 {
+			continue
+		}
+		density := p.density(other, place, normal)
+		if !(density > most) {
+			continue
+		}
+		if at := p.sees(other, images[other].Depth, place); at >= 0 {
+			best, pixel, most = other, at, density
+		}
+	}
+	return best, pixel
 }
 
 // place returns the point of a pixel in the world.
@@ -175,25 +197,29 @@ func (p *Pruner) density(camera int, place, normal [3]float64) float64 {
 	return c.FX * c.FY * dot(toward, normal) / (square * math.Sqrt(square))
 }
 
-// sees reports whether a camera's pixel at a place, and the four pixels around it, see the place's surface.
-func (p *Pruner) sees(camera int, depths []uint16, place [3]float64) bool {
+// sees returns a camera's pixel at a place if the pixel, and the four pixels around it, see the place's surface, and -1
+// otherwise.
+func (p *Pruner) sees(camera int, depths []uint16, place [3]float64) (pixel int) {
 	c := &p.cameras[camera]
 	at := p.into[camera].Apply(place)
 	far := -at[2]
 	if !(far > 0) {
-		return false
+		return -1
 	}
 	u, v, ok := c.Project(at[0]/far, -at[1]/far)
 	x, y := math.Round(u), math.Round(v)
 	if !ok || !(x >= 1 && y >= 1 && x < float64(c.Width-1) && y < float64(c.Height-1)) {
-		return false
+		return -1
 	}
-	pixel := int(y)*c.Width + int(x)
+	pixel = int(y)*c.Width + int(x)
 	seen := float64(depths[pixel]) * c.Unit
 	if !(math.Abs(seen-far) <= prunedDistance*far) {
-		return false
+		return -1
 	}
 	j := p.joints[depths[pixel]]
-	return j.has(depths[pixel-1]) && j.has(depths[pixel+1]) && j.has(depths[pixel-c.Width]) &&
-		j.has(depths[pixel+c.Width])
+	if !j.has(depths[pixel-1]) || !j.has(depths[pixel+1]) || !j.has(depths[pixel-c.Width]) ||
+		!j.has(depths[pixel+c.Width]) {
+		return -1
+	}
+	return pixel
 }

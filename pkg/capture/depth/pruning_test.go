@@ -52,7 +52,7 @@ func TestPrune(t *testing.T) {
 				case d == 0 || now != 0:
 					continue
 				}
-				if other := 1 - camera; !p.sees(other, kept[other].Depth, p.place(camera, pixel, d)) {
+				if other := 1 - camera; p.sees(other, kept[other].Depth, p.place(camera, pixel, d)) < 0 {
 					t.Fatalf("noise %d: pixel %d of camera %d was dropped, and camera %d has not kept the place", noise,
 						pixel, camera, other)
 				}
@@ -97,7 +97,7 @@ func TestPrunePrefersFrontal(t *testing.T) {
 			normal := [3]float64{place[0] - 0.02, place[1] - 0.05, place[2] + 0.03}
 			other := 1 - camera
 			if p.density(other, place, normal) > 1.2*clearly*p.density(camera, place, normal) &&
-				p.sees(other, kept[other].Depth, place) {
+				p.sees(other, kept[other].Depth, place) >= 0 {
 				wrong++
 			}
 		}
@@ -105,6 +105,49 @@ func TestPrunePrefersFrontal(t *testing.T) {
 	if wrong > all/50 {
 		t.Errorf("%d of %d places are kept by the camera that sees them less well", wrong, all)
 	}
+}
+
+// TestPruneSeveral checks that every place that is dropped for one of several cameras remains in the image of another
+// one, although pixels of that camera are dropped for further cameras.
+func TestPruneSeveral(t *testing.T) {
+	for _, angles := range [][]float64{{-40, 0, 40}, {-60, -30, -10, 10, 30, 60}} {
+		for _, noise := range []int{0, 4, 16} {
+			cameras := camerasAt(t, angles...)
+			whole, kept, before, after := pruned(t, cameras, noise)
+			if share := 1 - float64(after.Len())/float64(before.Len()); share < 0.15 || share > 0.5 {
+				t.Errorf("%v, noise %d: %.2f of %d points were dropped", angles, noise, share, before.Len())
+			}
+			p := NewPruner(cameras)
+			lost := 0
+			for camera := range cameras {
+				for pixel, d := range whole[camera].Depth {
+					if d == 0 || kept[camera].Depth[pixel] != 0 {
+						continue
+					}
+					if !remains(p, camera, p.place(camera, pixel, d), whole, kept) {
+						lost++
+					}
+				}
+			}
+			if lost > 0 {
+				t.Errorf("%v, noise %d: %d of %d dropped pixels are in no other image", angles, noise, lost,
+					before.Len()-after.Len())
+			}
+		}
+	}
+}
+
+// remains reports whether a camera other than the given one has kept a pixel that sees a place.
+func remains(p *Pruner, camera int, place [3]float64, whole, kept []Image) bool {
+	for other := range whole {
+		if other == camera {
+			continue
+		}
+		if at := p.sees(other, whole[other].Depth, place); at >= 0 && kept[other].Depth[at] != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // TestPruneKeepsOthers checks cameras without an image and cameras that see different things.

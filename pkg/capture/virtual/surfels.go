@@ -29,19 +29,12 @@ const (
 // surfels is the memory for a surface of discs.
 type surfels struct {
 	discs []disc
-	hits  []hit
 	// box is the box of the pixels that discs may cover: left, top, right and bottom.
 	box [4]int32
 	// nearest is the least depth of each pixel, and sums are the sums over the discs of its surface: weight, depth and
 	// colour. Both are valid within the box.
 	nearest []float32
 	sums    [][5]float32
-}
-
-// hit is a pixel that a disc covers.
-type hit struct {
-	pixel, disc   int32
-	depth, weight float32
 }
 
 // disc is a visible surfel in the camera's coordinates, with the pixels that it may cover.
@@ -59,7 +52,7 @@ func (n *Renderer) RenderSurfels(s *Surfels, frame int64, into *depth.Image) {
 	if t.nearest == nil {
 		t.nearest, t.sums = make([]float32, len(n.depths)), make([][5]float32, len(n.depths))
 	}
-	t.discs, t.hits = t.discs[:0], t.hits[:0]
+	t.discs = t.discs[:0]
 	t.box = [4]int32{math.MaxInt32, math.MaxInt32, 0, 0}
 	for i := range s.Positions {
 		n.place(s, i)
@@ -70,20 +63,13 @@ func (n *Renderer) RenderSurfels(s *Surfels, frame int64, into *depth.Image) {
 		fill(t.nearest[first:end], math.MaxFloat32)
 		clear(t.sums[first:end])
 	}
+	// A pixel's discs are found twice, first for the nearest surface: a list of them would be as long as all discs are
+	// large, which has no useful bound.
 	for i := range t.discs {
-		n.cover(int32(i))
+		n.cover(&t.discs[i], false)
 	}
-	for i := range t.hits {
-		h := &t.hits[i]
-		if h.depth > t.nearest[h.pixel]+thickness {
-			continue
-		}
-		sum, color := &t.sums[h.pixel], &t.discs[h.disc].color
-		sum[0] += h.weight
-		sum[1] += h.weight * h.depth
-		sum[2] += h.weight * float32(color[0])
-		sum[3] += h.weight * float32(color[1])
-		sum[4] += h.weight * float32(color[2])
+	for i := range t.discs {
+		n.cover(&t.discs[i], true)
 	}
 	clear(n.depths)
 	for y := t.box[1]; y < t.box[3]; y++ {
@@ -139,17 +125,18 @@ func (n *Renderer) place(s *Surfels, index int) {
 	}
 }
 
-// cover appends the pixels that a disc covers.
-func (n *Renderer) cover(index int32) {
+// cover finds the pixels that a disc covers. It either brings the nearest depths up to date or, when these are complete,
+// adds the disc to the sums of the pixels where the disc belongs to the nearest surface.
+func (n *Renderer) cover(d *disc, add bool) {
 	t := &n.surfels
-	d := &t.discs[index]
 	normal, center := d.normal, d.center
 	scale := 1 / d.square
+	red, green, blue := float32(d.color[0]), float32(d.color[1]), float32(d.color[2])
 	for y := d.top; y < d.bottom; y++ {
 		down := n.ys[y]
 		along := normal[1]*down + normal[2]
-		row := y * int32(n.camera.Width)
-		nearest := t.nearest[row:][:n.camera.Width]
+		row := int(y) * n.camera.Width
+		nearest, sums := t.nearest[row:][:n.camera.Width], t.sums[row:][:n.camera.Width]
 		for x := d.left; x < d.right; x++ {
 			across := n.xs[x]
 			toward := normal[0]*across + along
@@ -157,13 +144,25 @@ func (n *Renderer) cover(index int32) {
 				continue
 			}
 			z := d.offset / toward
-			u, v, w := across*z-center[0], down*z-center[1], z-center[2]
-			rest := 1 - (u*u+v*v+w*w)*scale
-			if rest <= 0 || z > nearest[x]+thickness {
+			if z > nearest[x]+thickness {
 				continue
 			}
-			nearest[x] = min(nearest[x], z)
-			t.hits = append(t.hits, hit{row + x, index, z, rest * rest})
+			u, v, w := across*z-center[0], down*z-center[1], z-center[2]
+			rest := 1 - (u*u+v*v+w*w)*scale
+			if rest <= 0 {
+				continue
+			}
+			if !add {
+				nearest[x] = min(nearest[x], z)
+				continue
+			}
+			weight := rest * rest
+			sum := &sums[x]
+			sum[0] += weight
+			sum[1] += weight * z
+			sum[2] += weight * red
+			sum[3] += weight * green
+			sum[4] += weight * blue
 		}
 	}
 }

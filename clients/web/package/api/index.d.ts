@@ -398,10 +398,10 @@ export interface Raster {
     step: number;
     growing: boolean;
     /**
-     * The colours of the pixels, an image of columns × rows, the first row at the top; undefined if
-     * the points are white. The receiver closes the image.
+     * Red, green, blue and 255 for each pixel, row by row from the top; undefined if the points are
+     * white. Pixels without a depth have any colour. The array may be longer, since its memory is reused.
      */
-    colors: ImageBitmap | undefined;
+    colors: Uint8Array<ArrayBuffer> | undefined;
 }
 
 type Reason = (typeof reasons)[number];

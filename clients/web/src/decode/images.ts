@@ -25,15 +25,6 @@ export class Images {
     }
   }
 
-  /** Returns an image for a texture, which the caller closes. */
-  async bitmap(file: ImageFile): Promise<ImageBitmap> {
-    try {
-      return await bitmapOf(file);
-    } catch (error) {
-      throw this.noImage(error);
-    }
-  }
-
   private noImage(error: unknown): DecodeError {
     return new DecodeError(`${this.codec}: the colours are no image: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -73,7 +64,7 @@ export class Images {
     const luma = width * height;
     const half = Math.ceil(width / 2);
     const chroma = half * Math.ceil(height / 2);
-    this.rgba = this.rgba.length < 4 * luma ? new Uint8ClampedArray(4 * luma) : this.rgba;
+    this.rgba = this.rgba.length < 4 * luma ? new Uint8ClampedArray(4 * luma).fill(255) : this.rgba;
     for (let y = 0, i = 0; y < height; y++) {
       for (let x = 0; x < width; x++, i++) {
         const at = luma + (y >> 1) * half + (x >> 1);

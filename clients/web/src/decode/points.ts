@@ -17,6 +17,7 @@ export interface Points {
 export class PointPool {
   private free: Points[] = [];
   private readonly freeDepths: Float32Array<ArrayBuffer>[] = [];
+  private readonly freeColors: Uint8Array<ArrayBuffer>[] = [];
 
   /** Returns arrays with room for the given number of points. */
   take(count: number): Points {
@@ -39,14 +40,28 @@ export class PointPool {
 
   /** Returns an array with room for the depths of a raster. */
   takeDepths(count: number): Float32Array<ArrayBuffer> {
-    const at = this.freeDepths.findIndex((depths) => depths.length >= count);
-    const [found] = this.freeDepths.splice(Math.max(at, 0), 1);
-    return at >= 0 && found ? found : new Float32Array(Math.ceil(count * 1.25));
+    return fitting(this.freeDepths, count) ?? new Float32Array(Math.ceil(count * 1.25));
   }
 
   giveDepths(depths: Float32Array<ArrayBuffer>): void {
     this.freeDepths.push(depths);
   }
+
+  /** Returns an array with room for the colours of a raster, four numbers for each pixel. */
+  takeColors(count: number): Uint8Array<ArrayBuffer> {
+    return fitting(this.freeColors, 4 * count) ?? new Uint8Array(Math.ceil(count * 1.25) * 4);
+  }
+
+  giveColors(colors: Uint8Array<ArrayBuffer>): void {
+    this.freeColors.push(colors);
+  }
+}
+
+/** Removes an array of a length at least from a list and returns it. Without one, the first is removed. */
+function fitting<T extends { length: number }>(free: T[], length: number): T | undefined {
+  const at = free.findIndex((array) => array.length >= length);
+  const [found] = free.splice(Math.max(at, 0), 1);
+  return at >= 0 ? found : undefined;
 }
 
 /**

@@ -138,10 +138,6 @@ class Show {
   private draw(): void {
     for (const frame of this.fresh.values()) {
       this.world.objects.show(frame, frame.points, frame.quality, frame.raster);
-      if (frame.raster) {
-        // The tile closes the image after its upload.
-        frame.raster.colors = undefined;
-      }
       frame.release();
     }
     this.fresh.clear();

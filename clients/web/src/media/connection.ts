@@ -334,12 +334,12 @@ export class Connection {
     this.workers.get(mid)?.postMessage(order);
   }
 
-  /** Returns the memory of a displayed frame to the worker that decoded it, and closes the frame's image. */
+  /** Returns the memory of a displayed frame to the worker that decoded it. */
   recycle({ mid, points, raster }: DecodedFrame): void {
-    raster?.colors?.close();
-    const depths = raster?.depths;
-    const order: WorkerOrder = { type: "recycle", points, depths };
-    this.workers.get(mid)?.postMessage(order, [points.positions.buffer, points.colors.buffer, ...(depths ? [depths.buffer] : [])]);
+    const { depths, colors } = raster ?? {};
+    const order: WorkerOrder = { type: "recycle", points, depths, colors };
+    const memory = [points.positions, points.colors, ...(depths ? [depths] : []), ...(colors ? [colors] : [])];
+    this.workers.get(mid)?.postMessage(order, memory.map(({ buffer }) => buffer));
   }
 
   /** Returns the browser's counts for each line, by mid. */

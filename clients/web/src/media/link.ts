@@ -108,13 +108,9 @@ export class Link {
     this.connection?.assigned(mid);
   }
 
-  /** Returns the memory of a displayed frame to the worker that decoded it, and closes the frame's image. */
+  /** Returns the memory of a displayed frame to the worker that decoded it. */
   recycle(frame: DecodedFrame): void {
-    if (this.connection) {
-      this.connection.recycle(frame);
-    } else {
-      frame.raster?.colors?.close();
-    }
+    this.connection?.recycle(frame);
   }
 
   /** Returns the state of the uplink; undefined without a connection. */

@@ -8,7 +8,7 @@ export type WorkerOrder =
   /** Frames of depth cameras are delivered as rasters, not as points. */
   | { type: "rasters" }
   /** A frame has been displayed: its memory may be reused. */
-  | { type: "recycle"; points: Points; depths: Float32Array<ArrayBuffer> | undefined }
+  | { type: "recycle"; points: Points; depths: Float32Array<ArrayBuffer> | undefined; colors: Uint8Array<ArrayBuffer> | undefined }
   /**
    * A message arrived on a data channel. Each channel has a unique number: lines of different
    * connections may have the same names.

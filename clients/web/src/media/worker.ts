@@ -169,7 +169,7 @@ function deliver(mid: string, { frame, received }: Arrival, { points, raster }: 
   const skipped = replaced + orderOf(mid).takeLate();
   const memory: Transferable[] = [points.positions.buffer, points.colors.buffer];
   if (raster) {
-    memory.push(raster.depths.buffer, ...(raster.colors ? [raster.colors] : []));
+    memory.push(raster.depths.buffer, ...(raster.colors ? [raster.colors.buffer] : []));
   }
   report({ type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, raster, skipped }, memory);
 }
@@ -203,6 +203,9 @@ self.onmessage = ({ data: order }: MessageEvent<WorkerOrder>) => {
       pool.give(order.points);
       if (order.depths) {
         pool.giveDepths(order.depths);
+      }
+      if (order.colors) {
+        pool.giveColors(order.colors);
       }
       break;
     case "rasters":

@@ -175,12 +175,11 @@ export class Objects {
 
   /**
    * Shows a frame of a tile. The caller's arrays may be reused afterwards. A raster's points are drawn
-   * from the raster, whose image of colours is taken over.
+   * from the raster.
    */
   show(track: TileRef, points: Points, quality: number, raster?: Raster): void {
     const object = this.placed.get(Objects.key(track));
     if (!object || object.panel) {
-      raster?.colors?.close();
       return;
     }
     if (raster) {

@@ -4,8 +4,8 @@
 // fragment shader evaluates a Gaussian on the ellipse (Zwicker et al. 2001, "Surface splatting").
 
 import {
-  BufferGeometry, Color, CustomBlending, DataTexture, FloatType, Group, Matrix4, NearestFilter, OneFactor, Points as ThreePoints, RedFormat, RGFormat, ShaderMaterial,
-  Sphere, Texture, Vector2, Vector3, Vector4,
+  BufferGeometry, Color, CustomBlending, DataTexture, FloatType, Group, Matrix4, NearestFilter, OneFactor, type PixelFormat, Points as ThreePoints, RedFormat, RGBAFormat,
+  RGFormat, ShaderMaterial, Sphere, type TextureDataType, UnsignedByteType, Vector2, Vector3, Vector4,
 } from "three";
 import type { Camera, Raster } from "../decode/rgbd/raster";
 import { nodeEdge, type Rays } from "../decode/rgbd/rays";
@@ -147,7 +147,7 @@ export class Surfels {
   private depths: DataTexture | undefined;
   private rays: DataTexture | undefined;
   private bentBy: Rays | undefined;
-  private colors: Texture | undefined;
+  private colors: DataTexture | undefined;
   private raster: Omit<Raster, "depths" | "colors"> | undefined;
   count = 0;
 
@@ -177,7 +177,7 @@ export class Surfels {
   }
 
   /**
-   * Copies depths for the graphics card, and takes the image of colours over.
+   * Copies depths and colours for the graphics card.
    * @param rays are the rays of the lens if it is distorted
    */
   show(raster: Raster, rays: Rays | undefined): void {
@@ -185,9 +185,14 @@ export class Surfels {
     this.count = raster.points;
     this.raster = raster;
     this.cover.geometry.setDrawRange(0, columns * rows);
-    this.fill(columns, rows, depths);
-    this.color(colors);
     const { uniforms } = this;
+    this.depths = filled(this.depths, columns, rows, depths, RedFormat);
+    uniforms["depths"]!.value = this.depths;
+    if (colors) {
+      this.colors = filled(this.colors, columns, rows, colors, RGBAFormat);
+      uniforms["colors"]!.value = this.colors;
+    }
+    uniforms["white"]!.value = colors === undefined;
     const scale = 2 ** reduction;
     uniforms["size"]!.value.set(columns, rows);
     uniforms["grid"]!.value.set((left + 0.5) * scale - 0.5, (top + 0.5) * scale - 0.5, scale);
@@ -202,46 +207,10 @@ export class Surfels {
     this.bound(raster);
   }
 
-  private fill(columns: number, rows: number, depths: Float32Array): void {
-    const image = this.depths?.image as { width: number; height: number; data: Float32Array } | undefined;
-    if (image?.width !== columns || image.height !== rows) {
-      this.depths?.dispose();
-      this.depths = floats(new Float32Array(columns * rows), columns, rows, RedFormat);
-      this.uniforms["depths"]!.value = this.depths;
-    }
-    (this.depths!.image.data as Float32Array).set(depths.subarray(0, columns * rows));
-    this.depths!.needsUpdate = true;
-  }
-
-  private color(image: ImageBitmap | undefined): void {
-    const { uniforms } = this;
-    // An image that was not drawn is still open.
-    (this.colors?.image as ImageBitmap | undefined)?.close();
-    uniforms["white"]!.value = image === undefined;
-    if (!image) {
-      return;
-    }
-    // The size of a texture cannot be changed after the first upload.
-    const before = uniforms["colors"]!.value as Texture | null;
-    if (!this.colors || before?.userData["width"] !== image.width || before.userData["height"] !== image.height) {
-      this.colors?.dispose();
-      const texture = new Texture();
-      texture.flipY = false;
-      texture.generateMipmaps = false;
-      texture.minFilter = texture.magFilter = NearestFilter;
-      texture.userData = { width: image.width, height: image.height };
-      texture.onUpdate = () => (texture.image as ImageBitmap).close();
-      this.colors = texture;
-      uniforms["colors"]!.value = texture;
-    }
-    this.colors.image = image;
-    this.colors.needsUpdate = true;
-  }
-
   private bend({ nodes, columns }: Rays): void {
     const rows = nodes.length / 2 / columns;
     this.rays?.dispose();
-    this.rays = floats(Float32Array.from(nodes), columns, rows, RGFormat);
+    this.rays = dataTexture(Float32Array.from(nodes), columns, rows, RGFormat, FloatType);
     this.rays.needsUpdate = true;
     this.uniforms["rays"]!.value = this.rays;
   }
@@ -332,7 +301,6 @@ export class Surfels {
   }
 
   dispose(): void {
-    (this.colors?.image as ImageBitmap | undefined)?.close();
     this.cover.geometry.dispose();
     this.cover.material.dispose();
     this.blend.material.dispose();
@@ -342,8 +310,26 @@ export class Surfels {
   }
 }
 
-function floats(data: Float32Array<ArrayBuffer>, columns: number, rows: number, format: typeof RedFormat | typeof RGFormat): DataTexture {
-  const texture = new DataTexture(data, columns, rows, format, FloatType);
+/** Copies values, one or four for each pixel, into a texture. A texture of another size is replaced. */
+function filled(
+  texture: DataTexture | undefined, columns: number, rows: number, values: Float32Array | Uint8Array, format: typeof RedFormat | typeof RGBAFormat,
+): DataTexture {
+  const image = texture?.image as { width: number; height: number } | undefined;
+  const numbers = columns * rows * (format === RedFormat ? 1 : 4);
+  let into = texture;
+  if (image?.width !== columns || image.height !== rows) {
+    texture?.dispose();
+    into = values instanceof Float32Array ? dataTexture(new Float32Array(numbers), columns, rows, format, FloatType) : dataTexture(new Uint8Array(numbers), columns, rows, format, UnsignedByteType);
+  }
+  (into!.image.data as Float32Array | Uint8Array).set(values.subarray(0, numbers));
+  into!.needsUpdate = true;
+  return into!;
+}
+
+function dataTexture(
+  data: Float32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>, columns: number, rows: number, format: PixelFormat, type: TextureDataType,
+): DataTexture {
+  const texture = new DataTexture(data, columns, rows, format, type);
   texture.minFilter = texture.magFilter = NearestFilter;
   return texture;
 }

@@ -134,6 +134,12 @@ export interface FrameTimes {
   tracks: { participant: string; publication: string; tile: number; quality: number; frames: number[][] }[];
 }
 
+/** A server on which a session may be resumed. */
+export interface NodeAddress {
+  url: string;
+  region?: string;
+}
+
 export type ServerMessage =
   | {
       type: "joined";
@@ -148,6 +154,8 @@ export type ServerMessage =
       limits: { frame_bytes: number };
       recorded?: boolean;
       data_received?: number;
+      restored?: boolean;
+      nodes?: NodeAddress[];
     }
   | { type: "participant_joined"; participant: Participant }
   | { type: "participant_left"; identity: string; reason: string }
@@ -168,8 +176,10 @@ export type ServerMessage =
   | ({ type: "muted"; participant: string } & MuteState)
   | { type: "time_reply"; id?: string; t0_us: number; t1_us: number; t2_us: number }
   | { type: "ok"; id?: string }
-  | { type: "error"; id?: string; code: string; message: string }
-  | { type: "closing"; code: string; message: string; grace_ms?: number };
+  | { type: "error"; id?: string; code: string; message: string; retry_after_ms?: number }
+  | { type: "closing"; code: string; message: string; grace_ms?: number }
+  | { type: "moved"; id?: string; url: string; ticket: string; deadline_ms?: number; make_before_break?: boolean }
+  | { type: "nodes"; nodes: NodeAddress[] };
 
 export type ClientMessage =
   | {
@@ -184,6 +194,8 @@ export type ClientMessage =
       data_channel: boolean;
       pauses: boolean;
       message_channel: boolean;
+      moves?: boolean;
+      ticket?: string;
       resume?: { session: string; secret: string; new_connection?: boolean; data_received?: number };
     }
   | { type: "publish"; id: string; publication: Publication }

@@ -388,10 +388,6 @@ export class RoomView {
   draw(): void {
     for (const { track, frame } of this.fresh.values()) {
       this.world.objects.show(track, frame.points, frame.quality, frame.raster);
-      if (frame.raster) {
-        // The tile closes the image after its upload.
-        frame.raster.colors = undefined;
-      }
       this.conference.recycle(frame);
       this.placed.push({ track, frame });
     }

@@ -48,6 +48,9 @@ describe("RGBD", () => {
       expect(sumOf(raster.depths.subarray(0, raster.columns * raster.rows)), v.name).toBe(v.depth_sum);
       expect(raster.points, v.name).toBe(v.points);
       pool.giveDepths(raster.depths);
+      if (raster.colors) {
+        pool.giveColors(raster.colors);
+      }
       const points = await decoder.decode(data, pool);
       expect(points.count, v.name).toBe(v.points);
       const positions = points.positions.subarray(0, 3 * points.count);

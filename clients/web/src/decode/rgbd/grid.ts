@@ -12,9 +12,9 @@ export const blockAll = 1;
 export const blockMixed = 2;
 
 /** The sum of neighbouring residuals from which on the level is the last. */
-const mostActivity = 100;
+export const mostActivity = 100;
 const levelBegins = [0, 1, 2, 3, 5, 7, 10, 14, 20, 30, 50, mostActivity];
-const levelOf = Uint8Array.from({ length: mostActivity + 1 }, (_, activity) => levelBegins.filter((begin) => begin <= activity).length - 1);
+export const levelOf = Uint8Array.from({ length: mostActivity + 1 }, (_, activity) => levelBegins.filter((begin) => begin <= activity).length - 1);
 
 /** Returns an array of zeros of at least the given length, which reuses memory. */
 function zeroed<T extends Uint8Array | Int32Array>(array: T, length: number, make: new (length: number) => T): T {

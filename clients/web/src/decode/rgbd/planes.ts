@@ -1,4 +1,5 @@
 import { DecodeError } from "../points";
+import { DepthDecoder } from "./depths";
 import { blockAll, blockEdge, blockMixed, blockNone, type Grid } from "./grid";
 import * as model from "./probabilities";
 import { RangeDecoder } from "./ranges";
@@ -6,6 +7,7 @@ import { RangeDecoder } from "./ranges";
 /** Decodes mask and depths of a tile. */
 export class PlaneDecoder {
   private readonly decoder = new RangeDecoder();
+  private readonly depths = new DepthDecoder();
 
   /**
    * Reads mask and depths into a grid that was reset to the size of the tile. The mask must have the
@@ -18,7 +20,7 @@ export class PlaneDecoder {
     if (decoder.beyond || found !== points) {
       throw new DecodeError(`rgbd: mask has ${found} pixels, expected ${points}`);
     }
-    this.depths(grid, most);
+    this.depths.decode(grid, decoder, most);
     if (decoder.beyond) {
       throw new DecodeError(`rgbd: depths end after ${data.length} bytes, expected more`);
     }
@@ -59,55 +61,5 @@ export class PlaneDecoder {
       }
     }
     return points;
-  }
-
-  private depths(grid: Grid, most: number): void {
-    const { decoder } = this;
-    const { columns, rows, valid, codes, residuals } = grid;
-    let last = 0;
-    // A frame must not cause work beyond its data.
-    for (let y = 0; y < rows && !decoder.beyond; y++) {
-      const row = grid.row(y);
-      for (let at = row; at < row + columns; at++) {
-        if (valid[at] === 0) {
-          continue;
-        }
-        const prediction = grid.predict(at, last);
-        const context = grid.context(at);
-        if (decoder.bit(model.zeros + grid.pattern(at) + context) === 0) {
-          last = prediction;
-        } else {
-          const residual = this.residual(context, grid.signContext(at));
-          residuals[at] = residual;
-          last = prediction + residual;
-        }
-        if (last < 0 || last > most) {
-          throw new DecodeError(`rgbd: depth of a pixel is ${last} steps, expected 0 to ${most}`);
-        }
-        codes[at] = last;
-      }
-    }
-  }
-
-  /** Reads a residual that is not 0. */
-  private residual(context: number, signContext: number): number {
-    const { decoder } = this;
-    let length = 1;
-    while (length < model.maxLength && decoder.bit(model.lengths + context * model.maxLength + length) !== 0) {
-      length++;
-    }
-    let value = 1;
-    if (length > 1) {
-      const mantissa = model.mantissas + 4 * (context * (model.maxLength + 1) + length);
-      const first = decoder.bit(mantissa);
-      value = 2 | first;
-      if (length > 2) {
-        value = (value << 1) | decoder.bit(mantissa + 1 + first);
-        if (length > 3) {
-          value = (value << (length - 3)) | decoder.even(length - 3);
-        }
-      }
-    }
-    return decoder.bit(model.signs + signContext) !== 0 ? -value : value;
   }
 }

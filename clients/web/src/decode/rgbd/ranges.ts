@@ -7,14 +7,19 @@ import { fastRate, Probabilities, rareDecisions, slowRates } from "./probabiliti
 export const leastRange = 2 ** 24;
 
 /** The places in the state of the decoder, which is an array since the numbers exceed small integers. */
-const width = 0;
-const code = 1;
+export const width = 0;
+export const code = 1;
 
+/**
+ * The methods are for few decisions. Loops over many keep a copy of the fields in local variables (see
+ * DepthDecoder).
+ */
 export class RangeDecoder {
-  private readonly probabilities = new Probabilities();
-  private readonly state = new Uint32Array(2);
-  private data: Uint8Array = new Uint8Array(0);
-  private at = 0;
+  readonly probabilities = new Probabilities();
+  readonly state = new Uint32Array(2);
+  data: Uint8Array = new Uint8Array(0);
+  /** The index of the next byte; bytes behind the data are 0. */
+  at = 0;
 
   /** Starts to decode data, with probabilities as at the start of a tile. */
   begin(data: Uint8Array): void {

@@ -42,12 +42,16 @@ export class RGBD implements RasterDecoder {
     const { head, image } = this.read(data);
     const { camera, id, reduction, left, top, columns, rows, step, growing } = head;
     // The browser decodes the image on another thread.
-    const decoding = image && this.images.bitmap(image);
+    const pixels = image && this.images.decode(image, columns, rows);
     const depths = pool.takeDepths(columns * rows);
     const points = this.fill(head, depths);
-    let colors: ImageBitmap | undefined;
+    let colors: Uint8Array<ArrayBuffer> | undefined;
     try {
-      colors = await decoding;
+      const decoded = await pixels;
+      if (decoded) {
+        colors = pool.takeColors(columns * rows);
+        colors.set(decoded.subarray(0, 4 * columns * rows));
+      }
     } catch (error) {
       pool.giveDepths(depths);
       throw error;

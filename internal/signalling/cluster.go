@@ -1,0 +1,135 @@
+package signalling
+
+import (
+	"crypto/tls"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// Cluster decides which node handles a client. The methods are safe for concurrent use and do not wait for the network.
+type Cluster interface {
+	// Route returns the node that handles a join. The client's token and the names of the join are checked before.
+	//
+	// The secret of a resume is a ticket. If this node handles the resume, Route replaces the ticket in q.Join.Resume by
+	// the secret of the session on this node. A join with a valid Join.Ticket is handled by this node. The text of an
+	// error is sent to the client.
+	Route(q *sfu.JoinRequest) (Route, *signal.Error)
+	// Welcome completes the reply to a join that this node has accepted: the other nodes, and a ticket in place of the
+	// resume secret. grants are those of the client's token. Welcome is called by the goroutine of the room.
+	Welcome(joined *signal.Joined, grants sfu.Grants)
+	// TLS returns the configuration of a client for connections to other nodes, nil for connections without TLS.
+	TLS() *tls.Config
+}
+
+// Route is the way of a join.
+type Route struct {
+	// Node is the name of another node that handles the join, empty if this node handles the join. The name is in the
+	// certificate of the node.
+	Node string
+	// URL is Node's address for clients, as in signal.NodeAddress. If URL is empty, all messages are passed on.
+	URL string
+	// Ticket is the ticket for the message Moved.
+	Ticket string
+	// Proxy is the host and port of Node at which websockets are passed on to its handler Server.Passed.
+	Proxy string
+	// Reconnect reports that this node takes over the session of a resume, which needs a new peer connection. Grace is
+	// the time for which the session is kept for it.
+	Reconnect bool
+	Grace     time.Duration
+}
+
+// SetCluster makes the server a node of a cluster. SetCluster is called before the first request.
+func (s *Server) SetCluster(c Cluster) {
+	s.cluster = c
+	s.clients = make(map[*client]struct{})
+}
+
+// Client is a client that has joined on this node.
+type Client struct {
+	Room, Identity, Session string
+	// Grants are those of the client's token.
+	Grants sfu.Grants
+	// Moves reports that the client follows the message Moved.
+	Moves  bool
+	outbox *outbox
+}
+
+// Send queues a message. Send reports false if the queue is full.
+func (c Client) Send(m signal.Message) bool { return c.outbox.Send(m) }
+
+// Clients returns the clients that have joined on this node, in any order. Without a cluster, Clients returns nil.
+func (s *Server) Clients() []Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Client
+	for c := range s.clients {
+		list = append(list, c.entered)
+	}
+	return list
+}
+
+// enter registers a client that has joined.
+func (s *Server) enter(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients[c] = struct{}{}
+}
+
+// exit ends the registration of a client.
+func (s *Server) exit(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.clients, c)
+}
+
+// welcomer completes the reply to a join.
+type welcomer struct {
+	cluster Cluster
+	grants  sfu.Grants
+}
+
+// route decides which node handles a join. handled reports that this client needs no place on this node; more reports
+// whether the client may continue then.
+func (c *client) route(request *sfu.JoinRequest, data []byte) (handled, more bool) {
+	join := request.Join
+	if c.passed && join.Resume == nil {
+		// The node to which the client is connected has chosen this node.
+		return false, true
+	}
+	route, refused := c.server.cluster.Route(request)
+	switch {
+	case refused != nil:
+		return true, c.refuseJoin(join.ID, refused)
+	case route.Node == "" && route.Reconnect && !join.Resume.NewConnection:
+		c.reconnect(request, route)
+		return true, false
+	case route.Node == "":
+		return false, true
+	case c.passed:
+		return true, c.refuseJoin(join.ID, &signal.Error{
+			Code: signal.CodeInternal, Message: "the session has moved to another node", RetryAfterMS: retryAfterMS,
+		})
+	case join.Moves && route.URL != "":
+		c.outbox.Send(&signal.Moved{Header: signal.Header{ID: join.ID}, URL: route.URL, Ticket: route.Ticket})
+		c.outbox.Close("", "")
+		return true, false
+	default:
+		return true, c.pass(join.ID, data, route)
+	}
+}
+
+// reconnect makes a client resume once more, with a new peer connection. The client's ticket remains valid. An error in
+// place of the two messages would end the session of clients that know only one server.
+func (c *client) reconnect(request *sfu.JoinRequest, route Route) {
+	resume := request.Join.Resume
+	joined := &signal.Joined{
+		Header: signal.Header{ID: request.Join.ID}, Version: signal.Version, Room: request.Room,
+		Identity: request.Identity, Session: resume.Session, Resumed: true,
+		Resume: signal.ResumeGrant{Secret: resume.Secret, GraceMS: int(route.Grace.Milliseconds())},
+	}
+	c.outbox.welcome = nil
+	c.outbox.Send(joined)
+	c.outbox.Close(signal.CodeConnection, "the session continues on another server with a new peer connection")
+}
