@@ -67,7 +67,7 @@ func (p *participant) acknowledgeUnnamed(told []signal.Assignment) {
 // checkWatched returns an error if the participant that a client asks to watch publishes nothing that the client can
 // receive.
 func (r *Room) checkWatched(q *JoinRequest) *signal.Error {
-	watched := r.participants[q.Watched]
+	watched := r.presence(q.Watched)
 	if watched == nil || len(watched.publications) == 0 {
 		return notWatchable(q)
 	}

@@ -33,9 +33,15 @@ func (r *Room) setAttributes(requester, p *participant, changed map[string]strin
 		return refused
 	}
 	p.attributes, p.attributesBytes = merged, bytes
-	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: merged})
-	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: merged})
+	r.tellAttributes(&p.presence)
+	r.span.changed(p)
 	return nil
+}
+
+// tellAttributes tells all participants the attributes of a participant.
+func (r *Room) tellAttributes(p *presence) {
+	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
+	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
 }
 
 // metadataRequested changes the metadata of the room for a client that is an operator.

@@ -29,6 +29,8 @@ type Config struct {
 	Guard *panics.Guard `yaml:"-"`
 	// Events receives the events of rooms. If Events is nil, there are none.
 	Events Events `yaml:"-"`
+	// Cluster tells the other nodes of a cluster the events of rooms. If Cluster is nil, there are no other nodes.
+	Cluster Cluster `yaml:"-"`
 	// Recorder records rooms. If Recorder is nil, rooms cannot be recorded.
 	Recorder Recorder `yaml:"-"`
 

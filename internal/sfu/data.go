@@ -125,6 +125,7 @@ func (r *Room) recipients(sender *participant, names []string) (list []*particip
 	for _, name := range names {
 		p := r.participants[name]
 		switch {
+		case p == nil && r.span.shown(name) != nil:
 		case p == nil && missing == nil:
 			missing = refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
 		case p != nil && p != sender && !named[name]:
@@ -145,6 +146,13 @@ func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data)
 	if m.Lossy {
 		seq = r.nextLossy(sender)
 	}
+	r.fanOut(sender, recipients, m, seq)
+	r.span.sent(sender, m, seq)
+	return nil
+}
+
+// fanOut records a message of the named sender and sends it to recipients. seq is the number of a lossy message.
+func (r *Room) fanOut(sender string, recipients []*participant, m *signal.Data, seq int64) {
 	if len(m.To) == 0 {
 		r.recordMessage(&signal.Data{
 			Participant: sender, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary,
@@ -158,7 +166,6 @@ func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data)
 			Seq: seq, Participant: sender, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary,
 		})
 	}
-	return nil
 }
 
 // nextLossy returns the number of a sender's next lossy message.

@@ -13,7 +13,7 @@ func (r *Room) settle() {
 	}
 	told := make(map[*participant][]signal.WantedPublication)
 	r.unsettled.Each(func(d *demand.Publication) {
-		p := r.participants.publication(d.Ref)
+		p := r.publication(d.Ref)
 		if p == nil || p.Demand != d {
 			return
 		}
@@ -23,6 +23,12 @@ func (r *Room) settle() {
 		}
 		for _, track := range d.Dismissed() {
 			p.Tracks[track].Pause()
+		}
+		if d.Relayed() {
+			if d.SettleParity(r.now) || changed {
+				r.span.take(p)
+			}
+			return
 		}
 		if changed {
 			r.account(d)

@@ -77,7 +77,7 @@ func TestLowestTaken(t *testing.T) {
 		if err := r.publish(alice.participant, ladder(2, 3)); err != nil {
 			t.Fatal(err)
 		}
-		r.announce(alice.participant, alice.participant.publications)
+		r.announce(&alice.presence, alice.participant.publications)
 	})
 	carol := s.enter("carol", false, true, ladder(2, 3))
 	bob := s.enter("bob", true, false)

@@ -64,6 +64,10 @@ func (q joinRequest) apply(r *Room) {
 	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
 }
 
+// reserved is the refusal of a client that has no right to a place that is kept.
+const reserved = "the place of %q is reserved for its return, which needs the session's secret or a token for this " +
+	"identity"
+
 // checkEntry returns an error if a client may not have a new place in the room. present is the participant with the
 // same identity, nil if there is none.
 func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
@@ -83,14 +87,16 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case present != nil && !q.OwnsIdentity && present.profile.Resumes:
 		return refuse(signal.CodeIdentityTaken,
-			"the place of %q is reserved for its return, which needs the session's secret or a token for this identity",
-			q.Identity)
+			reserved, q.Identity)
 	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
 		return refuse(signal.CodeLimit,
 			"this token or address holds the maximum of %d places in this room (rooms.bearer_room_places)",
 			config.BearerRoomPlaces)
 	}
-	if present == nil {
+	if refused := r.span.checkIdentity(q); refused != nil {
+		return refused
+	}
+	if present == nil && r.span.shown(q.Identity) == nil {
 		if refused := r.checkPlaces(); refused != nil {
 			return refused
 		}
@@ -101,7 +107,7 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 		}
 	}
 	if q.Number != nil {
-		if other := r.participants.byNumber(*q.Number); other != nil && other != present {
+		if other := r.byNumber(*q.Number); other != nil && other.identity != q.Identity {
 			return refuse(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number,
 				other.identity)
 		}
@@ -116,9 +122,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		return nil, refused
 	}
 	p := &participant{
+		presence: presence{identity: q.Identity, session: rand.Text()},
 		room:     r,
-		identity: q.Identity,
-		session:  rand.Text(),
 		secret:   rand.Text(),
 		granted:  q.Grants,
 		grants:   q.Grants,
@@ -169,6 +174,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if returns {
 		r.remove(present, "rejoined")
 	}
+	r.span.displace(p.identity)
 	r.recordAutomatically()
 	r.participants[p.identity] = p
 	r.node.remember(p)
@@ -182,9 +188,10 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	p.send(r.welcome(p, q.Join.ID, false))
 	p.sendPoses()
 	r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
-	r.recordJoined(p)
-	p.subscribe(r.participants.publishedByOthers(p))
-	r.announce(p, announced(p.publications))
+	r.recordJoined(&p.presence)
+	r.span.joined(p)
+	p.subscribe(r.publishedByOthers(p))
+	r.announce(&p.presence, announced(p.publications))
 	r.traceRequested(p, q.Join.FrameTimes)
 	p.updateLines()
 	return p, nil
@@ -208,7 +215,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Resumed:      resumed,
 		Resume:       signal.ResumeGrant{Secret: p.secret, GraceMS: int(config.ResumeGrace.Milliseconds())},
 		ICEServers:   r.node.iceServers(p.session),
-		Participants: r.participants.describe(p),
+		Participants: r.describe(p),
 		Limits: signal.Limits{
 			TracksPerPublication: config.TracksPerPublication,
 			Publications:         config.PublicationsPerParticipant,

@@ -130,7 +130,8 @@ func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error
 	}
 	added := p.publication(m.Publication.Name)
 	r.participants.share(p, &signal.Published{Participant: p.identity, Publication: added.Description})
-	r.announce(p, []*publication{added})
+	r.announce(&p.presence, []*publication{added})
+	r.span.published(added)
 	r.participants.askForTimes()
 	p.updateLines()
 	return nil
@@ -149,7 +150,7 @@ func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.E
 // setQuality applies all choices of a message or none.
 func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *signal.Error {
 	for _, choice := range m.Choices {
-		if publication := r.participants.publication(choice.PublicationRef); publication != nil {
+		if publication := r.publication(choice.PublicationRef); publication != nil {
 			if err := subscriber.CheckChoice(choice, &publication.Description); err != nil {
 				return refuse(signal.CodeNotFound, "%v", err)
 			}
@@ -215,7 +216,7 @@ func (q chooseRequest) apply(r *Room) {
 	if p.gone || p.outbox != q.outbox {
 		return
 	}
-	choices, warnings := q.chooser.Choose(r.participants.choosable(p))
+	choices, warnings := q.chooser.Choose(r.choosable(p))
 	for _, warning := range warnings {
 		p.warnOnce(warning)
 	}

@@ -56,30 +56,26 @@ func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal
 		return nil
 	}
 	found.mute = state
-	r.participants.share(nil, &signal.Muted{Participant: p.identity, MuteState: state})
-	r.recordChange(p, &signal.Muted{Participant: p.identity, MuteState: state})
-	switch now := found.muted(); {
-	case now == before:
-	case now:
-		for _, other := range r.participants.others(p) {
-			other.unsubscribe(found)
-		}
-	case !found.silent:
-		r.announce(p, []*publication{found})
-	}
+	r.tellMuted(&p.presence, found, before)
+	r.span.changed(p)
 	p.log.Info("muting changed", zap.String("publication", name), zap.Bool("own", state.Own),
 		zap.Bool("operator", state.Operator))
 	return nil
 }
 
-// mutings returns the muted publications of a participant.
-func (p *participant) mutings() (list []signal.MuteState) {
-	for _, publication := range p.publications {
-		if publication.muted() {
-			list = append(list, publication.mute)
+// tellMuted tells all participants the muting of a publication. before is set if the publication was muted before.
+func (r *Room) tellMuted(owner *presence, p *publication, before bool) {
+	r.participants.share(nil, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
+	r.recordChange(owner, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
+	switch now := p.muted(); {
+	case now == before:
+	case now:
+		for _, other := range r.othersThan(owner) {
+			other.unsubscribe(p)
 		}
+	case !p.silent:
+		r.announce(owner, []*publication{p})
 	}
-	return list
 }
 
 // audible returns the publications that are not muted.

@@ -244,6 +244,7 @@ func (n *Node) remove(o *occupied) {
 	o.stopTimer()
 	close(o.end)
 	delete(n.rooms, o.room.name)
+	o.room.span.tell(Exited{})
 	n.holdings.Release(o.opener, 0, 1)
 	n.metrics.Rooms(len(n.rooms))
 	if n.draining && len(n.rooms) == 0 {

@@ -26,8 +26,17 @@ type removeRequest struct {
 	result chan<- bool
 }
 
-// apply implements request.
-func (q removeRequest) apply(r *Room) {
+// The reasons of removals by an operator.
+const (
+	kickedReason = "removed by an operator"
+	closedReason = "an operator closed the room"
+)
+
+// apply implements request. Other nodes remove their participants themselves.
+func (q removeRequest) apply(r *Room) { q.result <- r.removeAll(q) || r.span.shown(q.identity) != nil }
+
+// removeAll removes the local participants that a request names, and reports whether there was one.
+func (r *Room) removeAll(q removeRequest) bool {
 	found := false
 	for _, p := range r.participants.others(nil) {
 		if q.identity == "" || p.identity == q.identity {
@@ -41,19 +50,20 @@ func (q removeRequest) apply(r *Room) {
 			r.expel(p, q.code, q.reason)
 		}
 	}
-	q.result <- found
+	return found
 }
 
 // CloseRoom removes all participants from a room, and ends a room of the API. The error wraps ErrNotFound if the room
 // does not exist.
 func (n *Node) CloseRoom(ctx context.Context, room string) error {
+	n.tell(room, Close{})
 	switch exists, ended := n.release(room); {
 	case !exists:
 		return fmt.Errorf("%w: room %q", ErrNotFound, room)
 	case ended:
 		return nil
 	}
-	return n.removeFrom(ctx, room, removeRequest{code: signal.CodeClosed, reason: "an operator closed the room"})
+	return n.removeFrom(ctx, room, removeRequest{code: signal.CodeClosed, reason: closedReason})
 }
 
 func (n *Node) removeFrom(ctx context.Context, name string, q removeRequest) error {
@@ -141,7 +151,7 @@ func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duratio
 	if identity == "" {
 		return fmt.Errorf("%w: a participant without a name", ErrNotFound)
 	}
-	q := removeRequest{identity: identity, code: signal.CodeKicked, reason: "removed by an operator"}
+	q := removeRequest{identity: identity, code: signal.CodeKicked, reason: kickedReason}
 	if ban != 0 {
 		if err := admission.CheckBan(room, identity, ban); err != nil {
 			return err
@@ -153,6 +163,7 @@ func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duratio
 			return err
 		}
 	}
+	n.tell(room, Kick{Identity: identity, Until: q.until})
 	err := n.removeFrom(ctx, room, q)
 	if ban != 0 && errors.Is(err, ErrNotFound) {
 		return nil

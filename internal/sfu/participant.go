@@ -35,9 +35,8 @@ type Grants struct {
 
 // participant is a participant of a room. The participant belongs to the room's goroutine.
 type participant struct {
-	room     *Room
-	identity string
-	session  string
+	presence
+	room *Room
 	// secret is the present secret of the session for a resume. former is the previous secret. former is empty once a
 	// message has shown that the client has received the present secret.
 	secret, former string
@@ -71,10 +70,7 @@ type participant struct {
 	takesChunks bool
 	// profile is the profile of the client's protocol.
 	profile *Profile
-	// number identifies the participant for clients of the VR2Gather dialect, if numbered is set.
-	number   uint32
-	numbered bool
-	log      *zap.Logger
+	log     *zap.Logger
 	// warned has the warnings that have been logged.
 	warned map[string]bool
 	// outbox is nil while the websocket is broken. detachments counts breaks and resumes of the websocket, so that the
@@ -89,16 +85,14 @@ type participant struct {
 	// pendingOffer is the offer that awaits an answer, nil if there is none.
 	pendingOffer *pendingOffer
 
-	publications []*publication
-	// attributes describe the participant to others. attributesBytes is their length as JSON. The map does not change.
-	attributes      map[string]string
-	attributesBytes int
-	data            dataFlow
+	data dataFlow
 	// publishing limits the rate of new publications, of which others are notified.
-	publishing    *rate.Limiter
-	subscriber    *subscriber.Subscriber
-	tracing       tracing
-	joined        time.Time
+	publishing *rate.Limiter
+	subscriber *subscriber.Subscriber
+	tracing    tracing
+	joined     time.Time
+	// epoch counts the homes of the session, from 0.
+	epoch         uint64
 	limitReported bool
 	gone          bool
 }
@@ -160,30 +154,12 @@ func (p *participant) reply(id string, err *signal.Error) {
 func (p *participant) detached() {
 	p.outbox = nil
 	p.detachments++
+	p.room.span.changed(p)
 	grace := p.room.node.config.ResumeGrace
 	if !p.profile.Resumes {
 		grace = 0
 	}
 	p.room.after(grace, graceOver{p, p.detachments})
-}
-
-func (p *participant) publication(name string) *publication {
-	for _, publication := range p.publications {
-		if publication.Description.Name == name {
-			return publication
-		}
-	}
-	return nil
-}
-
-// describe returns the description of the participant for others.
-func (p *participant) describe() signal.Participant {
-	d := signal.Participant{Identity: p.identity, Publications: []volumetric.Publication{}}
-	for _, publication := range announced(p.publications) {
-		d.Publications = append(d.Publications, publication.Description)
-	}
-	d.Attributes, d.Muted = p.attributes, p.mutings()
-	return d
 }
 
 // subscribe requests slots for publications of others. All slots are requested together, so that they need at most one

@@ -43,9 +43,10 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 	case regranted.receiveRevoked:
 		p.repeatSlots()
 	case regranted.receives:
-		p.subscribe(r.participants.publishedByOthers(p))
+		p.subscribe(r.publishedByOthers(p))
 	}
 	p.updateLines()
+	r.span.changed(p)
 	p.log.Info("permissions changed", zap.Bool("publish", grants.Publish), zap.Bool("subscribe", grants.Subscribe),
 		zap.Bool("data", grants.Data))
 }

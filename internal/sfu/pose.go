@@ -17,25 +17,26 @@ func (r *Room) poseRequested(p *participant, m *signal.Pose) *signal.Error {
 	if publication.Place.Take(m) {
 		r.scheduler.Changes.Motion++
 	}
-	r.forwardPose(p, publication)
+	r.forwardPose(publication)
 	return nil
 }
 
 // forwardPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent
 // later.
-func (r *Room) forwardPose(owner *participant, p *publication) {
+func (r *Room) forwardPose(p *publication) {
 	if due := p.Place.Due(); r.now.Before(due) {
 		r.wakeBy(due)
 		return
 	}
-	next := p.Place.Next(owner.identity, r.now)
-	r.participants.broadcast(owner, next)
+	next := p.Place.Next(p.Ref.Participant, r.now)
+	r.participants.broadcast(r.participants[p.Ref.Participant], next)
 	r.recordPose(p, next())
+	r.span.posed(p)
 }
 
 // sendPoses sends a new participant the latest poses of the others' objects.
 func (p *participant) sendPoses() {
-	for _, publication := range p.room.participants.publishedByOthers(p) {
+	for _, publication := range p.room.publishedByOthers(p) {
 		if latest := publication.Place.Latest(); latest != nil {
 			pose := *latest
 			pose.Participant = publication.Ref.Participant
@@ -66,6 +67,7 @@ func (r *Room) uplinkReported(p *participant, m *signal.Uplink) *signal.Error {
 		if publication.Levels.GiveUp(gaveUp) {
 			r.scheduler.Changes.Offered++
 			r.readRecorded(publication)
+			r.span.gaveUp(publication)
 		}
 	}
 	return nil

@@ -41,9 +41,9 @@ func numberedPublication(number uint32, name string, tiles int) *publication {
 func roomOf(tiles map[string]int) *Room {
 	r := &Room{participants: make(members)}
 	for identity, n := range tiles {
-		p := &participant{room: r, identity: identity, profile: &namedProfile, log: zap.NewNop()}
+		p := &participant{room: r, presence: presence{identity: identity}, profile: &namedProfile, log: zap.NewNop()}
 		r.participants[identity] = p
-		r.participants.assignNumber(p)
+		r.assignNumber(p)
 		p.publications = []*publication{numberedPublication(p.number, "body", n)}
 		p.publications[0].Ref.Participant = identity
 	}
@@ -60,7 +60,7 @@ func TestChoosablePublications(t *testing.T) {
 	unread.Description.VR2Gather = false
 	first.publications = append([]*publication{unread}, append(first.publications, second)...)
 	var got []string
-	for _, c := range r.participants.choosable(r.participants["2"]) {
+	for _, c := range r.choosable(r.participants["2"]) {
 		got = append(got, fmt.Sprintf("%s/%s %d %d %d", c.Participant, c.Publication, c.Number, c.Tiles, c.Highest))
 	}
 	if want := []string{"1/body 1 9 2", "user 3/body 3 4 2"}; !slices.Equal(got, want) {
@@ -75,17 +75,17 @@ func TestSecondPublications(t *testing.T) {
 	owner := r.participants["1"]
 	owner.publications = append(owner.publications, numberedPublication(1, "desk", 1))
 	body, desk := owner.publications[0], owner.publications[1]
-	if r.participants.second(&namedProfile, body) || !r.participants.second(&namedProfile, desk) {
+	if r.second(&namedProfile, body) || !r.second(&namedProfile, desk) {
 		t.Error("the desk is the first publication of its publisher, or the body is not")
 	}
-	if list := r.participants.successors(owner, body); len(list) != 1 || list[0] != r.participants["2"] {
+	if list := r.successors(&owner.presence, body); len(list) != 1 || list[0] != r.participants["2"] {
 		t.Errorf("%d participants are sent another publication after the first, expected one", len(list))
 	}
-	if list := r.participants.successors(owner, desk); len(list) != 0 {
+	if list := r.successors(&owner.presence, desk); len(list) != 0 {
 		t.Errorf("%d participants are sent another publication after the second, expected none", len(list))
 	}
 	body.Description.VR2Gather = false
-	if r.participants.second(&namedProfile, desk) {
+	if r.second(&namedProfile, desk) {
 		t.Error("a publication that the client cannot read counts as the first")
 	}
 }
@@ -98,10 +98,10 @@ func TestClientNumbers(t *testing.T) {
 		want     uint32
 	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003},
 		{"room-1000", 1004}} {
-		p := &participant{room: r, identity: step.identity, profile: &signallingProfile}
+		p := &participant{room: r, presence: presence{identity: step.identity}, profile: &signallingProfile}
 		r.participants[step.identity] = p
-		r.participants.assignNumber(p)
-		if p.number != step.want || r.participants.byNumber(p.number) != p {
+		r.assignNumber(p)
+		if p.number != step.want || r.byNumber(p.number) != &p.presence {
 			t.Errorf("%q is %d, expected %d", step.identity, p.number, step.want)
 		}
 	}

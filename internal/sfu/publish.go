@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -87,7 +86,7 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 // bytes is the length of the descriptions of the named participant.
 func (r *Room) checkDescriptions(identity string, bytes int) *signal.Error {
 	all := bytes
-	for _, other := range r.participants {
+	for _, other := range r.presences(nil) {
 		if other.identity != identity {
 			all += other.describedBytes()
 		}
@@ -99,10 +98,6 @@ func (r *Room) checkDescriptions(identity string, bytes int) *signal.Error {
 	}
 	return nil
 }
-
-// describedBytes returns the length of the descriptions of the participant's publications and of its attributes as
-// JSON, in bytes.
-func (p *participant) describedBytes() int { return describedBytes(p.publications) + p.attributesBytes }
 
 // publish checks and adds a publication. Others receive no message before announce.
 func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {
@@ -123,7 +118,7 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 // add adds a checked publication.
 func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
-		r.participants.assignNumber(p)
+		r.assignNumber(p)
 	}
 	converted := p.profile.Converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
@@ -145,23 +140,6 @@ func (r *Room) add(p *participant, description checked) {
 	r.emitPublication(p, publication, webhook.Published)
 }
 
-// seatPictures sets the publication beside which pictures of the participant stand: the first video that is not a
-// picture.
-func (p *participant) seatPictures() {
-	var body *subscriber.Publication
-	for _, publication := range p.publications {
-		if d := &publication.Description; d.Kind == volumetric.KindVideo && d.Picture == nil {
-			body = publication.Publication
-			break
-		}
-	}
-	for _, publication := range p.publications {
-		if publication.Description.Picture != nil {
-			publication.Beside = body
-		}
-	}
-}
-
 // describedBytes returns the length of the descriptions of publications as JSON, in bytes. encodedBytes returns the
 // same for publications that are not added yet.
 func describedBytes(publications []*publication) (sum int) {
@@ -179,8 +157,8 @@ func encodedBytes(added []checked) (sum int) {
 }
 
 // announce requests slots of the others for publications that have been announced.
-func (r *Room) announce(p *participant, publications []*publication) {
-	for _, other := range r.participants.others(p) {
+func (r *Room) announce(p *presence, publications []*publication) {
+	for _, other := range r.othersThan(p) {
 		other.subscribe(publications)
 	}
 	r.recordPublished(publications)
@@ -189,29 +167,37 @@ func (r *Room) announce(p *participant, publications []*publication) {
 // unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
 // publication.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
-	successors := r.participants.successors(p, publication)
 	r.recordUnpublished(publication)
-	p.publications = slices.DeleteFunc(p.publications, isPublication(publication))
-	p.seatPictures()
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
 	}
 	for _, track := range publication.Tracks {
 		p.connection.Ingress.Unbind(track)
 	}
-	publication.close()
 	r.emitPublication(p, publication, webhook.Unpublished)
-	r.endDemand(publication.Demand)
+	r.retract(&p.presence, publication, announce)
 	r.census.Store(r.participants.census())
-	for _, other := range r.participants.others(p) {
+	if announce {
+		p.updateLines()
+		r.span.unpublished(publication)
+	}
+}
+
+// retract closes the tracks of a publication and ends its slots. If announce is set, the others receive a message.
+func (r *Room) retract(owner *presence, publication *publication, announce bool) {
+	successors := r.successors(owner, publication)
+	owner.publications = slices.DeleteFunc(owner.publications, isPublication(publication))
+	owner.seatPictures()
+	publication.close()
+	r.endDemand(publication.Demand)
+	for _, other := range r.othersThan(owner) {
 		other.unsubscribe(publication)
 		if announce {
 			other.send(&signal.Unpublished{PublicationRef: publication.Ref})
 		}
 	}
 	if announce {
-		p.updateLines()
-		p.succeed(successors, publication.Description.Kind)
+		owner.succeed(successors, publication.Description.Kind)
 	}
 }
 
@@ -266,37 +252,10 @@ func (p *participant) withheld(publication *publication) string {
 		return ""
 	}
 	reason := p.profile.Withheld(description)
-	if reason == "" && p.profile.OnePerKind && p.room.participants.second(p.profile, publication) {
+	if reason == "" && p.profile.OnePerKind && p.room.second(p.profile, publication) {
 		return p.profile.Name + " can receive only one publication of this kind from each publisher"
 	}
 	return reason
-}
-
-// second reports whether the publisher has an earlier publication of the same kind that a client can receive.
-func (m members) second(f *Profile, p *publication) bool {
-	owner := m[p.Ref.Participant]
-	return owner != nil && f.second(owner.publications, p)
-}
-
-// successors returns the participants that receive only one publication of a kind from each publisher and receive this
-// one.
-func (m members) successors(owner *participant, p *publication) (list []*participant) {
-	for _, other := range m.others(owner) {
-		if other.profile.OnePerKind && !other.profile.second(owner.publications, p) {
-			list = append(list, other)
-		}
-	}
-	return list
-}
-
-// succeed subscribes participants to the next publication of a kind after the first publication has ended. The clients
-// can receive only one publication of a kind.
-func (p *participant) succeed(successors []*participant, kind volumetric.Kind) {
-	for _, other := range successors {
-		if next := other.profile.first(p.publications, kind); next >= 0 {
-			other.subscribe(announced(p.publications[next : next+1]))
-		}
-	}
 }
 
 // beginningInterval is the interval at which the room checks converted publications for a first frame.
@@ -320,7 +279,8 @@ func (r *Room) announceBegun(owner *participant, p *publication) {
 		r.participants.broadcast(owner, func() signal.Message {
 			return &signal.Published{Participant: owner.identity, Publication: p.Description}
 		})
-		r.announce(owner, []*publication{p})
+		r.announce(&owner.presence, []*publication{p})
+		r.span.published(p)
 		return
 	}
 	r.wakeBy(r.now.Add(beginningInterval))

@@ -82,7 +82,7 @@ func (r *Room) startRecording(q recording.Qualities) {
 	r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: true} })
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
 	r.recordMetadata()
-	for _, p := range r.participants.others(nil) {
+	for _, p := range r.presences(nil) {
 		r.recordJoined(p)
 		r.recordPublished(announced(p.publications))
 		for _, publication := range p.publications {
@@ -114,12 +114,12 @@ func (r *Room) recordMessage(m signal.Message) {
 }
 
 // recordJoined records that a participant has joined. Publications are recorded separately.
-func (r *Room) recordJoined(p *participant) {
+func (r *Room) recordJoined(p *presence) {
 	r.recordChange(p, joinedMessage(p))
 }
 
 // recordChange records a change of a participant. Later files of the recording begin with its present description.
-func (r *Room) recordChange(p *participant, m signal.Message) {
+func (r *Room) recordChange(p *presence, m signal.Message) {
 	if r.recorded != nil {
 		r.recorded.Message(r.now, m)
 		r.recorded.State(keyOf(p.identity), joinedMessage(p))
@@ -127,7 +127,7 @@ func (r *Room) recordChange(p *participant, m signal.Message) {
 }
 
 // joinedMessage describes a participant without its publications.
-func joinedMessage(p *participant) signal.Message {
+func joinedMessage(p *presence) signal.Message {
 	m := &signal.ParticipantJoined{Participant: p.describe()}
 	m.Participant.Publications = []volumetric.Publication{}
 	return m
@@ -142,7 +142,7 @@ func (r *Room) recordMetadata() {
 }
 
 // recordLeft records that a participant has left, and ends the recording with the last participant.
-func (r *Room) recordLeft(p *participant, reason string) {
+func (r *Room) recordLeft(p *presence, reason string) {
 	if r.recorded == nil {
 		return
 	}

@@ -44,6 +44,7 @@ func (q resumeRequest) apply(r *Room) {
 	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
 	p.token = q.Token
 	p.granted = q.Grants
+	p.room.span.changed(p)
 	changed := r.regrant(p, p.permitted(q.Grants), q.Join.Resume.NewConnection)
 	p.send(r.welcome(p, q.Join.ID, true))
 	changed.tell(p)
@@ -60,7 +61,7 @@ func (q resumeRequest) apply(r *Room) {
 	} else {
 		p.catchUp()
 		if changed.receives {
-			p.subscribe(r.participants.publishedByOthers(p))
+			p.subscribe(r.publishedByOthers(p))
 		}
 	}
 	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
@@ -118,7 +119,7 @@ func (r *Room) reconnect(p *participant) {
 	}
 	p.subscriber.Slots.Release()
 	p.subscriber.Slots = subscriber.NewSlots()
-	p.subscribe(r.participants.publishedByOthers(p))
+	p.subscribe(r.publishedByOthers(p))
 	p.updateLines()
 }
 
@@ -154,7 +155,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	switch {
 	case p.receive && !receives:
 		changed.receiveRevoked = true
-		for _, publication := range r.participants.publishedByOthers(p) {
+		for _, publication := range r.publishedByOthers(p) {
 			p.subscriber.Slots.Drop(publication.Publication)
 		}
 		p.receive = false

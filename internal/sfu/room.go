@@ -59,6 +59,8 @@ type Room struct {
 	metadata map[string]string
 	// deliveries limits the data messages that all participants receive.
 	deliveries *rate.Limiter
+	// span connects the room to the same room on other nodes, nil without a cluster.
+	span *span
 	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -83,7 +85,7 @@ func newRoom(node *Node, name string) *Room {
 	}
 	alarm := time.NewTimer(0)
 	alarm.Stop()
-	return &Room{
+	r := &Room{
 		node:         node,
 		name:         name,
 		id:           rand.Text(),
@@ -100,6 +102,10 @@ func newRoom(node *Node, name string) *Room {
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
 		deliveries:    newDeliveries(),
 	}
+	if node.config.Cluster != nil {
+		r.span = newSpan(r, node.config.Cluster)
+	}
+	return r
 }
 
 // run is the room's goroutine. run ends when the node removes the room. If it panics, all participants end.
@@ -122,7 +128,10 @@ func (r *Room) run(end <-chan struct{}) {
 			r.do(time.Now(), q)
 		case <-r.alarm.C:
 			r.do(time.Now(), wake{})
+		case <-r.span.ready():
+			r.do(time.Now(), remoteEvents{})
 		case <-end:
+			r.span.end()
 			finished = true
 			return
 		}
@@ -136,6 +145,7 @@ func (r *Room) abandon() {
 		r.abandonParticipant(p)
 	}
 	r.node.config.Guard.Try(placeRoom, func() { r.stopRecording("internal error of the server") })
+	r.node.config.Guard.Try(placeRoom, r.span.end)
 	r.end()
 }
 
@@ -216,11 +226,13 @@ func (r *Room) remove(p *participant, reason string) {
 	left := p.event(webhook.ParticipantLeft)
 	left.Reason = reason
 	r.emit(left)
+	r.span.left(p, reason)
 	// The room may end with the place of the participant.
 	r.node.forget(p)
 	p.trace(false)
 	r.participants.askForTimes()
 	r.participants.share(p, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
-	r.recordLeft(p, reason)
+	r.recordLeft(&p.presence, reason)
+	r.span.reveal(p.identity)
 	p.log.Info("participant left", zap.String("reason", reason))
 }

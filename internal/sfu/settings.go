@@ -196,7 +196,7 @@ func (r *Room) checkPlaces() *signal.Error {
 	if s := r.settings; s != nil && s.MaxParticipants != 0 && s.MaxParticipants < limit {
 		limit, name = s.MaxParticipants, "max_participants of the room"
 	}
-	if len(r.participants) >= limit {
+	if len(r.participants)+r.span.size() >= limit {
 		return refuse(signal.CodeLimit, "the room has the maximum of %d participants (%s)", limit, name)
 	}
 	return nil
@@ -222,6 +222,7 @@ func (n *Node) open(name string, opener admission.Bearer, settings *RoomSettings
 		o.room.census.Store(&census{})
 	}
 	n.rooms[name] = o
+	o.room.span.tell(Entered{})
 	n.running.Add(1)
 	go o.room.run(o.end)
 	n.metrics.Rooms(len(n.rooms))

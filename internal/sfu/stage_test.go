@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
@@ -142,12 +143,14 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	s.t.Helper()
 	o, way := &shelf{}, &playedLink{}
 	p := &participant{
-		profile: &signallingProfile,
-		room:    s.room, identity: identity, grants: Grants{Publish: true, Subscribe: true}, receive: receive,
+		presence: presence{identity: identity}, profile: &signallingProfile,
+		room: s.room, grants: Grants{Publish: true, Subscribe: true}, receive: receive,
 		pauses: pauses, log: zap.NewNop(), outbox: o,
-		connection: &connection{room: s.room, Connection: &peer.Connection{}},
+		connection: &connection{room: s.room, Connection: &peer.Connection{
+			Receiver: &egress.Receiver{}, Ingress: &ingress.Ingress{},
+		}},
 		subscriber: subscriber.New(subscriber.NewSlots(), subscriber.NewChoices(100)), connected: true,
-		publishing: newPublishingLimit(&s.room.node.config),
+		publishing: newPublishingLimit(&s.room.node.config), data: newDataFlow(&s.room.node.config),
 	}
 	p.connection.owner = p
 	s.ask(func(r *Room) {
@@ -159,8 +162,8 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 			}
 		}
 		p.sendPoses()
-		p.subscribe(r.participants.publishedByOthers(p))
-		r.announce(p, p.publications)
+		p.subscribe(r.publishedByOthers(p))
+		r.announce(&p.presence, p.publications)
 		r.wakeBy(r.now)
 	})
 	pl := &player{participant: p, shelf: o, stage: s, way: way}

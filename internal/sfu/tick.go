@@ -22,10 +22,10 @@ func (r *Room) wakeBy(at time.Time) {
 func (wake) apply(r *Room) {
 	r.wakeAt = time.Time{}
 	receiving := false
+	for publication := range r.publications {
+		r.attend(publication)
+	}
 	for _, p := range r.participants {
-		for _, publication := range p.publications {
-			r.attend(p, publication)
-		}
 		if !p.receives() {
 			continue
 		}
@@ -60,26 +60,33 @@ const unwatchedInterval = 200 * time.Millisecond
 // have paused. Then no parity is needed.
 func (r *Room) measureUnwatched() {
 	coming := false
-	for _, p := range r.participants {
-		for _, publication := range p.publications {
-			publication.Measure(r.now)
-			publication.Demand.Parity.Reset()
-			publication.Demand.CheckParity(r.now)
-			coming = coming || !publication.Demand.AllPaused()
-		}
+	for publication := range r.publications {
+		r.measure(publication)
+		publication.Demand.Parity.Reset()
+		publication.Demand.CheckParity(r.now)
+		coming = coming || !publication.Demand.AllPaused()
 	}
 	if coming {
 		r.wakeBy(r.now.Add(unwatchedInterval))
 	}
 }
 
+// measure reads the rates of the tracks of a publication and reports whether any rate has changed.
+func (r *Room) measure(p *publication) bool {
+	changed := p.Measure(r.now)
+	if changed {
+		r.span.measured(p)
+	}
+	return changed
+}
+
 // attend performs the steps that are due for one publication.
-func (r *Room) attend(owner *participant, p *publication) {
+func (r *Room) attend(p *publication) {
 	if p.Place.Pending() {
-		r.forwardPose(owner, p)
+		r.forwardPose(p)
 	}
 	if p.silent {
-		r.announceBegun(owner, p)
+		r.announceBegun(r.participants[p.Ref.Participant], p)
 	}
 	r.updateDemand(p.Demand)
 }
@@ -88,13 +95,11 @@ func (r *Room) attend(owner *participant, p *publication) {
 // caller then calls it again after other requests.
 func (r *Room) tick() (complete bool) {
 	r.scheduler.Tick(r.now)
-	for _, p := range r.participants {
-		for _, publication := range p.publications {
-			if publication.Measure(r.now) {
-				r.scheduler.Changes.Rates++
-			}
-			publication.Demand.Parity.Reset()
+	for publication := range r.publications {
+		if r.measure(publication) {
+			r.scheduler.Changes.Rates++
 		}
+		publication.Demand.Parity.Reset()
 	}
 	r.scheduler.Begin()
 	complete = true
@@ -113,10 +118,8 @@ func (r *Room) tick() (complete bool) {
 			p.send(m)
 		}
 	}
-	for _, p := range r.participants {
-		for _, publication := range p.publications {
-			publication.Demand.CheckParity(r.now)
-		}
+	for publication := range r.publications {
+		publication.Demand.CheckParity(r.now)
 	}
 	return complete
 }

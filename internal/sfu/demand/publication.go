@@ -40,6 +40,9 @@ type Publication struct {
 	suppression *suppression
 	// lowest is nil if the publisher has no second path.
 	lowest *lowest
+	// relay is nil if this node is the home of the publication. held has the needs of other nodes.
+	relay  *relay
+	held   map[string]Take
 	queue  *Queue
 	queued bool
 	saving saving
@@ -62,7 +65,7 @@ func (p *Publication) Suppress(config Config, queue *Queue, now time.Time) {
 func (p *Publication) ReportLowest() { p.lowest = newLowest(p.tiles) }
 
 // Suppressible reports whether the publisher pauses tracks on request.
-func (p *Publication) Suppressible() bool { return p.suppression != nil }
+func (p *Publication) Suppressible() bool { return p.suppression != nil && p.relay == nil }
 
 // Add states the need of a slot.
 func (p *Publication) Add(need Need) {
@@ -84,12 +87,15 @@ func (p *Publication) Changed() {
 	}
 }
 
-// Step updates the state of Message, except parity, and reports whether the state has changed. The publication must be
-// suppressible.
+// Step updates the state of Message and Take, except parity, and reports whether the state has changed. The publication
+// must be suppressible or relayed.
 func (p *Publication) Step(now time.Time) (changed bool) {
 	changed = p.suppression.step(now, &p.needs)
 	if p.lowest != nil {
 		changed = p.lowest.step(now, &p.needs) || changed
+	}
+	if p.relay != nil {
+		changed = p.relay.step(&p.needs) || changed
 	}
 	return changed
 }

@@ -190,6 +190,27 @@ func guessedRate(d *volumetric.Publication) volumetric.Bitrate {
 	}
 }
 
+// Tell stores the measurements of the publication's home, which is another node. The meters are not read any more: this
+// node does not receive every track. A rate of 0 is unknown. Tell reports whether any rate has changed by more than the
+// tolerance. rates must have an entry for each track.
+func (l *Levels) Tell(rates []volumetric.Bitrate) bool {
+	moved := false
+	for i, rate := range rates {
+		rate = min(max(rate, 0), maxRate)
+		moved = moved || !near(rate, l.measured[i], rateTolerance)
+		l.measured[i] = rate
+	}
+	clear(l.meters)
+	l.fill()
+	return moved
+}
+
+// Measured returns the last measurement of each track, 0 for unknown.
+func (l *Levels) Measured() []volumetric.Bitrate { return slices.Clone(l.measured) }
+
+// GaveUp returns the qualities that the publisher cannot send, by tile.
+func (l *Levels) GaveUp() []allocate.QualitySet { return slices.Clone(l.gaveUp) }
+
 // GiveUp stores the qualities that the publisher cannot send, by tile, and reports whether they have changed.
 func (l *Levels) GiveUp(gaveUp []allocate.QualitySet) bool {
 	if slices.Equal(l.gaveUp, gaveUp) {

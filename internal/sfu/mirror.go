@@ -1,0 +1,274 @@
+package sfu
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// mirror is a participant whose home is another node. The home alone changes the state of the participant. The
+// publications of a mirror have tracks of this node, which the trunk to the home feeds.
+type mirror struct {
+	presence
+	// node is the home. detached is set while the home does not answer.
+	node     string
+	detached bool
+	// state is the last state that the home has told.
+	state Presence
+	// told are the publications that the home has told. A mirror that is not shown has no other publications.
+	told []*told
+	// shown is set if the participants of the room see the mirror. A mirror with the identity of a local participant is
+	// not shown until the cluster has decided between both.
+	shown bool
+}
+
+// told is a publication as its home has told it.
+type told struct {
+	checked
+	// id is that of the home. bound is set while the trunk to the home feeds the tracks.
+	id    uint64
+	bound bool
+	rates []volumetric.Bitrate
+	// gaveUp has the qualities that the publisher cannot send, masked those that the trunk cannot carry, by tile. Both
+	// are empty if there are none.
+	gaveUp, masked []allocate.QualitySet
+}
+
+// fits reports whether the publication has the id and a list has an entry for each of its tiles. d may be nil.
+func (d *told) fits(id uint64, tiles []allocate.QualitySet) bool {
+	return d != nil && d.id == id && len(tiles) == len(d.Tiles)
+}
+
+// find returns the told publication with a name, nil if there is none.
+func (m *mirror) find(name string) *told {
+	if i := slices.IndexFunc(m.told, func(d *told) bool { return d.Name == name }); i >= 0 {
+		return m.told[i]
+	}
+	return nil
+}
+
+// show announces the mirror and its publications to the participants of the room.
+func (m *mirror) show(s *span) {
+	if m.shown {
+		return
+	}
+	r := s.room
+	m.shown = true
+	for _, d := range m.told {
+		m.add(s, d)
+	}
+	r.participants.share(nil, &signal.ParticipantJoined{Participant: m.describe()})
+	r.recordJoined(&m.presence)
+	r.announce(&m.presence, m.publications)
+}
+
+// hide ends the publications of the mirror, and tells the participants of the room that the mirror has left.
+func (m *mirror) hide(s *span, reason string) {
+	if !m.shown {
+		return
+	}
+	r := s.room
+	for _, p := range slices.Clone(m.publications) {
+		m.retract(s, p, false)
+	}
+	m.shown = false
+	r.participants.share(nil, &signal.ParticipantLeft{Identity: m.identity, Reason: reason})
+	r.recordLeft(&m.presence, reason)
+}
+
+// add creates the tracks of a publication.
+func (m *mirror) add(s *span, d *told) *publication {
+	p := newPublication(s.room.node.engine, m.identity, d.Publication, false, nextGroup)
+	p.Number, p.encoded = m.number, d.encoded
+	p.mute = m.muteOf(d.Name)
+	p.Demand.Relay(&s.room.unsettled)
+	p.Levels.Tell(d.rates)
+	p.Levels.GiveUp(d.unavailable())
+	m.publications = append(m.publications, p)
+	m.seatPictures()
+	m.bind(s, p, d)
+	return p
+}
+
+// retract ends a publication. If announce is set, the participants of the room receive a message.
+func (m *mirror) retract(s *span, p *publication, announce bool) {
+	s.room.recordUnpublished(p)
+	s.room.retract(&m.presence, p, announce)
+	m.unbind(s, m.find(p.Ref.Publication))
+}
+
+// unavailable returns the qualities that this node cannot receive, by tile.
+func (d *told) unavailable() []allocate.QualitySet {
+	list := make([]allocate.QualitySet, len(d.Tiles))
+	for _, sets := range [][]allocate.QualitySet{d.gaveUp, d.masked} {
+		for tile, set := range sets {
+			list[tile] |= set
+		}
+	}
+	return list
+}
+
+// move follows a participant to another home, or back to the home that answers again. Tracks are bound to the trunk of
+// another home when that home tells the publication.
+func (m *mirror) move(s *span, node string) {
+	if m.node == node && !m.detached {
+		return
+	}
+	moved := m.node != node
+	if moved {
+		for _, p := range m.publications {
+			m.unbind(s, m.find(p.Ref.Publication))
+		}
+	}
+	m.node, m.detached = node, false
+	if moved {
+		return
+	}
+	for _, p := range m.publications {
+		m.bind(s, p, m.find(p.Ref.Publication))
+		s.take(p)
+	}
+}
+
+// bind tells the trunk to the home the tracks of a publication.
+func (m *mirror) bind(s *span, p *publication, d *told) {
+	d.bound = true
+	s.tell(Mirrored{Ref: p.Ref, Node: m.node, ID: d.id, Tracks: slices.Clone(p.Tracks)})
+}
+
+// unbind tells the trunk to the home that it no longer feeds the tracks of a publication.
+func (m *mirror) unbind(s *span, d *told) {
+	if d.bound {
+		d.bound = false
+		ref := volumetric.PublicationRef{Participant: m.identity, Publication: d.Name}
+		s.tell(Unmirrored{Ref: ref, Node: m.node, ID: d.id})
+	}
+}
+
+// update applies the state that the home has told.
+func (m *mirror) update(s *span, state Presence) {
+	attributes, bytes, refused := mergeAttributes("attributes", nil, state.Attributes)
+	if refused != nil {
+		s.room.log.Warn("attributes of another node are left out", zap.String("participant", m.identity),
+			errorField(refused))
+		attributes, bytes = m.attributes, m.attributesBytes
+	}
+	changed := !maps.Equal(m.attributes, attributes)
+	m.state, m.attributes, m.attributesBytes = state, attributes, bytes
+	if m.numbered = state.Number != nil; m.numbered {
+		m.number = *state.Number
+	}
+	if changed && m.shown {
+		s.room.tellAttributes(&m.presence)
+	}
+	for _, p := range m.publications {
+		p.Number = m.number
+		if mute := m.muteOf(p.Ref.Publication); p.mute != mute {
+			before := p.muted()
+			p.mute = mute
+			s.room.tellMuted(&m.presence, p, before)
+		}
+	}
+}
+
+// muteOf returns the muting of a publication as the home has told it.
+func (m *mirror) muteOf(name string) signal.MuteState {
+	for _, mute := range m.state.Muted {
+		if mute.Publication == name {
+			return mute
+		}
+	}
+	return signal.MuteState{Publication: name}
+}
+
+// publish adds a publication. If there is one with the same description, its tracks are bound to the present home, and
+// receivers keep their slots.
+func (m *mirror) publish(s *span, e Published) {
+	r := s.room
+	added, refused := r.node.config.check(Grants{Publish: true}, nil, []volumetric.Publication{e.Description})
+	if refused == nil && len(m.told) >= r.node.config.PublicationsPerParticipant && m.find(e.Description.Name) == nil {
+		refused = refuse(signal.CodeLimit, "the limit is %d publications per participant",
+			r.node.config.PublicationsPerParticipant)
+	}
+	if refused != nil || e.Ref.Publication != e.Description.Name {
+		r.log.Warn("a publication of another node is left out", zap.Stringer("publication", e.Ref), zap.Error(refused))
+		return
+	}
+	if former := m.find(e.Description.Name); former != nil {
+		if reflect.DeepEqual(former.Publication, e.Description) {
+			m.rebind(s, former, e.ID)
+			return
+		}
+		m.unpublish(s, e.Description.Name)
+	}
+	d := &told{checked: added[0], id: e.ID}
+	m.told = append(m.told, d)
+	if !m.shown {
+		return
+	}
+	p := m.add(s, d)
+	r.participants.share(nil, &signal.Published{Participant: m.identity, Publication: p.Description})
+	r.announce(&m.presence, []*publication{p})
+}
+
+// rebind binds the tracks of a publication to the present home, where it has another id. The masks are those of the
+// former trunk.
+func (m *mirror) rebind(s *span, d *told, id uint64) {
+	if d.id == id && (d.bound || !m.shown) {
+		return
+	}
+	m.unbind(s, d)
+	d.id, d.gaveUp, d.masked = id, nil, nil
+	if p := m.publication(d.Name); p != nil {
+		m.bind(s, p, d)
+		m.limit(s.room, d)
+		s.take(p)
+	}
+}
+
+// unpublish ends a publication.
+func (m *mirror) unpublish(s *span, name string) {
+	if p := m.publication(name); p != nil {
+		m.retract(s, p, true)
+	}
+	m.told = slices.DeleteFunc(m.told, func(d *told) bool { return d.Name == name })
+}
+
+// rated stores the rates that the home has measured.
+func (m *mirror) rated(r *Room, e Rates) {
+	d := m.find(e.Ref.Publication)
+	if d == nil || d.id != e.ID || len(e.Rates) != d.TrackCount() {
+		return
+	}
+	d.rates = e.Rates
+	if p := m.publication(e.Ref.Publication); p != nil && p.Levels.Tell(e.Rates) {
+		r.scheduler.Changes.Rates++
+	}
+}
+
+// limit applies the qualities of a publication that this node cannot receive.
+func (m *mirror) limit(r *Room, d *told) {
+	p := m.publication(d.Name)
+	if p != nil && p.Levels.GiveUp(d.unavailable()) {
+		r.scheduler.Changes.Offered++
+		r.readRecorded(p)
+	}
+}
+
+// pose stores the pose of an object and forwards the pose.
+func (m *mirror) pose(r *Room, e Posed) {
+	p := m.publication(e.Ref.Publication)
+	if p == nil || e.Pose.Validate() != nil || len(e.Pose.Boxes) != 0 && len(e.Pose.Boxes) != len(p.Description.Tiles) {
+		return
+	}
+	if p.Place.Take(e.Pose) {
+		r.scheduler.Changes.Motion++
+	}
+	r.forwardPose(p)
+}

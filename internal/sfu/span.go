@@ -1,0 +1,421 @@
+package sfu
+
+import (
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// span connects a room to the same room on other nodes: it has the mirrors of their participants, and tells the events
+// of the room's own participants. A nil span does nothing. The span belongs to the room's goroutine, except tell and
+// the inbox, which are safe for concurrent use.
+type span struct {
+	room    *Room
+	cluster Cluster
+	inbox   inbox
+	// mirrors are the participants of other nodes, by identity.
+	mirrors map[string]*mirror
+}
+
+func newSpan(r *Room, c Cluster) *span {
+	return &span{
+		room: r, cluster: c, inbox: inbox{filled: make(chan struct{}, 1)}, mirrors: make(map[string]*mirror),
+	}
+}
+
+// ready returns a channel that has an entry if there are events of other nodes.
+func (s *span) ready() <-chan struct{} {
+	if s == nil {
+		return nil
+	}
+	return s.inbox.filled
+}
+
+// tell passes an event to the other nodes.
+func (s *span) tell(e Event) {
+	if s != nil {
+		s.cluster.Tell(s.room.name, e)
+	}
+}
+
+// shown returns the mirror with an identity as others see it, nil if there is none.
+func (s *span) shown(identity string) *presence {
+	if s == nil {
+		return nil
+	}
+	if m := s.mirrors[identity]; m != nil && m.shown {
+		return &m.presence
+	}
+	return nil
+}
+
+// appendShown appends the mirrors that others see, in any order.
+func (s *span) appendShown(list []*presence) []*presence {
+	if s == nil {
+		return list
+	}
+	for _, m := range s.mirrors {
+		if m.shown {
+			list = append(list, &m.presence)
+		}
+	}
+	return list
+}
+
+// publications yields the publications of mirrors, for range.
+func (s *span) publications(yield func(*publication) bool) {
+	if s == nil {
+		return
+	}
+	for _, m := range s.mirrors {
+		for _, p := range m.presence.publications {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// size returns the number of mirrors that others see.
+func (s *span) size() int { return len(s.appendShown(nil)) }
+
+// checkIdentity returns an error if a mirror holds the identity of a client that joins. A live participant keeps its
+// identity. The place of another one is kept for its return, and the cluster decides between both if it returns.
+func (s *span) checkIdentity(q *JoinRequest) *signal.Error {
+	if s.shown(q.Identity) == nil {
+		return nil
+	}
+	m := s.mirrors[q.Identity]
+	switch {
+	case m.state.Live && !m.detached:
+		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
+	case !q.OwnsIdentity:
+		return refuse(signal.CodeIdentityTaken, reserved, q.Identity)
+	}
+	return nil
+}
+
+// joined tells the join of a local participant with its publications.
+func (s *span) joined(p *participant) {
+	if s == nil {
+		return
+	}
+	s.tell(Present{p.shared()})
+	for _, publication := range announced(p.publications) {
+		s.published(publication)
+	}
+}
+
+// changed tells the state of a local participant, if the participant is in the room.
+func (s *span) changed(p *participant) {
+	if s != nil && s.room.participants[p.identity] == p {
+		s.tell(Present{p.shared()})
+	}
+}
+
+// left tells that a local participant has left.
+func (s *span) left(p *participant, reason string) {
+	if s != nil {
+		s.tell(Left{Identity: p.identity, Session: p.session, Reason: reason})
+	}
+}
+
+// shared returns the state of the participant for other nodes.
+func (p *participant) shared() Presence {
+	state := Presence{
+		Identity: p.identity, Session: p.session, Epoch: p.epoch, Joined: p.joined, Live: p.outbox != nil,
+		Attributes: p.attributes, Muted: p.mutings(), Permissions: p.grants.permissions(),
+	}
+	if p.numbered {
+		number := p.number
+		state.Number = &number
+	}
+	return state
+}
+
+// published tells an announced local publication.
+func (s *span) published(p *publication) {
+	if s == nil {
+		return
+	}
+	if p.Description.VR2Gather {
+		// The participant may have its number since this publication.
+		s.changed(s.room.participants[p.Ref.Participant])
+	}
+	s.tell(Published{Ref: p.Ref, ID: p.id, Description: p.Description, Tracks: slices.Clone(p.Tracks)})
+}
+
+// unpublished tells the end of a local publication.
+func (s *span) unpublished(p *publication) {
+	if s != nil {
+		s.tell(Unpublished{Ref: p.Ref, ID: p.id})
+	}
+}
+
+// measured tells the rates of a local publication.
+func (s *span) measured(p *publication) {
+	if s != nil && !p.Demand.Relayed() {
+		s.tell(Rates{Ref: p.Ref, ID: p.id, Rates: p.Levels.Measured()})
+	}
+}
+
+// gaveUp tells the qualities of a local publication that its publisher cannot send.
+func (s *span) gaveUp(p *publication) {
+	if s != nil {
+		s.tell(GaveUp{Ref: p.Ref, ID: p.id, Tiles: p.Levels.GaveUp()})
+	}
+}
+
+// posed tells the latest pose of a local publication.
+func (s *span) posed(p *publication) {
+	if s != nil && !p.Demand.Relayed() {
+		s.tell(Posed{Ref: p.Ref, Pose: p.Place.Latest()})
+	}
+}
+
+// sent tells a data message of a local participant, or of the operator if the sender is empty, if other nodes have
+// recipients. seq is the number of a lossy message.
+func (s *span) sent(sender string, m *signal.Data, seq int64) {
+	if s == nil || len(m.To) > 0 && !slices.ContainsFunc(m.To, func(name string) bool { return s.shown(name) != nil }) {
+		return
+	}
+	s.tell(Sent{From: sender, Data: &signal.Data{
+		Seq: seq, To: slices.Clone(m.To), Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: slices.Clone(m.Binary),
+	}})
+}
+
+// take tells the demand for the publication of a mirror.
+func (s *span) take(p *publication) {
+	m, take := s.mirrors[p.Ref.Participant], p.Demand.Take()
+	if m == nil || m.detached {
+		return
+	}
+	if d := m.find(p.Ref.Publication); d != nil && d.bound {
+		s.tell(Take{Ref: p.Ref, Node: m.node, ID: d.id, Tiles: take.Tiles, Near: take.Near, Parity: take.Parity})
+	}
+}
+
+// displace hides the mirror with the identity of a participant that joins.
+func (s *span) displace(identity string) {
+	if s != nil && s.mirrors[identity] != nil {
+		s.mirrors[identity].hide(s, "rejoined")
+	}
+}
+
+// reveal shows the mirror with the identity of a local participant that has left.
+func (s *span) reveal(identity string) {
+	if s != nil && s.mirrors[identity] != nil {
+		s.mirrors[identity].show(s)
+	}
+}
+
+// remove ends a mirror.
+func (s *span) remove(m *mirror, reason string) {
+	m.hide(s, reason)
+	delete(s.mirrors, m.identity)
+}
+
+// end closes the tracks of all mirrors when the room ends.
+func (s *span) end() {
+	if s == nil {
+		return
+	}
+	for _, m := range s.mirrors {
+		for _, p := range m.presence.publications {
+			p.close()
+			m.unbind(s, m.find(p.Ref.Publication))
+		}
+		m.presence.publications = nil
+	}
+	clear(s.mirrors)
+}
+
+// mirrorsPerPlace bounds the mirrors of a room in multiples of its places. Nodes that admit participants at the same
+// time exceed the limit of the room.
+const mirrorsPerPlace = 2
+
+// mirrored returns the mirror that an event of a node is about, nil if its home is another node or if there is none.
+func (s *span) mirrored(identity, node string) *mirror {
+	if m := s.mirrors[identity]; m != nil && m.node == node {
+		return m
+	}
+	return nil
+}
+
+// apply implements Event.
+func (Entered) apply(r *Room, _ string) {
+	for _, p := range r.participants {
+		for _, publication := range announced(p.publications) {
+			r.span.measured(publication)
+			r.span.gaveUp(publication)
+			if publication.Place.Latest() != nil {
+				r.span.posed(publication)
+			}
+		}
+	}
+}
+
+// apply implements Event.
+func (Exited) apply(r *Room, node string) {
+	for _, p := range r.participants {
+		for _, publication := range p.publications {
+			publication.Demand.Hold(node, demand.Take{})
+		}
+	}
+}
+
+// apply implements Event.
+func (e Present) apply(r *Room, node string) {
+	s := r.span
+	m := s.mirrors[e.Identity]
+	switch {
+	case m == nil:
+	case m.state.Session != e.Session:
+		s.remove(m, "rejoined")
+		m = nil
+	case e.Epoch < m.state.Epoch:
+		return
+	}
+	if m != nil {
+		m.move(s, node)
+		m.update(s, e.Presence)
+		return
+	}
+	if limit := mirrorsPerPlace * r.node.config.ParticipantsPerRoom; len(s.mirrors) >= limit {
+		r.log.Warn("a participant of another node is left out", zap.String("participant", e.Identity),
+			zap.Int("limit", limit))
+		return
+	}
+	m = &mirror{presence: presence{identity: e.Identity, session: e.Session}, node: node}
+	s.mirrors[e.Identity] = m
+	m.update(s, e.Presence)
+	if r.participants[e.Identity] == nil {
+		m.show(s)
+	}
+}
+
+// apply implements Event.
+func (e Left) apply(r *Room, node string) {
+	if m := r.span.mirrored(e.Identity, node); m != nil && m.session == e.Session {
+		r.span.remove(m, e.Reason)
+	}
+}
+
+// apply implements Event.
+func (e Detached) apply(r *Room, node string) {
+	if m := r.span.mirrored(e.Identity, node); m != nil {
+		m.detached = true
+	}
+}
+
+// apply implements Event.
+func (e Published) apply(r *Room, node string) {
+	if m := r.span.mirrored(e.Ref.Participant, node); m != nil {
+		m.publish(r.span, e)
+	}
+}
+
+// apply implements Event.
+func (e Unpublished) apply(r *Room, node string) {
+	m := r.span.mirrored(e.Ref.Participant, node)
+	if m == nil {
+		return
+	}
+	if d := m.find(e.Ref.Publication); d != nil && d.id == e.ID {
+		m.unpublish(r.span, e.Ref.Publication)
+	}
+}
+
+// apply implements Event. Mirrored is for the own node.
+func (Mirrored) apply(*Room, string) {}
+
+// apply implements Event. Unmirrored is for the own node.
+func (Unmirrored) apply(*Room, string) {}
+
+// apply implements Event.
+func (e Take) apply(r *Room, node string) {
+	owner := r.participants[e.Ref.Participant]
+	if owner == nil {
+		return
+	}
+	if p := owner.publication(e.Ref.Publication); p != nil && p.id == e.ID {
+		take := demand.Take{Tiles: e.Tiles, Near: e.Near, Parity: min(max(e.Parity, 0), signal.MaxParity)}
+		if !p.Demand.Hold(node, take) {
+			r.log.Warn("the demand of another node does not fit the publication", zap.String("node", node),
+				zap.Stringer("publication", e.Ref))
+		}
+		r.wakeBy(r.now.Add(unwatchedInterval))
+	}
+}
+
+// apply implements Event.
+func (e Rates) apply(r *Room, node string) {
+	if m := r.span.mirrored(e.Ref.Participant, node); m != nil {
+		m.rated(r, e)
+	}
+}
+
+// apply implements Event.
+func (e GaveUp) apply(r *Room, node string) {
+	if m := r.span.mirrored(e.Ref.Participant, node); m != nil {
+		if d := m.find(e.Ref.Publication); d.fits(e.ID, e.Tiles) {
+			d.gaveUp = e.Tiles
+			m.limit(r, d)
+		}
+	}
+}
+
+// apply implements Event.
+func (e Masked) apply(r *Room, node string) {
+	if m := r.span.mirrored(e.Ref.Participant, node); m != nil {
+		if d := m.find(e.Ref.Publication); d.fits(e.ID, e.Tiles) {
+			d.masked = e.Tiles
+			m.limit(r, d)
+		}
+	}
+}
+
+// apply implements Event.
+func (e Posed) apply(r *Room, node string) {
+	if m := r.span.mirrored(e.Ref.Participant, node); m != nil && e.Pose != nil {
+		m.pose(r, e)
+	}
+}
+
+// apply implements Event.
+func (e Sent) apply(r *Room, node string) {
+	if e.Data == nil || e.From != "" && r.span.mirrored(e.From, node) == nil || e.Data.Validate() != nil {
+		return
+	}
+	recipients := r.participants.others(nil)
+	if len(e.Data.To) > 0 {
+		recipients = slices.DeleteFunc(recipients, func(p *participant) bool {
+			return !slices.Contains(e.Data.To, p.identity)
+		})
+	}
+	if r.deliveries.AllowN(r.now, len(recipients)) {
+		r.fanOut(e.From, recipients, e.Data, e.Data.Seq)
+	}
+}
+
+// apply implements Event.
+func (e Superseded) apply(r *Room, _ string) {
+	if p := r.participants[e.Identity]; p != nil && p.session == e.Session {
+		r.expel(p, e.Code, e.Reason)
+	}
+}
+
+// apply implements Event.
+func (e Kick) apply(r *Room, _ string) {
+	r.removeAll(removeRequest{
+		identity: e.Identity, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
+	})
+}
+
+// apply implements Event.
+func (Close) apply(r *Room, _ string) {
+	r.removeAll(removeRequest{code: signal.CodeClosed, reason: closedReason})
+}
