@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsfu/volsfu/cmd/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/cmd/volsfu/internal/doctor"
 	"github.com/volsfu/volsfu/cmd/volsfu/internal/operate"
 	"github.com/volsfu/volsfu/internal/build"
@@ -54,9 +55,9 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newCluster(), newVersion())
+	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newVersion())
 	root.AddCommand(operate.Commands()...)
-	root.AddCommand(doctor.Command())
+	root.AddCommand(doctor.Command(), cluster.Command())
 	return root
 }
 

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ func TestClusterCertificate(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "made")
 	run := func(arguments ...string) (string, error) {
 		var out bytes.Buffer
-		cmd := newCluster()
+		cmd := Command()
 		cmd.SilenceUsage, cmd.SilenceErrors = true, true
 		cmd.SetOut(&out)
 		cmd.SetArgs(append([]string{"certificate", "--directory", directory}, arguments...))

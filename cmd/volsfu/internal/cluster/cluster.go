@@ -1,4 +1,5 @@
-package main
+// Package cluster has the commands that prepare a cluster of servers.
+package cluster
 
 import (
 	"fmt"
@@ -10,7 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
 )
 
-func newCluster() *cobra.Command {
+// Command returns volsfu cluster.
+func Command() *cobra.Command {
 	cmd := &cobra.Command{Use: "cluster", Short: "Prepare a cluster of servers"}
 	cmd.AddCommand(newCertificate())
 	return cmd
