@@ -85,6 +85,12 @@ func (e *Engine) NewReceiver(p egress.Peer, deadline time.Duration) *egress.Rece
 	return e.writers.NewReceiver(p, deadline)
 }
 
+// NewRelay adds another server as a receiver, which is sent packets unpaced and with unchanged timestamps, within an
+// estimate of limits of its own.
+func (e *Engine) NewRelay(p egress.Peer, limits congestion.Limits) *egress.Receiver {
+	return e.writers.NewRelay(p, limits)
+}
+
 // Paths appends the paths to all receivers, in no particular order, for metrics.
 func (e *Engine) Paths(paths []egress.Path) []egress.Path { return e.writers.Paths(paths) }
 

@@ -150,6 +150,9 @@ type Config struct {
 	// (RFC 3550 section 5.1).
 	FirstSequence  uint16
 	FirstTimestamp uint32
+	// KeepTimestamps is set for a stream between two servers: packets leave with the timestamps of
+	// their tracks, and FirstTimestamp is not used.
+	KeepTimestamps bool
 	// CutAfter is the maximum time that a switch waits for the end of a frame; 0 means
 	// DefaultCutAfter.
 	CutAfter time.Duration

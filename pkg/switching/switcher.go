@@ -50,7 +50,7 @@ func New(cfg Config) *Switcher {
 		cutAfter: cfg.CutAfter,
 		next:     int64(cfg.FirstSequence),
 		sent:     window{newest: int64(cfg.FirstSequence) - 1},
-		time:     timeline{rate: float64(cfg.ClockRate), newest: cfg.FirstTimestamp},
+		time:     timeline{rate: float64(cfg.ClockRate), newest: cfg.FirstTimestamp, kept: cfg.KeepTimestamps},
 	}
 }
 

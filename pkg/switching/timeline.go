@@ -20,8 +20,10 @@ const (
 type timeline struct {
 	rate    float64
 	started bool
-	group   uint64
-	offset  uint32
+	// kept is set if the offset is always 0.
+	kept   bool
+	group  uint64
+	offset uint32
 	// State of the newest frame sent: its output timestamp, the arrival time of its first packet,
 	// and its capture time if known.
 	newest  uint32
@@ -32,6 +34,11 @@ type timeline struct {
 // join returns the timestamp offset for a run that begins with the packet.
 func (t *timeline) join(group uint64, p *Packet, now time.Time) uint32 {
 	switch {
+	case t.kept:
+		// The timestamps of another Group are unrelated.
+		if group != t.group || !t.started {
+			t.started, t.newest, t.arrived = true, p.Timestamp, time.Time{}
+		}
 	case !t.started:
 		t.started = true
 		t.offset = t.newest - p.Timestamp

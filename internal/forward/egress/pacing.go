@@ -31,7 +31,7 @@ func (a *attachment) offer(p *packetlog.Packet) bool {
 		a.measure(p)
 	}
 	switch {
-	case !w.set.paced || a.follower.track.Audio() || !a.bound:
+	case !w.set.paced || r.relay || a.follower.track.Audio() || !a.bound:
 		return a.write(p)
 	case p.Facts.Opens:
 		a.opens(p)

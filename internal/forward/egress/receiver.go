@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,6 +57,8 @@ type Receiver struct {
 	// listed is set while the receiver is on the writer's list of receivers, reporting while it is on the list of
 	// receivers with urgent sender reports.
 	listed, reporting bool
+	// relay is set if the receiver is another server (NewRelay). It does not change.
+	relay bool
 	// pacedIndex is the index of the receiver in the heap of paced receivers, -1 if the receiver is not there.
 	pacedIndex int32
 	reportDue  time.Time
@@ -69,16 +72,16 @@ type Receiver struct {
 	reports reportBox
 }
 
-func newReceiver(w *writer, p Peer, deadline time.Duration) *Receiver {
-	burst := w.set.cfg.RetransmissionBurst
+func newReceiver(w *writer, p Peer, cfg *Config, deadline time.Duration) *Receiver {
+	burst := cfg.RetransmissionBurst
 	stamper, _ := p.(trace.Stamper)
 	return &Receiver{
 		writer: w, serial: w.set.lastReceiver.Add(1), repairs: newRepairCredit(burst),
 		run: run{peer: p},
 		path: path{
-			peer: p, cfg: &w.set.cfg, deadline: deadline, routes: newRoutes(p),
+			peer: p, cfg: cfg, deadline: deadline, routes: newRoutes(p),
 			sender: sender.New[heldPacket, repair](
-				sender.Options{Plan: w.set.cfg.Plan, Spacing: &w.spacing}, w.set.clock.Started()),
+				sender.Options{Plan: cfg.Plan, Spacing: &w.spacing}, w.set.clock.Started()),
 		},
 		events: eventList{notify: make(chan struct{}, 1)}, frames: trace.MakeRecorder[*Slot, *track.Track](stamper),
 		pacedIndex: -1, chunks: w.set.pieces.NewAllotment(),
@@ -385,7 +388,20 @@ func (r *Receiver) protect() {
 }
 
 // protect updates the slot's share of parity.
-func (s *Slot) protect() { s.switcher.SetParity(s.receiver.ParityOf(s.selection.track)) }
+func (s *Slot) protect() {
+	share := s.receiver.ParityOf(s.selection.track)
+	if s.receiver.relay {
+		share = max(share, float64(s.passed.Load())/passedUnit)
+	}
+	s.switcher.SetParity(share)
+}
+
+// PassParity sets the share of parity that the receivers of another server need, 0 to 0.25. A slot of NewRelay sends at
+// least this share, within half a second. PassParity is safe for any goroutine.
+func (s *Slot) PassParity(share float64) { s.passed.Store(uint32(math.Ceil(share * passedUnit))) }
+
+// passedUnit is the number of steps of a share of parity of 1.
+const passedUnit = 1000
 
 // endParity disables parity because the receiver's peer cannot use it.
 func (r *Receiver) endParity() {

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/track"
@@ -88,9 +90,25 @@ const receiverLoad = 1
 // NewReceiver adds a receiving peer connection to the writer with the fewest slots. The deadline is the time after the
 // first packet of a frame within which the receiver repairs the frame; 0 selects the deadlines of Config.NACK.
 func (s *Set) NewReceiver(p Peer, deadline time.Duration) *Receiver {
+	return s.newReceiver(p, &s.cfg, deadline)
+}
+
+// NewRelay adds another server as a receiver. Its packets leave when they arrive, with the timestamps of their tracks,
+// because the other server paces. The estimate has limits of its own.
+func (s *Set) NewRelay(p Peer, limits congestion.Limits) *Receiver {
+	cfg := s.cfg
+	cfg.Plan = pacing.Plan{}
+	cfg.Congestion.Min, cfg.Congestion.Start, cfg.Congestion.Max = limits.Min, limits.Start, limits.Max
+	r := s.newReceiver(p, &cfg, 0)
+	r.relay = true
+	return r
+}
+
+// newReceiver adds a receiver with a configuration of its own.
+func (s *Set) newReceiver(p Peer, cfg *Config, deadline time.Duration) *Receiver {
 	w := slices.MinFunc(s.writers, func(a, b *writer) int { return int(a.load.Load() - b.load.Load()) })
 	w.load.Add(receiverLoad)
-	r := newReceiver(w, p, deadline)
+	r := newReceiver(w, p, cfg, deadline)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open[r] = struct{}{}

@@ -63,6 +63,8 @@ type Slot struct {
 	unsettled bool
 	// touched is set while the slot is on the writer's list of slots whose counters are to be published.
 	touched bool
+	// passed is the share of parity that the receivers behind a relay need, in units of passedUnit.
+	passed atomic.Uint32
 	// unseen is set while the receiver does not see what the slot carries. Any goroutine may set it.
 	unseen atomic.Bool
 	sent   slotCounts
@@ -190,6 +192,7 @@ func newSlot(r *Receiver, o Outlet, kind volumetric.Kind) *Slot {
 			// decrypt anything (RFC 3711 section 3.3.1).
 			FirstSequence:  uint16(rand.Uint32N(1 << 15)),
 			FirstTimestamp: rand.Uint32(),
+			KeepTimestamps: r.relay,
 			CutAfter:       r.writer.set.cfg.CutAfter,
 		}),
 	}

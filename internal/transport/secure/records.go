@@ -126,7 +126,7 @@ func IsRecord(datagram []byte) bool {
 // Records are the DTLS records that a peer connection sends and receives. Records implements net.PacketConn for the
 // DTLS library.
 type Records struct {
-	conn net.Conn
+	conn Sender
 	// in has the records that DTLS has not read. Close replaces it.
 	in atomic.Pointer[packetio.Buffer]
 
@@ -148,8 +148,15 @@ const (
 // Decrypting all of them takes some 20 % of a core.
 var SourceRate = ratelimit.Rate{PerSecond: 4 * recordRate, Burst: 4 * recordBurst}
 
-// NewRecords returns the records of a connection of ICE.
-func NewRecords(conn net.Conn) *Records {
+// Sender sends datagrams to the remote peer: a connection of ICE, or a lane. The addresses are nil while unknown.
+type Sender interface {
+	Write([]byte) (int, error)
+	LocalAddr() net.Addr
+	RemoteAddr() net.Addr
+}
+
+// NewRecords returns the records of a connection.
+func NewRecords(conn Sender) *Records {
 	in := packetio.NewBuffer()
 	in.SetLimitSize(recordBytes)
 	c := &Records{conn: conn, rate: ratelimit.NewBucket(recordRate, recordBurst)}
@@ -221,3 +228,12 @@ func (c *Records) Close() error {
 func (c *Records) SetDeadline(t time.Time) error     { return c.in.Load().SetReadDeadline(t) }
 func (c *Records) SetReadDeadline(t time.Time) error { return c.in.Load().SetReadDeadline(t) }
 func (c *Records) SetWriteDeadline(time.Time) error  { return nil }
+
+// clientHello is the type of the first handshake message (RFC 5246 section 7.4).
+const clientHello = 1
+
+// OpensHandshake reports whether a datagram begins with a record with a client's first handshake message.
+func OpensHandshake(datagram []byte) bool {
+	return len(datagram) >= recordHeader+handshakeHeader && datagram[0] == contentHandshake &&
+		datagram[recordHeader] == clientHello
+}
