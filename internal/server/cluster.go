@@ -25,8 +25,13 @@ func (s *startup) openCluster() error {
 	if err := s.files.add("certificate of the node", own.Files(), own.Reload); err != nil {
 		return err
 	}
+	address := netip.IPv4Unspecified()
+	if s.config.Server.Dev {
+		address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
 	s.member, err = member.Open(c, member.Options{
-		Certificate: own, Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace, Log: s.log,
+		Certificate: own, Address: netip.AddrPortFrom(address, uint16(c.Port)), Host: s.hostForNodes(), Guard: s.guard,
+		Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -40,7 +45,7 @@ func (s *startup) joinCluster() error {
 	if s.member == nil {
 		return nil
 	}
-	return s.member.Serve(s.node, cluster.Description{URL: s.urlForClients()})
+	return s.member.Serve(s.node, s.engine, cluster.Description{URL: s.urlForClients()})
 }
 
 // urlForClients returns the address of this server for the clients of other nodes.

@@ -60,6 +60,18 @@ func TestRoomOverThreeNodes(t *testing.T) {
 			})
 		})
 	}
+	for i, p := range peers {
+		for j := range peers {
+			if i != j {
+				wait.Until(t, fmt.Sprintf("p%d has frames of p%d", i, j), func() bool {
+					return frames(p, tile(fmt.Sprint("p", j), "body", 0)) > 10
+				})
+			}
+		}
+		if err := p.Failure(); err != nil {
+			t.Error(err)
+		}
+	}
 	peers[2].Leave()
 	for i, p := range peers[:2] {
 		wait.Until(t, fmt.Sprintf("p%d is told that p2 has left", i), func() bool { return len(others(p)) == 1 })

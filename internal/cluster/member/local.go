@@ -26,6 +26,9 @@ func (m *Member) perform(now time.Time) {
 
 // write writes an event of a room to the replica.
 func (m *Member) write(now time.Time, room string, event sfu.Event) {
+	if m.carry(room, event) {
+		return
+	}
 	var err error
 	switch e := event.(type) {
 	case sfu.Entered:
@@ -45,10 +48,12 @@ func (m *Member) write(now time.Time, room string, event sfu.Event) {
 		}
 		m.replica.Leave(now, room, e.Identity, e.Session)
 	case sfu.Published:
-		err = m.replica.Publish(now, room, string(e.Ref.Participant),
+		err = m.replica.Publish(now, room, e.Ref.Participant,
 			cluster.Publication{ID: e.ID, Description: e.Description})
+		m.trunks.Offer(room, e.Ref, e.ID, len(e.Description.Qualities), e.Tracks)
 	case sfu.Unpublished:
-		m.replica.Unpublish(now, room, string(e.Ref.Participant), e.Ref.Publication)
+		m.replica.Unpublish(now, room, e.Ref.Participant, e.Ref.Publication)
+		m.trunks.Withdraw(room, e.Ref, e.ID)
 	case sfu.Kick:
 		m.replica.Kick(now, room, e.Identity, e.Until)
 	case sfu.Close:

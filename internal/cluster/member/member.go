@@ -2,6 +2,9 @@ package member
 
 import (
 	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -10,7 +13,10 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/internal/fabric"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/trunk"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -35,6 +41,11 @@ type Rooms interface {
 // Options are the parts of a server that its Member needs.
 type Options struct {
 	Certificate *certificate.Node
+	// Address is the local address of trunks, Host the host at which other nodes reach it.
+	Address netip.AddrPort
+	Host    string
+	// Guard confines panics to one trunk.
+	Guard *panics.Guard
 	// Loopback restricts the embedded NATS server to this host.
 	Loopback bool
 	// ResumeGrace is the time for which participants of a dead node keep their places.
@@ -64,6 +75,7 @@ type Member struct {
 
 	// The goroutine owns the rest.
 	rooms    Rooms
+	trunks   *trunk.Host
 	replica  *cluster.Replica
 	sessions map[place]string
 	// entered has the rooms of this node, each with the ids of the publications of other nodes.
@@ -127,10 +139,20 @@ func subjectOfRoom(room string) string { return "room." + cluster.RoomKey(room) 
 
 // Serve begins to share the rooms of this node. The description is that of this node for others; its region is that of
 // the certificate.
-func (m *Member) Serve(rooms Rooms, description cluster.Description) error {
+func (m *Member) Serve(rooms Rooms, engine *forward.Engine, description cluster.Description) error {
 	description.Region = m.options.Certificate.Region
 	m.self.Description = description
+	var err error
+	m.trunks, err = trunk.Listen(trunk.Config{
+		Node: m.self.Name, Incarnation: m.self.Incarnation, Address: m.options.Address,
+		Certificate: m.options.Certificate.Certificate, Verify: m.options.Certificate.Verify, Guard: m.options.Guard,
+	}, engine)
+	if err != nil {
+		return err
+	}
+	m.self.Trunk = net.JoinHostPort(m.options.Host, strconv.Itoa(int(m.trunks.Address().Port())))
 	if err := m.self.Validate(); err != nil {
+		m.trunks.Close()
 		return fmt.Errorf("description of this node: %w", err)
 	}
 	m.rooms = rooms
@@ -204,6 +226,7 @@ func (m *Member) Close() {
 		m.perform(time.Now())
 		m.replica.Stop(time.Now())
 		m.send(time.Now())
+		m.trunks.Close()
 	}
 	m.fabric.Close()
 }
@@ -218,10 +241,12 @@ func (m *Member) run() {
 			return
 		case <-m.waiting:
 		case <-m.fabric.Notify():
+		case <-m.trunks.Notify():
 		case <-timer.C:
 		}
 		now := time.Now()
 		m.receive(now)
+		m.stepTrunks(now)
 		m.perform(now)
 		m.replica.Step(now)
 		m.send(now)

@@ -62,7 +62,7 @@ func (m *Member) apply(event cluster.Event) {
 		m.published(e.Room, e.Home.Node, e.Ref, e.Publication)
 	case cluster.PublicationChanged:
 		m.published(e.Room, e.Home.Node, e.Ref, e.Publication)
-		if claim, found := m.replica.Winner(e.Room, string(e.Ref.Participant)); found {
+		if claim, found := m.replica.Winner(e.Room, e.Ref.Participant); found {
 			m.present(e.Room, claim)
 		}
 	case cluster.PublicationRemoved:
@@ -87,6 +87,9 @@ func (m *Member) note(event cluster.Event) {
 	switch e := event.(type) {
 	case cluster.NodeAppeared:
 		m.log.Info("node has appeared", zap.String("node", e.Node.Home.Node), zap.String("region", e.Node.Region))
+		m.connect(e.Node)
+	case cluster.NodeChanged:
+		m.connect(e.Node)
 	case cluster.NodeSuspected:
 		m.log.Warn("node does not answer", zap.String("node", e.Home.Node))
 	case cluster.NodeTrusted:
@@ -98,6 +101,7 @@ func (m *Member) note(event cluster.Event) {
 		m.log.Info("dead node has returned", zap.String("node", e.Home.Node))
 	case cluster.NodeLeft:
 		m.log.Info("node has left", zap.String("node", e.Home.Node))
+		m.trunks.Disconnect(e.Home.Node)
 		m.exited(e.Home.Node)
 	case cluster.NodeRefused:
 		m.log.Error("node cannot share rooms with this one", zap.String("node", e.Home.Node),
