@@ -32,7 +32,7 @@ var layers = []layer{
 	},
 	{
 		server: []string{"internal/sfu", "internal/recorder", "internal/auth", "internal/netem", "internal/turnserver",
-			"internal/iceservers", "internal/webhook"},
+			"internal/iceservers", "internal/webhook", "internal/trunk"},
 		client: []string{"pkg/codec"},
 	},
 	{

@@ -1,0 +1,19 @@
+// Package trunk connects two nodes of a cluster. A trunk has one to four lanes (transport.Lane), each with DTLS, SRTP
+// and an estimator of its own, and one SCTP association on the first lane for control messages.
+//
+// The node that a publisher is connected to is the origin of its tracks, the other is the taking node. The taking node
+// sends its whole demand for a publication (take). The origin answers with the streams that carry the tracks (offer),
+// and sends packets once the taking node has bound them (bound). Each track has a slot of its own, so that timestamps,
+// frame numbers and payload cross unchanged. What is lost on the trunk is requested from the origin, never from the
+// publisher.
+//
+// The parts without goroutines and clocks:
+//
+//	message    the control messages
+//	origin     demand of the other node -> streams, and the tracks that they carry
+//	taking     offers of the other node -> streams to bind, and the packets that were not taken
+//	fit        the tracks that an estimate carries
+//
+// Host is the shell. One goroutine calls a Host. Goroutines of sockets and of SCTP pass what arrives to the Host, which
+// handles it in Step.
+package trunk

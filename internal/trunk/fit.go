@@ -1,0 +1,54 @@
+package trunk
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// mediaShare is the share of the estimate that media may use. The rest is for headers, retransmissions and parity.
+	mediaShare = 0.9
+	// returnShare is the share of the estimate below which a masked track returns, so that a track at the limit does
+	// not come and go.
+	returnShare = 0.75
+)
+
+// candidate is a track that the other node takes, or that is masked.
+type candidate struct {
+	publication publication
+	track       int
+	audio       bool
+	quality     int
+	rate        volumetric.Bitrate
+	masked      bool
+}
+
+// fit marks the tracks that the estimate does not carry: audio comes first, then the qualities from the lowest on, and
+// within a quality the tracks of the lowest rate.
+func fit(candidates []candidate, estimate volumetric.Bitrate) {
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		class := func(c candidate) int {
+			if c.audio {
+				return -1
+			}
+			return c.quality
+		}
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(a.rate, b.rate),
+			cmp.Compare(a.publication.Room, b.publication.Room),
+			cmp.Compare(a.publication.ID, b.publication.ID), cmp.Compare(a.track, b.track))
+	})
+	var used float64
+	for i := range candidates {
+		c := &candidates[i]
+		share := mediaShare
+		if c.masked {
+			share = returnShare
+		}
+		c.masked = used+float64(c.rate) > share*float64(estimate)
+		if !c.masked {
+			used += float64(c.rate)
+		}
+	}
+}

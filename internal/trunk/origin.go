@@ -1,0 +1,244 @@
+package trunk
+
+import (
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// maxStreams bounds the streams of one trunk in one direction. An srtp.Opener has room for 16,384 SSRCs, two for
+	// each stream.
+	maxStreams = 8000
+	// maxTakes bounds the publications that a node takes.
+	maxTakes = 4096
+	// restTime is the time after which a stream may carry another track: late packets and repairs of the former track
+	// have arrived, and the slot has left it (egress.Config.LateWindow is 500 ms).
+	restTime = 2 * time.Second
+)
+
+// origin is the state of the tracks that another node takes from this node.
+type origin struct {
+	publications map[publication]*offered
+	takes        map[publication]*taken
+	// free are the streams that carry no track, in the order in which they became free.
+	free []*line
+	all  []*line
+	// lanes is the number of lanes in use.
+	lanes int
+	// ssrc is the last assigned SSRC.
+	ssrc uint32
+	// changed are the publications whose streams may have to change.
+	changed map[publication]struct{}
+}
+
+// offered is a publication of this node.
+type offered struct {
+	qualities int
+	// audio has an entry for each track: whether the track is audio.
+	audio []bool
+}
+
+// line is a stream with its state.
+type line struct {
+	stream
+	audio bool
+	// offer is the number of the first offer with the present track. selected is set once the stream carries the track.
+	offer    uint64
+	selected bool
+	freed    time.Time
+}
+
+// taken is a publication that the other node takes.
+type taken struct {
+	tiles  []allocate.QualitySet
+	near   []bool
+	parity float64
+	// masked are the tracks that the trunk does not carry, taken or not.
+	masked map[int]bool
+	// streams are the streams by track.
+	streams map[int]*line
+	// offer is the number of the last offer, bound the number of the last confirmed one.
+	offer, bound uint64
+}
+
+// action is a consequence of a step. Open precedes the first use of a stream. Track is -1 if the stream is to carry
+// nothing.
+type action struct {
+	open        bool
+	line        *line
+	publication publication
+	track       int
+	parity      float64
+	// offer is a message to send instead.
+	offer *offer
+}
+
+func newOrigin(ssrc uint32) *origin {
+	return &origin{publications: map[publication]*offered{}, takes: map[publication]*taken{}, ssrc: ssrc, lanes: 1,
+		changed: map[publication]struct{}{}}
+}
+
+// publish adds a publication of this node.
+func (o *origin) publish(p publication, qualities int, audio []bool) {
+	o.publications[p] = &offered{qualities, audio}
+	o.changed[p] = struct{}{}
+}
+
+// withdraw removes a publication of this node.
+func (o *origin) withdraw(p publication) {
+	delete(o.publications, p)
+	o.changed[p] = struct{}{}
+}
+
+// take sets the demand of the other node. It reports false if the node takes too many publications.
+func (o *origin) take(m *take) bool {
+	t := o.takes[m.publication]
+	if t == nil {
+		if len(o.takes) >= maxTakes {
+			return false
+		}
+		t = &taken{masked: map[int]bool{}, streams: map[int]*line{}}
+		o.takes[m.publication] = t
+	}
+	t.tiles, t.near, t.parity = sets(m.Tiles), m.Near, m.Parity
+	o.changed[m.publication] = struct{}{}
+	return true
+}
+
+// confirm records that the other node has bound the streams of an offer.
+func (o *origin) confirm(m *bound) {
+	if t := o.takes[m.publication]; t != nil && m.Offer > t.bound && m.Offer <= t.offer {
+		t.bound = m.Offer
+		o.changed[m.publication] = struct{}{}
+	}
+}
+
+// wants reports whether a track is in the demand.
+func (t *taken) wants(track, qualities int) bool {
+	tile := track / qualities
+	return tile < len(t.tiles) && t.tiles[tile].Has(volumetric.Quality(track%qualities))
+}
+
+// step returns what follows from the changes since the last step.
+func (o *origin) step(now time.Time) (actions []action) {
+	for p := range o.changed {
+		delete(o.changed, p)
+		if t := o.takes[p]; t != nil {
+			actions = o.settle(actions, p, t, now)
+		}
+	}
+	return actions
+}
+
+// settle adapts the streams of a publication to its demand.
+func (o *origin) settle(actions []action, p publication, t *taken, now time.Time) []action {
+	pub := o.publications[p]
+	changed := false
+	for track, l := range t.streams {
+		if pub != nil && track < len(pub.audio) && t.wants(track, pub.qualities) && !t.masked[track] {
+			continue
+		}
+		delete(t.streams, track)
+		actions = append(actions, action{line: l, track: -1})
+		l.freed, l.selected = now, false
+		o.free = append(o.free, l)
+		changed = true
+	}
+	if pub != nil {
+		for track, audio := range pub.audio {
+			if t.streams[track] != nil || !t.wants(track, pub.qualities) || t.masked[track] {
+				continue
+			}
+			l, open := o.assign(audio, now)
+			if l == nil {
+				continue
+			}
+			if open {
+				actions = append(actions, action{open: true, line: l})
+			}
+			l.Track, l.offer = track, t.offer+1
+			t.streams[track] = l
+			changed = true
+		}
+	}
+	if changed {
+		t.offer++
+		m := &offer{publication: p, Offer: t.offer, Streams: []stream{}}
+		for _, l := range t.streams {
+			m.Streams = append(m.Streams, l.stream)
+		}
+		slices.SortFunc(m.Streams, func(a, b stream) int { return a.Track - b.Track })
+		actions = append(actions, action{offer: m})
+	}
+	for track, l := range t.streams {
+		if !l.selected && l.offer <= t.bound {
+			l.selected = true
+			actions = append(actions, action{line: l, publication: p, track: track, parity: t.parity})
+		}
+	}
+	if pub == nil && empty(t.tiles) {
+		delete(o.takes, p)
+	}
+	return actions
+}
+
+// assign returns a stream that carries no track, and reports whether it is new. The result is nil if there are too many.
+func (o *origin) assign(audio bool, now time.Time) (l *line, open bool) {
+	for i, l := range o.free {
+		if now.Sub(l.freed) < restTime {
+			break
+		}
+		if l.audio == audio {
+			o.free = slices.Delete(o.free, i, i+1)
+			return l, false
+		}
+	}
+	if len(o.all) == maxStreams {
+		return nil, false
+	}
+	l = &line{audio: audio}
+	l.Lane = len(o.all) % o.lanes
+	o.ssrc += 2
+	if o.ssrc < 2 {
+		o.ssrc += 2
+	}
+	l.SSRC = o.ssrc
+	if !audio {
+		l.Retransmission = o.ssrc + 1
+	}
+	o.all = append(o.all, l)
+	return l, true
+}
+
+// mask sets whether the trunk does not carry a track. It reports whether that is a change.
+func (o *origin) mask(p publication, track int, masked bool) bool {
+	t := o.takes[p]
+	if t == nil || t.masked[track] == masked {
+		return false
+	}
+	if masked {
+		t.masked[track] = true
+	} else {
+		delete(t.masked, track)
+	}
+	o.changed[p] = struct{}{}
+	return true
+}
+
+// maskedTiles returns the tracks of a publication that the trunk does not carry.
+func (o *origin) maskedTiles(p publication) [][]int {
+	pub, t := o.publications[p], o.takes[p]
+	if pub == nil || t == nil {
+		return [][]int{}
+	}
+	tiles := make([]allocate.QualitySet, (len(pub.audio)+pub.qualities-1)/pub.qualities)
+	for track := range t.masked {
+		if tile := track / pub.qualities; tile < len(tiles) {
+			tiles[tile] |= allocate.Qualities(volumetric.Quality(track % pub.qualities))
+		}
+	}
+	return lists(tiles)
+}
