@@ -11,9 +11,9 @@
 // Each node numbers its changes by one counter for all its rooms. A Delta carries the changes of one step in one room,
 // with its own number and the number of the preceding delta of this room. A mirror applies a delta if the preceding
 // number is that of the mirror. Otherwise a delta is missing, and the mirror requests a Snapshot, which carries the
-// whole room at one number, in parts of bounded length. Each Beat carries the rooms that changed in the last second with
-// their latest numbers, and a sum over all rooms. A receiver whose sum differs requests the whole Digest. So a receiver
-// finds a lost message with the next beat, and an idle beat has the same length for any number of rooms.
+// whole room at one number, in parts of bounded length. Each Beat carries the rooms that changed in the last second
+// with their latest numbers, and a sum over all rooms. A receiver whose sum differs requests the whole Digest. So a
+// receiver finds a lost message with the next beat, and an idle beat has the same length for any number of rooms.
 //
 // Only nodes in a room mirror the room. All nodes know which rooms the others have.
 //
@@ -21,8 +21,8 @@
 //
 // A node beats every 200 ms. After 650 ms without a beat (three beats and 50 ms) a node is suspected. A suspected node
 // is dead if its trunk has been silent for 500 ms, too. Without a trunk the node is dead if two others suspect it (all
-// others, if there are fewer), or after 10 s. If no node beats, this node has lost the fabric, and only trunks decide; a
-// node without a trunk is then dead after 60 s.
+// others, if there are fewer), or after 10 s. If no node beats, this node has lost the fabric, and only trunks decide;
+// a node without a trunk is then dead after 60 s.
 // The participants of a dead node are detached. They are removed after the resume grace, or return with the node. An
 // incarnation identifies the process of a node: a later incarnation ends the earlier one, and messages of earlier
 // incarnations are dropped.
@@ -35,7 +35,8 @@
 // only after a beat has confirmed the other claim, so that two homes with different knowledge do not both close theirs.
 //
 // A kick and the end of a room leave a Tombstone for 60 s, and so does the end of an adopted session. Each beat carries
-// the tombstones of its node, and those that the node knows of dead nodes, at most 64 at a time in turn. A tombstone removes the claims that it covers from all
+// the tombstones of its node, and those that the node knows of dead nodes, at most 64 at a time in turn. A tombstone
+// removes the claims that it covers from all
 // views, and their homes close the participants.
 //
 // # Limits

@@ -112,11 +112,13 @@ type (
 // Events of participants of this node. The user closes the participants and calls Leave.
 type (
 	// Superseded reports that another claim has the identity. It precedes the events of the winner. Code is
-	// signal.CodeReplaced or signal.CodeIdentityTaken. By is empty if the session has ended at another node.
+	// signal.CodeReplaced or signal.CodeIdentityTaken. By is empty if the session has ended at another node. Moved is
+	// set if another node has adopted the session: ParticipantJoined with the same session follows.
 	Superseded struct {
 		Room, Identity, Session string
 		Code                    signal.Code
 		By                      Home
+		Moved                   bool
 	}
 	// Kicked reports that a participant was removed by an operator at any node.
 	Kicked struct{ Room, Identity, Session string }

@@ -15,7 +15,8 @@ func (r *Replica) HeardTrunk(now time.Time, node string, incarnation uint64) {
 	p.trunk, p.heard = true, now
 	if p.state == Dead {
 		p.state = Suspected
-		r.returned(now, p)
+		r.returned(p)
+		r.check(now, p)
 	}
 }
 
@@ -99,14 +100,13 @@ func (r *Replica) detach(now time.Time, p *peer) {
 }
 
 // returned reports that a dead node is alive. Its participants return when their mirrors have been checked.
-func (r *Replica) returned(now time.Time, p *peer) {
+func (r *Replica) returned(p *peer) {
 	r.emit(NodeReturned{p.home})
 	p.asked = time.Time{}
 	for name, m := range p.mirrors {
 		p.unchecked[r.rooms[name].key] = true
 		m.asked = time.Time{}
 	}
-	r.check(now, p)
 }
 
 // forget removes what remains of nodes that have been dead for long.

@@ -20,15 +20,14 @@ const (
 	Version = 1
 	Oldest  = 1
 	// MaxMessageBytes is the maximum length of a message. The longest publication, 256 tiles with labels of the maximum
-	// length, takes 75 kB, a digest of MaxRooms rooms 205 kB.
+	// length, takes 123 kB, a digest of MaxRooms rooms 140 kB.
 	MaxMessageBytes = 256 << 10
 	// MaxRooms is the maximum number of rooms of a node.
-	MaxRooms = 8192
+	MaxRooms = 4096
 
-	// partBytes is the weight from which changes continue in another delta or part of a snapshot. One more publication
-	// of the maximum length fits.
-	partBytes = 160 << 10
-	// maxParts is the maximum number of parts of a snapshot: 40 MiB for the part of a room that one node has.
+	// partBytes is the maximum weight of the changes in one delta or part of a snapshot. The weight is an estimate.
+	partBytes = 192 << 10
+	// maxParts is the maximum number of parts of a snapshot: 48 MiB for the part of a room that one node has.
 	maxParts = 256
 	// maxChanged, maxRequested, maxSuspects and maxTombstones are the maximum numbers of entries in one message. A beat
 	// with all of them takes 170 kB.
@@ -394,10 +393,11 @@ func split(changes []Change) [][]Change {
 	pieces := [][]Change{}
 	weight, begin := 0, 0
 	for i := range changes {
-		if weight > partBytes {
+		next := changes[i].weight()
+		if i > begin && weight+next > partBytes {
 			pieces, weight, begin = append(pieces, changes[begin:i]), 0, i
 		}
-		weight += changes[i].weight()
+		weight += next
 	}
 	return append(pieces, changes[begin:])
 }

@@ -147,24 +147,6 @@ func (p *peer) takeDigest(d *Digest, rooms map[string]*room) bool {
 	return true
 }
 
-// request requests a snapshot of a room unless one was requested a short time ago.
-func (p *peer) request(now time.Time, config *Config, room string) {
-	m := p.mirror(room)
-	if now.Sub(m.asked) < config.Retry {
-		return
-	}
-	m.asked = now
-	p.ask = append(p.ask, room)
-}
-
-// requestDigest requests the digest unless it was requested a short time ago.
-func (p *peer) requestDigest(now time.Time, config *Config) {
-	if now.Sub(p.asked) < config.Retry {
-		return
-	}
-	p.asked, p.askDigest = now, true
-}
-
 // mirror returns the mirror of a room, which is created if it does not exist.
 func (p *peer) mirror(room string) *mirror {
 	m := p.mirrors[room]

@@ -37,6 +37,7 @@ func (r *Replica) Receive(now time.Time, m *Message) error {
 		}
 	case m.Request != nil:
 		p.serveDigest = p.serveDigest || m.Request.Digest
+		r.busy = true
 		for _, room := range m.Request.Rooms {
 			if r.rooms[room] != nil {
 				p.serve[room] = true
@@ -105,8 +106,8 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	}
 	p.takeBeat(b, r.byKey)
 	r.receiveTombstones(now, p, m.Tombstones)
-	if !p.agreed {
-		p.requestDigest(now, &r.config)
+	if !p.agreed && now.Sub(p.asked) >= r.config.Retry {
+		p.asked, p.askDigest, r.busy = now, true, true
 	}
 	r.check(now, p)
 	r.settle(now, p)
@@ -136,7 +137,7 @@ func (r *Replica) meet(now time.Time, p *peer, home Home, b *Beat) (*peer, error
 	case Suspected:
 		r.emit(NodeTrusted{home})
 	case Dead:
-		r.returned(now, p)
+		r.returned(p)
 	}
 	if former.Description != b.Description || former.Draining != b.Draining {
 		r.emit(NodeChanged{p.node()})
@@ -188,7 +189,7 @@ func (r *Replica) receiveDelta(now time.Time, p *peer, d *Delta) error {
 	p.unchecked[in.key] = true
 	if d.Previous != 0 && d.Previous != m.sequence {
 		r.counters.Gaps++
-		p.request(now, &r.config, d.Room)
+		r.request(now, p, d.Room)
 		return nil
 	}
 	weight := 0
@@ -244,6 +245,16 @@ func (r *Replica) receiveSnapshot(now time.Time, p *peer, s *Snapshot) error {
 	return nil
 }
 
+// request requests a snapshot of a room unless one was requested a short time ago.
+func (r *Replica) request(now time.Time, p *peer, room string) {
+	m := p.mirror(room)
+	if now.Sub(m.asked) < r.config.Retry {
+		return
+	}
+	m.asked, r.busy = now, true
+	p.ask = append(p.ask, room)
+}
+
 // check compares mirrors with the digest of a node, and requests snapshots of those that differ.
 func (r *Replica) check(now time.Time, p *peer) {
 	if !p.agreed {
@@ -268,7 +279,7 @@ func (r *Replica) check(now time.Time, p *peer) {
 				r.refreshAll(now, in, p.replace(m, content{}), LeftItself)
 			}
 		case m == nil || m.sequence < sequence:
-			p.request(now, &r.config, in.name)
+			r.request(now, p, in.name)
 		default:
 			delete(p.unchecked, key)
 			if m.detached {

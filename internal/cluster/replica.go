@@ -16,7 +16,7 @@ import (
 var (
 	ErrRoom   = errors.New("the node has not entered the room")
 	ErrRooms  = errors.New("the node has the maximum number of rooms")
-	ErrKicked = errors.New("the participant was removed by an operator")
+	ErrKicked = errors.New("the participant was removed")
 	ErrPlace  = errors.New("the participant is not in the room")
 )
 
@@ -70,6 +70,8 @@ type Replica struct {
 	refused map[string]uint64
 	// lost is set while no node beats.
 	lost bool
+	// busy is set if a node has requests or replies to send.
+	busy bool
 
 	number   uint64
 	next     time.Time
@@ -132,7 +134,7 @@ func (r *Replica) Enter(now time.Time, name string) error {
 		}
 		p.unchecked[in.key] = true
 		if p.beats() {
-			p.request(now, &r.config, name)
+			r.request(now, p, name)
 		}
 	}
 	return nil
@@ -356,13 +358,12 @@ func (r *Replica) flush(now time.Time) {
 // Messages returns the messages to send: the changes of local writes since the last call, requests, and replies.
 func (r *Replica) Messages(now time.Time) []Outgoing {
 	r.flush(now)
-	for _, p := range r.ordered {
-		if p.askDigest || len(p.ask) > 0 {
+	if r.busy {
+		for _, p := range r.ordered {
 			r.requests(p)
-		}
-		if p.serveDigest || len(p.serve) > 0 {
 			r.replies(now, p)
 		}
+		r.busy = false
 	}
 	out := r.out
 	r.out = nil

@@ -17,15 +17,13 @@ import (
 // TestSimulation runs 50 nodes in virtual time with lost, reordered and repeated messages, partitions and restarts.
 // One second after the healing all nodes in a room have the same view of it, and each identity has one participant.
 func TestSimulation(t *testing.T) {
-	for seed := range uint64(2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { simulate(t, seed) })
-	}
+	simulate(t, 0)
 }
 
-// TestSimulationManySeeds is TestSimulation with 200 more seeds.
+// TestSimulationManySeeds is TestSimulation with 40 more seeds.
 func TestSimulationManySeeds(t *testing.T) {
 	long.Test(t)
-	for seed := range uint64(200) {
+	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(100+seed), func(t *testing.T) {
 			t.Parallel()
 			simulate(t, 100+seed)
@@ -38,12 +36,12 @@ const (
 	simulatedRooms      = 8
 	simulatedIdentities = 12
 	// faultsFor is the time with faults, settledAfter the time from the healing to the check.
-	faultsFor    = 5 * time.Second
+	faultsFor    = 4 * time.Second
 	settledAfter = time.Second
 	// simulatedGrace is the resume grace. Restarts end restartsEnd before the healing, so that the participants of
-	// incarnations that have ended are gone at the check.
-	simulatedGrace = 1500 * time.Millisecond
-	restartsEnd    = 3 * time.Second
+	// incarnations that have ended are gone at the check: 650 ms until a node is suspected, 500 ms, and the grace.
+	simulatedGrace = time.Second
+	restartsEnd    = 2200 * time.Millisecond
 )
 
 // simulation is a cluster in virtual time.
@@ -54,7 +52,7 @@ type simulation struct {
 	now    time.Time
 	queue  deliveries
 	nodes  []*simulatedNode
-	// group is the part of the partition that each node is in. side is the number of partitions so far.
+	// group is the part of the partition that each node is in.
 	group  []int
 	healed bool
 	order  int
@@ -105,7 +103,7 @@ func simulate(t *testing.T, seed uint64) {
 		s.after(100*time.Millisecond, func() { s.ping(i) })
 	}
 	s.after(time.Second, s.act)
-	s.after(1500*time.Millisecond, s.fault)
+	s.after(1200*time.Millisecond, s.fault)
 	heal := time.Second + faultsFor
 	s.after(heal, s.heal)
 	s.run(heal)
@@ -165,7 +163,6 @@ func (s *simulation) ping(i int) {
 		for name := range n.seen {
 			if other.seen[name] != nil {
 				other.replica.HeardTrunk(s.now, n.name, n.incarnation)
-				s.drain(j)
 				break
 			}
 		}
@@ -313,6 +310,8 @@ func (s *simulation) act() {
 	if !n.up {
 		return
 	}
+	// The rooms know the events of trunks before they act.
+	s.drain(i)
 	room := fmt.Sprintf("room%d", s.random.IntN(simulatedRooms))
 	identity := fmt.Sprintf("user%d", s.random.IntN(simulatedIdentities))
 	if n.seen[room] == nil {
@@ -387,12 +386,12 @@ func (s *simulation) must(err error) {
 	}
 }
 
-// fault begins a partition or a restart, every 400 ms until the healing.
+// fault begins a partition or a restart, every 250 ms until the healing.
 func (s *simulation) fault() {
 	if s.healed {
 		return
 	}
-	s.after(400*time.Millisecond, s.fault)
+	s.after(250*time.Millisecond, s.fault)
 	left := s.begin.Add(time.Second + faultsFor).Sub(s.now)
 	switch s.random.IntN(3) {
 	case 0:

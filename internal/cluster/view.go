@@ -67,7 +67,7 @@ func (r *Replica) refresh(now time.Time, in *room, identity string, reason LeftR
 	winner := choose(claims)
 	if winner >= 0 && local != nil && covering == nil && !local.superseded && claims[winner].peer != nil {
 		if code, decided := r.decide(now, in, claims, winner); decided {
-			r.supersede(in, local, code, claims[winner].home)
+			r.supersede(in, local, code, &claims[winner])
 		} else {
 			winner = slices.IndexFunc(claims, func(c candidate) bool { return c.peer == nil })
 		}
@@ -137,11 +137,12 @@ func (r *Replica) decide(now time.Time, in *room, claims []candidate, winner int
 }
 
 // supersede reports that another claim has the identity of a participant of this node.
-func (r *Replica) supersede(in *room, local *record, code signal.Code, by Home) {
+func (r *Replica) supersede(in *room, local *record, code signal.Code, by *candidate) {
 	p := local.participant
 	local.superseded = true
 	delete(in.contests, p.Identity)
-	r.emit(Superseded{Room: in.name, Identity: p.Identity, Session: p.Session, Code: code, By: by})
+	r.emit(Superseded{Room: in.name, Identity: p.Identity, Session: p.Session, Code: code, By: by.home,
+		Moved: by.participant.Session == p.Session})
 }
 
 // reasonFor returns the reason for which a claim is gone: that of the tombstone that covers it, or the one given.
@@ -162,7 +163,8 @@ func (r *Replica) left(in *room, s *shown, reason LeftReason) {
 		Session: s.participant.Session, Reason: reason})
 }
 
-// compare reports the differences between the claim that was reported and the present one, of the same session and home.
+// compare reports the differences between the claim that was reported and the present one. Session and home are the
+// same.
 func (r *Replica) compare(in *room, before *shown, won *candidate) {
 	if before.participant != won.participant && !before.participant.equal(won.participant) {
 		r.emit(ParticipantChanged{in.name, won.claim()})
