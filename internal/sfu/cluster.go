@@ -56,8 +56,8 @@ type (
 	// Detached reports that the home of a participant does not answer. The slots of the participant's publications are
 	// kept until Present or Left.
 	Detached struct{ Identity string }
-	// Published adds a publication. ID is unique on its home, and the ID of all events about the publication. Tracks are
-	// the tracks on its home, and are not read by other nodes.
+	// Published adds a publication. ID is unique on its home, and the ID of all events about the publication. Tracks
+	// are the tracks on its home, and are not read by other nodes.
 	Published struct {
 		Ref         volumetric.PublicationRef
 		ID          uint64

@@ -35,6 +35,9 @@ type JoinRequest struct {
 	Number *uint32
 	// Offer is the session description of a client that offers, otherwise nil.
 	Offer *description.Description
+	// Adopt is the session of another node that the client continues, nil for a new session. Join.Resume is ignored
+	// then, unless this node has the session already.
+	Adopt *Adoption
 	// Watched is the participant whose publications the client receives, empty for all participants. The participant
 	// must be in the room when the client joins.
 	Watched string
@@ -86,8 +89,7 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 	case present != nil && present.outbox != nil:
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case present != nil && !q.OwnsIdentity && present.profile.Resumes:
-		return refuse(signal.CodeIdentityTaken,
-			reserved, q.Identity)
+		return refuse(signal.CodeIdentityTaken, reserved, q.Identity)
 	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
 		return refuse(signal.CodeLimit,
 			"this token or address holds the maximum of %d places in this room (rooms.bearer_room_places)",
@@ -146,6 +148,9 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		publishing: newPublishingLimit(&r.node.config),
 	}
 	p.useDataChannels()
+	if q.Adopt != nil {
+		p.session, p.former, p.epoch = q.Adopt.Session, q.Adopt.Secret, q.Adopt.Epoch
+	}
 	slots := subscriber.NewSlots()
 	if q.Profile != nil {
 		p.profile = q.Profile
@@ -174,24 +179,49 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if returns {
 		r.remove(present, "rejoined")
 	}
-	r.span.displace(p.identity)
+	moved := r.span.adoptable(&q)
+	if moved != nil {
+		r.span.adopt(moved, p)
+	} else {
+		r.span.displace(p.identity)
+	}
 	r.recordAutomatically()
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	r.begin()
-	r.emit(p.event(webhook.ParticipantJoined))
-	p.log.Info("participant joined", zap.String("session", p.session))
+	if moved == nil {
+		r.emit(p.event(webhook.ParticipantJoined))
+		p.log.Info("participant joined", zap.String("session", p.session))
+	}
+	for _, publication := range p.publications {
+		p.attachData(publication)
+	}
+	kept := len(p.publications)
 	for _, description := range publications {
-		r.add(p, description)
+		if p.publication(description.Name) == nil {
+			r.add(p, description)
+		}
 	}
 	r.census.Store(r.participants.census())
-	p.send(r.welcome(p, q.Join.ID, false))
+	p.send(r.welcome(p, q.Join.ID, q.Adopt != nil))
 	p.sendPoses()
-	r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
-	r.recordJoined(&p.presence)
+	added := announced(p.publications[kept:])
+	if moved == nil {
+		r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
+		r.recordJoined(&p.presence)
+	} else {
+		for _, publication := range added {
+			r.participants.share(p, &signal.Published{Participant: p.identity, Publication: publication.Description})
+		}
+	}
 	r.span.joined(p)
 	p.subscribe(r.publishedByOthers(p))
-	r.announce(&p.presence, announced(p.publications))
+	r.announce(&p.presence, added)
+	if moved != nil {
+		// The token of this join may grant less than the token on the former home.
+		changed := r.regrant(p, p.grants, true)
+		changed.tell(p)
+	}
 	r.traceRequested(p, q.Join.FrameTimes)
 	p.updateLines()
 	return p, nil

@@ -538,6 +538,10 @@ func TestMirrorsAreBounded(t *testing.T) {
 func TestKickAndCloseOfOtherNodes(t *testing.T) {
 	c := newConference(t, nil, "a", "b")
 	alice, bob := c.enter(c[0], "alice", true, true), c.enter(c[0], "bob", true, true)
+	c[0].receive("b", Kick{})
+	if _, closed := alice.ended(); closed {
+		t.Fatal("a kick without a name removes alice")
+	}
 	c[0].receive("b", Kick{Identity: "alice"})
 	if code, closed := alice.ended(); !closed || code != signal.CodeKicked {
 		t.Errorf("alice is closed with %q", code)

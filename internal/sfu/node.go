@@ -106,7 +106,7 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 		return nil, refused
 	}
 	result := make(chan joinResult, 1)
-	if q.Join.Resume != nil {
+	if q.Join.Resume != nil && (q.Adopt == nil || n.HasSession(q.Adopt.Session)) {
 		room := n.roomOf(q.Join.Resume.Session)
 		if room == nil || room.name != q.Room {
 			return nil, sessionExpired()

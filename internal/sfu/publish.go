@@ -123,12 +123,7 @@ func (r *Room) add(p *participant, description checked) {
 	converted := p.profile.Converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
 	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
-	if p.pauses {
-		publication.Demand.Suppress(r.node.config.Suppression, &r.unsettled, r.now)
-		if p.asked.multipath != nil {
-			publication.Demand.ReportLowest()
-		}
-	}
+	p.suppress(publication)
 	p.publications = append(p.publications, publication)
 	p.seatPictures()
 	p.attachData(publication)

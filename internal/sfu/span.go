@@ -90,6 +90,8 @@ func (s *span) checkIdentity(q *JoinRequest) *signal.Error {
 	}
 	m := s.mirrors[q.Identity]
 	switch {
+	case s.adoptable(q) != nil:
+		return nil
 	case m.state.Live && !m.detached:
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case !q.OwnsIdentity:
@@ -270,6 +272,12 @@ func (Exited) apply(r *Room, node string) {
 // apply implements Event.
 func (e Present) apply(r *Room, node string) {
 	s := r.span
+	if p := r.participants[e.Identity]; p != nil && p.session == e.Session {
+		if e.Epoch > p.epoch {
+			s.release(p, node, e.Presence)
+		}
+		return
+	}
 	m := s.mirrors[e.Identity]
 	switch {
 	case m == nil:
@@ -410,9 +418,11 @@ func (e Superseded) apply(r *Room, _ string) {
 
 // apply implements Event.
 func (e Kick) apply(r *Room, _ string) {
-	r.removeAll(removeRequest{
-		identity: e.Identity, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
-	})
+	if e.Identity != "" {
+		r.removeAll(removeRequest{
+			identity: e.Identity, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
+		})
+	}
 }
 
 // apply implements Event.

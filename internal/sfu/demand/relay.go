@@ -25,12 +25,19 @@ type relay struct {
 // Relay states that the home of the publication is another node. The demand has no policy and no hold time, which the
 // home applies: a track is wanted while a slot takes the track. Changes of the demand add the publication to queue.
 func (p *Publication) Relay(queue *Queue) {
+	for node := range p.held {
+		p.Hold(node, Take{})
+	}
+	p.lowest = nil
 	p.suppression = newSuppression(Config{Policy: Strict}, p.tiles, p.qualities)
 	clear(p.suppression.wanted)
 	p.relay = &relay{near: make([]bool, p.tiles)}
 	p.queue = queue
 	p.Changed()
 }
+
+// Adopt states that this node has become the home of a relayed publication, whose publisher does not pause tracks.
+func (p *Publication) Adopt() { p.suppression, p.relay, p.queue = nil, nil, nil }
 
 // Relayed reports whether the home of the publication is another node.
 func (p *Publication) Relayed() bool { return p.relay != nil }

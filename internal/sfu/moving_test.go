@@ -1,0 +1,145 @@
+package sfu
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// tracksOn returns the tracks of alice's body in the room of a session.
+func tracksOn(t *testing.T, s *Session) (tracks []*track.Track) {
+	t.Helper()
+	inRoom(t, s, func(r *Room) {
+		if p := r.publication(bodyRef); p != nil {
+			tracks = slices.Clone(p.Tracks)
+		}
+	})
+	return tracks
+}
+
+// TestASessionMovesToAnotherNode checks that a session continues on another node with the tracks that others receive,
+// that others on both nodes notice nothing, and that the session can move back.
+func TestASessionMovesToAnotherNode(t *testing.T) {
+	nodes := joinedNodes(t, "a", "b")
+	_, aliceBox := admitted(t, nodes[0], "alice", &signal.Join{
+		Version: signal.Version, Receive: true, Pauses: true, Publications: []volumetric.Publication{bodyOf(1, 2)},
+	})
+	joined := expect[*signal.Joined](t, aliceBox, 1)
+	bob, bobBox := enter(t, nodes[0], "bob", true)
+	carol, carolBox := enter(t, nodes[1], "carol", true)
+	knows(t, carolBox, "alice", 1)
+	ofBob, ofCarol := tracksOn(t, bob), tracksOn(t, carol)
+	for move, to := range []int{1, 0} {
+		o := &shelf{}
+		_, refused := nodes[to].Join(JoinRequest{
+			Join: &signal.Join{
+				Version: signal.Version, Receive: true, Pauses: true,
+				Resume: &signal.ResumeRequest{Session: joined.Session, NewConnection: true},
+			},
+			Room: "room", Identity: "alice", OwnsIdentity: true, Grants: Grants{Publish: true, Subscribe: true},
+			Outbox: o, At: time.Now(),
+			Adopt: &Adoption{Session: joined.Session, Secret: joined.Resume.Secret, Epoch: uint64(move + 1)},
+		})
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		reply := expect[*signal.Joined](t, o, 1)
+		if !reply.Resumed || reply.Session != joined.Session || reply.Resume.Secret == joined.Resume.Secret {
+			t.Errorf("move %d is answered with %+v", move, reply)
+		}
+		eventually(t, func() bool {
+			code, _ := aliceBox.ended()
+			return code == signal.CodeReplaced
+		}, "the end of the former websocket")
+		// The publisher's new offer has a line for each track of the publication.
+		lines := 0
+		for _, m := range expect[*signal.Offer](t, o, 1).Media {
+			if m.Role == signal.RolePublish && m.Publication == "body" {
+				lines++
+			}
+		}
+		if lines != 2 {
+			t.Errorf("move %d: the offer has %d lines of the publication", move, lines)
+		}
+		expect[*signal.Wanted](t, o, 1)
+		// The mirror on the former home takes the tracks from the new home.
+		other := []*Session{bob, carol}[1-to]
+		eventually(t, func() bool {
+			bound := false
+			inRoom(t, other, func(r *Room) {
+				m := r.span.mirrors["alice"]
+				bound = m != nil && m.find("body") != nil && m.find("body").bound
+			})
+			return bound
+		}, "the mirror on the former home")
+		aliceBox = o
+	}
+	if !slices.Equal(tracksOn(t, bob), ofBob) || !slices.Equal(tracksOn(t, carol), ofCarol) {
+		t.Error("receivers have other tracks")
+	}
+	for name, box := range map[string]*shelf{"bob": bobBox, "carol": carolBox} {
+		_, left := latest[*signal.ParticipantLeft](box)
+		_, ended := latest[*signal.Unpublished](box)
+		if left+ended != 0 {
+			t.Errorf("%s is told of %d participants and %d publications that have ended", name, left, ended)
+		}
+	}
+	if _, n := latest[*signal.ParticipantJoined](bobBox); n != 1 {
+		t.Errorf("bob is told of %d joins, expected carol's", n)
+	}
+}
+
+// TestAnAdoptionWithLessRights checks that the publications of a session end if its present token does not grant them.
+func TestAnAdoptionWithLessRights(t *testing.T) {
+	nodes := joinedNodes(t, "a", "b")
+	_, aliceBox := enter(t, nodes[0], "alice", false, bodyOf(1, 1))
+	joined := expect[*signal.Joined](t, aliceBox, 1)
+	carol, carolBox := enter(t, nodes[1], "carol", true)
+	knows(t, carolBox, "alice", 1)
+	o := &shelf{}
+	if _, refused := nodes[1].Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "alice", OwnsIdentity: true,
+		Outbox: o, At: time.Now(), Adopt: &Adoption{Session: joined.Session, Epoch: 1},
+	}); refused != nil {
+		t.Fatal(refused)
+	}
+	expect[*signal.Unpublished](t, carolBox, 1)
+	expect[*signal.Unpublished](t, o, 1)
+	if tracks := tracksOn(t, carol); tracks != nil {
+		t.Errorf("%d tracks remain", len(tracks))
+	}
+}
+
+// TestAnAdoptionWithoutAMirror checks that a session continues with the publications of the join if the node has no
+// mirror.
+func TestAnAdoptionWithoutAMirror(t *testing.T) {
+	nodes := joinedNodes(t, "a")
+	o := &shelf{}
+	join := JoinRequest{
+		Join: &signal.Join{
+			Version: signal.Version, Publications: []volumetric.Publication{bodyOf(1, 1)},
+			Resume: &signal.ResumeRequest{Session: "session", Secret: "secret"},
+		},
+		Room: "room", Identity: "alice", OwnsIdentity: true, Grants: Grants{Publish: true},
+		Outbox: o, At: time.Now(), Adopt: &Adoption{Session: "session", Secret: "secret", Epoch: 3},
+	}
+	s, refused := nodes[0].Join(join)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	if m := expect[*signal.Joined](t, o, 1); !m.Resumed || m.Session != "session" {
+		t.Errorf("the reply is %+v", m)
+	}
+	if len(tracksOn(t, s)) != 1 {
+		t.Error("the publication is missing")
+	}
+	// The client has not received the reply, and resumes with the secret of its former home.
+	join.Outbox = &shelf{}
+	if _, refused := nodes[0].Join(join); refused != nil {
+		t.Error(refused)
+	}
+}
