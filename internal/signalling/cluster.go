@@ -8,13 +8,14 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Cluster decides which node handles a client. The methods are safe for concurrent use and do not wait for the network.
+// Cluster decides which node handles a client. The methods are safe for concurrent use and do not wait for other
+// nodes.
 type Cluster interface {
 	// Route returns the node that handles a join. The client's token and the names of the join are checked before.
 	//
-	// The secret of a resume is a ticket. If this node handles the resume, Route replaces the ticket in q.Join.Resume by
-	// the secret of the session on this node. A join with a valid Join.Ticket is handled by this node. The text of an
-	// error is sent to the client.
+	// The secret of a resume is a ticket. If this node handles the resume, Route replaces the ticket in q.Join.Resume
+	// by the secret of the session on this node. A join with a valid Join.Ticket is handled by this node. The text of
+	// an error is sent to the client.
 	Route(q *sfu.JoinRequest) (Route, *signal.Error)
 	// Welcome completes the reply to a join that this node has accepted: the other nodes, and a ticket in place of the
 	// resume secret. grants are those of the client's token. Welcome is called by the goroutine of the room.

@@ -21,7 +21,7 @@ const clientHeader = "Volsfu-Client"
 
 const (
 	// dialTimeout bounds the opening of a websocket to another node: some round trips between continents.
-	dialTimeout = 3 * time.Second
+	dialTimeout = 5 * time.Second
 	// retryAfterMS is the time after which a client may try again if another node is not reached: about the time in
 	// which a cluster notices that a node is dead.
 	retryAfterMS = 1000
@@ -33,7 +33,8 @@ func (s *Server) Passed() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, err := netip.ParseAddrPort(r.Header.Get(clientHeader))
 		if err != nil {
-			http.Error(w, string(signal.CodeInvalid)+": the header "+clientHeader+" has no address", http.StatusBadRequest)
+			text := string(signal.CodeInvalid) + ": the header " + clientHeader + " has no address"
+			http.Error(w, text, http.StatusBadRequest)
 			return
 		}
 		named := *r

@@ -329,9 +329,9 @@ func (c Config) namedByIPv6() bool {
 	return err == nil && ip.Unmap().Is6()
 }
 
-// signalling returns the configuration of the websocket.
-func (c Config) signalling() signalling.Config {
-	return signalling.Config{URL: c.URL, Token: c.Token, TLS: c.TLS, Times: c.times, Panicked: c.panicked}
+// signalling returns the configuration of a websocket to a server.
+func (c Config) signalling(address string) signalling.Config {
+	return signalling.Config{URL: address, Token: c.Token, TLS: c.TLS, Times: c.times, Panicked: c.panicked}
 }
 
 // multipath returns the request for media on two interfaces, nil if there are not two.

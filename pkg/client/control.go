@@ -28,6 +28,8 @@ type control struct {
 	session *Session
 	// ended is the reason for which the server has ended the peer connection, nil while the connection is in use.
 	ended *signal.Error
+	// silence detects that the server neither sends nor replies.
+	silence silence
 }
 
 // run serves the session until it ends, and then frees its resources.
@@ -38,6 +40,8 @@ func (c *control) run() {
 	defer s.confine()
 	clock := time.NewTimer(0)
 	defer clock.Stop()
+	silent := time.NewTicker(silenceInterval)
+	defer silent.Stop()
 	asked := 0
 	times := time.NewTicker(timesInterval)
 	defer times.Stop()
@@ -57,9 +61,7 @@ func (c *control) run() {
 				s.cancel(ErrClosed)
 				return
 			}
-			if err := c.resume(); err != nil {
-				s.cancel(err)
-			}
+			c.resume(s.conn.Err(), nil)
 		case <-s.peer.Notify():
 			for _, e := range s.peer.Events() {
 				c.peerEvent(e)
@@ -76,6 +78,8 @@ func (c *control) run() {
 			asked++
 		case <-times.C:
 			s.media.reportTimes()
+		case now := <-silent.C:
+			c.checkSilence(now)
 		}
 	}
 }
@@ -144,6 +148,10 @@ func (c *control) handle(m signal.Message) {
 		s.data.ordered(m)
 	case *signal.Closing:
 		c.closing(m)
+	case *signal.Nodes:
+		s.servers.set(m.Nodes)
+	case *signal.Moved:
+		c.resume(errMoved, m)
 	case *signal.Error:
 		s.log.Warn("server reports an error", "code", m.Code, "message", m.Message)
 	default:
@@ -154,6 +162,24 @@ func (c *control) handle(m signal.Message) {
 		if e := s.roster.change(m); e != nil {
 			s.events.add(e)
 		}
+	}
+}
+
+// checkSilence asks a silent server for a reply, and continues the session on another server if there is none.
+func (c *control) checkSilence(now time.Time) {
+	s := c.session
+	if len(s.servers.others) == 0 {
+		return
+	}
+	heard, expected := s.media.expected(now)
+	if message := s.conn.Heard(); message.After(heard) {
+		heard = message
+	}
+	switch c.silence.step(now, heard, expected) {
+	case verdictAsk:
+		s.conn.Write(&signal.Time{T0: now.UnixMicro()})
+	case verdictLeave:
+		c.resume(errSilent, nil)
 	}
 }
 

@@ -5,5 +5,5 @@
 // requests missing packets and sends reports (media.watch). One paces the packets, estimates the uplink, and decides
 // which tracks to pause if the uplink is too narrow (media.send). Packets are received on the goroutine that reads the
 // socket. The program reads the channels Events, Frames and Packets. If the websocket breaks, the session opens another
-// one and continues, within the grace period of the server.
+// one and continues, within the grace period of the server: on the same server or, in a cluster, on another.
 package client

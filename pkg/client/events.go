@@ -93,7 +93,8 @@ type (
 	PermissionsChanged struct{ Permissions signal.Permissions }
 	// Connected reports that media flows.
 	Connected struct{}
-	// Interrupted reports that the websocket has broken. The session tries to resume.
+	// Interrupted reports that the websocket has broken, that the server is silent, or that the server has sent this
+	// client to another server. The session tries to resume.
 	Interrupted struct{ Err error }
 	// Resumed reports that the session continues.
 	Resumed struct{}

@@ -26,6 +26,8 @@ type media struct {
 
 	mu        sync.Mutex
 	connected bool
+	// heard is the time when a packet of the present peer connection has arrived last.
+	heard time.Time
 	// ended is set before the channels that the program reads are closed. Writers to these channels hold the lock and
 	// check ended first.
 	ended bool
@@ -61,7 +63,7 @@ func newMedia(s *Session) *media {
 func (m *media) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.connected = false
+	m.connected, m.heard = false, time.Time{}
 	m.downlink.Reset()
 	m.uplink.Reset(time.Now())
 }
@@ -87,6 +89,13 @@ func (m *media) disconnect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.connected = false
+}
+
+// expected returns the time of the last packet, and reports whether more packets are expected at a time.
+func (m *media) expected(now time.Time) (heard time.Time, expected bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.heard, m.connected && now.Sub(m.heard) < expectMedia
 }
 
 func (m *media) isConnected() bool {

@@ -139,7 +139,7 @@ func TestRequestsEndWithTheirWebsocket(t *testing.T) {
 	url, heard := silent(t)
 	s.config.URL = url
 	var err error
-	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling()); err != nil {
+	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
 		t.Fatal(err)
 	}
 	defer s.conn.Close()

@@ -64,7 +64,7 @@ func converse(t *testing.T, m *media) <-chan signal.Message {
 	url, heard := listener(t)
 	s.config.URL = url
 	var err error
-	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling()); err != nil {
+	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
 		t.Fatal(err)
 	}
 	s.peer = newPeer(t, m)

@@ -184,7 +184,7 @@ func TestAPanicWhileASessionIsFreed(t *testing.T) {
 	s := m.session
 	s.config.URL, _ = listener(t)
 	var err error
-	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling()); err != nil {
+	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
 		t.Fatal(err)
 	}
 	s.peer = newPeer(t, m)

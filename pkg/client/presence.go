@@ -83,8 +83,15 @@ func (s *Session) SetMetadata(ctx context.Context, metadata map[string]string) e
 // this client. Other participants need a token with the grant admin, and cannot end such muting. Mute returns when the
 // server has accepted the change.
 func (s *Session) Mute(ctx context.Context, participant, publication string, muted bool) error {
-	_, err := s.request(ctx, &signal.Mute{Participant: participant, Publication: publication, Muted: muted})
-	return err
+	if _, err := s.request(ctx, &signal.Mute{
+		Participant: participant, Publication: publication, Muted: muted,
+	}); err != nil {
+		return err
+	}
+	if participant == "" || participant == s.Identity() {
+		s.requested.mute(publication, muted)
+	}
+	return nil
 }
 
 // SetPermissions changes the permissions of a participant that are not nil, for the rest of its session. It needs a

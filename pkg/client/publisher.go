@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -238,6 +240,8 @@ func (s *Session) Publisher(name string) *Publisher { return s.publishers.get(na
 // Unpublish ends a publication of this client.
 func (s *Session) Unpublish(ctx context.Context, name string) error {
 	s.publishers.remove(name)
+	s.updates.Forget(name)
+	s.requested.mute(name, false)
 	return s.insist(ctx, signal.CodeNotFound, func() signal.Message { return &signal.Unpublish{Publication: name} })
 }
 
@@ -268,6 +272,17 @@ func (ps *publishers) get(name string) *Publisher {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	return ps.byName[name]
+}
+
+// list returns the publishers, sorted by name.
+func (ps *publishers) list() []*Publisher {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	var list []*Publisher
+	for _, name := range slices.Sorted(maps.Keys(ps.byName)) {
+		list = append(list, ps.byName[name])
+	}
+	return list
 }
 
 // remove removes the publisher with a name, if there is one, and frees its lines.

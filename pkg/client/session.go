@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -38,6 +39,10 @@ type Session struct {
 	roster     roster
 	presence   presence
 	publishers publishers
+	// requested is the state that this client has requested, servers are the servers of the session. The goroutine of
+	// control owns servers after the join.
+	requested requested
+	servers   servers
 	// sealer encrypts what this client sends. It is nil if the session has no keys.
 	sealer *e2ee.Sealer
 
@@ -106,10 +111,11 @@ func (s *Session) enter(ctx context.Context) error {
 		Multipath:    s.config.multipath(),
 
 		MessageChannel: s.config.MessageChannel,
+		Moves:          true,
 	}
 	s.limits = s.config.limits(s.config.MaxBitrate, 0)
 	join.BitrateLimits = s.limits
-	conn, joined, err := signalling.Join(ctx, s.config.signalling(), join)
+	conn, joined, err := s.join(ctx, join)
 	if err != nil {
 		return err
 	}
@@ -125,6 +131,32 @@ func (s *Session) enter(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// join joins on the server that the program has named, or on the server to which that server sends the client.
+func (s *Session) join(ctx context.Context, join *signal.Join) (*signalling.Conn, *signal.Joined, error) {
+	s.servers = newServers(s.config.URL)
+	address := s.config.URL
+	for moves := 0; ; moves++ {
+		conn, joined, err := signalling.Join(ctx, s.config.signalling(address), join)
+		var moved *signalling.MovedError
+		var refused *signal.Error
+		switch {
+		case err == nil:
+			s.servers.present = address
+			s.servers.set(joined.Nodes)
+			return conn, joined, nil
+		case moves == maxMoves, ctx.Err() != nil, errors.As(err, &refused):
+			return nil, nil, err
+		case errors.As(err, &moved) && s.servers.allows(moved.Moved.URL):
+			address, join.Ticket = moved.Moved.URL, moved.Moved.Ticket
+		case moved == nil && join.Ticket != "":
+			// The server cannot be reached. The first server may know another one by now.
+			address, join.Ticket = s.config.URL, ""
+		default:
+			return nil, nil, err
+		}
+	}
 }
 
 // welcome stores the server's description of the room.
@@ -212,8 +244,11 @@ func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message
 
 // SetQuality sets the qualities that this client wants. SetQuality returns when the server has accepted the choices.
 func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) error {
-	_, err := s.request(ctx, &signal.SetQuality{Choices: choices})
-	return err
+	if _, err := s.request(ctx, &signal.SetQuality{Choices: choices}); err != nil {
+		return err
+	}
+	s.requested.choose(choices)
+	return nil
 }
 
 // leaveTimeout bounds how long closing waits for the server's reply.

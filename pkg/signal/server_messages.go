@@ -50,9 +50,9 @@ type Nodes struct {
 	Nodes []NodeAddress `json:"nodes"`
 }
 
-// Moved asks a client to continue on another server. In reply to a join without resume, the client repeats the join there
-// with Ticket. In reply to a join with resume, and later, the client resumes its session there with Ticket in place of
-// its secret. Only clients with Join.Moves receive Moved.
+// Moved asks a client to continue on another server. In reply to a join without resume, the client repeats the join
+// there with Ticket. In reply to a join with resume, and later, the client resumes its session there with Ticket in
+// place of its secret. Only clients with Join.Moves receive Moved.
 type Moved struct {
 	Header
 	// URL is the server's address, as in NodeAddress.

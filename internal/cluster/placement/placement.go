@@ -1,6 +1,6 @@
 // Package placement decides on which node of a cluster a client joins its room. Every node decides for the clients that
-// enter there. Nodes need not agree: each node can serve each room, and a room that spans more nodes than necessary only
-// costs the traffic between the nodes.
+// enter there. Nodes need not agree: each node can serve each room, and a room that spans more nodes than necessary
+// only costs the traffic between the nodes.
 //
 // A Placement belongs to one goroutine or is guarded by its owner. It does not read the clock.
 package placement

@@ -77,7 +77,8 @@ func TestForeignTicketsAreRefused(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if _, err := s.Open(text, now.Add(time.Hour)); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "expired") {
+	_, err := s.Open(text, now.Add(time.Hour))
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("an expired ticket: %v", err)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)

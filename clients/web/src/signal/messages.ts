@@ -194,7 +194,7 @@ export type ClientMessage =
       data_channel: boolean;
       pauses: boolean;
       message_channel: boolean;
-      moves?: boolean;
+      moves: boolean;
       ticket?: string;
       resume?: { session: string; secret: string; new_connection?: boolean; data_received?: number };
     }

@@ -2,6 +2,7 @@
 
 import { nowMicroseconds, ServerClock } from "./clock";
 import type { ClientMessage, ServerMessage } from "./messages";
+import { Servers } from "./servers";
 
 export type Joined = Extract<ServerMessage, { type: "joined" }>;
 
@@ -53,6 +54,15 @@ const longestSilence = 10_000;
 const graces = 2;
 
 /**
+ * The limit of an attempt if there are several servers: initially 1.2 s, which is three round trips
+ * and one repeated packet, doubled after each round.
+ */
+const firstAttempt = 1200;
+const longestAttempt = 10_000;
+/** The maximum number of servers to which a page is sent in succession. */
+const maxMoves = 8;
+
+/**
  * Codes with which the server ends a session permanently: a new attempt would end in the same way.
  */
 const final = new Set(["unauthorized", "version", "malformed", "too_large", "rate_limited", "forbidden", "replaced", "kicked", "closed", "revoked"]);
@@ -72,11 +82,21 @@ export class Session {
   private lastReceived = 0;
   private questioner: ReturnType<typeof setInterval> | undefined;
   private closing = "";
+  private readonly servers: Servers;
+  /** The ticket of the message that has sent the page to the server of the next join. */
+  private ticket: string | undefined;
+  private moves = 0;
+  private patience = firstAttempt;
+  private attempt: ReturnType<typeof setTimeout> | undefined;
+  /** The server no longer has the peer connection, whatever its state is. */
+  private ended = false;
 
   constructor(
     private readonly options: SessionOptions,
     private readonly events: SessionEvents,
-  ) {}
+  ) {
+    this.servers = new Servers(options.url);
+  }
 
   start(): void {
     this.connect();
@@ -109,12 +129,16 @@ export class Session {
   }
 
   private connect(): void {
-    const url = new URL(this.options.url);
+    const url = new URL(this.servers.target);
     if (this.options.token) {
       url.searchParams.set("access_token", this.options.token);
     }
     const socket = new WebSocket(url);
     this.socket = socket;
+    clearTimeout(this.attempt);
+    if (this.servers.several) {
+      this.attempt = setTimeout(() => this.abandon("the server cannot be reached"), this.patience);
+    }
     socket.onopen = () => this.join();
     socket.onmessage = (event) => {
       if (this.socket === socket) {
@@ -131,7 +155,10 @@ export class Session {
   private join(): void {
     const { room, identity } = this.options;
     const resume = this.resume && Date.now() < this.resume.until ? this.resume : undefined;
-    this.renewing = !this.events.connected();
+    const ticket = this.ticket;
+    this.ticket = undefined;
+    // A server that sends the page elsewhere knows which server has the peer connection.
+    this.renewing = this.ended || !this.events.connected() || (ticket === undefined && !this.servers.atPresent);
     this.send({
       type: "join",
       id: "join",
@@ -141,10 +168,12 @@ export class Session {
       data_channel: true,
       pauses: true,
       message_channel: true,
+      moves: true,
       ...(this.options.receiveData ? { receive_data: true } : {}),
       ...(room ? { room } : {}),
       ...(identity ? { identity } : {}),
-      ...(resume ? { resume: { session: resume.session, secret: resume.secret, new_connection: this.renewing, data_received: this.events.received() } } : {}),
+      ...(ticket !== undefined && !resume ? { ticket } : {}),
+      ...(resume ? { resume: { session: resume.session, secret: ticket ?? resume.secret, new_connection: this.renewing, data_received: this.events.received() } } : {}),
     });
   }
 
@@ -156,6 +185,11 @@ export class Session {
         this.grace = message.resume.grace_ms;
         this.resume = { session: message.session, secret: message.resume.secret, until: Infinity };
         this.retry = firstRetry;
+        this.patience = firstAttempt;
+        this.moves = 0;
+        this.ended = false;
+        clearTimeout(this.attempt);
+        this.servers.joined(message.nodes ?? []);
         this.events.joined(message, this.renewing || !message.resumed);
         this.enter("joined", "");
         this.ask();
@@ -172,8 +206,15 @@ export class Session {
           return;
         }
         break;
+      case "moved":
+        this.follow(message.id === "join", message.url, message.ticket);
+        return;
+      case "nodes":
+        this.servers.set(message.nodes);
+        return;
       case "closing":
         if (message.grace_ms === undefined) {
+          this.ended ||= message.code === "connection";
           this.closing = message.message;
           // Too many joins from one address, as after an outage of a whole site, are a temporary
           // condition.
@@ -204,8 +245,39 @@ export class Session {
     this.end(message);
   }
 
-  private broke(reason: string): void {
+  /** Goes to the server that has the session, or that is to have it. */
+  private follow(answers: boolean, url: string, ticket: string): void {
+    if (++this.moves > maxMoves || !this.servers.visit(url)) {
+      this.socket?.close();
+      return;
+    }
+    this.ticket = ticket;
+    const former = this.socket;
+    this.socket = undefined;
+    if (!answers) {
+      clearInterval(this.questioner);
+      this.ended = true;
+      this.expire();
+      this.enter("resuming", "the server sends this page to another server");
+    }
+    former?.close();
+    // The listener may have left.
+    if (this.state !== "closed") {
+      this.connect();
+    }
+  }
+
+  /** Begins the time for which a server keeps the session. */
+  private expire(): void {
+    if (this.resume && this.resume.until === Infinity) {
+      this.resume.until = Date.now() + graces * this.grace;
+    }
+  }
+
+  private broke(reason: string, silent = false): void {
     clearInterval(this.questioner);
+    clearTimeout(this.attempt);
+    this.ticket = undefined;
     if (this.state === "closed") {
       return;
     }
@@ -213,11 +285,14 @@ export class Session {
       this.end(reason || this.closing || "the server cannot be reached");
       return;
     }
-    if (this.resume && this.resume.until === Infinity) {
-      this.resume.until = Date.now() + graces * this.grace;
+    this.expire();
+    if (this.servers.next(this.state === "joined", silent)) {
+      this.timer = setTimeout(() => this.connect());
+    } else {
+      this.timer = setTimeout(() => this.connect(), this.retry);
+      this.retry = Math.min(this.retry * 2, this.resume ? longestRetry : 2 * longestRetry);
+      this.patience = Math.min(this.patience * 2, longestAttempt);
     }
-    this.timer = setTimeout(() => this.connect(), this.retry);
-    this.retry = Math.min(this.retry * 2, this.resume ? longestRetry : 2 * longestRetry);
     // The listener may leave, which ends the attempts.
     this.enter(this.resume ? "resuming" : "connecting", reason || "the connection to the server broke");
   }
@@ -226,15 +301,15 @@ export class Session {
     clearInterval(this.questioner);
     this.questions = 0;
     this.question();
-    this.questioner = setInterval(() => (Date.now() - this.lastReceived > longestSilence ? this.giveUp() : this.question()), questionInterval);
+    this.questioner = setInterval(() => (Date.now() - this.lastReceived > longestSilence ? this.abandon("the server does not answer") : this.question()), questionInterval);
   }
 
   /** Abandons the websocket as broken: a proper close would need the server's reply. */
-  private giveUp(): void {
+  private abandon(why: string): void {
     const silent = this.socket;
     this.socket = undefined;
     silent?.close();
-    this.broke("the server does not answer");
+    this.broke(why, true);
   }
 
   private question(): void {
@@ -251,6 +326,7 @@ export class Session {
       return;
     }
     clearTimeout(this.timer);
+    clearTimeout(this.attempt);
     clearInterval(this.questioner);
     this.enter("closed", why);
     this.socket?.close();

@@ -356,7 +356,7 @@ export class Conference {
       this.link.renew([...message.ice_servers, ...(this.options.iceServers ?? [])]);
     }
     this.data.entered(message.resumed ?? false, message.data_received ?? 0);
-    this.own.entered(renewed, message.resumed ?? false);
+    this.own.entered(renewed, (message.resumed ?? false) && (message.restored ?? true));
     this.roster.present(message.participants);
     this.warnOfRecording(message.recorded ?? false);
     // State that changed while the websocket was broken is sent again. The server accepts or

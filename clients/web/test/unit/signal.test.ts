@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ServerClock } from "../../src/signal/clock";
+import { Servers } from "../../src/signal/servers";
 import { Session, type SessionState } from "../../src/signal/session";
 import { claimsOf } from "../../src/token";
 import { FakeSocket, joined } from "./socket";
@@ -37,7 +38,7 @@ describe("Session", () => {
     last().open();
     expect(last().url.searchParams.get("access_token")).toBe("t0ken");
     expect(last().sent[0]).toEqual({
-      type: "join", id: "join", version: 1, receive: true, data_channel: true, pauses: true, message_channel: true, room: "lab", identity: "ada",
+      type: "join", id: "join", version: 1, receive: true, data_channel: true, pauses: true, message_channel: true, moves: true, room: "lab", identity: "ada",
     });
     last().say(joined);
     expect(states.at(-1)).toEqual(["joined", ""]);
@@ -160,6 +161,112 @@ describe("Session", () => {
     expect(states.at(-1)?.[0]).toBe("joined");
   });
 
+  const far = { type: "moved", id: "join", url: "wss://far.example.org", ticket: "t1cket" } as const;
+
+  it("joins on the server to which it is sent", () => {
+    begin();
+    last().open();
+    const entry = last();
+    last().say(far);
+    expect(entry.readyState).toBe(3);
+    expect(last().url.href).toBe("wss://far.example.org/v1/signal?access_token=t0ken");
+    last().open();
+    expect(last().sent[0]).toMatchObject({ type: "join", ticket: "t1cket", moves: true });
+    last().say(joined);
+    expect(states.at(-1)?.[0]).toBe("joined");
+    // The session is there, and its ticket is the secret of the reply.
+    live = false;
+    last().close();
+    vi.advanceTimersByTime(300);
+    expect(last().url.host).toBe("far.example.org");
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { secret: "secret" } });
+    expect(last().sent[0]).not.toHaveProperty("ticket");
+  });
+
+  it("asks the first server again when the other is not there", () => {
+    begin();
+    last().open();
+    last().say(far);
+    last().close();
+    vi.advanceTimersByTime(300);
+    expect(last().url.host).toBe("host");
+    last().open();
+    expect(last().sent[0]).not.toHaveProperty("ticket");
+  });
+
+  it("does not follow for ever", () => {
+    begin();
+    for (let i = 0; i < 8; i++) {
+      last().open();
+      last().say(far);
+    }
+    last().open();
+    const count = FakeSocket.all.length;
+    last().say(far);
+    expect(FakeSocket.all.length).toBe(count);
+    vi.advanceTimersByTime(300);
+    expect(last().url.host).toBe("host");
+  });
+
+  it("continues the session on the server to which it is sent, with a new connection", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().say({ type: "moved", url: "ws://next:7880", ticket: "t1cket", deadline_ms: 20_000 });
+    expect(states.at(-1)?.[0]).toBe("resuming");
+    expect(last().url.href).toBe("ws://next:7880/v1/signal?access_token=t0ken");
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "t1cket", new_connection: true } });
+    last().say({ ...joined, resumed: true });
+    expect(renewed).toEqual([true, true]);
+  });
+
+  it("goes on at the next server if its own is gone", () => {
+    begin();
+    last().open();
+    last().say({ ...joined, nodes: [{ url: "ws://old" }] });
+    last().say({ type: "nodes", nodes: [{ url: "ws://a" }, { url: "http://no" }, { url: "ws://b", region: "eu" }] });
+    last().close();
+    const tried = [];
+    for (let i = 0; i < 3; i++) {
+      vi.advanceTimersByTime(1);
+      tried.push(last().url.host);
+      if (i < 2) {
+        last().close();
+      }
+    }
+    expect(tried).toEqual(["host", "a", "b"]);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { secret: "secret", new_connection: true } });
+    // The session's server lives, and so does the peer connection.
+    last().say({ type: "moved", id: "join", url: "ws://host", ticket: "t1cket" });
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { secret: "t1cket", new_connection: false } });
+  });
+
+  it("does not wait long for one of several servers", () => {
+    begin();
+    last().open();
+    last().say({ ...joined, nodes: [{ url: "ws://a" }] });
+    last().close();
+    vi.advanceTimersByTime(1);
+    expect(last().url.host).toBe("host");
+    vi.advanceTimersByTime(1201);
+    expect(last().url.host).toBe("a");
+  });
+
+  it("makes a new connection when the server has none", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().say({ type: "closing", code: "connection", message: "the session is on another server" });
+    last().close();
+    vi.advanceTimersByTime(300);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { new_connection: true } });
+  });
+
   it("gives up a server that is not there", () => {
     begin();
     for (let i = 0; i < 20; i++) {
@@ -194,5 +301,24 @@ describe("claimsOf", () => {
 
   it.each(["", "nonsense", "a.b.c", token({ sub: 7 })])("finds none in %j", (t) => {
     expect(claimsOf(t)).toEqual({ identity: "", room: "" });
+  });
+});
+
+describe("Servers", () => {
+  it("does not leave TLS", () => {
+    const servers = new Servers("wss://host/v1/signal");
+    expect(["ws://a", "https://a", "nonsense", "wss://a:7/x?y#z"].map((url) => servers.visit(url))).toEqual([false, false, false, true]);
+    expect(servers.target).toBe("wss://a:7/v1/signal");
+  });
+
+  it("tries a silent server last, and remembers a bounded number", () => {
+    const servers = new Servers("ws://host/v1/signal");
+    servers.set(Array.from({ length: 100 }, (_, i) => ({ url: `ws://node${i}` })));
+    const round = [];
+    while (servers.next(round.length === 0, true)) {
+      round.push(new URL(servers.target).host);
+    }
+    expect(round.length).toBe(65);
+    expect(round.slice(-2)).toEqual(["node63", "host"]);
   });
 });

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -83,6 +84,8 @@ type Conn struct {
 	err error
 	// panicked is Config.Panicked.
 	panicked func(value any, stack []byte) error
+	// heard is the time when something has arrived last, in nanoseconds since 1970.
+	heard atomic.Int64
 
 	writing sync.Mutex
 }
@@ -125,12 +128,19 @@ func start(conn *websocket.Conn, config *Config) *Conn {
 		c.alive()
 		return nil
 	})
+	c.alive()
 	go c.read()
 	go c.ping()
 	return c
 }
 
-// Join opens a websocket, sends a join, and returns the reply.
+// MovedError is the reply of a server that sends the client to another server.
+type MovedError struct{ Moved *signal.Moved }
+
+// Error implements error.
+func (e *MovedError) Error() string { return "the server sends this client to " + e.Moved.URL }
+
+// Join opens a websocket, sends a join, and returns the reply. The error may wrap a MovedError.
 func Join(ctx context.Context, config Config, join *signal.Join) (*Conn, *signal.Joined, error) {
 	c, err := Dial(ctx, config)
 	if err != nil {
@@ -154,6 +164,8 @@ func Join(ctx context.Context, config Config, join *signal.Join) (*Conn, *signal
 		switch m := m.(type) {
 		case *signal.Joined:
 			return c, m, nil
+		case *signal.Moved:
+			return fail(fmt.Errorf("join: %w", &MovedError{m}))
 		case *signal.Error:
 			return fail(fmt.Errorf("join: %w", m))
 		}
@@ -166,8 +178,17 @@ func (c *Conn) Messages() <-chan signal.Message { return c.messages }
 // Err returns why the websocket has ended. It is valid once the channel of messages is closed.
 func (c *Conn) Err() error { return c.err }
 
-// alive extends the read deadline: the server has sent something.
-func (c *Conn) alive() { _ = c.conn.SetReadDeadline(time.Now().Add(c.times.Silence)) }
+// alive records that the server has sent something, and extends the read deadline.
+func (c *Conn) alive() {
+	c.heard.Store(time.Now().UnixNano())
+	c.extend()
+}
+
+// extend extends the read deadline.
+func (c *Conn) extend() { _ = c.conn.SetReadDeadline(time.Now().Add(c.times.Silence)) }
+
+// Heard returns the time when something has arrived last.
+func (c *Conn) Heard() time.Time { return time.Unix(0, c.heard.Load()) }
 
 // ping is the goroutine that sends pings. If a ping cannot be sent, the read deadline expires.
 func (c *Conn) ping() {
@@ -199,11 +220,12 @@ func (r aliveReader) Read(b []byte) (int, error) {
 
 // next reads one message.
 func (c *Conn) next() ([]byte, error) {
-	c.alive()
+	c.extend()
 	_, reader, err := c.conn.NextReader()
 	if err != nil {
 		return nil, err
 	}
+	c.alive()
 	return io.ReadAll(aliveReader{c, reader})
 }
 

@@ -22,23 +22,52 @@ type Updates struct {
 	viewpoint *signal.Viewpoint
 	poses     map[string]*signal.Pose
 	uplink    *signal.Uplink
+	// lastViewpoint and lastPoses are the last ones that were set.
+	lastViewpoint *signal.Viewpoint
+	lastPoses     map[string]*signal.Pose
 	// sent is the time of the last batch.
 	sent time.Time
 }
 
 // NewUpdates returns an empty set of updates.
 func NewUpdates() *Updates {
-	return &Updates{wake: make(chan struct{}, 1), poses: make(map[string]*signal.Pose)}
+	return &Updates{
+		wake: make(chan struct{}, 1), poses: make(map[string]*signal.Pose), lastPoses: make(map[string]*signal.Pose),
+	}
 }
 
 // Wake returns a channel that is signalled when updates are to be sent.
 func (u *Updates) Wake() <-chan struct{} { return u.wake }
 
 // SetViewpoint replaces the viewpoint.
-func (u *Updates) SetViewpoint(m *signal.Viewpoint) { u.set(func() { u.viewpoint = m }) }
+func (u *Updates) SetViewpoint(m *signal.Viewpoint) {
+	u.set(func() { u.viewpoint, u.lastViewpoint = m, m })
+}
 
 // SetPose replaces the pose of a publication.
-func (u *Updates) SetPose(m *signal.Pose) { u.set(func() { u.poses[m.Publication] = m }) }
+func (u *Updates) SetPose(m *signal.Pose) {
+	u.set(func() { u.poses[m.Publication], u.lastPoses[m.Publication] = m, m })
+}
+
+// Repeat sets the last viewpoint and the last poses of the publications again, for a server that has lost them. Poses
+// of other publications are forgotten.
+func (u *Updates) Repeat(publications []string) {
+	u.set(func() {
+		u.viewpoint = u.lastViewpoint
+		maps.DeleteFunc(u.lastPoses, func(name string, _ *signal.Pose) bool {
+			return !slices.Contains(publications, name)
+		})
+		maps.Copy(u.poses, u.lastPoses)
+	})
+}
+
+// Forget removes the pose of a publication that has ended.
+func (u *Updates) Forget(publication string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.poses, publication)
+	delete(u.lastPoses, publication)
+}
 
 // SetUplink replaces the state of the uplink.
 func (u *Updates) SetUplink(m *signal.Uplink) { u.set(func() { u.uplink = m }) }

@@ -1,0 +1,110 @@
+package client
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// requested is the state that the server has accepted from this client. A server that continues the session without
+// this state is sent it again. The methods are safe for concurrent use. The zero value is empty.
+type requested struct {
+	mu      sync.Mutex
+	choices map[choiceKey]signal.Choice
+	muted   map[string]bool
+}
+
+// choiceKey names the tile of a choice. tile is wholePublication for all tiles.
+type choiceKey struct {
+	ref  volumetric.PublicationRef
+	tile int
+}
+
+const wholePublication = -1
+
+// choose stores accepted choices. A choice for a publication replaces the choices for its tiles.
+func (r *requested) choose(choices []signal.Choice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.choices == nil {
+		r.choices = make(map[choiceKey]signal.Choice)
+	}
+	for _, c := range choices {
+		key := choiceKey{c.PublicationRef, wholePublication}
+		if c.Tile != nil {
+			key.tile = *c.Tile
+		} else {
+			maps.DeleteFunc(r.choices, func(k choiceKey, _ signal.Choice) bool { return k.ref == c.PublicationRef })
+		}
+		if _, known := r.choices[key]; known || len(r.choices) < signal.MaxChoices {
+			r.choices[key] = c
+		}
+	}
+}
+
+// mute stores the muting of an own publication.
+func (r *requested) mute(publication string, muted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.muted == nil {
+		r.muted = make(map[string]bool)
+	}
+	if muted {
+		r.muted[publication] = true
+	} else {
+		delete(r.muted, publication)
+	}
+}
+
+// messages returns the messages that request the state again. published reports whether an own publication exists.
+func (r *requested) messages(published func(name string) bool) []signal.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []signal.Message
+	if len(r.choices) > 0 {
+		choices := make([]signal.Choice, 0, len(r.choices))
+		for _, c := range r.choices {
+			choices = append(choices, c)
+		}
+		// Choices for publications precede choices for their tiles.
+		slices.SortFunc(choices, func(a, b signal.Choice) int {
+			switch {
+			case (a.Tile == nil) == (b.Tile == nil):
+				return 0
+			case a.Tile == nil:
+				return -1
+			}
+			return 1
+		})
+		list = append(list, &signal.SetQuality{Choices: choices})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.muted)) {
+		if published(name) {
+			list = append(list, &signal.Mute{Publication: name, Muted: true})
+		}
+	}
+	return list
+}
+
+// restore sends the session's state to a server that has none. Errors are logged as they arrive.
+func (s *Session) restore(conn *signalling.Conn, attributes map[string]string) {
+	var names []string
+	for _, p := range s.publishers.list() {
+		names = append(names, p.description.Name)
+		conn.Write(&signal.Publish{Publication: p.description})
+	}
+	if len(attributes) > 0 {
+		conn.Write(&signal.Attributes{Attributes: attributes})
+	}
+	for _, m := range s.requested.messages(func(name string) bool { return s.Publisher(name) != nil }) {
+		conn.Write(m)
+	}
+	if s.media.tracing.TracesReceived() {
+		conn.Write(&signal.Trace{FrameTimes: true})
+	}
+	s.updates.Repeat(names)
+}

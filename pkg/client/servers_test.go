@@ -1,0 +1,335 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// unreachable is an address at which nothing listens.
+const unreachable = "ws://127.0.0.1:1"
+
+// addressed returns the addresses of servers as a list of nodes.
+func addressed(addresses ...string) []signal.NodeAddress {
+	var nodes []signal.NodeAddress
+	for _, address := range addresses {
+		nodes = append(nodes, signal.NodeAddress{URL: address})
+	}
+	return nodes
+}
+
+// TestServers checks the order of attempts, and which servers a token is sent to.
+func TestServers(t *testing.T) {
+	t.Parallel()
+	plain, secure := newServers("ws://a"), newServers("wss://a")
+	nodes := addressed("ws://b", "wss://c", "http://d", "wss://c", "%", "wss://", "wss://a")
+	plain.set(nodes)
+	secure.set(nodes)
+	for _, test := range []struct {
+		servers servers
+		silent  bool
+		want    []string
+	}{
+		{plain, false, []string{"ws://a", "ws://b", "wss://c", "wss://a"}},
+		{plain, true, []string{"ws://b", "wss://c", "wss://a", "ws://a"}},
+		{secure, false, []string{"wss://a", "wss://c"}},
+		{secure, true, []string{"wss://c", "wss://a"}},
+	} {
+		if got := test.servers.candidates(test.silent); !slices.Equal(got, test.want) {
+			t.Errorf("silent %v, TLS %v: %v, expected %v", test.silent, test.servers.secure, got, test.want)
+		}
+	}
+	many := make([]string, 2*maxServers)
+	for i := range many {
+		many[i] = fmt.Sprint("wss://", i)
+	}
+	if plain.set(addressed(many...)); len(plain.others) != maxServers {
+		t.Errorf("%d servers are stored, expected %d", len(plain.others), maxServers)
+	}
+}
+
+// TestSilence checks the times after which a server is asked and left.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1_795_188_600, 0)
+	var s silence
+	for i, step := range []struct {
+		at, heard time.Duration // in milliseconds
+		expected  bool
+		want      verdict
+	}{
+		{599, 0, true, verdictNone},
+		{600, 0, true, verdictAsk},
+		{899, 0, true, verdictNone},
+		{900, 0, true, verdictLeave},
+		// The next server is asked again.
+		{1000, 0, true, verdictAsk},
+		// A reply ends the wait.
+		{1100, 1050, true, verdictNone},
+		{1650, 1050, true, verdictAsk},
+		// Nothing more is expected.
+		{1950, 1050, false, verdictNone},
+		// The process was stopped: packets that wait are read before the server is left.
+		{9000, 1050, true, verdictAsk},
+		{9001, 9000, true, verdictNone},
+	} {
+		now, heard := start.Add(step.at*time.Millisecond), start.Add(step.heard*time.Millisecond)
+		if got := s.step(now, heard, step.expected); got != step.want {
+			t.Errorf("step %d: verdict %d, expected %d", i, got, step.want)
+		}
+	}
+}
+
+// moved replies to a join.
+func moved(join signal.Message, url string) *signal.Moved {
+	return &signal.Moved{Header: signal.Header{ID: join.Head().ID}, URL: url, Ticket: "ticket"}
+}
+
+// TestAJoinFollowsToAnotherServer also checks that a server that cannot be reached is not the end.
+func TestAJoinFollowsToAnotherServer(t *testing.T) {
+	t.Parallel()
+	joins := make(chan *signal.Join, 2)
+	admitting := func(s *played) {
+		joins <- s.admit(time.Minute)
+		s.listen()
+	}
+	home := playing(t, admitting)
+	entry := playing(t, func(s *played) { s.say(moved(s.next(), home)) })
+	joinPlayed(t, entry, signalling.DefaultTimes)
+	if join := <-joins; !join.Moves || join.Ticket != "ticket" || join.Identity != "ada" {
+		t.Errorf("joined with %+v", join)
+	}
+	entry = playing(t, func(s *played) { s.say(moved(s.next(), unreachable)) }, admitting)
+	joinPlayed(t, entry, signalling.DefaultTimes)
+	if join := <-joins; join.Ticket != "" {
+		t.Errorf("joined with the ticket %q of another server", join.Ticket)
+	}
+}
+
+// TestJoinsThatMoveForeverEnd follows a server that sends the client to itself.
+func TestJoinsThatMoveForeverEnd(t *testing.T) {
+	t.Parallel()
+	var entry string
+	known := make(chan struct{})
+	entry = playing(t, func(s *played) {
+		<-known
+		s.say(moved(s.next(), entry))
+	})
+	close(known)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
+	defer cancel()
+	if s, err := Join(ctx, Config{URL: entry, Room: "room", Identity: "ada"}); err == nil || ctx.Err() != nil {
+		t.Errorf("joined %v, %v", s, err)
+	}
+}
+
+// admitWith accepts the client's join or resume with other servers, and returns it.
+func (s *played) admitWith(change func(*signal.Joined)) *signal.Join {
+	join, ok := s.next().(*signal.Join)
+	if !ok {
+		return &signal.Join{}
+	}
+	joined := &signal.Joined{
+		Header: signal.Header{ID: join.ID}, Version: signal.Version, Room: join.Room, Identity: join.Identity,
+		Session: "session", Resumed: join.Resume != nil, Resume: signal.ResumeGrant{Secret: "secret", GraceMS: 60000},
+	}
+	change(joined)
+	s.say(joined)
+	return join
+}
+
+// TestTheSessionContinuesOnAnotherServer ends the first server in several ways.
+func TestTheSessionContinuesOnAnotherServer(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		// first plays the first server after the join, with the address of the second. The server accepts no further
+		// websocket.
+		first  func(s *played, second string)
+		nodes  bool
+		secret string
+	}{
+		{"it ends", func(*played, string) {}, true, "secret"},
+		{"it ends after a list", func(s *played, second string) {
+			s.say(&signal.Nodes{Nodes: addressed(unreachable, second)})
+		}, false, "secret"},
+		{"it sends the client away", func(s *played, second string) {
+			s.say(&signal.Moved{URL: second, Ticket: "ticket"})
+			s.listen()
+		}, false, "ticket"},
+		{"it drains", func(s *played, second string) {
+			s.say(&signal.Moved{URL: unreachable, Ticket: "ticket"})
+			s.listen()
+		}, true, "secret"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			resumes := make(chan *signal.Join, 10)
+			second := playing(t, func(s *played) {
+				resumes <- s.admit(time.Minute)
+				s.listen()
+			})
+			first := playing(t, func(s *played) {
+				s.admitWith(func(joined *signal.Joined) {
+					if test.nodes {
+						joined.Nodes = addressed(second)
+					}
+				})
+				test.first(s, second)
+			}, nil)
+			s := joinPlayed(t, first, signalling.DefaultTimes)
+			expectEvent[Interrupted](t, s)
+			expectEvent[Resumed](t, s)
+			join := <-resumes
+			r := join.Resume
+			if r == nil || r.Session != "session" || r.Secret != test.secret || !r.NewConnection || !join.Moves {
+				t.Errorf("resumed with %+v", r)
+			}
+		})
+	}
+}
+
+// TestTheNextServerSendsTheClientBack: the first server lives, and only the websocket has broken. The reply of the
+// second server to the first attempt is an error that passes.
+func TestTheNextServerSendsTheClientBack(t *testing.T) {
+	t.Parallel()
+	resumes := make(chan *signal.Join, 10)
+	var first string
+	known := make(chan struct{})
+	second := playing(t, func(s *played) {
+		join := s.next()
+		s.say(&signal.Error{
+			Header: signal.Header{ID: join.Head().ID}, Code: signal.CodeInternal, Message: "later", RetryAfterMS: 1,
+		})
+		s.listen()
+	}, func(s *played) {
+		<-known
+		s.say(moved(s.next(), first))
+	})
+	first = playing(t, func(s *played) {
+		s.admitWith(func(joined *signal.Joined) { joined.Nodes = addressed(second) })
+	}, nil, nil, func(s *played) {
+		resumes <- s.admit(time.Minute)
+		s.listen()
+	})
+	close(known)
+	s := joinPlayed(t, first, signalling.DefaultTimes)
+	expectEvent[Resumed](t, s)
+	if r := (<-resumes).Resume; r == nil || r.Secret != "ticket" {
+		t.Errorf("resumed with %+v", r)
+	}
+}
+
+// TestASilentServerIsLeftForAnother: media has arrived, and then neither media nor messages arrive.
+func TestASilentServerIsLeftForAnother(t *testing.T) {
+	t.Parallel()
+	resumes := make(chan time.Time, 1)
+	second := playing(t, func(s *played) {
+		if r := s.admit(time.Minute).Resume; r == nil || !r.NewConnection {
+			t.Errorf("resumed with %+v", r)
+		}
+		resumes <- time.Now()
+		s.listen()
+	})
+	first := playing(t, func(s *played) {
+		s.admitWith(func(joined *signal.Joined) { joined.Nodes = addressed(second) })
+		<-s.over
+	}, nil)
+	s := joinPlayed(t, first, signalling.DefaultTimes)
+	s.media.mu.Lock()
+	s.media.connected, s.media.heard = true, time.Now()
+	began := s.media.heard
+	s.media.mu.Unlock()
+	expectEvent[Resumed](t, s)
+	if took := (<-resumes).Sub(began); took < silentAfter+replyWithin {
+		t.Errorf("the server is left after %v, expected at least %v", took, silentAfter+replyWithin)
+	}
+}
+
+// TestALostStateIsRequestedAgain resumes on a server that has nothing of the session but its name.
+func TestALostStateIsRequestedAgain(t *testing.T) {
+	t.Parallel()
+	heard := make(chan signal.Message, 100)
+	second := playing(t, func(s *played) {
+		s.admitWith(func(joined *signal.Joined) { joined.Restored = new(bool) })
+		for m := s.next(); m != nil; m = s.next() {
+			heard <- m
+		}
+	})
+	first := playing(t, func(s *played) {
+		s.admitWith(func(joined *signal.Joined) {
+			joined.Nodes, joined.Attributes = addressed(second), map[string]string{"name": "Ada"}
+		})
+		for {
+			m := s.next()
+			if m == nil {
+				return
+			}
+			if m.Head().ID != "" {
+				s.say(&signal.OK{Header: signal.Header{ID: m.Head().ID}})
+			} else if m.Head().Type == signal.TypePose {
+				return
+			}
+		}
+	}, nil)
+	s := joinPlayed(t, first, signalling.DefaultTimes)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
+	defer cancel()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := s.Publish(ctx, described("body", volumetric.MIMEVolumetric, 1, 1))
+	must(err)
+	_, err = s.Publish(ctx, described("gone", volumetric.MIMEVolumetric, 1, 1))
+	must(err)
+	must(s.Mute(ctx, "", "gone", true))
+	must(s.Unpublish(ctx, "gone"))
+	must(s.Mute(ctx, "", "body", true))
+	ref := volumetric.PublicationRef{Participant: "bob", Publication: "hat"}
+	one, two := 1, 2
+	must(s.SetQuality(ctx, signal.Choice{PublicationRef: ref, Tile: &one, Quality: signal.Only(3)}))
+	must(s.SetQuality(ctx, signal.Choice{PublicationRef: ref, Quality: signal.Only(0)}))
+	must(s.SetQuality(ctx, signal.Choice{PublicationRef: ref, Tile: &two, Quality: signal.Only(1)}))
+	must(s.SetLimits(ctx, 50e6, 0))
+	s.SetViewpoint(Viewpoint{Position: [3]float64{1, 2, 3}})
+	p.SetPose(Pose{Position: [3]float64{4, 5, 6}})
+	expectEvent[Resumed](t, s)
+	got := make(map[signal.Type]string)
+	for len(got) < 6 {
+		select {
+		case m := <-heard:
+			if m.Head().Type == signal.TypeUplink {
+				continue
+			}
+			text, err := json.Marshal(m)
+			must(err)
+			got[m.Head().Type] += string(text)
+		case <-ctx.Done():
+			t.Fatalf("the server hears only %v", got)
+		}
+	}
+	for kind, want := range map[signal.Type]string{
+		signal.TypePublish:    `"name":"body"`,
+		signal.TypeAttributes: `{"name":"Ada"}`,
+		signal.TypeSetQuality: `[{"participant":"bob","publication":"hat","quality":0},` +
+			`{"participant":"bob","publication":"hat","tile":2,"quality":1}]`,
+		signal.TypeMute:      `"publication":"body","muted":true`,
+		signal.TypeViewpoint: `"position":[1,2,3]`,
+		signal.TypePose:      `"position":[4,5,6]`,
+	} {
+		if text := got[kind]; !strings.Contains(text, want) || strings.Contains(text, "gone") {
+			t.Errorf("%s: %s, expected %s", kind, text, want)
+		}
+	}
+}
