@@ -124,7 +124,9 @@ func (m *Member) exited(node string) {
 func (m *Member) appear(room string, claim cluster.Claim) {
 	m.present(room, claim)
 	for _, publication := range claim.Publications {
-		ref := volumetric.PublicationRef{Participant: claim.Participant.Identity, Publication: publication.Description.Name}
+		ref := volumetric.PublicationRef{
+			Participant: claim.Participant.Identity, Publication: publication.Description.Name,
+		}
 		m.published(room, claim.Home.Node, ref, publication)
 	}
 }
