@@ -118,7 +118,7 @@ func Open(c Config, o Options) (*Member, error) {
 		options: o, log: o.Log, end: make(chan struct{}), waiting: make(chan struct{}, 1),
 		sessions: make(map[place]string), entered: make(map[string]map[volumetric.PublicationRef]uint64),
 		backlog: make(map[string][]remoteEvent),
-		self: cluster.Self{Name: o.Certificate.Name, Incarnation: uint64(time.Now().UnixMicro())},
+		self:    cluster.Self{Name: o.Certificate.Name, Incarnation: uint64(time.Now().UnixMicro())},
 	}
 	m.fabric, err = fabric.Open(fabric.Config{Address: address, Cluster: o.Certificate.Cluster,
 		Node: o.Certificate.Name, TLS: o.Certificate.TLS(), Loopback: o.Loopback}, o.Log)
