@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/volsfu/volsfu/cmd/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/cmd/volsfu/internal/doctor"
 	"github.com/volsfu/volsfu/cmd/volsfu/internal/operate"
 	"github.com/volsfu/volsfu/internal/build"
@@ -56,7 +57,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.AddCommand(newServe(), newVR2Gather(), newConfig(), newToken(), newVersion())
 	root.AddCommand(operate.Commands()...)
-	root.AddCommand(doctor.Command())
+	root.AddCommand(doctor.Command(), cluster.Command())
 	return root
 }
 

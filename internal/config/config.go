@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/auth"
+	"github.com/volsfu/volsfu/internal/cluster/member"
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/iceservers"
@@ -34,6 +35,7 @@ type Config struct {
 	Auth       auth.Config       `yaml:"auth" help:"tokens; without --dev a key is required"`
 	Admin      admin.Config      `yaml:"admin" help:"operators' listener"`
 	Webhooks   webhook.Config    `yaml:"webhooks" help:"events of rooms, posted to a backend"`
+	Cluster    member.Config     `yaml:"cluster" help:"rooms over several servers, see cluster.md"`
 	Log        Log               `yaml:"log" help:"logging"`
 }
 
@@ -51,6 +53,7 @@ func DefaultConfig() Config {
 		Auth:       auth.DefaultConfig(),
 		Admin:      admin.DefaultConfig(),
 		Webhooks:   webhook.Config{},
+		Cluster:    member.DefaultConfig(),
 		Log:        DefaultLog(),
 	}
 }

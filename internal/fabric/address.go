@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,6 +43,16 @@ func Parse(text string) (*Address, error) {
 	default:
 		return nil, fmt.Errorf("%w: the scheme is %q, expected embedded, nats or tls", ErrAddress, scheme)
 	}
+}
+
+// Reached returns the host:port of the servers that this node connects to.
+func (a *Address) Reached() []string {
+	reached := slices.Clone(a.Seeds)
+	for _, server := range a.Servers {
+		_, address, _ := strings.Cut(server, "://")
+		reached = append(reached, address)
+	}
+	return reached
 }
 
 func parseEmbedded(list string) (*Address, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/acme"
 	"github.com/volsfu/volsfu/internal/admin"
+	"github.com/volsfu/volsfu/internal/cluster/member"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
 	"github.com/volsfu/volsfu/internal/fault"
@@ -79,6 +80,8 @@ type Server struct {
 	edge *edgeTrigger
 	// webhooks posts the events of rooms, nil if no endpoint is configured.
 	webhooks *webhook.Sender
+	// member is this server as a node of a cluster, nil if the server runs alone.
+	member *member.Member
 	// draining is set when new clients are refused.
 	draining atomic.Bool
 	// leaving receives an operator's request to drain.
@@ -236,6 +239,9 @@ func (s *Server) NotReady() []string {
 // for the configured time or until the context ends.
 func (s *Server) Drain(ctx context.Context) {
 	s.draining.Store(true)
+	if s.member != nil {
+		s.member.Drain()
+	}
 	grace := s.config.Server.DrainTime
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
@@ -264,6 +270,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		now, cancel := context.WithCancel(ctx)
 		cancel()
 		s.node.Drain(now, 0)
+	}
+	if s.member != nil {
+		s.member.Close()
 	}
 	if s.recorder != nil {
 		s.recorder.Close(ctx)

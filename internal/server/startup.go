@@ -52,8 +52,8 @@ func newStartup(s *Server, o Options) *startup {
 func (s *startup) parts() []func() error {
 	return []func() error{
 		s.readKeys, s.configureTLS, s.count, s.openMedia, s.startEngine, s.followEdge, s.startWebhooks, s.openRecorder,
-		s.openNode, s.startTURN, s.openAddressLimits, s.serveClients, s.serveVR2Gather, s.openListener,
-		s.serveOperators,
+		s.openCluster, s.openNode, s.startTURN, s.openAddressLimits, s.serveClients, s.serveVR2Gather, s.openListener,
+		s.joinCluster, s.serveOperators,
 	}
 }
 

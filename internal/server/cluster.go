@@ -1,0 +1,102 @@
+package server
+
+import (
+	"net"
+	"net/netip"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/cluster"
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
+	"github.com/volsfu/volsfu/internal/cluster/member"
+	"github.com/volsfu/volsfu/internal/fabric"
+)
+
+// openCluster connects to the other nodes, if the server is a node of a cluster.
+func (s *startup) openCluster() error {
+	c := s.config.Cluster
+	if c.URL == "" {
+		return nil
+	}
+	own, err := certificate.Load(c.Directory)
+	if err != nil {
+		return err
+	}
+	if err := s.files.add("certificate of the node", own.Files(), own.Reload); err != nil {
+		return err
+	}
+	address := netip.IPv4Unspecified()
+	if s.config.Server.Dev {
+		address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	s.member, err = member.Open(c, member.Options{
+		Certificate: own, Address: netip.AddrPortFrom(address, uint16(c.Port)), Host: s.hostForNodes(), Guard: s.guard,
+		Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.config.Rooms.Cluster = s.member
+	return nil
+}
+
+// joinCluster begins to share rooms with the other nodes.
+func (s *startup) joinCluster() error {
+	if s.member == nil {
+		return nil
+	}
+	return s.member.Serve(s.node, s.engine, cluster.Description{URL: s.urlForClients()})
+}
+
+// urlForClients returns the address of this server for the clients of other nodes.
+func (s *Server) urlForClients() string {
+	_, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if name := s.certificateName(); name != "" {
+		return "wss://" + net.JoinHostPort(name, port)
+	}
+	scheme := "ws://"
+	if s.tls != nil {
+		scheme = "wss://"
+	}
+	host, _, _ := net.SplitHostPort(s.config.Server.Listen)
+	if host == "" || host == "0.0.0.0" || host == "::" {
+		if host = s.hostForNodes(); len(s.config.Media.PublicIPs) > 0 {
+			host = s.config.Media.PublicIPs[0]
+		}
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+// hostForNodes returns the address at which other nodes reach this host: the address from which this host reaches the
+// first seed or NATS server, else the address of its default route. No packet is sent.
+func (s *Server) hostForNodes() string {
+	if s.config.Server.Dev {
+		return "127.0.0.1"
+	}
+	// TEST-NET-1 (RFC 5737) has the default route on every host.
+	targets := []string{"192.0.2.1:9"}
+	if address, err := fabric.Parse(s.config.Cluster.URL); err == nil {
+		targets = append(address.Reached(), targets...)
+	}
+	for _, target := range targets {
+		c, err := net.Dial("udp", target)
+		if err != nil {
+			s.log.Debug("no route to a node", zap.String("address", target), zap.Error(err))
+			continue
+		}
+		local, err := netip.ParseAddrPort(c.LocalAddr().String())
+		_ = c.Close()
+		if err == nil {
+			return local.Addr().WithZone("").String()
+		}
+	}
+	return "127.0.0.1"
+}
+
+// RoutePort returns the port of this node's embedded NATS server for other nodes, 0 if there is none.
+func (s *Server) RoutePort() int {
+	if s.member == nil {
+		return 0
+	}
+	return s.member.RoutePort()
+}
