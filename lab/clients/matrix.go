@@ -294,7 +294,7 @@ func connected(ctx context.Context, admin, room string) error {
 // row has all receivers receive from one publisher, in a room of their own.
 func row(ctx context.Context, server *lab.ServerProgram, p publisher, receivers []receiver, secret string) (
 	lines []claim.Line, err error) {
-	room := strings.NewReplacer(" ", "-", "+", "-", "'", "").Replace(p.name + "-" + p.codec)
+	room := strings.NewReplacer(" ", "-", "+", "-", "'", "", "#", "-sharp").Replace(p.name + "-" + p.codec)
 	suffix := ""
 	if secret != "" {
 		room, suffix = room+"-encrypted", ", encrypted"
