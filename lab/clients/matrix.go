@@ -86,7 +86,8 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := lab.StartServer(ctx, volsfu)
+	// A page that is closed does not leave, so that the server would wait for its return.
+	server, err := lab.StartServer(ctx, volsfu, "--drain-time", "1s")
 	if err != nil {
 		return nil, err
 	}
