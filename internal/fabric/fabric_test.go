@@ -59,17 +59,6 @@ func (a authority) open(t *testing.T, name string, seeds ...*Fabric) (*Fabric, *
 	return f, node
 }
 
-// receive waits for a message and returns the first.
-func receive(t *testing.T, f *Fabric) Message {
-	t.Helper()
-	var messages []Message
-	wait.Until(t, "a message arrives", func() bool {
-		messages = append(messages, f.Messages()...)
-		return len(messages) > 0
-	})
-	return messages[0]
-}
-
 func TestThreeNodes(t *testing.T) {
 	authority := newAuthority(t)
 	a, _ := authority.open(t, "a")

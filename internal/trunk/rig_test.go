@@ -192,39 +192,15 @@ func connect(t testing.TB, a, b *node, nameA, nameB string) {
 	await(t, b, "the trunk at the other end", func(Linked) bool { return true })
 }
 
-// publisherPeer is the connection of a publisher, which counts the requests to it.
-type publisherPeer struct {
-	mu     sync.Mutex
-	nacked int
-	plis   int
-}
+// publisherPeer is the connection of a publisher.
+type publisherPeer struct{}
 
-func (p *publisherPeer) WriteRTCP(packets []rtcp.Packet) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, packet := range packets {
-		switch packet := packet.(type) {
-		case *rtcp.TransportLayerNack:
-			for _, pair := range packet.Nacks {
-				p.nacked += len(pair.PacketList())
-			}
-		case *rtcp.PictureLossIndication:
-			p.plis++
-		}
-	}
-	return nil
-}
+func (p *publisherPeer) WriteRTCP([]rtcp.Packet) error { return nil }
 
 func (p *publisherPeer) RTT() time.Duration           { return 0 }
 func (p *publisherPeer) TransportSequenceID() uint8   { return 0 }
 func (p *publisherPeer) AcceptsReportsByStream() bool { return false }
 func (p *publisherPeer) Fail()                        {}
-
-func (p *publisherPeer) requests() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.nacked
-}
 
 // publishing is a publication with its publisher, at its home.
 type publishing struct {
@@ -381,13 +357,4 @@ func mirrorAt(n *node, home string, tiles, qualities int) []*track.Track {
 
 func takeAt(n *node, home string, tiles ...allocate.QualitySet) {
 	n.do(func(h *Host) { h.Take(home, room, ref, id, tiles, nil, 0) })
-}
-
-// every calls a function at regular times until it reports false.
-func every(interval time.Duration, f func() bool) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for f() {
-		<-ticker.C
-	}
 }

@@ -17,3 +17,9 @@ const MaxPoints = 4 << 20
 // MostPoints returns the maximum number of points in a frame of the given size in bytes, for a
 // codec whose frames have at most most points.
 func MostPoints(bytes, most int) int { return min(most, FreePoints+PointsPerByte*bytes) }
+
+// MissingBytes returns the number of bytes that a frame of the given size lacks to be permitted a
+// number of points.
+func MissingBytes(bytes, points int) int {
+	return max(0, (points-FreePoints+PointsPerByte-1)/PointsPerByte-bytes)
+}

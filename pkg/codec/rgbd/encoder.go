@@ -101,8 +101,11 @@ func (e *encoder) write(dst []byte, h *head, view part, quality int) ([]byte, in
 		if h.kind == kindWebP {
 			frame, err = e.webp.Append(frame, e.pixels, e.grid.columns, e.grid.rows, quality)
 		} else {
+			start := len(frame)
 			frame, err = e.jpeg.Append(frame, e.pixels, jpeg.Image{Width: e.grid.columns, Height: e.grid.rows,
 				Quality: quality, Tables: h.kind == kindFile})
+			// A plain wall needs few bytes.
+			frame = lengthen(frame, start, codec.MissingBytes(len(frame)-begin, h.pixels()))
 		}
 		if err != nil {
 			return dst, 0, err
@@ -113,6 +116,22 @@ func (e *encoder) write(dst []byte, h *head, view part, quality int) ([]byte, in
 			codec.ErrParams, h.pixels(), len(frame)-begin, most)
 	}
 	return frame, h.points, nil
+}
+
+// lengthen adds comments (COM) of at least the number of bytes to the JPEG image that starts at an offset of a frame,
+// behind the start of the image.
+func lengthen(frame []byte, start, bytes int) []byte {
+	const (
+		startBytes, headBytes = 2, 4
+		longest               = math.MaxUint16 - 2
+	)
+	for ; bytes > 0; bytes -= headBytes + longest {
+		segment := make([]byte, headBytes+min(max(bytes-headBytes, 0), longest))
+		segment[0], segment[1] = 0xff, 0xfe
+		binary.BigEndian.PutUint16(segment[2:], uint16(len(segment)-2))
+		frame = slices.Insert(frame, start+startBytes, segment...)
+	}
+	return frame
 }
 
 func (e *encoder) check(camera *depth.Camera, from *depth.Image, params codec.RasterParams) error {

@@ -153,6 +153,27 @@ func TestPoints(t *testing.T) {
 	}
 }
 
+// TestPlainWall encodes and decodes a wall, whose frame would need fewer bytes than its pixels must have.
+func TestPlainWall(t *testing.T) {
+	c := pinhole(1280, 960)
+	m := &depth.Image{Depth: make([]uint16, c.Width*c.Height), Colors: make([][3]uint8, c.Width*c.Height)}
+	for i := range m.Depth {
+		m.Depth[i], m.Colors[i] = 2000, [3]uint8{128, 128, 128}
+	}
+	for _, file := range []bool{false, true} {
+		params := whole(&c, 0.001)
+		params.File = file
+		frame := mustEncode(t, &c, m, params)
+		if codec.MissingBytes(len(frame), len(m.Depth)) > 0 {
+			t.Errorf("%d pixels in %d bytes", len(m.Depth), len(frame))
+		}
+		var cloud pointcloud.Cloud
+		if err := new(decoder).Decode(&cloud, frame); err != nil || cloud.Len() != len(m.Depth) {
+			t.Errorf("%d points of %d: %v", cloud.Len(), len(m.Depth), err)
+		}
+	}
+}
+
 // TestSteps checks the error of depths for both kinds of steps.
 func TestSteps(t *testing.T) {
 	c := pinhole(64, 64)

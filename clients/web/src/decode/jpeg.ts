@@ -100,6 +100,24 @@ function isOther(marker: number): boolean {
 /** Sampling of the three components: luma whole, chroma halved in both directions. */
 const sampling = [0x22, 0x11, 0x11];
 
+const commentHead = 4;
+/** The longest content of a segment, whose length has 16 bits and counts itself. */
+const longestContent = 65_535 - 2;
+
+/** Lengthens an image by at least the number of bytes, with comments (COM) behind the start of the image. */
+export function lengthen(image: Uint8Array, bytes: number): Uint8Array<ArrayBuffer> {
+  const segments = Math.ceil(bytes / (commentHead + longestContent));
+  const content = Math.max(Math.ceil(bytes / Math.max(segments, 1)) - commentHead, 0);
+  const added = segments * (commentHead + content);
+  const longer = new Uint8Array(image.length + added);
+  longer.set(image.subarray(0, 2));
+  for (let at = 2; at < 2 + added; at += commentHead + content) {
+    longer.set([0xff, comment, (content + 2) >> 8, (content + 2) & 255], at);
+  }
+  longer.set(image.subarray(2), 2 + added);
+  return longer;
+}
+
 /**
  * Checks, before the browser decodes it, that an image has the single form that encoders of "drcj"
  * and "cwi1" produce: baseline with 8 bits, three components with halved chroma in one scan, and the exact

@@ -97,6 +97,11 @@ const maxPoints = 1 << 22;
 const freePoints = 65_536;
 const pointsPerByte = 64;
 
+/** Returns the bytes that a frame of this size lacks to be permitted that number of points. */
+export function missingBytes(count: number, bytes: number): number {
+  return Math.max(0, Math.ceil((count - freePoints) / pointsPerByte) - bytes);
+}
+
 /**
  * Checks the number of points that a frame announces against its bytes, and returns it. It must be
  * called before memory for the points is allocated.

@@ -179,6 +179,16 @@ describe("FrameEncoder", () => {
     expect(await new FrameEncoder(image).encode(camera, view, { reduction: 0, step: 0.001, colorQuality: 80 })).toEqual({ data: new Uint8Array(0), points: 0 });
   });
 
+  it("lengthens frames of plain walls, which need fewer bytes than their pixels may have", async () => {
+    const wall = { ...camera, width: 1024, height: 768 };
+    const view: View = {
+      depths: new Float32Array(1024 * 768).fill(2), colors: new Uint8Array(4 * 1024 * 768).fill(128), first: 0, stride: 1024, left: 0, top: 0, columns: 1024, rows: 768,
+    };
+    const { data, points } = await new FrameEncoder(image).encode(wall, view, { reduction: 0, step: 0.001, colorQuality: 80 });
+    expect([points, data.length]).toEqual([1024 * 768, expect.closeTo((1024 * 768 - 65_536) / 64, -2)]);
+    expect((await new RGBD().decodeRaster(data, new PointPool())).points).toBe(points);
+  });
+
   it("refuses images that receivers would refuse", async () => {
     const encoder = new FrameEncoder(async () => new Uint8Array(100));
     await expect(encoder.encode(camera, ball(), { reduction: 0, step: 0.001, colorQuality: 80 })).rejects.toThrow("no start in an image of 100 bytes");

@@ -1,6 +1,7 @@
 // Frames of "rgbd" from rectangles of a depth camera's image; see package pkg/codec/rgbd.
 
-import { checkImage } from "../../decode/jpeg";
+import { checkImage, lengthen } from "../../decode/jpeg";
+import { missingBytes } from "../../decode/points";
 import { Grid } from "../../decode/rgbd/grid";
 import { distortionBytes, fixedBytes, kindFile, kindNone, mostCodeOf, poseBytes } from "../../decode/rgbd/head";
 import type { Camera } from "../../decode/rgbd/raster";
@@ -50,6 +51,8 @@ export class FrameEncoder {
     if (view.colors) {
       head.kind = kindFile;
       image = await this.colors(view, level.colorQuality);
+      // Decoders refuse a frame with more pixels than its bytes permit, and a plain wall needs few bytes.
+      image = lengthen(image, missingBytes(view.columns * view.rows, fixedBytes + planes.length + image.length));
     }
     const data = new Uint8Array(fixedBytes + poseBytes + distortionBytes + planes.length + image.length);
     const bytes = writeHead(data, head);
