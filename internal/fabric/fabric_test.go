@@ -50,8 +50,8 @@ func (a authority) open(t *testing.T, name string, seeds ...*Fabric) (*Fabric, *
 	for _, seed := range seeds {
 		address.Seeds = append(address.Seeds, fmt.Sprintf("127.0.0.1:%d", seed.RoutePort()))
 	}
-	c := Config{Address: address, Cluster: "rooms", Node: name, TLS: node.TLS(), Loopback: true}
-	f, err := Open(c, zap.NewNop())
+	config := Config{Address: address, Cluster: "rooms", Node: name, TLS: node.TLS(), Loopback: true}
+	f, err := Open(config, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

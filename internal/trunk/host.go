@@ -101,7 +101,8 @@ type Host struct {
 // peer is a node to which a trunk is wanted.
 type peer struct {
 	address netip.AddrPort
-	// dialing is set while a lane is being opened. redial is the time of the next attempt, backoff the time between two.
+	// dialing is set while a lane is being opened. redial is the time of the next attempt, backoff the time between
+	// two.
 	dialing bool
 	redial  time.Time
 	backoff time.Duration
@@ -187,7 +188,8 @@ func (h *Host) open(address netip.AddrPort, accepts bool) (*transport.LanePort, 
 		sockets = maxSockets()
 	}
 	port, err := udp.Listen(udp.Config{
-		Address: address, Sockets: sockets, ReceiveBuffer: receiveBuffer, SendBuffer: sendBuffer, Patience: sendPatience,
+		Address: address, Sockets: sockets, ReceiveBuffer: receiveBuffer, SendBuffer: sendBuffer,
+		Patience: sendPatience,
 	})
 	if err != nil {
 		return nil, err
@@ -513,8 +515,8 @@ func (h *Host) Unmirror(node, room string, ref volumetric.PublicationRef, id uin
 
 // Take sets the whole demand for a mirrored publication: the qualities of each tile, the tiles that are wanted soon,
 // and the share of parity. It is sent again when the trunk returns.
-func (h *Host) Take(node, room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet, near []bool,
-	parity float64) {
+func (h *Host) Take(node, room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet,
+	near []bool, parity float64) {
 	m := h.mirrors[mirrorName{room, ref}]
 	if m == nil || m.node != node || m.publication.ID != id {
 		return

@@ -11,8 +11,10 @@ import (
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"n":1,"hello":{"versions":[1,1],"node":"one","incarnation":7,"lanes":9}}`,
-		`{"n":2,"take":{"room":"r","participant":"p","publication":"c","id":1,"tiles":[[0,2],[]],"near":[true],"parity":3}}`,
-		`{"n":3,"offer":{"room":"r","participant":"p","publication":"c","id":1,"offer":1,"streams":[{"track":0,"ssrc":4,"rtx":5,"lane":0}]}}`,
+		`{"n":2,"take":{"room":"r","participant":"p","publication":"c","id":1,"tiles":[[0,2],[]],"near":[true],` +
+			`"parity":3}}`,
+		`{"n":3,"offer":{"room":"r","participant":"p","publication":"c","id":1,"offer":1,` +
+			`"streams":[{"track":0,"ssrc":4,"rtx":5,"lane":0}]}}`,
 		`{"n":4,"bound":{"room":"r","participant":"p","publication":"c","id":1,"offer":1}}`,
 		`{"n":5,"rates":{"room":"r","participant":"p","publication":"c","id":1,"rates":[1,2]}}`,
 		`{"n":6,"masks":{"room":"r","participant":"p","publication":"c","id":1,"tiles":[[9999]]}}`,

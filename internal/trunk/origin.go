@@ -185,7 +185,8 @@ func (o *origin) settle(actions []action, p publication, t *taken, now time.Time
 	return actions
 }
 
-// assign returns a stream that carries no track, and reports whether it is new. The result is nil if there are too many.
+// assign returns a stream that carries no track, and reports whether it is new. The result is nil if there are too
+// many.
 func (o *origin) assign(audio bool, now time.Time) (l *line, open bool) {
 	for i, l := range o.free {
 		if now.Sub(l.freed) < restTime {

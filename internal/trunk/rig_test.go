@@ -286,7 +286,7 @@ type viewer struct {
 	tracks []received
 }
 
-// received is what arrived of a track: timestamps and numbers of packets by frame.
+// received has the timestamps and the numbers of packets of a track, by frame.
 type received struct {
 	timestamps map[uint32]uint32
 	packets    map[uint32]map[uint16]bool

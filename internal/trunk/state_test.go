@@ -96,7 +96,8 @@ func TestTakingPermits(t *testing.T) {
 	k := newTaking()
 	k.mirror(cloud, 2, 4)
 	k.demand(cloud, []allocate.QualitySet{allocate.Qualities(0)})
-	m := &offer{publication: cloud, Offer: 1, Streams: []stream{{Track: 0, SSRC: 2, Retransmission: 3}, {Track: 9, SSRC: 8}}}
+	streams := []stream{{Track: 0, SSRC: 2, Retransmission: 3}, {Track: 9, SSRC: 8}}
+	m := &offer{publication: cloud, Offer: 1, Streams: streams}
 	changes, known := k.offered(m)
 	if !known || len(changes) != 1 || changes[0].SSRC != 2 || changes[0].unbind {
 		t.Fatalf("the changes are %+v", changes)

@@ -3,15 +3,16 @@ package clients
 import (
 	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/program"
 )
+
+func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 func TestCell(t *testing.T) {
 	for summary, want := range map[string]struct {
@@ -19,11 +20,13 @@ func TestCell(t *testing.T) {
 		figure float64
 		missed bool
 	}{
-		`{"frames_decoded": 40, "frames_undecodable": 0}`:  {"", 100, false},
-		`{"frames_decoded": 30, "frames_undecodable": 10}`: {"", 75, true},
-		`{"frames_decoded": 30, "frames_refused": 30}`:     {"", 50, true},
-		`{"frames_decoded": 3}`:                            {"3 frames decoded, expected at least 10", 0, true},
-		`nothing`:                                          {"no summary", 0, true},
+		`{"frames_decoded": 40, "frames_undecodable": 0}`:            {"", 100, false},
+		`{"frames_decoded": 30, "frames_undecodable": 10}`:           {"", 75, true},
+		`{"frames_decoded": 30, "frames_refused": 30}`:               {"", 50, true},
+		`{"frames_decoded": 3}`:                                      {"3 frames decoded, expected", 0, true},
+		`nothing`:                                                    {"no summary", 0, true},
+		`{"step": "watched", "frames_decoded": 40} {"step": "done"}`: {"", 100, false},
+		`{"step": "page error", "message": "no worker"}`:             {"no worker", 0, true},
 	} {
 		line := cell("a cell", []byte(summary))
 		if line.Missed() != want.missed || !strings.Contains(line.Failed, want.failed) || line.Figure != want.figure {
@@ -73,15 +76,7 @@ func TestPageFails(t *testing.T) {
 // built builds the programs for the checks.
 func built(t *testing.T) Options {
 	t.Helper()
-	o := Options{Programs: t.TempDir(), Receiving: 20 * time.Second}
-	for _, name := range []string{"volsfu", "volpeer"} {
-		build := exec.Command("go", "build", "-o", filepath.Join(o.Programs, name), "./cmd/"+name)
-		build.Dir = filepath.Join("..", "..")
-		if said, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v: %s", name, err, said)
-		}
-	}
-	return o
+	return Options{Programs: program.Build{Cgo: true}.Folder(t, "volsfu", "volpeer"), Receiving: 20 * time.Second}
 }
 
 // TestThreePeople measures three people in C# for a short time. Other tests may slow the machine down, so that only the

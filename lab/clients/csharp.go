@@ -29,7 +29,7 @@ const (
 // csharp is the core of the Unity package, compiled with its tests for Mono, in a folder with the C library.
 type csharp struct{ folder, program string }
 
-// buildCSharp compiles the core beside the library that buildReceiver has built into the folder. The error wraps
+// buildCSharp compiles the core beside the library that buildC has built into the folder. The error wraps
 // lab.ErrUnable without Mono.
 func buildCSharp(ctx context.Context, folder string) (csharp, error) {
 	tree, err := suite.SourceTree("", "clients/unity")
@@ -54,35 +54,20 @@ func (c csharp) command(args ...string) []string {
 	return append([]string{"env", "LD_LIBRARY_PATH=" + c.folder, "mono", c.program, "native"}, args...)
 }
 
-// receiver receives in C#.
-func (c csharp) receiver() receiver {
-	return receiver{name: "C#", command: func(url, room, secret string) []string {
-		return c.command("receive", url, room, strconv.Itoa(int(watching.Seconds())), secret)
-	}}
-}
-
-// publisher publishes from C#, until its input ends.
-func (c csharp) publisher(codec string) publisher {
-	start := func(_ context.Context, url, room, secret string) (func() error, error) {
-		command := c.command("publish", url, room, codec, strconv.Itoa(points), secret)
-		cmd := exec.Command(command[0], command[1:]...)
-		input, err := cmd.StdinPipe()
-		if err != nil {
-			return nil, err
-		}
-		running, err := lab.StartCommand("C# publish", cmd, nil)
-		if err != nil {
-			return nil, err
-		}
-		return func() error {
-			_ = input.Close()
-			ctx, cancel := context.WithTimeout(context.Background(), watching)
-			defer cancel()
-			defer running.Kill()
-			return running.Wait(ctx)
-		}, nil
+// openCSharp compiles the core for the matrix.
+func openCSharp(ctx context.Context, folder string) (receiver, []publisher, error) {
+	in := receiver{name: "C#"}
+	c, err := buildCSharp(ctx, folder)
+	if err != nil {
+		return in, nil, err
 	}
-	return publisher{"C#", codec, start}
+	in.command = func(url, room, secret string) []string {
+		return c.command("receive", url, room, strconv.Itoa(int(watching.Seconds())), secret)
+	}
+	out := fed(in.name, "zstd", func(url, room, secret string) []string {
+		return c.command("publish", url, room, "zstd", strconv.Itoa(points), secret)
+	})
+	return in, []publisher{out}, nil
 }
 
 // threePeople has C# decode three people for the duration of the claim.
@@ -100,7 +85,7 @@ func threePeople(ctx context.Context, b *bench) (lines []claim.Line, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if _, err := buildReceiver(ctx, folder); err != nil {
+	if _, err := buildC(ctx, folder); err != nil {
 		return nil, err
 	}
 	core, err := buildCSharp(ctx, folder)

@@ -1,17 +1,23 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/suite"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec/cwi1/cwi1test"
@@ -24,9 +30,16 @@ const (
 	// watching is the time for which receivers receive, and leastFrames the number of frames that they decode in it.
 	watching    = 4 * time.Second
 	leastFrames = 10
+	// deadline is the time that volpeer waits for the packets of a frame. The matrix judges decoders: a busy machine
+	// that delays or drops packets must not make frames incomplete.
+	deadline = time.Second
 	// framesPerSecond and points are the rate and the size of published clouds.
 	framesPerSecond = 10
 	points          = 2000
+	// beginning and ending are the times for a publisher to publish and to end. A virtual camera is surveyed first.
+	beginning, ending = 2 * time.Minute, 30 * time.Second
+	// cameras is the folder of virtual cameras in the checkout.
+	cameras = "docs/cameras"
 	// passphrase is that of encrypted rooms.
 	passphrase = "a passphrase of the lab"
 )
@@ -51,7 +64,7 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	volpeer, err := b.program("volpeer")
+	native, err := b.program("volpeer")
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +78,11 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	inC, err := buildReceiver(ctx, folder)
+	inC, err := buildC(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	inCSharp, err := buildCSharp(ctx, folder)
+	tree, err := suite.SourceTree("", cameras)
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +92,31 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	receivers := []receiver{
-		watcher("volpeer", "volpeer", volpeer), watcher("volpeer without cgo", "portable", portable),
-		{name: "C", command: func(url, room, secret string) []string {
-			command := []string{inC, url, room, strconv.Itoa(int(watching.Seconds()))}
-			if secret != "" {
-				command = append(command, secret)
-			}
-			return command
-		}},
-		inCSharp.receiver(),
+		watcher("volpeer", "volpeer", native), watcher("volpeer without cgo", "portable", portable), inC.receiver(),
 	}
 	publishers := []publisher{
-		peer("volpeer", volpeer, "draco"), peer("volpeer", volpeer, "draco+jpeg"), peer("volpeer", volpeer, "zstd"),
-		peer("volpeer without cgo", portable, "zstd"), inCSharp.publisher("zstd"),
+		peer("volpeer", native, "draco"), peer("volpeer", native, "draco+jpeg"), peer("volpeer", native, "zstd"),
+		depthPeer("volpeer", native, tree), peer("volpeer without cgo", portable, "zstd"),
+		depthPeer("volpeer without cgo", portable, tree), inC.publisher(),
 		{name: "VR2Gather's format", codec: "cwi1", start: octrees},
 	}
+	for _, open := range []func(context.Context, string) (receiver, []publisher, error){
+		openCSharp, openPython, openBrowser,
+	} {
+		in, out, err := open(ctx, folder)
+		switch {
+		case errors.Is(err, lab.ErrUnable) || errors.Is(err, suite.ErrSource):
+			lines = append(lines, claim.Skip("cells of "+in.name, err.Error()))
+			continue
+		case err != nil:
+			return nil, err
+		}
+		receivers, publishers = append(receivers, in), append(publishers, out...)
+	}
+	lines = append(lines, absent()...)
 	for _, p := range publishers {
 		for _, secret := range []string{"", passphrase} {
-			cells, err := row(ctx, server.URL(), p, receivers, secret)
+			cells, err := row(ctx, server, p, receivers, secret)
 			lines = append(lines, cells...)
 			if err != nil {
 				return lines, err
@@ -109,26 +129,77 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	return lines, nil
 }
 
+// absent returns a line for each publisher that has no encoder of a codec.
+func absent() (lines []claim.Line) {
+	const (
+		noCgo   = "Draco's encoder is in C++, which is built with cgo only"
+		library = "the C library encodes points with zstd only"
+		octree  = "volsfu has no encoder of cwi1; the cells of VR2Gather's format have frames of cwi1"
+		images  = "rgbd encodes images of depth cameras, and the C library encodes points only"
+	)
+	for _, a := range []struct{ name, codec, why string }{
+		{"volpeer without cgo", "draco", noCgo}, {"browser", "zstd", "pages encode draco and rgbd only"},
+		{"C, C#, Python", "draco", library}, {"C, C#, Python", "rgbd", images}, {"all programs", "cwi1", octree},
+	} {
+		lines = append(lines, claim.Skip(a.codec+" from "+a.name, a.why))
+	}
+	return lines
+}
+
 // watcher returns a volpeer that receives.
 func watcher(name, identity, program string) receiver {
 	return receiver{name: name, command: func(url, room, _ string) []string {
 		return []string{program, "watch", "--server", url, "--room", room, "--identity", identity, "--seconds",
-			strconv.Itoa(int(watching.Seconds())), "--json"}
+			strconv.Itoa(int(watching.Seconds())), "--deadline", deadline.String(), "--json"}
 	}}
 }
 
-// peer returns a volpeer that publishes.
+// peer returns a volpeer that publishes the figure as points.
 func peer(name, program, codec string) publisher {
+	return volpeerOf(name, program, codec, "--points", strconv.Itoa(points), "--qualities", "only=100%", "--tiles", "1")
+}
+
+// depthPeer returns a volpeer that publishes the figure as images of a virtual depth camera.
+func depthPeer(name, program, tree string) publisher {
+	return volpeerOf(name, program, "rgbd", "--virtual-cameras", filepath.Join(tree, cameras, "front.yaml"))
+}
+
+// volpeerOf returns a volpeer that publishes.
+func volpeerOf(name, program, codec string, arguments ...string) publisher {
 	start := func(_ context.Context, url, room, secret string) (func() error, error) {
-		cmd := exec.Command(program, "publish", "--server", url, "--room", room, "--identity", "publisher", "--codec",
-			codec, "--tiles", "1", "--points", strconv.Itoa(points), "--qualities", "only=100%", "--fps",
-			strconv.Itoa(framesPerSecond))
+		cmd := exec.Command(program, append([]string{"publish", "--server", url, "--room", room, "--identity",
+			"publisher", "--source", "synthetic", "--codec", codec, "--fps", strconv.Itoa(framesPerSecond)},
+			arguments...)...)
 		cmd.Env = environment(secret)
 		running, err := lab.StartCommand("volpeer publish", cmd, nil)
 		if err != nil {
 			return nil, err
 		}
 		return running.Stop, nil
+	}
+	return publisher{name, codec, start}
+}
+
+// fed returns a program that publishes until its input ends.
+func fed(name, codec string, command func(url, room, secret string) []string) publisher {
+	start := func(_ context.Context, url, room, secret string) (func() error, error) {
+		line := command(url, room, secret)
+		cmd := exec.Command(line[0], line[1:]...)
+		input, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		running, err := lab.StartCommand(name+" publish", cmd, nil)
+		if err != nil {
+			return nil, err
+		}
+		return func() error {
+			_ = input.Close()
+			ctx, cancel := context.WithTimeout(context.Background(), ending)
+			defer cancel()
+			defer running.Kill()
+			return running.Wait(ctx)
+		}, nil
 	}
 	return publisher{name, codec, start}
 }
@@ -188,22 +259,60 @@ func octrees(ctx context.Context, url, room, secret string) (func() error, error
 	}, nil
 }
 
+// connecting limits the time until a publisher is connected, which is a second on an idle machine.
+const connecting = time.Minute
+
+// connected waits until a participant of a room is connected to the server: receivers that begin before, on a busy
+// machine, would receive nothing.
+func connected(ctx context.Context, admin, room string) error {
+	ctx, cancel := context.WithTimeout(ctx, connecting)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"http://"+admin+"/admin/v1/rooms/"+url.PathEscape(room), nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return err
+		}
+		if bytes.Contains(text, []byte(`"connected":true`)) {
+			return nil
+		}
+		if err := lab.Pause(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("no participant of room %s is connected after %v: %w", room, connecting, err)
+		}
+	}
+}
+
 // row has all receivers receive from one publisher, in a room of their own.
-func row(ctx context.Context, url string, p publisher, receivers []receiver, secret string) (lines []claim.Line,
-	err error) {
+func row(ctx context.Context, server *lab.ServerProgram, p publisher, receivers []receiver, secret string) (
+	lines []claim.Line, err error) {
 	room := strings.NewReplacer(" ", "-", "+", "-", "'", "").Replace(p.name + "-" + p.codec)
 	suffix := ""
 	if secret != "" {
 		room, suffix = room+"-encrypted", ", encrypted"
 	}
-	stop, err := p.start(ctx, url, room, secret)
+	stop, err := p.start(ctx, server.URL(), room, secret)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	if err := published(ctx, server.URL(), room); err != nil {
+		return nil, err
+	}
+	if err := connected(ctx, server.Admin, room); err != nil {
+		return nil, err
+	}
 	running := make([]*lab.Program, len(receivers))
 	for i, r := range receivers {
-		command := r.command(url, room, secret)
+		command := r.command(server.URL(), room, secret)
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Env = environment(secret)
 		if running[i], err = lab.StartCommand(r.name, cmd, nil); err != nil {
@@ -222,15 +331,54 @@ func row(ctx context.Context, url string, p publisher, receivers []receiver, sec
 	return lines, ctx.Err()
 }
 
-// cell returns the share of frames that a receiver decoded, by its summary.
+// published waits until a room has a publication, so that the time of receivers begins with frames.
+func published(ctx context.Context, url, room string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, beginning)
+	defer cancel()
+	session, err := client.Join(ctx, client.Config{URL: url, Room: room, Identity: "observer"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	for _, participant := range session.Participants() {
+		if len(participant.Publications) > 0 {
+			return nil
+		}
+	}
+	for {
+		select {
+		case event := <-session.Events():
+			if _, ok := event.(client.Published); ok {
+				return nil
+			}
+		case <-session.Done():
+			return session.Err()
+		case <-ctx.Done():
+			return fmt.Errorf("nothing was published within %v: %w", beginning, ctx.Err())
+		}
+	}
+}
+
+// cell returns the share of frames that a receiver decoded, by its summary. Scripts of browsers print several objects,
+// one for each step.
 func cell(name string, summary []byte) claim.Line {
 	var figures struct {
-		Decoded     int64 `json:"frames_decoded"`
-		Undecodable int64 `json:"frames_undecodable"`
-		Refused     int64 `json:"frames_refused"`
+		Decoded     int64  `json:"frames_decoded"`
+		Undecodable int64  `json:"frames_undecodable"`
+		Refused     int64  `json:"frames_refused"`
+		Message     string `json:"message"`
 	}
-	if err := json.Unmarshal(summary, &figures); err != nil {
-		return claim.Fail(name, fmt.Sprintf("the receiver prints no summary: %v", err))
+	for objects := json.NewDecoder(bytes.NewReader(summary)); ; {
+		err := objects.Decode(&figures)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return claim.Fail(name, fmt.Sprintf("the receiver prints no summary: %v", err))
+		}
+		if figures.Message != "" {
+			return claim.Fail(name, figures.Message)
+		}
 	}
 	if figures.Decoded < leastFrames {
 		return claim.Fail(name, fmt.Sprintf("%d frames decoded, expected at least %d", figures.Decoded, leastFrames))

@@ -92,7 +92,7 @@ func underWine(ctx context.Context, b *bench, folder, program string) (line clai
 	in.command = func(url, room, secret string) []string {
 		return append(slices.Clone(under), command(url, room, secret)...)
 	}
-	cells, err := row(ctx, server.URL(), peer("volpeer", volpeer, "draco"), []receiver{in}, "")
+	cells, err := row(ctx, server, peer("volpeer", volpeer, "draco"), []receiver{in}, "")
 	if err != nil {
 		return line, err
 	}

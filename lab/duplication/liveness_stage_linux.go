@@ -122,6 +122,18 @@ func (s *stage) packets() ([]traffic.Datagram, error) {
 	return packets, err
 }
 
+// plain returns the number of packets that the edges have sent without a header.
+func (s *stage) plain(ctx context.Context) (count uint64, err error) {
+	for _, host := range []string{server, viewer} {
+		status, err := s.pair.Status(ctx, host)
+		if err != nil {
+			return 0, err
+		}
+		count += status.Sent.Plain + status.Sent.Refused
+	}
+	return count, nil
+}
+
 // lateness returns lines about the lateness of the emulated network. A network that is late is itself a variation, and
 // figures about path control are then those of a busy machine.
 func (s *stage) lateness() []claim.Line {

@@ -117,6 +117,10 @@ func countsOf(ctx context.Context, p *edgepair.Pair) (c counts, err error) {
 // copyingAttempts bounds the runs of a measurement.
 const copyingAttempts = 3
 
+// errTooBusy is the error of a measurement whose attempts have all failed.
+var errTooBusy = fmt.Errorf("%w: packets left without copies in each of %d attempts, expected one without such "+
+	"packets: this machine is too busy", lab.ErrUnable, copyingAttempts)
+
 // whileCopying calls measure, again if packets left without copies meanwhile: on a busy machine, an edge may receive
 // nothing from the other one for a second, and then sends plain packets.
 func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) error {
@@ -139,8 +143,7 @@ func whileCopying(ctx context.Context, p *edgepair.Pair, measure func() error) e
 			return err
 		}
 	}
-	return fmt.Errorf("%w: packets left without copies in each of %d attempts, expected one without such packets: "+
-		"this machine is too busy", lab.ErrUnable, copyingAttempts)
+	return errTooBusy
 }
 
 // total is the sum over all paths.

@@ -58,6 +58,8 @@ func Checks(o Options, progress lab.Progress) []lab.Check {
 		&check{"5 % of packets lost on each link, beside draco", &bench{options: o, progress: progress}, losses, true},
 		&check{"one publisher, live, beside draco", &bench{options: o, progress: progress}, latencies, true},
 		inBrowser(progress),
+		&check{"views turned from the camera's, in headless Chromium", &bench{options: o, progress: progress}, turned,
+			true},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 )
 
 // ErrSize is returned if two pictures cannot be compared because their sizes differ or are too small.
@@ -91,6 +92,50 @@ func SSIM(reference, shown *Plane) (float64, error) {
 		}
 	}
 	return sum / float64(count), nil
+}
+
+// Within returns PSNR and SSIM of a part of a picture's luma, whose pixels are true in inside. Pixels outside have to
+// be equal in both planes. The PSNR is that of the pixels inside, and the SSIM is the mean over the squares that
+// contain a pixel inside.
+func Within(reference, shown *Plane, inside []bool) (psnr, ssim float64, err error) {
+	if err := comparable(reference, shown); err != nil {
+		return 0, 0, err
+	}
+	squares, pixels := 0.0, 0
+	for i, is := range inside {
+		if is {
+			d := float64(reference.Pixels[i]) - float64(shown.Pixels[i])
+			squares += d * d
+			pixels++
+		}
+	}
+	if pixels == 0 {
+		return 0, 0, fmt.Errorf("%w: no pixel inside, expected one at least", ErrSize)
+	}
+	psnr = BestPSNR
+	if squares > 0 {
+		psnr = min(10*math.Log10(255*255*float64(pixels)/squares), BestPSNR)
+	}
+	sum, count := 0.0, 0
+	for y := 0; y+window <= reference.Height; y += stride {
+		for x := 0; x+window <= reference.Width; x += stride {
+			if touches(inside, reference.Width, x, y) {
+				sum += similarity(reference, shown, x, y)
+				count++
+			}
+		}
+	}
+	return psnr, sum / float64(max(count, 1)), nil
+}
+
+// touches reports whether a square contains a pixel inside.
+func touches(inside []bool, width, left, top int) bool {
+	for y := top; y < top+window; y++ {
+		if slices.Contains(inside[y*width+left:][:window], true) {
+			return true
+		}
+	}
+	return false
 }
 
 // similarity returns the SSIM of one square.

@@ -88,6 +88,42 @@ func TestSSIM(t *testing.T) {
 	}
 }
 
+// TestWithin compares a part of a picture: pixels outside neither count nor help.
+func TestWithin(t *testing.T) {
+	reference, shown := noise(64, 48, 1), noise(64, 48, 1)
+	inside := make([]bool, len(reference.Pixels))
+	for y := 8; y < 24; y++ {
+		for x := 16; x < 40; x++ {
+			inside[y*64+x] = true
+		}
+	}
+	psnr, ssim, err := Within(reference, shown, inside)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "PSNR of equal pictures", psnr, BestPSNR, 0)
+	near(t, "SSIM of equal pictures", ssim, 1, 1e-9)
+	for i, is := range inside {
+		if is {
+			shown.Pixels[i] ^= 16
+		}
+	}
+	if psnr, ssim, err = Within(reference, shown, inside); err != nil {
+		t.Fatal(err)
+	}
+	near(t, "PSNR of a difference of 16", psnr, 20*math.Log10(255.0/16), 1e-6)
+	whole, err := SSIM(reference, shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ssim >= whole {
+		t.Errorf("SSIM of the part is %g, expected less than %g of the picture, most of which is equal", ssim, whole)
+	}
+	if _, _, err = Within(reference, shown, make([]bool, len(inside))); !errors.Is(err, ErrSize) {
+		t.Errorf("without a pixel inside: %v, expected %v", err, ErrSize)
+	}
+}
+
 // TestAsFFmpeg: the filters ssim and psnr of FFmpeg 9.0 report Y:0.899305 and psnr_y:19.765030 for these two pictures.
 func TestAsFFmpeg(t *testing.T) {
 	pattern := func(shift int) *Plane {

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"image"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/server"
+	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/codec"
 	_ "github.com/volsfu/volsfu/pkg/codec/cwi1" // registers the codec
@@ -16,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/dracojpeg"
 	"github.com/volsfu/volsfu/pkg/codec/labels"
 	"github.com/volsfu/volsfu/pkg/codec/parts"
+	"github.com/volsfu/volsfu/pkg/codec/rgbd"
 	_ "github.com/volsfu/volsfu/pkg/codec/zstd" // registers the codec
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -72,6 +75,12 @@ func TestCodecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	publishFrame(t, s, "cwi1, colours as jpeg", codec.FourCC{'c', 'w', 'i', '1'}, octree)
+	raster := rasterFrame(t)
+	wanted["rgbd, colours as jpeg"] = &pointcloud.Cloud{}
+	if err := rgbd.Codec.NewDecoder().Decode(wanted["rgbd, colours as jpeg"], raster); err != nil {
+		t.Fatal(err)
+	}
+	publishFrame(t, s, "rgbd, colours as jpeg", rgbd.Codec.FourCC(), raster)
 	kept, failed, said := decodes(t, s, len(wanted))
 	if failed > 0 {
 		t.Fatalf("%d frames failed: %s", failed, said)
@@ -79,6 +88,32 @@ func TestCodecs(t *testing.T) {
 	for name, want := range wanted {
 		t.Run(name, func(t *testing.T) { compare(t, kept[name], want, strings.Contains(name, "jpeg")) })
 	}
+}
+
+// rasterFrame returns a frame of rgbd: a half ball before a depth camera that is turned and moved.
+func rasterFrame(t *testing.T) []byte {
+	t.Helper()
+	const width, height = 90, 70
+	turn, ok := depth.Rotation([4]float64{0, 0.1, 0, 1})
+	if !ok {
+		t.Fatal("no rotation")
+	}
+	camera := depth.Camera{Width: width, Height: height, FX: 100, FY: 100, CX: 44.5, CY: 34.5, Unit: 0.001,
+		Pose: depth.Pose{Rotation: turn, Translation: [3]float64{0.1, 0.6, 1}}}
+	captured := depth.Image{Depth: make([]uint16, width*height), Colors: make([][3]uint8, width*height)}
+	for i := range captured.Depth {
+		x, y := float64(i%width-44)/30, float64(i/width-34)/30
+		if r := x*x + y*y; r < 1 {
+			captured.Depth[i] = uint16(1000 - 200*math.Sqrt(1-r))
+			captured.Colors[i] = [3]uint8{uint8(128 + 100*x), uint8(128 + 100*y), 90}
+		}
+	}
+	data, _, err := rgbd.Codec.NewEncoder().(codec.RasterEncoder).EncodeRaster(nil, &camera, &captured,
+		codec.RasterParams{Rect: image.Rect(0, 0, width, height), Step: 0.001, ColorQuality: 90})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // codecOf returns the codec of a test by its name.

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func TestEncryptedWithGo(t *testing.T) {
 	s := start(t, nil)
 	v := begin(t, "encrypted_go.mjs", pageURL(s))
 	v.expect("live", nil)
-	sum, clouds := volpeerWatches(t, s, "6")
+	sum, clouds := volpeerWatches(t, s, "6", patiently...)
 	checkFigure(t, sum, clouds)
 	publish(t, s, "gopher", "--audio", "tone")
 	v.goOn()
@@ -173,6 +174,7 @@ func (c *lossyConn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // TestMeasureEncrypted counts encrypted frames between a page and volpeer, in both directions, when the server's socket
 // loses 5 % of the packets that it sends and receives. The same without encryption shows the effect of the link alone.
+// volpeer publishes points, and then what a depth camera saw.
 func TestMeasureEncrypted(t *testing.T) {
 	measuring(t)
 	peer(t)
@@ -183,11 +185,19 @@ func TestMeasureEncrypted(t *testing.T) {
 	told(t, claim.Exactly("encrypted frames refused", refused, "", 0))
 	told(t, claim.Information("Chromium to Go: frames without encryption on the same link", plainUp, "%"))
 	told(t, claim.Information("Go to Chromium: frames without encryption on the same link", plainDown, "%"))
+	camera := []string{"--source", "synthetic", "--codec", "rgbd", "--tiles", "2", "--fps", "10",
+		"--virtual-cameras", filepath.Join(root, "docs", "cameras", "front.yaml")}
+	_, down, refused = crossLossy(t, "correct horse", camera...)
+	_, plainDown, _ = crossLossy(t, "", camera...)
+	told(t, claim.AtLeast("Go to Chromium: encrypted frames of rgbd decrypted at 5 % loss", down, "%", 99))
+	told(t, claim.Exactly("encrypted frames of rgbd refused", refused, "", 0))
+	told(t, claim.AtLeast("Go to Chromium: frames of rgbd without encryption on the same link", plainDown, "%", 99))
 }
 
 // crossLossy publishes from a page and from volpeer on lossy links, with a passphrase or without. It returns the shares
 // of the frames that arrived in percent, up from the page and down to the page, and the number of refused frames.
-func crossLossy(t *testing.T, passphrase string) (up, down float64, refused int64) {
+// Without flags, volpeer publishes a small figure.
+func crossLossy(t *testing.T, passphrase string, flags ...string) (up, down float64, refused int64) {
 	t.Helper()
 	t.Setenv(clientpeer.PassphraseVariable, passphrase)
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -198,7 +208,11 @@ func crossLossy(t *testing.T, passphrase string) (up, down float64, refused int6
 	v := begin(t, "encrypted_loss.mjs", pageURL(s), "15", url.QueryEscape(passphrase))
 	v.expect("live", nil)
 	sum, _ := volpeerWatches(t, s, "15")
-	publish(t, s, "gopher")
+	if len(flags) > 0 {
+		volpeerPublishes(t, s, "gopher", flags...)
+	} else {
+		publish(t, s, "gopher")
+	}
 	v.goOn()
 	var page struct {
 		Before, After struct {
@@ -208,6 +222,9 @@ func crossLossy(t *testing.T, passphrase string) (up, down float64, refused int6
 	}
 	v.expect("watched", &page)
 	v.expect("done", nil)
+	if failed := page.After.Failed; failed > 0 {
+		t.Errorf("the page could not decode %d frames", failed)
+	}
 	return 100 * float64(sum.Decoded) / float64(max(1, sum.Expected)),
 		delivered(page.Before.seen, page.After.seen), sum.Refused + int64(page.After.Counts.rejected())
 }

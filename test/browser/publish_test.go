@@ -29,16 +29,20 @@ type watched struct {
 	}
 }
 
+// patiently has volpeer wait for packets as long as a busy machine may delay them.
+var patiently = []string{"--deadline", "1s"}
+
 // volpeerWatches lets volpeer watch room "demo" for some seconds, and returns its summary and the points that it
 // showed.
-func volpeerWatches(t *testing.T, s *server.Server, seconds string) (watched, []pointcloud.Cloud) {
+func volpeerWatches(t *testing.T, s *server.Server, seconds string, flags ...string) (watched, []pointcloud.Cloud) {
 	t.Helper()
 	path := peer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	folder := t.TempDir()
-	command := exec.CommandContext(ctx, path, "watch", "--server", s.URL(), "--room", "demo", "--identity", "watcher",
-		"--seconds", seconds, "--json", "--save", folder)
+	arguments := []string{"watch", "--server", s.URL(), "--room", "demo", "--identity", "watcher", "--seconds", seconds,
+		"--json", "--save", folder}
+	command := exec.CommandContext(ctx, path, append(arguments, flags...)...)
 	command.Stderr = &logged{t}
 	out, err := command.Output()
 	if err != nil {
@@ -95,7 +99,7 @@ func TestPublishing(t *testing.T) {
 	}
 	ended := make(chan outcome, 1)
 	go func() {
-		sum, clouds := volpeerWatches(t, s, "8")
+		sum, clouds := volpeerWatches(t, s, "8", patiently...)
 		ended <- outcome{sum, clouds}
 	}()
 	v.goOn()

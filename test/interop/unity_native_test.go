@@ -48,7 +48,7 @@ func TestUnityNative(t *testing.T) {
 		t.Errorf("%v: the sizes in C# are %s, in C %s", err, out, want)
 	}
 	out, err = nativeCommand(t, core, library, "talk", url, "talk", "a passphrase").CombinedOutput()
-	if err != nil || string(out) != "sound\nmessages\nattributes\n" {
+	if err != nil || string(out) != "sound\nmessages\nattributes\njoining\n" {
 		t.Errorf("talk: %v\n%s", err, out)
 	}
 	receiveNatively(t, core, library, url)

@@ -125,8 +125,8 @@ func (n *Renderer) place(s *Surfels, index int) {
 	}
 }
 
-// cover finds the pixels that a disc covers. It either brings the nearest depths up to date or, when these are complete,
-// adds the disc to the sums of the pixels where the disc belongs to the nearest surface.
+// cover finds the pixels that a disc covers. It either brings the nearest depths up to date or, when these are
+// complete, adds the disc to the sums of the pixels where the disc belongs to the nearest surface.
 func (n *Renderer) cover(d *disc, add bool) {
 	t := &n.surfels
 	normal, center := d.normal, d.center

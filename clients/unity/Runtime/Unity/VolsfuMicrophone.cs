@@ -3,7 +3,7 @@ using Volsfu.Native;
 
 namespace Volsfu.Unity
 {
-    /// <summary>Publishes the sound of a microphone.</summary>
+    /// <summary>Publishes the sound of a microphone, to each session of a Volsfu Session in turn.</summary>
     [AddComponentMenu("Volsfu/Microphone")]
     public sealed class VolsfuMicrophone : MonoBehaviour
     {
@@ -14,6 +14,8 @@ namespace Volsfu.Unity
 
         const int Rate = 48000, Seconds = 1;
 
+        /// <summary>The session of the publisher; another one, or none, ends the publisher.</summary>
+        Session joined;
         SoundPublisher publisher;
         AudioClip clip;
         float[] samples;
@@ -23,26 +25,39 @@ namespace Volsfu.Unity
 
         void Update()
         {
-            if (session == null || session.Session == null)
-            {
-                return;
-            }
+            Session present = session == null ? null : session.Session;
             try
             {
-                if (publisher == null)
+                if (present != joined)
                 {
-                    publisher = session.Session.PublishSound(publication, 0);
-                    clip = Microphone.Start(Device, true, Seconds, Rate);
-                    samples = new float[Rate * Seconds];
-                    read = 0;
+                    End();
+                    joined = present;
+                    Begin();
                 }
-                Send();
+                if (publisher != null)
+                {
+                    Send();
+                }
             }
             catch (VolsfuException e)
             {
                 Debug.LogError("volsfu: " + e.Message, this);
-                enabled = false;
+                End();
+                // Only another session is tried.
+                joined = present;
             }
+        }
+
+        void Begin()
+        {
+            if (joined == null)
+            {
+                return;
+            }
+            publisher = joined.PublishSound(publication, 0);
+            clip = Microphone.Start(Device, true, Seconds, Rate);
+            samples = new float[Rate * Seconds];
+            read = 0;
         }
 
         /// <summary>Sends the samples since the last call, up to the end of the clip and from its beginning.</summary>
@@ -65,12 +80,18 @@ namespace Volsfu.Unity
 
         void OnDisable()
         {
+            End();
+        }
+
+        void End()
+        {
             if (publisher != null)
             {
                 Microphone.End(Device);
                 publisher.Dispose();
             }
             publisher = null;
+            joined = null;
         }
     }
 }

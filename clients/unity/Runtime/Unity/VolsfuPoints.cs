@@ -73,14 +73,15 @@ namespace Volsfu.Unity
             }
             try
             {
-                frame.Decode(points);
                 if (frame.IsRaster && frame.Length > 0)
                 {
                     frame.Decode(raster);
+                    points.Set(raster);
                     Describe();
                 }
                 else
                 {
+                    frame.Decode(points);
                     properties.SetVector("_Camera", new Vector4(0, 0, 0, 0));
                 }
             }

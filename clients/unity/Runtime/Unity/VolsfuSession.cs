@@ -6,7 +6,7 @@ namespace Volsfu.Unity
 {
     /// <summary>
     /// Joins a room with the C library in this process, without a bridge. The library is in Assets/Plugins. Frames are raised
-    /// on Unity's thread, once per drawn image.
+    /// on Unity's thread, once per drawn image. Joining and leaving do not make this thread wait.
     /// </summary>
     [AddComponentMenu("Volsfu/Session")]
     public sealed class VolsfuSession : MonoBehaviour
@@ -26,6 +26,7 @@ namespace Volsfu.Unity
         const int MostFrames = 64;
 
         ReceivedTile tile;
+        Joining joining;
 
         /// <summary>A received frame, which is valid until the handlers return. They decode it to their buffers.</summary>
         public event Action<ReceivedTile> FrameReceived;
@@ -38,28 +39,25 @@ namespace Volsfu.Unity
 
         void OnEnable()
         {
-            try
+            tile = new ReceivedTile();
+            joining = new Joining(new SessionSettings
             {
-                tile = new ReceivedTile();
-                Session = new Session(new SessionSettings
-                {
-                    Url = url, Room = room, Identity = identity, Token = token == "" ? null : token, Passphrase = passphrase == "" ? null : passphrase, Tcp = tcp
-                });
-            }
-            catch (Exception e)
-            {
-                // The library is missing, or the server refuses.
-                Debug.LogError("volsfu: " + e.Message, this);
-            }
+                Url = url, Room = room, Identity = identity, Token = token == "" ? null : token, Passphrase = passphrase == "" ? null : passphrase, Tcp = tcp
+            });
         }
 
         void OnDisable()
         {
+            if (joining != null)
+            {
+                joining.Dispose();
+            }
+            joining = null;
             Session session = Session;
             Session = null;
             if (session != null)
             {
-                session.Dispose();
+                session.Leave();
             }
             if (tile != null)
             {
@@ -70,6 +68,10 @@ namespace Volsfu.Unity
 
         void Update()
         {
+            if (joining != null)
+            {
+                Enter();
+            }
             if (Session == null)
             {
                 return;
@@ -86,6 +88,26 @@ namespace Volsfu.Unity
                     OnDisable();
                 }
             }
+        }
+
+        /// <summary>Takes the session as soon as the server has accepted the participant.</summary>
+        void Enter()
+        {
+            try
+            {
+                Session entered;
+                if (!joining.TryTake(out entered))
+                {
+                    return;
+                }
+                Session = entered;
+            }
+            catch (Exception e)
+            {
+                // The library is missing, or the server refuses.
+                Debug.LogError("volsfu: " + e.Message, this);
+            }
+            joining = null;
         }
 
         /// <summary>Raises the events. Handlers may disable the component, which ends the session.</summary>

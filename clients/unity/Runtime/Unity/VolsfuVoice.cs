@@ -5,7 +5,7 @@ namespace Volsfu.Unity
 {
     /// <summary>
     /// Plays the sound of a publication at the place of an AudioSource. Unity mixes at its own rate, which must be 48,000 samples
-    /// per second: Project Settings, Audio, System Sample Rate.
+    /// per second: Project Settings, Audio, System Sample Rate. The component follows the sessions of its Volsfu Session.
     /// </summary>
     [AddComponentMenu("Volsfu/Voice")]
     [RequireComponent(typeof(AudioSource))]
@@ -19,12 +19,26 @@ namespace Volsfu.Unity
 
         volatile Listener listener;
 
+        /// <summary>The session of the listener; another one, or none, ends the listener.</summary>
+        Session joined;
+
         void Update()
         {
-            if (listener != null || session == null || session.Session == null)
+            Session present = session == null ? null : session.Session;
+            if (present == joined)
             {
                 return;
             }
+            End();
+            joined = present;
+            if (present != null)
+            {
+                Begin();
+            }
+        }
+
+        void Begin()
+        {
             if (AudioSettings.outputSampleRate != Rate)
             {
                 Debug.LogError("volsfu: the system sample rate is " + AudioSettings.outputSampleRate + ", expected " + Rate, this);
@@ -33,12 +47,11 @@ namespace Volsfu.Unity
             }
             try
             {
-                listener = session.Session.Listen(participant, publication);
+                listener = joined.Listen(participant, publication);
             }
             catch (VolsfuException e)
             {
                 Debug.LogError("volsfu: " + e.Message, this);
-                enabled = false;
                 return;
             }
             // The clip is as long as the buffer, and asks Fill for its samples again and again.
@@ -50,8 +63,14 @@ namespace Volsfu.Unity
 
         void OnDisable()
         {
+            End();
+        }
+
+        void End()
+        {
             Listener ending = listener;
             listener = null;
+            joined = null;
             if (ending != null)
             {
                 GetComponent<AudioSource>().Stop();

@@ -29,11 +29,16 @@ namespace Volsfu.Tests
 
         static Session Enter(string[] args, int passphraseAt, string identity, bool receive)
         {
-            return new Session(new SessionSettings
+            return new Session(Settings(args, passphraseAt, identity, receive));
+        }
+
+        static SessionSettings Settings(string[] args, int passphraseAt, string identity, bool receive)
+        {
+            return new SessionSettings
             {
                 Url = args[2], Room = args[3], Identity = identity, Receive = receive,
                 Passphrase = args.Length > passphraseAt && args[passphraseAt] != "" ? args[passphraseAt] : null
-            });
+            };
         }
 
         /// <summary>Prints the sizes of the structs that the library does not check.</summary>
@@ -76,11 +81,18 @@ namespace Volsfu.Tests
                     }
                     try
                     {
-                        tile.Decode(points0);
-                        if (tile.IsRaster)
+                        if (tile.IsRaster && tile.Length > 0)
                         {
                             tile.Decode(raster);
-                            rasters++;
+                            points0.Set(raster);
+                            if (rasters++ == 0)
+                            {
+                                SamePoints(tile, points0);
+                            }
+                        }
+                        else
+                        {
+                            tile.Decode(points0);
                         }
                     }
                     catch (VolsfuException e)
@@ -105,6 +117,24 @@ namespace Volsfu.Tests
                 ",\"frames_counted\":" + counted + ",\"allocated_bytes\":" + allocated + ",\"collections\":" + (GC.CollectionCount(0) - collections) +
                 ",\"resident_begin\":" + begin + ",\"resident_end\":" + Resident() + ",\"statistics\":" + statistics + "}");
             return 0;
+        }
+
+        /// <summary>Checks that the points of a raster are those that the library decodes.</summary>
+        static void SamePoints(ReceivedTile tile, PointBuffer points)
+        {
+            using (var expected = new PointBuffer(1))
+            {
+                tile.Decode(expected);
+                Check.Equal(expected.Count, points.Count, "the points of a raster");
+                for (int i = 0; i < 3 * points.Count; i++)
+                {
+                    Check.True(Math.Abs(expected.Positions[i] - points.Positions[i]) < 1e-5, "the position of a point of a raster");
+                }
+                for (int i = 0; i < 4 * points.Count; i++)
+                {
+                    Check.True(expected.Colors[i] == points.Colors[i], "the colour of a point of a raster");
+                }
+            }
         }
 
         /// <summary>The resident memory of this process in bytes, on Linux.</summary>
@@ -157,7 +187,7 @@ namespace Volsfu.Tests
         /// <summary>Has two participants hear each other and exchange messages. It prints a line for each step.</summary>
         static int Talk(string[] args)
         {
-            using (Session ada = Enter(args, 4, "ada", true))
+            using (Session ada = Wait(Joined(args, "ada")))
             using (Session bob = Enter(args, 4, "bob", true))
             {
                 using (Listener listener = bob.Listen("ada", "voice"))
@@ -195,8 +225,54 @@ namespace Volsfu.Tests
                 Check.True(bob.Room().Contains("\"ada\""), "ada is in the room");
                 Check.True(Math.Abs(bob.ServerTime() - (DateTime.UtcNow.Ticks - new DateTime(1970, 1, 1).Ticks) / 10) < 60000000, "the server's time");
                 Console.WriteLine("attributes");
+                GiveUp(args, bob);
+                Console.WriteLine("joining");
             }
             return 0;
+        }
+
+        /// <summary>A refusal reaches the program, and a participant who gives up leaves.</summary>
+        static void GiveUp(string[] args, Session bob)
+        {
+            try
+            {
+                Wait(new Joining(new SessionSettings { Url = args[2], Room = "", Identity = "cleo" }));
+                Check.True(false, "a room without a name");
+            }
+            catch (VolsfuException)
+            {
+            }
+            Joined(args, "dora").Dispose();
+            using (Session eve = Wait(Joined(args, "eve")))
+            {
+                eve.Leave();
+            }
+            SessionEvent e;
+            do
+            {
+                Check.True(bob.TryNextEvent(60000, out e), "eve leaves");
+            } while (e.Kind != EventKind.ParticipantLeft || e.Participant != "eve");
+            for (int tries = 0; bob.Room().Contains("\"dora\""); tries++)
+            {
+                Check.True(tries < 600, "dora leaves");
+                bob.TryNextEvent(100, out e);
+            }
+        }
+
+        /// <summary>Enters a room as programs do whose thread must not wait.</summary>
+        static Joining Joined(string[] args, string identity)
+        {
+            return new Joining(Settings(args, 4, identity, true));
+        }
+
+        static Session Wait(Joining joining)
+        {
+            Session session;
+            while (!joining.TryTake(out session))
+            {
+                Thread.Sleep(1);
+            }
+            return session;
         }
 
         static void TooLong(Action action, string what)

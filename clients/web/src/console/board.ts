@@ -100,11 +100,11 @@ export class Board {
       figure("Received", bitrate(r.receivedBps), `${server.tracks} tracks, ${megabytes(server.cache_bytes)} cached`),
       figure("Sent", bitrate(r.sentBps), `${server.active_slots} of ${server.slots} slots, ${(100 * r.parityShare).toFixed(1)} % parity`),
       figure("Frames", `${r.framesPerSecond.toFixed(0)} / s`, `${r.switchesPerSecond.toFixed(0)} switches / s`),
-      figure("Dropped whole", `${r.droppedPerSecond.toFixed(0)} / s`,
-        `late ${server.frames.dropped_late}, overrun ${server.frames.dropped_overrun}, budget ${server.frames.dropped_budget} in all`),
-      figure("NACKs of receivers", `${r.nacksPerSecond.toFixed(0)} / s`, `${server.nacks.answered} packets sent again`),
-      figure("Packets given up", String(server.nacks.lost), `from publishers; ${server.nacks.recovered} repaired, ${server.nacks.delayed} only late`),
-      figure("Residence", `${milliseconds(server.residence_p50_ms)}`, `p99 ${milliseconds(server.residence_p99_ms)}`),
+      figure("Frames dropped", `${r.droppedPerSecond.toFixed(0)} / s`,
+        `in all: ${server.frames.dropped_late} too late, ${server.frames.dropped_overrun} no longer in the cache, ${server.frames.dropped_budget} waited too long for a link`),
+      figure("Requests for lost packets", `${r.nacksPerSecond.toFixed(0)} / s`, `from receivers; ${server.nacks.answered} packets sent again`),
+      figure("Packets lost for good", String(server.nacks.lost), `from publishers; ${server.nacks.recovered} recovered, ${server.nacks.delayed} only late`),
+      figure("Time in the server", milliseconds(server.residence_p50_ms), `median of packets; 99 of 100 at most ${milliseconds(server.residence_p99_ms)}`),
     ];
   }
 

@@ -10,7 +10,9 @@ export interface Series {
 const width = 520;
 const height = 150;
 const margin = { left: 58, right: 8, top: 10, bottom: 20 };
-const spanSeconds = 300;
+/** The shown time in minutes. */
+const fewestMinutes = 1;
+const mostMinutes = 5;
 
 function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string | number>, text = ""): SVGElementTagNameMap[K] {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -30,9 +32,14 @@ export function ceiling(value: number): number {
   return (([1, 2, 5, 10].find((m) => m * power >= value * 0.999999) ?? 10) * power);
 }
 
-/** Draws series with common times in seconds; the last time is now. */
+/**
+ * Draws series with common times in seconds; the last time is now. As many whole minutes are shown as
+ * there are values, five at most.
+ */
 export function plot(title: string, seconds: readonly number[], series: readonly Series[], unit: (value: number) => string): SVGSVGElement {
   const now = seconds.at(-1) ?? 0;
+  const span = Math.min(Math.max(Math.ceil((now - (seconds[0] ?? now)) / 60), fewestMinutes), mostMinutes);
+  const spanSeconds = 60 * span;
   const top = ceiling(Math.max(...series.flatMap((s) => [...s.values]), 0));
   const x = (second: number): number => margin.left + ((second - now + spanSeconds) / spanSeconds) * (width - margin.left - margin.right);
   const y = (value: number): number => height - margin.bottom - (Math.min(value, top) / top) * (height - margin.top - margin.bottom);
@@ -40,9 +47,9 @@ export function plot(title: string, seconds: readonly number[], series: readonly
   for (const share of [0, 0.5, 1]) {
     const at = y(share * top);
     chart.append(svg("line", { class: "grid", x1: margin.left, x2: width - margin.right, y1: at, y2: at }));
-    chart.append(svg("text", { class: "tick", x: margin.left - 6, y: at + 4, "text-anchor": "end" }, unit(share * top)));
+    chart.append(svg("text", { class: "tick", x: margin.left - 6, y: at + 4, "text-anchor": "end" }, share === 0 ? "0" : unit(share * top)));
   }
-  for (const minutes of [5, 4, 3, 2, 1, 0]) {
+  for (let minutes = span; minutes >= 0; minutes--) {
     const at = x(now - minutes * 60);
     const anchor = minutes === 0 ? "end" : "middle";
     chart.append(svg("text", { class: "tick", x: at, y: height - 5, "text-anchor": anchor }, minutes === 0 ? "now" : `−${minutes} min`));

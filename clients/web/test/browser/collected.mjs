@@ -2,7 +2,7 @@
 // worker gets a line's transformer and the time at which the page's thread connects the transformer
 // to its line. Chromium itself has only a weak reference to the transformer in between.
 
-import { open, run, tell, until } from "./visit.mjs";
+import { open, patience, run, tell, until } from "./visit.mjs";
 
 /**
  * Collects all garbage in a worker after each new transformer, and reports whether the transformer
@@ -35,12 +35,12 @@ run(async () => {
   // script yet.
   const decoding = await page.evaluate((pool) => 2 * pool.workers.length, pool);
   let collecting = 0;
-  for (const end = Date.now() + 30_000; collecting < decoding && Date.now() < end; await page.waitForTimeout(100)) {
+  for (const end = Date.now() + patience; collecting < decoding && Date.now() < end; await page.waitForTimeout(100)) {
     for (const worker of page.workers()) {
       collecting += Number(await worker.evaluate(collect));
     }
   }
-  const tiles = await page.evaluate(async (pool) => {
+  const tiles = await page.evaluate(async ({ pool, patience }) => {
     const make = RTCPeerConnection.prototype.createAnswer;
     RTCPeerConnection.prototype.createAnswer = function (...options) {
       for (const end = performance.now() + 1500; performance.now() < end; );
@@ -51,7 +51,7 @@ run(async () => {
     const idle = () => {};
     const seen = new Set();
     await new Promise((resolve, reject) => {
-      setTimeout(resolve, 20_000);
+      setTimeout(resolve, patience);
       const events = {
         frame: (track, frame) => {
           globalThis.guest.recycle(frame);
@@ -66,6 +66,6 @@ run(async () => {
       globalThis.guest.start();
     });
     return seen.size;
-  }, pool);
+  }, { pool, patience });
   tell("seen", { collecting, decoding, tiles });
 });

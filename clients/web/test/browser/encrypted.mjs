@@ -2,7 +2,7 @@
 // data channels; pages with another key or without one do not, and say what to do; keys are
 // changed, and frames are altered on the way.
 
-import { artefacts, base, blank, goOn, look, open, publishWithSound, run, tell, until } from "./visit.mjs";
+import { appears, artefacts, base, blank, look, open, run, tell, until } from "./visit.mjs";
 
 const small = { viewport: { width: 640, height: 480 } };
 const figure = "publish=figure&points=2000&fps=10&tiles=2&qualities=low,high";
@@ -20,16 +20,8 @@ const state = (page, who, want) => until(page, ([name, state]) => volsfu.confere
 const opened = (page, who) => until(page, (name) => volsfu.conference.encryption?.counts.get(name)?.opened >= 20, who);
 const sign = (page) => page.locator(".lock").textContent();
 const shown = async (page) => (await look(page)).shown;
-/** Waits until half a percent of the picture shows people, for 20 s at most, and returns the share. */
-const appears = async (page) => {
-  const end = Date.now() + 20_000;
-  let share = await shown(page);
-  while (share < 0.005 && Date.now() < end) {
-    await page.waitForTimeout(200);
-    share = await shown(page);
-  }
-  return share;
-};
+/** Waits until half a percent of the picture shows people, and returns the share. */
+const people = async (page) => (await appears(page, 0.005)).shown;
 
 run(async () => {
   const ada = await open(`/?room=demo&identity=ada&${figure}#key=${key}`, small);
@@ -40,7 +32,7 @@ run(async () => {
   await until(eye, () => globalThis.volsfu?.conference.meters.total.decoded >= 20);
   await state(eye, "ada", "opened");
   await opened(eye, "ada");
-  tell("seen", { shown: await appears(eye), sign: await sign(eye), counts: await counts(eye, "ada"), failed: await eye.evaluate(() => volsfu.conference.meters.total.failed) });
+  tell("seen", { shown: await people(eye), sign: await sign(eye), counts: await counts(eye, "ada"), failed: await eye.evaluate(() => volsfu.conference.meters.total.failed) });
   await eye.screenshot({ path: `${artefacts}/encrypted.png` });
 
   // Data channels, as in browsers without script access to media lines.
@@ -73,7 +65,7 @@ run(async () => {
   await channels.goto(`${base}/?room=demo&identity=channels#key=${key}`);
   await until(channels, () => globalThis.volsfu?.conference.meters.total.decoded >= 20);
   await opened(channels, "ada");
-  tell("seen over channels", { shown: await appears(channels), counts: await counts(channels, "ada") });
+  tell("seen over channels", { shown: await people(channels), counts: await counts(channels, "ada") });
   const attacked = async (attack, reason) => {
     const before = await channels.evaluate(({ attack, reason }) => {
       globalThis.attack = attack;
@@ -105,7 +97,7 @@ run(async () => {
   await wrong.keyboard.press("Enter");
   await more(wrong);
   await state(wrong, "ada", "opened");
-  tell("corrected", { sign: await sign(wrong), shown: await appears(wrong) });
+  tell("corrected", { sign: await sign(wrong), shown: await people(wrong) });
   await wrong.context().close();
 
   // No key: the room is entered again with one.
@@ -122,13 +114,14 @@ run(async () => {
   await none.locator(".secrecy input").fill("correct horse battery staple");
   await none.keyboard.press("Enter");
   await until(none, () => globalThis.volsfu?.conference.encryption && volsfu.conference.meters.total.decoded >= 10);
-  tell("key entered", { sign: await sign(none), shown: await appears(none) });
+  tell("key entered", { sign: await sign(none), shown: await people(none) });
   await none.context().close();
 
   // A page that is not encrypted is not shown to those with a key.
   const open_ = await open(`/?room=demo&identity=open&${figure}`, small);
   await until(open_, () => globalThis.volsfu?.panel?.publisher?.state().live);
   await state(eye, "open", "not_encrypted");
+  await until(eye, () => document.querySelector(".lock").textContent === "Not everybody");
   tell("not encrypted", { sign: await sign(eye), tiles: await eye.evaluate(() => [...volsfu.conference.tiles()].filter((s) => s.track.participant === "open" && s.quality > -1).length) });
   await open_.context().close();
   await until(eye, () => !volsfu.conference.participants.has("open"));

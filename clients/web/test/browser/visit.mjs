@@ -15,6 +15,9 @@ const browser = await chromium.launch({
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
+/** The limit of every wait in a page, in ms: a busy machine draws a page some ten times slower than an idle one. */
+export const patience = 60_000;
+
 /** Reports a step to the test. */
 export function tell(step, facts = {}) {
   process.stdout.write(`${JSON.stringify({ step, ...facts })}\n`);
@@ -32,7 +35,7 @@ export const blank = "";
 export async function open(path, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(patience);
   page.on("pageerror", (error) => tell("page error", { message: error.message }));
   page.on("console", (message) => {
     // The browser itself reports addresses with an error or without an answer; tests check the
@@ -57,7 +60,7 @@ export async function open(path, options = {}) {
 export async function openForeign(url) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 } });
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(patience);
   await page.goto(url);
   return page;
 }
@@ -140,10 +143,10 @@ export async function collector(page) {
 
 /**
  * Looks until people are on a share of the picture, and the picture differs from a former one if
- * that is given. After a minute, the last look is returned.
+ * that is given. Returns the last look if that takes longer than the patience.
  */
 export async function appears(page, share, former) {
-  const end = Date.now() + 60_000;
+  const end = Date.now() + patience;
   let now = await look(page);
   while ((now.shown < share || now.sum === former?.sum) && Date.now() < end) {
     await page.waitForTimeout(200);

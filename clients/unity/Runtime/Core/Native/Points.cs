@@ -5,7 +5,8 @@ namespace Volsfu.Native
 {
     /// <summary>
     /// Points in memory that the library writes to: three coordinates and four bytes of colour (red, green, blue, alpha) for
-    /// each. The arrays are pinned and reused, and grow when a frame has more points. Dispose frees them.
+    /// each. The arrays are pinned and reused, and grow when a frame has more points. Dispose ends the pinning, and so does the
+    /// garbage collector for a buffer that the program has forgotten.
     /// </summary>
     public sealed unsafe class PointBuffer : IDisposable
     {
@@ -15,6 +16,11 @@ namespace Volsfu.Native
         public PointBuffer(int capacity)
         {
             Reserve(Math.Max(capacity, 1));
+        }
+
+        ~PointBuffer()
+        {
+            Dispose();
         }
 
         /// <summary>The coordinates, right-handed: x right, y up, z towards the viewer.</summary>
@@ -65,6 +71,36 @@ namespace Volsfu.Native
             Count = 0;
         }
 
+        /// <summary>
+        /// Sets the points of the pixels of a raster that have one, row by row, as ReceivedTile.Decode does for the same frame,
+        /// but without decoding again.
+        /// </summary>
+        public void Set(RasterBuffer raster)
+        {
+            Reserve(raster.Count);
+            double[] r = raster.Rotation, p = raster.Position;
+            int points = 0;
+            for (int i = 0; i < raster.Count; i++)
+            {
+                double d = raster.Depths[i];
+                if (!(d > 0))
+                {
+                    continue;
+                }
+                double x = raster.Rays[2 * i] * d, y = -raster.Rays[2 * i + 1] * d;
+                for (int axis = 0; axis < 3; axis++)
+                {
+                    Positions[3 * points + axis] = (float)(r[3 * axis] * x + r[3 * axis + 1] * y - r[3 * axis + 2] * d + p[axis]);
+                }
+                for (int component = 0; component < 4; component++)
+                {
+                    Colors[4 * points + component] = raster.Colors[4 * i + component];
+                }
+                points++;
+            }
+            Count = points;
+        }
+
         /// <summary>The buffer as the library gets it.</summary>
         internal PointsStruct Struct()
         {
@@ -88,6 +124,11 @@ namespace Volsfu.Native
         public RasterBuffer(int capacity)
         {
             Reserve(Math.Max(capacity, 1));
+        }
+
+        ~RasterBuffer()
+        {
+            Dispose();
         }
 
         /// <summary>The depths in metres, row by row; 0 for a pixel without a point.</summary>
@@ -210,6 +251,8 @@ namespace Volsfu.Native
                 }
                 if (status != VolsfuException.Buffer)
                 {
+                    // Otherwise the finalizer may end the pinning during the call.
+                    GC.KeepAlive(points);
                     Native.Check(status);
                     return (int)length;
                 }

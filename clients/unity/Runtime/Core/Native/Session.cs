@@ -56,7 +56,8 @@ namespace Volsfu.Native
     /// <summary>
     /// One participant's presence in a room, by the C library in this process. Any thread may call any method. Errors are
     /// VolsfuException. The calls for each frame allocate nothing: TryNextFrame, ReceivedTile, Publisher.Write, Listener.Read.
-    /// There are no callbacks from the library: the program asks for frames, events, messages and sound.
+    /// There are no callbacks from the library: the program asks for frames, events, messages and sound. A session that is not
+    /// disposed stays in its room until the program ends; its publishers and listeners end with it.
     /// </summary>
     public sealed unsafe class Session : IDisposable
     {
@@ -87,7 +88,13 @@ namespace Volsfu.Native
             }
         }
 
-        /// <summary>Leaves the room.</summary>
+        /// <summary>Leaves the room on a thread of its own, without waiting, as Unity's thread must.</summary>
+        public void Leave()
+        {
+            ThreadPool.QueueUserWorkItem(_ => Dispose());
+        }
+
+        /// <summary>Leaves the room, and waits until the connection is closed.</summary>
         public void Dispose()
         {
             if (Interlocked.Exchange(ref closed, 1) == 0)
