@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/config"
 )
 
-// NewCluster starts servers in this process that are the nodes of a cluster. The certificates are in a directory. If not
-// nil, change changes the configuration of each node.
+// NewCluster starts servers in this process that are the nodes of a cluster. The certificates are in a directory. If
+// not nil, change changes the configuration of each node.
 func NewCluster(
 	directory string, log *zap.Logger, change func(*config.Config), names ...string,
 ) (nodes []*Conference, err error) {
