@@ -5,8 +5,8 @@
 // lost: the logs that nodes replicate have numbers, and a missing number is requested.
 //
 // The goroutines are those of NATS, and one that bounds the queue of received messages. Messages are taken from the
-// queue by the owner of the Fabric (Notify, Messages), so that no message of a peer waits for this node. A peer that
-// sends too much fills no memory: excess messages are dropped and counted.
+// queue by the owner of the Fabric (Notify, Messages). No message of a peer waits for this node, and a peer that sends
+// too much fills no memory: excess messages are dropped and counted.
 package fabric
 
 import "errors"

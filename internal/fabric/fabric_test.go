@@ -50,24 +50,13 @@ func (a authority) open(t *testing.T, name string, seeds ...*Fabric) (*Fabric, *
 	for _, seed := range seeds {
 		address.Seeds = append(address.Seeds, fmt.Sprintf("127.0.0.1:%d", seed.RoutePort()))
 	}
-	config := Config{Address: address, Cluster: "rooms", Node: name, TLS: node.TLS(), Loopback: true}
-	f, err := Open(config, zap.NewNop())
+	c := Config{Address: address, Cluster: "rooms", Node: name, TLS: node.TLS(), Loopback: true}
+	f, err := Open(c, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Close)
 	return f, node
-}
-
-// receive waits for a message and returns the first.
-func receive(t *testing.T, f *Fabric) Message {
-	t.Helper()
-	var messages []Message
-	wait.Until(t, "a message arrives", func() bool {
-		messages = append(messages, f.Messages()...)
-		return len(messages) > 0
-	})
-	return messages[0]
 }
 
 func TestThreeNodes(t *testing.T) {

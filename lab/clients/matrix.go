@@ -294,7 +294,7 @@ func connected(ctx context.Context, admin, room string) error {
 // row has all receivers receive from one publisher, in a room of their own.
 func row(ctx context.Context, server *lab.ServerProgram, p publisher, receivers []receiver, secret string) (
 	lines []claim.Line, err error) {
-	room := strings.NewReplacer(" ", "-", "+", "-", "'", "").Replace(p.name + "-" + p.codec)
+	room := strings.NewReplacer(" ", "-", "+", "-", "'", "", "#", "-sharp").Replace(p.name + "-" + p.codec)
 	suffix := ""
 	if secret != "" {
 		room, suffix = room+"-encrypted", ", encrypted"
@@ -340,17 +340,15 @@ func published(ctx context.Context, url, room string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	for _, participant := range session.Participants() {
-		if len(participant.Publications) > 0 {
-			return nil
-		}
-	}
 	for {
-		select {
-		case event := <-session.Events():
-			if _, ok := event.(client.Published); ok {
+		for _, participant := range session.Participants() {
+			if len(participant.Publications) > 0 {
 				return nil
 			}
+		}
+		// Publications also begin with the event that their participant has joined.
+		select {
+		case <-session.Events():
 		case <-session.Done():
 			return session.Err()
 		case <-ctx.Done():

@@ -44,8 +44,7 @@ var layers = []layer{
 	{server: []string{"internal/feedback", "internal/netfn/paths", "internal/netfn/trigger"}},
 	{server: []string{"pkg/switching", "pkg/datamessage", "internal/description", "internal/srtp", "internal/udp",
 		"internal/cluster", "internal/fabric", "internal/process", "internal/panics", "internal/reload",
-		"internal/acme", "internal/fault",
-		"internal/netfn/wire", "internal/netfn/window"}},
+		"internal/acme", "internal/fault", "internal/netfn/wire", "internal/netfn/window"}},
 	{
 		server: []string{"pkg/payload", "pkg/signal", "pkg/recording", "pkg/vr2gather", "pkg/frametimes", "pkg/token",
 			"pkg/webhook"},
