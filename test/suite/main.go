@@ -1,9 +1,8 @@
 // Suite runs the repository's tests for `make test` and `make test-long`: every Go test with the race detector, the
-// tests of whole programs after all others, in groups at the same time. Only the tests of the browser, which wait most
-// of their time, run beside the others. Tests that skip themselves because of the race detector run again without the
-// detector, beside the tests of whole programs. Then every native fuzz test runs for a short while. With -long, only
-// the tests that call long.Test run, otherwise all others. All tests of a run share the programs that they build
-// (package program).
+// tests of whole programs after all others, in groups at the same time. Tests that skip themselves because of the
+// race detector run again without the detector, beside the tests of whole programs. Then every native fuzz test runs
+// for a short while. With -long, only the tests that call long.Test run, otherwise all others. All tests of a run share
+// the programs that they build (package program).
 //
 // Suite prints a line per package, the whole output of each failed test, the skipped tests with reasons, the slowest
 // tests, and the closing line "N passed, N failed, N skipped". The status is 1 if a test failed or no test ran.
@@ -139,23 +138,27 @@ func (o *options) runTests(ctx context.Context, tally *tally, w io.Writer, packa
 	}
 	together, groups := splitByPlace(packages)
 	slowFirst(together)
-	// The tests of the browser take longest and wait most of that time. Of the others, one package more than processors
-	// runs, because some tests wait. Long tests measure, and get no more.
-	more := 1
+	// Two packages more than processors, because some tests wait. Long tests measure, and get one more only.
+	more := 2
 	if o.long {
-		more = 0
+		more = 1
 	}
 	parallel := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+more)
-	if err := runLanes(ctx, tally, w, "tests that run together, and those of the browser",
-		lane{{flags: flags("-race", parallel), paths: importPaths(together)}},
-		lane{{flags: flags("-race", "-p=1"), paths: importPaths(groups[ofBrowser])}}); err != nil {
+	if err := runLanes(ctx, tally, w, "tests that run together", lane{
+		{flags: flags("-race", parallel), paths: importPaths(together)},
+	}); err != nil {
 		return err
 	}
 	// Tests of whole programs mostly wait, those that run without the race detector compute.
-	lanes := []lane{tally.unraced(flags("-p=1")), {{flags: flags("-race", "-p=1"), paths: importPaths(groups[others])}}}
-	last := lane{{flags: flags("-race", "-p=1"), paths: importPaths(groups[ofLab])}}
-	if !o.long {
-		lanes, last = append(lanes, last), nil
+	lanes := []lane{tally.unraced(flags("-p=1"))}
+	var last lane
+	for i, group := range groups {
+		l := lane{{flags: flags("-race", "-p=1"), paths: importPaths(group)}}
+		if i == ofLab && o.long {
+			last = l
+			continue
+		}
+		lanes = append(lanes, l)
 	}
 	err := runLanes(ctx, tally, w, "tests of whole programs, and those without the race detector", lanes...)
 	if err != nil {
@@ -230,13 +233,11 @@ func splitByPlace(packages []testPackage) (together []testPackage, groups [group
 	return together, groups
 }
 
-// slow has the packages whose tests take 16 seconds or more, the slowest first: those with the longest long tests, and
-// then the others.
+// slow has the packages whose tests take 20 seconds or more, the slowest first.
 var slow = []string{
-	"lab/trust", "lab/raster", "lab/clients", "lab/duplication", "lab/hotpath", "test/docs", "clients/python",
-	"lab/control", "internal/transport", "internal/netfn/edge/bpf", "lab/experiment/paper003", "internal/netfn/edge",
-	"cmd/volpeer/internal/publish", "cmd/volpeer/internal/calibrate", "lab/adaptation", "internal/server", "lab/direct",
-	"cmd/volnet",
+	"lab/trust", "lab/duplication", "lab/control", "lab/hotpath", "test/docs", "internal/transport",
+	"lab/experiment/paper003", "internal/forward/egress", "internal/netfn/edge", "internal/netfn/edge/bpf",
+	"pkg/pointcloud", "lab/direct", "lab/adaptation", "internal/server",
 }
 
 // slowFirst moves the slow packages to the front, so that the others use the processors to the end.
