@@ -35,7 +35,8 @@ func TestCell(t *testing.T) {
 	}
 }
 
-// TestMatrix measures all cells. The receivers are on this host, so that no frame is lost.
+// TestMatrix measures all cells except those of pages, which test/browser has. The receivers are on this host, so that
+// no frame is lost.
 func TestMatrix(t *testing.T) {
 	long.Test(t)
 	lines, err := Checks(built(t), lab.NewProgress(nil))[0].Run(t.Context())

@@ -101,9 +101,11 @@ func matrix(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 		depthPeer("volpeer without cgo", portable, tree), inC.publisher(),
 		{name: "VR2Gather's format", codec: "cwi1", start: octrees},
 	}
-	for _, open := range []func(context.Context, string) (receiver, []publisher, error){
-		openCSharp, openPython, openBrowser,
-	} {
+	opened := []func(context.Context, string) (receiver, []publisher, error){openCSharp, openPython}
+	if b.options.Pages {
+		opened = append(opened, openBrowser)
+	}
+	for _, open := range opened {
 		in, out, err := open(ctx, folder)
 		switch {
 		case errors.Is(err, lab.ErrUnable) || errors.Is(err, suite.ErrSource):

@@ -186,11 +186,11 @@ func compare(t *testing.T, got decoded, want *pointcloud.Cloud, lossy bool) {
 func publishFrame(t *testing.T, s *server.Server, identity string, name codec.FourCC, data []byte) {
 	t.Helper()
 	body := volumetric.Publication{
-		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 10,
+		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 1,
 		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
 		Tiles: []volumetric.Tile{{Box: volumetric.BoundingBox{Min: [3]float32{-0.6, 0, -0.6},
 			Max: [3]float32{0.6, 1.3, 0.6}}}},
-		Qualities: []volumetric.QualityLevel{{Bitrate: volumetric.Bitrate(80 * len(data))}},
+		Qualities: []volumetric.QualityLevel{{Bitrate: volumetric.Bitrate(8 * len(data))}},
 	}
 	session, err := client.Join(t.Context(), client.Config{URL: s.URL(), Room: "demo", Identity: identity,
 		Publications: []volumetric.Publication{body}})
@@ -200,7 +200,7 @@ func publishFrame(t *testing.T, s *server.Server, identity string, name codec.Fo
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		camera := time.NewTicker(100 * time.Millisecond)
+		camera := time.NewTicker(time.Second)
 		defer camera.Stop()
 		for number := uint32(0); ; {
 			select {

@@ -137,23 +137,54 @@ func complete(t *testing.T, path string) (c content) {
 	return c
 }
 
-// equalFrames compares two recordings.
-func equalFrames(t *testing.T, what string, got, want map[string]string) {
+// starved is the stall of the machine above which frames may be lost. A frame whose packets do not arrive, or are not
+// read, within a second is given up, and a repair takes up to four wake-ups of the programs: 250 ms each, and less if
+// stalls follow each other.
+const starved = 100 * time.Millisecond
+
+// equalFrames compares two recordings. Every frame must be equal. If the machine has starved the programs, frames may be
+// missing.
+func equalFrames(t *testing.T, stalls *wait.Stalls, what string, got, want map[string]string) {
 	t.Helper()
-	for name := range want {
+	for name := range got {
 		if got[name] != want[name] {
 			t.Errorf("%s: %s has %.60s, expected %.60s", what, name, got[name], want[name])
 		}
 	}
-	if len(got) != len(want) {
-		t.Errorf("%s: %d frames, expected %d", what, len(got), len(want))
+	missing := len(want) - len(got)
+	if missing > 0 && (stalls.Longest() < starved || len(got) == 0) {
+		t.Errorf("%s: %d frames, expected %d; the machine was late by up to %v", what, len(got), len(want),
+			stalls.Longest())
 	}
 }
 
+// equalVoice compares the packets of audio in two recordings as equalFrames compares frames.
+func equalVoice(t *testing.T, stalls *wait.Stalls, what string, got, want []string) {
+	t.Helper()
+	missing := len(want) - len(got)
+	for _, packet := range got {
+		at := slices.Index(want, packet)
+		if at < 0 {
+			t.Errorf("%s: unexpected or repeated packet %.60s", what, packet)
+			return
+		}
+		want = want[at+1:]
+	}
+	if missing > 0 && (stalls.Longest() < starved || len(got) == 0) {
+		t.Errorf("%s: %d packets of audio, %d are missing; the machine was late by up to %v", what, len(got), missing,
+			stalls.Longest())
+	}
+}
+
+// settled is the time after the last recorded frame after which no frame follows: a frame is given up after a second,
+// and written 250 ms later.
+const settled = 3 * time.Second
+
 // perform publishes frames of random content and the packets of a tone in a room for a second, until that number of
-// frames is recorded in the folder. perform returns the frames that were sent.
-func perform(t *testing.T, company *testbed.Conference, dir, room string, frames int,
-) (sent map[string]string, spoken int) {
+// frames is recorded in the folder, or as many as a starved machine records. perform returns the frames and the packets
+// of audio that were sent.
+func perform(t *testing.T, stalls *wait.Stalls, company *testbed.Conference, dir, room string, frames int,
+) (sent map[string]string, spoken []string) {
 	t.Helper()
 	alice := enter(t, company, room, "alice", body())
 	bob := enter(t, company, room, "bob/../mallory", opus.Publication("voice"))
@@ -175,7 +206,7 @@ func perform(t *testing.T, company *testbed.Conference, dir, room string, frames
 		if taken, err := voice.WritePackets(0, 0, at, [][]byte{tone.Packets[number].Data}); err != nil || !taken {
 			t.Fatalf("packet %d of audio: taken %v, %v", number, taken, err)
 		}
-		spoken++
+		spoken = append(spoken, fmt.Sprintf("bob/../mallory/voice %x", [][]byte{tone.Packets[number].Data}))
 		for tile := range 2 {
 			for q := range volumetric.Quality(2) {
 				data := make([]byte, 3000+1000*int(q)+int(number))
@@ -192,9 +223,14 @@ func perform(t *testing.T, company *testbed.Conference, dir, room string, frames
 			}
 		}
 	}
+	var recorded, grown int
+	var since time.Time
 	wait.Until(t, "everything is recorded", func() bool {
 		c := contentOf(t, filepath.Join(dir, room))
-		return len(c.frames) == frames && len(c.voice) == spoken
+		if recorded = len(c.frames) + len(c.voice); recorded > grown {
+			grown, since = recorded, time.Now()
+		}
+		return recorded == frames+len(spoken) || stalls.Longest() >= starved && time.Since(since) > settled
 	})
 	_ = alice.Close()
 	_ = bob.Close()
@@ -243,11 +279,13 @@ func (c *content) talk(t *testing.T) []string {
 // compares both recordings with the frames that were published.
 func TestRecordingAndReplayAreByteExact(t *testing.T) {
 	company, dir := conference(t, recording.All)
-	sent, spoken := perform(t, company, dir, "stage", 160)
+	stalls := wait.WatchStalls(t)
+	sent, spoken := perform(t, stalls, company, dir, "stage", 160)
 	first := complete(t, filepath.Join(dir, "stage"))
-	equalFrames(t, "the recording", first.frames, sent)
-	if len(first.voice) != spoken || first.lost.Total() != 0 {
-		t.Errorf("%d of %d packets of audio are recorded, lost %+v", len(first.voice), spoken, first.lost)
+	equalFrames(t, stalls, "the recording", first.frames, sent)
+	equalVoice(t, stalls, "the recording", first.voice, spoken)
+	if first.lost.Total() != 0 && stalls.Longest() < starved {
+		t.Errorf("the recording has lost %+v", first.lost)
 	}
 
 	var out strings.Builder
@@ -263,15 +301,14 @@ func TestRecordingAndReplayAreByteExact(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &counts); err != nil {
 		t.Fatal(err)
 	}
-	if counts.Participants != 3 || counts.Publications != 2 || counts.Unsent+counts.Unwanted+counts.Repeated != 0 ||
-		counts.Damage != (recording.Damage{}) {
+	left := counts.Unsent + counts.Unwanted
+	if counts.Participants != 3 || counts.Publications != 2 || counts.Repeated != 0 ||
+		left != 0 && stalls.Longest() < starved || counts.Damage != (recording.Damage{}) {
 		t.Errorf("the replay counts %+v", counts)
 	}
 	second := complete(t, filepath.Join(dir, "again"))
-	equalFrames(t, "the recording of the replay", second.frames, sent)
-	if strings.Join(second.voice, "\n") != strings.Join(first.voice, "\n") {
-		t.Errorf("the replay has other packets of audio: %d, expected %d", len(second.voice), len(first.voice))
-	}
+	equalFrames(t, stalls, "the recording of the replay", second.frames, first.frames)
+	equalVoice(t, stalls, "the recording of the replay", second.voice, first.voice)
 	if got, want := second.talk(t), first.talk(t); !slices.Equal(got, want) || counts.Messages != 3 ||
 		counts.MessagesUnsent != 0 {
 		t.Errorf("the replay has the messages %q, expected %q", got, want)
@@ -296,14 +333,16 @@ func TestRecordingAndReplayAreByteExact(t *testing.T) {
 // TestBestQualities checks that a recording of the best qualities has only them, and that their replay has one quality.
 func TestBestQualities(t *testing.T) {
 	company, dir := conference(t, recording.Best)
-	sent, _ := perform(t, company, dir, "stage", 80)
+	stalls := wait.WatchStalls(t)
+	sent, _ := perform(t, stalls, company, dir, "stage", 80)
 	best := make(map[string]string)
 	for name, data := range sent {
 		if strings.Contains(name, "quality 1") {
 			best[name] = data
 		}
 	}
-	equalFrames(t, "the recording", complete(t, filepath.Join(dir, "stage")).frames, best)
+	recorded := complete(t, filepath.Join(dir, "stage")).frames
+	equalFrames(t, stalls, "the recording", recorded, best)
 	reader, err := recording.Open(filepath.Join(dir, "stage"))
 	if err != nil {
 		t.Fatal(err)
@@ -322,8 +361,8 @@ func TestBestQualities(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := make(map[string]string)
-	for name, data := range best {
+	for name, data := range recorded {
 		again[strings.Replace(name, "quality 1", "quality 0", 1)] = data
 	}
-	equalFrames(t, "the recording of the replay", complete(t, filepath.Join(dir, "again")).frames, again)
+	equalFrames(t, stalls, "the recording of the replay", complete(t, filepath.Join(dir, "again")).frames, again)
 }
