@@ -142,8 +142,8 @@ func complete(t *testing.T, path string) (c content) {
 // stalls follow each other.
 const starved = 100 * time.Millisecond
 
-// equalFrames compares two recordings. Every frame must be equal. If the machine has starved the programs, frames may be
-// missing.
+// equalFrames compares two recordings. Every frame must be equal. If the machine has starved the programs, frames may
+// be missing.
 func equalFrames(t *testing.T, stalls *wait.Stalls, what string, got, want map[string]string) {
 	t.Helper()
 	for name := range got {
