@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/race"
 )
 
 // TestSimulation runs 50 nodes in virtual time with lost, reordered and repeated messages, partitions and restarts.
@@ -23,6 +24,7 @@ func TestSimulation(t *testing.T) {
 // TestSimulationManySeeds is TestSimulation with 40 more seeds.
 func TestSimulationManySeeds(t *testing.T) {
 	long.Test(t)
+	race.SkipSequential(t)
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(100+seed), func(t *testing.T) {
 			t.Parallel()
