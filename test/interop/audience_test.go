@@ -179,8 +179,8 @@ func (a *audience) pace(tiles int, clients ...int) func() float64 {
 
 // whole fails the test for every frame that was broken, rejected or differs from the sent one, and for every other
 // fault. Each incomplete frame has to be explained by packets that a busy machine lost, which are not repaired for old
-// peers, or by the expired frames that the server ended.
-func (a *audience) whole(t *testing.T, expired int) {
+// peers, or by the frames that the server ended (endedBy).
+func (a *audience) whole(t *testing.T, ended int) {
 	t.Helper()
 	if err := a.peer.Fault(); err != nil {
 		t.Error(err)
@@ -200,10 +200,10 @@ func (a *audience) whole(t *testing.T, expired int) {
 	}
 	gaps := a.peer.Counts().SequenceGaps
 	if incomplete > 0 {
-		t.Logf("%d frames are incomplete; %d packets are missing, and the server has ended %d expired frames",
-			incomplete, gaps, expired)
+		t.Logf("%d frames are incomplete; %d packets are missing, and the server has ended %d frames", incomplete,
+			gaps, ended)
 	}
-	if incomplete > gaps+expired {
+	if incomplete > gaps+ended {
 		t.Error("not every incomplete frame is explained")
 	}
 }

@@ -65,7 +65,7 @@ func TestQualityMessagesToTheServer(t *testing.T) {
 	})
 	choose(1, 1, 1, 0)
 	goOn(t, receiver.flows(1, p.Tiles)...)
-	receiver.whole(t, expired(c))
+	receiver.whole(t, endedBy(c))
 	// Client 77, one quality and two tiles, the two corrupted fields, and client 0 with a number of tiles that no
 	// client has.
 	if ignored := counted(t, c, "volsfu_vr2gather_ignored_total"); ignored < 6 {
@@ -133,8 +133,8 @@ func TestRefusedPeersDoNotDisturbOthers(t *testing.T) {
 		}
 	}
 	goOn(t, going...)
-	alice.whole(t, expired(c))
-	bob.whole(t, expired(c))
+	alice.whole(t, endedBy(c))
+	bob.whole(t, endedBy(c))
 	if refusals := counted(t, c, "volsfu_vr2gather_refused_total"); refusals != 8 {
 		t.Errorf("%g peers were refused, expected 8", refusals)
 	}
@@ -208,8 +208,8 @@ func TestWithheldFromOldPeers(t *testing.T) {
 			t.Errorf("frames of %+v arrived", source)
 		}
 	}
-	alice.whole(t, expired(c))
-	bob.whole(t, expired(c))
+	alice.whole(t, endedBy(c))
+	bob.whole(t, endedBy(c))
 }
 
 // TestSecondObject lets a v1 participant publish a second object in VR2Gather's format. Old peers name tracks by client
@@ -260,7 +260,7 @@ func TestSecondObject(t *testing.T) {
 	goOn(t, alice.flows(carols, p.Tiles)...)
 	alice.peer.Choose(oldpeer.Decision{Client: carols, Qualities: []int{0, 1, 0}})
 	eventually(t, "the choice is of the second object", func() bool { return alice.sees(carols, []int{0, 1, 0}) })
-	alice.whole(t, expired(c))
+	alice.whole(t, endedBy(c))
 	if now := alice.peer.Counts().Tracks; now != tracks {
 		t.Errorf("the second object has %d tracks of its own", now-tracks)
 	}
@@ -289,7 +289,7 @@ func TestRoomsOfOldPeers(t *testing.T) {
 			if got := a.of(oldpeer.Source{Client: other}).Last.Client; got != other+10*i {
 				t.Errorf("client %d of room %d has frames of %d", own+1, i, got)
 			}
-			a.whole(t, expired(c))
+			a.whole(t, endedBy(c))
 		}
 	}
 }
