@@ -87,13 +87,23 @@ func (p *presence) succeed(successors []*participant, kind volumetric.Kind) {
 // presences returns the local participants and the mirrors in the room except one, sorted by identity.
 func (r *Room) presences(except *presence) []*presence {
 	var list []*presence
-	for _, p := range r.participants {
-		list = append(list, &p.presence)
+	for p := range r.unordered {
+		if p != except {
+			list = append(list, p)
+		}
 	}
-	list = r.span.appendShown(list)
-	list = slices.DeleteFunc(list, func(p *presence) bool { return p == except })
 	slices.SortFunc(list, func(a, b *presence) int { return strings.Compare(a.identity, b.identity) })
 	return list
+}
+
+// unordered yields the participants and the mirrors that others see, in any order, for range.
+func (r *Room) unordered(yield func(*presence) bool) {
+	for _, p := range r.participants {
+		if !yield(&p.presence) {
+			return
+		}
+	}
+	r.span.eachShown(yield)
 }
 
 // presence returns the participant or the mirror with an identity, nil if there is none.
@@ -202,7 +212,7 @@ func (r *Room) assignNumber(p *participant) {
 
 // byNumber returns the participant with a number, nil if there is none.
 func (r *Room) byNumber(number uint32) *presence {
-	for _, p := range r.presences(nil) {
+	for p := range r.unordered {
 		if p.numbered && p.number == number {
 			return p
 		}

@@ -86,7 +86,7 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 // bytes is the length of the descriptions of the named participant.
 func (r *Room) checkDescriptions(identity string, bytes int) *signal.Error {
 	all := bytes
-	for _, other := range r.presences(nil) {
+	for other := range r.unordered {
 		if other.identity != identity {
 			all += other.describedBytes()
 		}

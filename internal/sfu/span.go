@@ -52,17 +52,16 @@ func (s *span) shown(identity string) *presence {
 	return nil
 }
 
-// appendShown appends the mirrors that others see, in any order.
-func (s *span) appendShown(list []*presence) []*presence {
+// eachShown yields the mirrors that others see, in any order, for range.
+func (s *span) eachShown(yield func(*presence) bool) {
 	if s == nil {
-		return list
+		return
 	}
 	for _, m := range s.mirrors {
-		if m.shown {
-			list = append(list, &m.presence)
+		if m.shown && !yield(&m.presence) {
+			return
 		}
 	}
-	return list
 }
 
 // publications yields the publications of mirrors, for range.
@@ -80,7 +79,12 @@ func (s *span) publications(yield func(*publication) bool) {
 }
 
 // size returns the number of mirrors that others see.
-func (s *span) size() int { return len(s.appendShown(nil)) }
+func (s *span) size() (n int) {
+	for range s.eachShown {
+		n++
+	}
+	return n
+}
 
 // checkIdentity returns an error if a mirror holds the identity of a client that joins. A live participant keeps its
 // identity. The place of another one is kept for its return, and the cluster decides between both if it returns.
