@@ -236,11 +236,13 @@ type Lane struct {
 	outbox   outbox
 	incoming incoming
 	records  *secure.Records
-	conn     *dtls.Conn
-	opener   func()
-	sink     atomic.Pointer[Sink]
-	closing  sync.Once
-	closed   chan struct{}
+	// conn is set by Handshake, beside which Close may read it. The mutex guards conn until then.
+	mu      sync.Mutex
+	conn    *dtls.Conn
+	opener  func()
+	sink    atomic.Pointer[Sink]
+	closing sync.Once
+	closed  chan struct{}
 	// heard is the time at which the last authenticated packet arrived, in nanoseconds since 1970.
 	heard atomic.Int64
 }
@@ -286,7 +288,7 @@ func (l *Lane) Handshake(ctx context.Context) (name string, err error) {
 			protocols = append(protocols, lanePrefix+strconv.Itoa(number))
 		}
 	}
-	l.conn, err = secure.Handshake(ctx, l.records, l.client, []dtls.Option{
+	conn, err := secure.Handshake(ctx, l.records, l.client, []dtls.Option{
 		dtls.WithCertificates(*l.port.config.Certificate()),
 		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AEAD_AES_256_GCM),
 		// Verify checks the chain and the name. The name need not be that of a host.
@@ -302,6 +304,9 @@ func (l *Lane) Handshake(ctx context.Context) (name string, err error) {
 	})
 	l.records.Finish()
 	if err == nil {
+		err = l.keep(conn)
+	}
+	if err == nil {
 		err = l.derive(name)
 	}
 	if err != nil {
@@ -309,6 +314,20 @@ func (l *Lane) Handshake(ctx context.Context) (name string, err error) {
 		return name, fmt.Errorf("%w: %w", ErrLane, err)
 	}
 	return name, nil
+}
+
+// keep keeps the connection of a handshake, or closes the connection if the lane has been closed meanwhile.
+func (l *Lane) keep(conn *dtls.Conn) error {
+	l.mu.Lock()
+	l.conn = conn
+	l.mu.Unlock()
+	select {
+	case <-l.closed:
+		_ = conn.Close()
+		return errors.New("the lane was closed during the handshake")
+	default:
+		return nil
+	}
 }
 
 // derive derives the keys and reads the number of an accepted lane.
@@ -457,9 +476,12 @@ func (l *Lane) Close() {
 		close(l.closed)
 		l.port.remove(l)
 		go func() {
-			if l.conn != nil {
+			l.mu.Lock()
+			conn := l.conn
+			l.mu.Unlock()
+			if conn != nil {
 				// The alert informs the remote server, if it arrives.
-				_ = l.conn.Close()
+				_ = conn.Close()
 			}
 			_ = l.records.Close()
 			l.outbox.discard()

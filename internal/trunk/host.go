@@ -219,12 +219,12 @@ func (h *Host) Close() {
 	for _, l := range h.links {
 		l.close()
 	}
-	h.running.Wait()
 	for _, r := range h.takeInbox() {
 		if r, ok := r.(opened); ok {
 			r.lane.Close()
 		}
 	}
+	h.running.Wait()
 }
 
 // report adds a report to the inbox.
@@ -288,6 +288,10 @@ func (h *Host) handshake(lane *transport.Lane, node string, dialed bool) {
 		return
 	}
 	h.report(opened{lane, name})
+	if h.context.Err() != nil {
+		// Close may have emptied the inbox before the report.
+		lane.Close()
+	}
 }
 
 // Connect makes the host keep a trunk to a node. Of two nodes the one with the smaller name dials.
@@ -412,9 +416,6 @@ func (h *Host) opened(r opened, now time.Time) {
 func (h *Host) unlink(l *link, reason string) {
 	delete(h.links, l.node)
 	l.close()
-	if p := h.peers[l.node]; p != nil {
-		p.backoff = minRedial
-	}
 	if l.greeted {
 		h.stats.Closed++
 		h.event(Unlinked{l.node, l.incarnation, reason})
