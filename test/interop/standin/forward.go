@@ -24,9 +24,10 @@ type outlet struct {
 	// wanted is the member's choice, current the quality being sent.
 	wanted, current int
 	sequence        uint16
-	// number is that of the last frame begun, missing the number of bytes of that frame that have not arrived.
-	number  uint32
-	missing int
+	// number is that of the last frame begun, published the publisher's number of that frame, missing the number of bytes
+	// of that frame that have not arrived.
+	number, published uint32
+	missing           int
 }
 
 // addOutlet creates the line that carries a source to the member.
@@ -101,12 +102,19 @@ func (o *outlet) forward(faults Faults, quality int, packet *rtp.Packet) {
 		}
 		return
 	}
+	published := binary.LittleEndian.Uint32(packet.Payload[4:])
+	if !begins && published != o.published && !faults.MidFrame {
+		// The first packet of the frame is lost. Without it, the frame has no number here.
+		o.sequence++
+		return
+	}
 	if begins {
 		if o.missing > 0 {
 			// Packets that the publisher's network lost have a number here, too.
 			o.sequence++
 		}
 		o.number++
+		o.published = published
 		o.missing = int(binary.LittleEndian.Uint32(packet.Payload[8:]))
 	}
 	o.missing -= int(binary.LittleEndian.Uint32(packet.Payload[16:]))
