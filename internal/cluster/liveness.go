@@ -101,7 +101,7 @@ func (r *Replica) die(now time.Time, p *peer, state State) {
 	p.state, p.died, p.trunk = state, now, false
 	p.askDigest, p.serveDigest, p.ask = false, false, nil
 	clear(p.serve)
-	r.shared = nil
+	r.regroup()
 	r.tombstones.adopt(p.home.Node)
 }
 
@@ -123,7 +123,7 @@ func (r *Replica) detach(now time.Time, p *peer) {
 // returned reports that a dead node is alive. Its participants return when their mirrors have been checked.
 func (r *Replica) returned(p *peer) {
 	r.emit(NodeReturned{p.home})
-	r.shared = nil
+	r.regroup()
 	p.asked = time.Time{}
 	for name, m := range p.mirrors {
 		p.unchecked[r.rooms[name].key] = true

@@ -107,16 +107,18 @@ func (p *peer) has(room, key string) bool {
 	return p.digest[key] != 0
 }
 
-// takeBeat applies the numbers of a beat to the digest. rooms are this node's rooms by key.
-func (p *peer) takeBeat(b *Beat, rooms map[string]*room) {
+// takeBeat applies the numbers of a beat to the digest, and reports whether the node has entered or left one of rooms,
+// this node's rooms by key.
+func (p *peer) takeBeat(b *Beat, rooms map[string]*room) (regrouped bool) {
 	if b.Sequence < p.sequence {
 		// A reply with the whole digest has overtaken the beat.
-		return
+		return false
 	}
 	for key, sequence := range b.Changed {
 		if p.digest[key] == sequence || sequence != 0 && p.digest[key] == 0 && len(p.digest) >= MaxRooms {
 			continue
 		}
+		regrouped = regrouped || rooms[key] != nil && (p.digest[key] == 0) != (sequence == 0)
 		p.sum += entrySumOf(key, sequence) - entrySumOf(key, p.digest[key])
 		if sequence == 0 {
 			delete(p.digest, key)
@@ -128,6 +130,7 @@ func (p *peer) takeBeat(b *Beat, rooms map[string]*room) {
 		}
 	}
 	p.sequence, p.agreed = b.Sequence, p.sum == b.Sum
+	return regrouped
 }
 
 // entrySumOf returns the contribution of a room, 0 for a room that the node does not have.

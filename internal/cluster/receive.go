@@ -31,7 +31,8 @@ func (r *Replica) Receive(now time.Time, m *Message) error {
 	case m.Snapshot != nil:
 		return r.receiveSnapshot(now, p, m.Snapshot)
 	case m.Digest != nil:
-		if r.shared = nil; p.takeDigest(m.Digest, r.byKey) {
+		if p.takeDigest(m.Digest, r.byKey) {
+			r.regroup()
 			r.counters.Received++
 			r.check(now, p)
 		}
@@ -106,10 +107,9 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	if err != nil {
 		return err
 	}
-	if len(b.Changed) > 0 {
-		r.shared = nil
+	if p.takeBeat(b, r.byKey) {
+		r.regroup()
 	}
-	p.takeBeat(b, r.byKey)
 	r.receiveTombstones(now, p, m.Tombstones)
 	if !p.agreed && now.Sub(p.asked) >= r.config.Retry {
 		p.asked, p.askDigest, r.busy = now, true, true
@@ -132,6 +132,7 @@ func (r *Replica) meet(now time.Time, p *peer, home Home, b *Beat) (*peer, error
 			r.retire(now, p)
 		}
 		r.peers[home.Node] = fresh
+		r.regroup()
 		r.reorder()
 		r.emit(NodeAppeared{fresh.node()})
 		return fresh, nil
@@ -225,8 +226,10 @@ func (r *Replica) receiveDelta(now time.Time, p *peer, d *Delta) error {
 		identities[identity] = true
 		p.weight += difference
 	}
+	if d.Previous == 0 || d.Gone {
+		r.regroup()
+	}
 	m.sequence, m.gone = d.Sequence, d.Gone
-	r.shared = nil
 	r.refreshAll(now, in, identities, LeftItself)
 	return nil
 }
@@ -258,7 +261,7 @@ func (r *Replica) receiveSnapshot(now time.Time, p *peer, s *Snapshot) error {
 	r.counters.Received++
 	m.sequence, m.gone, m.detached = s.Sequence, false, false
 	p.unchecked[in.key] = true
-	r.shared = nil
+	r.regroup()
 	r.setState(in, p, m, state)
 	r.refreshAll(now, in, p.replace(m, whole), LeftItself)
 	return nil

@@ -69,8 +69,10 @@ type Replica struct {
 	former []*peer
 	// refused has the latest incarnation of each refused node.
 	refused map[string]uint64
-	// shared are the names of the nodes that have a room with this one, nil if they must be computed.
-	shared []string
+	// shared are the names of the nodes that have a room with this one, nil if they must be computed. grouping counts the
+	// changes of nodes and of the nodes in this node's rooms.
+	shared   []string
+	grouping uint64
 	// lost is set while no node beats.
 	lost bool
 	// busy is set if a node has requests or replies to send.
@@ -130,7 +132,7 @@ func (r *Replica) Enter(now time.Time, name string) error {
 	}
 	in := &room{name: name, key: RoomKey(name), shown: map[string]shown{}, contests: map[string]time.Time{}}
 	r.rooms[name], r.byKey[in.key] = in, in
-	r.shared = nil
+	r.regroup()
 	r.journal.enter(name, in.key)
 	for _, p := range r.peers {
 		if p.digest[in.key] == 0 {
@@ -160,8 +162,17 @@ func (r *Replica) Exit(now time.Time, name string) {
 	}
 	delete(r.rooms, name)
 	delete(r.byKey, in.key)
-	r.shared = nil
+	r.regroup()
 }
+
+// regroup notes that a node or a node's rooms have changed.
+func (r *Replica) regroup() {
+	r.shared = nil
+	r.grouping++
+}
+
+// Grouping returns a number that changes with the states of nodes and with the nodes in the rooms of this node.
+func (r *Replica) Grouping() uint64 { return r.grouping }
 
 // SetRoomState replaces this node's part of the state of a room that the node has entered. The error wraps ErrRoom.
 func (r *Replica) SetRoomState(room string, state RoomState) error {
@@ -501,6 +512,18 @@ func (r *Replica) Shared() []string {
 func (r *Replica) SendSession(node string, record *SessionRecord) {
 	r.send(Outgoing{Node: node, Message: &Message{Session: record}})
 }
+
+// Node returns another node that is not dead.
+func (r *Replica) Node(name string) (Node, bool) {
+	p := r.peers[name]
+	if p == nil || !p.beats() {
+		return Node{}, false
+	}
+	return p.node(), true
+}
+
+// Has reports whether this node has entered a room.
+func (r *Replica) Has(room string) bool { return r.rooms[room] != nil }
 
 // Counters returns the counts since the creation.
 func (r *Replica) Counters() Counters { return r.counters }

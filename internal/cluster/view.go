@@ -226,6 +226,20 @@ func (r *Replica) Winner(room, identity string) (Claim, bool) {
 	return s.claim(), true
 }
 
+// Claim returns the claim of a session in a room of this node.
+func (r *Replica) Claim(room, session string) (Claim, bool) {
+	in := r.rooms[room]
+	if in == nil {
+		return Claim{}, false
+	}
+	for _, s := range in.shown {
+		if s.participant.Session == session {
+			return s.claim(), true
+		}
+	}
+	return Claim{}, false
+}
+
 // View returns the participants of a room of this node, local and remote, in the order of identities.
 func (r *Replica) View(room string) []Claim {
 	in := r.rooms[room]
