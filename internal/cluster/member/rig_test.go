@@ -67,7 +67,7 @@ func (b *bus) Publish(subject string, data []byte) error {
 	}
 	for name, other := range b.node.rig.nodes {
 		if other != b.node && !b.node.rig.off[name] && other.messages.subscribed[subject] {
-			other.messages.queue = append(other.messages.queue, fabric.Message{Subject: subject, Data: data})
+			other.messages.queue = append(other.messages.queue, fabric.Message{Subject: subject, Sender: b.node.self.Name, Data: data})
 		}
 	}
 	return nil
