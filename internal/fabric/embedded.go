@@ -96,9 +96,10 @@ type natsLog struct {
 func (l *natsLog) Noticef(format string, v ...any) { l.log.Debugf("nats: "+format, v...) }
 func (l *natsLog) Debugf(format string, v ...any)  { l.log.Debugf("nats: "+format, v...) }
 
-// Warnf omits the warning that NATS does not verify certificates: tls.Config.VerifyConnection does.
+// Warnf omits two warnings: NATS does not verify certificates, because tls.Config.VerifyConnection does, and the random
+// password of this process is not encrypted.
 func (l *natsLog) Warnf(format string, v ...any) {
-	if !strings.HasPrefix(format, "TLS certificate chain and hostname of solicited routes") {
+	if !strings.HasPrefix(format, "TLS certificate chain and hostname") && !strings.HasPrefix(format, "Plaintext pass") {
 		l.log.Infof("nats: "+format, v...)
 	}
 }
