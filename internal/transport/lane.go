@@ -67,8 +67,8 @@ type laneSender struct {
 	socket *udp.Socket
 }
 
-// Write implements secure.Sender. DTLS sends a ServerHello only after a ClientHello with the cookie that was sent to the
-// remote address (RFC 6347 section 4.2.1).
+// Write implements secure.Sender. DTLS sends a ServerHello only after a ClientHello with the cookie that was sent to
+// the remote address (RFC 6347 section 4.2.1).
 func (s laneSender) Write(record []byte) (int, error) {
 	if !s.lane.proven.Load() && secure.IsServerHello(record) {
 		s.lane.port.prove(s.lane)
@@ -109,6 +109,8 @@ func (l *Lane) Handshake(ctx context.Context) (name string, err error) {
 		dtls.WithSupportedProtocols(protocols...),
 		dtls.WithLoggerFactory(l.port.logs),
 		dtls.WithFlightInterval(secure.FlightInterval),
+		// A server that starts is reached within one interval.
+		dtls.WithDisableRetransmitBackoff(true),
 		dtls.WithReplayProtectionWindow(64),
 	})
 	l.records.Finish()
@@ -162,7 +164,7 @@ func (l *Lane) derive(name string) error {
 	return nil
 }
 
-// Start passes the packets of the remote server to the sink, beginning with those that have arrived since the handshake.
+// Start passes the packets of the remote server to the sink, beginning with those that arrived since the handshake.
 func (l *Lane) Start(sink Sink) {
 	l.incoming.mu.Lock()
 	l.incoming.sink = laneSink{sink, l}
@@ -246,6 +248,30 @@ func (l *Lane) Heard() time.Time {
 }
 
 func (l *Lane) setHeard(at time.Time) { l.heard.Store(int64(at.Sub(l.port.started))) }
+
+// Traffic are counts of RTP packets and their bytes as they are sent over UDP.
+type Traffic struct{ Packets, Bytes uint64 }
+
+// Add adds other counts.
+func (t *Traffic) Add(other Traffic) {
+	t.Packets += other.Packets
+	t.Bytes += other.Bytes
+}
+
+func (t *Traffic) count(bytes int) {
+	t.Packets++
+	t.Bytes += uint64(bytes)
+}
+
+// Traffic returns the counts of authenticated packets that have arrived and of packets that were sent.
+func (l *Lane) Traffic() (received, sent Traffic) {
+	l.incoming.mu.Lock()
+	received = l.incoming.received
+	l.incoming.mu.Unlock()
+	l.outbox.mu.Lock()
+	defer l.outbox.mu.Unlock()
+	return received, l.outbox.sent
+}
 
 // Number returns the number of the lane between the two servers, 0 to MaxLanes-1.
 func (l *Lane) Number() int { return l.number }

@@ -144,6 +144,10 @@ func TestLane(t *testing.T) {
 		wait.Until(t, "the packets", func() bool {
 			return len(sinks[1].packets(20)) == 3 && len(sinks[0].packets(30)) == 3
 		})
+		received, _ := accepted.Traffic()
+		if _, sent := dialed.Traffic(); sent != received || sent.Packets != 3 {
+			t.Errorf("%+v sent, %+v received, expected 3 packets", sent, received)
+		}
 		if at := accepted.Heard(); at.Before(before) || at.After(time.Now()) {
 			t.Errorf("heard at %v, expected a time since %v", at, before)
 		}
