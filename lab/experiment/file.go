@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/volsfu/volsfu/lab/inference"
 )
 
 // ErrFile reports an invalid file of an experiment.
@@ -116,6 +118,16 @@ func (c *Comparison) relate(of, to float64) float64 {
 		return 100 * (1 - of/to)
 	}
 	return of / to
+}
+
+// interval returns the interval of the relation of two sets of values, nil if there is none.
+func (c *Comparison) interval(of, to []float64) *inference.Interval {
+	i := inference.Ratio(of, to)
+	if i == nil {
+		return nil
+	}
+	low, high := c.relate(i.Low, 1), c.relate(i.High, 1)
+	return &inference.Interval{Low: min(low, high), High: max(low, high), Method: i.Method}
 }
 
 // unit returns the unit of the relation.

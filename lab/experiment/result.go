@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/inference"
 )
 
 // Result is the result of an experiment.
@@ -94,10 +95,10 @@ type ComparisonResult struct {
 	// Value is nil if one of the cells has no figure.
 	Value *float64 `json:"value"`
 	// Worth is the worse validity of the two cells, empty if a cell did not run.
-	Worth    Validity  `json:"worth,omitempty"`
-	Interval *Interval `json:"interval,omitempty"`
-	Paper    *float64  `json:"paper,omitempty"`
-	Why      string    `json:"why"`
+	Worth    Validity            `json:"worth,omitempty"`
+	Interval *inference.Interval `json:"interval,omitempty"`
+	Paper    *float64            `json:"paper,omitempty"`
+	Why      string              `json:"why"`
 }
 
 // Counts returns the number of iterations of each validity.
@@ -219,7 +220,7 @@ func (r *Result) compare() {
 			to.Figure(c.Figure).Mean != 0 {
 			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)
 			result.Value = &value
-			result.Interval = Bootstrap(parts(of.FiguresOf(c.Figure)), parts(to.FiguresOf(c.Figure)), c.relate)
+			result.Interval = c.interval(parts(of.FiguresOf(c.Figure)), parts(to.FiguresOf(c.Figure)))
 		}
 		r.Comparisons = append(r.Comparisons, result)
 	}
