@@ -54,6 +54,8 @@ type Experiment struct {
 
 	scenario Scenario
 	cells    []Cell
+	// text is that of the file.
+	text []byte
 }
 
 // Extent is the number and the length of iterations.
@@ -156,7 +158,8 @@ func (l *Library) Parse(text []byte) (*Experiment, error) {
 	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf("%w: %d bytes, expected at most %d", ErrFile, len(text), maxFileBytes)
 	}
-	e := &Experiment{Iterations: fullExtent.Iterations, Seconds: fullExtent.Seconds, Short: shortExtent}
+	e := &Experiment{Iterations: fullExtent.Iterations, Seconds: fullExtent.Seconds, Short: shortExtent,
+		text: slices.Clone(text)}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(e); err != nil {

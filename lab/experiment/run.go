@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,8 @@ type Options struct {
 	// Folder is the folder of all output: the report, and raw/CELL/ITERATION for each iteration. Shared may be common
 	// to several experiments.
 	Folder, Shared string
+	// Resume continues the run whose journal is in Folder. Without a journal, the run begins.
+	Resume bool
 	// NoRaw removes the files of iterations. Otherwise the files are kept, and large files are compressed.
 	NoRaw bool
 	// Programs is the folder of the module's programs, empty for that of the running program.
@@ -44,8 +47,8 @@ var ErrNoCells = errors.New("no cell of the experiment has these parameters")
 // waiting for their connections.
 const setupTime = 4 * time.Minute
 
-// Run runs an experiment: all cells once, then all cells again, so that slow changes of the machine affect all cells
-// alike. An interruption ends the run with the results so far; then the error is nil, and Result.Interrupted is set.
+// Run runs an experiment: all cells once in an order by chance, then all cells again, so that slow changes of the
+// machine affect all cells alike. Each finished iteration is written to the journal. An interruption ends the run with the results so far; then the error is nil, and Result.Interrupted is set.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	extent := Extent{e.Iterations, e.Seconds}
 	if o.Short {
@@ -64,31 +67,52 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		Short: o.Short, Seed: o.Seed, Data: o.Data,
 		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), Experiment: e,
 	}
-	for _, c := range e.cells {
-		if (c.Short || !o.Short) && c.Parameters.Match(o.Only) {
+	if err := r.selectCells(o.Only); err != nil {
+		return nil, err
+	}
+	j, err := e.begin(r, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(e.iterate(ctx, r, j, extent, o), j.close()); err != nil {
+		return nil, err
+	}
+	r.Seconds = j.seconds()
+	r.complete()
+	return r, nil
+}
+
+// selectCells adds the cells of a run, without iterations. The error is ErrNoCells if no cell is selected.
+func (r *Result) selectCells(only Parameters) error {
+	r.Cells = nil
+	for _, c := range r.Experiment.cells {
+		if (c.Short || !r.Short) && c.Parameters.Match(only) {
 			r.Cells = append(r.Cells, CellResult{Name: c.Name(), Parameters: c.Parameters,
 				Iterations: []IterationResult{}, Cell: c})
 		}
 	}
 	if len(r.Cells) == 0 {
-		return nil, fmt.Errorf("%s: %w: %s", e.Name, ErrNoCells, o.Only)
+		return fmt.Errorf("%s: %w: %s", r.Name, ErrNoCells, only)
 	}
-	if err := e.iterate(ctx, r, extent, o); err != nil {
-		return nil, err
-	}
-	r.Seconds = time.Since(r.Begun).Seconds()
-	r.complete()
-	return r, nil
+	return nil
 }
 
-func (e *Experiment) iterate(ctx context.Context, r *Result, extent Extent, o Options) error {
+// order returns the order of n cells in an iteration, which depends only on the seed: an order by chance prevents that
+// slow changes of the machine favour a cell, or that a cell always follows the same other one.
+func order(n int, seed uint64) []int { return rand.New(rand.NewPCG(seed, 0)).Perm(n) }
+
+func (e *Experiment) iterate(ctx context.Context, r *Result, j *journal, extent Extent, o Options) error {
 	for iteration := range extent.Iterations {
-		for i := range r.Cells {
+		for _, i := range order(len(r.Cells), o.Seed+uint64(iteration)) {
+			c := &r.Cells[i]
+			if len(c.Iterations) > iteration {
+				// An earlier part of the run has done the iteration.
+				continue
+			}
 			if ctx.Err() != nil {
 				r.Interrupted = true
 				return nil
 			}
-			c := &r.Cells[i]
 			o.Progress.Say("%s: %s, iteration %d of %d", e.Name, c.Name, iteration+1, extent.Iterations)
 			result, err := e.once(ctx, c.Cell, iteration, extent.Duration(), o)
 			if err != nil {
@@ -99,6 +123,9 @@ func (e *Experiment) iterate(ctx context.Context, r *Result, extent Extent, o Op
 				return nil
 			}
 			c.Iterations = append(c.Iterations, result)
+			if err := j.add(c.Name, result); err != nil {
+				return fmt.Errorf("%s: %w: %w", e.Name, ErrJournal, err)
+			}
 			o.Progress.Say("%s: %s: %s", e.Name, c.Name, result.line())
 		}
 	}
@@ -135,8 +162,8 @@ func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration t
 	return result, tidy(s.Folder, !o.NoRaw)
 }
 
-// judged converts an error to a failed outcome, and also figures that the scenario does not list or that are not
-// numbers.
+// judged converts an error to a failed outcome, and also figures that the scenario does not list, and figures and points
+// of series that are not numbers.
 func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 	if err == nil && outcome == nil {
 		err = errors.New("the scenario returned no outcome")
@@ -148,8 +175,16 @@ func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 		for _, f := range outcome.Figures {
 			if _, known := e.Quantity(f.Name); !known {
 				err = errors.Join(err, fmt.Errorf("figure %q: the scenario does not list it", f.Name))
-			} else if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) {
+			} else if !finite(f.Value) || !finite(f.Samples...) {
 				err = errors.Join(err, fmt.Errorf("figure %q is not a number", f.Name))
+			}
+		}
+		for _, line := range outcome.Lines {
+			for _, point := range line.Points {
+				if !finite(point[:]...) {
+					err = errors.Join(err, fmt.Errorf("series %q has the point %v, expected numbers", line.Name, point))
+					break
+				}
 			}
 		}
 	}
@@ -160,6 +195,11 @@ func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 		outcome.Figures = []Figure{}
 	}
 	return outcome
+}
+
+// finite reports whether all values are numbers.
+func finite(values ...float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // line describes the outcome of an iteration, for progress.

@@ -67,7 +67,7 @@ func newRoot() *cobra.Command {
 		check.Command(version),
 		bench.Command(version), bench.ForwardCommand(), bench.LimitCommand(), bench.FanoutCommand(),
 		control.Command(),
-		library.Command(version),
+		library.Command(version), library.ReportCommand(), library.DiffCommand(),
 		link.Command(),
 		peer.Command(), peer.PrepareCommand(),
 		probe.Command(),

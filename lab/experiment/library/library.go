@@ -82,6 +82,8 @@ YAML and a scenario in Go; --file runs your own file.`,
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; each further iteration adds 1")
 	f.StringVar(&r.options.Programs, "programs", "",
 		"folder of volsfu and volpeer; by default the folder of this program")
+	f.BoolVar(&r.options.Resume, "resume", false,
+		"continue interrupted runs in the folder for reports; finished iterations are not repeated")
 	f.BoolVar(&r.options.NoRaw, "no-raw", false,
 		"remove the files of each iteration, including the times of every frame, once it has been evaluated")
 	f.BoolVar(&r.json, "json", false, "print results as JSON instead of text, an object per experiment")
