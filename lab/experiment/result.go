@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/environment"
 	"github.com/volsfu/volsfu/lab/inference"
 )
 
@@ -22,7 +23,9 @@ type Result struct {
 	// Version is volsfu's.
 	Version string      `json:"version"`
 	Machine lab.Machine `json:"machine"`
-	Begun   time.Time   `json:"begun"`
+	// Environment describes the machine and the programs, nil if it was not read.
+	Environment *environment.Environment `json:"environment,omitempty"`
+	Begun       time.Time                `json:"begun"`
 	// Seconds is the time of the whole run; IterationSeconds is the measured time of each iteration.
 	Seconds          float64 `json:"seconds"`
 	IterationSeconds float64 `json:"iteration_seconds"`
@@ -63,6 +66,8 @@ type IterationResult struct {
 	Seed      uint64 `json:"seed"`
 	// LoadBefore is the system's load average over the last minute at the beginning, -1 if unknown.
 	LoadBefore float64 `json:"load_before"`
+	// Stolen is the share of the processors' time that a hypervisor gave to other machines, 0 to 1.
+	Stolen float64 `json:"stolen"`
 	// Seconds is the duration of the iteration, including the time before and after measuring.
 	Seconds float64 `json:"seconds"`
 	*Outcome

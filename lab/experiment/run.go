@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/environment"
 )
 
 // Options select the extent of a run and the place of its files.
@@ -36,8 +37,10 @@ type Options struct {
 	// Programs is the folder of the module's programs, empty for that of the running program.
 	Programs string
 	// Version is volsfu's, for the report.
-	Version  string
-	Progress lab.Progress
+	Version string
+	// Environment is for the report, too.
+	Environment *environment.Environment
+	Progress    lab.Progress
 }
 
 // ErrNoCells reports that no cell is selected.
@@ -48,7 +51,8 @@ var ErrNoCells = errors.New("no cell of the experiment has these parameters")
 const setupTime = 4 * time.Minute
 
 // Run runs an experiment: all cells once in an order by chance, then all cells again, so that slow changes of the
-// machine affect all cells alike. Each finished iteration is written to the journal. An interruption ends the run with the results so far; then the error is nil, and Result.Interrupted is set.
+// machine affect all cells alike. Each finished iteration is written to the journal. An interruption ends the run with
+// the results so far; then the error is nil, and Result.Interrupted is set.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	extent := Extent{e.Iterations, e.Seconds}
 	if o.Short {
@@ -62,7 +66,7 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := &Result{
 		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why,
-		Version: o.Version,
+		Version: o.Version, Environment: o.Environment,
 		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations,
 		Short: o.Short, Seed: o.Seed, Data: o.Data,
 		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), Experiment: e,
@@ -157,13 +161,14 @@ func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration t
 	result.Seconds = time.Since(begun).Seconds()
 	result.Outcome = e.judged(outcome, err)
 	if after, err := lab.ReadMachineTime(); unknown == nil && err == nil {
-		result.blame(after.StolenSince(before))
+		result.Stolen = after.StolenSince(before)
+		result.blame(result.Stolen)
 	}
 	return result, tidy(s.Folder, !o.NoRaw)
 }
 
-// judged converts an error to a failed outcome, and also figures that the scenario does not list, and figures and points
-// of series that are not numbers.
+// judged converts an error to a failed outcome, and also figures that the scenario does not list, and figures and
+// points of series that are not numbers.
 func (e *Experiment) judged(outcome *Outcome, err error) *Outcome {
 	if err == nil && outcome == nil {
 		err = errors.New("the scenario returned no outcome")

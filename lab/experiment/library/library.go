@@ -19,6 +19,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/awake"
+	"github.com/volsfu/volsfu/lab/environment"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/paper000"
 	"github.com/volsfu/volsfu/lab/experiment/paper001"
@@ -116,6 +117,9 @@ func (r *running) run(ctx context.Context, arguments []string, out, console io.W
 	}
 	r.options.Duration = time.Duration(r.seconds * float64(time.Second))
 	r.options.Progress = lab.NewProgress(console)
+	if r.options.Environment, err = environment.Read(ctx, r.options.Data); err != nil {
+		return err
+	}
 	defer awake.Hold()()
 	return r.runAll(ctx, chosen, out)
 }

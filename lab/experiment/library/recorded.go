@@ -16,9 +16,9 @@ func ReportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "report FOLDER...",
 		Short: "Compute reports again from the journals of runs",
-		Long: `Compute reports again from the journals of runs. A FOLDER is the folder of one experiment, as vollab run writes
-it. The report there is replaced. The journal (` + experiment.JournalFile + `) has the figures and samples of every
-iteration, so an unchanged program writes identical figures.`,
+		Long: `Compute reports again from the journals of runs. A FOLDER is the folder of one experiment, as vollab run
+writes it. The report there is replaced. The journal (` + experiment.JournalFile + `) has the figures and
+samples of every iteration, so an unchanged program writes identical figures.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			l, err := New()
@@ -46,8 +46,9 @@ func DiffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare the figures of two runs of an experiment",
-		Long: `Compare the figures of two runs of an experiment, from their journals. A and B are folders of one experiment, as
-vollab run writes them. The values of iterations are compared by Welch's test, corrected for the number of figures.`,
+		Long: `Compare the figures of two runs of an experiment, from their journals. A and B are folders of one
+experiment, as vollab run writes them. The values of iterations are compared by Welch's test, corrected for
+the number of figures.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			l, err := New()
