@@ -79,6 +79,8 @@ type Reference struct {
 	Cell   Parameters `yaml:"cell"`
 	Figure string     `yaml:"figure"`
 	Value  float64    `yaml:"value"`
+	// AtMost is set if the paper states that the figure is less than Value.
+	AtMost bool `yaml:"at_most"`
 	// PlusMinus is half the paper's interval, 0 if the paper has none.
 	PlusMinus float64 `yaml:"plus_minus"`
 	// Deviation is the paper's standard deviation over its iterations, 0 if the paper has none. Deviation describes the
@@ -142,6 +144,9 @@ func (c *Comparison) unit() string {
 
 // Cells returns the cells of the matrix in the order of the file.
 func (e *Experiment) Cells() []Cell { return slices.Clone(e.cells) }
+
+// Quantities returns the quantities of the scenario.
+func (e *Experiment) Quantities() []Quantity { return e.scenario.Quantities() }
 
 // Quantity returns one of the scenario's quantities by its name.
 func (e *Experiment) Quantity(name string) (Quantity, bool) {

@@ -33,6 +33,7 @@ type heading struct {
 	// Definition is the text of the experiment's file.
 	Definition string     `json:"definition"`
 	Only       Parameters `json:"only,omitempty"`
+	Cells      []string   `json:"cells,omitempty"`
 	Run        *Result    `json:"run"`
 }
 
@@ -169,6 +170,9 @@ func (h *heading) sameRun(o heading) error {
 				setting.here)
 		}
 	}
+	if !slices.Equal(h.Cells, o.Cells) {
+		return fmt.Errorf("%w: the run had other cells", ErrJournal)
+	}
 	if h.Definition != o.Definition {
 		return fmt.Errorf("%w: the experiment's file has changed", ErrJournal)
 	}
@@ -197,7 +201,7 @@ func (l *Library) Reopen(folder string) (*Result, error) {
 	}
 	r := h.Run
 	r.Experiment, r.Parameters, r.Quantities = e, e.Parameters, e.scenario.Quantities()
-	if err := r.selectCells(h.Only); err != nil {
+	if err := r.selectCells(h.Only, h.Cells); err != nil {
 		return nil, err
 	}
 	done := 0
@@ -215,7 +219,8 @@ func (l *Library) Reopen(folder string) (*Result, error) {
 
 // begin creates the journal of a run, or continues the journal of an earlier run in the folder.
 func (e *Experiment) begin(r *Result, o Options) (*journal, error) {
-	h := heading{Format: journalFormat, Definition: string(e.text), Only: o.Only, Run: r}
+	h := heading{Format: journalFormat, Definition: string(e.text), Only: o.Only, Cells: o.Cells,
+		Run: r}
 	var entries []entry
 	if o.Resume {
 		before, finished, err := readJournal(o.Folder)

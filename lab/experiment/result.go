@@ -83,7 +83,9 @@ type Summary struct {
 
 // PaperFigure is a figure that the paper has printed.
 type PaperFigure struct {
-	Value     float64 `json:"value"`
+	Value float64 `json:"value"`
+	// AtMost is set if the paper states that the figure is less than Value.
+	AtMost    bool    `json:"at_most,omitempty"`
 	PlusMinus float64 `json:"plus_minus,omitempty"`
 	Deviation float64 `json:"deviation,omitempty"`
 	Why       string  `json:"why"`
@@ -181,7 +183,7 @@ func (c *CellResult) summarise(e *Experiment) {
 			continue
 		}
 		c.Figures = append(c.Figures, Summary{Quantity: q, Statistics: Summarise(figures),
-			Paper: e.paperFigure(c.Parameters, q.Name)})
+			Paper: e.PaperFigure(c.Parameters, q.Name)})
 	}
 }
 
@@ -198,12 +200,13 @@ func (c *CellResult) FiguresOf(name string) []Figure {
 	return figures
 }
 
-// paperFigure returns the paper's figure of a cell. If several references match, the last one counts.
-func (e *Experiment) paperFigure(cell Parameters, name string) *PaperFigure {
+// PaperFigure returns the paper's figure of a cell, nil if the paper has none. If several references match, the last
+// one counts.
+func (e *Experiment) PaperFigure(cell Parameters, name string) *PaperFigure {
 	var found *PaperFigure
 	for _, r := range e.References {
 		if r.Figure == name && cell.Match(r.Cell) {
-			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
+			found = &PaperFigure{r.Value, r.AtMost, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
 		}
 	}
 	return found

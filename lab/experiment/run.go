@@ -24,7 +24,9 @@ type Options struct {
 	Duration   time.Duration
 	// Only limits the run to cells with these parameters.
 	Only Parameters
-	Seed uint64
+	// Cells limits the run to cells with these names, nil for all.
+	Cells []string
+	Seed  uint64
 	// Data is the folder of the test data, empty for the synthetic figure.
 	Data string
 	// Folder is the folder of all output: the report, and raw/CELL/ITERATION for each iteration. Shared may be common
@@ -54,16 +56,7 @@ const setupTime = 4 * time.Minute
 // machine affect all cells alike. Each finished iteration is written to the journal. An interruption ends the run with
 // the results so far; then the error is nil, and Result.Interrupted is set.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
-	extent := Extent{e.Iterations, e.Seconds}
-	if o.Short {
-		extent = e.Short
-	}
-	if o.Iterations > 0 {
-		extent.Iterations = o.Iterations
-	}
-	if o.Duration > 0 {
-		extent.Seconds = o.Duration.Seconds()
-	}
+	extent := e.extent(o)
 	r := &Result{
 		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why,
 		Version: o.Version, Environment: o.Environment,
@@ -71,7 +64,7 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		Short: o.Short, Seed: o.Seed, Data: o.Data,
 		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), Experiment: e,
 	}
-	if err := r.selectCells(o.Only); err != nil {
+	if err := r.selectCells(o.Only, o.Cells); err != nil {
 		return nil, err
 	}
 	j, err := e.begin(r, o)
@@ -86,11 +79,42 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
+// extent returns the extent of each cell of a run.
+func (e *Experiment) extent(o Options) Extent {
+	extent := Extent{e.Iterations, e.Seconds}
+	if o.Short {
+		extent = e.Short
+	}
+	if o.Iterations > 0 {
+		extent.Iterations = o.Iterations
+	}
+	if o.Duration > 0 {
+		extent.Seconds = o.Duration.Seconds()
+	}
+	return extent
+}
+
+// Time returns the expected time of a run, if each iteration takes some time besides measuring.
+func (e *Experiment) Time(o Options, overhead time.Duration) time.Duration {
+	extent, cells := e.extent(o), 0
+	for _, c := range e.cells {
+		if c.selected(o.Short, o.Only, o.Cells) {
+			cells++
+		}
+	}
+	return time.Duration(cells*extent.Iterations) * (extent.Duration() + overhead)
+}
+
+// selected reports whether a run has the cell.
+func (c *Cell) selected(short bool, only Parameters, names []string) bool {
+	return (c.Short || !short) && c.Parameters.Match(only) && (names == nil || slices.Contains(names, c.Name()))
+}
+
 // selectCells adds the cells of a run, without iterations. The error is ErrNoCells if no cell is selected.
-func (r *Result) selectCells(only Parameters) error {
+func (r *Result) selectCells(only Parameters, names []string) error {
 	r.Cells = nil
 	for _, c := range r.Experiment.cells {
-		if (c.Short || !r.Short) && c.Parameters.Match(only) {
+		if c.selected(r.Short, only, names) {
 			r.Cells = append(r.Cells, CellResult{Name: c.Name(), Parameters: c.Parameters,
 				Iterations: []IterationResult{}, Cell: c})
 		}
