@@ -28,7 +28,8 @@ type Item struct {
 	Claim bool `yaml:"claim" json:"claim,omitempty"`
 	// Evidence selects the compared figures.
 	Evidence []Evidence `yaml:"evidence" json:"-"`
-	// NoValues is the reason why the paper has no values to compare. Drawn then names the plot that stands for the item.
+	// NoValues is the reason why the paper has no values to compare. Drawn then names the plot that stands for the
+	// item.
 	NoValues string `yaml:"no_values" json:"no_values,omitempty"`
 	Drawn    *Drawn `yaml:"drawn" json:"drawn,omitempty"`
 }
@@ -160,7 +161,8 @@ func (e *Evidence) cells(run *experiment.Experiment) []string {
 				add(c)
 			}
 			for _, relation := range run.Comparisons {
-				if relation.Name == row.relation && (c.Parameters.Match(relation.Of) || c.Parameters.Match(relation.To)) {
+				if relation.Name == row.relation &&
+					(c.Parameters.Match(relation.Of) || c.Parameters.Match(relation.To)) {
 					add(c)
 				}
 			}

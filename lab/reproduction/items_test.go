@@ -48,7 +48,8 @@ func TestInvalidItems(t *testing.T) {
 	l := newLibrary(t)
 	const head = `- {paper: "001", place: table 1, shows: x, `
 	for want, text := range map[string]string{
-		"each place once":        head + `evidence: [{run: sfu-table1}]}` + "\n" + head + `evidence: [{run: sfu-table1}]}`,
+		"each place once": head + `evidence: [{run: sfu-table1}]}` + "\n" + head +
+			`evidence: [{run: sfu-table1}]}`,
 		"expected evidence":      head + `no_values: none}`,
 		"unknown experiment":     head + `evidence: [{run: sfu-table9}]}`,
 		`is of paper "000"`:      head + `evidence: [{run: quality}]}`,

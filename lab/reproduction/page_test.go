@@ -31,8 +31,8 @@ func sample() *Reproduction {
 			{Run: "sfu-table2", Name: "bound", Unit: "µs", Paper: 50, AtMost: true, Status: NotRun}}},
 		{Item: Item{Paper: "001", Place: "figure 5", Shows: "curves", NoValues: "the paper prints the curve only",
 			Drawn: &Drawn{Run: "sfu-fig5-6", Plot: "over-time"}}, Status: Drawing},
-	}, Runs: []Run{{Name: "sfu-table1", Begun: time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC), Iterations: 5, Seconds: 20,
-		Version: "v1", Valid: 10, Environment: &environment.Environment{Processor: "EPYC", Cores: 2}}}}
+	}, Runs: []Run{{Name: "sfu-table1", Begun: time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC), Iterations: 5,
+		Seconds: 20, Version: "v1", Valid: 10, Environment: &environment.Environment{Processor: "EPYC", Cores: 2}}}}
 }
 
 func TestPage(t *testing.T) {
