@@ -313,7 +313,8 @@ func (a *API) move(w http.ResponseWriter, r *http.Request) {
 // sources returns the nodes whose participants a request moves. Errors wrap ErrNode or errBody.
 func (a *API) sources(body moveBody) ([]string, error) {
 	if body.Node == "" {
-		return nil, fmt.Errorf("%w: node is missing, expected the name of the node that takes the participants", errBody)
+		return nil, fmt.Errorf("%w: node is missing, expected the name of the node that takes the participants",
+			errBody)
 	}
 	to, err := a.nodeNamed(body.Node)
 	switch {
