@@ -187,29 +187,3 @@ func TestChoicesOfEndedPublicationsMakeRoom(t *testing.T) {
 		t.Errorf("%d choices are stored, expected those of the two publications that exist", len(choices))
 	}
 }
-
-// TestAnAttemptThatFailsLateLeavesItsSecret: the second server accepts the session with a new secret, but names an ICE
-// server that the client cannot use.
-func TestAnAttemptThatFailsLateLeavesItsSecret(t *testing.T) {
-	t.Parallel()
-	back := make(chan *signal.Join, 10)
-	second := playing(t, func(s *played) {
-		s.admitWith(func(joined *signal.Joined) {
-			joined.Resume.Secret = "second"
-			joined.ICEServers = []signal.ICEServer{{URLs: []string{"no address"}}}
-		})
-		s.listen()
-	}, nil)
-	third := playing(t, func(s *played) {
-		back <- s.admit(time.Minute)
-		s.listen()
-	})
-	first := playing(t, func(s *played) {
-		s.admitWith(func(joined *signal.Joined) { joined.Nodes = addressed(second, third) })
-	}, nil)
-	s := joinPlayed(t, first, signalling.DefaultTimes)
-	expectEvent[Resumed](t, s)
-	if r := (<-back).Resume; r == nil || r.Secret != "second" || !r.NewConnection {
-		t.Errorf("resumed with %+v", r)
-	}
-}
