@@ -523,8 +523,12 @@ func (e Sent) apply(r *Room, node string) {
 }
 
 // apply implements Event.
-func (e Superseded) apply(r *Room, _ string) {
-	if p := r.participants[e.Identity]; p != nil && p.session == e.Session {
+func (e Superseded) apply(r *Room, node string) {
+	switch p := r.participants[e.Identity]; {
+	case p == nil || p.session != e.Session:
+	case e.Moved:
+		r.span.release(p, node, p.shared())
+	default:
 		r.expel(p, e.Code, e.Reason)
 	}
 }
