@@ -33,6 +33,9 @@ import (
 // ErrInvalid is wrapped by every error about a ticket.
 var ErrInvalid = errors.New("invalid ticket")
 
+// ErrExpired is wrapped, together with ErrInvalid, by the error about an expired ticket.
+var ErrExpired = errors.New("expired")
+
 // ErrSecret is wrapped with the length of an invalid secret.
 var ErrSecret = errors.New("invalid secret of a cluster")
 
@@ -229,7 +232,7 @@ func (s *Sealer) Open(text string, now time.Time) (Ticket, error) {
 		return Ticket{}, fmt.Errorf("%w: incomplete content", ErrInvalid)
 	}
 	if !now.Before(t.Expires) {
-		return Ticket{}, fmt.Errorf("%w: expired %v ago", ErrInvalid, now.Sub(t.Expires).Round(time.Second))
+		return Ticket{}, fmt.Errorf("%w: %w %v ago", ErrInvalid, ErrExpired, now.Sub(t.Expires).Round(time.Second))
 	}
 	return t, nil
 }
@@ -238,7 +241,7 @@ func (s *Sealer) Open(text string, now time.Time) (Ticket, error) {
 func (s *Sealer) open(sealed []byte, now uint32) ([]byte, error) {
 	hour := binary.BigEndian.Uint32(sealed[1:])
 	if !accepted(hour, now) {
-		return nil, fmt.Errorf("%w: the key of its hour is not valid", ErrInvalid)
+		return nil, fmt.Errorf("%w: %w: the key of its hour is not valid", ErrInvalid, ErrExpired)
 	}
 	keys, err := s.keys(hour, now)
 	if err != nil {
