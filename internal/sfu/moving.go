@@ -16,7 +16,8 @@ type Adoption struct {
 	// Session and Secret are those of the former home.
 	Session, Secret string
 	// Epoch counts the homes of the session, this node included, from 0.
-	Epoch uint64
+	Epoch  uint64
+	Record *SessionRecord
 }
 
 // formerConnection is the time for which the former home keeps the peer connection of a participant that has moved. The

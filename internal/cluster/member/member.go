@@ -72,6 +72,7 @@ type Member struct {
 	// view and counts are the latest of the goroutine.
 	view   []cluster.Node
 	counts Counts
+	having map[string][]string
 
 	// The goroutine owns the rest.
 	rooms    Rooms
@@ -302,7 +303,12 @@ func (m *Member) send(now time.Time) {
 // publish makes the state of the replica available to other goroutines.
 func (m *Member) publish() {
 	nodes, counters := m.replica.Nodes(), m.replica.Counters()
+	having := map[string][]string{}
+	for room := range m.entered {
+		having[room] = append(m.replica.NodesOf(room), m.self.Name)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.view, m.counts.Replica = nodes, counters
+	m.having = having
 }
