@@ -295,6 +295,13 @@ func TestClientsOfAKilledNodeResume(t *testing.T) {
 	killed := startNode(t, at, nodes)
 	there := testbed.Attend(killed.url)
 	defer there.Close()
+	wait.Until(t, "the node knows the others", func() bool {
+		raw := dialRaw(t, killed.url)
+		defer raw.close()
+		joined := raw.join(&signal.Join{Version: 1, Room: "hall", Identity: "visitor"})
+		raw.send(&signal.Leave{})
+		return len(joined.Nodes) == 2
+	})
 	carol := observe(t, nodes[0], "carol")
 	bob := join(t, nodes[1], atLeisure(testbed.Part{Room: "room", Identity: "bob",
 		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
@@ -307,7 +314,12 @@ func TestClientsOfAKilledNodeResume(t *testing.T) {
 	carol.flow("bob", "body", 1)
 	offers := carol.offers()
 	killed.kill()
-	wait.Until(t, "alice resumes", func() bool { return alice.Count("resumed") > 0 })
+	wait.Until(t, "alice resumes", func() bool {
+		if err := alice.Session.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return alice.Count("resumed") > 0
+	})
 	toBob, toAlice := frames(bob, tile("alice", "body", 0)), frames(alice, tile("bob", "body", 0))
 	wait.Until(t, "media flows both ways again", func() bool {
 		return frames(bob, tile("alice", "body", 0)) > toBob+10 && frames(alice, tile("bob", "body", 0)) > toAlice+10

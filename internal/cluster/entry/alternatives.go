@@ -14,8 +14,10 @@ import (
 )
 
 const (
-	// tellInterval is the interval at which the lists of clients are compared with the nodes.
-	tellInterval = time.Second
+	// compareInterval is the interval at which the lists of clients are compared with the nodes, that of beats.
+	// tellInterval is the least time between two messages to a client.
+	compareInterval = 200 * time.Millisecond
+	tellInterval    = time.Second
 	// maxAlternatives is the number of nodes in a list. A client tries the nodes in turn, and one that lives is enough.
 	maxAlternatives = 8
 )
@@ -26,37 +28,41 @@ type told struct {
 	// nodes and rooms are the state of the latest lists: the nodes, and those of each room.
 	nodes string
 	rooms map[string]string
+	// at is the time of the latest messages.
+	at time.Time
 }
 
 func newTold() told { return told{sessions: make(map[string]string), rooms: make(map[string]string)} }
 
 // run tells clients of changed alternatives until the context ends.
 func (e *Entry) run(ctx context.Context) {
-	ticker := time.NewTicker(tellInterval)
+	ticker := time.NewTicker(compareInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			e.tell()
+			e.tell(time.Now())
 		}
 	}
 }
 
 // tell tells clients of changed alternatives. If neither the nodes nor those of a client's room have changed, the
 // client's list is not determined again.
-func (e *Entry) tell() {
-	nodes, self := e.options.View.Nodes(), e.options.View.Self()
-	clients := e.clients.Clients()
+func (e *Entry) tell(now time.Time) {
 	e.mu.Lock()
 	former := e.told
 	e.mu.Unlock()
+	if now.Sub(former.at) < tellInterval {
+		return
+	}
+	nodes, self := e.options.View.Nodes(), e.options.View.Self()
 	next := newTold()
 	for _, n := range nodes {
 		next.nodes += fmt.Sprintln(n.Home, n.State, n.Draining, n.URL)
 	}
-	for _, c := range clients {
+	for _, c := range e.clients.Clients() {
 		key, known := former.sessions[c.Session]
 		if _, ok := next.rooms[c.Room]; !ok {
 			having := e.options.View.NodesOf(c.Room)
@@ -66,7 +72,7 @@ func (e *Entry) tell() {
 		if c.Moves && (!known || next.nodes != former.nodes || next.rooms[c.Room] != former.rooms[c.Room]) {
 			list := e.alternatives(nodes, self, c.Room, c.Session)
 			if changed := keyOf(list); !known || changed != key {
-				key = changed
+				key, next.at = changed, now
 				c.Outbox.Send(&signal.Nodes{Nodes: list})
 			}
 		}

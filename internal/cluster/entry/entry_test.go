@@ -520,27 +520,34 @@ func TestClientsAreToldOfChanges(t *testing.T) {
 	p := newPlayed()
 	e := newEntry(t, p)
 	o, old := connected(e, p, "s", "hall", true), connected(e, p, "t", "hall", false)
-	e.tell()
+	now := time.Now()
+	tell := func() {
+		now = now.Add(tellInterval)
+		e.tell(now)
+	}
+	tell()
 	if m := o.taken(); m != nil {
 		t.Errorf("messages without a change: %v", m)
 	}
 	p.node("b").Draining = true
-	e.tell()
-	e.tell()
+	tell()
+	tell()
 	want := []signal.NodeAddress{{URL: "wss://c", Region: "eu"}}
 	if m := o.taken(); len(m) != 1 || !slices.Equal(m[0].(*signal.Nodes).Nodes, want) {
 		t.Errorf("messages after a change: %v", m)
 	}
 	p.node("b").Load = 0.5
-	e.tell()
+	tell()
 	p.nodes = append(p.nodes, nodeOf("d", "eu", 0))
 	p.node("d").State = cluster.Dead
-	e.tell()
+	tell()
 	if m := o.taken(); m != nil {
 		t.Errorf("messages after changes that do not concern clients: %v", m)
 	}
 	p.nodes = nil
-	e.tell()
+	tell()
+	p.nodes = []cluster.Node{nodeOf("b", "eu", 0)}
+	e.tell(now.Add(tellInterval / 2))
 	if m := o.taken(); len(m) != 1 || len(m[0].(*signal.Nodes).Nodes) != 0 {
 		t.Errorf("messages without other nodes: %v", m)
 	}
@@ -548,7 +555,7 @@ func TestClientsAreToldOfChanges(t *testing.T) {
 		t.Errorf("messages to a client that does not follow: %v", m)
 	}
 	p.clients = nil
-	e.tell()
+	tell()
 	if len(e.told.sessions) != 0 || len(e.told.rooms) != 0 {
 		t.Errorf("remembered: %+v", e.told)
 	}
