@@ -50,7 +50,8 @@ func (s *startup) openCluster() error {
 	}
 	s.member, err = member.Open(c, member.Options{
 		Certificate: own, Address: netip.AddrPortFrom(address, uint16(c.Port)), Host: s.hostForNodes(), Guard: s.guard,
-		Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace, Log: s.log,
+		Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace,
+		Rooms: s.config.Rooms.Rooms, Log: s.log,
 	})
 	if err != nil {
 		return err

@@ -95,6 +95,9 @@ func newPlayed() *played {
 	}
 }
 
+// record is the record of a session.
+var record = []byte(`{"join": {"type": "join", "version": 1, "room": "hall", "identity": "ann", "receive": true}}`)
+
 // secret is that of all clusters of the tests.
 var secret = bytes.Repeat([]byte{1}, ticket.SecretBytes)
 
@@ -280,7 +283,7 @@ func TestResumes(t *testing.T) {
 		{name: "with a record", change: func(p *played, _ *sfu.JoinRequest) {
 			dead(p)
 			p.homes["s"] = p.node("b").Home
-			p.states["s"] = sfu.SessionState{Epoch: 4, State: []byte("{}")}
+			p.states["s"] = sfu.SessionState{Epoch: 4, State: record}
 		}, want: outcome{epoch: 5, restored: true}},
 		{name: "with a record that is not valid", change: func(p *played, _ *sfu.JoinRequest) {
 			dead(p)
@@ -293,7 +296,7 @@ func TestResumes(t *testing.T) {
 		}, want: outcome{node: "c"}},
 		{name: "the session has moved to c, which is dead", change: func(p *played, _ *sfu.JoinRequest) {
 			p.node("c").State = cluster.Dead
-			p.homes["s"], p.states["s"] = p.node("c").Home, sfu.SessionState{Epoch: 6, State: []byte("{}")}
+			p.homes["s"], p.states["s"] = p.node("c").Home, sfu.SessionState{Epoch: 6, State: record}
 		}, want: outcome{epoch: 7, restored: true}},
 		{name: "an earlier home in the record", change: func(p *played, _ *sfu.JoinRequest) {
 			p.homes["s"], p.states["s"] = p.node("c").Home, sfu.SessionState{Epoch: 3}
@@ -435,7 +438,7 @@ func TestForeignTickets(t *testing.T) {
 func TestMoveTickets(t *testing.T) {
 	p := newPlayed()
 	e := newEntry(t, p)
-	p.homes["s"], p.states["s"] = p.node("b").Home, sfu.SessionState{Epoch: 4, State: []byte("{}")}
+	p.homes["s"], p.states["s"] = p.node("b").Home, sfu.SessionState{Epoch: 4, State: record}
 	move := ofSession()
 	move.Kind, move.Home, move.Incarnation = ticket.Move, "a", 1
 	q := resumeOf(e.sealed(t, move), true)
