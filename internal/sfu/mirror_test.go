@@ -93,7 +93,9 @@ func (w *wire) receive(node string, e Event) {
 		if !r.span.inbox.put(remoteEvent{node, e}) {
 			w.stage.t.Fatal("the inbox is full")
 		}
-		remoteEvents{}.apply(r)
+		for len(r.span.inbox.events) > 0 {
+			remoteEvents{}.apply(r)
+		}
 	})
 }
 
