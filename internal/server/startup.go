@@ -10,6 +10,8 @@ import (
 
 	"github.com/volsfu/volsfu/clients/web"
 	"github.com/volsfu/volsfu/internal/admin"
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
+	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
@@ -39,6 +41,11 @@ type startup struct {
 	// mux serves the requests of clients, host describes the server to operators.
 	mux  *http.ServeMux
 	host operating
+	// own is the certificate of this node, sealer seals tickets for clients, and nodes serves the requests of other
+	// nodes. They are nil if the server runs alone.
+	own    *certificate.Node
+	sealer *ticket.Sealer
+	nodes  *http.ServeMux
 }
 
 func newStartup(s *Server, o Options) *startup {
@@ -129,6 +136,7 @@ func (s *startup) serveClients() error {
 	if err != nil {
 		return err
 	}
+	s.enterByCluster(handler)
 	s.mux.Handle(signal.Path, s.limits.Guard(handler))
 	origins := c.Pages(dev)
 	rooms := signalling.NewRooms(c, s.node, s.clients, s.counts, dev)
