@@ -229,6 +229,10 @@ func (r *Replica) receiveDelta(now time.Time, p *peer, d *Delta) error {
 	if d.Previous == 0 || d.Gone {
 		r.regroup()
 	}
+	if own := r.journal.rooms[d.Room]; d.Previous == 0 && own.sequence > r.beaten {
+		// The node has just entered the room, and no beat has told that this node has the room.
+		p.serve[d.Room], r.busy = true, true
+	}
 	m.sequence, m.gone = d.Sequence, d.Gone
 	r.refreshAll(now, in, identities, LeftItself)
 	return nil

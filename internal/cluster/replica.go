@@ -78,7 +78,9 @@ type Replica struct {
 	// busy is set if a node has requests or replies to send.
 	busy bool
 
+	// number is that of the latest beat, beaten the number of the latest delta when the beat was sent.
 	number   uint64
+	beaten   uint64
 	next     time.Time
 	out      []Outgoing
 	events   []Event
@@ -343,6 +345,7 @@ func (r *Replica) send(o Outgoing) {
 // beat returns the next beat. Deltas must have been flushed.
 func (r *Replica) beat(now time.Time) *Message {
 	r.number++
+	r.beaten = r.journal.sequence
 	return &Message{
 		Beat: &Beat{
 			Number: r.number, Version: Version, Oldest: Oldest,

@@ -208,12 +208,14 @@ func Open(c Config, o Options) (*Member, error) {
 }
 
 func newMember(o Options, messages Messages, name string, incarnation uint64) *Member {
-	return &Member{
+	m := &Member{
 		options: o, log: o.Log, fabric: messages, end: make(chan struct{}), waiting: make(chan struct{}, 1),
 		self: cluster.Self{Name: name, Incarnation: incarnation}, latest: make(map[latestKey]int),
 		links: links{make(map[string]*link)}, outboxes: make(map[string]*outbox), entered: make(map[string]*room),
 		load: load{cores: runtime.GOMAXPROCS(0), rooms: o.Rooms}, processorTime: process.Time,
 	}
+	m.own.Home = cluster.Home{Node: name, Incarnation: incarnation}
+	return m
 }
 
 func subjectOfNode(name string) string { return "node." + name }
@@ -251,10 +253,9 @@ func (m *Member) begin(now time.Time, rooms Rooms, trunks Trunks, description cl
 		return fmt.Errorf("description of this node: %w", err)
 	}
 	m.rooms, m.trunks = rooms, trunks
-	home := cluster.Home{Node: m.self.Name, Incarnation: m.self.Incarnation}
 	m.state.Lock()
 	m.replica = cluster.New(cluster.Config{ResumeGrace: m.options.ResumeGrace}, m.self, now)
-	m.sessions = session.New(home, m.options.ResumeGrace)
+	m.sessions = session.New(m.own.Home, m.options.ResumeGrace)
 	m.state.Unlock()
 	m.publish(now)
 	return nil
@@ -315,7 +316,8 @@ func (m *Member) Share(session, node string) {
 	m.signal()
 }
 
-// Self returns this node as the others see it.
+// Self returns this node as the others see it. Before Serve, only the name and the incarnation are set, and this node
+// knows no rooms, sessions and other nodes.
 func (m *Member) Self() cluster.Node {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -333,6 +335,9 @@ func (m *Member) Nodes() []cluster.Node {
 func (m *Member) NodesOf(room string) []string {
 	m.state.RLock()
 	defer m.state.RUnlock()
+	if m.replica == nil {
+		return nil
+	}
 	nodes := m.replica.NodesOf(room)
 	if m.replica.Has(room) {
 		nodes = append(nodes, m.self.Name)
@@ -346,6 +351,9 @@ func (m *Member) NodesOf(room string) []string {
 func (m *Member) Session(room, session string) (cluster.Home, sfu.SessionState, bool) {
 	m.state.RLock()
 	defer m.state.RUnlock()
+	if m.replica == nil {
+		return cluster.Home{}, sfu.SessionState{}, false
+	}
 	home, record, found := m.sessions.Get(session)
 	if found && record.Room != room {
 		found = false
@@ -370,6 +378,9 @@ func (m *Member) Session(room, session string) (cluster.Home, sfu.SessionState, 
 func (m *Member) Keepers(home, room, session string) []string {
 	m.state.RLock()
 	defer m.state.RUnlock()
+	if m.replica == nil {
+		return nil
+	}
 	return m.keepers(home, room, session)
 }
 
@@ -403,7 +414,10 @@ func (m *Member) Counts() Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.counts
-	c.Fabric, c.Refused = m.fabric.Stats(), m.options.Certificate.Refused()
+	c.Fabric = m.fabric.Stats()
+	if m.options.Certificate != nil {
+		c.Refused = m.options.Certificate.Refused()
+	}
 	return c
 }
 
@@ -542,7 +556,6 @@ func (m *Member) publish(now time.Time) {
 	if counted {
 		m.trunk, m.counts.Trunk = trunks, stats
 	}
-	m.own = cluster.Node{Home: cluster.Home{Node: m.self.Name, Incarnation: m.self.Incarnation},
-		Description: m.self.Description, Status: m.status, Version: cluster.Version, State: cluster.Alive, Beat: now}
+	m.own = cluster.Node{Home: m.own.Home, Description: m.self.Description, Status: m.status, Version: cluster.Version, State: cluster.Alive, Beat: now}
 	m.own.Draining = m.draining
 }
