@@ -50,8 +50,8 @@ type Presence struct {
 type (
 	// Entered reports that the node has the room.
 	Entered struct{}
-	// Exited reports that the node does not have the room, or has no trunk to this node. The node then takes nothing. No
-	// event of the room on that node follows before Entered.
+	// Exited reports that the node does not have the room, or has no trunk to this node. The node then takes nothing.
+	// After a node has told Exited, it tells no event of the room before Entered.
 	Exited struct{}
 	// Present has the state of a participant that joins, changes, loses or resumes its websocket, or has moved to this
 	// node.
@@ -62,7 +62,7 @@ type (
 	// kept until Present or Left.
 	Detached struct{ Identity string }
 	// Released ends the record of a session whose next home is another node. Released is told some time after the
-	// session has moved, if the session has not returned. The publications are no longer fed on this node.
+	// session has moved, if the session has not returned. Until then this node feeds the publications, too.
 	Released struct {
 		Identity, Session string
 		Epoch             uint64
@@ -97,8 +97,7 @@ type (
 		ID     uint64
 		Tracks []*track.Track
 	}
-	// Unmirrored reports that the trunk to Node does not bind the tracks of a publication from then on. Unmirrored is for
-	// this node only.
+	// Unmirrored ends Mirrored: the trunk to Node must not feed the tracks. Unmirrored is for this node only.
 	Unmirrored struct {
 		Ref  volumetric.PublicationRef
 		Node string
@@ -156,8 +155,8 @@ type (
 		Permissions *signal.SetPermissions `json:"permissions,omitempty"`
 		Attributes  *signal.Attributes     `json:"attributes,omitempty"`
 	}
-	// Shared has a node's part of the state of a room. The latest Shared of each node in the room counts. The zero value
-	// ends the part of a node that has left the room.
+	// Shared has a node's part of the state of a room. The latest Shared of each node in the room counts. The zero
+	// value ends the part of a node that has left the room.
 	Shared struct {
 		// Metadata is the metadata of the room and MetadataAt the time of its last change known to the node, in
 		// microseconds since 1970. MetadataAt is 0 if no metadata has been set.
@@ -185,8 +184,8 @@ type (
 )
 
 const (
-	// inboxLimit is the number of events of other nodes that may wait for a room: the participants and publications of a
-	// full room, several times. Above inboxLossy, poses and lossy data messages are dropped.
+	// inboxLimit is the number of events of other nodes that may wait for a room: the participants and publications of
+	// a full room, several times. Above inboxLossy, poses and lossy data messages are dropped.
 	inboxLimit = 4096
 	inboxLossy = inboxLimit / 2
 	// eventsPerTurn is the number of events of other nodes that a room applies between two requests: some milliseconds
@@ -263,8 +262,8 @@ func (remoteEvents) apply(r *Room) {
 }
 
 // Remote queues an event of another node for the room, if this node has the room. Remote does not wait. If too many
-// events wait, Remote drops poses and lossy data messages, and reports false for other events, which must then be passed
-// again. The node must have a Cluster.
+// events wait, Remote drops poses and lossy data messages. For other events Remote then reports false, and they must be
+// passed again. The node must have a Cluster.
 func (n *Node) Remote(room, node string, e Event) bool {
 	if k, ok := e.(Kick); ok && !k.Until.IsZero() {
 		now := time.Now()

@@ -32,8 +32,8 @@ type mirror struct {
 // told is a publication as its home has told it.
 type told struct {
 	checked
-	// id is that of the home. bound is set while the trunk to the home feeds the tracks. former is set until the present
-	// home has told the publication.
+	// id is that of the home. bound is set while the trunk to the home feeds the tracks. former is set until the
+	// present home has told the publication.
 	id            uint64
 	bound, former bool
 	rates         []volumetric.Bitrate
@@ -142,7 +142,7 @@ func (m *mirror) bind(s *span, p *publication, d *told) {
 	s.tell(Mirrored{Ref: p.Ref, Node: m.node, ID: d.id, Tracks: slices.Clone(p.Tracks)})
 }
 
-// unbind tells the trunk to the home that it no longer feeds the tracks of a publication.
+// unbind tells the trunk to the home to end the feeding of the tracks of a publication.
 func (m *mirror) unbind(s *span, d *told) {
 	if d.bound {
 		d.bound = false

@@ -48,9 +48,12 @@ func (s *span) adoptable(q *JoinRequest) *mirror {
 	return nil
 }
 
-// adopted returns the publications that a join adds to those of the mirror whose session it continues, nil for none, and
-// the names of publications that the join replaces. The mirror's publications are later than those of a record.
-func (r *Room) adopted(m *mirror, q *JoinRequest, asked []checked) (added []checked, replaced []string, _ *signal.Error) {
+// adopted returns the publications that a join adds to those of the mirror whose session the join continues, nil for
+// none, and the names of publications that the join replaces. The mirror's publications are later than those of a
+// record.
+func (r *Room) adopted(
+	m *mirror, q *JoinRequest, asked []checked,
+) (added []checked, replaced []string, _ *signal.Error) {
 	if m == nil {
 		return asked, nil, nil
 	}
@@ -169,7 +172,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 	}
 }
 
-// releasedRequest tells that a session which has moved is no longer fed on this node.
+// releasedRequest tells that this node does not feed the publications of a session that has moved.
 type releasedRequest struct{ released Released }
 
 // apply implements request. The session may have returned.

@@ -208,8 +208,8 @@ func (n *Node) operate(ctx context.Context, name string, do func(*Room) error) e
 	return fmt.Errorf("%w: room %q", ErrNotFound, name)
 }
 
-// operateOn changes a participant of a room. The home of a participant of another node receives remote. Whether the home
-// makes the change is not known.
+// operateOn changes a participant of a room. The home of a participant of another node receives remote. Whether the
+// home makes the change is not known.
 func (n *Node) operateOn(
 	ctx context.Context, name, identity string, remote Operate, do func(*Room, *participant) *signal.Error,
 ) error {

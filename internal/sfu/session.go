@@ -68,8 +68,12 @@ func DecodeSessionRecord(data []byte) (*SessionRecord, error) {
 
 // validate returns an error for the first field that a client could not have set.
 func (c *SessionRecord) validate() error {
-	requests := []signal.Request{
-		&c.Join, &signal.SetQuality{Choices: c.choices()}, &signal.Arrange{Objects: c.Arrangement},
+	requests := []signal.Request{&c.Join}
+	if len(c.Choices) > 0 {
+		requests = append(requests, &signal.SetQuality{Choices: c.choices()})
+	}
+	if len(c.Arrangement) > 0 {
+		requests = append(requests, &signal.Arrange{Objects: c.Arrangement})
 	}
 	if c.Attributes != nil {
 		requests = append(requests, &signal.Attributes{Attributes: c.Attributes})
@@ -226,8 +230,8 @@ func (c *SessionRecord) restoredJoin(resumed *signal.Join) *signal.Join {
 	return &join
 }
 
-// begin sets the state of a participant that continues a session of another node. m is the mirror of the session, nil if
-// this node has none. begin precedes the peer connection.
+// begin sets the state of a participant that continues a session of another node. m is the mirror of the session, nil
+// if this node has none. begin precedes the peer connection.
 func (a *Adoption) begin(p *participant, m *mirror, resume *signal.ResumeRequest) {
 	p.session, p.former, p.epoch = a.Session, a.Secret, a.Epoch
 	received, sent := int64(0), int64(0)

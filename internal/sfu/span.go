@@ -17,7 +17,7 @@ type span struct {
 	room    *Room
 	cluster Cluster
 	inbox   inbox
-	// mu guards ended, which is set when the node no longer has the room. No event of the room follows.
+	// mu guards ended, which is set when the node has ended the room. No event of the room follows.
 	mu    sync.Mutex
 	ended bool
 	// mirrors are the participants of other nodes, by identity.
@@ -59,7 +59,7 @@ func (s *span) tell(e Event) {
 	}
 }
 
-// exited tells that the node has the room no longer. A room of the same name may follow at once.
+// exited tells that the node has ended the room. A room of the same name may follow at once.
 func (s *span) exited() {
 	if s == nil {
 		return
@@ -162,8 +162,8 @@ func (s *span) changed(p *participant) {
 	}
 }
 
-// left tells that a local participant with publications has left. The publications end at their last feeding node after
-// the participant, so that the participants of other nodes receive one message.
+// left tells that a local participant with publications has left. The end of the publications follows that of the
+// participant, so that the clients of other nodes receive one message.
 func (s *span) left(p *participant, publications []*publication, reason string) {
 	if s == nil {
 		return
