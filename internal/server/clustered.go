@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -32,9 +33,19 @@ type clustered struct {
 func newClustered(s *Server, own *certificate.Node) *clustered {
 	c := &clustered{Server: s, own: own}
 	config := own.TLS()
+	verify := config.VerifyConnection
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if err := verify(state); err != nil {
+			return err
+		}
+		// The server name is that of the URL.
+		if names := state.PeerCertificates[0].DNSNames; len(names) == 0 || names[0] != state.ServerName {
+			return fmt.Errorf("the certificate is that of node %q, expected %q", names, state.ServerName)
+		}
+		return nil
+	}
 	c.transport = &http.Transport{
 		TLSClientConfig: config, DialContext: c.dial, MaxIdleConnsPerHost: 1, IdleConnTimeout: nodeIdleTimeout,
-		ForceAttemptHTTP2: false,
 	}
 	return c
 }
