@@ -5,5 +5,13 @@ var measurements = map[int][]measurement{
 	1:  {spread},
 	2:  {trunkPackets},
 	3:  {relayed},
+	5:  {losses},
+	6:  {failures},
+	7:  {drain, upgrade},
+	8:  {natsGone},
+	9:  {partition},
 	10: {placed},
+	11: {viewers},
+	12: {alone},
+	13: {idle},
 }

@@ -77,14 +77,14 @@ func newNetwork(ctx context.Context, hosts []string, between *netem.Config) (n *
 		}
 	}()
 	if err := raise("lo"); err != nil {
-		return nil, err
+		return n, err
 	}
 	for s := range segments {
 		if s == forNodes && n.emulated {
 			continue
 		}
 		if err := n.addSegment(s); err != nil {
-			return nil, fmt.Errorf("network %s: %w", s.bridge(), err)
+			return n, fmt.Errorf("network %s: %w", s.bridge(), err)
 		}
 	}
 	return n, n.awaitCables(ctx)
@@ -210,10 +210,16 @@ func (n *network) plugIn(s segment, host int, connected bool) error {
 // close ends all programs in the network, and the network.
 func (n *network) close() error {
 	err := n.Close()
-	// The cables end with the namespaces of the hosts.
+	// The kernel removes the namespaces of the hosts later.
 	for s := range segments {
-		if bridge, missing := netlink.LinkByName(s.bridge()); missing == nil {
-			err = errors.Join(err, netlink.LinkDel(bridge))
+		devices := []string{s.bridge()}
+		for host := range n.hosts {
+			devices = append(devices, s.cable(host))
+		}
+		for _, name := range devices {
+			if device, missing := netlink.LinkByName(name); missing == nil {
+				err = errors.Join(err, netlink.LinkDel(device))
+			}
 		}
 	}
 	return err

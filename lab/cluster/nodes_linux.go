@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/lab"
@@ -27,6 +29,7 @@ const (
 	mediaPort  = 7882
 	trunkPort  = 7883
 	routePort  = 6222
+	natsPort   = 4222
 )
 
 // key signs tokens. The servers are not reachable from other networks.
@@ -37,6 +40,9 @@ var nodeNames = []string{"a", "b", "c", "d", "e"}
 
 // patience bounds the waits of all measurements.
 const patience = 30 * time.Second
+
+// drainPatience bounds the drain of a node.
+const drainPatience = time.Minute
 
 // unhurried are flags with which a server estimates every link as wide and drops no late data: a machine that stalls
 // looks like a congested link and delays frames, which measurements that count frames must not see.
@@ -49,8 +55,11 @@ type setup struct {
 	nodes int
 	// between, if not nil, has the parameters of the links between nodes.
 	between *netem.Config
-	// nats is the address of an external NATS server; empty for servers inside the nodes.
-	nats string
+	// external is set for a NATS server in this process instead of servers inside the nodes.
+	external bool
+	// oneRegion is set if all nodes are in one region, so that participants of a room gather on one node. Otherwise
+	// each node has a region of its own, and participants stay on the node at which they join.
+	oneRegion bool
 	// arguments are further flags of all nodes.
 	arguments []string
 	// program replaces the program of all nodes unless empty.
@@ -76,6 +85,8 @@ func (n *node) metrics(ctx context.Context) (exposition.Series, error) {
 type nodes struct {
 	setup
 	network *network
+	// nats is the external server, nil without one or while it is gone.
+	nats    *server.Server
 	folder  string
 	token   string
 	all     []*node
@@ -104,10 +115,21 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 	if n.folder, err = os.MkdirTemp("", "volsfu-cluster-"); err != nil {
 		return n, err
 	}
-	made := exec.CommandContext(ctx, s.program, append([]string{"cluster", "certificate", "--directory", n.folder},
-		n.network.hosts...)...)
-	if said, err := made.CombinedOutput(); err != nil {
-		return n, fmt.Errorf("volsfu cluster certificate: %w: %s", err, said)
+	if s.external {
+		if n.nats, err = startNATS(); err != nil {
+			return n, err
+		}
+	}
+	for _, name := range n.network.hosts {
+		region := name
+		if s.oneRegion {
+			region = "all"
+		}
+		made := exec.CommandContext(ctx, s.program, "cluster", "certificate", "--directory", n.folder, "--region",
+			region, name)
+		if said, err := made.CombinedOutput(); err != nil {
+			return n, fmt.Errorf("volsfu cluster certificate: %w: %s", err, said)
+		}
 	}
 	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
 	if err != nil {
@@ -132,8 +154,8 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 
 // url returns the value of --cluster for a node: all other nodes are seeds.
 func (n *nodes) url(number int) string {
-	if n.nats != "" {
-		return n.nats
+	if n.external {
+		return fmt.Sprintf("nats://%v:%d", forNodes.own(), natsPort)
 	}
 	items := []string{fmt.Sprintf(":%d", routePort)}
 	for i := range n.all {
@@ -169,6 +191,21 @@ func (n *nodes) kill(number int) {
 // signal sends a signal to a node.
 func (n *nodes) signal(number int, s syscall.Signal) error {
 	return syscall.Kill(n.all[number].PID(), s)
+}
+
+// terminate asks a node to drain, and waits until it has ended.
+func (n *nodes) terminate(ctx context.Context, number int) error {
+	at := n.all[number]
+	if err := n.signal(number, syscall.SIGTERM); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainPatience)
+	defer cancel()
+	if err := at.Wait(ctx); err != nil {
+		return err
+	}
+	at.ServerProgram = nil
+	return nil
 }
 
 // alive returns the numbers of the nodes that run.
@@ -231,6 +268,30 @@ func (n *nodes) join(ctx context.Context, number int, part testbed.Part) (*testb
 	}
 }
 
+// startNATS starts an external NATS server.
+func startNATS() (*server.Server, error) {
+	s, err := server.NewServer(&server.Options{Host: forNodes.own().String(), Port: natsPort, NoSigs: true,
+		NoLog: true})
+	if err != nil {
+		return nil, err
+	}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		s.Shutdown()
+		return nil, fmt.Errorf("the NATS server does not listen after %v", patience)
+	}
+	return s, nil
+}
+
+// stopNATS ends the external server, if there is one.
+func (n *nodes) stopNATS() {
+	if n.nats != nil {
+		n.nats.Shutdown()
+		n.nats.WaitForShutdown()
+		n.nats = nil
+	}
+}
+
 // close ends all participants, nodes and networks.
 func (n *nodes) close() (err error) {
 	for _, at := range n.all {
@@ -242,6 +303,7 @@ func (n *nodes) close() (err error) {
 		}
 	}
 	n.cancel()
+	n.stopNATS()
 	if n.network != nil {
 		err = n.network.close()
 	}

@@ -35,18 +35,20 @@ type attendee struct {
 type room struct {
 	nodes *nodes
 	all   []*attendee
+	// attended counts all participants, also those that have left.
+	attended int
 }
 
 // attend adds a participant, who receives everything.
 func (r *room) attend(ctx context.Context, node int, loads ...testbed.Load) (*attendee, error) {
-	a := &attendee{identity: fmt.Sprintf("p%d", len(r.all)), node: node, loads: loads, joined: time.Now()}
+	a := &attendee{identity: fmt.Sprintf("p%d", r.attended), node: node, loads: loads, joined: time.Now()}
 	var err error
 	a.Peer, err = r.nodes.join(ctx, node, testbed.Part{Room: roomName, Identity: a.identity, Loads: loads,
-		Receive: true, Record: true, Seed: uint64(len(r.all))})
+		Receive: true, Record: true, Seed: uint64(r.attended)})
 	if err != nil {
 		return nil, err
 	}
-	r.all = append(r.all, a)
+	r.all, r.attended = append(r.all, a), r.attended+1
 	return a, nil
 }
 
