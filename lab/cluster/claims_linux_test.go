@@ -89,3 +89,9 @@ func TestShortIdle(t *testing.T) {
 	measureShort(t, 12)
 	measureShort(t, 13)
 }
+
+// TestShortCost measures the processor time of a relay with 10 Mbit/s.
+func TestShortCost(t *testing.T) {
+	long.Test(t)
+	measureShort(t, 4)
+}

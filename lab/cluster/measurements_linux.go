@@ -5,6 +5,7 @@ var measurements = map[int][]measurement{
 	1:  {spread},
 	2:  {trunkPackets},
 	3:  {relayed},
+	4:  {relayCost},
 	5:  {losses},
 	6:  {failures},
 	7:  {drain, upgrade},
