@@ -22,7 +22,8 @@ const (
 )
 
 // costLoad is the load of the claim.
-var costLoad = hotpath.Load{Publishers: 1, Receivers: 1, Tracks: 40, Qualities: 1, Mbps: 200, FrameRate: 30, Spread: 0.4}
+var costLoad = hotpath.Load{Publishers: 1, Receivers: 1, Tracks: 40, Qualities: 1, Mbps: 200, FrameRate: 30,
+	Spread: 0.4}
 
 // relayCost measures the processor time of a relay: the time of two nodes per packet if the receiver is at the other
 // node, less the time of the same nodes if the receiver is at the publisher's node.
@@ -62,7 +63,8 @@ func relayCost(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	local, remote := lab.Median(cost[0]), lab.Median(cost[1])
 	least := limit.SealSegmented + limit.Receive
 	return []claim.Line{
-		claim.AtMost("processor time of a relayed packet, relative to the machine's limit", (remote-local)/least, "", 1.5),
+		claim.AtMost("processor time of a relayed packet, relative to the machine's limit", (remote-local)/least, "",
+			1.5),
 		claim.Stated("processor time of a relayed packet, both ends", remote-local, "µs"),
 		claim.Stated("the machine's limit for sending plus receiving", least, "µs"),
 		claim.Stated("processor time of both nodes, receiver at the publisher's node", local, "µs per packet"),

@@ -79,8 +79,6 @@ func trunkPackets(ctx context.Context, b *bench) (lines []claim.Line, err error)
 	lines = []claim.Line{
 		claim.AtMost(fmt.Sprintf("trunk packets per packet of wanted tracks, of %d", len(sent)),
 			float64(len(carried))/float64(max(len(sent), 1)), "", 1.02),
-		claim.AtLeast("trunk packets per packet of wanted tracks", float64(len(carried))/float64(max(len(sent), 1)), "",
-			0.999),
 		claim.Exactly("packets that the taps have missed", int64(missed), "", 0),
 	}
 	ended, err := untaken(ctx, b, n, ends)
@@ -116,8 +114,12 @@ func untaken(ctx context.Context, b *bench, n *nodes, count int) (times lab.Dist
 	choose := func(quality volumetric.Quality) error {
 		return receiver.Session.SetQuality(ctx, signal.Choice{PublicationRef: ref, Quality: signal.Only(quality)})
 	}
-	for range count {
+	for i := range count {
 		if err := r.awaitFrames(ctx, 10); err != nil {
+			return times, err
+		}
+		// The wait ends with a frame. The switches are at all times of the interval.
+		if err := lab.Pause(ctx, interval(trunkBody)*time.Duration(i)/time.Duration(count)); err != nil {
 			return times, err
 		}
 		began := time.Now()

@@ -25,7 +25,8 @@ type Options struct {
 	// URL and Metrics are the addresses of a server that already runs on this host, as ws://host:port and
 	// http://host:port/metrics. If they are set, no server is started.
 	URL, Metrics string
-	// Relay, if not nil, is another node of the cluster to which that server belongs. The processor time of both counts.
+	// Relay, if not nil, is another node of the cluster to which that server belongs. The processor time of both nodes
+	// counts.
 	Relay  *Relay
 	Pacing Pacing
 	// Compare is the command of the server to compare with, program and arguments; nil for no comparison.
