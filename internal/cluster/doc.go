@@ -1,5 +1,5 @@
 // Package cluster holds the state of rooms that several nodes share: which participants and publications each node has,
-// which nodes live, and which participant has an identity.
+// which nodes are alive, and which participant has an identity.
 //
 // A room has no owner. Each participant has a home, the node with its peer connection, and only the home writes the
 // participant's record and publications. A Replica is the state of one node: the journal of its own rooms, and mirrors
@@ -23,6 +23,8 @@
 // is dead if its trunk has been silent for 500 ms, too. Without a trunk the node is dead if two others suspect it (all
 // others, if there are fewer), or after 10 s. If no node beats, this node has lost the fabric, and only trunks decide;
 // a node without a trunk is then dead after 60 s.
+// A node that did not run for a while, as after SIGSTOP, adds this time to the times of all others, whose messages it
+// has not read.
 // The participants of a dead node are detached. They are removed after the resume grace, or return with the node. An
 // incarnation identifies the process of a node: a later incarnation ends the earlier one, and messages of earlier
 // incarnations are dropped.
@@ -36,8 +38,7 @@
 //
 // A kick and the end of a room leave a Tombstone for 60 s, and so does the end of an adopted session. Each beat carries
 // the tombstones of its node, and those that the node knows of dead nodes, at most 64 at a time in turn. A tombstone
-// removes the claims that it covers from all
-// views, and their homes close the participants.
+// removes the claims that it covers from all views, and their homes close the participants.
 //
 // # Limits
 //

@@ -58,13 +58,12 @@ type (
 		Room  string
 		Claim Claim
 	}
-	// ParticipantChanged reports a changed record, except for Live and publications.
+	// ParticipantChanged reports a changed record, except for publications.
 	ParticipantChanged struct {
 		Room  string
 		Claim Claim
 	}
-	// ParticipantDetached reports that the client's websocket is broken or the home is dead, ParticipantBack the end of
-	// this.
+	// ParticipantDetached reports that the home is dead, ParticipantBack that the home has returned.
 	ParticipantDetached struct {
 		Room  string
 		Claim Claim
@@ -107,7 +106,20 @@ type (
 		Home Home
 		Ref  volumetric.PublicationRef
 	}
+	// RoomChanged reports another node's part of the state of a room. State is zero if the node has left the room or is
+	// dead.
+	RoomChanged struct {
+		Room  string
+		Home  Home
+		State RoomState
+	}
 )
+
+// SessionReceived reports the record of a session whose home is another node.
+type SessionReceived struct {
+	Home   Home
+	Record SessionRecord
+}
 
 // Events of participants of this node. The user closes the participants and calls Leave.
 type (
@@ -127,9 +139,12 @@ type (
 		Room, Identity string
 		Until          time.Time
 	}
-	// RoomClosed reports that an operator at any node has ended the room: all participants that joined before are to be
-	// closed. It precedes Kicked for each of them.
-	RoomClosed struct{ Room string }
+	// RoomClosed reports that an operator at any node has ended the room at a time: all participants that joined before
+	// are to be closed. RoomClosed precedes Kicked for each of them.
+	RoomClosed struct {
+		Room string
+		At   time.Time
+	}
 )
 
 func (NodeAppeared) event()        {}
@@ -151,6 +166,8 @@ func (ParticipantLeft) event()     {}
 func (PublicationAdded) event()    {}
 func (PublicationChanged) event()  {}
 func (PublicationRemoved) event()  {}
+func (RoomChanged) event()         {}
+func (SessionReceived) event()     {}
 func (Superseded) event()          {}
 func (Kicked) event()              {}
 func (Banned) event()              {}

@@ -33,6 +33,7 @@ type log struct {
 	// sequence is the number of the latest delta, 0 before the first.
 	sequence uint64
 	content  content
+	state    *RoomState
 	pending  []Change
 	dirty    bool
 }
@@ -95,6 +96,9 @@ func (j *journal) number(now time.Time, key string, sequence uint64) {
 
 // write applies a change to a room of the node.
 func (j *journal) write(l *log, change Change) {
+	if change.State != nil {
+		l.state = change.State
+	}
 	l.content.apply(&change)
 	l.pending = append(l.pending, change)
 	j.touch(l)
@@ -138,7 +142,11 @@ func (j *journal) changed(now time.Time) map[string]uint64 {
 
 // snapshot returns the parts of a snapshot of a room. All changes must have been flushed.
 func (l *log) snapshot() []*Snapshot {
-	pieces := split(l.content.changes())
+	changes := l.content.changes()
+	if l.state != nil {
+		changes = append([]Change{{State: l.state}}, changes...)
+	}
+	pieces := split(changes)
 	parts := make([]*Snapshot, 0, len(pieces))
 	for i, changes := range pieces {
 		parts = append(parts,

@@ -20,6 +20,23 @@ func (r *Replica) HeardTrunk(now time.Time, node string, incarnation uint64) {
 	}
 }
 
+// late is the lateness of a Step, in intervals of beats, above which the node was not running.
+const late = 2
+
+// postpone moves the times by which other nodes are judged by the lateness of a Step. Messages that arrived while this
+// process did not run have not been read, so the time says nothing about the other nodes.
+func (r *Replica) postpone(now time.Time, lateness time.Duration) {
+	earlier := func(t time.Time) time.Time {
+		if t = t.Add(lateness); t.After(now) {
+			return now
+		}
+		return t
+	}
+	for _, p := range slices.Concat(r.ordered, r.former) {
+		p.beat, p.heard, p.died = earlier(p.beat), earlier(p.heard), earlier(p.died)
+	}
+}
+
 // TrunkClosed notes that there is no trunk to a node: it was closed since no room needs it. A trunk that failed is not
 // closed but silent.
 func (r *Replica) TrunkClosed(node string) {
@@ -84,6 +101,7 @@ func (r *Replica) die(now time.Time, p *peer, state State) {
 	p.state, p.died, p.trunk = state, now, false
 	p.askDigest, p.serveDigest, p.ask = false, false, nil
 	clear(p.serve)
+	r.regroup()
 	r.tombstones.adopt(p.home.Node)
 }
 
@@ -93,6 +111,9 @@ func (r *Replica) detach(now time.Time, p *peer) {
 		m := p.mirrors[name]
 		m.detached = true
 		p.dropParts(m)
+		if m.state != nil {
+			r.emit(RoomChanged{name, p.home, RoomState{}})
+		}
 		for _, identity := range m.content.identities() {
 			r.refresh(now, r.rooms[name], identity, LeftLost)
 		}
@@ -102,6 +123,7 @@ func (r *Replica) detach(now time.Time, p *peer) {
 // returned reports that a dead node is alive. Its participants return when their mirrors have been checked.
 func (r *Replica) returned(p *peer) {
 	r.emit(NodeReturned{p.home})
+	r.regroup()
 	p.asked = time.Time{}
 	for name, m := range p.mirrors {
 		p.unchecked[r.rooms[name].key] = true

@@ -37,6 +37,10 @@ const (
 	maxTombstones = 64
 	// maxText is the maximum length of an address, region or fingerprint.
 	maxText = 256
+	// maxKind is the maximum length of the kind of a tombstone. Later versions may have other kinds.
+	maxKind = 16
+	// MaxSessionState is the maximum length of the state of a session, in bytes.
+	MaxSessionState = 64 << 10
 	// maxNodeName is the maximum length of a node's name.
 	maxNodeName = 64
 	// keyDigits is the number of digits of a room's key.
@@ -46,8 +50,8 @@ const (
 // ErrMessage reports an invalid message.
 var ErrMessage = errors.New("invalid message of a node")
 
-// Message is a message between nodes. Exactly one of Beat, Delta, Snapshot, Digest and Request is set, or none and
-// Tombstones is not empty. The Replica and its user do not change a message after it was sent or received.
+// Message is a message between nodes. Exactly one of Beat, Delta, Snapshot, Digest, Request and Session is set, or none
+// and Tombstones is not empty. The Replica and its user do not change a message after it was sent or received.
 type Message struct {
 	Node        string      `json:"node"`
 	Incarnation uint64      `json:"incarnation"`
@@ -57,6 +61,8 @@ type Message struct {
 	Digest      *Digest     `json:"digest,omitempty"`
 	Request     *Request    `json:"request,omitempty"`
 	Tombstones  []Tombstone `json:"tombstones,omitempty"`
+	// Session is for a node that keeps the record in case the home dies.
+	Session *SessionRecord `json:"session,omitempty"`
 
 	// size is the length of the message that was decoded, 0 for messages of this process.
 	size int
@@ -115,9 +121,11 @@ type Delta struct {
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Change is a change of one participant or publication. It has one of four forms: Participant joins or changes; Left
-// leaves; Publisher publishes or changes Publication; Publisher ends the publication Unpublished.
+// Change is a change of one participant or publication, or of the node's part of the room's state. A change has one of
+// five forms: Participant joins or changes; Left leaves; Publisher publishes or changes Publication; Publisher ends the
+// publication Unpublished; State replaces the state.
 type Change struct {
+	State       *RoomState   `json:"state,omitempty"`
 	Participant *Participant `json:"participant,omitempty"`
 	Left        string       `json:"left,omitempty"`
 	Publisher   string       `json:"publisher,omitempty"`
@@ -145,6 +153,20 @@ type Digest struct {
 type Request struct {
 	Digest bool     `json:"digest,omitempty"`
 	Rooms  []string `json:"rooms,omitempty"`
+}
+
+// SessionRecord is the state of a session that another node needs to continue the session.
+type SessionRecord struct {
+	Room     string `json:"room"`
+	Identity string `json:"identity"`
+	Session  string `json:"session"`
+	Epoch    uint64 `json:"epoch,omitempty"`
+	// Number counts the records of the session at its home, from 1.
+	Number uint64 `json:"number"`
+	// State is the state that rooms write and read, empty if the session has ended or the state is too long.
+	State json.RawMessage `json:"state,omitempty"`
+	// Ended is set in the last record of a session that has ended.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // Tombstone removes participants of a room. Kind selects those that it covers.
@@ -269,6 +291,7 @@ func (m *Message) validate() error {
 		{m.Snapshot != nil, func() error { return m.Snapshot.validate() }},
 		{m.Digest != nil, func() error { return validateKeys(m.Digest.Rooms, MaxRooms) }},
 		{m.Request != nil, func() error { return m.Request.validate() }},
+		{m.Session != nil, func() error { return m.Session.validate() }},
 	} {
 		if part.present {
 			kinds++
@@ -349,6 +372,24 @@ func (q *Request) validate() error {
 	return nil
 }
 
+func (s *SessionRecord) validate() error {
+	if err := volumetric.ValidateName("room", s.Room); err != nil {
+		return err
+	}
+	if err := volumetric.ValidateName("participant", s.Identity); err != nil {
+		return err
+	}
+	if s.Session == "" || len(s.Session) > maxSessionBytes {
+		return fmt.Errorf("%w: session of a record has %d bytes, expected 1 to %d", ErrMessage, len(s.Session),
+			maxSessionBytes)
+	}
+	if len(s.State) > MaxSessionState {
+		return fmt.Errorf("%w: state of a session has %d bytes, expected at most %d", ErrMessage, len(s.State),
+			MaxSessionState)
+	}
+	return nil
+}
+
 func validateChanges(changes []Change) error {
 	for i := range changes {
 		if err := changes[i].validate(); err != nil {
@@ -360,6 +401,8 @@ func validateChanges(changes []Change) error {
 
 func (c *Change) validate() error {
 	switch {
+	case c.State != nil:
+		return c.State.validate()
 	case c.Participant != nil:
 		return c.Participant.validate()
 	case c.Left != "":
@@ -379,6 +422,8 @@ func (c *Change) validate() error {
 
 func (c *Change) weight() int {
 	switch {
+	case c.State != nil:
+		return c.State.weight()
 	case c.Participant != nil:
 		return c.Participant.weight()
 	case c.Publication != nil:
@@ -410,7 +455,10 @@ func (t *Tombstone) validate() error {
 		return fmt.Errorf("%w: session of a tombstone has %d bytes, expected at most %d", ErrMessage, len(t.Session),
 			maxSessionBytes)
 	}
-	if t.Kind == TombstoneRoom {
+	if len(t.Kind) > maxKind {
+		return fmt.Errorf("%w: kind of a tombstone has %d bytes, expected at most %d", ErrMessage, len(t.Kind), maxKind)
+	}
+	if t.Kind == TombstoneRoom && t.Identity == "" {
 		return nil
 	}
 	return volumetric.ValidateName("participant", t.Identity)

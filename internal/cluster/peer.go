@@ -66,7 +66,10 @@ type peer struct {
 // mirror is the copy of one node's part of a room.
 type mirror struct {
 	content  content
+	state    *RoomState
 	sequence uint64
+	// gone is set if the node has left the room with the delta of the number sequence.
+	gone bool
 	// detached is set while the node is dead, and after its return until the mirror has been checked.
 	detached bool
 	asked    time.Time
@@ -96,16 +99,26 @@ func (p *peer) node() Node {
 // beats reports whether the node is not dead and has not stopped.
 func (p *peer) beats() bool { return p.state == Alive || p.state == Suspected }
 
-// takeBeat applies the numbers of a beat to the digest. rooms are this node's rooms by key.
-func (p *peer) takeBeat(b *Beat, rooms map[string]*room) {
+// has reports whether the node has a room. A delta may be later than the digest.
+func (p *peer) has(room, key string) bool {
+	if m := p.mirrors[room]; m != nil && m.sequence > p.sequence {
+		return !m.gone
+	}
+	return p.digest[key] != 0
+}
+
+// takeBeat applies the numbers of a beat to the digest, and reports whether the node has entered or left one of rooms,
+// this node's rooms by key.
+func (p *peer) takeBeat(b *Beat, rooms map[string]*room) (regrouped bool) {
 	if b.Sequence < p.sequence {
 		// A reply with the whole digest has overtaken the beat.
-		return
+		return false
 	}
 	for key, sequence := range b.Changed {
 		if p.digest[key] == sequence || sequence != 0 && p.digest[key] == 0 && len(p.digest) >= MaxRooms {
 			continue
 		}
+		regrouped = regrouped || rooms[key] != nil && (p.digest[key] == 0) != (sequence == 0)
 		p.sum += entrySumOf(key, sequence) - entrySumOf(key, p.digest[key])
 		if sequence == 0 {
 			delete(p.digest, key)
@@ -117,6 +130,7 @@ func (p *peer) takeBeat(b *Beat, rooms map[string]*room) {
 		}
 	}
 	p.sequence, p.agreed = b.Sequence, p.sum == b.Sum
+	return regrouped
 }
 
 // entrySumOf returns the contribution of a room, 0 for a room that the node does not have.
@@ -161,6 +175,7 @@ func (p *peer) mirror(room string) *mirror {
 func (p *peer) forget(room string) {
 	if m := p.mirrors[room]; m != nil {
 		p.replace(m, content{})
+		p.setState(m, nil)
 		p.dropParts(m)
 		delete(p.mirrors, room)
 	}
@@ -181,23 +196,43 @@ func (p *peer) replace(m *mirror, with content) map[string]bool {
 	return identities
 }
 
+// contentWeight returns the weight of the content of a mirror.
+func (m *mirror) contentWeight() int {
+	n := 0
+	for _, r := range m.content {
+		n += r.weight()
+	}
+	return n
+}
+
+// setState replaces the node's part of the room's state.
+func (p *peer) setState(m *mirror, state *RoomState) {
+	if m.state != nil {
+		p.weight -= m.state.weight()
+	}
+	if m.state = state; state != nil {
+		p.weight += state.weight()
+	}
+}
+
 // dropParts drops the parts of a snapshot that is not complete.
 func (p *peer) dropParts(m *mirror) {
 	p.weight -= m.partsWeight
 	m.parts, m.partsOf, m.missing, m.partsWeight = nil, 0, 0, 0
 }
 
-// takePart adds a part of a snapshot. It returns the content when all parts have arrived, and otherwise nil.
-func (p *peer) takePart(m *mirror, s *Snapshot) content {
+// takePart adds a part of a snapshot. takePart returns the content and the state of the room when all parts have arrived,
+// and otherwise no content.
+func (p *peer) takePart(m *mirror, s *Snapshot) (content, *RoomState) {
 	if s.Sequence < m.partsOf {
-		return nil
+		return nil, nil
 	}
 	if s.Sequence != m.partsOf || len(m.parts) != s.Parts {
 		p.dropParts(m)
 		m.parts, m.partsOf, m.missing = make([][]Change, s.Parts), s.Sequence, s.Parts
 	}
 	if m.parts[s.Part] != nil {
-		return nil
+		return nil, nil
 	}
 	m.parts[s.Part] = append([]Change{}, s.Changes...)
 	m.missing--
@@ -206,14 +241,17 @@ func (p *peer) takePart(m *mirror, s *Snapshot) content {
 		p.weight += s.Changes[i].weight()
 	}
 	if m.missing > 0 {
-		return nil
+		return nil, nil
 	}
-	whole := content{}
+	whole, state := content{}, (*RoomState)(nil)
 	for _, changes := range m.parts {
 		for i := range changes {
+			if changes[i].State != nil {
+				state = changes[i].State
+			}
 			whole.apply(&changes[i])
 		}
 	}
 	p.dropParts(m)
-	return whole
+	return whole, state
 }

@@ -32,9 +32,12 @@ func (r *Replica) Receive(now time.Time, m *Message) error {
 		return r.receiveSnapshot(now, p, m.Snapshot)
 	case m.Digest != nil:
 		if p.takeDigest(m.Digest, r.byKey) {
+			r.regroup()
 			r.counters.Received++
 			r.check(now, p)
 		}
+	case m.Session != nil:
+		r.emit(SessionReceived{p.home, *m.Session})
 	case m.Request != nil:
 		p.serveDigest = p.serveDigest || m.Request.Digest
 		r.busy = true
@@ -104,7 +107,9 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	if err != nil {
 		return err
 	}
-	p.takeBeat(b, r.byKey)
+	if p.takeBeat(b, r.byKey) {
+		r.regroup()
+	}
 	r.receiveTombstones(now, p, m.Tombstones)
 	if !p.agreed && now.Sub(p.asked) >= r.config.Retry {
 		p.asked, p.askDigest, r.busy = now, true, true
@@ -127,6 +132,7 @@ func (r *Replica) meet(now time.Time, p *peer, home Home, b *Beat) (*peer, error
 			r.retire(now, p)
 		}
 		r.peers[home.Node] = fresh
+		r.regroup()
 		r.reorder()
 		r.emit(NodeAppeared{fresh.node()})
 		return fresh, nil
@@ -161,11 +167,17 @@ func (r *Replica) retire(now time.Time, p *peer) {
 	}
 }
 
-// receiveTombstones adds tombstones that a node repeats.
+// receiveTombstones adds tombstones that a node repeats. Tombstones that have expired by the clock of this node are
+// ignored: another node that received one later may still repeat it.
 func (r *Replica) receiveTombstones(now time.Time, p *peer, received []Tombstone) {
 	for i := range received {
 		t := &received[i]
-		if !r.tombstones.add(heldTombstone{*t, p.home.Node, now.Add(r.config.Tombstone)}) {
+		since := now
+		if t.At.Before(now) {
+			since = t.At
+		}
+		expires := since.Add(r.config.Tombstone)
+		if !now.Before(expires) || !r.tombstones.add(heldTombstone{*t, p.home.Node, expires}) {
 			continue
 		}
 		if !t.Until.IsZero() {
@@ -203,13 +215,25 @@ func (r *Replica) receiveDelta(now time.Time, p *peer, d *Delta) error {
 	identities := map[string]bool{}
 	if d.Previous == 0 || d.Gone {
 		identities = p.replace(m, content{})
+		r.setState(in, p, m, nil)
 	}
 	for i := range d.Changes {
+		if d.Changes[i].State != nil {
+			r.setState(in, p, m, d.Changes[i].State)
+			continue
+		}
 		identity, difference := m.content.apply(&d.Changes[i])
 		identities[identity] = true
 		p.weight += difference
 	}
-	m.sequence = d.Sequence
+	if d.Previous == 0 || d.Gone {
+		r.regroup()
+	}
+	if own := r.journal.rooms[d.Room]; d.Previous == 0 && own.sequence > r.beaten {
+		// The node has just entered the room, and no beat has told that this node has the room.
+		p.serve[d.Room], r.busy = true, true
+	}
+	m.sequence, m.gone = d.Sequence, d.Gone
 	r.refreshAll(now, in, identities, LeftItself)
 	return nil
 }
@@ -229,20 +253,34 @@ func (r *Replica) receiveSnapshot(now time.Time, p *peer, s *Snapshot) error {
 	for i := range s.Changes {
 		weight += s.Changes[i].weight()
 	}
-	if p.weight+weight > r.config.MirrorBytes {
+	// The parts replace the content, which therefore does not count.
+	if p.weight-m.contentWeight()+weight > r.config.MirrorBytes {
 		r.counters.Limited++
 		return fmt.Errorf("%w of memory of %q", ErrLimited, p.home.Node)
 	}
-	whole := p.takePart(m, s)
+	whole, state := p.takePart(m, s)
 	if whole == nil {
 		return nil
 	}
 	r.counters.Received++
-	m.sequence = s.Sequence
-	m.detached = false
+	m.sequence, m.gone, m.detached = s.Sequence, false, false
 	p.unchecked[in.key] = true
+	r.regroup()
+	r.setState(in, p, m, state)
 	r.refreshAll(now, in, p.replace(m, whole), LeftItself)
 	return nil
+}
+
+// setState replaces a node's part of the state of a room and reports the change.
+func (r *Replica) setState(in *room, p *peer, m *mirror, state *RoomState) {
+	if m.state == nil && state == nil || m.state != nil && state != nil && m.state.equal(state) {
+		return
+	}
+	p.setState(m, state)
+	if state == nil {
+		state = &RoomState{}
+	}
+	r.emit(RoomChanged{in.name, p.home, *state})
 }
 
 // request requests a snapshot of a room unless one was requested a short time ago.
@@ -276,6 +314,7 @@ func (r *Replica) check(now time.Time, p *peer) {
 			if m.sequence <= p.sequence {
 				delete(p.unchecked, key)
 				p.dropParts(m)
+				r.setState(in, p, m, nil)
 				r.refreshAll(now, in, p.replace(m, content{}), LeftItself)
 			}
 		case m == nil || m.sequence < sequence:
@@ -284,6 +323,9 @@ func (r *Replica) check(now time.Time, p *peer) {
 			delete(p.unchecked, key)
 			if m.detached {
 				m.detached = false
+				if m.state != nil {
+					r.emit(RoomChanged{in.name, p.home, *m.state})
+				}
 				for _, identity := range m.content.identities() {
 					r.refresh(now, in, identity, LeftItself)
 				}

@@ -31,6 +31,11 @@ type Participant struct {
 	Permissions signal.Permissions `json:"permissions"`
 	// Number identifies the participant in the VR2Gather dialect, nil for none.
 	Number *uint32 `json:"number,omitempty"`
+	// Complete is set once the home has told all publications of an adopted session. Until then, publications of the
+	// former home may follow.
+	Complete bool `json:"complete,omitempty"`
+	// Audience is set if the participant is not announced to clients.
+	Audience bool `json:"audience,omitempty"`
 }
 
 // Publication is the record of a publication.
@@ -47,8 +52,9 @@ type Publication struct {
 type Claim struct {
 	Home        Home
 	Participant Participant
-	// Live is set if the participant is live and its home is not dead.
-	Live bool
+	// Live is set if the participant is live and its home is not dead. Detached is set if the home is dead, or has
+	// returned and its part of the room has not been compared yet.
+	Live, Detached bool
 	// Publications are in the order of their publication.
 	Publications []Publication
 }
@@ -69,24 +75,30 @@ func (p *Participant) validate() error {
 		return fmt.Errorf("%w: session of %q has %d bytes, expected 1 to %d", ErrMessage, p.Identity, len(p.Session),
 			maxSessionBytes)
 	}
-	if len(p.Attributes) > signal.MaxAttributes {
-		return fmt.Errorf("%w: %q has %d attributes, expected at most %d", ErrMessage, p.Identity, len(p.Attributes),
+	return validateAttributes(fmt.Sprintf("%q", p.Identity), p.Attributes)
+}
+
+// validateAttributes returns an error if attributes exceed a limit.
+func validateAttributes(owner string, attributes map[string]string) error {
+	if len(attributes) > signal.MaxAttributes {
+		return fmt.Errorf("%w: %s has %d attributes, expected at most %d", ErrMessage, owner, len(attributes),
 			signal.MaxAttributes)
 	}
 	bytes := 0
-	for name, value := range p.Attributes {
+	for name, value := range attributes {
 		bytes += len(name) + len(value)
 	}
 	if bytes > signal.MaxAttributeBytes {
-		return fmt.Errorf("%w: the attributes of %q have %d bytes, expected at most %d", ErrMessage, p.Identity, bytes,
+		return fmt.Errorf("%w: the attributes of %s have %d bytes, expected at most %d", ErrMessage, owner, bytes,
 			signal.MaxAttributeBytes)
 	}
 	return nil
 }
 
-// equal reports whether two records are the same except for Live.
+// equal reports whether two records are the same.
 func (p *Participant) equal(other *Participant) bool {
 	return p.Session == other.Session && p.Epoch == other.Epoch && p.Joined.Equal(other.Joined) &&
+		p.Live == other.Live && p.Complete == other.Complete && p.Audience == other.Audience &&
 		p.Permissions == other.Permissions && maps.Equal(p.Attributes, other.Attributes) &&
 		(p.Number == nil) == (other.Number == nil) && (p.Number == nil || *p.Number == *other.Number)
 }
@@ -109,6 +121,32 @@ func (p *Publication) weight() int {
 	n := 400 + 130*len(p.Description.Tiles) + 120*len(p.Description.Qualities)
 	for i := range p.Description.Tiles {
 		n += 2 * len(p.Description.Tiles[i].Label)
+	}
+	return n
+}
+
+// RoomState is one node's part of the state of a room that is no participant's.
+type RoomState struct {
+	// Metadata is the latest metadata that the node's operators have set, at the time MetadataAt in µs since 1970.
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	MetadataAt int64             `json:"metadata_at,omitempty"`
+	// Recording is the time since which the node records the room, in µs since 1970, 0 if the node does not.
+	Recording int64 `json:"recording,omitempty"`
+}
+
+// validate returns an error if the metadata exceeds a limit.
+func (s *RoomState) validate() error { return validateAttributes("the room", s.Metadata) }
+
+func (s *RoomState) equal(other *RoomState) bool {
+	return s.MetadataAt == other.MetadataAt && s.Recording == other.Recording &&
+		maps.Equal(s.Metadata, other.Metadata)
+}
+
+// weight returns about the length of the state as JSON, in bytes.
+func (s *RoomState) weight() int {
+	n := 100
+	for name, value := range s.Metadata {
+		n += len(name) + 6*len(value) + 6
 	}
 	return n
 }
@@ -139,9 +177,11 @@ func (r *record) find(name string) int {
 type content map[string]*record
 
 // apply applies a change and returns the difference of the weight. A change of a participant or publication that does
-// not exist has no effect.
+// not exist has no effect, and neither has one of the room's state.
 func (c content) apply(change *Change) (identity string, weight int) {
 	switch {
+	case change.State != nil:
+		return "", 0
 	case change.Participant != nil:
 		identity = change.Participant.Identity
 		present, ok := c[identity]
@@ -203,15 +243,15 @@ func (c content) changes() []Change {
 type candidate struct {
 	home Home
 	*record
-	// live is set if the participant is live and its home is not dead.
-	live bool
+	// live is set if the participant is live and its home is not dead, detached if its mirror is detached.
+	live, detached bool
 	// peer is nil for a record of this node.
 	peer *peer
 }
 
 // claim returns the exported form.
 func (c *candidate) claim() Claim {
-	claim := Claim{Home: c.home, Participant: *c.participant, Live: c.live,
+	claim := Claim{Home: c.home, Participant: *c.participant, Live: c.live, Detached: c.detached,
 		Publications: make([]Publication, 0, len(c.publications))}
 	for _, p := range c.publications {
 		claim.Publications = append(claim.Publications, *p)

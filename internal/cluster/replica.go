@@ -17,6 +17,7 @@ var (
 	ErrRoom   = errors.New("the node has not entered the room")
 	ErrRooms  = errors.New("the node has the maximum number of rooms")
 	ErrKicked = errors.New("the participant was removed")
+	ErrEnded  = errors.New("the session has ended")
 	ErrPlace  = errors.New("the participant is not in the room")
 )
 
@@ -68,12 +69,18 @@ type Replica struct {
 	former []*peer
 	// refused has the latest incarnation of each refused node.
 	refused map[string]uint64
+	// shared are the names of the nodes that have a room with this one, nil if they must be computed. grouping counts the
+	// changes of nodes and of the nodes in this node's rooms.
+	shared   []string
+	grouping uint64
 	// lost is set while no node beats.
 	lost bool
 	// busy is set if a node has requests or replies to send.
 	busy bool
 
+	// number is that of the latest beat, beaten the number of the latest delta when the beat was sent.
 	number   uint64
+	beaten   uint64
 	next     time.Time
 	out      []Outgoing
 	events   []Event
@@ -127,6 +134,7 @@ func (r *Replica) Enter(now time.Time, name string) error {
 	}
 	in := &room{name: name, key: RoomKey(name), shown: map[string]shown{}, contests: map[string]time.Time{}}
 	r.rooms[name], r.byKey[in.key] = in, in
+	r.regroup()
 	r.journal.enter(name, in.key)
 	for _, p := range r.peers {
 		if p.digest[in.key] == 0 {
@@ -156,10 +164,35 @@ func (r *Replica) Exit(now time.Time, name string) {
 	}
 	delete(r.rooms, name)
 	delete(r.byKey, in.key)
+	r.regroup()
+}
+
+// regroup notes that a node or a node's rooms have changed.
+func (r *Replica) regroup() {
+	r.shared = nil
+	r.grouping++
+}
+
+// Grouping returns a number that changes with the states of nodes and with the nodes in the rooms of this node.
+func (r *Replica) Grouping() uint64 { return r.grouping }
+
+// SetRoomState replaces this node's part of the state of a room that the node has entered. The error wraps ErrRoom.
+func (r *Replica) SetRoomState(room string, state RoomState) error {
+	l := r.journal.rooms[room]
+	if l == nil {
+		return fmt.Errorf("%w: %q", ErrRoom, room)
+	}
+	if err := state.validate(); err != nil {
+		return err
+	}
+	if l.state == nil || !l.state.equal(&state) {
+		r.journal.write(l, Change{State: &state})
+	}
+	return nil
 }
 
 // Join adds a participant of this node, without publications. It replaces the node's present record of the identity.
-// The error wraps ErrRoom, or ErrKicked if a tombstone covers the participant.
+// The error wraps ErrRoom, or ErrKicked or ErrEnded if a tombstone covers the participant.
 func (r *Replica) Join(now time.Time, room string, p Participant) error {
 	l, in := r.journal.rooms[room], r.rooms[room]
 	if l == nil {
@@ -168,8 +201,12 @@ func (r *Replica) Join(now time.Time, room string, p Participant) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
-	if r.tombstones.covering(room, &p) != nil {
-		return fmt.Errorf("%w: %q in %q", ErrKicked, p.Identity, room)
+	if t := r.tombstones.covering(room, &p); t != nil {
+		err := ErrKicked
+		if t.Kind == TombstoneSession {
+			err = ErrEnded
+		}
+		return fmt.Errorf("%w: %q in %q", err, p.Identity, room)
 	}
 	if l.content[p.Identity] != nil {
 		r.journal.write(l, Change{Left: p.Identity})
@@ -192,15 +229,19 @@ func (r *Replica) local(room, identity, session string) (*log, *record, error) {
 	return l, present, nil
 }
 
-// Change changes the record of a participant of this node. The error wraps ErrRoom, or ErrPlace if the node has no
-// participant with this identity and session.
+// Change changes the record of a participant of this node. A session that returns from another node, with a higher
+// epoch, joins again without publications. The error wraps ErrRoom, or ErrPlace if the node has no participant with this
+// identity and session.
 func (r *Replica) Change(now time.Time, room string, p Participant) error {
-	l, _, err := r.local(room, p.Identity, p.Session)
+	l, present, err := r.local(room, p.Identity, p.Session)
 	if err == nil {
 		err = p.validate()
 	}
 	if err != nil {
 		return err
+	}
+	if present.superseded && p.Epoch > present.participant.Epoch {
+		return r.Join(now, room, p)
 	}
 	r.journal.write(l, Change{Participant: &p})
 	r.refresh(now, r.rooms[room], p.Identity, LeftItself)
@@ -282,7 +323,7 @@ func (r *Replica) cover(now time.Time, t *Tombstone) {
 		r.refresh(now, in, t.Identity, LeftItself)
 		return
 	}
-	r.emit(RoomClosed{in.name})
+	r.emit(RoomClosed{in.name, t.At})
 	for _, identity := range slices.Sorted(maps.Keys(in.shown)) {
 		r.refresh(now, in, identity, LeftClosed)
 	}
@@ -304,6 +345,7 @@ func (r *Replica) send(o Outgoing) {
 // beat returns the next beat. Deltas must have been flushed.
 func (r *Replica) beat(now time.Time) *Message {
 	r.number++
+	r.beaten = r.journal.sequence
 	return &Message{
 		Beat: &Beat{
 			Number: r.number, Version: Version, Oldest: Oldest,
@@ -316,6 +358,9 @@ func (r *Replica) beat(now time.Time) *Message {
 
 // Step does what is due: the beat, the judgement of silent nodes, and the end of what has expired.
 func (r *Replica) Step(now time.Time) {
+	if lateness := now.Sub(r.next); lateness > late*r.config.Beat {
+		r.postpone(now, lateness)
+	}
 	r.tombstones.expire(now)
 	r.judge(now)
 	r.forget(now)
@@ -438,12 +483,50 @@ func (r *Replica) NodesOf(room string) []string {
 	key := RoomKey(room)
 	var names []string
 	for _, p := range r.ordered {
-		if p.beats() && p.digest[key] != 0 {
+		if p.beats() && p.has(room, key) {
 			names = append(names, p.home.Node)
 		}
 	}
 	return names
 }
+
+// Shared returns the names of the nodes that are not dead and have a room with this node. The caller does not change the
+// list.
+func (r *Replica) Shared() []string {
+	if r.shared != nil {
+		return r.shared
+	}
+	r.shared = []string{}
+	for _, p := range r.ordered {
+		if !p.beats() {
+			continue
+		}
+		for key, in := range r.byKey {
+			if p.has(in.name, key) {
+				r.shared = append(r.shared, p.home.Node)
+				break
+			}
+		}
+	}
+	return r.shared
+}
+
+// SendSession queues a record of a session for a node. The record does not change afterwards.
+func (r *Replica) SendSession(node string, record *SessionRecord) {
+	r.send(Outgoing{Node: node, Message: &Message{Session: record}})
+}
+
+// Node returns another node that is not dead.
+func (r *Replica) Node(name string) (Node, bool) {
+	p := r.peers[name]
+	if p == nil || !p.beats() {
+		return Node{}, false
+	}
+	return p.node(), true
+}
+
+// Has reports whether this node has entered a room.
+func (r *Replica) Has(room string) bool { return r.rooms[room] != nil }
 
 // Counters returns the counts since the creation.
 func (r *Replica) Counters() Counters { return r.counters }

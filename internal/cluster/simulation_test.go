@@ -250,15 +250,15 @@ func (s *simulation) note(n *simulatedNode, e Event) {
 		n.seen[e.Room][e.Claim.Participant.Identity] = e.Claim
 	case ParticipantChanged:
 		all, claim := seen(e.Room, e.Claim.Participant.Identity, e.Claim.Participant.Session)
-		claim.Participant = e.Claim.Participant
+		claim.Participant, claim.Live = e.Claim.Participant, e.Claim.Live
 		all[e.Claim.Participant.Identity] = claim
 	case ParticipantDetached:
 		all, claim := seen(e.Room, e.Claim.Participant.Identity, e.Claim.Participant.Session)
-		claim.Live = false
+		claim.Live, claim.Detached = false, true
 		all[e.Claim.Participant.Identity] = claim
 	case ParticipantBack:
 		all, claim := seen(e.Room, e.Claim.Participant.Identity, e.Claim.Participant.Session)
-		claim.Live = true
+		claim.Live, claim.Detached = e.Claim.Live, false
 		all[e.Claim.Participant.Identity] = claim
 	case ParticipantMoved:
 		all, claim := seen(e.Room, e.Claim.Participant.Identity, e.Claim.Participant.Session)
@@ -492,7 +492,6 @@ func (s *simulation) checkSeen(n *simulatedNode, room string, view []Claim) {
 	for identity := range remote {
 		got, want := n.seen[room][identity], remote[identity]
 		order := func(a, b Publication) int { return int(a.ID) - int(b.ID) }
-		got.Participant.Live = want.Participant.Live
 		slices.SortFunc(got.Publications, order)
 		want.Publications = slices.SortedFunc(slices.Values(want.Publications), order)
 		same := slices.EqualFunc(got.Publications, want.Publications,

@@ -15,7 +15,8 @@ import (
 // TestRules plays the transcripts: the steps of several nodes, with the events that they report.
 func TestRules(t *testing.T) {
 	transcript.PlaySteps(t, "testdata/*.txt", func(t *testing.T) func([]string) string {
-		c := &trio{t: t, nodes: map[string]*Replica{}, off: map[string]bool{}, trunks: map[string]bool{}}
+		c := &trio{t: t, nodes: map[string]*Replica{}, off: map[string]bool{}, trunks: map[string]bool{},
+			stopped: map[string][]*Message{}}
 		return c.play
 	})
 }
@@ -27,6 +28,8 @@ type trio struct {
 	nodes map[string]*Replica
 	// off are the nodes without a fabric, trunks the pairs with packets on a trunk, in both orders.
 	off, trunks map[string]bool
+	// stopped has the messages for the nodes whose processes are stopped.
+	stopped map[string][]*Message
 	// lose is the number of deltas to lose. trace writes the messages other than beats to the output.
 	lose  int
 	trace bool
@@ -52,6 +55,16 @@ func (c *trio) play(words []string) string {
 		}
 	case "kill":
 		delete(c.nodes, words[1])
+	case "stop":
+		c.stopped[words[1]] = []*Message{}
+	case "continue":
+		// The timer of the node fires before its messages are read.
+		r, waiting := c.nodes[words[1]], c.stopped[words[1]]
+		delete(c.stopped, words[1])
+		r.Step(c.now())
+		for _, m := range waiting {
+			_ = r.Receive(c.now(), m)
+		}
 	case "fabric":
 		c.off[words[1]] = words[2] == "off"
 	case "trunk":
@@ -108,6 +121,13 @@ func (c *trio) do(r *Replica, verb string, words []string) {
 		r.Kick(c.now(), words[0], words[1], c.now().Add(time.Hour))
 	case "close":
 		r.CloseRoom(c.now(), words[0])
+	case "state":
+		name, value, _ := strings.Cut(words[1], "=")
+		err = r.SetRoomState(words[0], RoomState{Metadata: map[string]string{name: value}, Recording: 7})
+	case "keep":
+		r.SendSession(words[0], &SessionRecord{Room: "r", Identity: "ann", Session: words[1], Number: 1})
+	case "shared":
+		fmt.Fprintf(&c.out, "%v\n", r.Shared())
 	case "drain":
 		r.SetStatus(c.now(), Status{Draining: true})
 	case "stop":
@@ -159,8 +179,11 @@ func (c *trio) pass(d time.Duration) {
 		c.since += 10 * time.Millisecond
 		for _, name := range c.names() {
 			r := c.nodes[name]
+			if c.stopped[name] != nil {
+				continue
+			}
 			for _, other := range c.names() {
-				if c.trunks[other+name] {
+				if c.trunks[other+name] && c.stopped[other] == nil {
 					r.HeardTrunk(c.now(), other, c.nodes[other].self.Incarnation)
 				}
 			}
@@ -211,6 +234,10 @@ func (c *trio) deliver(from string, out Outgoing) {
 		r := c.nodes[name]
 		if name == from || c.off[from] || c.off[name] || out.Node != "" && out.Node != name ||
 			out.Room != "" && r.rooms[out.Room] == nil {
+			continue
+		}
+		if c.stopped[name] != nil {
+			c.stopped[name] = append(c.stopped[name], m)
 			continue
 		}
 		// The counters have the errors.
@@ -307,6 +334,11 @@ func (c *trio) event(e Event) string {
 		return fmt.Sprintf("banned %s", e.Identity)
 	case RoomClosed:
 		return "closed " + e.Room
+	case RoomChanged:
+		return fmt.Sprintf("state of %s at %s: %v, recording %d", e.Room, e.Home.Node, e.State.Metadata,
+			e.State.Recording)
+	case SessionReceived:
+		return fmt.Sprintf("record %d of %s from %s", e.Record.Number, e.Record.Session, e.Home.Node)
 	default:
 		c.t.Fatalf("unknown event %T", e)
 		return ""

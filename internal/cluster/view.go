@@ -23,6 +23,7 @@ type shown struct {
 	home         Home
 	participant  *Participant
 	live         bool
+	detached     bool
 	publications []*Publication
 }
 
@@ -45,7 +46,7 @@ func (r *Replica) claims(room, identity string) (claims []candidate, local *reco
 		remote := m.content[identity]
 		if r.tombstones.covering(room, remote.participant) == nil {
 			claims = append(claims, candidate{home: p.home, record: remote, peer: p,
-				live: remote.participant.Live && !m.detached})
+				live: remote.participant.Live && !m.detached, detached: m.detached})
 		}
 	}
 	for _, p := range r.peers {
@@ -83,7 +84,7 @@ func (r *Replica) refresh(now time.Time, in *room, identity string, reason LeftR
 		return
 	}
 	won := &claims[winner]
-	in.shown[identity] = shown{won.home, won.participant, won.live, won.publications}
+	in.shown[identity] = shown{won.home, won.participant, won.live, won.detached, won.publications}
 	switch {
 	case won.peer == nil:
 		if present && before.home != r.home() && before.participant.Session != won.participant.Session {
@@ -169,7 +170,7 @@ func (r *Replica) compare(in *room, before *shown, won *candidate) {
 	if before.participant != won.participant && !before.participant.equal(won.participant) {
 		r.emit(ParticipantChanged{in.name, won.claim()})
 	}
-	if before.live && !won.live {
+	if !before.detached && won.detached {
 		r.emit(ParticipantDetached{in.name, won.claim()})
 	}
 	was := make(map[string]*Publication, len(before.publications))
@@ -200,7 +201,7 @@ func (r *Replica) compare(in *room, before *shown, won *candidate) {
 			r.emit(PublicationChanged{in.name, won.home, ref(name), *p})
 		}
 	}
-	if !before.live && won.live {
+	if before.detached && !won.detached {
 		r.emit(ParticipantBack{in.name, won.claim()})
 	}
 }
@@ -225,6 +226,20 @@ func (r *Replica) Winner(room, identity string) (Claim, bool) {
 	return s.claim(), true
 }
 
+// Claim returns the claim of a session in a room of this node.
+func (r *Replica) Claim(room, session string) (Claim, bool) {
+	in := r.rooms[room]
+	if in == nil {
+		return Claim{}, false
+	}
+	for _, s := range in.shown {
+		if s.participant.Session == session {
+			return s.claim(), true
+		}
+	}
+	return Claim{}, false
+}
+
 // View returns the participants of a room of this node, local and remote, in the order of identities.
 func (r *Replica) View(room string) []Claim {
 	in := r.rooms[room]
@@ -240,6 +255,6 @@ func (r *Replica) View(room string) []Claim {
 }
 
 func (s *shown) claim() Claim {
-	return (&candidate{home: s.home, live: s.live,
+	return (&candidate{home: s.home, live: s.live, detached: s.detached,
 		record: &record{participant: s.participant, publications: s.publications}}).claim()
 }

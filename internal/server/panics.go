@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/cluster/member"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/panics"
@@ -16,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/internal/trunk"
 	"github.com/volsfu/volsfu/internal/turnserver"
 )
 
@@ -35,7 +37,7 @@ func newGuard(registry *prometheus.Registry, log *zap.Logger) (*panics.Guard, er
 			zap.String("panic", fmt.Sprint(r.Value)), zap.Uint64("unreported", r.Unreported),
 			zap.ByteString("stack", r.Stack))
 	}, slices.Concat([]string{placeRequest, placeOperator}, transport.PanicPlaces, forward.PanicPlaces, sfu.PanicPlaces,
-		signalling.PanicPlaces, []string{turnserver.PanicPlace, recorder.PanicPlace})...)
+		signalling.PanicPlaces, []string{turnserver.PanicPlace, recorder.PanicPlace, trunk.Place, member.Place})...)
 	for _, where := range guard.Places() {
 		if err := metrics.Register(registry, metrics.Counted(metrics.Panics, where,
 			func() uint64 { return guard.Count(where) })); err != nil {

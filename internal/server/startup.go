@@ -136,7 +136,7 @@ func (s *startup) serveClients() error {
 	s.serveWHIP()
 	pages, _ := web.Pages()
 	s.mux.Handle("/", viewer.New(pages, c.AllowedOrigins))
-	api := admin.NewAPI(s.operators, s.node, s.host, s.requests)
+	api := admin.NewAPI(s.operators, s.node, s.host, s.requests, nil)
 	s.mux.Handle(admin.APIPath, s.limits.Guard(origins.Share(api, admin.Methods...)))
 	return nil
 }
@@ -153,7 +153,7 @@ func (s *startup) serveOperators() (err error) {
 		return nil
 	}
 	endpoints := admin.Handler(admin.Endpoints{
-		Metrics: s.registry, API: admin.NewAPI(admin.Loopback{}, s.node, s.host, s.requests),
+		Metrics: s.registry, API: admin.NewAPI(admin.Loopback{}, s.node, s.host, s.requests, nil),
 		Checks: []admin.Readiness{s.Server}, CommandLine: config.RedactArguments(os.Args), AllowedHosts: c.AllowedHosts,
 	})
 	s.admin, err = admin.Start(c.Listen, guarded(s.guard, placeOperator, endpoints))

@@ -13,6 +13,9 @@ func (r *Room) attributesRequested(p *participant, m *signal.Attributes) *signal
 	if refused != nil {
 		return refused
 	}
+	if target == nil {
+		return r.span.operate(p, m.Participant, Operate{Attributes: &signal.Attributes{Attributes: m.Attributes}})
+	}
 	if target == p && !p.grants.Data {
 		return refuse(signal.CodeForbidden, "the participant has no permission to change its attributes (data)")
 	}
@@ -38,8 +41,11 @@ func (r *Room) setAttributes(requester, p *participant, changed map[string]strin
 	return nil
 }
 
-// tellAttributes tells all participants the attributes of a participant.
+// tellAttributes tells all participants the attributes of an announced participant.
 func (r *Room) tellAttributes(p *presence) {
+	if p.audience {
+		return
+	}
 	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
 	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
 }
@@ -63,8 +69,11 @@ func (r *Room) setMetadata(requester *participant, changed map[string]string) *s
 		return refused
 	}
 	r.metadata = merged
+	// The clocks of nodes differ. The last change wins also after a node with a fast clock.
+	r.metadataAt = max(r.now.UnixMicro(), r.metadataAt+1)
 	r.participants.share(nil, &signal.Metadata{Metadata: merged})
 	r.recordMetadata()
+	r.span.changedShared()
 	return nil
 }
 

@@ -33,7 +33,12 @@ type Presence struct {
 	Epoch  uint64
 	Joined time.Time
 	// Live is set if the websocket of the participant is open.
-	Live        bool
+	Live bool
+	// Complete is set if the home has told all publications of a session that it has adopted. Other nodes then end the
+	// publications of the former home that the home has not told.
+	Complete bool
+	// Audience is set if the participant is not announced to clients.
+	Audience    bool
 	Attributes  map[string]string
 	Muted       []signal.MuteState
 	Permissions signal.Permissions
@@ -43,10 +48,10 @@ type Presence struct {
 
 // The events of a room that concern other nodes.
 type (
-	// Entered reports that the node has the room. The others tell the rates, the tracks given up and the poses of their
-	// publications again.
+	// Entered reports that the node has the room.
 	Entered struct{}
-	// Exited reports that the node no longer has the room. The node then takes nothing.
+	// Exited reports that the node does not have the room, or has no trunk to this node. The node then takes nothing.
+	// After a node has told Exited, it tells no event of the room before Entered.
 	Exited struct{}
 	// Present has the state of a participant that joins, changes, loses or resumes its websocket, or has moved to this
 	// node.
@@ -56,29 +61,43 @@ type (
 	// Detached reports that the home of a participant does not answer. The slots of the participant's publications are
 	// kept until Present or Left.
 	Detached struct{ Identity string }
+	// Released ends the record of a session whose next home is another node. Released is told some time after the
+	// session has moved, if the session has not returned. Until then this node feeds the publications, too.
+	Released struct {
+		Identity, Session string
+		Epoch             uint64
+		Publications      []Unpublished
+	}
+	// SessionState has the state of a session of this node. State is the JSON of a SessionRecord, empty if the JSON
+	// would exceed MaxRecordBytes; an earlier state is then not valid. A home tells the state at most twice per second.
+	SessionState struct {
+		Identity, Session string
+		Epoch             uint64
+		State             []byte
+	}
 	// Published adds a publication. ID is unique on its home, and the ID of all events about the publication. Tracks
 	// are the tracks on its home, and are not read by other nodes.
 	Published struct {
 		Ref         volumetric.PublicationRef
 		ID          uint64
 		Description volumetric.Publication
+		Mute        signal.MuteState
 		Tracks      []*track.Track
 	}
-	// Unpublished ends a publication.
+	// Unpublished ends a publication. After Left, Unpublished is told for each publication of the participant.
 	Unpublished struct {
 		Ref volumetric.PublicationRef
 		ID  uint64
 	}
 	// Mirrored reports that this node has tracks for a publication whose home is Node. The trunk to Node binds the
-	// tracks, which another trunk may have bound before. Mirrored is for the own node only.
+	// tracks, which another trunk may have bound before. Mirrored is for this node only.
 	Mirrored struct {
 		Ref    volumetric.PublicationRef
 		Node   string
 		ID     uint64
 		Tracks []*track.Track
 	}
-	// Unmirrored reports that the tracks of a publication whose home is Node are no longer bound by the trunk to Node.
-	// Unmirrored is for the own node only.
+	// Unmirrored ends Mirrored: the trunk to Node must not feed the tracks. Unmirrored is for this node only.
 	Unmirrored struct {
 		Ref  volumetric.PublicationRef
 		Node string
@@ -107,22 +126,45 @@ type (
 		ID    uint64
 		Tiles []allocate.QualitySet
 	}
-	// Masked has the qualities that the trunk from the home cannot carry, by tile. Masked comes from the own trunk.
+	// Masked has the qualities that the trunk from the home cannot carry, by tile. Masked comes from this node's trunk.
 	Masked struct {
 		Ref   volumetric.PublicationRef
 		ID    uint64
 		Tiles []allocate.QualitySet
 	}
-	// Posed has the pose of an object, at most 30 per second.
+	// Posed has the pose of an object, at most 30 per second. If Node is not empty, the pose is for that node only.
 	Posed struct {
 		Ref  volumetric.PublicationRef
+		Node string
 		Pose *signal.Pose
 	}
 	// Sent has a data message of a participant, or of the operator if From is empty. Data.To names the recipients, all
-	// if it is empty.
+	// if it is empty, and Nodes the nodes of the recipients, all nodes if it is nil. Data.Seq is the number that the
+	// sender has given a reliable message, or the number of a lossy message.
 	Sent struct {
-		From string
-		Data *signal.Data
+		From  string
+		Nodes []string
+		Data  *signal.Data
+	}
+	// Operate has a change of a participant whose home is Node by a moderator or by the operator of this node. One of
+	// Mute, Permissions and Attributes is set.
+	Operate struct {
+		Node        string                 `json:"node"`
+		Identity    string                 `json:"identity"`
+		Mute        *signal.Mute           `json:"mute,omitempty"`
+		Permissions *signal.SetPermissions `json:"permissions,omitempty"`
+		Attributes  *signal.Attributes     `json:"attributes,omitempty"`
+	}
+	// Shared has a node's part of the state of a room. The latest Shared of each node in the room counts. The zero
+	// value ends the part of a node that has left the room.
+	Shared struct {
+		// Metadata is the metadata of the room and MetadataAt the time of its last change known to the node, in
+		// microseconds since 1970. MetadataAt is 0 if no metadata has been set.
+		Metadata   map[string]string `json:"metadata,omitempty"`
+		MetadataAt int64             `json:"metadata_at,omitempty"`
+		// Recording is the time at which the node began to record the room, in microseconds since 1970, 0 if the node
+		// does not record the room.
+		Recording int64 `json:"recording,omitempty"`
 	}
 	// Superseded reports that another claim to the identity of a local participant prevails. Code is CodeReplaced or
 	// CodeIdentityTaken.
@@ -131,18 +173,25 @@ type (
 		Code              signal.Code
 		Reason            string
 	}
-	// Kick removes a participant. Until is the end of its ban from the room, zero for no ban.
+	// Kick removes a participant, if it has the session or if Session is empty. Until is the end of its ban from the
+	// room, zero for no ban.
 	Kick struct {
-		Identity string
-		Until    time.Time
+		Identity, Session string
+		Until             time.Time
 	}
-	// Close removes all participants.
-	Close struct{}
+	// Close removes the participants that joined before a time, all participants if the time is zero.
+	Close struct{ Before time.Time }
 )
 
-// inboxLimit is the number of events of other nodes that may wait for a room: the participants and publications of a
-// full room, several times.
-const inboxLimit = 4096
+const (
+	// inboxLimit is the number of events of other nodes that may wait for a room: the participants and publications of
+	// a full room, several times. Above inboxLossy, poses and lossy data messages are dropped.
+	inboxLimit = 4096
+	inboxLossy = inboxLimit / 2
+	// eventsPerTurn is the number of events of other nodes that a room applies between two requests: some milliseconds
+	// of work in a room of 100, so that requests of its own clients do not wait longer.
+	eventsPerTurn = 64
+)
 
 // inbox has the events of other nodes that wait for the room's goroutine. The methods are safe for concurrent use.
 type inbox struct {
@@ -157,31 +206,52 @@ type remoteEvent struct {
 	event Event
 }
 
-// put adds an event. put reports false if the inbox is full.
+// lossy reports whether an event may be dropped: a pose, which the next pose replaces, or a lossy data message.
+func (e remoteEvent) lossy() bool {
+	switch e := e.event.(type) {
+	case Posed:
+		return true
+	case Sent:
+		return e.Data != nil && e.Data.Lossy
+	}
+	return false
+}
+
+// put adds an event. put reports false if the inbox has no place for the event.
 func (b *inbox) put(e remoteEvent) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.events) >= inboxLimit {
+	if n := len(b.events); n >= inboxLimit || n >= inboxLossy && e.lossy() {
 		return false
 	}
 	b.events = append(b.events, e)
+	b.signal()
+	return true
+}
+
+// signal notes that there are events. The caller holds the mutex.
+func (b *inbox) signal() {
 	select {
 	case b.filled <- struct{}{}:
 	default:
 	}
-	return true
 }
 
-// take returns all events.
+// take returns the next events, at most eventsPerTurn.
 func (b *inbox) take() []remoteEvent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	events := b.events
-	b.events = nil
+	n := min(len(b.events), eventsPerTurn)
+	events := b.events[:n:n]
+	if b.events = b.events[n:]; len(b.events) == 0 {
+		b.events = nil
+	} else {
+		b.signal()
+	}
 	return events
 }
 
-// remoteEvents applies the events in the inbox.
+// remoteEvents applies the next events in the inbox.
 type remoteEvents struct{}
 
 // apply implements request.
@@ -191,9 +261,9 @@ func (remoteEvents) apply(r *Room) {
 	}
 }
 
-// Remote queues an event of another node for the room, if this node has the room. Remote does not wait. Remote reports
-// false if too many events wait. The state of the room on the other node must then be told again. The node must have a
-// Cluster.
+// Remote queues an event of another node for the room, if this node has the room. Remote does not wait. If too many
+// events wait, Remote drops poses and lossy data messages. For other events Remote then reports false, and they must be
+// passed again. The node must have a Cluster.
 func (n *Node) Remote(room, node string, e Event) bool {
 	if k, ok := e.(Kick); ok && !k.Until.IsZero() {
 		now := time.Now()
@@ -202,8 +272,17 @@ func (n *Node) Remote(room, node string, e Event) bool {
 			n.log.Warn("the ban of another node is not in force on this node", errorField(err))
 		}
 	}
-	r := n.room(room)
-	return r == nil || r.span.inbox.put(remoteEvent{node, e})
+	r, event := n.room(room), remoteEvent{node, e}
+	switch {
+	case r == nil || r.span.inbox.put(event):
+		return true
+	case event.lossy():
+		if _, data := e.(Sent); data {
+			n.losses.queue.Add(1)
+		}
+		return true
+	}
+	return false
 }
 
 // tell passes an event of the node's operator on.

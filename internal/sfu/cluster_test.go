@@ -3,6 +3,7 @@ package sfu
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ type bus struct {
 	// present and published are the states of the participants of each node. The goroutine owns them.
 	present   map[string]posted
 	published map[volumetric.PublicationRef]posted
+	shared    map[string]posted
 }
 
 type posted struct {
@@ -64,11 +66,6 @@ func (b *bus) run(done <-chan struct{}) {
 
 func (b *bus) pass(p posted) {
 	switch e := p.event.(type) {
-	case Mirrored, Unmirrored:
-		return
-	case Take:
-		b.nodes[e.Node].Remote(p.room, p.from, e)
-		return
 	case Present:
 		b.present[e.Identity] = p
 	case Left:
@@ -82,7 +79,15 @@ func (b *bus) pass(p posted) {
 		b.published[e.Ref] = p
 	case Unpublished:
 		delete(b.published, e.Ref)
+	case Shared:
+		b.shared[p.from] = p
+	case Exited:
+		delete(b.shared, p.from)
+		b.send(posted{p.from, p.room, Shared{}})
 	case Entered:
+		for _, known := range b.shared {
+			b.nodes[p.from].Remote(known.room, known.from, known.event)
+		}
 		for _, known := range b.present {
 			if known.from != p.from {
 				b.nodes[p.from].Remote(known.room, known.from, known.event)
@@ -94,8 +99,14 @@ func (b *bus) pass(p posted) {
 			}
 		}
 	}
+	b.send(p)
+}
+
+// send passes an event to the nodes for which it is.
+func (b *bus) send(p posted) {
+	nodes, others := destination(p.event)
 	for name, node := range b.nodes {
-		if name != p.from {
+		if name != p.from && others && (nodes == nil || slices.Contains(nodes, name)) {
 			node.Remote(p.room, p.from, p.event)
 		}
 	}
@@ -104,15 +115,24 @@ func (b *bus) pass(p posted) {
 // joinedNodes makes nodes that are joined by a bus.
 func joinedNodes(t *testing.T, names ...string) []*Node {
 	t.Helper()
+	return joinedNodesWith(t, nil, names...)
+}
+
+// joinedNodesWith makes nodes with a changed configuration. adjust may be nil.
+func joinedNodesWith(t *testing.T, adjust func(name string, c *Config), names ...string) []*Node {
+	t.Helper()
 	b := &bus{
 		nodes: make(map[string]*Node), filled: make(chan struct{}, 1), present: make(map[string]posted),
-		published: make(map[volumetric.PublicationRef]posted),
+		published: make(map[volumetric.PublicationRef]posted), shared: make(map[string]posted),
 	}
 	var nodes []*Node
 	for _, name := range names {
 		n := newTestNode(t, mediaOnLoopback(), func(c *Config) {
 			strictly(c)
 			c.Cluster = member{b, name}
+			if adjust != nil {
+				adjust(name, c)
+			}
 		})
 		nodes = append(nodes, n)
 		b.nodes[name] = n

@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/time/rate"
 
@@ -16,6 +17,9 @@ const (
 	deliveryRate, deliveryBurst = 20_000, 40_000
 	// dataBurst is the burst of a participant's data messages and bytes in seconds of their rates.
 	dataBurst = 2
+	// noAnswerRetryMS is the time after which a request about a participant whose home does not answer may succeed: the
+	// session continues on another node within a second or two.
+	noAnswerRetryMS = 2000
 )
 
 // dataFlow is the state of the data messages of one participant.
@@ -34,6 +38,24 @@ func newDataFlow(config *Config) dataFlow {
 		received: datamessage.NewReceiver(), sent: new(datamessage.Sender),
 		messages: rate.NewLimiter(rate.Limit(config.DataRate), max(1, int(dataBurst*config.DataRate))),
 		bytes:    rate.NewLimiter(rate.Limit(config.DataByteRate), dataBurst*config.DataByteRate),
+	}
+}
+
+// dataLosses counts data messages that were not delivered.
+type dataLosses struct{ limit, sender, invalid, queue atomic.Uint64 }
+
+// DataLosses has numbers of data messages of other nodes that were not delivered, by cause.
+type DataLosses struct {
+	// Limit counts deliveries above the limit of the room, Sender messages of participants that the room does not have,
+	// Invalid messages with an invalid field, and Queue lossy messages that found too many events waiting.
+	Limit, Sender, Invalid, Queue uint64
+}
+
+// DataLosses returns the numbers of data messages of other nodes that were not delivered.
+func (n *Node) DataLosses() DataLosses {
+	return DataLosses{
+		Limit: n.losses.limit.Load(), Sender: n.losses.sender.Load(), Invalid: n.losses.invalid.Load(),
+		Queue: n.losses.queue.Load(),
 	}
 }
 
@@ -58,6 +80,7 @@ func (q dataCopied) apply(r *Room) {
 		r.lossyRequested(q.owner, q.message)
 		return
 	}
+	r.span.stateChanged(q.owner)
 	for _, m := range q.owner.data.received.Copied(q.message) {
 		q.owner.reply(m.ID, r.forwardData(q.owner, m))
 	}
@@ -125,6 +148,8 @@ func (r *Room) recipients(sender *participant, names []string) (list []*particip
 	for _, name := range names {
 		p := r.participants[name]
 		switch {
+		case p == nil && missing == nil && r.span.detached(name) != nil:
+			missing = noAnswer(name)
 		case p == nil && r.span.shown(name) != nil:
 		case p == nil && missing == nil:
 			missing = refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
@@ -138,11 +163,11 @@ func (r *Room) recipients(sender *participant, names []string) (list []*particip
 
 // deliver sends a message of the named sender to recipients. The sender is empty for the operator.
 func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data) *signal.Error {
-	if !r.deliveries.AllowN(r.now, len(recipients)) {
+	if !r.deliveries.AllowN(r.now, len(recipients)+r.span.recipients(m.To)) {
 		return refuse(signal.CodeLimit, "the limit of this room is %d deliveries of data messages per second",
 			deliveryRate)
 	}
-	seq := int64(0)
+	seq := m.Seq
 	if m.Lossy {
 		seq = r.nextLossy(sender)
 	}
@@ -178,6 +203,13 @@ func (r *Room) nextLossy(sender string) int64 {
 	return p.data.lossy
 }
 
+// noAnswer returns the error of a request about a participant whose home does not answer.
+func noAnswer(identity string) *signal.Error {
+	refused := refuse(signal.CodeInternal, "the server of participant %q does not answer", identity)
+	refused.RetryAfterMS = noAnswerRetryMS
+	return refused
+}
+
 // receiveData sends a data message to the client. A reliable message goes over the websocket, and is copied to the
 // message channel if it fits in a packet. A lossy message goes over the message channel, or over the websocket if the
 // channel is not open or too slow.
@@ -193,6 +225,7 @@ func (p *participant) receiveData(m *signal.Data) {
 		return
 	}
 	p.data.sent.Number(m)
+	p.room.span.stateChanged(p)
 	if copies != nil && m.Size() <= signal.MaxCopyBytes {
 		signal.Share(m)
 		if text, err := signal.Encode(m); err == nil && len(text) <= signal.MaxCopyBytes {

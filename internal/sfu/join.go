@@ -123,6 +123,11 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if refused := r.checkEntry(&q, present); refused != nil {
 		return nil, refused
 	}
+	moved := r.span.adoptable(&q)
+	publications, replaced, refused := r.adopted(moved, &q, publications)
+	if refused != nil {
+		return nil, refused
+	}
 	p := &participant{
 		presence: presence{identity: q.Identity, session: rand.Text()},
 		room:     r,
@@ -148,9 +153,6 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		publishing: newPublishingLimit(&r.node.config),
 	}
 	p.useDataChannels()
-	if q.Adopt != nil {
-		p.session, p.former, p.epoch = q.Adopt.Session, q.Adopt.Secret, q.Adopt.Epoch
-	}
 	slots := subscriber.NewSlots()
 	if q.Profile != nil {
 		p.profile = q.Profile
@@ -163,6 +165,9 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	}
 	p.subscriber = subscriber.New(slots, subscriber.NewChoices(r.node.config.ChoicesPerParticipant))
 	p.limits = q.Join.BitrateLimits
+	if q.Adopt != nil {
+		q.Adopt.begin(p, moved, q.Join.Resume)
+	}
 	p.limitBitrate()
 	if refused := r.checkRoom(p, publications); refused != nil {
 		return nil, refused
@@ -179,11 +184,13 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if returns {
 		r.remove(present, "rejoined")
 	}
-	moved := r.span.adoptable(&q)
 	if moved != nil {
-		r.span.adopt(moved, p)
+		r.span.adopt(moved, p, q.Adopt.Record == nil)
 	} else {
 		r.span.displace(p.identity)
+	}
+	if moved == nil {
+		p.audience = r.joinsAudience(p)
 	}
 	r.recordAutomatically()
 	r.participants[p.identity] = p
@@ -196,33 +203,51 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	for _, publication := range p.publications {
 		p.attachData(publication)
 	}
+	for _, name := range replaced {
+		r.unpublish(p, p.publication(name), true)
+	}
 	kept := len(p.publications)
 	for _, description := range publications {
-		if p.publication(description.Name) == nil {
-			r.add(p, description)
+		r.add(p, description)
+		if moved == nil && q.Adopt != nil && q.Adopt.Record != nil {
+			q.Adopt.Record.restorePublication(p.publications[len(p.publications)-1])
 		}
 	}
 	r.census.Store(r.participants.census())
-	p.send(r.welcome(p, q.Join.ID, q.Adopt != nil))
+	welcome := r.welcome(p, q.Join.ID, q.Adopt != nil)
+	if q.Adopt != nil && q.Adopt.Record == nil {
+		welcome.Restored = new(bool)
+	}
+	p.send(welcome)
+	r.welcomeAudience(p)
 	p.sendPoses()
 	added := announced(p.publications[kept:])
 	if moved == nil {
-		r.participants.share(p, &signal.ParticipantJoined{Participant: p.describe()})
-		r.recordJoined(&p.presence)
+		r.announceJoined(&p.presence, p)
 	} else {
 		for _, publication := range added {
 			r.participants.share(p, &signal.Published{Participant: p.identity, Publication: publication.Description})
 		}
 	}
 	r.span.joined(p)
+	if moved == nil && q.Adopt != nil && q.Adopt.Record == nil {
+		// The client publishes its publications again.
+		r.after(completeAfter, completeRequest{p})
+	} else {
+		r.span.completed(p)
+	}
 	p.subscribe(r.publishedByOthers(p))
 	r.announce(&p.presence, added)
-	if moved != nil {
+	if q.Adopt != nil {
 		// The token of this join may grant less than the token on the former home.
 		changed := r.regrant(p, p.grants, true)
 		changed.tell(p)
+		p.sendWanted()
 	}
 	r.traceRequested(p, q.Join.FrameTimes)
+	if q.Adopt != nil {
+		p.sendTrace()
+	}
 	p.updateLines()
 	return p, nil
 }
@@ -258,7 +283,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Permissions:  &permissions,
 		Muted:        p.mutings(),
 		DataReceived: p.data.received.Last(),
-		Recorded:     r.recorded != nil,
+		Recorded:     r.isRecorded(),
 	}
 }
 

@@ -70,6 +70,9 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Acknowledge:
 		p.reply(id, p.acknowledge(m, q.at))
 	case *signal.Viewpoint:
+		if r.span != nil {
+			p.viewpoint = m
+		}
 		viewpoint := subscriber.ViewpointOf(m, q.at)
 		if p.subscriber.Look(r.now, viewpoint, r.node.config.AllocationInterval) && p.receives() {
 			p.decide()
@@ -78,6 +81,9 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Pose:
 		p.reply(id, r.poseRequested(p, m))
 	case *signal.Arrange:
+		if r.span != nil {
+			p.arrangement = m.Objects
+		}
 		p.subscriber.Arrange(m.Objects)
 		p.reply(id, nil)
 	case *signal.SetLimits:
@@ -118,12 +124,22 @@ func (q messageRequest) apply(r *Room) {
 	default:
 		p.reply(id, refuse(signal.CodeUnknownType, "a client may not send messages of type %q", q.message.Head().Type))
 	}
+	if changesState(q.message) {
+		r.span.stateChanged(p)
+	}
 }
 
 func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error {
 	if !p.publishing.AllowN(r.now, 1) {
 		return refuse(signal.CodeLimit, "the limit is %g new publications per second",
 			r.node.config.PublishRate)
+	}
+	if former := p.publication(m.Publication.Name); former != nil && former.unconfirmed {
+		former.unconfirmed = false
+		if sameDescription(&former.Description, &m.Publication) {
+			return nil
+		}
+		r.unpublish(p, former, true)
 	}
 	if err := r.publish(p, m.Publication); err != nil {
 		return err

@@ -2,7 +2,6 @@ package sfu
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	"go.uber.org/zap"
@@ -21,6 +20,8 @@ type mirror struct {
 	detached bool
 	// state is the last state that the home has told.
 	state Presence
+	// received is the number of the last reliable data message that this node has received from the participant.
+	received int64
 	// told are the publications that the home has told. A mirror that is not shown has no other publications.
 	told []*told
 	// shown is set if the participants of the room see the mirror. A mirror with the identity of a local participant is
@@ -31,10 +32,11 @@ type mirror struct {
 // told is a publication as its home has told it.
 type told struct {
 	checked
-	// id is that of the home. bound is set while the trunk to the home feeds the tracks.
-	id    uint64
-	bound bool
-	rates []volumetric.Bitrate
+	// id is that of the home. bound is set while the trunk to the home feeds the tracks. former is set until the
+	// present home has told the publication.
+	id            uint64
+	bound, former bool
+	rates         []volumetric.Bitrate
 	// gaveUp has the qualities that the publisher cannot send, masked those that the trunk cannot carry, by tile. Both
 	// are empty if there are none.
 	gaveUp, masked []allocate.QualitySet
@@ -63,8 +65,7 @@ func (m *mirror) show(s *span) {
 	for _, d := range m.told {
 		m.add(s, d)
 	}
-	r.participants.share(nil, &signal.ParticipantJoined{Participant: m.describe()})
-	r.recordJoined(&m.presence)
+	r.announceJoined(&m.presence, nil)
 	r.announce(&m.presence, m.publications)
 }
 
@@ -78,8 +79,7 @@ func (m *mirror) hide(s *span, reason string) {
 		m.retract(s, p, false)
 	}
 	m.shown = false
-	r.participants.share(nil, &signal.ParticipantLeft{Identity: m.identity, Reason: reason})
-	r.recordLeft(&m.presence, reason)
+	r.announceLeft(&m.presence, nil, reason)
 }
 
 // add creates the tracks of a publication.
@@ -142,7 +142,7 @@ func (m *mirror) bind(s *span, p *publication, d *told) {
 	s.tell(Mirrored{Ref: p.Ref, Node: m.node, ID: d.id, Tracks: slices.Clone(p.Tracks)})
 }
 
-// unbind tells the trunk to the home that it no longer feeds the tracks of a publication.
+// unbind tells the trunk to the home to end the feeding of the tracks of a publication.
 func (m *mirror) unbind(s *span, d *told) {
 	if d.bound {
 		d.bound = false
@@ -164,6 +164,12 @@ func (m *mirror) update(s *span, state Presence) {
 	if m.numbered = state.Number != nil; m.numbered {
 		m.number = *state.Number
 	}
+	if m.audience && !state.Audience {
+		if m.shown {
+			s.room.leaveAudience(&m.presence)
+		}
+		m.audience = false
+	}
 	if changed && m.shown {
 		s.room.tellAttributes(&m.presence)
 	}
@@ -178,14 +184,7 @@ func (m *mirror) update(s *span, state Presence) {
 }
 
 // muteOf returns the muting of a publication as the home has told it.
-func (m *mirror) muteOf(name string) signal.MuteState {
-	for _, mute := range m.state.Muted {
-		if mute.Publication == name {
-			return mute
-		}
-	}
-	return signal.MuteState{Publication: name}
-}
+func (m *mirror) muteOf(name string) signal.MuteState { return muteOf(m.state.Muted, name) }
 
 // publish adds a publication. If there is one with the same description, its tracks are bound to the present home, and
 // receivers keep their slots.
@@ -201,11 +200,15 @@ func (m *mirror) publish(s *span, e Published) {
 		return
 	}
 	if former := m.find(e.Description.Name); former != nil {
-		if reflect.DeepEqual(former.Publication, e.Description) {
+		if sameDescription(&former.Publication, &e.Description) {
 			m.rebind(s, former, e.ID)
 			return
 		}
 		m.unpublish(s, e.Description.Name)
+	}
+	if mute := e.Mute; mute.Publication == e.Description.Name {
+		same := func(other signal.MuteState) bool { return other.Publication == mute.Publication }
+		m.state.Muted = append(slices.DeleteFunc(slices.Clone(m.state.Muted), same), mute)
 	}
 	d := &told{checked: added[0], id: e.ID}
 	m.told = append(m.told, d)
@@ -217,9 +220,19 @@ func (m *mirror) publish(s *span, e Published) {
 	r.announce(&m.presence, []*publication{p})
 }
 
+// complete ends the publications of former homes that the present home has not told.
+func (m *mirror) complete(s *span) {
+	for _, d := range slices.Clone(m.told) {
+		if d.former {
+			m.unpublish(s, d.Name)
+		}
+	}
+}
+
 // rebind binds the tracks of a publication to the present home, where it has another id. The masks are those of the
 // former trunk.
 func (m *mirror) rebind(s *span, d *told, id uint64) {
+	d.former = false
 	if d.id == id && (d.bound || !m.shown) {
 		return
 	}
@@ -264,7 +277,7 @@ func (m *mirror) limit(r *Room, d *told) {
 // pose stores the pose of an object and forwards the pose.
 func (m *mirror) pose(r *Room, e Posed) {
 	p := m.publication(e.Ref.Publication)
-	if p == nil || e.Pose.Validate() != nil || len(e.Pose.Boxes) != 0 && len(e.Pose.Boxes) != len(p.Description.Tiles) {
+	if p == nil || e.Pose.Validate() != nil || !fitsPose(e.Pose, p) {
 		return
 	}
 	if p.Place.Take(e.Pose) {

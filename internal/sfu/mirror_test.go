@@ -18,9 +18,30 @@ type wire struct {
 	name  string
 	stage *stage
 	out   []Event
-	// mirrored and takes have the last event for each publication.
+	// mirrored and takes have the last event for each publication, states those of sessions.
 	mirrored map[volumetric.PublicationRef]Mirrored
 	takes    map[volumetric.PublicationRef]Take
+	states   []SessionState
+	released []Released
+}
+
+// destination returns the nodes for which an event is, nil for all, and whether it is for other nodes at all.
+func destination(e Event) (nodes []string, others bool) {
+	switch e := e.(type) {
+	case Entered, Mirrored, Unmirrored, SessionState, Released:
+		return nil, false
+	case Take:
+		return []string{e.Node}, true
+	case Operate:
+		return []string{e.Node}, true
+	case Sent:
+		return e.Nodes, true
+	case Posed:
+		if e.Node != "" {
+			return []string{e.Node}, true
+		}
+	}
+	return nil, true
 }
 
 // Tell implements Cluster.
@@ -66,22 +87,23 @@ func (c conference) exchange() {
 }
 
 func (w *wire) pass(c conference, e Event) {
-	to := ""
 	switch e := e.(type) {
 	case Mirrored:
 		w.mirrored[e.Ref] = e
-		return
 	case Unmirrored:
 		if w.mirrored[e.Ref].ID == e.ID {
 			delete(w.mirrored, e.Ref)
 		}
-		return
 	case Take:
 		w.takes[e.Ref] = e
-		to = e.Node
+	case SessionState:
+		w.states = append(w.states, e)
+	case Released:
+		w.released = append(w.released, e)
 	}
+	nodes, others := destination(e)
 	for _, other := range c {
-		if other != w && (to == "" || to == other.name) {
+		if other != w && others && (nodes == nil || slices.Contains(nodes, other.name)) {
 			other.receive(w.name, e)
 		}
 	}
@@ -93,7 +115,9 @@ func (w *wire) receive(node string, e Event) {
 		if !r.span.inbox.put(remoteEvent{node, e}) {
 			w.stage.t.Fatal("the inbox is full")
 		}
-		remoteEvents{}.apply(r)
+		for len(r.span.inbox.events) > 0 {
+			remoteEvents{}.apply(r)
+		}
 	})
 }
 

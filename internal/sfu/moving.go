@@ -1,6 +1,8 @@
 package sfu
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Adoption is a session of another node that a client continues on this node.
@@ -17,11 +20,22 @@ type Adoption struct {
 	Session, Secret string
 	// Epoch counts the homes of the session, this node included, from 0.
 	Epoch uint64
+	// Record is the state of the session, nil if the state is lost.
+	Record *SessionRecord
 }
 
 // formerConnection is the time for which the former home keeps the peer connection of a participant that has moved. The
 // client sends on both connections until the trunk from the next home feeds the tracks.
 const formerConnection = 2 * time.Second
+
+// completeAfter is the time in which a client whose state is lost publishes its publications again: some round trips.
+const completeAfter = 2 * time.Second
+
+// completeRequest tells that a participant has published its publications again.
+type completeRequest struct{ participant *participant }
+
+// apply implements request.
+func (q completeRequest) apply(r *Room) { r.span.completed(q.participant) }
 
 // adoptable returns the mirror whose session a client continues on this node, nil if there is none.
 func (s *span) adoptable(q *JoinRequest) *mirror {
@@ -34,9 +48,55 @@ func (s *span) adoptable(q *JoinRequest) *mirror {
 	return nil
 }
 
+// adopted returns the publications that a join adds to those of the mirror whose session the join continues, nil for
+// none, and the names of publications that the join replaces. The mirror's publications are later than those of a
+// record.
+func (r *Room) adopted(
+	m *mirror, q *JoinRequest, asked []checked,
+) (added []checked, replaced []string, _ *signal.Error) {
+	if m == nil {
+		return asked, nil, nil
+	}
+	if q.Adopt.Record != nil {
+		return nil, nil, nil
+	}
+	for _, c := range asked {
+		present := m.publication(c.Name)
+		if present != nil && sameDescription(&present.Description, &c.Publication) {
+			continue
+		}
+		if added = append(added, c); present != nil {
+			replaced = append(replaced, c.Name)
+		}
+	}
+	if len(added) == 0 {
+		return nil, nil, nil
+	}
+	count := len(m.publications) - len(replaced) + len(added)
+	if limit := r.node.config.PublicationsPerParticipant; count > limit {
+		return nil, nil, refuse(signal.CodeLimit,
+			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
+	}
+	if refused := r.checkPublications(count); refused != nil {
+		return nil, nil, refused
+	}
+	return added, replaced, r.checkDescriptions(m.identity, m.describedBytes()+encodedBytes(added))
+}
+
+// sameDescription reports whether two descriptions have the same JSON. A description of another node has been decoded
+// once more than that of a client, and may differ in empty lists.
+func sameDescription(a, b *volumetric.Publication) bool {
+	one, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	other, err := json.Marshal(b)
+	return err == nil && bytes.Equal(one, other)
+}
+
 // adopt makes the mirror of a session the state of a local participant. The tracks, the slots of others and the pose of
-// each publication stay.
-func (s *span) adopt(m *mirror, p *participant) {
+// each publication stay. If lost is set, the client publishes its publications again.
+func (s *span) adopt(m *mirror, p *participant, lost bool) {
 	r := s.room
 	delete(s.mirrors, m.identity)
 	for _, publication := range m.publications {
@@ -46,6 +106,7 @@ func (s *span) adopt(m *mirror, p *participant) {
 			publication.Levels.SetMeter(i, t)
 		}
 		publication.Demand.Adopt()
+		publication.unconfirmed = lost
 		p.suppress(publication)
 	}
 	session := p.session
@@ -75,12 +136,15 @@ func (s *span) release(p *participant, node string, state Presence) {
 			r.unpublish(p, publication, false)
 		}
 	}
-	m := &mirror{presence: p.presence, node: node, shown: true}
+	m := &mirror{presence: p.presence, node: node, shown: true, received: p.data.received.Last()}
 	p.publications = nil
+	released := Released{Identity: p.identity, Session: p.session, Epoch: p.epoch}
 	for _, publication := range m.publications {
 		m.told = append(m.told, &told{
 			checked: checked{publication.Description, publication.encoded}, rates: publication.Levels.Measured(),
+			former: true,
 		})
+		released.Publications = append(released.Publications, Unpublished{Ref: publication.Ref, ID: publication.id})
 		publication.Levels.Tell(publication.Levels.Measured())
 		r.endDemand(publication.Demand)
 		publication.Demand.Relay(&r.unsettled)
@@ -95,11 +159,25 @@ func (s *span) release(p *participant, node string, state Presence) {
 	p.connection.connectTimer.stop()
 	// The room may end before the connection.
 	time.AfterFunc(formerConnection, func() { p.connection.Do(peer.Close{}) })
+	r.after(formerConnection, releasedRequest{released})
+	if len(r.participants) == 0 {
+		r.stopRecording("the last participant has moved to another node")
+	}
 	r.node.forget(p)
 	r.participants.askForTimes()
 	m.update(s, state)
 	p.log.Info("participant moved to another node", zap.String("to", node))
 	if p.outbox != nil {
 		p.outbox.Close(signal.CodeReplaced, "the session continued on another server")
+	}
+}
+
+// releasedRequest tells that this node does not feed the publications of a session that has moved.
+type releasedRequest struct{ released Released }
+
+// apply implements request. The session may have returned.
+func (q releasedRequest) apply(r *Room) {
+	if p := r.participants[q.released.Identity]; p == nil || p.session != q.released.Session {
+		r.span.tell(q.released)
 	}
 }

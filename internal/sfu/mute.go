@@ -21,11 +21,15 @@ func (r *Room) muteRequested(p *participant, m *signal.Mute) *signal.Error {
 		return refuse(signal.CodeLimit, "the limit is %g publications and mutings per second (rooms.publish_rate)",
 			r.node.config.PublishRate)
 	}
+	if target == nil {
+		change := &signal.Mute{Publication: m.Publication, Muted: m.Muted}
+		return r.span.operate(p, m.Participant, Operate{Mute: change})
+	}
 	return r.mute(target, m.Publication, m.Muted, target != p)
 }
 
-// target returns the participant that a request is about: the client itself if the name is empty. Other participants
-// need the grant admin.
+// target returns the participant that a request is about: the client itself if the name is empty, nil for a participant
+// whose home is another node. Other participants need the grant admin.
 func (r *Room) target(p *participant, name string) (*participant, *signal.Error) {
 	if name == "" || name == p.identity {
 		return p, nil
@@ -33,7 +37,7 @@ func (r *Room) target(p *participant, name string) (*participant, *signal.Error)
 	if !p.grants.Admin {
 		return nil, refuse(signal.CodeForbidden, "the token does not grant changes to other participants (admin)")
 	}
-	if target := r.participants[name]; target != nil {
+	if target := r.participants[name]; target != nil || r.span.shown(name) != nil {
 		return target, nil
 	}
 	return nil, refuse(signal.CodeNotFound, "there is no participant %q in the room", name)

@@ -45,6 +45,8 @@ type Node struct {
 	running sync.WaitGroup
 	// withheld counts publications that were not sent to clients because the protocol cannot carry them.
 	withheld atomic.Uint64
+	// losses counts data messages of other nodes that were not delivered.
+	losses dataLosses
 	// connect makes a peer connection for a participant. connect is newConnection except in tests.
 	connect func(*Room, *participant) (*connection, error)
 	// exclusions are the bans and revoked tokens.
@@ -117,7 +119,7 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 		}
 		return nil, sessionExpired()
 	}
-	publications, err := n.config.check(q.Grants, nil, q.Join.Publications)
+	publications, err := n.checkJoin(&q)
 	if err != nil {
 		return nil, err
 	}
@@ -137,6 +139,26 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 		n.leave(room, q.Bearer)
 	}
 	return r.session, r.err
+}
+
+// checkJoin checks the publications of a join. A join that continues a session of another node has the requests and the
+// publications of the session's record. A record whose publications exceed the limits of this node is lost.
+func (n *Node) checkJoin(q *JoinRequest) ([]checked, *signal.Error) {
+	if q.Adopt == nil || q.Adopt.Record == nil {
+		return n.config.check(q.Grants, nil, q.Join.Publications)
+	}
+	join := q.Adopt.Record.restoredJoin(q.Join)
+	// A participant that may not publish is told of the end of its publications after the join.
+	publications, refused := n.config.check(Grants{Publish: true}, nil, join.Publications)
+	if refused == nil {
+		q.Join = join
+		return publications, nil
+	}
+	n.log.Warn("the state of a session of another node exceeds the limits of this node",
+		zap.String("participant", q.Identity), errorField(refused))
+	adoption := *q.Adopt
+	adoption.Record, q.Adopt = nil, &adoption
+	return n.config.check(q.Grants, nil, q.Join.Publications)
 }
 
 // ended returns the answer to a join whose room has ended without an answer: the server stops, or the room's goroutine
@@ -244,7 +266,7 @@ func (n *Node) remove(o *occupied) {
 	o.stopTimer()
 	close(o.end)
 	delete(n.rooms, o.room.name)
-	o.room.span.tell(Exited{})
+	o.room.span.exited()
 	n.holdings.Release(o.opener, 0, 1)
 	n.metrics.Rooms(len(n.rooms))
 	if n.draining && len(n.rooms) == 0 {

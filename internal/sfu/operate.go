@@ -19,8 +19,12 @@ var ErrNotFound = errors.New("not found")
 // is sent to result.
 type removeRequest struct {
 	identity string
-	code     signal.Code
-	reason   string
+	// session and before restrict the participants to a session, if it is not empty, and to joins before a time, if it
+	// is not zero.
+	session string
+	before  time.Time
+	code    signal.Code
+	reason  string
 	// until is the time until which the participant's token is banned from the room, zero for no ban.
 	until  time.Time
 	result chan<- bool
@@ -39,7 +43,7 @@ func (q removeRequest) apply(r *Room) { q.result <- r.removeAll(q) || r.span.sho
 func (r *Room) removeAll(q removeRequest) bool {
 	found := false
 	for _, p := range r.participants.others(nil) {
-		if q.identity == "" || p.identity == q.identity {
+		if q.names(p) {
 			found = true
 			if !q.until.IsZero() {
 				ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
@@ -51,6 +55,12 @@ func (r *Room) removeAll(q removeRequest) bool {
 		}
 	}
 	return found
+}
+
+// names reports whether a request names a participant.
+func (q *removeRequest) names(p *participant) bool {
+	return (q.identity == "" || p.identity == q.identity) && (q.session == "" || p.session == q.session) &&
+		(q.before.IsZero() || p.joined.Before(q.before))
 }
 
 // CloseRoom removes all participants from a room, and ends a room of the API. The error wraps ErrNotFound if the room
@@ -198,16 +208,20 @@ func (n *Node) operate(ctx context.Context, name string, do func(*Room) error) e
 	return fmt.Errorf("%w: room %q", ErrNotFound, name)
 }
 
-// operateOn changes a participant of a room.
+// operateOn changes a participant of a room. The home of a participant of another node receives remote. Whether the
+// home makes the change is not known.
 func (n *Node) operateOn(
-	ctx context.Context, name, identity string, do func(*Room, *participant) *signal.Error,
+	ctx context.Context, name, identity string, remote Operate, do func(*Room, *participant) *signal.Error,
 ) error {
 	return n.operate(ctx, name, func(r *Room) error {
 		p := r.participants[identity]
-		if p == nil {
-			return fmt.Errorf("%w: %q in room %q", ErrNotFound, identity, name)
+		switch {
+		case p != nil:
+			return asError(do(r, p))
+		case r.span.shown(identity) != nil:
+			return asError(r.span.operate(nil, identity, remote))
 		}
-		return asError(do(r, p))
+		return fmt.Errorf("%w: %q in room %q", ErrNotFound, identity, name)
 	})
 }
 
@@ -247,7 +261,8 @@ func (n *Node) SetMetadata(ctx context.Context, room string, metadata map[string
 
 // SetAttributes changes the attributes of a participant, as SetMetadata changes metadata.
 func (n *Node) SetAttributes(ctx context.Context, room, identity string, attributes map[string]string) error {
-	return n.operateOn(ctx, room, identity, func(r *Room, p *participant) *signal.Error {
+	remote := Operate{Attributes: &signal.Attributes{Attributes: attributes}}
+	return n.operateOn(ctx, room, identity, remote, func(r *Room, p *participant) *signal.Error {
 		return r.setAttributes(nil, p, attributes)
 	})
 }
@@ -255,7 +270,8 @@ func (n *Node) SetAttributes(ctx context.Context, room, identity string, attribu
 // Mute mutes a publication of a participant, or ends this. The publisher cannot end the muting of an operator. The
 // error wraps ErrNotFound.
 func (n *Node) Mute(ctx context.Context, room, identity, publication string, muted bool) error {
-	return n.operateOn(ctx, room, identity, func(r *Room, p *participant) *signal.Error {
+	remote := Operate{Mute: &signal.Mute{Publication: publication, Muted: muted}}
+	return n.operateOn(ctx, room, identity, remote, func(r *Room, p *participant) *signal.Error {
 		return r.mute(p, publication, muted, true)
 	})
 }
@@ -265,7 +281,8 @@ func (n *Node) Mute(ctx context.Context, room, identity, publication string, mut
 func (n *Node) SetPermissions(
 	ctx context.Context, room, identity string, permissions signal.SetPermissions,
 ) error {
-	return n.operateOn(ctx, room, identity, func(r *Room, p *participant) *signal.Error {
+	remote := Operate{Permissions: &permissions}
+	return n.operateOn(ctx, room, identity, remote, func(r *Room, p *participant) *signal.Error {
 		r.setPermissions(p, &permissions)
 		return nil
 	})

@@ -91,8 +91,15 @@ type participant struct {
 	subscriber *subscriber.Subscriber
 	tracing    tracing
 	joined     time.Time
-	// epoch counts the homes of the session, from 0.
-	epoch         uint64
+	// epoch counts the homes of the session, from 0. complete is set once other nodes know all publications of the
+	// session.
+	epoch    uint64
+	complete bool
+	// saving is the state of the records for other nodes. viewpoint and arrangement are the last of the client, for the
+	// records only.
+	saving        saving
+	viewpoint     *signal.Viewpoint
+	arrangement   []signal.Placement
 	limitReported bool
 	gone          bool
 }

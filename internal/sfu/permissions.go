@@ -15,6 +15,10 @@ func (r *Room) permissionsRequested(p *participant, m *signal.SetPermissions) *s
 	if refused != nil {
 		return refused
 	}
+	if target == nil {
+		change := &signal.SetPermissions{Publish: m.Publish, Subscribe: m.Subscribe, Data: m.Data}
+		return r.span.operate(p, m.Participant, Operate{Permissions: change})
+	}
 	r.setPermissions(target, m)
 	return nil
 }

@@ -11,14 +11,20 @@ func (r *Room) poseRequested(p *participant, m *signal.Pose) *signal.Error {
 	if publication == nil {
 		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
-	if tiles := len(publication.Description.Tiles); len(m.Boxes) != 0 && len(m.Boxes) != tiles {
-		return refuse(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes), tiles)
+	if !fitsPose(m, publication) {
+		return refuse(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes),
+			len(publication.Description.Tiles))
 	}
 	if publication.Place.Take(m) {
 		r.scheduler.Changes.Motion++
 	}
 	r.forwardPose(publication)
 	return nil
+}
+
+// fitsPose reports whether a pose has no boxes, or one for each tile of a publication.
+func fitsPose(m *signal.Pose, p *publication) bool {
+	return len(m.Boxes) == 0 || len(m.Boxes) == len(p.Description.Tiles)
 }
 
 // forwardPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent
@@ -31,7 +37,7 @@ func (r *Room) forwardPose(p *publication) {
 	next := p.Place.Next(p.Ref.Participant, r.now)
 	r.participants.broadcast(r.participants[p.Ref.Participant], next)
 	r.recordPose(p, next())
-	r.span.posed(p)
+	r.span.posed(p, "")
 }
 
 // sendPoses sends a new participant the latest poses of the others' objects.

@@ -22,6 +22,8 @@ type presence struct {
 	// attributes describe the participant to others. attributesBytes is their length as JSON. The map does not change.
 	attributes      map[string]string
 	attributesBytes int
+	// audience is set if the participant is not announced to others, only counted.
+	audience bool
 }
 
 func (p *presence) publication(name string) *publication {
@@ -114,11 +116,13 @@ func (r *Room) presence(identity string) *presence {
 	return r.span.shown(identity)
 }
 
-// describe returns the descriptions of all participants except one.
+// describe returns the descriptions of all announced participants except one.
 func (r *Room) describe(except *participant) []signal.Participant {
 	list := []signal.Participant{}
 	for _, p := range r.presences(&except.presence) {
-		list = append(list, p.describe())
+		if !p.audience {
+			list = append(list, p.describe())
+		}
 	}
 	return list
 }

@@ -19,6 +19,9 @@ type publication struct {
 	// silent is set until the publication is announced to the others. A converted publication waits for its first
 	// frame.
 	silent bool
+	// unconfirmed is set while the client of an adopted session has not published the publication again, though the
+	// record of the session was lost.
+	unconfirmed bool
 	// mute is the muting of the publication.
 	mute signal.MuteState
 }

@@ -49,7 +49,10 @@ type Recording interface {
 // and without a limit of its rate.
 type recordedRoom struct {
 	Recording
-	qualities    recording.Qualities
+	qualities recording.Qualities
+	// automatic is set if the node records every room. since is the start in nanoseconds since 1970.
+	automatic    bool
+	since        int64
 	publications map[*publication]*recordedPublication
 }
 
@@ -66,23 +69,38 @@ func poseKey(ref volumetric.PublicationRef) string {
 	return keyOf(ref.Participant) + "\x00pose\x00" + ref.Publication
 }
 
-// recordAutomatically begins a recording if all rooms are recorded.
+// recordsAutomatically reports whether all rooms are recorded and this room is not recorded yet.
+func (r *Room) recordsAutomatically() bool {
+	recorder := r.node.config.Recorder
+	return recorder != nil && r.recorded == nil && recorder.Automatic() != ""
+}
+
+// recordAutomatically begins a recording if all rooms are recorded. Of several nodes, one records the room.
 func (r *Room) recordAutomatically() {
-	if recorder := r.node.config.Recorder; recorder != nil && r.recorded == nil && recorder.Automatic() != "" {
-		r.startRecording(recorder.Automatic())
+	switch {
+	case !r.recordsAutomatically():
+	case r.span != nil:
+		r.span.elect()
+	default:
+		r.startRecording(r.node.config.Recorder.Automatic(), true)
 	}
 }
 
 // startRecording begins a recording with the present participants, except those whose join is in progress.
-func (r *Room) startRecording(q recording.Qualities) {
+func (r *Room) startRecording(q recording.Qualities, automatic bool) {
+	before := r.isRecorded()
 	r.recorded = &recordedRoom{
-		Recording: r.node.config.Recorder.Start(r.name, r.now), qualities: q,
-		publications: make(map[*publication]*recordedPublication),
+		Recording: r.node.config.Recorder.Start(r.name, r.now), qualities: q, automatic: automatic,
+		since: r.now.UnixNano(), publications: make(map[*publication]*recordedPublication),
 	}
-	r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: true} })
+	r.announceRecorded(before)
+	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
 	r.recordMetadata()
 	for _, p := range r.presences(nil) {
+		if p.audience {
+			continue
+		}
 		r.recordJoined(p)
 		r.recordPublished(announced(p.publications))
 		for _, publication := range p.publications {
@@ -102,7 +120,8 @@ func (r *Room) stopRecording(reason string) {
 	}
 	c.Stop(r.now, reason)
 	r.recorded = nil
-	r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{} })
+	r.announceRecorded(true)
+	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingEnded, Reason: reason})
 }
 
@@ -146,8 +165,10 @@ func (r *Room) recordLeft(p *presence, reason string) {
 	if r.recorded == nil {
 		return
 	}
-	r.recorded.State(keyOf(p.identity), nil)
-	r.recorded.Message(r.now, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
+	if !p.audience {
+		r.recorded.State(keyOf(p.identity), nil)
+		r.recorded.Message(r.now, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
+	}
 	if len(r.participants) == 0 {
 		r.stopRecording("the last participant has left")
 	}
@@ -248,7 +269,7 @@ func (q recordRequest) apply(r *Room) {
 		// The room is recorded as requested.
 	default:
 		r.stopRecording("an operator changed the recorded qualities")
-		r.startRecording(q.qualities)
+		r.startRecording(q.qualities, false)
 	}
 	q.result <- err
 }

@@ -48,6 +48,7 @@ func (q resumeRequest) apply(r *Room) {
 	changed := r.regrant(p, p.permitted(q.Grants), q.Join.Resume.NewConnection)
 	p.send(r.welcome(p, q.Join.ID, true))
 	changed.tell(p)
+	r.welcomeAudience(p)
 	p.sendPoses()
 	p.sendWanted()
 	p.sendTrace()
@@ -138,6 +139,9 @@ type regranted struct {
 // a join.
 func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
 	p.grants = grants
+	if grants.Publish {
+		r.leaveAudience(&p.presence)
+	}
 	changed.reason = "the token no longer grants it"
 	if newConnection {
 		// A present connection keeps its line for data channels, or has none.

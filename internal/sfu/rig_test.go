@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -274,3 +275,10 @@ func choiceOf(tile int, s signal.Selection) signal.Choice {
 }
 
 func several(q ...volumetric.Quality) signal.Selection { return signal.Selection{Qualities: q} }
+
+// newStored returns stored choices.
+func newStored(choices ...signal.Choice) []subscriber.Stored {
+	c := subscriber.NewChoices(len(choices))
+	c.SetAll(choices)
+	return c.Stored()
+}

@@ -57,6 +57,9 @@ type Room struct {
 	recorded *recordedRoom
 	// metadata describes the room to its participants. The map does not change.
 	metadata map[string]string
+	// metadataAt is the time of the last change of the metadata, in microseconds since 1970, 0 for none.
+	metadataAt int64
+	audience   audience
 	// deliveries limits the data messages that all participants receive.
 	deliveries *rate.Limiter
 	// span connects the room to the same room on other nodes, nil without a cluster.
@@ -158,6 +161,7 @@ func (r *Room) abandonParticipant(p *participant) {
 		return
 	}
 	delete(r.participants, p.identity)
+	r.span.left(p, publications, reason)
 	p.connection.dismiss()
 	for _, publication := range publications {
 		publication.close()
@@ -175,6 +179,7 @@ func (r *Room) do(now time.Time, q request) {
 	r.now = now
 	q.apply(r)
 	r.settle()
+	r.span.save()
 }
 
 // post sends a request to the room's goroutine and waits while the queue is full. The room's goroutine must not call
@@ -215,6 +220,7 @@ func (r *Room) remove(p *participant, reason string) {
 	if r.participants[p.identity] != p {
 		return
 	}
+	publications := announced(p.publications)
 	for _, publication := range slices.Clone(p.publications) {
 		r.unpublish(p, publication, false)
 	}
@@ -226,13 +232,12 @@ func (r *Room) remove(p *participant, reason string) {
 	left := p.event(webhook.ParticipantLeft)
 	left.Reason = reason
 	r.emit(left)
-	r.span.left(p, reason)
+	r.span.left(p, publications, reason)
 	// The room may end with the place of the participant.
 	r.node.forget(p)
 	p.trace(false)
 	r.participants.askForTimes()
-	r.participants.share(p, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
-	r.recordLeft(&p.presence, reason)
+	r.announceLeft(&p.presence, p, reason)
 	r.span.reveal(p.identity)
 	p.log.Info("participant left", zap.String("reason", reason))
 }

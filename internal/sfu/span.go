@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"slices"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -16,13 +17,25 @@ type span struct {
 	room    *Room
 	cluster Cluster
 	inbox   inbox
+	// mu guards ended, which is set when the node has ended the room. No event of the room follows.
+	mu    sync.Mutex
+	ended bool
 	// mirrors are the participants of other nodes, by identity.
 	mirrors map[string]*mirror
+	// shared has the parts of other nodes in the state of the room.
+	shared map[string]Shared
+	// recorder is the last node that recorded the room.
+	recorder string
+	// electing is set while the node waits for the recordings of others before it records the room automatically.
+	electing bool
+	// unsaved are the participants whose records may have changed.
+	unsaved []*participant
 }
 
 func newSpan(r *Room, c Cluster) *span {
 	return &span{
 		room: r, cluster: c, inbox: inbox{filled: make(chan struct{}, 1)}, mirrors: make(map[string]*mirror),
+		shared: make(map[string]Shared),
 	}
 }
 
@@ -36,9 +49,25 @@ func (s *span) ready() <-chan struct{} {
 
 // tell passes an event to the other nodes.
 func (s *span) tell(e Event) {
-	if s != nil {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
 		s.cluster.Tell(s.room.name, e)
 	}
+}
+
+// exited tells that the node has ended the room. A room of the same name may follow at once.
+func (s *span) exited() {
+	if s == nil {
+		return
+	}
+	s.tell(Exited{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
 }
 
 // shown returns the mirror with an identity as others see it, nil if there is none.
@@ -109,9 +138,19 @@ func (s *span) joined(p *participant) {
 	if s == nil {
 		return
 	}
+	p.complete = p.epoch == 0
 	s.tell(Present{p.shared()})
 	for _, publication := range announced(p.publications) {
 		s.published(publication)
+	}
+	s.stateChanged(p)
+}
+
+// completed tells that all publications of a session that this node has adopted are told.
+func (s *span) completed(p *participant) {
+	if s != nil && !p.complete {
+		p.complete = true
+		s.changed(p)
 	}
 }
 
@@ -119,13 +158,19 @@ func (s *span) joined(p *participant) {
 func (s *span) changed(p *participant) {
 	if s != nil && s.room.participants[p.identity] == p {
 		s.tell(Present{p.shared()})
+		s.stateChanged(p)
 	}
 }
 
-// left tells that a local participant has left.
-func (s *span) left(p *participant, reason string) {
-	if s != nil {
-		s.tell(Left{Identity: p.identity, Session: p.session, Reason: reason})
+// left tells that a local participant with publications has left. The end of the publications follows that of the
+// participant, so that the clients of other nodes receive one message.
+func (s *span) left(p *participant, publications []*publication, reason string) {
+	if s == nil {
+		return
+	}
+	s.tell(Left{Identity: p.identity, Session: p.session, Reason: reason})
+	for _, publication := range publications {
+		s.unpublished(publication)
 	}
 }
 
@@ -133,7 +178,8 @@ func (s *span) left(p *participant, reason string) {
 func (p *participant) shared() Presence {
 	state := Presence{
 		Identity: p.identity, Session: p.session, Epoch: p.epoch, Joined: p.joined, Live: p.outbox != nil,
-		Attributes: p.attributes, Muted: p.mutings(), Permissions: p.grants.permissions(),
+		Attributes: p.attributes, Muted: p.mutings(), Permissions: p.grants.permissions(), Complete: p.complete,
+		Audience: p.audience,
 	}
 	if p.numbered {
 		number := p.number
@@ -151,7 +197,7 @@ func (s *span) published(p *publication) {
 		// The participant may have its number since this publication.
 		s.changed(s.room.participants[p.Ref.Participant])
 	}
-	s.tell(Published{Ref: p.Ref, ID: p.id, Description: p.Description, Tracks: slices.Clone(p.Tracks)})
+	s.tell(Published{Ref: p.Ref, ID: p.id, Description: p.Description, Mute: p.mute, Tracks: slices.Clone(p.Tracks)})
 }
 
 // unpublished tells the end of a local publication.
@@ -175,22 +221,57 @@ func (s *span) gaveUp(p *publication) {
 	}
 }
 
-// posed tells the latest pose of a local publication.
-func (s *span) posed(p *publication) {
-	if s != nil && !p.Demand.Relayed() {
-		s.tell(Posed{Ref: p.Ref, Pose: p.Place.Latest()})
+// posed tells the latest pose of a local publication to a node, to all nodes if the name is empty.
+func (s *span) posed(p *publication, node string) {
+	if pose := p.Place.Latest(); s != nil && pose != nil && !p.Demand.Relayed() {
+		s.tell(Posed{Ref: p.Ref, Node: node, Pose: pose})
 	}
 }
 
 // sent tells a data message of a local participant, or of the operator if the sender is empty, if other nodes have
-// recipients. seq is the number of a lossy message.
+// recipients. seq is the number of the message.
 func (s *span) sent(sender string, m *signal.Data, seq int64) {
-	if s == nil || len(m.To) > 0 && !slices.ContainsFunc(m.To, func(name string) bool { return s.shown(name) != nil }) {
+	if s == nil {
 		return
 	}
-	s.tell(Sent{From: sender, Data: &signal.Data{
+	nodes := s.nodesOf(m.To)
+	if len(m.To) > 0 && len(nodes) == 0 {
+		return
+	}
+	s.tell(Sent{From: sender, Nodes: nodes, Data: &signal.Data{
 		Seq: seq, To: slices.Clone(m.To), Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: slices.Clone(m.Binary),
 	}})
+}
+
+// nodesOf returns the homes of the named mirrors.
+func (s *span) nodesOf(names []string) (nodes []string) {
+	for _, name := range names {
+		if s.shown(name) != nil && !slices.Contains(nodes, s.mirrors[name].node) {
+			nodes = append(nodes, s.mirrors[name].node)
+		}
+	}
+	return nodes
+}
+
+// recipients returns the number of mirrors that receive a message for the named participants, all if there are none.
+func (s *span) recipients(names []string) (n int) {
+	if s == nil || len(names) == 0 {
+		return s.size()
+	}
+	for _, name := range names {
+		if s.shown(name) != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// detached returns the mirror with an identity if its home does not answer, nil otherwise.
+func (s *span) detached(identity string) *mirror {
+	if s.shown(identity) != nil && s.mirrors[identity].detached {
+		return s.mirrors[identity]
+	}
+	return nil
 }
 
 // take tells the demand for the publication of a mirror.
@@ -251,18 +332,14 @@ func (s *span) mirrored(identity, node string) *mirror {
 	return nil
 }
 
-// apply implements Event.
-func (Entered) apply(r *Room, _ string) {
-	for _, p := range r.participants {
-		for _, publication := range announced(p.publications) {
-			r.span.measured(publication)
-			r.span.gaveUp(publication)
-			if publication.Place.Latest() != nil {
-				r.span.posed(publication)
-			}
-		}
-	}
-}
+// apply implements Event. Entered is for this node only.
+func (Entered) apply(*Room, string) {}
+
+// apply implements Event. SessionState is not for rooms.
+func (SessionState) apply(*Room, string) {}
+
+// apply implements Event. Released is for this node only.
+func (Released) apply(*Room, string) {}
 
 // apply implements Event.
 func (Exited) apply(r *Room, node string) {
@@ -292,8 +369,17 @@ func (e Present) apply(r *Room, node string) {
 		return
 	}
 	if m != nil {
+		present := e.Epoch == m.state.Epoch
+		if !present {
+			for _, d := range m.told {
+				d.former = true
+			}
+		}
 		m.move(s, node)
 		m.update(s, e.Presence)
+		if present && e.Complete {
+			m.complete(s)
+		}
 		return
 	}
 	if limit := mirrorsPerPlace * r.node.config.ParticipantsPerRoom; len(s.mirrors) >= limit {
@@ -301,7 +387,7 @@ func (e Present) apply(r *Room, node string) {
 			zap.Int("limit", limit))
 		return
 	}
-	m = &mirror{presence: presence{identity: e.Identity, session: e.Session}, node: node}
+	m = &mirror{presence: presence{identity: e.Identity, session: e.Session, audience: e.Audience}, node: node}
 	s.mirrors[e.Identity] = m
 	m.update(s, e.Presence)
 	if r.participants[e.Identity] == nil {
@@ -341,10 +427,10 @@ func (e Unpublished) apply(r *Room, node string) {
 	}
 }
 
-// apply implements Event. Mirrored is for the own node.
+// apply implements Event. Mirrored is for this node only.
 func (Mirrored) apply(*Room, string) {}
 
-// apply implements Event. Unmirrored is for the own node.
+// apply implements Event. Unmirrored is for this node only.
 func (Unmirrored) apply(*Room, string) {}
 
 // apply implements Event.
@@ -355,6 +441,10 @@ func (e Take) apply(r *Room, node string) {
 	}
 	if p := owner.publication(e.Ref.Publication); p != nil && p.id == e.ID {
 		take := demand.Take{Tiles: e.Tiles, Near: e.Near, Parity: min(max(e.Parity, 0), signal.MaxParity)}
+		if !p.Demand.Held(node) {
+			// The node has received no pose of the publication.
+			r.span.posed(p, node)
+		}
 		if !p.Demand.Hold(node, take) {
 			r.log.Warn("the demand of another node does not fit the publication", zap.String("node", node),
 				zap.Stringer("publication", e.Ref))
@@ -399,8 +489,25 @@ func (e Posed) apply(r *Room, node string) {
 
 // apply implements Event.
 func (e Sent) apply(r *Room, node string) {
-	if e.Data == nil || e.From != "" && r.span.mirrored(e.From, node) == nil || e.Data.Validate() != nil {
+	losses := &r.node.losses
+	if e.Data == nil || e.Data.Validate() != nil {
+		losses.invalid.Add(1)
 		return
+	}
+	if e.From != "" {
+		// A mirror that others do not see has the identity of a local participant.
+		m := r.span.mirrored(e.From, node)
+		if m == nil || !m.shown {
+			losses.sender.Add(1)
+			return
+		}
+		if seq := e.Data.Seq; !e.Data.Lossy && seq != 0 {
+			if seq <= m.received {
+				// The client has repeated a message on its next home.
+				return
+			}
+			m.received = seq
+		}
 	}
 	recipients := r.participants.others(nil)
 	if len(e.Data.To) > 0 {
@@ -408,9 +515,11 @@ func (e Sent) apply(r *Room, node string) {
 			return !slices.Contains(e.Data.To, p.identity)
 		})
 	}
-	if r.deliveries.AllowN(r.now, len(recipients)) {
-		r.fanOut(e.From, recipients, e.Data, e.Data.Seq)
+	if !r.deliveries.AllowN(r.now, len(recipients)) {
+		losses.limit.Add(uint64(len(recipients)))
+		return
 	}
+	r.fanOut(e.From, recipients, e.Data, e.Data.Seq)
 }
 
 // apply implements Event.
@@ -424,12 +533,12 @@ func (e Superseded) apply(r *Room, _ string) {
 func (e Kick) apply(r *Room, _ string) {
 	if e.Identity != "" {
 		r.removeAll(removeRequest{
-			identity: e.Identity, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
+			identity: e.Identity, session: e.Session, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
 		})
 	}
 }
 
 // apply implements Event.
-func (Close) apply(r *Room, _ string) {
-	r.removeAll(removeRequest{code: signal.CodeClosed, reason: closedReason})
+func (e Close) apply(r *Room, _ string) {
+	r.removeAll(removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before})
 }

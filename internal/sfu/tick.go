@@ -22,6 +22,7 @@ func (r *Room) wakeBy(at time.Time) {
 func (wake) apply(r *Room) {
 	r.wakeAt = time.Time{}
 	receiving := false
+	r.sendAudience()
 	for publication := range r.publications {
 		r.attend(publication)
 	}

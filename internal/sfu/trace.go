@@ -59,6 +59,7 @@ func (m members) askForTimes() {
 		}
 		if asked := others > 0; p.profile.Traces && len(p.publications) > 0 && p.tracing.asked != asked {
 			p.tracing.asked = asked
+			p.room.span.stateChanged(p)
 			p.send(&signal.Trace{FrameTimes: asked})
 		}
 	}

@@ -25,6 +25,8 @@ type incoming struct {
 
 	mu     sync.Mutex
 	opener *srtp.Opener
+	// received counts the decrypted RTP packets.
+	received Traffic
 	// info describes the packet being processed. The sink receives a pointer to info.
 	info PacketInfo
 	// second is set while packets from the second route are processed.
@@ -85,6 +87,7 @@ func (i *incoming) receive(datagram []byte) {
 		}
 		return
 	}
+	i.received.count(len(datagram))
 	if i.paths != nil {
 		i.paths[i.info.Path].first.Add(1)
 	}

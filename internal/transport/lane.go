@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -14,213 +13,16 @@ import (
 	"time"
 
 	"github.com/pion/dtls/v3"
-	"github.com/pion/logging"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/ecn"
-	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 	"github.com/volsfu/volsfu/internal/transport/secure"
 	"github.com/volsfu/volsfu/internal/udp"
 )
 
-// A lane is a connection between two servers that know each other's addresses and certificates: DTLS and SRTP on UDP,
-// without ICE and without descriptions. The dialing side has a socket of its own for each lane. The accepting side
-// tells lanes apart by the remote address.
-
-// MaxLanes bounds the lanes between two servers.
-const MaxLanes = 4
-
-// ErrLane is wrapped with the reason why a lane was not opened.
-var ErrLane = errors.New("lane was not opened")
-
 // lanePrefix is the start of the DTLS application protocol of a lane (ALPN, RFC 7301). The number of the lane follows.
 const lanePrefix = "volsfu-trunk-"
-
-const (
-	// laneHandshakes bounds the handshakes of accepted lanes at once. Every server of a cluster of 64 nodes may dial
-	// all its lanes at the same time.
-	laneHandshakes = 64 * MaxLanes
-	// laneHandshake is the maximum duration of a handshake: 100 repetitions of a flight.
-	laneHandshake = 10 * time.Second
-)
-
-// laneOpenings limits the accepted lanes of one address: three attempts per second with all lanes.
-var laneOpenings = ratelimit.Rate{PerSecond: 3 * MaxLanes, Burst: 4 * MaxLanes}
-
-// LaneConfig is the configuration of a LanePort.
-type LaneConfig struct {
-	// Certificate returns the certificate of this server. It is read for each handshake.
-	Certificate func() *tls.Certificate
-	// Verify returns the name in the certificate of the remote server, or an error if the certificate is not valid.
-	Verify func(raw [][]byte) (name string, err error)
-	// Accepts is set if remote servers may dial this port.
-	Accepts bool
-}
-
-// LanePort is a UDP port for lanes. Its methods are safe for concurrent use.
-type LanePort struct {
-	port     *udp.Port
-	config   LaneConfig
-	logs     logging.LoggerFactory
-	accepted chan *Lane
-	openings *ratelimit.SharedSources
-	readers  sync.WaitGroup
-
-	mu     sync.Mutex
-	closed bool
-	// opening counts the accepted lanes whose handshake has not ended.
-	opening int
-	// lanes are replaced, never changed, because all readers look at them.
-	lanes atomic.Pointer[map[netip.AddrPort]*Lane]
-
-	untimely atomic.Uint64
-}
-
-// NewLanePort starts to read a port. Close closes the port.
-func NewLanePort(port *udp.Port, config LaneConfig) *LanePort {
-	logs := logging.NewDefaultLoggerFactory()
-	logs.DefaultLogLevel = logging.LogLevelDisabled
-	p := &LanePort{port: port, config: config, logs: logs, accepted: make(chan *Lane, laneHandshakes),
-		openings: ratelimit.NewSharedSources(laneOpenings.PerSecond, laneOpenings.Burst)}
-	p.lanes.Store(&map[netip.AddrPort]*Lane{})
-	for _, socket := range port.Sockets() {
-		socket.TakeStamps(true)
-		p.readers.Go(func() { p.read(socket) })
-	}
-	return p
-}
-
-// Address returns the local address of the port.
-func (p *LanePort) Address() netip.AddrPort { return p.port.Address() }
-
-// Accepted returns the lanes that remote servers have begun to open. The receiver calls Handshake. Close closes the
-// channel.
-func (p *LanePort) Accepted() <-chan *Lane { return p.accepted }
-
-// Ignored returns the number of datagrams of addresses without a lane that did not open one.
-func (p *LanePort) Ignored() uint64 { return p.untimely.Load() }
-
-// Dial returns a lane to an address. The caller calls Handshake.
-func (p *LanePort) Dial(to netip.AddrPort, number int) (*Lane, error) {
-	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
-	l := p.newLane(to, p.port.Sockets()[0])
-	l.client, l.number = true, number
-	if !p.add(l) {
-		return nil, fmt.Errorf("%w: the port is closed", ErrLane)
-	}
-	return l, nil
-}
-
-// Close closes the port and its lanes, and waits for the goroutines that read the port.
-func (p *LanePort) Close() error {
-	p.mu.Lock()
-	before := p.closed
-	p.closed = true
-	p.mu.Unlock()
-	for _, l := range *p.lanes.Load() {
-		l.Close()
-	}
-	err := p.port.Close()
-	p.readers.Wait()
-	if !before {
-		close(p.accepted)
-	}
-	return err
-}
-
-// read is the goroutine of one socket.
-func (p *LanePort) read(socket *udp.Socket) {
-	inbox := udp.NewInbox()
-	var touched []*Lane
-	for socket.Receive(inbox) == nil {
-		now := time.Now()
-		for _, message := range inbox.Messages() {
-			l := (*p.lanes.Load())[message.Peer]
-			if l == nil {
-				if l = p.accept(message, socket, now); l == nil {
-					continue
-				}
-			}
-			l.receiveRun(message, now)
-			if len(touched) == 0 || touched[len(touched)-1] != l {
-				touched = append(touched, l)
-			}
-		}
-		for _, l := range touched {
-			l.flush()
-		}
-		clear(touched)
-		touched = touched[:0]
-	}
-}
-
-// accept returns a lane for the first datagram of an address, nil if the datagram does not open a lane.
-func (p *LanePort) accept(message udp.Message, socket *udp.Socket, now time.Time) *Lane {
-	if !p.config.Accepts || !secure.OpensHandshake(message.Data) || !p.openings.TakeAll(message.Peer.Addr(), 1, now) {
-		p.untimely.Add(uint64(message.Count()))
-		return nil
-	}
-	l := p.newLane(message.Peer, socket)
-	if !p.add(l) {
-		p.untimely.Add(uint64(message.Count()))
-		return nil
-	}
-	return l
-}
-
-// add adds a lane to those that the port reads, and passes an accepted lane to Accepted. add reports whether there was
-// room.
-func (p *LanePort) add(l *Lane) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed || !l.client && p.opening >= laneHandshakes {
-		return false
-	}
-	if !l.client {
-		// The channel has room for all lanes that are opening.
-		select {
-		case p.accepted <- l:
-			p.opening++
-			l.opening = true
-		default:
-			return false
-		}
-	}
-	p.change(func(lanes map[netip.AddrPort]*Lane) { lanes[l.remote] = l })
-	return true
-}
-
-// opened records the end of the handshake of a lane.
-func (p *LanePort) opened(l *Lane) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if l.opening {
-		l.opening = false
-		p.opening--
-	}
-}
-
-// remove removes a lane, unless its address has another lane by now.
-func (p *LanePort) remove(l *Lane) {
-	p.opened(l)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if (*p.lanes.Load())[l.remote] == l {
-		p.change(func(lanes map[netip.AddrPort]*Lane) { delete(lanes, l.remote) })
-	}
-}
-
-// change replaces the lanes by a changed copy. The caller holds the mutex.
-func (p *LanePort) change(f func(map[netip.AddrPort]*Lane)) {
-	old := *p.lanes.Load()
-	lanes := make(map[netip.AddrPort]*Lane, len(old)+1)
-	for address, l := range old {
-		lanes[address] = l
-	}
-	f(lanes)
-	p.lanes.Store(&lanes)
-}
 
 // Lane is one lane. After Handshake and Start the methods are safe for any goroutine. A Lane implements forward.Peer,
 // except for Post.
@@ -229,7 +31,9 @@ type Lane struct {
 	remote netip.AddrPort
 	client bool
 	number int
-	// opening is set while the lane counts as opening. The mutex of the port guards it.
+	// proven is set if the remote server receives at its address. A dialed address is proven.
+	proven atomic.Bool
+	// opening is set while the lane counts in LanePort.opening. The mutex of the port guards it.
 	opening bool
 
 	path     path
@@ -243,7 +47,8 @@ type Lane struct {
 	sink    atomic.Pointer[Sink]
 	closing sync.Once
 	closed  chan struct{}
-	// heard is the time at which the last authenticated packet arrived, in nanoseconds since 1970.
+	// heard is the time at which the last authenticated packet arrived, in nanoseconds since LanePort.started, by the
+	// monotonic clock. It is 0 before the first packet.
 	heard atomic.Int64
 }
 
@@ -262,8 +67,12 @@ type laneSender struct {
 	socket *udp.Socket
 }
 
-// Write implements secure.Sender.
+// Write implements secure.Sender. DTLS sends a ServerHello only after a ClientHello with the cookie that was sent to
+// the remote address (RFC 6347 section 4.2.1).
 func (s laneSender) Write(record []byte) (int, error) {
+	if !s.lane.proven.Load() && secure.IsServerHello(record) {
+		s.lane.port.prove(s.lane)
+	}
 	return len(record), s.socket.Send([]udp.Message{{Peer: s.lane.remote, Data: record, Segment: len(record)}})
 }
 
@@ -300,6 +109,8 @@ func (l *Lane) Handshake(ctx context.Context) (name string, err error) {
 		dtls.WithSupportedProtocols(protocols...),
 		dtls.WithLoggerFactory(l.port.logs),
 		dtls.WithFlightInterval(secure.FlightInterval),
+		// A server that starts is reached within one interval.
+		dtls.WithDisableRetransmitBackoff(true),
 		dtls.WithReplayProtectionWindow(64),
 	})
 	l.records.Finish()
@@ -353,7 +164,7 @@ func (l *Lane) derive(name string) error {
 	return nil
 }
 
-// Start passes the packets of the remote server to the sink from now on, beginning with those that wait.
+// Start passes the packets of the remote server to the sink, beginning with those that arrived since the handshake.
 func (l *Lane) Start(sink Sink) {
 	l.incoming.mu.Lock()
 	l.incoming.sink = laneSink{sink, l}
@@ -370,17 +181,18 @@ type laneSink struct {
 
 // RTP implements Sink.
 func (s laneSink) RTP(ssrc uint32, packet []byte, info *PacketInfo) {
-	s.lane.heard.Store(info.At.UnixNano())
+	s.lane.setHeard(info.At)
 	s.Sink.RTP(ssrc, packet, info)
 }
 
 // RTCP implements Sink.
 func (s laneSink) RTCP(packet []byte, now time.Time) {
-	s.lane.heard.Store(now.UnixNano())
+	s.lane.setHeard(now)
 	s.Sink.RTCP(packet, now)
 }
 
-// receiveRun processes datagrams from the lane's address.
+// receiveRun processes datagrams from the lane's address. While the address may be forged, only datagrams that open a
+// handshake are read, so that such a lane keeps no packets.
 func (l *Lane) receiveRun(message udp.Message, now time.Time) {
 	l.incoming.mu.Lock()
 	defer l.incoming.mu.Unlock()
@@ -388,6 +200,10 @@ func (l *Lane) receiveRun(message udp.Message, now time.Time) {
 	l.incoming.info.Kernel, l.incoming.info.Hardware = stampTimes(message.Arrived)
 	for datagram := range message.Datagrams() {
 		switch {
+		case !l.proven.Load():
+			if secure.IsClientHello(datagram) && l.records.Admits(now) {
+				l.records.Write(datagram)
+			}
 		case isMedia(datagram):
 			l.incoming.receive(datagram)
 		case secure.IsRecord(datagram) && l.records.Admits(now):
@@ -407,12 +223,12 @@ func (l *Lane) flush() {
 func (l *Lane) Read(b []byte) (int, error) {
 	n, err := l.conn.Read(b)
 	if err == nil {
-		l.heard.Store(time.Now().UnixNano())
+		l.setHeard(time.Now())
 	}
 	return n, err
 }
 
-// Control returns the DTLS connection for application data. Reading from it counts as hearing the remote server.
+// Control returns the DTLS connection for application data. Reading from it counts for Heard.
 func (l *Lane) Control() net.Conn { return laneControl{l.conn, l} }
 
 type laneControl struct {
@@ -426,9 +242,35 @@ func (c laneControl) Read(b []byte) (int, error) { return c.lane.Read(b) }
 // Heard returns the time at which the last authenticated packet of the remote server arrived, zero before the first.
 func (l *Lane) Heard() time.Time {
 	if at := l.heard.Load(); at != 0 {
-		return time.Unix(0, at)
+		return l.port.started.Add(time.Duration(at))
 	}
 	return time.Time{}
+}
+
+func (l *Lane) setHeard(at time.Time) { l.heard.Store(int64(at.Sub(l.port.started))) }
+
+// Traffic are counts of RTP packets and their bytes as they are sent over UDP.
+type Traffic struct{ Packets, Bytes uint64 }
+
+// Add adds other counts.
+func (t *Traffic) Add(other Traffic) {
+	t.Packets += other.Packets
+	t.Bytes += other.Bytes
+}
+
+func (t *Traffic) count(bytes int) {
+	t.Packets++
+	t.Bytes += uint64(bytes)
+}
+
+// Traffic returns the counts of authenticated packets that have arrived and of packets that were sent.
+func (l *Lane) Traffic() (received, sent Traffic) {
+	l.incoming.mu.Lock()
+	received = l.incoming.received
+	l.incoming.mu.Unlock()
+	l.outbox.mu.Lock()
+	defer l.outbox.mu.Unlock()
+	return received, l.outbox.sent
 }
 
 // Number returns the number of the lane between the two servers, 0 to MaxLanes-1.

@@ -30,6 +30,8 @@ type outbox struct {
 
 	mu     sync.Mutex
 	sealer *srtp.Sealer
+	// sent counts the encrypted RTP packets.
+	sent Traffic
 	// buffer is nil while nothing is queued. used is the number of bytes in use.
 	buffer *udp.Buffer
 	used   int
@@ -71,6 +73,7 @@ func (o *outbox) queue(header *rtp.Header, payload []byte) error {
 		o.release()
 		return err
 	}
+	o.sent.count(len(sealed))
 	o.append(len(sealed))
 	if o.copied.Load() && o.path.second.Load() != nil {
 		o.queueCopy(len(sealed))

@@ -2,7 +2,6 @@ package trunk
 
 import (
 	"net/netip"
-	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -13,7 +12,7 @@ type Event interface{ event() }
 
 // Events about a trunk.
 type (
-	// Linked reports that a trunk is there.
+	// Linked reports an open trunk.
 	Linked struct {
 		Node        string
 		Incarnation uint64
@@ -35,11 +34,18 @@ type (
 		Node        string
 		Incarnation uint64
 	}
-	// Refused reports a remote server that could not open a trunk, with the reason.
+	// Refused reports a handshake that failed, with the reason. Omitted is the number of failed handshakes since the
+	// last event Refused that were not reported, because they were more than refusalRate.
 	Refused struct {
 		Address netip.AddrPort
 		Reason  string
+		Omitted uint64
 	}
+	// PortFailed reports that the port for trunks cannot receive, or cannot be opened again. The host tries each second
+	// to open the port.
+	PortFailed struct{ Err error }
+	// Unsent reports a control message that could not be sent, with the reason.
+	Unsent struct{ Node, Reason string }
 	// Received passes a payload of another node's Send.
 	Received struct {
 		Node    string
@@ -81,41 +87,15 @@ type (
 	}
 )
 
-func (Linked) event()   {}
-func (Unlinked) event() {}
-func (Heard) event()    {}
-func (Silent) event()   {}
-func (Refused) event()  {}
-func (Received) event() {}
-func (Took) event()     {}
-func (Rates) event()    {}
-func (GaveUp) event()   {}
-func (Masked) event()   {}
-
-// LinkState is the state of a trunk.
-type LinkState struct {
-	Node        string
-	Incarnation uint64
-	Lanes       int
-	RTT         time.Duration
-	// Offset is added to times of this node to convert them to the other node's clock. Bound is the maximum error.
-	// Both are valid if Known is set.
-	Offset, Bound time.Duration
-	Known         bool
-	// Estimate is the sum of the estimates of the lanes, 0 while unknown.
-	Estimate volumetric.Bitrate
-	Silent   bool
-}
-
-// Stats are counters since Listen.
-type Stats struct {
-	// Links is the number of trunks. Opened and Closed count trunks, Refused handshakes that failed, among them
-	// WrongCertificate with a certificate that does not belong to the cluster.
-	Links                                     int
-	Opened, Closed, Refused, WrongCertificate uint64
-	// Untaken counts packets of tracks that were not taken, Malformed refused control messages, Limited payloads that
-	// were not sent because of a limit, Ignored datagrams that opened no trunk.
-	Untaken, Malformed, Limited, Ignored uint64
-	// Masked is the number of taken tracks that the trunks do not carry.
-	Masked int
-}
+func (Linked) event()     {}
+func (Unlinked) event()   {}
+func (Heard) event()      {}
+func (Silent) event()     {}
+func (Refused) event()    {}
+func (PortFailed) event() {}
+func (Unsent) event()     {}
+func (Received) event()   {}
+func (Took) event()       {}
+func (Rates) event()      {}
+func (GaveUp) event()     {}
+func (Masked) event()     {}

@@ -2,6 +2,7 @@ package trunk
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -102,11 +103,17 @@ func TestStatesCross(t *testing.T) {
 	await(t, two, "the given up quality", func(g GaveUp) bool { return g.Tiles[0] == allocate.Qualities(1) })
 	large := bytes.Repeat([]byte("x"), MaxPayload)
 	one.do(func(h *Host) {
-		if !h.Send("two", []byte("first")) || !h.Send("two", large) {
-			t.Error("a payload was refused")
+		if err := errors.Join(h.Send("two", []byte("first")), h.Send("two", large)); err != nil {
+			t.Error(err)
 		}
-		if h.Send("two", append(large, 'x')) || h.Send("three", nil) {
-			t.Error("a payload above the limit, or to an unknown node, was accepted")
+		for _, refused := range []struct {
+			node    string
+			payload []byte
+			want    error
+		}{{"two", append(large, 'x'), ErrSize}, {"two", nil, ErrSize}, {"three", large, ErrUnlinked}} {
+			if err := h.Send(refused.node, refused.payload); !errors.Is(err, refused.want) {
+				t.Errorf("the error is %v, expected %v", err, refused.want)
+			}
 		}
 	})
 	await(t, two, "the payload", func(r Received) bool { return bytes.Equal(r.Payload, large) })
@@ -170,7 +177,7 @@ func TestUntakenPackets(t *testing.T) {
 	connect(t, one, two, "one", "two")
 	p := publish(t, one, 1, 1)
 	one.do(func(h *Host) {
-		lane := h.links["two"].lanes[0]
+		lane := h.links["two"].lanes.all[0]
 		slot := lane.receiver.AddSlot(lane.NewOutlet(77, 78), volumetric.KindVideo)
 		slot.Select(p.tracks[0], 1, time.Now())
 	})
@@ -178,7 +185,7 @@ func TestUntakenPackets(t *testing.T) {
 	wait.Until(t, "the end", func() bool {
 		p.frame(20_000)
 		e, ok := last[Unlinked](two)
-		return ok && e.Reason == "1000 packets of tracks that were not taken"
+		return ok && e.Reason == "1000 packets of tracks that were not taken within 10s"
 	})
 	if s := two.stats(); s.Untaken < MaxUntaken {
 		t.Errorf("%d packets counted, expected at least %d", s.Untaken, MaxUntaken)

@@ -23,12 +23,13 @@ const (
 const (
 	// MaxPayload is the maximum size in bytes of a payload of Host.Send.
 	MaxPayload = 64 << 10
-	// maxMessage is the maximum size of a control message: a payload in base64 and its frame, or the rates of
-	// maxTracks tracks of 12 digits each.
-	maxMessage = 128 << 10
-	// maxTracks bounds the tracks of a publication: 1,024 tiles in four qualities.
-	maxTracks = 4096
-	maxTiles  = 1024
+	// maxMessage is the maximum size of a control message: the rates of maxTracks tracks of 13 digits and a comma each
+	// take 229 kB, a payload in base64 87 kB.
+	maxMessage = 256 << 10
+	// maxTracks bounds the tracks of a publication.
+	maxTracks = volumetric.MaxTiles * volumetric.MaxQualities
+	// maxPart bounds the streams of one part of an offer, which have up to 65 bytes each.
+	maxPart = 2000
 	// maxName bounds names of rooms, participants and publications, in bytes.
 	maxName = 256
 	// maxParity is the maximum share of parity.
@@ -75,13 +76,30 @@ type take struct {
 	Tiles  [][]int `json:"tiles"`
 	Near   []bool  `json:"near,omitempty"`
 	Parity float64 `json:"parity,omitempty"`
+	// Fresh is set if the node has no offer for the publication. The origin then repeats its offer.
+	Fresh bool `json:"fresh,omitempty"`
 }
 
-// offer has the streams that carry the tracks of a publication. The receiver of the offer replies with bound.
+// offer has the streams that carry the tracks of a publication. The receiver of the offer replies with bound. More is
+// set if the next message has further streams of the offer.
 type offer struct {
 	publication
 	Offer   uint64   `json:"offer"`
 	Streams []stream `json:"streams"`
+	More    bool     `json:"more,omitempty"`
+}
+
+// parts splits an offer into messages.
+func (o *offer) parts() (parts []*offer) {
+	streams := o.Streams
+	for {
+		part := &offer{publication: o.publication, Offer: o.Offer, Streams: streams, More: len(streams) > maxPart}
+		parts = append(parts, part)
+		if !part.More {
+			return parts
+		}
+		part.Streams, streams = streams[:maxPart], streams[maxPart:]
+	}
 }
 
 // stream is an RTP stream on a lane. Track is the index of its track, tile × qualities + quality. Retransmission is 0
@@ -128,19 +146,18 @@ func decode(data []byte) (*message, error) {
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
+	if n := m.contents(); n > 1 {
+		return nil, fmt.Errorf("%w: %d contents, expected one", ErrMessage, n)
+	}
 	var err error
 	switch {
 	case m.Hello != nil:
 		err = m.Hello.check()
 	case m.Take != nil:
-		if err = m.Take.check(m.Take.Tiles); err == nil && len(m.Take.Near) > maxTiles {
-			err = fmt.Errorf("%w: near has %d tiles, the limit is %d", ErrMessage, len(m.Take.Near), maxTiles)
+		if err = m.Take.check(m.Take.Tiles); err == nil && len(m.Take.Near) > len(m.Take.Tiles) {
+			err = fmt.Errorf("%w: near has %d tiles, tiles has %d", ErrMessage, len(m.Take.Near), len(m.Take.Tiles))
 		}
-		// A share that is not a number is no share.
-		if !(m.Take.Parity > 0) {
-			m.Take.Parity = 0
-		}
-		m.Take.Parity = min(m.Take.Parity, maxParity)
+		m.Take.Parity = min(max(m.Take.Parity, 0), maxParity)
 	case m.Offer != nil:
 		err = m.Offer.check()
 	case m.Bound != nil:
@@ -158,6 +175,19 @@ func decode(data []byte) (*message, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// contents returns the number of contents. It is 0 for a content that only later versions know.
+func (m *message) contents() (n int) {
+	for _, present := range []bool{
+		m.Hello != nil, m.Take != nil, m.Offer != nil, m.Bound != nil, m.Rates != nil, m.Masks != nil, m.GaveUp != nil,
+		m.Payload != nil,
+	} {
+		if present {
+			n++
+		}
+	}
+	return n
 }
 
 func (h *hello) check() error {
@@ -179,10 +209,14 @@ func (p *publication) check(tiles [][]int) error {
 			return fmt.Errorf("%w: a name of %d bytes, expected 1 to %d", ErrMessage, len(name), maxName)
 		}
 	}
-	if len(tiles) > maxTiles {
-		return fmt.Errorf("%w: %d tiles, the limit is %d", ErrMessage, len(tiles), maxTiles)
+	if len(tiles) > volumetric.MaxTiles {
+		return fmt.Errorf("%w: %d tiles, the limit is %d", ErrMessage, len(tiles), volumetric.MaxTiles)
 	}
 	for _, qualities := range tiles {
+		if len(qualities) > volumetric.MaxQualities {
+			return fmt.Errorf("%w: %d qualities of a tile, the limit is %d", ErrMessage, len(qualities),
+				volumetric.MaxQualities)
+		}
 		for _, q := range qualities {
 			if q < 0 || q >= volumetric.MaxQualities {
 				return fmt.Errorf("%w: quality %d, expected 0 to %d", ErrMessage, q, volumetric.MaxQualities-1)

@@ -3,8 +3,11 @@ package trunk
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // FuzzDecode decodes control messages. What is accepted can be encoded and is within the limits.
@@ -19,6 +22,8 @@ func FuzzDecode(f *testing.F) {
 		`{"n":5,"rates":{"room":"r","participant":"p","publication":"c","id":1,"rates":[1,2]}}`,
 		`{"n":6,"masks":{"room":"r","participant":"p","publication":"c","id":1,"tiles":[[9999]]}}`,
 		`{"n":7,"payload":"AAAA","unknown":{}}`,
+		`{"n":8,"offer":{"room":"r","participant":"p","publication":"c","id":1,"offer":1,"more":true,` +
+			`"streams":[{"track":1,"ssrc":4,"rtx":5,"lane":0}]}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -36,11 +41,12 @@ func FuzzDecode(f *testing.F) {
 		if _, err := json.Marshal(m); err != nil {
 			t.Fatal(err)
 		}
-		o, k := newOrigin(2), newTaking()
+		o, k := newOrigin(2), newTaking(start)
 		if m.Take != nil {
-			o.publish(m.Take.publication, 3, make([]bool, 6))
+			o.publish(m.Take.publication, &offered{3, make([]bool, 6)})
 			o.take(m.Take)
-			for _, a := range o.step(start) {
+			actions, _ := o.step(start)
+			for _, a := range actions {
 				if a.offer != nil && len(a.offer.Streams) > 6 {
 					t.Fatalf("an offer of %d streams for 6 tracks", len(a.offer.Streams))
 				}
@@ -48,6 +54,10 @@ func FuzzDecode(f *testing.F) {
 		}
 		if m.Offer != nil {
 			k.mirror(m.Offer.publication, 3, 6)
+			whole, err := k.collect(m.Offer)
+			if m.Offer.More == (whole != nil) || err != nil {
+				t.Fatalf("the whole offer is %v, more follows: %t, error %v", whole, m.Offer.More, err)
+			}
 			for range 2 {
 				changes, _ := k.offered(m.Offer)
 				if len(changes) > 12 {
@@ -70,11 +80,78 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"take":{"room":"r","participant":"p","publication":"c","tiles":[[64]]}}`, "quality 64, expected 0 to"},
 		{`{"offer":{"room":"r","participant":"p","publication":"c","streams":[{"ssrc":1,"lane":4}]}}`,
 			"a stream for track 0 with SSRC 1 on lane 4"},
+		{`{"take":{"room":"r","participant":"p","publication":"c","tiles":[[]],"near":[true,true]}}`,
+			"near has 2 tiles, tiles has 1"},
+		{`{"masks":{"room":"r"},"gave_up":{"room":"r"}}`, "2 contents, expected one"},
 		{`{"rates":{"room":"r","participant":"p","publication":"c","rates":[-1]}}`, "a rate of -1 bit/s"},
-		{strings.Repeat(" ", maxMessage+1), "131073 bytes, the limit is 131072"},
+		{strings.Repeat(" ", maxMessage+1), "262145 bytes, the limit is 262144"},
 	} {
 		if _, err := decode([]byte(c.data)); !errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60s: the error is %v, expected %q", c.data, err, c.want)
 		}
 	}
+}
+
+// TestLaterMessagesAreIgnored decodes a message whose content only later versions know.
+func TestLaterMessagesAreIgnored(t *testing.T) {
+	if m, err := decode([]byte(`{"n":1,"later":{}}`)); err != nil || m.contents() != 0 {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestLargestMessagesFit encodes the messages of the largest publication. Offers are split.
+func TestLargestMessagesFit(t *testing.T) {
+	name := strings.Repeat("\x01", maxName)
+	p := publication{name, name, name, math.MaxUint64}
+	whole := &offer{publication: p, Offer: math.MaxUint64}
+	r := &rates{publication: p}
+	tiles := &tileSets{publication: p}
+	for range volumetric.MaxTiles {
+		tiles.Tiles = append(tiles.Tiles, nil)
+		for q := range volumetric.MaxQualities {
+			last := len(tiles.Tiles) - 1
+			tiles.Tiles[last] = append(tiles.Tiles[last], q)
+			whole.Streams = append(whole.Streams, stream{maxTracks - 1, math.MaxUint32 - 1, math.MaxUint32, 3})
+			r.Rates = append(r.Rates, maxRate)
+		}
+	}
+	messages := []*message{{Rates: r}, {Masks: tiles}, {Payload: make([]byte, MaxPayload)},
+		{Take: &take{publication: p, Tiles: tiles.Tiles, Near: make([]bool, volumetric.MaxTiles), Parity: maxParity}}}
+	for _, part := range whole.parts() {
+		messages = append(messages, &message{Offer: part})
+	}
+	k := newTaking(start)
+	k.mirror(p, volumetric.MaxQualities, maxTracks)
+	streams := 0
+	for i, m := range messages {
+		m.Number = math.MaxUint64
+		data, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if decoded.Offer == nil {
+			continue
+		}
+		got, err := k.collect(decoded.Offer)
+		if err != nil || (got != nil) != (i == len(messages)-1) {
+			t.Fatalf("message %d: the offer is complete: %t, error %v", i, got != nil, err)
+		}
+		if got != nil {
+			streams = len(got.Streams)
+		}
+	}
+	if streams != maxTracks {
+		t.Errorf("an offer of %d streams, expected %d", streams, maxTracks)
+	}
+	for range 2 {
+		whole.More = true
+		if _, err := k.collect(whole); err != nil {
+			return
+		}
+	}
+	t.Error("an offer of more than maxTracks streams was accepted")
 }

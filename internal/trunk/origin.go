@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +18,8 @@ const (
 	// restTime is the time after which a stream may carry another track: late packets and repairs of the former track
 	// have arrived, and the slot has left it (egress.Config.LateWindow is 500 ms).
 	restTime = 2 * time.Second
+	// retryInterval is the interval at which tracks that found no stream are tried again while streams are free.
+	retryInterval = 100 * time.Millisecond
 )
 
 // origin is the state of the tracks that another node takes from this node.
@@ -32,6 +35,9 @@ type origin struct {
 	ssrc uint32
 	// changed are the publications whose streams may have to change.
 	changed map[publication]struct{}
+	// starved are the publications with tracks for which there was no stream.
+	starved map[publication]struct{}
+	retried time.Time
 }
 
 // offered is a publication of this node.
@@ -60,8 +66,10 @@ type taken struct {
 	masked map[int]bool
 	// streams are the streams by track.
 	streams map[int]*line
-	// offer is the number of the last offer, bound the number of the last confirmed one.
+	// offer is the number of the last offer, bound the number of the last confirmed one. repeat is set if the other
+	// node does not know the last offer.
 	offer, bound uint64
+	repeat       bool
 }
 
 // action is a consequence of a step. Open precedes the first use of a stream. Track is -1 if the stream is to carry
@@ -77,19 +85,24 @@ type action struct {
 }
 
 func newOrigin(ssrc uint32) *origin {
-	return &origin{publications: map[publication]*offered{}, takes: map[publication]*taken{}, ssrc: ssrc, lanes: 1,
-		changed: map[publication]struct{}{}}
+	return &origin{
+		publications: map[publication]*offered{}, takes: map[publication]*taken{}, ssrc: ssrc, lanes: 1,
+		changed: map[publication]struct{}{}, starved: map[publication]struct{}{},
+	}
 }
 
 // publish adds a publication of this node.
-func (o *origin) publish(p publication, qualities int, audio []bool) {
-	o.publications[p] = &offered{qualities, audio}
+func (o *origin) publish(p publication, pub *offered) {
+	o.publications[p] = pub
 	o.changed[p] = struct{}{}
 }
 
-// withdraw removes a publication of this node.
+// withdraw removes a publication of this node. Its demand ends: no other publication has the ID.
 func (o *origin) withdraw(p publication) {
 	delete(o.publications, p)
+	if t := o.takes[p]; t != nil {
+		t.tiles = nil
+	}
 	o.changed[p] = struct{}{}
 }
 
@@ -104,6 +117,8 @@ func (o *origin) take(m *take) bool {
 		o.takes[m.publication] = t
 	}
 	t.tiles, t.near, t.parity = sets(m.Tiles), m.Near, m.Parity
+	// The other node has lost an offer if it knows none.
+	t.repeat = t.repeat || m.Fresh && t.offer > 0
 	o.changed[m.publication] = struct{}{}
 	return true
 }
@@ -122,21 +137,28 @@ func (t *taken) wants(track, qualities int) bool {
 	return tile < len(t.tiles) && t.tiles[tile].Has(volumetric.Quality(track%qualities))
 }
 
-// step returns what follows from the changes since the last step.
-func (o *origin) step(now time.Time) (actions []action) {
+// step returns what follows from the changes of one publication, and whether others have changed as well.
+func (o *origin) step(now time.Time) (actions []action, more bool) {
+	if len(o.starved) > 0 && len(o.free) > 0 && now.Sub(o.free[0].freed) >= restTime &&
+		now.Sub(o.retried) >= retryInterval {
+		o.retried = now
+		maps.Copy(o.changed, o.starved)
+		clear(o.starved)
+	}
 	for p := range o.changed {
 		delete(o.changed, p)
 		if t := o.takes[p]; t != nil {
-			actions = o.settle(actions, p, t, now)
+			return o.settle(nil, p, t, now), len(o.changed) > 0
 		}
 	}
-	return actions
+	return nil, false
 }
 
 // settle adapts the streams of a publication to its demand.
 func (o *origin) settle(actions []action, p publication, t *taken, now time.Time) []action {
 	pub := o.publications[p]
-	changed := false
+	changed := t.repeat
+	t.repeat = false
 	for track, l := range t.streams {
 		if pub != nil && track < len(pub.audio) && t.wants(track, pub.qualities) && !t.masked[track] {
 			continue
@@ -154,6 +176,7 @@ func (o *origin) settle(actions []action, p publication, t *taken, now time.Time
 			}
 			l, open := o.assign(audio, now)
 			if l == nil {
+				o.starved[p] = struct{}{}
 				continue
 			}
 			if open {
@@ -166,7 +189,7 @@ func (o *origin) settle(actions []action, p publication, t *taken, now time.Time
 	}
 	if changed {
 		t.offer++
-		m := &offer{publication: p, Offer: t.offer, Streams: []stream{}}
+		m := &offer{publication: p, Offer: t.offer, Streams: make([]stream, 0, len(t.streams))}
 		for _, l := range t.streams {
 			m.Streams = append(m.Streams, l.stream)
 		}

@@ -154,6 +154,13 @@ func (n *node) do(f func(h *Host)) {
 	<-done
 }
 
+// forget removes the events so far.
+func (n *node) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.events = nil
+}
+
 // last returns the last event of a type.
 func last[E Event](n *node) (event E, ok bool) {
 	n.mu.Lock()

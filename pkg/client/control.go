@@ -28,6 +28,8 @@ type control struct {
 	session *Session
 	// ended is the reason for which the server has ended the peer connection, nil while the connection is in use.
 	ended *signal.Error
+	// stale is set while the peer connection is not one of the present server.
+	stale bool
 	// silence detects that the server neither sends nor replies.
 	silence silence
 }
@@ -71,15 +73,17 @@ func (c *control) run() {
 		case <-updates.C:
 			s.updates.Send(s.conn, updates)
 		case <-clock.C:
-			if local, asks := s.media.clockQuestion(time.Now()); asks {
+			// Without a clock to estimate, the replies still have the round-trip time.
+			if local, asks := s.media.clockQuestion(time.Now()); asks || s.servers.several() {
 				s.conn.Write(&signal.Time{T0: local.UnixMicro()})
 			}
 			clock.Reset(clockInterval(asked, s.media.tracing.TracesSent() || s.media.tracing.TracesReceived()))
 			asked++
 		case <-times.C:
 			s.media.reportTimes()
-		case now := <-silent.C:
-			c.checkSilence(now)
+		case <-silent.C:
+			// The time of the tick would be old after a long resume.
+			c.checkSilence(time.Now())
 		}
 	}
 }
@@ -137,7 +141,7 @@ func (c *control) handle(m signal.Message) {
 	case *signal.Bandwidth:
 		s.events.add(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted, L4S: m.L4S})
 	case *signal.TimeReply:
-		s.media.clockReply(m, time.Now())
+		c.silence.measured(s.media.clockReply(m, time.Now()))
 	case *signal.Trace:
 		s.media.tracing.SetReporting(m.FrameTimes)
 	case *signal.FrameTimes:
@@ -168,16 +172,14 @@ func (c *control) handle(m signal.Message) {
 // checkSilence asks a silent server for a reply, and continues the session on another server if there is none.
 func (c *control) checkSilence(now time.Time) {
 	s := c.session
-	if len(s.servers.others) == 0 {
-		return
+	received, expected := s.media.expected(now)
+	if message := s.conn.LastReceived(); message.After(received) {
+		received = message
 	}
-	heard, expected := s.media.expected(now)
-	if message := s.conn.Heard(); message.After(heard) {
-		heard = message
-	}
-	switch c.silence.step(now, heard, expected) {
+	switch c.silence.step(now, received, expected, s.servers.several()) {
 	case verdictAsk:
-		s.conn.Write(&signal.Time{T0: now.UnixMicro()})
+		local, _ := s.media.clockQuestion(now)
+		s.conn.Write(&signal.Time{T0: local.UnixMicro()})
 	case verdictLeave:
 		c.resume(errSilent, nil)
 	}

@@ -26,8 +26,8 @@ type media struct {
 
 	mu        sync.Mutex
 	connected bool
-	// heard is the time when a packet of the present peer connection has arrived last.
-	heard time.Time
+	// lastReceived is the time when a packet of the present peer connection has arrived last.
+	lastReceived time.Time
 	// ended is set before the channels that the program reads are closed. Writers to these channels hold the lock and
 	// check ended first.
 	ended bool
@@ -63,7 +63,7 @@ func newMedia(s *Session) *media {
 func (m *media) reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.connected, m.heard = false, time.Time{}
+	m.connected, m.lastReceived = false, time.Time{}
 	m.downlink.Reset()
 	m.uplink.Reset(time.Now())
 }
@@ -92,10 +92,10 @@ func (m *media) disconnect() {
 }
 
 // expected returns the time of the last packet, and reports whether more packets are expected at a time.
-func (m *media) expected(now time.Time) (heard time.Time, expected bool) {
+func (m *media) expected(now time.Time) (received time.Time, expected bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.heard, m.connected && now.Sub(m.heard) < expectMedia
+	return m.lastReceived, m.connected && now.Sub(m.lastReceived) < expectMedia
 }
 
 func (m *media) isConnected() bool {
@@ -121,13 +121,15 @@ func (m *media) clockQuestion(now time.Time) (local time.Time, asks bool) {
 	return m.clock.Local(now), m.clock.Asks(m.tracing.TracesSent())
 }
 
-// clockReply processes a reply about the server's clock.
-func (m *media) clockReply(r *signal.TimeReply, now time.Time) {
+// clockReply processes a reply about the server's clock, and returns the round-trip time of the websocket.
+func (m *media) clockReply(r *signal.TimeReply, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.clock.Answered(time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2), now); err != nil {
+	t0, t1, t2 := time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2)
+	if err := m.clock.Answered(t0, t1, t2, now); err != nil {
 		m.session.log.Warn("server's clock reply cannot be used", "error", err)
 	}
+	return m.clock.Local(now).Sub(t0) - t2.Sub(t1)
 }
 
 // travelled records the transit of a packet of the server: sent by the server's clock, arrived by this host's. The

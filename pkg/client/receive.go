@@ -19,7 +19,7 @@ import (
 func (m *media) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.heard = info.At
+	m.lastReceived = info.At
 	m.downlink.Arrived(ssrc, packet, info.Path, info.ECN, info.Arrived())
 	if info.ECN == ecn.CE && !m.awaited {
 		m.awaited = true
@@ -76,7 +76,7 @@ func (m *media) trace(a downlink.Arrival) {
 // RTCP implements transport.Sink.
 func (m *media) RTCP(packet []byte, now time.Time) {
 	m.mu.Lock()
-	m.heard = now
+	m.lastReceived = now
 	m.mu.Unlock()
 	if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
 		m.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // Sizes of the channels that a program reads. If a channel is full, new items are lost. Lost frames and packets are
@@ -247,7 +248,10 @@ func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) erro
 	if _, err := s.request(ctx, &signal.SetQuality{Choices: choices}); err != nil {
 		return err
 	}
-	s.requested.choose(choices)
+	s.requested.choose(choices, func(ref volumetric.PublicationRef) bool {
+		_, exists := s.roster.publication(ref)
+		return exists
+	})
 	return nil
 }
 

@@ -29,6 +29,9 @@ func NewReceiver() *Receiver {
 	return &Receiver{copies: make(map[int64]*signal.Data), newest: make(map[string]map[string]int64)}
 }
 
+// Begin sets the number of the last delivered reliable message of a session that another Receiver has begun.
+func (r *Receiver) Begin(last int64) { r.last = last }
+
 // Last returns the number of the last delivered reliable message, 0 if there is none.
 func (r *Receiver) Last() int64 { return r.last }
 

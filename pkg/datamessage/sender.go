@@ -16,6 +16,12 @@ type Sender struct {
 	bytes           int
 }
 
+// Begin sets the number of the last reliable message of a session that another Sender has begun.
+func (s *Sender) Begin(last int64) { s.reliable = last }
+
+// Last returns the number of the last reliable message, 0 if there is none.
+func (s *Sender) Last() int64 { return s.reliable }
+
 // Number numbers a message. The Sender keeps a reliable message and drops the oldest messages above the limits.
 func (s *Sender) Number(m *signal.Data) {
 	if m.Lossy {

@@ -63,6 +63,7 @@ var (
 		blank[Closing],
 		blank[Moved],
 		blank[Nodes],
+		blank[Audience],
 	)
 )
 

@@ -172,6 +172,7 @@ func samples() []Message {
 		&Moved{
 			Header: header, URL: "wss://sfu2.example.org", Ticket: "a ticket", DeadlineMS: 20000, MakeBeforeBreak: true,
 		},
+		&Audience{Count: 400},
 		&Nodes{Nodes: []NodeAddress{{URL: "wss://sfu2.example.org", Region: "eu"}}},
 		&Error{Header: header, Code: CodeLimit, Message: "all nodes are full", RetryAfterMS: 1000},
 	}

@@ -60,6 +60,7 @@ const (
 	TypeSetPermissions    Type = "set_permissions"
 	TypeMoved             Type = "moved"
 	TypeNodes             Type = "nodes"
+	TypeAudience          Type = "audience"
 )
 
 // Header is part of every message.
@@ -124,3 +125,4 @@ func (*TimeReply) messageType() Type         { return TypeTimeReply }
 func (*Closing) messageType() Type           { return TypeClosing }
 func (*Moved) messageType() Type             { return TypeMoved }
 func (*Nodes) messageType() Type             { return TypeNodes }
+func (*Audience) messageType() Type          { return TypeAudience }

@@ -147,6 +147,13 @@ type Recording struct {
 	Active bool `json:"active"`
 }
 
+// Audience has the number of participants that are in the room and are not announced: participants that may not
+// publish, above a number of participants. The receiver may be one of them.
+type Audience struct {
+	Header
+	Count int `json:"count"`
+}
+
 // Offer is an SDP offer. The client answers with the same offer number. At most one offer is
 // unanswered.
 type Offer struct {

@@ -4,17 +4,24 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"reflect"
+	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
+	"github.com/volsfu/volsfu/internal/cluster/session"
 	"github.com/volsfu/volsfu/internal/fabric"
 	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/process"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/trunk"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -23,11 +30,17 @@ import (
 const (
 	// retryInterval is the time until events are offered again to a room that had no place for them.
 	retryInterval = 20 * time.Millisecond
-	// toldLimit is the number of waiting events of this node's rooms from which poses and data messages are dropped.
+	// toldLimit is the number of waiting events of this node's rooms from which poses and lossy data messages are
+	// dropped.
 	toldLimit = 8192
-	// backlogLimit is the number of events of other nodes that wait for one room. Later events are dropped.
-	backlogLimit = 1 << 16
+	// publishInterval is the minimum time between two copies of the state for other goroutines, half of the interval of
+	// beats. statsInterval is that of the trunks' counters.
+	publishInterval = 100 * time.Millisecond
+	statsInterval   = time.Second
 )
+
+// Place is the place of panics while a message or an event of another node is applied.
+const Place = "cluster"
 
 // subjectOfAll is the subject of messages for all nodes.
 const subjectOfAll = "all"
@@ -38,74 +51,138 @@ type Rooms interface {
 	Remote(room, node string, e sfu.Event) bool
 }
 
+// Messages carry messages between nodes. fabric.Fabric implements Messages.
+type Messages interface {
+	Publish(subject string, data []byte) error
+	Subscribe(subject string) error
+	Unsubscribe(subject string)
+	Notify() <-chan struct{}
+	Messages() []fabric.Message
+	Connected() bool
+	RoutePort() int
+	Stats() fabric.Stats
+	Close()
+}
+
+// Trunks carry media between nodes. trunk.Host implements Trunks.
+type Trunks interface {
+	Connect(node string, to netip.AddrPort)
+	Disconnect(node string)
+	Offer(room string, ref volumetric.PublicationRef, id uint64, qualities int, tracks []*track.Track)
+	Withdraw(room string, ref volumetric.PublicationRef, id uint64)
+	SetRates(room string, ref volumetric.PublicationRef, id uint64, rates []volumetric.Bitrate)
+	SetGaveUp(room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet)
+	Mirror(node, room string, ref volumetric.PublicationRef, id uint64, qualities int, tracks []*track.Track)
+	Unmirror(node, room string, ref volumetric.PublicationRef, id uint64)
+	Take(node, room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet, near []bool,
+		parity float64)
+	Send(node string, payload []byte) error
+	Step(now time.Time) []trunk.Event
+	Notify() <-chan struct{}
+	Links() []trunk.LinkState
+	Stats() trunk.Stats
+	Close()
+}
+
 // Options are the parts of a server that its Member needs.
 type Options struct {
 	Certificate *certificate.Node
 	// Address is the local address of trunks, Host the host at which other nodes reach it.
 	Address netip.AddrPort
 	Host    string
-	// Guard confines panics to one trunk.
+	// Guard confines a panic to the message or the event of another node that caused the panic.
 	Guard *panics.Guard
 	// Loopback restricts the embedded NATS server to this host.
 	Loopback bool
 	// ResumeGrace is the time for which participants of a dead node keep their places.
 	ResumeGrace time.Duration
-	Log         *zap.Logger
+	// Rooms is the maximum number of rooms, for the load of this node, 0 for no limit.
+	Rooms int
+	Log   *zap.Logger
 }
 
 // Member is this server as a node of a cluster. The methods are safe for concurrent use, except Serve and Close.
 type Member struct {
 	options Options
 	log     *zap.Logger
-	fabric  *fabric.Fabric
+	fabric  Messages
 	self    cluster.Self
 	started bool
 	end     chan struct{}
 	ended   sync.WaitGroup
 
-	// mu guards what the rooms have told and the goroutine has not processed.
-	mu   sync.Mutex
-	told []localEvent
+	// mu guards what the rooms have told and the goroutine has not processed. latest has the index in told of the latest
+	// state of a publication.
+	mu     sync.Mutex
+	told   []localEvent
+	latest map[latestKey]int
+	shares []share
 	// waiting has an entry if there are told events or a new status.
 	waiting  chan struct{}
 	draining bool
-	// view and counts are the latest of the goroutine.
+	// view, own, links and counts are the latest of the goroutine.
 	view   []cluster.Node
+	own    cluster.Node
+	trunk  []trunk.LinkState
 	counts Counts
+
+	// state guards replica and sessions. The goroutine alone changes them.
+	state    sync.RWMutex
+	replica  *cluster.Replica
+	sessions *session.Store
 
 	// The goroutine owns the rest.
 	rooms    Rooms
-	trunks   *trunk.Host
-	replica  *cluster.Replica
-	sessions map[place]string
-	// entered has the rooms of this node, each with the ids of the publications of other nodes.
-	entered map[string]map[volumetric.PublicationRef]uint64
-	// backlog has the events of other nodes for which a room had no place, in their order.
-	backlog map[string][]remoteEvent
+	trunks   Trunks
+	links    links
+	outboxes map[string]*outbox
+	load     load
+	// processorTime returns the processor time that the process has used.
+	processorTime func() time.Duration
+	status        cluster.Status
+	// entered has the rooms of this node. bans are told to the rooms with the next delivery.
+	entered map[string]*room
+	bans    []cluster.Banned
+	// grouping is Replica.Grouping when the keepers of sessions were determined.
+	grouping uint64
+	lost     Lost
+	// invalid and dropped are those of Counts.
+	invalid, dropped uint64
+	// nodesChanged is set if the nodes differ from view. published and counted are the times of the last copies.
+	nodesChanged       bool
+	published, counted time.Time
 }
 
-// place is the place of a participant.
-type place struct{ room, identity string }
-
-// localEvent is an event that a room of this node told, remoteEvent one of another node for a room of this node.
+// localEvent is an event that a room of this node told.
 type localEvent struct {
 	room  string
 	event sfu.Event
 }
 
-type remoteEvent struct {
-	node  string
-	event sfu.Event
+// latestKey identifies a state of a publication in told, of which only the latest counts.
+type latestKey struct {
+	room string
+	kind reflect.Type
+	node string
+	ref  volumetric.PublicationRef
+	id   uint64
 }
+
+// share is a session whose record a node receives before the session moves there.
+type share struct{ session, node string }
 
 // Counts are numbers of events since Open.
 type Counts struct {
-	// Fabric and Replica are those of the parts. Invalid counts messages that are none, Refused refused certificates,
-	// Dropped events for rooms and of rooms that were dropped because too many waited.
+	// Fabric, Replica, Trunk and Sessions are those of the parts. Invalid counts messages that cannot be decoded,
+	// Refused refused certificates, Dropped events for rooms and of rooms that were dropped because too many waited,
+	// Lost data messages that did not reach a node.
 	Fabric           fabric.Stats
 	Replica          cluster.Counters
+	Trunk            trunk.Stats
+	Sessions         session.Counts
 	Invalid, Dropped uint64
 	Refused          uint64
+	Lost             Lost
 }
 
 // Open connects to the other nodes. Other nodes learn of this one when Serve is called.
@@ -114,17 +191,12 @@ func Open(c Config, o Options) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{
-		options: o, log: o.Log, end: make(chan struct{}), waiting: make(chan struct{}, 1),
-		sessions: make(map[place]string), entered: make(map[string]map[volumetric.PublicationRef]uint64),
-		backlog: make(map[string][]remoteEvent),
-		self:    cluster.Self{Name: o.Certificate.Name, Incarnation: uint64(time.Now().UnixMicro())},
-	}
-	m.fabric, err = fabric.Open(fabric.Config{Address: address, Cluster: o.Certificate.Cluster,
+	messages, err := fabric.Open(fabric.Config{Address: address, Cluster: o.Certificate.Cluster,
 		Node: o.Certificate.Name, TLS: o.Certificate.TLS(), Loopback: o.Loopback}, o.Log)
 	if err != nil {
 		return nil, err
 	}
+	m := newMember(o, messages, o.Certificate.Name, uint64(time.Now().UnixMicro()))
 	for _, subject := range []string{subjectOfAll, subjectOfNode(m.self.Name)} {
 		if err := m.fabric.Subscribe(subject); err != nil {
 			m.fabric.Close()
@@ -132,6 +204,17 @@ func Open(c Config, o Options) (*Member, error) {
 		}
 	}
 	return m, nil
+}
+
+func newMember(o Options, messages Messages, name string, incarnation uint64) *Member {
+	m := &Member{
+		options: o, log: o.Log, fabric: messages, end: make(chan struct{}), waiting: make(chan struct{}, 1),
+		self: cluster.Self{Name: name, Incarnation: incarnation}, latest: make(map[latestKey]int),
+		links: links{make(map[string]*link)}, outboxes: make(map[string]*outbox), entered: make(map[string]*room),
+		load: load{cores: runtime.GOMAXPROCS(0), rooms: o.Rooms}, processorTime: process.Time,
+	}
+	m.own.Home = cluster.Home{Node: name, Incarnation: incarnation}
+	return m
 }
 
 func subjectOfNode(name string) string { return "node." + name }
@@ -142,22 +225,18 @@ func subjectOfRoom(room string) string { return "room." + cluster.RoomKey(room) 
 // the certificate.
 func (m *Member) Serve(rooms Rooms, engine *forward.Engine, description cluster.Description) error {
 	description.Region = m.options.Certificate.Region
-	m.self.Description = description
-	var err error
-	m.trunks, err = trunk.Listen(trunk.Config{
+	host, err := trunk.Listen(trunk.Config{
 		Node: m.self.Name, Incarnation: m.self.Incarnation, Address: m.options.Address,
 		Certificate: m.options.Certificate.Certificate, Verify: m.options.Certificate.Verify, Guard: m.options.Guard,
 	}, engine)
 	if err != nil {
 		return err
 	}
-	m.self.Trunk = net.JoinHostPort(m.options.Host, strconv.Itoa(int(m.trunks.Address().Port())))
-	if err := m.self.Validate(); err != nil {
-		m.trunks.Close()
-		return fmt.Errorf("description of this node: %w", err)
+	description.Trunk = net.JoinHostPort(m.options.Host, strconv.Itoa(int(host.Address().Port())))
+	if err := m.begin(time.Now(), rooms, host, description); err != nil {
+		host.Close()
+		return err
 	}
-	m.rooms = rooms
-	m.replica = cluster.New(cluster.Config{ResumeGrace: m.options.ResumeGrace}, m.self, time.Now())
 	m.started = true
 	m.ended.Go(m.run)
 	m.log.Info("node of a cluster", zap.String("node", m.self.Name),
@@ -166,16 +245,46 @@ func (m *Member) Serve(rooms Rooms, engine *forward.Engine, description cluster.
 	return nil
 }
 
+// begin creates the state of a node without rooms.
+func (m *Member) begin(now time.Time, rooms Rooms, trunks Trunks, description cluster.Description) error {
+	m.self.Description = description
+	if err := m.self.Validate(); err != nil {
+		return fmt.Errorf("description of this node: %w", err)
+	}
+	m.rooms, m.trunks = rooms, trunks
+	m.state.Lock()
+	m.replica = cluster.New(cluster.Config{ResumeGrace: m.options.ResumeGrace}, m.self, now)
+	m.sessions = session.New(m.own.Home, m.options.ResumeGrace)
+	m.state.Unlock()
+	m.publish(now)
+	return nil
+}
+
 // Tell implements sfu.Cluster.
 func (m *Member) Tell(room string, e sfu.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.told) >= toldLimit {
-		switch e.(type) {
-		case sfu.Posed, sfu.Sent:
+	key := latestKey{room: room, kind: reflect.TypeOf(e)}
+	switch e := e.(type) {
+	case sfu.Posed:
+		key.ref, key.node = e.Ref, e.Node
+	case sfu.Rates:
+		key.ref, key.id = e.Ref, e.ID
+	case sfu.GaveUp:
+		key.ref, key.id = e.Ref, e.ID
+	case sfu.Take:
+		key.ref, key.node, key.id = e.Ref, e.Node, e.ID
+	case sfu.Sent:
+		if len(m.told) >= toldLimit && e.Data.Lossy {
 			m.counts.Dropped++
 			return
 		}
+	}
+	if key.ref.Participant != "" {
+		if at, ok := m.latest[key]; ok {
+			m.told[at].event = nil
+		}
+		m.latest[key] = len(m.told)
 	}
 	m.told = append(m.told, localEvent{room, e})
 	m.signal()
@@ -194,14 +303,109 @@ func (m *Member) Drain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.draining = true
+	m.own.Draining = true
 	m.signal()
 }
 
-// Nodes returns the other nodes in the order of their names.
+// Share sends the record of a session of this node to a node, before the session moves there.
+func (m *Member) Share(session, node string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shares = append(m.shares, share{session, node})
+	m.signal()
+}
+
+// Self returns this node as the others see it. Before Serve, only the name and the incarnation are set, and this node
+// knows no rooms, sessions and other nodes.
+func (m *Member) Self() cluster.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.own
+}
+
+// Nodes returns the other nodes in the order of their names. The caller does not change the list.
 func (m *Member) Nodes() []cluster.Node {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.view
+}
+
+// NodesOf returns the names of the nodes that have a room and are not dead, this node included.
+func (m *Member) NodesOf(room string) []string {
+	m.state.RLock()
+	defer m.state.RUnlock()
+	if m.replica == nil {
+		return nil
+	}
+	nodes := m.replica.NodesOf(room)
+	if m.replica.Has(room) {
+		nodes = append(nodes, m.self.Name)
+	}
+	return nodes
+}
+
+// Session returns the home of a session and its latest state. If this node has the room but no record, the home and the
+// epoch are those of the participant, and the state is empty. Session returns false for sessions that this node does not
+// know and for those that have ended.
+func (m *Member) Session(room, session string) (cluster.Home, sfu.SessionState, bool) {
+	m.state.RLock()
+	defer m.state.RUnlock()
+	if m.replica == nil {
+		return cluster.Home{}, sfu.SessionState{}, false
+	}
+	home, record, found := m.sessions.Get(session)
+	if found && record.Room != room {
+		found = false
+	}
+	state := sfu.SessionState{Identity: record.Identity, Session: session, Epoch: record.Epoch, State: record.State}
+	if !found {
+		state = sfu.SessionState{Session: session}
+	}
+	if claim, known := m.replica.Claim(room, session); known && (!found || claim.Participant.Epoch >= record.Epoch) {
+		if !found || claim.Home != home {
+			home = claim.Home
+		}
+		state.Identity, state.Epoch = claim.Participant.Identity, claim.Participant.Epoch
+		found = true
+	}
+	return home, state, found
+}
+
+// Keepers returns the names of the nodes that keep the record of a session of a home, this node included: the nodes that
+// have the room and the first two in the ranking of the session, without the home and without nodes that drain or do not
+// answer.
+func (m *Member) Keepers(home, room, session string) []string {
+	m.state.RLock()
+	defer m.state.RUnlock()
+	if m.replica == nil {
+		return nil
+	}
+	return m.keepers(home, room, session)
+}
+
+// keepers is Keepers. The caller holds the state.
+func (m *Member) keepers(home, room, id string) []string {
+	var nodes []string
+	for _, n := range m.replica.Nodes() {
+		if n.State == cluster.Alive && !n.Draining && n.Home.Node != home {
+			nodes = append(nodes, n.Home.Node)
+		}
+	}
+	inRoom := slices.DeleteFunc(m.replica.NodesOf(room), func(name string) bool { return !slices.Contains(nodes, name) })
+	if home != m.self.Name && !m.status.Draining {
+		nodes = append(nodes, m.self.Name)
+		if m.replica.Has(room) {
+			inRoom = append(inRoom, m.self.Name)
+		}
+	}
+	return session.Keepers(id, inRoom, nodes)
+}
+
+// Trunks returns the state of the trunks, which is at most a second old. The caller does not change the list.
+func (m *Member) Trunks() []trunk.LinkState {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.trunk
 }
 
 // Counts returns the counts.
@@ -209,7 +413,10 @@ func (m *Member) Counts() Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.counts
-	c.Fabric, c.Refused = m.fabric.Stats(), m.options.Certificate.Refused()
+	c.Fabric = m.fabric.Stats()
+	if m.options.Certificate != nil {
+		c.Refused = m.options.Certificate.Refused()
+	}
 	return c
 }
 
@@ -224,9 +431,13 @@ func (m *Member) Close() {
 	close(m.end)
 	m.ended.Wait()
 	if m.started {
-		m.perform(time.Now())
-		m.replica.Stop(time.Now())
-		m.send(time.Now())
+		now := time.Now()
+		m.state.Lock()
+		m.perform(now)
+		m.sendSessions(now)
+		m.replica.Stop(now)
+		m.send(now)
+		m.state.Unlock()
 		m.trunks.Close()
 	}
 	m.fabric.Close()
@@ -245,38 +456,61 @@ func (m *Member) run() {
 		case <-m.trunks.Notify():
 		case <-timer.C:
 		}
-		now := time.Now()
-		m.receive(now)
-		m.stepTrunks(now)
-		m.perform(now)
-		m.replica.Step(now)
-		m.send(now)
-		m.deliver()
-		m.publish()
-		next := m.replica.Wake()
-		if retry := now.Add(retryInterval); len(m.backlog) > 0 && retry.Before(next) {
-			next = retry
-		}
-		timer.Reset(time.Until(next))
+		timer.Reset(time.Until(m.step(time.Now())))
 	}
+}
+
+// step processes what has arrived and what is due, and returns the time of the next step. Messages of nodes precede those
+// of trunks, so that a data message finds its sender, and both precede the judgement of silent nodes.
+func (m *Member) step(now time.Time) time.Time {
+	m.state.Lock()
+	m.receive(now)
+	m.applyEvents(now)
+	m.stepTrunks(now)
+	m.perform(now)
+	m.replica.Step(now)
+	m.applyEvents(now)
+	m.connect(now)
+	m.flushOutboxes(now)
+	m.sendSessions(now)
+	m.send(now)
+	next := m.replica.Wake()
+	retry := m.sessions.Waiting()
+	m.state.Unlock()
+	retry = m.deliver(now) || retry
+	for _, o := range m.outboxes {
+		retry = retry || !o.empty()
+	}
+	m.publish(now)
+	if later := now.Add(retryInterval); retry && later.Before(next) {
+		next = later
+	}
+	return next
 }
 
 // receive passes the messages of other nodes to the replica. Errors of the replica are in its counters.
 func (m *Member) receive(now time.Time) {
-	invalid := uint64(0)
 	for _, received := range m.fabric.Messages() {
 		message, err := cluster.Decode(received.Data)
 		if err != nil {
-			invalid++
+			m.invalid++
 			m.log.Debug("invalid message of a node", zap.String("subject", received.Subject), zap.Error(err))
 			continue
 		}
-		_ = m.replica.Receive(now, message)
+		m.options.Guard.Try(Place, func() { _ = m.replica.Receive(now, message) })
 	}
-	if invalid > 0 {
-		m.mu.Lock()
-		m.counts.Invalid += invalid
-		m.mu.Unlock()
+}
+
+// sendSessions queues records of sessions for their keepers.
+func (m *Member) sendSessions(now time.Time) {
+	if g := m.replica.Grouping(); g != m.grouping {
+		m.grouping = g
+		m.sessions.Check()
+	}
+	for _, s := range m.sessions.Step(now, func(room, session string) []string {
+		return m.keepers(m.self.Name, room, session)
+	}) {
+		m.replica.SendSession(s.Node, s.Record)
 	}
 }
 
@@ -299,10 +533,28 @@ func (m *Member) send(now time.Time) {
 	}
 }
 
-// publish makes the state of the replica available to other goroutines.
-func (m *Member) publish() {
-	nodes, counters := m.replica.Nodes(), m.replica.Counters()
+// publish makes the state available to other goroutines.
+func (m *Member) publish(now time.Time) {
+	if !m.nodesChanged && now.Sub(m.published) < publishInterval {
+		return
+	}
+	m.nodesChanged, m.published = false, now
+	var trunks []trunk.LinkState
+	var stats trunk.Stats
+	counted := now.Sub(m.counted) >= statsInterval
+	if counted {
+		m.counted, trunks, stats = now, m.trunks.Links(), m.trunks.Stats()
+	}
+	nodes, counters, sessions := m.replica.Nodes(), m.replica.Counters(), m.sessions.Counts()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.view, m.counts.Replica = nodes, counters
+	dropped := m.counts.Dropped
+	m.view, m.counts.Replica, m.counts.Sessions = nodes, counters, sessions
+	m.counts.Invalid, m.counts.Lost, m.counts.Dropped = m.invalid, m.lost, dropped+m.dropped
+	m.dropped = 0
+	if counted {
+		m.trunk, m.counts.Trunk = trunks, stats
+	}
+	m.own = cluster.Node{Home: m.own.Home, Description: m.self.Description, Status: m.status, Version: cluster.Version, State: cluster.Alive, Beat: now}
+	m.own.Draining = m.draining
 }

@@ -1,155 +1,152 @@
 package member
 
 import (
-	"maps"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/sfu"
-	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// deliver passes the events of the replica to the rooms of this node.
-func (m *Member) deliver() {
-	for room, waiting := range m.backlog {
-		for len(waiting) > 0 && m.rooms.Remote(room, waiting[0].node, waiting[0].event) {
-			waiting = waiting[1:]
-		}
-		if m.backlog[room] = waiting; len(waiting) == 0 {
-			delete(m.backlog, room)
-		}
-	}
+// applyEvents applies the events of the replica.
+func (m *Member) applyEvents(now time.Time) {
 	for _, event := range m.replica.Events() {
-		m.apply(event)
+		if !m.applyToRoom(event) {
+			m.applyToNode(now, event)
+		}
 	}
 }
 
-// remote passes an event to a room. Events for which the room has no place wait in their order.
-func (m *Member) remote(room, node string, e sfu.Event) {
-	waiting := m.backlog[room]
-	switch {
-	case len(waiting) == 0 && m.rooms.Remote(room, node, e):
-	case len(waiting) < backlogLimit:
-		m.backlog[room] = append(waiting, remoteEvent{node, e})
-	default:
-		m.mu.Lock()
-		m.counts.Dropped++
-		m.mu.Unlock()
+// changed notes that the claim of an identity may differ from what a room was told.
+func (m *Member) changed(room, identity, reason string) {
+	if r := m.entered[room]; r != nil {
+		r.change(identity, reason)
 	}
 }
 
-// apply passes an event of the replica on.
-func (m *Member) apply(event cluster.Event) {
+// inform adds an event for a room that is passed in its order.
+func (m *Member) inform(room, node string, e sfu.Event) {
+	if r := m.entered[room]; r != nil {
+		r.order(node, e)
+	}
+}
+
+// applyToRoom applies an event that concerns a room. applyToRoom reports false for other events.
+func (m *Member) applyToRoom(event cluster.Event) bool {
 	switch e := event.(type) {
 	case cluster.ParticipantJoined:
-		m.appear(e.Room, e.Claim)
+		m.changed(e.Room, e.Claim.Participant.Identity, "")
 	case cluster.ParticipantMoved:
-		m.appear(e.Room, e.Claim)
+		m.changed(e.Room, e.Claim.Participant.Identity, "")
 	case cluster.ParticipantChanged:
-		m.present(e.Room, e.Claim)
+		m.changed(e.Room, e.Claim.Participant.Identity, "")
 	case cluster.ParticipantBack:
-		m.present(e.Room, e.Claim)
+		m.changed(e.Room, e.Claim.Participant.Identity, "")
 	case cluster.ParticipantDetached:
-		m.remote(e.Room, e.Claim.Home.Node, sfu.Detached{Identity: e.Claim.Participant.Identity})
+		m.changed(e.Room, e.Claim.Participant.Identity, "")
 	case cluster.ParticipantLeft:
-		maps.DeleteFunc(m.entered[e.Room], func(ref volumetric.PublicationRef, _ uint64) bool {
-			return ref.Participant == e.Identity
-		})
-		m.remote(e.Room, e.Home.Node, sfu.Left{Identity: e.Identity, Session: e.Session, Reason: string(e.Reason)})
+		m.changed(e.Room, e.Identity, string(e.Reason))
 	case cluster.PublicationAdded:
-		m.published(e.Room, e.Home.Node, e.Ref, e.Publication)
+		m.changed(e.Room, e.Ref.Participant, "")
 	case cluster.PublicationChanged:
-		m.published(e.Room, e.Home.Node, e.Ref, e.Publication)
-		if claim, found := m.replica.Winner(e.Room, e.Ref.Participant); found {
-			m.present(e.Room, claim)
-		}
+		m.changed(e.Room, e.Ref.Participant, "")
 	case cluster.PublicationRemoved:
-		m.remote(e.Room, e.Home.Node, sfu.Unpublished{Ref: e.Ref, ID: m.entered[e.Room][e.Ref]})
-		delete(m.entered[e.Room], e.Ref)
+		m.changed(e.Room, e.Ref.Participant, "")
+	case cluster.RoomChanged:
+		if r := m.entered[e.Room]; r != nil {
+			r.state(e.Home.Node, volumetric.PublicationRef{}, sfu.Shared{Metadata: e.State.Metadata,
+				MetadataAt: e.State.MetadataAt, Recording: e.State.Recording})
+		}
 	case cluster.Superseded:
-		m.remote(e.Room, e.By.Node, sfu.Superseded{Identity: e.Identity, Session: e.Session, Code: e.Code,
+		// A session that has moved is released by its presence at the next home.
+		if e.Moved {
+			m.changed(e.Room, e.Identity, "")
+			return true
+		}
+		m.inform(e.Room, e.By.Node, sfu.Superseded{Identity: e.Identity, Session: e.Session, Code: e.Code,
 			Reason: "another participant has the identity"})
 	case cluster.Kicked:
-		m.remote(e.Room, "", sfu.Kick{Identity: e.Identity})
+		m.inform(e.Room, "", sfu.Kick{Identity: e.Identity, Session: e.Session})
 	case cluster.Banned:
-		m.remote(e.Room, "", sfu.Kick{Identity: e.Identity, Until: e.Until})
+		m.bans = append(m.bans, e)
 	case cluster.RoomClosed:
-		m.remote(e.Room, "", sfu.Close{})
+		m.inform(e.Room, "", sfu.Close{Before: e.At})
 	default:
-		m.note(event)
+		return false
 	}
+	return true
 }
 
-// note logs the events of nodes.
-func (m *Member) note(event cluster.Event) {
+// applyToNode applies an event that concerns a node.
+func (m *Member) applyToNode(now time.Time, event cluster.Event) {
 	switch e := event.(type) {
 	case cluster.NodeAppeared:
-		m.log.Info("node has appeared", zap.String("node", e.Node.Home.Node), zap.String("region", e.Node.Region))
-		m.connect(e.Node)
+		m.log.Info("a node has appeared", zap.String("node", e.Node.Home.Node), zap.String("region", e.Node.Region))
+		m.sessions.Returned(now, e.Node.Home)
 	case cluster.NodeChanged:
-		m.connect(e.Node)
+		m.log.Info("a node has changed", zap.String("node", e.Node.Home.Node), zap.Bool("draining", e.Node.Draining))
+		m.sessions.Check()
 	case cluster.NodeSuspected:
-		m.log.Warn("node does not answer", zap.String("node", e.Home.Node))
+		m.log.Warn("a node sends no heartbeats", zap.String("node", e.Home.Node))
 	case cluster.NodeTrusted:
-		m.log.Info("node answers again", zap.String("node", e.Home.Node))
+		m.log.Info("a node sends heartbeats again", zap.String("node", e.Home.Node))
+		m.sessions.Returned(now, e.Home)
 	case cluster.NodeDead:
-		m.log.Warn("node is dead; its participants are detached", zap.String("node", e.Home.Node))
-		m.exited(e.Home.Node)
+		m.log.Warn("a node is dead; its participants are detached", zap.String("node", e.Home.Node))
+		m.lostNode(now, e.Home)
 	case cluster.NodeReturned:
-		m.log.Info("dead node has returned", zap.String("node", e.Home.Node))
+		m.log.Info("a dead node has returned", zap.String("node", e.Home.Node))
+		m.sessions.Returned(now, e.Home)
 	case cluster.NodeLeft:
-		m.log.Info("node has left", zap.String("node", e.Home.Node))
+		m.log.Info("a node has left the cluster", zap.String("node", e.Home.Node))
+		m.lostNode(now, e.Home)
+		m.links.forget(e.Home.Node)
 		m.trunks.Disconnect(e.Home.Node)
-		m.exited(e.Home.Node)
+		delete(m.outboxes, e.Home.Node)
 	case cluster.NodeRefused:
-		m.log.Error("node cannot share rooms with this one", zap.String("node", e.Home.Node),
+		m.log.Error("a node cannot share rooms with this node", zap.String("node", e.Home.Node),
 			zap.String("reason", e.Reason))
 	case cluster.FabricLost:
 		m.log.Warn("no node sends heartbeats; this node has probably lost its connection to the others")
 	case cluster.FabricReturned:
-		m.log.Info("the heartbeats of other nodes arrive again")
+		m.log.Info("other nodes send heartbeats again")
+	case cluster.SessionReceived:
+		m.sessions.Receive(now, e.Home, e.Record)
+	}
+	m.nodesChanged = true
+}
+
+// lostNode ends what waits for a node that is dead or has stopped. The demand of the node ends with its trunk.
+func (m *Member) lostNode(now time.Time, home cluster.Home) {
+	m.sessions.Lost(now, home)
+	m.sessions.Check()
+	if o := m.outboxes[home.Node]; o != nil {
+		m.lost.Dead += uint64(o.clear())
 	}
 }
 
-// exited tells all rooms that a node takes nothing.
-func (m *Member) exited(node string) {
-	for room := range m.entered {
-		m.remote(room, node, sfu.Exited{})
+// deliver passes to the rooms what waits for them. deliver is called without the mutex of the state, since rooms may
+// wait for a goroutine that reads the state.
+func (m *Member) deliver(now time.Time) (waiting bool) {
+	for _, b := range m.bans {
+		// A ban holds in rooms that this node does not have, too.
+		m.rooms.Remote(b.Room, "", sfu.Kick{Identity: b.Identity, Until: b.Until})
 	}
-}
-
-// appear passes the state of a participant and its publications on.
-func (m *Member) appear(room string, claim cluster.Claim) {
-	m.present(room, claim)
-	for _, publication := range claim.Publications {
-		ref := volumetric.PublicationRef{
-			Participant: claim.Participant.Identity, Publication: publication.Description.Name,
+	m.bans = nil
+	for _, r := range m.entered {
+		if !r.waiting() {
+			continue
 		}
-		m.published(room, claim.Home.Node, ref, publication)
+		m.options.Guard.Try(Place, func() {
+			r.deliver(now, func(node string, e sfu.Event) bool { return m.rooms.Remote(r.name, node, e) },
+				func(identity string) (cluster.Claim, bool) {
+					claim, found := m.replica.Winner(r.name, identity)
+					return claim, found && claim.Home.Node != m.self.Name
+				})
+		})
+		waiting = waiting || r.waiting()
 	}
-}
-
-// present passes the state of a participant on.
-func (m *Member) present(room string, claim cluster.Claim) {
-	p := claim.Participant
-	var muted []signal.MuteState
-	for _, publication := range claim.Publications {
-		if publication.OwnMuted || publication.OperatorMuted {
-			muted = append(muted, signal.MuteState{Publication: publication.Description.Name,
-				Own: publication.OwnMuted, Operator: publication.OperatorMuted})
-		}
-	}
-	m.remote(room, claim.Home.Node, sfu.Present{Presence: sfu.Presence{Identity: p.Identity, Session: p.Session,
-		Epoch: p.Epoch, Joined: p.Joined, Live: claim.Live, Attributes: p.Attributes, Muted: muted,
-		Permissions: p.Permissions, Number: p.Number}})
-}
-
-// published passes the description of a publication on.
-func (m *Member) published(room, node string, ref volumetric.PublicationRef, p cluster.Publication) {
-	if ids := m.entered[room]; ids != nil {
-		ids[ref] = p.ID
-	}
-	m.remote(room, node, sfu.Published{Ref: ref, ID: p.ID, Description: p.Description})
+	return waiting
 }

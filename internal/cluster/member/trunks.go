@@ -1,129 +1,75 @@
 package member
 
 import (
-	"encoding/json"
 	"net/netip"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/trunk"
-	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// payload is an event of a room that is sent over trunks. Exactly one of Pose and Data is set, or neither if an object
-// has no pose any more.
-type payload struct {
-	Room string                    `json:"room"`
-	Ref  volumetric.PublicationRef `json:"ref,omitzero"`
-	Pose *signal.Pose              `json:"pose,omitempty"`
-	From string                    `json:"from,omitempty"`
-	Data *signal.Data              `json:"data,omitempty"`
+// connect opens the trunks to nodes with a common room, and closes those without.
+func (m *Member) connect(now time.Time) {
+	m.links.step(now, m.replica.Shared(), m.replica.Node,
+		func(name string, address netip.AddrPort) { m.trunks.Connect(name, address) },
+		func(name string) {
+			m.log.Info("the trunk to a node without a common room is closed", zap.String("node", name))
+			m.trunks.Disconnect(name)
+			m.replica.TrunkClosed(name)
+		}, m.log)
 }
 
-// carry passes an event of a room of this node to the trunks. carry reports whether the event is one of media.
-func (m *Member) carry(room string, event sfu.Event) bool {
-	switch e := event.(type) {
-	case sfu.Mirrored:
-		qualities := m.qualities(room, e.Ref)
-		if qualities > 0 {
-			m.trunks.Mirror(e.Node, room, e.Ref, e.ID, qualities, e.Tracks)
-		}
-	case sfu.Unmirrored:
-		m.trunks.Unmirror(e.Node, room, e.Ref, e.ID)
-	case sfu.Take:
-		m.trunks.Take(e.Node, room, e.Ref, e.ID, e.Tiles, e.Near, e.Parity)
-	case sfu.Rates:
-		m.trunks.SetRates(room, e.Ref, e.ID, e.Rates)
-	case sfu.GaveUp:
-		m.trunks.SetGaveUp(room, e.Ref, e.ID, e.Tiles)
-	case sfu.Posed:
-		m.sendToRoom(room, payload{Room: room, Ref: e.Ref, Pose: e.Pose})
-	case sfu.Sent:
-		m.sendToRoom(room, payload{Room: room, From: e.From, Data: e.Data})
-	default:
-		return false
-	}
-	return true
-}
-
-// qualities returns the number of qualities of a publication of another node, 0 if the publication has ended.
-func (m *Member) qualities(room string, ref volumetric.PublicationRef) int {
-	claim, _ := m.replica.Winner(room, ref.Participant)
-	for _, publication := range claim.Publications {
-		if publication.Description.Name == ref.Publication {
-			return len(publication.Description.Qualities)
-		}
-	}
-	return 0
-}
-
-// sendToRoom sends a payload to the nodes that have a room. A payload for a node without a trunk is lost.
-func (m *Member) sendToRoom(room string, p payload) {
-	data, err := json.Marshal(p)
-	if err != nil {
-		m.log.Error("an event for other nodes cannot be encoded", zap.Error(err))
-		return
-	}
-	for _, node := range m.replica.NodesOf(room) {
-		m.trunks.Send(node, data)
-	}
-}
-
-// connect opens a trunk to a node.
-func (m *Member) connect(node cluster.Node) {
-	address, err := netip.ParseAddrPort(node.Trunk)
-	if err != nil {
-		m.log.Error("node has no address for a trunk", zap.String("node", node.Home.Node),
-			zap.String("address", node.Trunk), zap.Error(err))
-		return
-	}
-	m.trunks.Connect(node.Home.Node, address)
-}
-
-// stepTrunks passes the events of trunks on.
+// stepTrunks applies the events of trunks.
 func (m *Member) stepTrunks(now time.Time) {
 	for _, event := range m.trunks.Step(now) {
-		switch e := event.(type) {
-		case trunk.Linked:
-			m.log.Info("trunk is open", zap.String("node", e.Node))
-		case trunk.Unlinked:
-			m.log.Warn("trunk has ended", zap.String("node", e.Node), zap.String("reason", e.Reason))
-			m.exited(e.Node)
-		case trunk.Refused:
-			m.log.Warn("trunk is refused", zap.Stringer("address", e.Address), zap.String("reason", e.Reason))
-		case trunk.Heard:
-			m.replica.HeardTrunk(now, e.Node, e.Incarnation)
-		case trunk.Took:
-			m.remote(e.Room, e.Node, sfu.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles, Near: e.Near,
-				Parity: e.Parity})
-		case trunk.Rates:
-			m.remote(e.Room, e.Node, sfu.Rates{Ref: e.Ref, ID: e.ID, Rates: e.Rates})
-		case trunk.GaveUp:
-			m.remote(e.Room, e.Node, sfu.GaveUp{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
-		case trunk.Masked:
-			m.remote(e.Room, e.Node, sfu.Masked{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
-		case trunk.Received:
-			m.receivePayload(e.Node, e.Payload)
-		}
+		m.options.Guard.Try(Place, func() { m.applyTrunk(now, event) })
 	}
 }
 
-// receivePayload passes a payload of another node to its room.
-func (m *Member) receivePayload(node string, data []byte) {
-	var p payload
-	if err := json.Unmarshal(data, &p); err != nil || p.Room == "" {
-		m.mu.Lock()
-		m.counts.Invalid++
-		m.mu.Unlock()
-		return
+func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
+	switch e := event.(type) {
+	case trunk.Linked:
+		m.log.Info("the trunk to a node is open", zap.String("node", e.Node))
+		m.outbox(e.Node).linked = true
+	case trunk.Unlinked:
+		m.log.Warn("the trunk to a node has ended", zap.String("node", e.Node), zap.String("reason", e.Reason))
+		m.outbox(e.Node).linked = false
+		if m.links.nodes[e.Node] == nil {
+			m.replica.TrunkClosed(e.Node)
+		}
+		for _, r := range m.entered {
+			r.exited(e.Node)
+		}
+	case trunk.Refused:
+		m.log.Warn("a trunk is refused", zap.Stringer("address", e.Address), zap.String("reason", e.Reason),
+			zap.Uint64("not_logged_since_the_last", e.Omitted))
+	case trunk.PortFailed:
+		m.log.Error("the port for trunks does not receive; it is opened again", zap.Error(e.Err))
+	case trunk.Unsent:
+		m.log.Error("a control message of a trunk could not be sent", zap.String("node", e.Node),
+			zap.String("reason", e.Reason))
+	case trunk.Heard:
+		m.replica.HeardTrunk(now, e.Node, e.Incarnation)
+	case trunk.Took:
+		m.pass(e.Room, e.Node, e.Ref, sfu.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles, Near: e.Near,
+			Parity: e.Parity})
+	case trunk.Rates:
+		m.pass(e.Room, e.Node, e.Ref, sfu.Rates{Ref: e.Ref, ID: e.ID, Rates: e.Rates})
+	case trunk.GaveUp:
+		m.pass(e.Room, e.Node, e.Ref, sfu.GaveUp{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
+	case trunk.Masked:
+		m.pass(e.Room, e.Node, e.Ref, sfu.Masked{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
+	case trunk.Received:
+		m.receivePayload(now, e.Node, e.Payload)
 	}
-	if p.Data != nil {
-		m.remote(p.Room, node, sfu.Sent{From: p.From, Data: p.Data})
-		return
+}
+
+// pass adds a state of a publication for a room.
+func (m *Member) pass(room, node string, ref volumetric.PublicationRef, e sfu.Event) {
+	if r := m.entered[room]; r != nil && !r.state(node, ref, e) {
+		m.dropped++
 	}
-	m.remote(p.Room, node, sfu.Posed{Ref: p.Ref, Pose: p.Pose})
 }

@@ -59,6 +59,12 @@ func (p *Publication) Take() Take {
 	}
 }
 
+// Held reports whether another node needs the publication.
+func (p *Publication) Held(node string) bool {
+	_, held := p.held[node]
+	return held
+}
+
 // Hold replaces the needs of another node for this publication. Hold reports false, and ends the needs of the node, if
 // the take does not fit the publication.
 func (p *Publication) Hold(node string, take Take) bool {

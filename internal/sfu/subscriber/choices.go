@@ -1,6 +1,7 @@
 package subscriber
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,35 @@ type publicationChoices struct {
 // NewChoices returns empty choices with the given maximum number.
 func NewChoices(limit int) *Choices {
 	return &Choices{limit: limit, publications: make(map[volumetric.PublicationRef]publicationChoices)}
+}
+
+// Stored has the choices for one publication: for the whole publication, nil for none, and for tiles.
+type Stored struct {
+	volumetric.PublicationRef
+	Whole *signal.Selection        `json:"whole,omitempty"`
+	Tiles map[int]signal.Selection `json:"tiles,omitempty"`
+}
+
+// List returns the choices in an order in which SetAll stores all of them.
+func (s *Stored) List() (list []signal.Choice) {
+	if s.Whole != nil {
+		list = append(list, signal.Choice{PublicationRef: s.PublicationRef, Quality: *s.Whole})
+	}
+	for tile, quality := range s.Tiles {
+		list = append(list, signal.Choice{PublicationRef: s.PublicationRef, Tile: &tile, Quality: quality})
+	}
+	return list
+}
+
+// Stored returns all choices in the order of the names.
+func (c *Choices) Stored() (list []Stored) {
+	for ref, p := range c.publications {
+		list = append(list, Stored{PublicationRef: ref, Whole: p.whole, Tiles: p.tiles})
+	}
+	slices.SortFunc(list, func(a, b Stored) int {
+		return cmp.Or(cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication))
+	})
+	return list
 }
 
 // CheckChoice returns an error if a choice does not fit the publication that the choice names. p is nil if the

@@ -108,7 +108,7 @@ func (s *Subscriber) due(
 		return dueNow
 	case s.last.changes.Rates != changes.Rates:
 		return dueSometime
-	case s.last.rate >= s.last.wanted && granted >= s.last.wanted && !(s.sparing && s.looks()):
+	case s.last.rate >= s.last.wanted && granted >= s.last.wanted && !(s.sparing && s.Looks()):
 		return notDue // Everything is sent, whatever the viewpoint.
 	case float64(granted) > float64(s.last.granted)*(1+budgetTolerance), s.last.changes.Motion != changes.Motion,
 		now.Sub(s.last.at) >= refreshInterval:

@@ -55,7 +55,7 @@ func (s *Subscriber) State(past bool) *State {
 	state := &State{
 		Known: path.Known, Estimate: path.Estimate, Target: s.last.rate, Wanted: s.last.wanted, Sent: path.Sent,
 		RTT: inMilliseconds(path.RTT), QueueDelay: inMilliseconds(path.QueueDelay), Loss: path.Loss,
-		Parity: s.link.ParityShare(), L4S: path.L4S.String(), CEShare: path.Alpha, Viewpoint: s.looks(),
+		Parity: s.link.ParityShare(), L4S: path.L4S.String(), CEShare: path.Alpha, Viewpoint: s.Looks(),
 		Slots: []SlotState{},
 	}
 	for _, slot := range s.Slots.all {

@@ -122,8 +122,8 @@ func (s *Subscriber) Look(now time.Time, v allocate.Viewpoint, interval time.Dur
 	return s.known && now.Sub(s.last.at) >= interval
 }
 
-// looks reports whether the receiver has reported its viewpoint.
-func (s *Subscriber) looks() bool {
+// Looks reports whether the receiver has reported its viewpoint.
+func (s *Subscriber) Looks() bool {
 	_, looks := s.predictor.Predict(s.last.at)
 	return looks
 }

@@ -229,11 +229,21 @@ func (c *Records) SetDeadline(t time.Time) error     { return c.in.Load().SetRea
 func (c *Records) SetReadDeadline(t time.Time) error { return c.in.Load().SetReadDeadline(t) }
 func (c *Records) SetWriteDeadline(time.Time) error  { return nil }
 
-// clientHello is the type of the first handshake message (RFC 5246 section 7.4).
-const clientHello = 1
+// Types of handshake messages (RFC 5246 section 7.4).
+const (
+	clientHello = 1
+	serverHello = 2
+)
 
-// OpensHandshake reports whether a datagram begins with a record with a client's first handshake message.
-func OpensHandshake(datagram []byte) bool {
+// IsClientHello reports whether a datagram begins with the first handshake message of a client.
+func IsClientHello(datagram []byte) bool { return startsWith(datagram, clientHello) }
+
+// IsServerHello reports whether a datagram begins with a ServerHello. A HelloVerifyRequest, which asks the client to
+// prove its address (RFC 6347 section 4.2.1), is none.
+func IsServerHello(datagram []byte) bool { return startsWith(datagram, serverHello) }
+
+// startsWith reports whether a datagram begins with an unprotected handshake message of a type.
+func startsWith(datagram []byte, message byte) bool {
 	return len(datagram) >= recordHeader+handshakeHeader && datagram[0] == contentHandshake &&
-		datagram[recordHeader] == clientHello
+		datagram[recordHeader] == message
 }

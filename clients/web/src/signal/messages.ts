@@ -162,6 +162,7 @@ export type ServerMessage =
   | { type: "published"; participant: string; publication: Publication }
   | { type: "unpublished"; participant: string; publication: string }
   | { type: "recording"; active: boolean }
+  | { type: "audience"; count: number }
   | { type: "offer"; offer: number; sdp: string; media: Media[] }
   | { type: "candidate"; candidate: string; mid?: string; line_index?: number }
   | { type: "assignments"; assignments: Assignment[] }
@@ -179,7 +180,8 @@ export type ServerMessage =
   | { type: "error"; id?: string; code: string; message: string; retry_after_ms?: number }
   | { type: "closing"; code: string; message: string; grace_ms?: number }
   | { type: "moved"; id?: string; url: string; ticket: string; deadline_ms?: number; make_before_break?: boolean }
-  | { type: "nodes"; nodes: NodeAddress[] };
+  | { type: "nodes"; nodes: NodeAddress[] }
+  | { type: "audience"; count: number };
 
 export type ClientMessage =
   | {

@@ -1,0 +1,89 @@
+package member
+
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// outboxTime is the time for which a reliable message waits for the trunk to a node: a trunk opens in three round
+	// trips, and again at most 2 s after a failure.
+	outboxTime = 5 * time.Second
+	// outboxMessages and outboxBytes limit the messages that wait for one node: twice what a trunk holds itself.
+	outboxMessages = 4096
+	outboxBytes    = 2 << 20
+)
+
+// outbox has the payloads that wait for the trunk to a node. Reliable ones are sent in their order. Of the poses of an
+// object the latest is sent.
+type outbox struct {
+	linked   bool
+	reliable []waiting
+	bytes    int
+	poses    map[poseKey][]byte
+}
+
+// waiting is a reliable payload that waits until a time.
+type waiting struct {
+	payload []byte
+	until   time.Time
+}
+
+// poseKey identifies an object in all rooms.
+type poseKey struct {
+	room string
+	ref  volumetric.PublicationRef
+}
+
+// add adds a reliable payload. add reports false if too many wait.
+func (o *outbox) add(now time.Time, payload []byte) bool {
+	if len(o.reliable) >= outboxMessages || o.bytes+len(payload) > outboxBytes {
+		return false
+	}
+	o.reliable = append(o.reliable, waiting{payload, now.Add(outboxTime)})
+	o.bytes += len(payload)
+	return true
+}
+
+// pose replaces the pose of an object. Without a trunk the pose is lost: its room tells the pose again when the node
+// takes the publication.
+func (o *outbox) pose(key poseKey, payload []byte) {
+	if o.linked {
+		o.poses[key] = payload
+	}
+}
+
+// flush sends what the trunk accepts, and returns the number of reliable messages whose time has passed.
+func (o *outbox) flush(now time.Time, send func(payload []byte) bool) (expired int) {
+	for o.linked && len(o.reliable) > 0 && send(o.reliable[0].payload) {
+		o.bytes -= len(o.reliable[0].payload)
+		o.reliable = o.reliable[1:]
+	}
+	for len(o.reliable) > 0 && !now.Before(o.reliable[0].until) {
+		expired++
+		o.bytes -= len(o.reliable[0].payload)
+		o.reliable = o.reliable[1:]
+	}
+	if len(o.reliable) > 0 {
+		return expired
+	}
+	for key, payload := range o.poses {
+		if !send(payload) {
+			break
+		}
+		delete(o.poses, key)
+	}
+	return expired
+}
+
+// clear removes everything, and returns the number of reliable messages: the node is dead.
+func (o *outbox) clear() int {
+	removed := len(o.reliable)
+	o.reliable, o.bytes = nil, 0
+	clear(o.poses)
+	return removed
+}
+
+// empty reports whether nothing waits.
+func (o *outbox) empty() bool { return len(o.reliable)+len(o.poses) == 0 }

@@ -1,0 +1,342 @@
+package member
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/cluster"
+	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// roomData is the number of data messages for one room that wait: two seconds of what a trunk carries.
+	roomData = 4096
+	// roomStates is the number of states of publications (demand, rates, qualities) that wait for one room: those of the
+	// publications that a node may take.
+	roomStates = 1 << 14
+	// unknownSender is the time for which a data message waits for the join of its sender. A trunk may be faster than
+	// NATS.
+	unknownSender = time.Second
+)
+
+// room is a room of this node: what its participants on other nodes were told, and what the room was told of the
+// participants of other nodes.
+type room struct {
+	name string
+
+	// local are the participants of this node by identity. offered and mirrored are the publications that the trunks
+	// have, of this node and of others.
+	local    map[string]*local
+	offered  map[publication]bool
+	mirrored map[mirrored]bool
+
+	// told are the participants of other nodes as the room was told. changed are the identities whose claims may differ,
+	// in their order, with the reason if the claim is gone.
+	told    map[string]*told
+	changed []string
+	reasons map[string]string
+	// orders are events that are passed in their order. states are whole states of which the latest counts, by key, in
+	// the order of keys. poses are the latest poses, data the data messages.
+	orders []remoteEvent
+	states map[stateKey]sfu.Event
+	keys   []stateKey
+	poses  map[volumetric.PublicationRef]remoteEvent
+	data   []waitingData
+}
+
+// local is a participant of this node. refused is set if a tombstone covers the session: others do not see the
+// participant, which the room removes.
+type local struct {
+	session string
+	epoch   uint64
+	refused bool
+}
+
+// publication identifies a publication of this node.
+type publication struct {
+	ref volumetric.PublicationRef
+	id  uint64
+}
+
+// mirrored identifies a publication of another node.
+type mirrored struct {
+	publication
+	node string
+}
+
+// told is a participant of another node as the room was told.
+type told struct {
+	home         cluster.Home
+	presence     sfu.Presence
+	detached     bool
+	publications map[string]toldPublication
+}
+
+// toldPublication is a publication as the home has told it at an epoch of the session.
+type toldPublication struct {
+	cluster.Publication
+	home  cluster.Home
+	epoch uint64
+}
+
+// stateKey identifies a state: its kind, the node from which it comes, and the publication.
+type stateKey struct {
+	kind reflect.Type
+	node string
+	ref  volumetric.PublicationRef
+}
+
+// remoteEvent is an event of another node.
+type remoteEvent struct {
+	node  string
+	event sfu.Event
+}
+
+// waitingData is a data message of another node. It waits for its sender until a time.
+type waitingData struct {
+	node  string
+	sent  sfu.Sent
+	until time.Time
+}
+
+func newRoom(name string) *room {
+	return &room{
+		name: name, local: map[string]*local{}, offered: map[publication]bool{}, mirrored: map[mirrored]bool{},
+		told: map[string]*told{}, reasons: map[string]string{}, states: map[stateKey]sfu.Event{},
+		poses: map[volumetric.PublicationRef]remoteEvent{},
+	}
+}
+
+// change notes that the claim of an identity may have changed. reason is that of a departure.
+func (r *room) change(identity, reason string) {
+	if _, waits := r.reasons[identity]; !waits {
+		r.changed = append(r.changed, identity)
+	}
+	if r.reasons[identity] == "" || reason != "" {
+		r.reasons[identity] = reason
+	}
+}
+
+// order adds an event that is passed in its order.
+func (r *room) order(node string, e sfu.Event) { r.orders = append(r.orders, remoteEvent{node, e}) }
+
+// state replaces a state of a publication, or of a node if ref is empty. A later state is passed after those that were
+// there before. state reports false if too many states wait.
+func (r *room) state(node string, ref volumetric.PublicationRef, e sfu.Event) bool {
+	key := stateKey{reflect.TypeOf(e), node, ref}
+	if _, waits := r.states[key]; waits {
+		r.keys = slices.DeleteFunc(r.keys, func(k stateKey) bool { return k == key })
+	} else if len(r.states) >= roomStates {
+		return false
+	}
+	r.states[key] = e
+	r.keys = append(r.keys, key)
+	return true
+}
+
+// exited ends the demand of a node.
+func (r *room) exited(node string) {
+	take := reflect.TypeFor[sfu.Take]()
+	r.keys = slices.DeleteFunc(r.keys, func(k stateKey) bool {
+		ended := k.node == node && k.kind == take
+		if ended {
+			delete(r.states, k)
+		}
+		return ended
+	})
+	r.state(node, volumetric.PublicationRef{}, sfu.Exited{})
+}
+
+// pose replaces the latest pose of an object.
+func (r *room) pose(node string, e sfu.Posed) bool {
+	if _, waits := r.poses[e.Ref]; !waits && len(r.poses) >= roomStates {
+		return false
+	}
+	r.poses[e.Ref] = remoteEvent{node, e}
+	return true
+}
+
+// receive adds a data message of another node. If too many wait, the first lossy one is dropped, or the message itself.
+// receive reports whether none was dropped.
+func (r *room) receive(now time.Time, node string, e sfu.Sent) bool {
+	full := len(r.data) >= roomData
+	if full {
+		lossy := slices.IndexFunc(r.data, func(d waitingData) bool { return d.sent.Data.Lossy })
+		if lossy < 0 || e.Data.Lossy {
+			return false
+		}
+		r.data = slices.Delete(r.data, lossy, lossy+1)
+	}
+	r.data = append(r.data, waitingData{node, e, now.Add(unknownSender)})
+	return !full
+}
+
+// waiting reports whether the room has not been told everything.
+func (r *room) waiting() bool {
+	return len(r.orders)+len(r.changed)+len(r.states)+len(r.poses)+len(r.data) > 0
+}
+
+// deliver passes what waits to the room, until the room has no place. pass reports false if there is none; winner returns
+// the present claim of an identity, and false if the claim is that of this node or if there is none.
+func (r *room) deliver(now time.Time, pass func(node string, e sfu.Event) bool,
+	winner func(identity string) (cluster.Claim, bool)) {
+	for len(r.orders) > 0 {
+		if !pass(r.orders[0].node, r.orders[0].event) {
+			return
+		}
+		r.orders = r.orders[1:]
+	}
+	for len(r.changed) > 0 {
+		identity := r.changed[0]
+		if !r.tell(identity, pass, winner) {
+			return
+		}
+		delete(r.reasons, identity)
+		r.changed = r.changed[1:]
+	}
+	for len(r.keys) > 0 {
+		key := r.keys[0]
+		if !pass(key.node, r.states[key]) {
+			return
+		}
+		delete(r.states, key)
+		r.keys = r.keys[1:]
+	}
+	if r.deliverData(now, pass) {
+		for ref, e := range r.poses {
+			if !pass(e.node, e.event) {
+				return
+			}
+			delete(r.poses, ref)
+		}
+	}
+}
+
+// deliverData passes the data messages whose senders the room knows, and those that have waited for the sender. The
+// room drops and counts the latter.
+func (r *room) deliverData(now time.Time, pass func(string, sfu.Event) bool) bool {
+	full := false
+	r.data = slices.DeleteFunc(r.data, func(d waitingData) bool {
+		if full || d.sent.From != "" && r.told[d.sent.From] == nil && now.Before(d.until) {
+			return false
+		}
+		full = !pass(d.node, d.sent)
+		return !full
+	})
+	return !full
+}
+
+// tell passes the difference between the present claim of an identity and what the room was told. tell reports false if
+// the room has no place for all of it.
+func (r *room) tell(identity string, pass func(string, sfu.Event) bool,
+	winner func(string) (cluster.Claim, bool)) bool {
+	claim, remote := winner(identity)
+	t := r.told[identity]
+	if t != nil && (!remote || t.presence.Session != claim.Participant.Session) {
+		reason := r.reasons[identity]
+		if reason == "" {
+			reason = string(cluster.LeftReplaced)
+		}
+		if !pass(t.home.Node, sfu.Left{Identity: identity, Session: t.presence.Session, Reason: reason}) {
+			return false
+		}
+		delete(r.told, identity)
+		t = nil
+	}
+	if !remote {
+		return true
+	}
+	if t == nil {
+		t = &told{publications: map[string]toldPublication{}}
+	}
+	return t.follow(claim, func(e sfu.Event) bool {
+		if !pass(claim.Home.Node, e) {
+			return false
+		}
+		r.told[identity] = t
+		return true
+	})
+}
+
+// follow passes the difference to a claim of the same session. At a new home the presence comes first, so that the
+// publications belong to the home, and once more after the publications, since Presence.Complete then ends those of the
+// former home that the new home does not have.
+func (t *told) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
+	presence := presenceOf(claim)
+	moved := t.home != claim.Home || t.presence.Epoch != presence.Epoch
+	if moved || t.detached && !claim.Detached || !reflect.DeepEqual(t.presence, presence) {
+		if !pass(sfu.Present{Presence: presence}) {
+			return false
+		}
+	}
+	complete := presence.Complete && (moved || !t.presence.Complete)
+	t.home, t.presence, t.detached = claim.Home, presence, t.detached && claim.Detached
+	// If the room has no place for the rest, the presence is passed again.
+	t.presence.Complete = presence.Complete && !complete
+	identity := claim.Participant.Identity
+	named := make(map[string]bool, len(claim.Publications))
+	for _, p := range claim.Publications {
+		name := p.Description.Name
+		named[name] = true
+		before, known := t.publications[name]
+		if known && before.home == t.home && before.epoch == presence.Epoch && before.ID == p.ID &&
+			reflect.DeepEqual(before.Description, p.Description) {
+			continue
+		}
+		if !pass(publishedOf(identity, p)) {
+			return false
+		}
+		t.publications[name] = toldPublication{p, t.home, presence.Epoch}
+	}
+	if claim.Participant.Epoch == 0 || presence.Complete {
+		for name, p := range t.publications {
+			if named[name] {
+				continue
+			}
+			ref := volumetric.PublicationRef{Participant: identity, Publication: name}
+			if !pass(sfu.Unpublished{Ref: ref, ID: p.ID}) {
+				return false
+			}
+			delete(t.publications, name)
+		}
+	}
+	if complete && !pass(sfu.Present{Presence: presence}) {
+		return false
+	}
+	t.presence.Complete = presence.Complete
+	if claim.Detached && !t.detached {
+		if !pass(sfu.Detached{Identity: identity}) {
+			return false
+		}
+		t.detached = true
+	}
+	return true
+}
+
+// presenceOf returns the state of the participant of a claim.
+func presenceOf(claim cluster.Claim) sfu.Presence {
+	p := claim.Participant
+	var muted []signal.MuteState
+	for i := range claim.Publications {
+		if publication := &claim.Publications[i]; publication.OwnMuted || publication.OperatorMuted {
+			muted = append(muted, muteOf(publication))
+		}
+	}
+	return sfu.Presence{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined, Live: p.Live,
+		Complete: p.Complete, Audience: p.Audience, Attributes: p.Attributes, Muted: muted, Permissions: p.Permissions,
+		Number: p.Number}
+}
+
+func muteOf(p *cluster.Publication) signal.MuteState {
+	return signal.MuteState{Publication: p.Description.Name, Own: p.OwnMuted, Operator: p.OperatorMuted}
+}
+
+func publishedOf(identity string, p cluster.Publication) sfu.Published {
+	return sfu.Published{
+		Ref: volumetric.PublicationRef{Participant: identity, Publication: p.Description.Name}, ID: p.ID,
+		Description: p.Description, Mute: muteOf(&p),
+	}
+}

@@ -1,0 +1,295 @@
+// Package session keeps the records of sessions: those of this node's own sessions, which it sends to the nodes that
+// continue them if this node dies, and those that other nodes have sent.
+//
+// The keepers of a record are the other nodes of the session's room, and the first two nodes in the ranking of the
+// session. A record is sent when it changes, when a keeper is added or has returned, and every minute, so that a lost
+// record or a lost end of a session is repaired. A record that is not repeated for three minutes is removed, and that of
+// a dead home after a grace time.
+//
+// A Store is stepped with an explicit now and belongs to one goroutine or is guarded by its owner.
+package session
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/cluster"
+	"github.com/volsfu/volsfu/internal/cluster/placement"
+)
+
+const (
+	// ranked is the number of nodes of a session's ranking that keep its record.
+	ranked = 2
+	// refreshInterval is the time after which a record is sent again, and forgetAfter the time without one after which a
+	// record of another node is removed: three refreshes.
+	refreshInterval = time.Minute
+	forgetAfter     = 3 * refreshInterval
+	// sentPerStep is the number of records that one Step sends: with five steps per second 320 per second, so that the
+	// records of a node with 1,000 sessions are with a new keeper after 3 s, and no queue of another node overflows.
+	sentPerStep = 64
+	// nodeBytes and nodeRecords limit the records of one node, allBytes those of all nodes: 16,384 sessions of a node
+	// with 2 kB each, or 512 with the longest record.
+	nodeBytes   = 32 << 20
+	nodeRecords = 1 << 14
+	allBytes    = 256 << 20
+	// overhead is about the memory of a record besides its state, in bytes.
+	overhead = 500
+)
+
+// Sending is a record with the node to which it is sent.
+type Sending struct {
+	Node   string
+	Record *cluster.SessionRecord
+}
+
+// Counts are the numbers of records. Dropped counts records beyond a limit since the creation.
+type Counts struct {
+	Own, Foreign, Bytes int
+	Dropped             uint64
+}
+
+// Store has the records of sessions.
+type Store struct {
+	self  cluster.Home
+	grace time.Duration
+	own   map[string]*own
+	// waiting are own sessions with a keeper that lacks the record, in the order in which they are sent.
+	waiting []string
+	ends    []Sending
+
+	foreign map[string]*foreign
+	nodes   map[string]*kept
+	bytes   int
+	dropped uint64
+	// swept is the time of the latest search for records to refresh or to remove.
+	swept time.Time
+}
+
+// own is the record of a session of this node.
+type own struct {
+	record *cluster.SessionRecord
+	// sent has the number of the latest record that each node was sent, at the time refreshed or later.
+	sent map[string]uint64
+	// keepers are nil if they must be determined.
+	keepers   []string
+	refreshed time.Time
+	waiting   bool
+}
+
+// foreign is the record of a session of another node.
+type foreign struct {
+	home    cluster.Home
+	record  cluster.SessionRecord
+	expires time.Time
+}
+
+// kept counts the records of one node.
+type kept struct{ records, bytes int }
+
+// New returns a store without records. grace is the time for which the records of a dead node are kept.
+func New(self cluster.Home, grace time.Duration) *Store {
+	return &Store{self: self, grace: grace, own: map[string]*own{}, foreign: map[string]*foreign{},
+		nodes: map[string]*kept{}}
+}
+
+// Set replaces the record of a session of this node. Set gives the record its number.
+func (s *Store) Set(record cluster.SessionRecord) {
+	o := s.own[record.Session]
+	if o == nil {
+		o = &own{sent: map[string]uint64{}, record: &cluster.SessionRecord{}}
+		s.own[record.Session] = o
+	}
+	record.Number, record.Ended = o.record.Number+1, false
+	o.record = &record
+	s.wait(record.Session, o)
+}
+
+func (s *Store) wait(session string, o *own) {
+	if !o.waiting {
+		o.waiting = true
+		s.waiting = append(s.waiting, session)
+	}
+}
+
+// End removes the record of a session of this node, at its keepers too.
+func (s *Store) End(session string) {
+	o := s.own[session]
+	if o == nil {
+		return
+	}
+	end := *o.record
+	end.Number, end.State, end.Ended = end.Number+1, nil, true
+	for _, node := range slices.Sorted(maps.Keys(o.sent)) {
+		s.ends = append(s.ends, Sending{node, &end})
+	}
+	delete(s.own, session)
+}
+
+// Release removes the record of a session that has continued at another node. That node's record replaces it at the
+// keepers.
+func (s *Store) Release(session string) { delete(s.own, session) }
+
+// Share returns the record of a session of this node for a node that has not been sent the present one.
+func (s *Store) Share(session, node string) (Sending, bool) {
+	o := s.own[session]
+	if o == nil || node == s.self.Node || o.sent[node] == o.record.Number {
+		return Sending{}, false
+	}
+	o.sent[node] = o.record.Number
+	return Sending{node, o.record}, true
+}
+
+// Receive adds a record of another node. A record replaces those of a lower epoch, and earlier ones of its home. At the
+// same epoch, which two nodes have that adopt a session at the same time, the home with the lower name prevails.
+func (s *Store) Receive(now time.Time, home cluster.Home, record cluster.SessionRecord) {
+	if f := s.foreign[record.Session]; f != nil {
+		same := f.home == home
+		if record.Epoch < f.record.Epoch || record.Epoch == f.record.Epoch &&
+			(same && record.Number < f.record.Number || !same && home.Node > f.home.Node) {
+			return
+		}
+		s.remove(record.Session, f)
+	}
+	if record.Ended {
+		return
+	}
+	k := s.nodes[home.Node]
+	if k == nil {
+		k = &kept{}
+	}
+	size := overhead + len(record.State)
+	if k.records >= nodeRecords || k.bytes+size > nodeBytes || s.bytes+size > allBytes {
+		s.dropped++
+		return
+	}
+	s.nodes[home.Node] = k
+	k.records++
+	k.bytes += size
+	s.bytes += size
+	s.foreign[record.Session] = &foreign{home, record, now.Add(forgetAfter)}
+}
+
+func (s *Store) remove(session string, f *foreign) {
+	delete(s.foreign, session)
+	size := overhead + len(f.record.State)
+	s.bytes -= size
+	k := s.nodes[f.home.Node]
+	k.records--
+	if k.bytes -= size; k.records == 0 {
+		delete(s.nodes, f.home.Node)
+	}
+}
+
+// Get returns the record of a session with the highest epoch, and its home. The caller does not change the record.
+func (s *Store) Get(session string) (cluster.Home, cluster.SessionRecord, bool) {
+	f, o := s.foreign[session], s.own[session]
+	switch {
+	case o != nil && (f == nil || o.record.Epoch >= f.record.Epoch):
+		return s.self, *o.record, true
+	case f != nil:
+		return f.home, f.record, true
+	default:
+		return cluster.Home{}, cluster.SessionRecord{}, false
+	}
+}
+
+// Lost reports that an incarnation of a node is dead or has stopped: its records expire. Returned reports that the node
+// is there, or is there again: its records stay, and it receives those of this node.
+func (s *Store) Lost(now time.Time, home cluster.Home) {
+	for _, f := range s.foreign {
+		if f.home == home {
+			f.expires = now.Add(s.grace)
+		}
+	}
+}
+
+// Returned is the opposite of Lost.
+func (s *Store) Returned(now time.Time, home cluster.Home) {
+	for _, f := range s.foreign {
+		if f.home == home {
+			f.expires = now.Add(forgetAfter)
+		}
+	}
+	for session, o := range s.own {
+		delete(o.sent, home.Node)
+		s.wait(session, o)
+	}
+}
+
+// Check makes the next steps compare the keepers of all sessions: nodes have appeared, or have entered or left rooms.
+func (s *Store) Check() {
+	for session, o := range s.own {
+		o.keepers = nil
+		s.wait(session, o)
+	}
+}
+
+// Step returns the records to send. keepers returns the keepers of a session in a room.
+func (s *Store) Step(now time.Time, keepers func(room, session string) []string) []Sending {
+	sendings := s.ends
+	s.ends = nil
+	if now.Sub(s.swept) >= time.Second {
+		s.sweep(now)
+	}
+	for len(s.waiting) > 0 && len(sendings) < sentPerStep {
+		session := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		o := s.own[session]
+		if o == nil {
+			continue
+		}
+		o.waiting = false
+		if o.keepers == nil {
+			o.keepers = keepers(o.record.Room, session)
+		}
+		for _, node := range o.keepers {
+			if o.sent[node] == o.record.Number {
+				continue
+			}
+			if len(o.sent) == 0 {
+				o.refreshed = now
+			}
+			o.sent[node] = o.record.Number
+			sendings = append(sendings, Sending{node, o.record})
+		}
+	}
+	return sendings
+}
+
+// Waiting reports whether Step has more records to send.
+func (s *Store) Waiting() bool { return len(s.waiting) > 0 || len(s.ends) > 0 }
+
+// sweep prepares the refresh of own records and removes expired ones of other nodes.
+func (s *Store) sweep(now time.Time) {
+	s.swept = now
+	for session, o := range s.own {
+		if now.Sub(o.refreshed) >= refreshInterval {
+			o.refreshed = now
+			clear(o.sent)
+			s.wait(session, o)
+		}
+	}
+	for session, f := range s.foreign {
+		if !now.Before(f.expires) {
+			s.remove(session, f)
+		}
+	}
+}
+
+// Counts returns the numbers of records.
+func (s *Store) Counts() Counts {
+	return Counts{Own: len(s.own), Foreign: len(s.foreign), Bytes: s.bytes, Dropped: s.dropped}
+}
+
+// Keepers returns the keepers of a session: the nodes of its room, then the first two in the ranking of the session among
+// all nodes. inRoom and nodes are names of nodes without the home.
+func Keepers(session string, inRoom, nodes []string) []string {
+	keepers := slices.Clone(inRoom)
+	for _, node := range placement.Rank(session, nodes)[:min(ranked, len(nodes))] {
+		if !slices.Contains(keepers, node) {
+			keepers = append(keepers, node)
+		}
+	}
+	return keepers
+}

@@ -1,0 +1,295 @@
+package sfu
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/signal"
+)
+
+// MaxRecordBytes is the maximum length of a SessionRecord as JSON. Eight publications of 15 tiles take 13 kB, and 4096
+// choices about 45 kB.
+const MaxRecordBytes = 64 << 10
+
+// ErrRecord is wrapped with the first wrong field of a SessionRecord.
+var ErrRecord = errors.New("invalid record of a session")
+
+// SessionRecord is the state of a session that another node needs to continue the session.
+type SessionRecord struct {
+	// Join is a join with the present requests, limits and publications of the participant, and the names of room and
+	// participant.
+	Join   signal.Join `json:"join"`
+	Joined time.Time   `json:"joined"`
+	// Permissions are those that an operator has set.
+	Permissions signal.SetPermissions `json:"permissions,omitzero"`
+	Attributes  map[string]string     `json:"attributes,omitempty"`
+	Muted       []signal.MuteState    `json:"muted,omitempty"`
+	// Poses are the latest poses of the participant's objects. A new pose alone causes no new record.
+	Poses       []signal.Pose       `json:"poses,omitempty"`
+	Choices     []subscriber.Stored `json:"choices,omitempty"`
+	Viewpoint   *signal.Viewpoint   `json:"viewpoint,omitempty"`
+	Arrangement []signal.Placement  `json:"arrangement,omitempty"`
+	// Traced is set if the server asked the client for the times of its frames.
+	Traced bool `json:"traced,omitempty"`
+	// DataReceived and DataSent are the numbers of the last reliable data messages from and to the client.
+	DataReceived int64 `json:"data_received,omitempty"`
+	DataSent     int64 `json:"data_sent,omitempty"`
+}
+
+// choices returns all choices in an order in which they may be set.
+func (c *SessionRecord) choices() (list []signal.Choice) {
+	for i := range c.Choices {
+		list = append(list, c.Choices[i].List()...)
+	}
+	return list
+}
+
+// DecodeSessionRecord decodes the state of a SessionState. The error wraps ErrRecord.
+func DecodeSessionRecord(data []byte) (*SessionRecord, error) {
+	if len(data) > MaxRecordBytes {
+		return nil, fmt.Errorf("%w: %d bytes, expected at most %d", ErrRecord, len(data), MaxRecordBytes)
+	}
+	c := new(SessionRecord)
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	return c, nil
+}
+
+// validate returns an error for the first field that a client could not have set.
+func (c *SessionRecord) validate() error {
+	requests := []signal.Request{&c.Join}
+	if len(c.Choices) > 0 {
+		requests = append(requests, &signal.SetQuality{Choices: c.choices()})
+	}
+	if len(c.Arrangement) > 0 {
+		requests = append(requests, &signal.Arrange{Objects: c.Arrangement})
+	}
+	if c.Attributes != nil {
+		requests = append(requests, &signal.Attributes{Attributes: c.Attributes})
+	}
+	if c.Viewpoint != nil {
+		requests = append(requests, c.Viewpoint)
+	}
+	for _, m := range c.Muted {
+		requests = append(requests, &signal.Mute{Publication: m.Publication})
+	}
+	for i := range c.Poses {
+		requests = append(requests, &c.Poses[i])
+	}
+	for _, q := range requests {
+		if err := q.Validate(); err != nil {
+			return err
+		}
+	}
+	for _, seq := range []int64{c.DataReceived, c.DataSent} {
+		if seq < 0 || seq > signal.MaxSeq {
+			return fmt.Errorf("the number of a data message is %d, expected 0 to %d", seq, int64(signal.MaxSeq))
+		}
+	}
+	return nil
+}
+
+// muteOf returns the entry of a publication in a list of muted publications.
+func muteOf(list []signal.MuteState, name string) signal.MuteState {
+	for _, mute := range list {
+		if mute.Publication == name {
+			return mute
+		}
+	}
+	return signal.MuteState{Publication: name}
+}
+
+// record returns the state of the participant's session.
+func (p *participant) record() *SessionRecord {
+	c := &SessionRecord{
+		Join: signal.Join{
+			Version: signal.Version, Room: p.room.name, Identity: p.identity, Receive: p.asked.receive,
+			ReceiveData: p.asked.receiveData, DataChannel: p.asked.publishData,
+			MessageChannel: p.asked.messageChannel, Multipath: p.asked.multipath, Pauses: p.pauses,
+			DeadlineMS: int(p.deadline.Milliseconds()), BitrateLimits: p.limits, FrameTimes: p.tracing.wanted,
+		},
+		Joined: p.joined, Permissions: p.permissions, Attributes: p.attributes, Muted: p.mutings(),
+		Viewpoint: p.viewpoint, Arrangement: p.arrangement, Traced: p.tracing.asked,
+		DataReceived: p.data.received.Last(), DataSent: p.data.sent.Last(),
+	}
+	for _, publication := range p.publications {
+		c.Join.Publications = append(c.Join.Publications, publication.Description)
+		if pose := publication.Place.Latest(); pose != nil {
+			c.Poses = append(c.Poses, *pose)
+		}
+	}
+	c.Choices = p.subscriber.Choices.Stored()
+	return c
+}
+
+// recordInterval is the minimum interval of the records of one session: two per second.
+const recordInterval = 500 * time.Millisecond
+
+// saving is the state of the records of one session.
+type saving struct {
+	// pending is set while a record is due, from the time next.
+	pending bool
+	next    time.Time
+	// hash is that of the last record.
+	hash uint64
+}
+
+// recordSeed is the seed of the hashes of records.
+var recordSeed = maphash.MakeSeed()
+
+// stateChanged notes that the record of a session may have changed. stateChanged does nothing without a cluster.
+func (s *span) stateChanged(p *participant) {
+	if s == nil || p.saving.pending || !p.profile.Resumes {
+		return
+	}
+	p.saving.pending = true
+	s.unsaved = append(s.unsaved, p)
+}
+
+// changesState reports whether a message of a client changes the record of its session.
+func changesState(m signal.Message) bool {
+	switch m := m.(type) {
+	case *signal.SetQuality, *signal.Viewpoint, *signal.Arrange, *signal.SetLimits, *signal.Trace, *signal.Publish,
+		*signal.Unpublish:
+		return true
+	case *signal.Data:
+		return !m.Lossy
+	}
+	return false
+}
+
+// save tells the records that are due.
+func (s *span) save() {
+	if s == nil || len(s.unsaved) == 0 {
+		return
+	}
+	r := s.room
+	s.unsaved = slices.DeleteFunc(s.unsaved, func(p *participant) bool {
+		switch {
+		case p.gone:
+		case r.now.Before(p.saving.next):
+			r.wakeBy(p.saving.next)
+			return false
+		default:
+			s.saveNow(p)
+		}
+		p.saving.pending = false
+		return true
+	})
+}
+
+// saveNow tells the record of a session, if the record has changed.
+func (s *span) saveNow(p *participant) {
+	state, err := json.Marshal(p.record())
+	if err != nil {
+		p.log.Error("the state of the session cannot be encoded for other nodes", errorField(err))
+		return
+	}
+	if len(state) > MaxRecordBytes {
+		p.warnOnce("the session cannot continue with its state on another node: the state is too large",
+			zap.Int("bytes", len(state)), zap.Int("limit", MaxRecordBytes))
+		state = nil
+	}
+	p.saving.next = s.room.now.Add(recordInterval)
+	if hash := maphash.Bytes(recordSeed, state); hash != p.saving.hash {
+		p.saving.hash = hash
+		s.tell(SessionState{Identity: p.identity, Session: p.session, Epoch: p.epoch, State: state})
+	}
+}
+
+// saveRequest tells the records of all sessions of a room at once.
+type saveRequest struct{}
+
+// apply implements request.
+func (saveRequest) apply(r *Room) {
+	for _, p := range r.participants {
+		p.saving.next = time.Time{}
+		r.span.stateChanged(p)
+	}
+}
+
+// TellSessions tells the other nodes the present states of all sessions, before clients are asked to move.
+func (n *Node) TellSessions() { n.toAll(saveRequest{}) }
+
+// restoredJoin returns the join with the requests of a session's record. The client repeats only some of its requests
+// when it resumes.
+func (c *SessionRecord) restoredJoin(resumed *signal.Join) *signal.Join {
+	join := c.Join
+	join.Header, join.Resume = resumed.Header, resumed.Resume
+	return &join
+}
+
+// begin sets the state of a participant that continues a session of another node. m is the mirror of the session, nil
+// if this node has none. begin precedes the peer connection.
+func (a *Adoption) begin(p *participant, m *mirror, resume *signal.ResumeRequest) {
+	p.session, p.former, p.epoch = a.Session, a.Secret, a.Epoch
+	received, sent := int64(0), int64(0)
+	if m != nil {
+		p.epoch = max(p.epoch, m.state.Epoch+1)
+		p.joined = m.state.Joined
+		received = m.received
+	}
+	// Without a record the client may send times of frames or not.
+	p.tracing.asked = true
+	if c := a.Record; c != nil {
+		p.joined = c.Joined
+		received, sent = max(received, c.DataReceived), c.DataSent
+		p.tracing.asked = c.Traced
+		c.restore(p)
+	}
+	if resume != nil && resume.DataReceived != nil {
+		sent = *resume.DataReceived
+	}
+	p.data.received.Begin(received)
+	p.data.sent.Begin(sent)
+	p.data.lossy = lossyBase(p.epoch)
+}
+
+// lossyBase returns the number before the first lossy message of a session's home, so that the numbers of each home are
+// above those of the former homes.
+func lossyBase(epoch uint64) int64 {
+	const bits, most = 32, signal.MaxSeq >> 32
+	return int64(min(epoch, most-1)) << bits
+}
+
+// restore sets the state of a participant, except publications, from a record.
+func (c *SessionRecord) restore(p *participant) {
+	r := p.room
+	p.permissions = c.Permissions
+	p.grants = p.permitted(p.granted)
+	p.receive = p.asked.receive && p.grants.Subscribe
+	p.useDataChannels()
+	if attributes, bytes, refused := mergeAttributes("attributes", nil, c.Attributes); refused == nil {
+		p.attributes, p.attributesBytes = attributes, bytes
+	}
+	if _, kept := p.subscriber.Choices.SetAll(c.choices()); !kept {
+		p.log.Warn("the quality choices of the session exceed the limit of this node",
+			zap.Int("limit", r.node.config.ChoicesPerParticipant))
+	}
+	if p.viewpoint = c.Viewpoint; p.viewpoint != nil {
+		p.subscriber.Look(r.now, subscriber.ViewpointOf(p.viewpoint, r.now), r.node.config.AllocationInterval)
+	}
+	p.arrangement = c.Arrangement
+	p.subscriber.Arrange(c.Arrangement)
+}
+
+// restorePublication sets the muting and the pose of a publication.
+func (c *SessionRecord) restorePublication(p *publication) {
+	p.mute = muteOf(c.Muted, p.Ref.Publication)
+	for i := range c.Poses {
+		if pose := &c.Poses[i]; pose.Publication == p.Ref.Publication && fitsPose(pose, p) {
+			p.Place.Take(pose)
+		}
+	}
+}

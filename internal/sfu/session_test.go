@@ -1,0 +1,310 @@
+package sfu
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// fullRecord returns a record with all fields.
+func fullRecord() *SessionRecord {
+	yes, tile := true, 1
+	c := &SessionRecord{
+		Join: signal.Join{
+			Version: signal.Version, Room: "room", Identity: "alice", Receive: true, ReceiveData: true,
+			DataChannel: true, MessageChannel: true, Pauses: true, FrameTimes: true, DeadlineMS: 100,
+			Multipath:     &signal.Multipath{Redundancy: signal.RedundancyAll},
+			BitrateLimits: signal.BitrateLimits{Max: 5e6, Min: 1e6, Start: 2e6},
+			Publications:  []volumetric.Publication{ladder(2, 3)},
+		},
+		Joined: start, Permissions: signal.SetPermissions{Publish: &yes},
+		Attributes:  map[string]string{"name": "Älice <&>"},
+		Muted:       []signal.MuteState{{Publication: "body", Own: true, Operator: true}},
+		Poses:       []signal.Pose{{Publication: "body", Orientation: signal.Rotation{0, 0, 0, 1}, Scale: 2}},
+		Viewpoint:   &signal.Viewpoint{At: 5, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1.5},
+		Arrangement: []signal.Placement{{PublicationRef: bodyRef, Orientation: signal.Rotation{0, 0, 0, 1}}},
+		Traced:      true, DataReceived: 7, DataSent: 1 << 40,
+	}
+	choices := newStored(choiceOf(-1, signal.Auto()), signal.Choice{
+		PublicationRef: bodyRef, Tile: &tile, Quality: several(0, 2),
+	})
+	c.Choices = choices
+	return c
+}
+
+// TestSessionRecordIsLossless encodes and decodes a record.
+func TestSessionRecordIsLossless(t *testing.T) {
+	first, err := json.Marshal(fullRecord())
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := DecodeSessionRecord(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := json.Marshal(decoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first, second) {
+		t.Errorf("the record is\n%s, after decoding\n%s", first, second)
+	}
+	if choices := decoded.choices(); len(choices) != 2 || choices[0].Tile != nil || *choices[1].Tile != 1 {
+		t.Errorf("the choices are %+v", choices)
+	}
+}
+
+// TestInvalidSessionRecords checks that a record has nothing that a client could not have requested.
+func TestInvalidSessionRecords(t *testing.T) {
+	for name, change := range map[string]func(*SessionRecord){
+		"version":      func(c *SessionRecord) { c.Join.Version = 9 },
+		"publication":  func(c *SessionRecord) { c.Join.Publications[0].Qualities = nil },
+		"choice":       func(c *SessionRecord) { c.Choices[0].Participant = "" },
+		"viewpoint":    func(c *SessionRecord) { c.Viewpoint.FOV = 0 },
+		"arrangement":  func(c *SessionRecord) { c.Arrangement[0].Publication = "" },
+		"muting":       func(c *SessionRecord) { c.Muted[0].Publication = "" },
+		"pose":         func(c *SessionRecord) { c.Poses[0].Orientation = signal.Rotation{} },
+		"data message": func(c *SessionRecord) { c.DataReceived = -1 },
+		"attributes":   func(c *SessionRecord) { c.Attributes["x"] = strings.Repeat("x", signal.MaxAttributeBytes) },
+	} {
+		c := fullRecord()
+		change(c)
+		text, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeSessionRecord(text); !errors.Is(err, ErrRecord) {
+			t.Errorf("%s: got %v, expected ErrRecord", name, err)
+		}
+	}
+	for _, text := range []string{"", "{}", "null", "[]", strings.Repeat(" ", MaxRecordBytes) + "{}"} {
+		if _, err := DecodeSessionRecord([]byte(text)); !errors.Is(err, ErrRecord) {
+			t.Errorf("%.10q: got %v, expected ErrRecord", text, err)
+		}
+	}
+}
+
+func FuzzSessionRecord(f *testing.F) {
+	text, err := json.Marshal(fullRecord())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"join":{"version":1},"choices":[{"participant":"a","publication":"b","tiles":{"-1":3}}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := DecodeSessionRecord(data)
+		if err != nil {
+			return
+		}
+		first, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(first) > MaxRecordBytes {
+			return
+		}
+		again, err := DecodeSessionRecord(first)
+		if err != nil {
+			t.Fatalf("%v: %s", err, first)
+		}
+		second, err := json.Marshal(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(first, second) {
+			t.Fatalf("%s\nbecomes\n%s", first, second)
+		}
+		// A room takes each record.
+		s := newStage(t, nil)
+		s.ask(func(r *Room) {
+			p := s.enter("bob", true, false).participant
+			(&Adoption{Session: "s", Epoch: 1, Record: c}).begin(p, nil, nil)
+		})
+	})
+}
+
+// TestSessionStatesAreRare checks that a record follows each change, at most twice per second, and that nothing is told
+// without a change.
+func TestSessionStatesAreRare(t *testing.T) {
+	c := newConference(t, nil, "a", "b")
+	alice := c.enter(c[0], "alice", true, true, ladder(2, 3))
+	if n := len(c[0].states); n != 1 {
+		t.Fatalf("%d states after the join", n)
+	}
+	look := func(x float64) {
+		alice.say(&signal.Viewpoint{
+			Position: signal.Vector{x, 0, 0}, Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1,
+		})
+	}
+	for i := range 500 {
+		look(float64(i))
+		c.pass(10 * time.Millisecond)
+	}
+	if n := len(c[0].states); n < 10 || n > 12 {
+		t.Errorf("%d states after 5 s of motion, expected two per second", n)
+	}
+	c.pass(time.Second)
+	before := len(c[0].states)
+	last, err := DecodeSessionRecord(c[0].states[before-1].State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Viewpoint.Position[0] != 499 || last.Join.Publications[0].Name != "body" {
+		t.Errorf("the last record is %+v", last)
+	}
+	look(499)
+	c.pass(time.Second)
+	if n := len(c[0].states); n != before {
+		t.Errorf("%d states without a change", n-before)
+	}
+	c[0].stage.ask(saveRequest{}.apply)
+	alice.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: 9e6}})
+	c[0].stage.ask(saveRequest{}.apply)
+	c.exchange()
+	if n := len(c[0].states); n != before+1 {
+		t.Errorf("%d states before a drain, expected 1", n-before)
+	}
+	// A record that is too large is told as absent.
+	var choices []signal.Choice
+	for i := range 100 {
+		choices = append(choices, signal.Choice{
+			PublicationRef: volumetric.PublicationRef{
+				Participant: fmt.Sprint(i) + strings.Repeat("x", 100), Publication: strings.Repeat("\"", 100),
+			},
+			Quality: signal.Only(1),
+		})
+	}
+	alice.say(&signal.SetQuality{Choices: choices})
+	c.pass(time.Second)
+	whole := c[0].states[len(c[0].states)-1]
+	if whole.State == nil {
+		t.Fatal("a record of 100 choices is too large")
+	}
+	alice.participant.arrangement = make([]signal.Placement, 1000)
+	c[0].stage.ask(func(r *Room) { r.span.stateChanged(alice.participant) })
+	c.pass(time.Second)
+	if s := c[0].states[len(c[0].states)-1]; s.State != nil {
+		t.Errorf("a state of %d bytes", len(s.State))
+	}
+}
+
+// TestStatesWithoutACluster checks that a room without a cluster does nothing for records.
+func TestStatesWithoutACluster(t *testing.T) {
+	s := newStage(t, nil)
+	alice := s.enter("alice", true, true)
+	m := &signal.Viewpoint{Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1}
+	if n := testing.AllocsPerRun(100, func() {
+		if changesState(m) {
+			s.room.span.stateChanged(alice.participant)
+		}
+		s.room.span.save()
+		s.room.sendAudience()
+	}); n != 0 {
+		t.Errorf("%g allocations per message", n)
+	}
+	alice.say(m)
+	if alice.viewpoint != nil || alice.saving.pending {
+		t.Error("the viewpoint is kept for a record")
+	}
+}
+
+// adopt continues a session on a node.
+func adopt(t *testing.T, n *Node, a *Adoption, resume *signal.ResumeRequest, grants Grants) (*Session, *shelf) {
+	t.Helper()
+	o := &shelf{}
+	s, refused := n.Join(JoinRequest{
+		Join: &signal.Join{Version: signal.Version, Header: signal.Header{ID: "7"}, Resume: resume},
+		Room: "room", Identity: "alice", OwnsIdentity: true, Grants: grants, Outbox: o, At: time.Now(), Adopt: a,
+	})
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	return s, o
+}
+
+// TestASessionContinuesFromItsRecord checks the state of a session on a node that has a record and no mirror.
+func TestASessionContinuesFromItsRecord(t *testing.T) {
+	node := joinedNodes(t, "b")[0]
+	c := fullRecord()
+	c.Join.ReceiveData, c.Join.DataChannel = false, false
+	received := int64(33)
+	resume := &signal.ResumeRequest{Session: "session", Secret: "x", NewConnection: true, DataReceived: &received}
+	s, o := adopt(t, node, &Adoption{Session: "session", Secret: "secret", Epoch: 3, Record: c}, resume,
+		Grants{Publish: false, Subscribe: true, Data: true})
+	joined := expect[*signal.Joined](t, o, 1)
+	if !joined.Resumed || joined.Restored != nil || joined.DataReceived != 7 || joined.ID != "7" ||
+		joined.Attributes["name"] != "Älice <&>" || len(joined.Muted) != 1 || !joined.Permissions.Publish {
+		t.Errorf("the reply is %+v", joined)
+	}
+	if m := expect[*signal.Wanted](t, o, 1); m.Publications[0].Publication != "body" {
+		t.Errorf("the wanted tracks are %+v", m)
+	}
+	// No other participant wants the times of frames.
+	if m := expect[*signal.Trace](t, o, 1); m.FrameTimes {
+		t.Error("times of frames are still requested")
+	}
+	inRoom(t, s, func(r *Room) {
+		p := r.participants["alice"]
+		if p.session != "session" || p.former != "secret" || p.epoch != 3 || !p.joined.Equal(start) {
+			t.Errorf("the session is %q since %v, epoch %d", p.session, p.joined, p.epoch)
+		}
+		want, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		present := p.record()
+		present.DataSent, present.Traced = c.DataSent, c.Traced
+		got, err := json.Marshal(present)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("the state is\n%s, expected\n%s", got, want)
+		}
+		if !p.subscriber.Looks() {
+			t.Error("the viewpoint is lost")
+		}
+		if p.data.sent.Last() != 33 || r.nextLossy("alice") != 3<<32+1 {
+			t.Errorf("reliable messages continue after %d, lossy messages at %d", p.data.sent.Last(), p.data.lossy)
+		}
+	})
+}
+
+// TestASessionContinuesWithoutItsRecord checks that a client whose state is lost publishes again.
+func TestASessionContinuesWithoutItsRecord(t *testing.T) {
+	nodes := joinedNodes(t, "a", "b")
+	second := bodyOf(1, 2)
+	second.Name = "desk"
+	_, aliceBox := enter(t, nodes[0], "alice", false, bodyOf(1, 2), second)
+	joined := expect[*signal.Joined](t, aliceBox, 1)
+	carol, carolBox := enter(t, nodes[1], "carol", true)
+	knows(t, carolBox, "alice", 2)
+	tracks := tracksOn(t, carol)
+	s, o := adopt(t, nodes[1], &Adoption{Session: joined.Session, Epoch: 1}, nil, Grants{Publish: true})
+	if m := expect[*signal.Joined](t, o, 1); m.Restored == nil || *m.Restored {
+		t.Error("the lost state is not reported")
+	}
+	other := second
+	other.Qualities = make([]volumetric.QualityLevel, 3)
+	for i, each := range []volumetric.Publication{bodyOf(1, 2), other} {
+		handle(s, &signal.Publish{Header: signal.Header{ID: fmt.Sprint(i)}, Publication: each})
+	}
+	expect[*signal.OK](t, o, 2)
+	if m := expect[*signal.Unpublished](t, carolBox, 1); m.Publication != "desk" {
+		t.Errorf("the publication %q has ended", m.Publication)
+	}
+	if got := tracksOn(t, carol); len(got) != 2 || got[0] != tracks[0] {
+		t.Error("the publication with the same description has other tracks")
+	}
+	handle(s, &signal.Publish{Publication: bodyOf(1, 2)})
+	if m := expect[*signal.Error](t, o, 1); m.Code != signal.CodeExists {
+		t.Errorf("a second repetition is answered with %+v", m)
+	}
+}

@@ -1,0 +1,183 @@
+package trunk
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+const (
+	// MaxUntaken is the number of packets of tracks that were not taken within untakenWindow after which a trunk is
+	// closed.
+	MaxUntaken    = 1000
+	untakenWindow = 10 * time.Second
+)
+
+// lanes are the lanes of a trunk, each with its data plane in both directions.
+type lanes struct {
+	engine *forward.Engine
+	all    [transport.MaxLanes]*lane
+	permit permit
+}
+
+// lane is one lane. It implements forward.Peer.
+type lane struct {
+	*transport.Lane
+	ingress  *ingress.Ingress
+	receiver *egress.Receiver
+}
+
+// Post implements egress.Peer.
+func (l *lane) Post(batch egress.Batch) {
+	b, _ := batch.(*transport.Batch)
+	l.Lane.Post(b)
+}
+
+// permit are the SSRCs whose packets may arrive. Goroutines of lanes call admits.
+type permit struct {
+	began time.Time
+	// ssrcs has the time until which each may arrive, as of taking.permit.
+	ssrcs atomic.Pointer[map[uint32]time.Duration]
+	// total counts the other packets, recent those since window, a time.Duration since began.
+	total, recent atomic.Uint64
+	window        atomic.Int64
+	// exceeded is called when recent reaches MaxUntaken.
+	exceeded func()
+}
+
+// admits reports whether a packet may arrive, and counts the packet otherwise.
+func (p *permit) admits(ssrc uint32, at time.Time) bool {
+	elapsed := at.Sub(p.began)
+	if until, known := (*p.ssrcs.Load())[ssrc]; known && elapsed <= until {
+		return true
+	}
+	p.total.Add(1)
+	if begin := p.window.Load(); elapsed-time.Duration(begin) >= untakenWindow &&
+		p.window.CompareAndSwap(begin, int64(elapsed)) {
+		p.recent.Store(0)
+	}
+	if p.recent.Add(1) == MaxUntaken {
+		p.exceeded()
+	}
+	return false
+}
+
+// sink passes the packets of a lane to the data plane.
+type sink struct {
+	transport.NoOpSink
+	permit *permit
+	lane   *lane
+}
+
+// RTP implements transport.Sink.
+func (s *sink) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	if s.permit.admits(ssrc, info.At) {
+		s.lane.ingress.RTP(ssrc, packet, info)
+	}
+}
+
+// RTCP implements transport.Sink.
+func (s *sink) RTCP(packet []byte, now time.Time) {
+	const senderReport = 200
+	if packet[1] == senderReport {
+		s.lane.ingress.RTCP(packet, now)
+	}
+	s.lane.receiver.RTCP(packet, now)
+}
+
+// Flush implements transport.Sink.
+func (s *sink) Flush() { s.lane.ingress.Flush() }
+
+// add adds an open lane. add reports false if there is one with the number.
+func (l *lanes) add(t *transport.Lane) bool {
+	number := t.Number()
+	if l.all[number] != nil {
+		return false
+	}
+	added := &lane{Lane: t}
+	added.ingress = l.engine.NewIngress(added)
+	added.receiver = l.engine.NewRelay(added, Limits)
+	added.receiver.Want(0)
+	l.all[number] = added
+	t.Start(&sink{permit: &l.permit, lane: added})
+	return true
+}
+
+// open returns the open lanes.
+func (l *lanes) open() (open []*lane) {
+	for _, lane := range l.all {
+		if lane != nil {
+			open = append(open, lane)
+		}
+	}
+	return open
+}
+
+// missing returns the number of the first lane that is not open, transport.MaxLanes if all are.
+func (l *lanes) missing() int {
+	for number, lane := range l.all {
+		if lane == nil {
+			return number
+		}
+	}
+	return transport.MaxLanes
+}
+
+// close closes all lanes.
+func (l *lanes) close() {
+	for _, lane := range l.open() {
+		lane.Close()
+		lane.receiver.Close()
+		lane.ingress.Close()
+	}
+}
+
+// heard returns the time of the last authenticated packet, zero before the first.
+func (l *lanes) heard() (last time.Time) {
+	for _, lane := range l.open() {
+		if at := lane.Heard(); at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+// setRTT adds a measured round-trip time.
+func (l *lanes) setRTT(took time.Duration) {
+	for _, lane := range l.open() {
+		lane.SetRTT(took)
+	}
+}
+
+// estimate returns the sum of the estimates. known is false until a report has arrived.
+func (l *lanes) estimate() (sum volumetric.Bitrate, known bool) {
+	for _, lane := range l.open() {
+		path := lane.receiver.Path()
+		sum += path.Estimate
+		known = known || path.Known
+	}
+	return sum, known
+}
+
+// want states the rate that all lanes should carry together.
+func (l *lanes) want(rate volumetric.Bitrate) {
+	open := l.open()
+	for _, lane := range open {
+		lane.receiver.Want(rate / volumetric.Bitrate(len(open)))
+	}
+}
+
+// traffic returns the counts of all lanes.
+func (l *lanes) traffic() (received, sent transport.Traffic) {
+	for _, lane := range l.open() {
+		in, out := lane.Traffic()
+		received.Add(in)
+		sent.Add(out)
+	}
+	return received, sent
+}

@@ -1,0 +1,54 @@
+package trunk
+
+import "time"
+
+const (
+	// SilentAfter is the silence after which a node is reported as silent: five intervals of probes.
+	SilentAfter = 500 * time.Millisecond
+	// endAfter is the silence after which a trunk is closed.
+	endAfter = 10 * time.Second
+	// heardInterval is the minimum time between two events Heard.
+	heardInterval = 50 * time.Millisecond
+	// tickInterval is the interval of Notify while nothing arrives.
+	tickInterval = 50 * time.Millisecond
+	// pauseAfter is the time between two steps from which on this node did not run, as after SIGSTOP. Such time is not
+	// silence of the other node: its packets may wait in a socket.
+	pauseAfter = 4 * tickInterval
+)
+
+// silence is the time since the last packet of another node. Times are monotonic.
+type silence struct {
+	// last is the time of the last reported packet, stepped that of the last step.
+	last, stepped time.Time
+	silent        bool
+}
+
+// silenceStep is the result of a step of silence.
+type silenceStep struct {
+	// heard is set if packets have arrived, silent when the node becomes silent, ended if the trunk has to be closed.
+	heard, silent, ended bool
+}
+
+func newSilence(now time.Time) silence { return silence{last: now, stepped: now} }
+
+// step reads the time of the last packet, zero before the first.
+func (s *silence) step(now, packet time.Time) (r silenceStep) {
+	if pause := now.Sub(s.stepped); pause > pauseAfter {
+		s.last = s.last.Add(pause)
+	}
+	s.stepped = now
+	if packet.Sub(s.last) >= heardInterval {
+		s.last, s.silent = packet, false
+		return silenceStep{heard: true}
+	}
+	if packet.Before(s.last) {
+		packet = s.last
+	}
+	switch quiet := now.Sub(packet); {
+	case quiet > endAfter:
+		r.ended = true
+	case quiet > SilentAfter && !s.silent:
+		s.silent, r.silent = true, true
+	}
+	return r
+}
