@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/volsfu/volsfu/lab/environment"
 	"github.com/volsfu/volsfu/test/claim"
 )
 
@@ -20,6 +21,8 @@ type Report struct {
 	Name    string  `json:"check"`
 	Version string  `json:"version"`
 	Machine Machine `json:"machine"`
+	// Environment describes the machine and the programs, nil if it was not read.
+	Environment *environment.Environment `json:"environment,omitempty"`
 	// Met counts the figures that reach their targets. Missed counts the figures that miss their targets, and the lines
 	// and checks that failed. Skipped counts the lines without a measurement. Information counts the lines whose
 	// figures have no target.
@@ -139,6 +142,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s (%s) on %d cores, %s, %s\n", r.Name, r.Version, r.Machine.Cores, r.Machine.System,
 		r.Machine.Go)
+	for _, line := range r.Environment.Lines() {
+		fmt.Fprintf(&text, "  %s: %s\n", line.Name, line.Text)
+	}
 	for i := range r.Sections {
 		r.Sections[i].write(&text)
 	}

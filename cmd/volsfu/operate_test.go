@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,6 +149,66 @@ func TestDrainWaits(t *testing.T) {
 	defer running.Close()
 	if _, err := run(t, "drain", "--wait", "1ms", "--server", running.URL); err == nil {
 		t.Error("the server runs: expected an error")
+	}
+}
+
+// TestNodes: the commands show the nodes of a cluster, name those that do not answer, and wait for one to end.
+func TestNodes(t *testing.T) {
+	t.Setenv(config.TokenVariable, "")
+	var draining atomic.Bool
+	handler := http.NewServeMux()
+	handler.HandleFunc("GET /admin/v1/nodes", func(w http.ResponseWriter, _ *http.Request) {
+		state := "alive"
+		if draining.Load() {
+			state = "dead"
+		}
+		_, _ = fmt.Fprintf(w, `{"nodes": [
+			{"name": "a", "self": true, "state": "alive", "load": 0.25, "rooms": 2, "participants": 7},
+			{"name": "b", "region": "eu", "state": %q, "draining": true, "url": "wss://b.example.org",
+				"trunk": {"lanes": 1, "rtt_ms": 0.42}}]}`, state)
+	})
+	handler.HandleFunc("POST /admin/v1/nodes/b/drain", func(w http.ResponseWriter, _ *http.Request) {
+		draining.Store(true)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	handler.HandleFunc("GET /admin/v1/rooms", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"rooms": [{"name": "lab", "nodes": ["a", "b"], "participants": [{}]}],
+			"failed": [{"node": "c", "error": "the node does not answer within 3s"}]}`))
+	})
+	handler.HandleFunc("GET /admin/v1/rooms/lab", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"name": "lab", "participants": [{"identity": "ada", "node": "b"}]}`))
+	})
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	for _, test := range []struct {
+		arguments, want []string
+	}{
+		{[]string{"nodes"}, []string{"\na     -       alive, replies ", " 25 %  2      7 ", "eu      alive, draining ",
+			" 0.4 ms  wss://b.example.org\n"}},
+		{[]string{"rooms"}, []string{"NODES\n", " a,b\n"}},
+		{[]string{"rooms", "lab"}, []string{"NODE\nada ", " b\n"}},
+		{[]string{"nodes", "--json"}, []string{`"draining": true`}},
+	} {
+		text, err := run(t, append(test.arguments, "--server", server.URL)...)
+		for _, want := range test.want {
+			if err != nil || !strings.Contains(text, want) {
+				t.Errorf("%q: %s, %v, expected %q", test.arguments, text, err, want)
+			}
+		}
+	}
+	var missing bytes.Buffer
+	root := newRoot()
+	root.SetOut(io.Discard)
+	root.SetErr(&missing)
+	root.SetArgs([]string{"rooms", "--server", server.URL})
+	if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(missing.String(), "of node c are missing") {
+		t.Errorf("standard error is %q, %v", &missing, err)
+	}
+	if _, err := run(t, "drain", "--node", "b", "--wait", wait.Patience.String(), "--server", server.URL); err != nil {
+		t.Errorf("node b has ended: %v", err)
+	}
+	if _, err := run(t, "drain", "--node", "z", "--server", server.URL); !errors.Is(err, operate.ErrAnswer) {
+		t.Errorf("an unknown node: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -90,6 +91,9 @@ type API struct {
 	host  Host
 	log   Log
 	mux   *http.ServeMux
+	// cluster is nil if the server runs alone. own handles requests that concern this node only, in a cluster.
+	cluster Cluster
+	own     *http.ServeMux
 }
 
 // Log is the log of an API.
@@ -99,14 +103,27 @@ type Log interface {
 	Refused(now time.Time, remote, what string, fields ...zap.Field)
 }
 
-// NewAPI returns the API for requests that the gate admits.
-func NewAPI(gate Gate, rooms Rooms, host Host, log Log) *API {
-	a := &API{gate: gate, rooms: rooms, host: host, log: log, mux: http.NewServeMux()}
-	for pattern, handler := range a.routes() {
-		method, path, _ := strings.Cut(pattern, " /")
-		a.mux.HandleFunc(method+" "+APIPath+path, handler)
+// NewAPI returns the API for requests that the gate admits. cluster is nil if the server runs alone. In a cluster, the
+// API shows and changes the rooms of all nodes.
+func NewAPI(gate Gate, rooms Rooms, host Host, log Log, cluster Cluster) *API {
+	a := &API{gate: gate, rooms: rooms, host: host, log: log, cluster: cluster}
+	routes := a.routes()
+	if cluster != nil {
+		a.own = muxOf(a.ownRoutes())
+		maps.Copy(routes, a.clusterRoutes())
 	}
+	a.mux = muxOf(routes)
 	return a
+}
+
+// muxOf returns the mux of routes below APIPath.
+func muxOf(routes map[string]http.HandlerFunc) *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, handler := range routes {
+		method, path, _ := strings.Cut(pattern, " /")
+		mux.HandleFunc(method+" "+APIPath+path, handler)
+	}
+	return mux
 }
 
 // routes returns the handlers by method and path below APIPath, as openapi.yaml describes them.
@@ -125,6 +142,10 @@ func (a *API) routes() map[string]http.HandlerFunc {
 		"POST /rooms/{room}/messages":                  a.send,
 		"PATCH /rooms/{room}/participants/{identity}":  a.patchParticipant,
 		"DELETE /rooms/{room}/participants/{identity}": a.kick,
+
+		"GET /nodes":               a.listNodes,
+		"POST /nodes/{node}/drain": a.drainNode,
+		"POST /rooms/{room}/move":  a.move,
 
 		"POST /rooms/{room}/recording":   a.startRecording,
 		"DELETE /rooms/{room}/recording": a.stopRecording,
@@ -161,24 +182,41 @@ func (a *API) describe(w http.ResponseWriter, _ *http.Request) {
 func (a *API) server(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, a.host.State()) }
 
 func (a *API) list(w http.ResponseWriter, r *http.Request) {
-	rooms, err := a.states(r.Context(), "", r.URL.Query().Get("past") == "1")
+	rooms, failures, err := a.view(r.Context(), "", r.URL.Query().Get("past") == "1")
 	if err != nil {
 		refuse(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	reply(w, http.StatusOK, map[string][]sfu.RoomState{"rooms": rooms})
+	reply(w, http.StatusOK, roomList{rooms, failures})
+}
+
+// roomList is the answer with all rooms.
+type roomList struct {
+	Rooms []Room `json:"rooms"`
+	// Failed are the nodes whose participants are missing.
+	Failed []Failure `json:"failed,omitempty"`
+}
+
+// oneRoom is the answer with one room.
+type oneRoom struct {
+	Room
+	Failed []Failure `json:"failed,omitempty"`
 }
 
 func (a *API) room(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("room")
-	rooms, err := a.states(r.Context(), name, r.URL.Query().Get("past") == "1")
+	rooms, failures, err := a.view(r.Context(), name, r.URL.Query().Get("past") == "1")
 	switch {
 	case err != nil:
 		refuse(w, http.StatusServiceUnavailable, err.Error())
 	case len(rooms) == 0:
-		refuse(w, http.StatusNotFound, fmt.Sprintf("there is no room %q", name))
+		text := fmt.Sprintf("there is no room %q", name)
+		for _, failure := range failures {
+			text += fmt.Sprintf("; node %s: %s", failure.Node, failure.Error)
+		}
+		refuse(w, http.StatusNotFound, text)
 	default:
-		reply(w, http.StatusOK, rooms[0])
+		reply(w, http.StatusOK, oneRoom{rooms[0], failures})
 	}
 }
 
@@ -274,6 +312,9 @@ func (a *API) fail(w http.ResponseWriter, err error) {
 		status int
 	}{
 		{sfu.ErrNotFound, http.StatusNotFound},
+		{ErrNode, http.StatusNotFound},
+		{errAlone, http.StatusNotFound},
+		{errNodes, http.StatusBadGateway},
 		{admission.ErrExclusion, http.StatusBadRequest},
 		{sfu.ErrSettings, http.StatusBadRequest},
 		{signal.ErrInvalid, http.StatusBadRequest},
@@ -303,8 +344,12 @@ func (a *API) fail(w http.ResponseWriter, err error) {
 
 // Snapshot is one event of the stream: the whole state, once per second.
 type Snapshot struct {
-	Server ServerState     `json:"server"`
-	Rooms  []sfu.RoomState `json:"rooms"`
+	Server ServerState `json:"server"`
+	Rooms  []Room      `json:"rooms"`
+	// Nodes are the nodes of the cluster, Failed those whose participants are missing. Both are absent if the server
+	// runs alone.
+	Nodes  []NodeState `json:"nodes,omitempty"`
+	Failed []Failure   `json:"failed,omitempty"`
 }
 
 // events sends the state as server-sent events of type "state", the first with the history of receivers. The stream
@@ -318,11 +363,15 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 	ticker := time.NewTicker(eventInterval)
 	defer ticker.Stop()
 	for past := true; ; past = false {
-		rooms, err := a.states(r.Context(), "", past)
+		rooms, failures, err := a.view(r.Context(), "", past)
 		if err != nil {
 			return
 		}
-		data, err := json.Marshal(Snapshot{a.host.State(), rooms})
+		snapshot := Snapshot{Server: a.host.State(), Rooms: rooms, Failed: failures}
+		if a.cluster != nil {
+			snapshot.Nodes = a.cluster.Nodes()
+		}
+		data, err := json.Marshal(snapshot)
 		if err != nil {
 			panic("states are plain data: " + err.Error())
 		}

@@ -209,17 +209,19 @@ type quiet struct{ *zap.Logger }
 
 func (quiet) Refused(time.Time, string, string, ...zap.Field) {}
 
-func ask(a *API, method, path string) *httptest.ResponseRecorder {
+func ask(a *API, method, path string) *httptest.ResponseRecorder { return askWith(a, method, path, "") }
+
+func askWith(a *API, method, path, body string) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	a.ServeHTTP(recorder, httptest.NewRequest(method, path, nil).WithContext(ctx))
+	a.ServeHTTP(recorder, httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(ctx))
 	return recorder
 }
 
 func TestAPI(t *testing.T) {
 	host := &fakeHost{}
-	a := NewAPI(gate{}, &fakeRooms{}, host, quiet{zap.NewNop()})
+	a := NewAPI(gate{}, &fakeRooms{}, host, quiet{zap.NewNop()}, nil)
 	for _, test := range []struct {
 		method, path string
 		status       int
@@ -263,7 +265,7 @@ func TestAPI(t *testing.T) {
 	if got := ask(a, "POST", "/admin/v1/drain"); got.Code != http.StatusNoContent || !host.drained.Load() {
 		t.Errorf("drain: %d, drained %t", got.Code, host.drained.Load())
 	}
-	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, quiet{zap.NewNop()}), "GET",
+	if got := ask(NewAPI(gate{}, &fakeRooms{silent: true}, host, quiet{zap.NewNop()}, nil), "GET",
 		"/admin/v1/rooms"); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("rooms that do not answer: %d", got.Code)
 	}
@@ -271,7 +273,7 @@ func TestAPI(t *testing.T) {
 
 func TestPutRoom(t *testing.T) {
 	rooms := &fakeRooms{}
-	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
+	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}, nil)
 	for _, test := range []struct {
 		room, body, noneMatch string
 		status                int
@@ -341,7 +343,7 @@ func TestContent(t *testing.T) {
 	} {
 		rooms := &fakeRooms{}
 		w := httptest.NewRecorder()
-		NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(w,
+		NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}, nil).ServeHTTP(w,
 			httptest.NewRequest(test.method, test.path, strings.NewReader(test.body)))
 		if w.Code != test.status || !slices.Equal(rooms.actions, test.actions) {
 			t.Errorf("%s %s %s: %d %s, actions %q, expected %d, %q", test.method, test.path, test.body, w.Code, w.Body,
@@ -357,7 +359,7 @@ func TestGate(t *testing.T) {
 		fmt.Errorf("%w: why", ErrForbidden):     403,
 		errors.New("something that went wrong"): 401,
 	} {
-		got := ask(NewAPI(gate{err}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}), "GET", "/admin/v1/rooms")
+		got := ask(NewAPI(gate{err}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}, nil), "GET", "/admin/v1/rooms")
 		if got.Code != status || err != nil && !strings.Contains(got.Body.String(), err.Error()) {
 			t.Errorf("%v: %d %s, expected %d", err, got.Code, got.Body, status)
 		}
@@ -392,7 +394,7 @@ func TestLoopback(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	rooms := &fakeRooms{}
-	server := httptest.NewServer(NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}))
+	server := httptest.NewServer(NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}, nil))
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -430,7 +432,7 @@ func TestEvents(t *testing.T) {
 // TestLasting: the duration of a request is passed to the rooms.
 func TestLasting(t *testing.T) {
 	rooms := &fakeRooms{}
-	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
+	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}, nil)
 	ask(a, "DELETE", "/admin/v1/rooms/lab/participants/ada?ban=90m")
 	ask(a, "PUT", "/admin/v1/revocations/e?for=2160h")
 	if rooms.ban != 90*time.Minute || rooms.lasts != 2160*time.Hour {
@@ -455,7 +457,7 @@ func TestEventsEndWithTheToken(t *testing.T) {
 		g.left.Store(3)
 		recorder := httptest.NewRecorder()
 		// Returns only if the stream ends by itself.
-		NewAPI(g, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(recorder,
+		NewAPI(g, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}, nil).ServeHTTP(recorder,
 			httptest.NewRequest("GET", "/admin/v1/events", nil))
 		if events := strings.Count(recorder.Body.String(), "event: state"); events != 3 {
 			t.Errorf("%d events arrived, expected 3", events)
@@ -473,8 +475,17 @@ func TestDescription(t *testing.T) {
 	if err := yaml.Unmarshal(description, &d); err != nil {
 		t.Fatal(err)
 	}
-	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()})
-	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada", "{id}", "e")
+	nodes := newTestCluster()
+	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}, &testCluster{
+		[]*testNode{nodes["a"], nodes["b"], nodes["d"]}, "a"})
+	nodes["a"].api = a
+	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada", "{id}", "e", "{node}", "b")
+	body := func(path string) string {
+		if strings.HasSuffix(path, "/move") {
+			return `{"node": "b"}`
+		}
+		return ""
+	}
 	var described []string
 	for path, methods := range d.Paths {
 		for method := range methods {
@@ -482,8 +493,9 @@ func TestDescription(t *testing.T) {
 				continue
 			}
 			described = append(described, strings.ToUpper(method)+" "+path)
-			if got := ask(a, strings.ToUpper(method), "/admin/v1"+replace.Replace(path)); got.Code >= 300 {
-				t.Errorf("%s %s: %d", method, path, got.Code)
+			got := askWith(a, strings.ToUpper(method), "/admin/v1"+replace.Replace(path), body(path))
+			if got.Code >= 300 {
+				t.Errorf("%s %s: %d %s", method, path, got.Code, got.Body)
 			}
 		}
 	}
@@ -498,7 +510,7 @@ func TestDescription(t *testing.T) {
 	}
 	for path, name := range map[string]string{
 		"/admin/v1/server": "Server", "/admin/v1/rooms/lab?past=1": "Room", "/admin/v1/bans": "Bans",
-		"/admin/v1/revocations": "Revocations",
+		"/admin/v1/revocations": "Revocations", "/admin/v1/nodes": "Nodes",
 	} {
 		var body any
 		if err := json.Unmarshal(ask(a, "GET", path).Body.Bytes(), &body); err != nil {
@@ -572,7 +584,7 @@ func conform(t *testing.T, all map[string]schema, s schema, where string, value 
 
 func TestRecordings(t *testing.T) {
 	rooms := &fakeRooms{}
-	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()})
+	a := NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}, nil)
 	for _, test := range []struct {
 		method, path string
 		status       int

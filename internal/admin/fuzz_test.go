@@ -121,8 +121,8 @@ func FuzzPath(f *testing.F) {
 			h.ServeHTTP(recorder, r)
 			return recorder
 		}
-		admits := NewAPI(gate{}, server, server, quiet{zap.NewNop()})
-		refuses := NewAPI(gate{ErrForbidden}, server, server, quiet{zap.NewNop()})
+		admits := NewAPI(gate{}, server, server, quiet{zap.NewNop()}, nil)
+		refuses := NewAPI(gate{ErrForbidden}, server, server, quiet{zap.NewNop()}, nil)
 		listener := Handler(Endpoints{API: admits})
 		for what, recorder := range map[string]*httptest.ResponseRecorder{
 			"a page of another server": ask(listener, "https://evil.example.net"),
@@ -169,7 +169,7 @@ func FuzzBody(f *testing.F) {
 		for path, method := range targets {
 			rooms := &fakeRooms{}
 			recorder := httptest.NewRecorder()
-			NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}).ServeHTTP(recorder,
+			NewAPI(gate{}, rooms, &fakeHost{}, quiet{zap.NewNop()}, nil).ServeHTTP(recorder,
 				httptest.NewRequest(method, path, strings.NewReader(body)))
 			switch code := recorder.Code; {
 			case code >= http.StatusInternalServerError:
@@ -180,6 +180,33 @@ func FuzzBody(f *testing.F) {
 			case code >= http.StatusMultipleChoices && !strings.Contains(recorder.Body.String(), `"error"`):
 				t.Fatalf("%s %s %q: status %d without a reason", method, path, body, code)
 			}
+		}
+	})
+}
+
+// FuzzNodeAnswer: every answer of another node is either decoded and merged with the rooms of this node, or is an error
+// with a reason.
+func FuzzNodeAnswer(f *testing.F) {
+	for _, text := range []string{
+		"", "{}", "null", `{"rooms": null}`, `{"rooms": [{"name": "lab"}, {"name": "lab"}]}`, `{"error": "busy"}`,
+		`{"name": "lab", "participants": [{"identity": "ada"}, {}], "settings": {}, "metadata": {"a": "b"}}`,
+	} {
+		f.Add(200, []byte(text), true)
+		f.Add(421, []byte(text), false)
+	}
+	own := []Room{{RoomState: sfu.RoomState{Name: "lab"}, Nodes: []string{"a"}}}
+	f.Fuzz(func(t *testing.T, status int, body []byte, one bool) {
+		reply := &result{node: "b", status: status, body: body}
+		rooms, err := reply.rooms(one)
+		if err != nil {
+			if reply.failure().Error == "" || len(rooms) > 0 {
+				t.Fatalf("status %d %q: %d rooms and the error %q", status, body, len(rooms), reply.failure().Error)
+			}
+			return
+		}
+		merged := merge([][]Room{own, roomsOn("b", rooms)})
+		if !slices.ContainsFunc(merged, func(r Room) bool { return r.Name == "lab" && r.Nodes[0] == "a" }) {
+			t.Fatalf("status %d %q: the rooms of this node are not in %v", status, body, merged)
 		}
 	})
 }

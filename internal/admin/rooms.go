@@ -80,7 +80,7 @@ func (a *API) putRoom(w http.ResponseWriter, r *http.Request) {
 		status, what = http.StatusCreated, "room created"
 	}
 	a.done(r, what, zap.String("room", name))
-	reply(w, status, rooms[0])
+	reply(w, status, roomsOn(a.self(), rooms)[0])
 }
 
 // patchRoom changes the metadata of a room.

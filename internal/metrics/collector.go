@@ -206,18 +206,25 @@ func (e emitter) receivers(paths []ReceiverPath) {
 		receiverLoss:      func(p ReceiverPath) float64 { return p.Loss },
 		receiverRoundTrip: func(p ReceiverPath) float64 { return p.RoundTrip.Seconds() },
 	} {
-		sum := 0.0
 		for i, p := range paths {
 			values[i] = value(p)
-			sum += values[i]
 		}
-		slices.Sort(values)
-		at := make(map[float64]float64, len(quantiles))
-		for _, q := range quantiles {
-			at[q] = quantile(values, q)
-		}
-		e.to <- prometheus.MustNewConstSummary(e.descs[name], uint64(len(values)), sum, at)
+		e.summary(name, values)
 	}
+}
+
+// summary writes the quantiles of current values, and sorts them.
+func (e emitter) summary(name string, values []float64) {
+	sum := 0.0
+	for _, value := range values {
+		sum += value
+	}
+	slices.Sort(values)
+	at := make(map[float64]float64, len(quantiles))
+	for _, q := range quantiles {
+		at[q] = quantile(values, q)
+	}
+	e.to <- prometheus.MustNewConstSummary(e.descs[name], uint64(len(values)), sum, at)
 }
 
 // quantile returns the smallest of the sorted values that the share q of them does not exceed.

@@ -144,7 +144,7 @@ var families = slices.Concat([]family{
 	{secondPaths, "Receivers with a second path, by its state: untested (no copy has arrived yet), carrying, limited " +
 		"(copies are lost or queue), silent (no copy arrives any more).", []string{"state"}},
 	{outages, "Outages of the first path of receivers with a second path.", nil},
-}, adaptationFamilies, countedFamilies)
+}, adaptationFamilies, countedFamilies, clusterFamilies)
 
 // Names returns the names of all metrics of volsfu, without the metrics of the Go runtime and of the process.
 func Names() []string {

@@ -38,6 +38,9 @@ func newRegistry(t *testing.T, p plane) (*prometheus.Registry, *Metrics) {
 			t.Fatal(err)
 		}
 	}
+	if err := RegisterCluster(registry, func() Cluster { return node }); err != nil {
+		t.Fatal(err)
+	}
 	return registry, m
 }
 

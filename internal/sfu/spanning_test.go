@@ -115,8 +115,8 @@ func TestPublicationsOfFormerHomesEnd(t *testing.T) {
 	if m := expect[*signal.Unpublished](t, bob.shelf, 1); m.Publication != "desk" {
 		t.Errorf("%q has ended", m.Publication)
 	}
-	if m := c[1].stage.room.span.mirrors["alice"]; len(m.told) != 1 || !m.told[0].bound {
-		t.Errorf("%d publications remain", len(m.told))
+	if m := c[1].stage.room.span.mirrors["alice"]; len(m.remotes) != 1 || !m.remotes[0].bound {
+		t.Errorf("%d publications remain", len(m.remotes))
 	}
 }
 

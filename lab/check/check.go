@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/awake"
+	"github.com/volsfu/volsfu/lab/environment"
 )
 
 // ErrMissed is returned if a figure missed its target or a check failed. The report names the figure.
@@ -65,6 +67,12 @@ func newCollection(c collection, version string) *cobra.Command {
 				}
 			}
 			report := lab.NewReport(c.name, version)
+			if !inside {
+				var err error
+				if report.Environment, err = environment.Read(ctx, os.Getenv(lab.TestDataVariable)); err != nil {
+					return err
+				}
+			}
 			if err := c.run(ctx, report, checks(progress), only, measure, progress); err != nil {
 				return err
 			}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/volsfu/volsfu/lab/inference"
 )
 
 // ErrFile reports an invalid file of an experiment.
@@ -52,6 +54,8 @@ type Experiment struct {
 
 	scenario Scenario
 	cells    []Cell
+	// text is that of the file.
+	text []byte
 }
 
 // Extent is the number and the length of iterations.
@@ -75,6 +79,8 @@ type Reference struct {
 	Cell   Parameters `yaml:"cell"`
 	Figure string     `yaml:"figure"`
 	Value  float64    `yaml:"value"`
+	// AtMost is set if the paper states that the figure is less than Value.
+	AtMost bool `yaml:"at_most"`
 	// PlusMinus is half the paper's interval, 0 if the paper has none.
 	PlusMinus float64 `yaml:"plus_minus"`
 	// Deviation is the paper's standard deviation over its iterations, 0 if the paper has none. Deviation describes the
@@ -118,6 +124,16 @@ func (c *Comparison) relate(of, to float64) float64 {
 	return of / to
 }
 
+// interval returns the interval of the relation of two sets of values, nil if there is none.
+func (c *Comparison) interval(of, to []float64) *inference.Interval {
+	i := inference.Ratio(of, to)
+	if i == nil {
+		return nil
+	}
+	low, high := c.relate(i.Low, 1), c.relate(i.High, 1)
+	return &inference.Interval{Low: min(low, high), High: max(low, high), Method: i.Method}
+}
+
 // unit returns the unit of the relation.
 func (c *Comparison) unit() string {
 	if c.As == asRatio {
@@ -128,6 +144,9 @@ func (c *Comparison) unit() string {
 
 // Cells returns the cells of the matrix in the order of the file.
 func (e *Experiment) Cells() []Cell { return slices.Clone(e.cells) }
+
+// Quantities returns the quantities of the scenario.
+func (e *Experiment) Quantities() []Quantity { return e.scenario.Quantities() }
 
 // Quantity returns one of the scenario's quantities by its name.
 func (e *Experiment) Quantity(name string) (Quantity, bool) {
@@ -144,7 +163,8 @@ func (l *Library) Parse(text []byte) (*Experiment, error) {
 	if len(text) > maxFileBytes {
 		return nil, fmt.Errorf("%w: %d bytes, expected at most %d", ErrFile, len(text), maxFileBytes)
 	}
-	e := &Experiment{Iterations: fullExtent.Iterations, Seconds: fullExtent.Seconds, Short: shortExtent}
+	e := &Experiment{Iterations: fullExtent.Iterations, Seconds: fullExtent.Seconds, Short: shortExtent,
+		text: slices.Clone(text)}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(e); err != nil {

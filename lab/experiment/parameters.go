@@ -74,6 +74,9 @@ func (ps *Parameters) UnmarshalYAML(node *yaml.Node) error {
 	})
 }
 
+// UnmarshalJSON implements json.Unmarshaler: an object in the order of its text. Every text in JSON is one in YAML.
+func (ps *Parameters) UnmarshalJSON(text []byte) error { return yaml.Unmarshal(text, ps) }
+
 // eachEntry calls visit for each entry of a mapping. Duplicate names are errors.
 func eachEntry(node *yaml.Node, visit func(name string, value *yaml.Node) error) error {
 	if node.Kind != yaml.MappingNode {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/environment"
+	"github.com/volsfu/volsfu/lab/inference"
 )
 
 // Result is the result of an experiment.
@@ -21,7 +23,9 @@ type Result struct {
 	// Version is volsfu's.
 	Version string      `json:"version"`
 	Machine lab.Machine `json:"machine"`
-	Begun   time.Time   `json:"begun"`
+	// Environment describes the machine and the programs, nil if it was not read.
+	Environment *environment.Environment `json:"environment,omitempty"`
+	Begun       time.Time                `json:"begun"`
 	// Seconds is the time of the whole run; IterationSeconds is the measured time of each iteration.
 	Seconds          float64 `json:"seconds"`
 	IterationSeconds float64 `json:"iteration_seconds"`
@@ -62,6 +66,8 @@ type IterationResult struct {
 	Seed      uint64 `json:"seed"`
 	// LoadBefore is the system's load average over the last minute at the beginning, -1 if unknown.
 	LoadBefore float64 `json:"load_before"`
+	// Stolen is the share of the processors' time that a hypervisor gave to other machines, 0 to 1.
+	Stolen float64 `json:"stolen"`
 	// Seconds is the duration of the iteration, including the time before and after measuring.
 	Seconds float64 `json:"seconds"`
 	*Outcome
@@ -77,7 +83,9 @@ type Summary struct {
 
 // PaperFigure is a figure that the paper has printed.
 type PaperFigure struct {
-	Value     float64 `json:"value"`
+	Value float64 `json:"value"`
+	// AtMost is set if the paper states that the figure is less than Value.
+	AtMost    bool    `json:"at_most,omitempty"`
 	PlusMinus float64 `json:"plus_minus,omitempty"`
 	Deviation float64 `json:"deviation,omitempty"`
 	Why       string  `json:"why"`
@@ -94,10 +102,10 @@ type ComparisonResult struct {
 	// Value is nil if one of the cells has no figure.
 	Value *float64 `json:"value"`
 	// Worth is the worse validity of the two cells, empty if a cell did not run.
-	Worth    Validity  `json:"worth,omitempty"`
-	Interval *Interval `json:"interval,omitempty"`
-	Paper    *float64  `json:"paper,omitempty"`
-	Why      string    `json:"why"`
+	Worth    Validity            `json:"worth,omitempty"`
+	Interval *inference.Interval `json:"interval,omitempty"`
+	Paper    *float64            `json:"paper,omitempty"`
+	Why      string              `json:"why"`
 }
 
 // Counts returns the number of iterations of each validity.
@@ -175,7 +183,7 @@ func (c *CellResult) summarise(e *Experiment) {
 			continue
 		}
 		c.Figures = append(c.Figures, Summary{Quantity: q, Statistics: Summarise(figures),
-			Paper: e.paperFigure(c.Parameters, q.Name)})
+			Paper: e.PaperFigure(c.Parameters, q.Name)})
 	}
 }
 
@@ -192,12 +200,13 @@ func (c *CellResult) FiguresOf(name string) []Figure {
 	return figures
 }
 
-// paperFigure returns the paper's figure of a cell. If several references match, the last one counts.
-func (e *Experiment) paperFigure(cell Parameters, name string) *PaperFigure {
+// PaperFigure returns the paper's figure of a cell, nil if the paper has none. If several references match, the last
+// one counts.
+func (e *Experiment) PaperFigure(cell Parameters, name string) *PaperFigure {
 	var found *PaperFigure
 	for _, r := range e.References {
 		if r.Figure == name && cell.Match(r.Cell) {
-			found = &PaperFigure{r.Value, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
+			found = &PaperFigure{r.Value, r.AtMost, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
 		}
 	}
 	return found
@@ -219,7 +228,7 @@ func (r *Result) compare() {
 			to.Figure(c.Figure).Mean != 0 {
 			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)
 			result.Value = &value
-			result.Interval = Bootstrap(parts(of.FiguresOf(c.Figure)), parts(to.FiguresOf(c.Figure)), c.relate)
+			result.Interval = c.interval(parts(of.FiguresOf(c.Figure)), parts(to.FiguresOf(c.Figure)))
 		}
 		r.Comparisons = append(r.Comparisons, result)
 	}

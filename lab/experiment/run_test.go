@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,5 +184,29 @@ func TestRatioToZeros(t *testing.T) {
 	r := experimenttest.Result(t, e, experiment.Options{})
 	if higher := r.Comparisons[0]; higher.Value == nil || !near(*higher.Value, 6, 1e-9) || higher.Interval != nil {
 		t.Errorf("expected 6 without interval, got %+v", higher)
+	}
+}
+
+// TestValuesThatAreNotNumbers has scenarios return values that no report can print: the iteration fails, and the run
+// continues.
+func TestValuesThatAreNotNumbers(t *testing.T) {
+	for want, fill := range map[string]func(*experiment.Outcome){
+		`figure "rate"`:   func(o *experiment.Outcome) { o.Set("rate", math.NaN()) },
+		`figure "encode"`: func(o *experiment.Outcome) { o.Sample("encode", []float64{1, math.Inf(1)}) },
+		`series "rate"`: func(o *experiment.Outcome) {
+			o.Series("rate", "s", "Mbit/s", [][2]float64{{1, 2}, {2, math.Inf(-1)}})
+		},
+	} {
+		e := experimenttest.Parse(t, func(context.Context, experimenttest.Waves, experiment.Settings) (
+			*experiment.Outcome, error) {
+			o := experiment.NewOutcome()
+			fill(o)
+			return o, nil
+		}, "{name: a, title: b, scenario: test/waves, iterations: 2, seconds: 1}")
+		r := experimenttest.Result(t, e, experiment.Options{})
+		if got := r.Cells[0].Iterations; len(got) != 2 || got[1].Validity != experiment.Failed ||
+			!strings.Contains(got[1].Reason, want) {
+			t.Errorf("expected failed iterations with %q, got %+v", want, got)
+		}
 	}
 }

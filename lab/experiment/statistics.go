@@ -1,19 +1,14 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/inference"
 )
-
-// confidence is the confidence level of all intervals.
-const confidence = 0.95
 
 // Statistics summarise the measurements of several iterations, or of the parts of one iteration.
 type Statistics struct {
@@ -26,15 +21,7 @@ type Statistics struct {
 	Min       float64 `json:"min"`
 	Max       float64 `json:"max"`
 	// Interval is the interval of the mean, nil if there are too few values.
-	Interval *Interval `json:"interval,omitempty"`
-}
-
-// Interval is a confidence interval of 95 % of a mean.
-type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	// Method names the method of computation.
-	Method string `json:"method"`
+	Interval *inference.Interval `json:"interval,omitempty"`
 }
 
 // The methods of intervals. Batches are consecutive parts of one iteration: neighbouring frames are correlated, so an
@@ -43,7 +30,6 @@ type Interval struct {
 const (
 	MethodIterations = "Student's t over iterations"
 	MethodBatches    = "Student's t over 10 consecutive parts of one iteration"
-	MethodBootstrap  = "bootstrap"
 )
 
 // batches is the number of parts of an iteration. 10 to 30 are usual (Schmeiser 1982); a short run of 10 s has parts of
@@ -67,17 +53,6 @@ func Quantile(values []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	rank := int(math.Ceil(share * float64(len(sorted))))
 	return sorted[min(max(rank, 1), len(sorted))-1]
-}
-
-// Student returns the half width of the mean's interval for independent values: t(0.975, n-1)·s/√n. The result is false
-// for fewer than two values.
-func Student(values []float64) (float64, bool) {
-	n := float64(len(values))
-	if n < 2 {
-		return 0, false
-	}
-	t := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)
-	return t * stat.StdDev(values, nil) / math.Sqrt(n), true
 }
 
 // BatchMeans returns the means of consecutive parts of samples, of lengths as equal as possible; nil if a part would
@@ -111,43 +86,8 @@ func Summarise(figures []Figure) Statistics {
 	} else {
 		s.Deviation = stat.StdDev(values, nil)
 	}
-	if half, ok := Student(parts); ok {
-		s.Interval = &Interval{s.Mean - half, s.Mean + half, method}
+	if s.Interval = inference.Mean(parts); s.Interval != nil {
+		s.Interval.Method = method
 	}
 	return s
-}
-
-// resamples is the number of draws of a bootstrap; more than 1,000 are advised for intervals of 95 % (Efron and
-// Tibshirani, An Introduction to the Bootstrap, section 13.3).
-const resamples = 2000
-
-// Bootstrap returns the percentile interval of a statistic of two independently measured sets of values. The same
-// values yield the same interval. The result is nil if a set has fewer than two values, or if the statistic of the
-// draws has no interval: a ratio to values some of which are 0 is infinite or undefined in many draws.
-func Bootstrap(a, b []float64, statistic func(a, b float64) float64) *Interval {
-	if len(a) < 2 || len(b) < 2 {
-		return nil
-	}
-	random := rand.New(rand.NewPCG(1, 2))
-	drawn := make([]float64, resamples)
-	for i := range drawn {
-		drawn[i] = statistic(resample(random, a), resample(random, b))
-	}
-	// NaN is sorted first. Even a single NaN could belong anywhere in the order.
-	slices.Sort(drawn)
-	tail := int((1 - confidence) / 2 * resamples)
-	low, high := drawn[tail], drawn[resamples-1-tail]
-	if math.IsNaN(drawn[0]) || math.IsInf(low, 0) || math.IsInf(high, 0) {
-		return nil
-	}
-	return &Interval{low, high, fmt.Sprintf("%s of %d draws", MethodBootstrap, resamples)}
-}
-
-// resample returns the mean of len(values) values drawn with replacement.
-func resample(random *rand.Rand, values []float64) float64 {
-	sum := 0.0
-	for range values {
-		sum += values[random.IntN(len(values))]
-	}
-	return sum / float64(len(values))
 }

@@ -8,25 +8,6 @@ import (
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
-func TestStudent(t *testing.T) {
-	tests := []struct {
-		values []float64
-		want   float64 // t(0.975, n-1) · s / √n, with t from tables: 12.706, 2.776, 2.262
-	}{
-		{[]float64{1, 2}, 12.7062 * math.Sqrt(0.5) / math.Sqrt2},
-		{[]float64{1, 2, 3, 4, 5}, 2.77645 * math.Sqrt(2.5) / math.Sqrt(5)},
-		{[]float64{2, 4, 4, 4, 5, 5, 7, 9, 5, 5}, 2.26216 * 1.8856 / math.Sqrt(10)},
-	}
-	for _, test := range tests {
-		if got, ok := Student(test.values); !ok || !near(got, test.want, 1e-3) {
-			t.Errorf("%v: expected %.4f, got %.4f, %v", test.values, test.want, got, ok)
-		}
-	}
-	if _, ok := Student([]float64{3}); ok {
-		t.Error("expected no interval of one value")
-	}
-}
-
 func TestQuantiles(t *testing.T) {
 	values := []float64{5, 1, 4, 2, 3}
 	for share, want := range map[float64]float64{0: 1, 0.2: 1, 0.5: 3, 0.95: 5, 1: 5} {
@@ -89,39 +70,16 @@ func TestBatchMeans(t *testing.T) {
 	}
 }
 
-func TestBootstrap(t *testing.T) {
-	ratio := func(a, b float64) float64 { return a / b }
-	if Bootstrap([]float64{1}, []float64{1, 2}, ratio) != nil {
-		t.Error("expected no interval of one value")
-	}
-	got := Bootstrap([]float64{4, 4, 4}, []float64{2, 2}, ratio)
-	if got == nil || got.Low != 2 || got.High != 2 {
-		t.Errorf("expected exactly 2 if nothing varies, got %+v", got)
-	}
-	a, b := []float64{9, 10, 11, 10, 9.5, 10.5}, []float64{4.8, 5, 5.2, 5.1, 4.9, 5}
-	got = Bootstrap(a, b, ratio)
-	// The standard error of the ratio is 2·√((0.0288)² + (0.0115)²) = 0.062: an interval of about 1.88 to 2.12.
-	if got == nil || got.Low > 1.95 || got.Low < 1.8 || got.High < 2.05 || got.High > 2.2 {
-		t.Errorf("expected about 1.9 to 2.1, got %+v", got)
-	}
-	if again := Bootstrap(a, b, ratio); *again != *got {
-		t.Errorf("expected the same interval for the same values, got %+v and %+v", got, again)
-	}
-}
-
-// TestBootstrapOfZeros: three draws from {0, 0, 1} are all 0 in 8 of 27 cases, and a ratio to their mean is infinite or
-// undefined.
-func TestBootstrapOfZeros(t *testing.T) {
-	ratio := func(a, b float64) float64 { return a / b }
-	less := func(a, b float64) float64 { return 100 * (1 - a/b) }
-	for name, of := range map[string][]float64{"infinite": {4, 5, 6}, "no number": {0, 0, 0}, "either": {0, 0, 1}} {
-		for as, relate := range map[string]func(a, b float64) float64{"ratio": ratio, "less": less} {
-			if got := Bootstrap(of, []float64{0, 0, 1}, relate); got != nil {
-				t.Errorf("%s, %s: expected no interval, got %+v", name, as, got)
-			}
+// TestIntervalsOfRelations checks that the interval of a relation contains the relation and has the right order.
+func TestIntervalsOfRelations(t *testing.T) {
+	of, to := []float64{4, 5, 6}, []float64{9, 10, 11}
+	for as, want := range map[string]float64{asRatio: 0.5, asMore: -50, asLess: 50} {
+		c := &Comparison{As: as}
+		if got := c.interval(of, to); got == nil || got.Low >= want || got.High <= want {
+			t.Errorf("%s: expected an interval around %g, got %+v", as, want, got)
 		}
-	}
-	if got := Bootstrap([]float64{0, 0, 1}, []float64{4, 5, 6}, ratio); got == nil || got.Low != 0 {
-		t.Errorf("expected an interval from 0 if nothing is divided by 0, got %+v", got)
+		if got := c.interval(of, []float64{0, 0, 1}); got != nil {
+			t.Errorf("%s: expected no interval of a ratio to values that do not differ from 0, got %+v", as, got)
+		}
 	}
 }

@@ -33,15 +33,16 @@ type Options struct {
 	Frames, Compared int
 	// Repeats is the number of codings of each frame; times are the least.
 	Repeats int
-	// Switches is the number of switches of quality, and Block the time for which a codec is shown live at once.
-	Switches int
-	Block    time.Duration
+	// Switches is the number of switches of quality. Blocks is the number of times that both codecs are shown live, in
+	// turn, so that the load of the machine meets both, and Block the length of each.
+	Switches, Blocks int
+	Block            time.Duration
 }
 
 // DefaultOptions returns the options of the claims.
 func DefaultOptions() Options {
 	return Options{Data: lab.TestData(), Frames: 48, Compared: 4, Repeats: 5, Switches: 1000,
-		Block: 15 * time.Second}
+		Blocks: 4, Block: 15 * time.Second}
 }
 
 // frameRate is the number of frames per second at which bitrates are stated. The recording has 24.

@@ -12,9 +12,6 @@ import (
 const (
 	// liveFrames is the number of frames of live publications, which are repeated.
 	liveFrames = 24
-	// liveBlocks is the number of times that both codecs are shown, in turn, so that the load of the machine meets
-	// both.
-	liveBlocks = 4
 	// liveLoss is the share of lost packets on each link in each direction.
 	liveLoss = 0.05
 	// lossMargin is the share of frames by which both codecs may differ: the noise of some thousand frames.
@@ -44,8 +41,8 @@ func paired(ctx context.Context, b *bench, loss float64) (rasters, clouds total,
 	if err != nil {
 		return rasters, clouds, err
 	}
-	for block := range liveBlocks {
-		b.progress.Say("  block %d of %d", block+1, liveBlocks)
+	for block := range b.options.Blocks {
+		b.progress.Say("  block %d of %d", block+1, b.options.Blocks)
 		if err := rasters.add(ctx, b, film, drawn, loss); err != nil {
 			return rasters, clouds, err
 		}

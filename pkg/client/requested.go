@@ -26,8 +26,10 @@ type choiceKey struct {
 
 const wholePublication = -1
 
-// choose stores accepted choices. A choice for a publication replaces the choices for its tiles.
-func (r *requested) choose(choices []signal.Choice) {
+// choose stores accepted choices. A choice for a publication replaces the choices for its tiles. exists reports whether
+// a publication exists: at the limit, choices for others are removed. Otherwise a
+// choice outlives a publisher's reconnect, as on the server.
+func (r *requested) choose(choices []signal.Choice, exists func(volumetric.PublicationRef) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.choices == nil {
@@ -40,7 +42,11 @@ func (r *requested) choose(choices []signal.Choice) {
 		} else {
 			maps.DeleteFunc(r.choices, func(k choiceKey, _ signal.Choice) bool { return k.ref == c.PublicationRef })
 		}
-		if _, known := r.choices[key]; known || len(r.choices) < signal.MaxChoices {
+		_, known := r.choices[key]
+		if !known && len(r.choices) >= signal.MaxChoices {
+			maps.DeleteFunc(r.choices, func(k choiceKey, _ signal.Choice) bool { return !exists(k.ref) })
+		}
+		if known || len(r.choices) < signal.MaxChoices {
 			r.choices[key] = c
 		}
 	}
@@ -103,7 +109,7 @@ func (s *Session) restore(conn *signalling.Conn, attributes map[string]string) {
 	for _, m := range s.requested.messages(func(name string) bool { return s.Publisher(name) != nil }) {
 		conn.Write(m)
 	}
-	if s.media.tracing.TracesReceived() {
+	if s.media().tracing.TracesReceived() {
 		conn.Write(&signal.Trace{FrameTimes: true})
 	}
 	s.updates.Repeat(names)

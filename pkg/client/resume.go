@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,16 @@ import (
 const (
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 2 * time.Second
-	// nextServer limits an attempt of the first round if there are several servers: a connection, a join and the reply
-	// take three round trips, and a lost packet of TCP is repeated after one second.
+	// nextServer is the least limit of an attempt of the first round if there are several servers. attemptTime derives
+	// the limit from the round-trip time.
 	nextServer = 1200 * time.Millisecond
+	// maxRetryAfter bounds the wait that servers ask for.
+	maxRetryAfter = 10 * time.Second
 )
+
+// attemptTime returns the limit of an attempt of the first round if there are several servers: TCP, TLS 1.3, the
+// upgrade and the join take four round trips, TLS 1.2 one more, and TCP repeats a lost SYN after one second.
+func attemptTime(rtt time.Duration) time.Duration { return max(nextServer, time.Second+5*rtt) }
 
 // Reasons of Interrupted other than a broken websocket.
 var (
@@ -36,10 +43,16 @@ func (c *control) resume(why error, moved *signal.Moved) {
 	if s.ctx.Err() != nil {
 		return
 	}
+	c.cancelMaking()
+	c.retire()
+	former := s.servers.present
 	s.events.add(Interrupted{why})
 	if err := c.tryServers(why, moved); err != nil {
 		s.cancel(err)
 		return
+	}
+	if errors.Is(why, errSilent) && s.servers.present == former {
+		c.silence.returned()
 	}
 	c.ended = nil
 	s.events.add(Resumed{})
@@ -53,43 +66,40 @@ func (c *control) tryServers(why error, moved *signal.Moved) error {
 	defer cancel()
 	times := s.config.times
 	limit := times.Attempt
-	if moved != nil || len(s.servers.others) > 0 {
-		limit = min(limit, nextServer)
+	if moved != nil || s.servers.several() {
+		limit = min(limit, attemptTime(c.silence.rtt))
 	}
 	for wait := firstRetry; ; wait, limit = min(2*wait, lastRetry), min(2*limit, times.Dial) {
-		var round []attempt
+		var targets []attempt
 		if moved != nil && s.servers.allows(moved.URL) {
-			round = append(round, attempt{moved.URL, moved.Ticket, true, limit})
+			targets = append(targets, attempt{moved.URL, moved.Ticket, true, limit})
 		}
 		for _, address := range s.servers.candidates(errors.Is(why, errSilent)) {
-			fresh := c.needsConnection() || address != s.servers.present
-			round = append(round, attempt{address, s.joined.Resume.Secret, fresh, limit})
+			targets = append(targets, attempt{address, "", address != s.servers.present, limit})
 		}
 		var err error
-		for _, a := range round {
+		round := refusals{several: len(targets) > 1}
+		for _, a := range targets {
 			if err = c.follow(ctx, a); err == nil {
 				return nil
 			}
-			if refused := c.refused(err); refused != nil {
-				return refused
+			if round.add(refusal(err)) {
+				return c.lost(err)
 			}
 		}
+		if round.all() {
+			return c.lost(err)
+		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(max(wait, round.wait)):
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %w", ErrLost, errors.Join(why, err))
 		}
 	}
 }
 
-// refused returns the error with which the session ends if a server has refused the resume, nil if another attempt may
-// succeed.
-func (c *control) refused(err error) error {
-	var refused *signal.Error
-	if !errors.As(err, &refused) || refused.RetryAfterMS > 0 ||
-		refused.Code == signal.CodeDraining && len(c.session.servers.others) > 0 {
-		return nil
-	}
+// lost returns the error with which the session ends after the last refusal.
+func (c *control) lost(err error) error {
 	if c.ended != nil {
 		err = fmt.Errorf("%w: %w", c.ended, err)
 	}
@@ -97,19 +107,21 @@ func (c *control) refused(err error) error {
 }
 
 // needsConnection reports whether the peer connection is not in use.
-func (c *control) needsConnection() bool { return c.ended != nil || !c.session.media.isConnected() }
+func (c *control) needsConnection() bool {
+	return c.ended != nil || c.stale || !c.session.media().isConnected()
+}
 
 // attempt is one attempt to resume.
 type attempt struct {
-	// address is that of the server, secret the resume secret or the ticket of a message Moved.
-	address, secret string
-	// fresh requests a new peer connection. Otherwise the server restarts ICE.
-	fresh bool
-	limit time.Duration
+	// address is that of the server. ticket is that of a message Moved, empty for the session's secret.
+	address, ticket string
+	// elsewhere is set if the server does not have the peer connection.
+	elsewhere bool
+	limit     time.Duration
 }
 
-// follow makes an attempt on a server, and on the servers to which that server sends the client. Those have the peer
-// connection.
+// follow makes an attempt on a server, and on the servers to which that server sends the client. The server to which a
+// client is sent has the peer connection.
 func (c *control) follow(ctx context.Context, a attempt) error {
 	for moves := 0; ; moves++ {
 		err := c.tryResume(ctx, a)
@@ -117,7 +129,7 @@ func (c *control) follow(ctx context.Context, a attempt) error {
 		if moves == maxMoves || !errors.As(err, &moved) || !c.session.servers.allows(moved.Moved.URL) {
 			return err
 		}
-		a.address, a.secret, a.fresh = moved.Moved.URL, moved.Moved.Ticket, c.needsConnection()
+		a.address, a.ticket, a.elsewhere = moved.Moved.URL, moved.Moved.Ticket, false
 	}
 }
 
@@ -126,25 +138,8 @@ func (c *control) tryResume(ctx context.Context, a attempt) error {
 	s := c.session
 	ctx, cancel := context.WithTimeout(ctx, a.limit)
 	defer cancel()
-	s.mu.Lock()
-	limits := s.limits
-	s.mu.Unlock()
-	join := &signal.Join{
-		Version:       signal.Version,
-		Room:          s.joined.Room,
-		Identity:      s.joined.Identity,
-		Receive:       s.config.Receive,
-		DeadlineMS:    int(s.config.Deadline.Milliseconds()),
-		Pauses:        true,
-		Multipath:     s.config.multipath(),
-		BitrateLimits: limits,
-		Resume: &signal.ResumeRequest{
-			Session: s.joined.Session, Secret: a.secret, NewConnection: a.fresh, DataReceived: s.data.lastReceived(),
-		},
-		MessageChannel: s.config.MessageChannel,
-		Moves:          true,
-	}
-	conn, joined, err := signalling.Join(ctx, s.config.signalling(a.address), join)
+	fresh := a.elsewhere || c.needsConnection()
+	conn, joined, err := signalling.Join(ctx, s.config.signalling(a.address), s.resumption(a.ticket, fresh))
 	if err != nil {
 		return err
 	}
@@ -158,31 +153,55 @@ func (c *control) tryResume(ctx context.Context, a attempt) error {
 	s.servers.set(joined.Nodes)
 	s.data.resume(conn, joined.DataReceived)
 	s.welcome(joined)
-	s.media.resendUplink()
-	if a.fresh {
-		if err := c.replacePeer(); err != nil {
-			return err
-		}
-	}
+	s.media().resendUplink()
 	if joined.Restored != nil && !*joined.Restored {
 		s.restore(conn, attributes)
 	}
+	if !fresh {
+		return nil
+	}
+	c.stale = true
+	if err := c.replacePeer(); err != nil {
+		return err
+	}
+	c.stale = false
 	return nil
+}
+
+// resumption returns the join that resumes the session. ticket replaces the session's secret unless it is empty. fresh
+// requests a new peer connection. Otherwise the server restarts ICE.
+func (s *Session) resumption(ticket string, fresh bool) *signal.Join {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &signal.Join{
+		Version:       signal.Version,
+		Room:          s.joined.Room,
+		Identity:      s.joined.Identity,
+		Receive:       s.config.Receive,
+		DeadlineMS:    int(s.config.Deadline.Milliseconds()),
+		Pauses:        true,
+		Multipath:     s.config.multipath(),
+		BitrateLimits: s.limits,
+		Resume: &signal.ResumeRequest{
+			Session: s.joined.Session, Secret: cmp.Or(ticket, s.joined.Resume.Secret), NewConnection: fresh,
+			DataReceived: s.data.lastReceived(),
+		},
+		MessageChannel: s.config.MessageChannel,
+		Moves:          true,
+	}
 }
 
 // replacePeer replaces the peer connection and the state of media that belongs to the connection.
 func (c *control) replacePeer() error {
 	s := c.session
-	peer, err := s.config.newPeer(s.endpoint, s.media, s.joined, s.data)
+	peer, err := s.config.newPeer(s.endpoint, s.media(), s.joined, s.data)
 	if err != nil {
 		return err
 	}
 	// Packets of the former connection have the same numbers. If they still arrived, they would count as packets of the
 	// new one.
-	_ = s.peer.Close()
-	s.media.reset()
-	s.mu.Lock()
-	s.peer = peer
-	s.mu.Unlock()
+	_ = s.currentPeer().Close()
+	s.media().reset()
+	s.media().peer.Store(peer)
 	return nil
 }

@@ -3,20 +3,11 @@ package client
 import (
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 const (
-	// silentAfter is the time without a packet or a message, while media is expected, after which the client asks the
-	// server for a reply. replyWithin is the time after which the client then resumes on another server.
-	silentAfter = 600 * time.Millisecond
-	replyWithin = 300 * time.Millisecond
-	// expectMedia is the time for which media is expected after a packet. A pause of all publishers lasts longer.
-	expectMedia = 10 * time.Second
-	// silenceInterval is the time between two checks.
-	silenceInterval = 100 * time.Millisecond
 	// maxMoves is the maximum number of servers that a client is sent to in succession.
 	maxMoves = 8
 	// maxServers bounds the stored servers.
@@ -54,6 +45,11 @@ func (s *servers) set(nodes []signal.NodeAddress) {
 	}
 }
 
+// several reports whether there is a server besides the present one.
+func (s *servers) several() bool {
+	return slices.ContainsFunc(s.others, func(address string) bool { return address != s.present })
+}
+
 // candidates returns the servers of one round of attempts. silent reports that the present server is not expected to
 // reply: it is the last of the round then.
 func (s *servers) candidates(silent bool) []string {
@@ -62,37 +58,4 @@ func (s *servers) candidates(silent bool) []string {
 		return append(others, s.present)
 	}
 	return append([]string{s.present}, others...)
-}
-
-// silence detects a server that neither sends nor replies.
-type silence struct{ asked time.Time }
-
-// verdict is the result of a step of silence.
-type verdict int
-
-const (
-	// verdictNone: nothing is to be done.
-	verdictNone verdict = iota
-	// verdictAsk: a question is sent to the server.
-	verdictAsk
-	// verdictLeave: the session continues on another server.
-	verdictLeave
-)
-
-// step returns the verdict at a time. heard is the time when something has arrived last. expected reports whether media
-// is expected.
-func (s *silence) step(now, heard time.Time, expected bool) verdict {
-	switch {
-	case !expected || now.Sub(heard) < silentAfter:
-		s.asked = time.Time{}
-		return verdictNone
-	case s.asked.IsZero():
-		s.asked = now
-		return verdictAsk
-	case now.Sub(s.asked) < replyWithin:
-		return verdictNone
-	default:
-		s.asked = time.Time{}
-		return verdictLeave
-	}
 }

@@ -56,38 +56,6 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestSilence checks the times after which a server is asked and left.
-func TestSilence(t *testing.T) {
-	t.Parallel()
-	start := time.Unix(1_795_188_600, 0)
-	var s silence
-	for i, step := range []struct {
-		at, heard time.Duration // in milliseconds
-		expected  bool
-		want      verdict
-	}{
-		{599, 0, true, verdictNone},
-		{600, 0, true, verdictAsk},
-		{899, 0, true, verdictNone},
-		{900, 0, true, verdictLeave},
-		// The next server is asked again.
-		{1000, 0, true, verdictAsk},
-		// A reply ends the wait.
-		{1100, 1050, true, verdictNone},
-		{1650, 1050, true, verdictAsk},
-		// Nothing more is expected.
-		{1950, 1050, false, verdictNone},
-		// The process was stopped: packets that wait are read before the server is left.
-		{9000, 1050, true, verdictAsk},
-		{9001, 9000, true, verdictNone},
-	} {
-		now, heard := start.Add(step.at*time.Millisecond), start.Add(step.heard*time.Millisecond)
-		if got := s.step(now, heard, step.expected); got != step.want {
-			t.Errorf("step %d: verdict %d, expected %d", i, got, step.want)
-		}
-	}
-}
-
 // moved replies to a join.
 func moved(join signal.Message, url string) *signal.Moved {
 	return &signal.Moved{Header: signal.Header{ID: join.Head().ID}, URL: url, Ticket: "ticket"}
@@ -244,10 +212,10 @@ func TestASilentServerIsLeftForAnother(t *testing.T) {
 		<-s.over
 	}, nil)
 	s := joinPlayed(t, first, signalling.DefaultTimes)
-	s.media.mu.Lock()
-	s.media.connected, s.media.heard = true, time.Now()
-	began := s.media.heard
-	s.media.mu.Unlock()
+	s.media().mu.Lock()
+	s.media().connected, s.media().lastReceived = true, time.Now()
+	began := s.media().lastReceived
+	s.media().mu.Unlock()
 	expectEvent[Resumed](t, s)
 	if took := (<-resumes).Sub(began); took < silentAfter+replyWithin {
 		t.Errorf("the server is left after %v, expected at least %v", took, silentAfter+replyWithin)

@@ -96,6 +96,12 @@ func seriesOfEdge(t *testing.T) exposition.Series {
 	if err := netfn.Register(registry, "test", pair{}); err != nil {
 		t.Fatal(err)
 	}
+	return scraped(t, registry)
+}
+
+// scraped returns the metrics of a registry.
+func scraped(t *testing.T, registry *prometheus.Registry) exposition.Series {
+	t.Helper()
 	listener := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	defer listener.Close()
 	series, err := exposition.Scrape(t.Context(), listener.URL)
@@ -105,11 +111,22 @@ func seriesOfEdge(t *testing.T) exposition.Series {
 	return series
 }
 
+// seriesOfNode returns the metrics of a node of a cluster.
+func seriesOfNode(t *testing.T) exposition.Series {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	if err := metrics.RegisterCluster(registry, func() metrics.Cluster { return metrics.Cluster{} }); err != nil {
+		t.Fatal(err)
+	}
+	return scraped(t, registry)
+}
+
 // labelsOf returns the values of each label of each metric of the programs.
 func labelsOf(t *testing.T) map[string]map[string][]string {
 	t.Helper()
 	series := seriesOfServer(t)
 	maps.Copy(series, seriesOfEdge(t))
+	maps.Copy(series, seriesOfNode(t))
 	labels := make(map[string]map[string][]string)
 	for name := range series {
 		match := selector.FindStringSubmatch(name)

@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/lab/link"
 	"github.com/volsfu/volsfu/lab/peer"
 	"github.com/volsfu/volsfu/lab/probe"
+	"github.com/volsfu/volsfu/lab/reproduction"
 	"github.com/volsfu/volsfu/lab/rival"
 )
 
@@ -67,7 +68,8 @@ func newRoot() *cobra.Command {
 		check.Command(version),
 		bench.Command(version), bench.ForwardCommand(), bench.LimitCommand(), bench.FanoutCommand(),
 		control.Command(),
-		library.Command(version),
+		library.Command(version), library.ReportCommand(), library.DiffCommand(),
+		reproduction.Command(version),
 		link.Command(),
 		peer.Command(), peer.PrepareCommand(),
 		probe.Command(),

@@ -19,6 +19,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/awake"
+	"github.com/volsfu/volsfu/lab/environment"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/paper000"
 	"github.com/volsfu/volsfu/lab/experiment/paper001"
@@ -82,6 +83,8 @@ YAML and a scenario in Go; --file runs your own file.`,
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; each further iteration adds 1")
 	f.StringVar(&r.options.Programs, "programs", "",
 		"folder of volsfu and volpeer; by default the folder of this program")
+	f.BoolVar(&r.options.Resume, "resume", false,
+		"continue interrupted runs in the folder for reports; finished iterations are not repeated")
 	f.BoolVar(&r.options.NoRaw, "no-raw", false,
 		"remove the files of each iteration, including the times of every frame, once it has been evaluated")
 	f.BoolVar(&r.json, "json", false, "print results as JSON instead of text, an object per experiment")
@@ -114,6 +117,9 @@ func (r *running) run(ctx context.Context, arguments []string, out, console io.W
 	}
 	r.options.Duration = time.Duration(r.seconds * float64(time.Second))
 	r.options.Progress = lab.NewProgress(console)
+	if r.options.Environment, err = environment.Read(ctx, r.options.Data); err != nil {
+		return err
+	}
 	defer awake.Hold()()
 	return r.runAll(ctx, chosen, out)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/report"
 )
@@ -58,8 +60,10 @@ func TestDocumentedFile(t *testing.T) {
 }
 
 // runCommand runs vollab run.
-func runCommand(arguments ...string) (string, error) {
-	cmd := Command("test")
+func runCommand(arguments ...string) (string, error) { return execute(Command("test"), arguments...) }
+
+// execute runs a command and returns its output.
+func execute(cmd *cobra.Command, arguments ...string) (string, error) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	var out bytes.Buffer
 	cmd.SetOut(&out)
@@ -117,5 +121,45 @@ func TestRunWithoutPrograms(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(folder, "scale", report.PageFile))
 	if err != nil || !strings.Contains(string(page), "make build") {
 		t.Errorf("expected a report that names the missing program, got %v", err)
+	}
+}
+
+// TestRecordedRuns computes the report of a run again, and compares the run with itself. The run has one failed
+// iteration and no figures.
+func TestRecordedRuns(t *testing.T) {
+	folder := t.TempDir()
+	arguments := []string{"scale", "--short", "--only", "participants=2", "--seconds", "1", "--programs", folder,
+		"--out", folder}
+	if _, err := runCommand(arguments...); !errors.Is(err, errFailed) {
+		t.Fatalf("expected a failed iteration, got %v", err)
+	}
+	run := filepath.Join(folder, "scale")
+	figures, err := os.ReadFile(filepath.Join(run, report.IterationsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(run, report.IterationsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := execute(ReportCommand(), run); err != nil || !strings.Contains(text, "1 failed") {
+		t.Errorf("expected the report, got %v:\n%s", err, text)
+	}
+	again, err := os.ReadFile(filepath.Join(run, report.IterationsFile))
+	if err != nil || !bytes.Equal(again, figures) {
+		t.Errorf("expected the same file, got %v:\n%s", err, again)
+	}
+	if text, err := execute(DiffCommand(), run, run); err != nil || !strings.Contains(text, "0 of 0 figures differ") {
+		t.Errorf("expected no difference, got %v:\n%s", err, text)
+	}
+	if _, err := execute(DiffCommand(), run, folder); !errors.Is(err, experiment.ErrJournal) {
+		t.Errorf("expected an error of the journal, got %v", err)
+	}
+	// A failed iteration is finished, too.
+	text, err := runCommand(append(arguments, "--resume")...)
+	if !errors.Is(err, errFailed) || !strings.Contains(text, "1 failed") {
+		t.Errorf("expected the run that is complete, got %v:\n%s", err, text)
+	}
+	if _, err := runCommand(append(arguments, "--resume", "--seed", "9")...); !errors.Is(err, experiment.ErrJournal) {
+		t.Errorf("expected an error of the journal, got %v", err)
 	}
 }

@@ -101,6 +101,8 @@ type view struct {
 	Methods  []string
 	LoadLow  float64
 	LoadHigh float64
+	// StolenHigh is the largest share of an iteration's processor time that a hypervisor gave to other machines, in %.
+	StolenHigh float64
 }
 
 // viewRow is a cell in the table of figures.
@@ -185,6 +187,7 @@ func (v *view) circumstances() {
 			if first || iteration.LoadBefore < v.LoadLow {
 				v.LoadLow = iteration.LoadBefore
 			}
+			v.StolenHigh = max(v.StolenHigh, 100*iteration.Stolen)
 			if first || iteration.LoadBefore > v.LoadHigh {
 				v.LoadHigh = iteration.LoadBefore
 			}

@@ -36,6 +36,9 @@ func measured(s *experiment.Summary) string {
 // printed formats a paper's figure in the style of papers.
 func printed(f *experiment.PaperFigure) string {
 	text := number(f.Value)
+	if f.AtMost {
+		text = "< " + text
+	}
 	if f.PlusMinus != 0 {
 		text += " ± " + number(f.PlusMinus)
 	}

@@ -24,8 +24,8 @@ type outlet struct {
 	// wanted is the member's choice, current the quality being sent.
 	wanted, current int
 	sequence        uint16
-	// number is that of the last frame begun, published the publisher's number of that frame, missing the number of bytes
-	// of that frame that have not arrived.
+	// number is that of the last frame begun, published the publisher's number of that frame, missing the number of
+	// bytes of that frame that have not arrived.
 	number, published uint32
 	missing           int
 }

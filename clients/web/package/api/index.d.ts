@@ -413,6 +413,7 @@ export declare class Room {
     private readonly workers;
     /** The lines with sound, by mid. */
     private readonly lines;
+    private reportedAudience;
     /** The participants as reported to the application, by identity. */
     private readonly reported;
     /** The publications that subscribe has requested, if not everything is received. */
@@ -426,6 +427,11 @@ export declare class Room {
     /** The name of this participant. */
     get identity(): string;
     get state(): RoomState;
+    /**
+     * The number of participants who are in the room and not in participants: in a room with a large
+     * audience, those who may not publish are not announced.
+     */
+    get audience(): number;
     /** The participants in the room with their publications, this one included. */
     get participants(): ReadonlyMap<string, Participant>;
     /** Returns the name to show for a participant: the attribute "name", or the identity. */
@@ -498,6 +504,8 @@ export interface RoomEvents {
     participant(participant: Participant): void;
     /** A participant has left. */
     left(identity: string): void;
+    /** The number of participants who are in the room and not in Room.participants has changed. */
+    audience(count: number): void;
     published(participant: string, publication: Publication): void;
     unpublished(participant: string, publication: string): void;
     /** A tile has a new frame. With several listeners, none may call release. */

@@ -83,6 +83,8 @@ export interface RoomEvents {
   participant(participant: Participant): void;
   /** A participant has left. */
   left(identity: string): void;
+  /** The number of participants who are in the room and not in Room.participants has changed. */
+  audience(count: number): void;
   published(participant: string, publication: Publication): void;
   unpublished(participant: string, publication: string): void;
   /** A tile has a new frame. With several listeners, none may call release. */
@@ -133,6 +135,7 @@ export class Room {
   private readonly workers: Workers;
   /** The lines with sound, by mid. */
   private readonly lines = new Map<string, SoundLine>();
+  private reportedAudience = 0;
   /** The participants as reported to the application, by identity. */
   private readonly reported = new Map<string, string>();
   /** The publications that subscribe has requested, if not everything is received. */
@@ -202,6 +205,14 @@ export class Room {
 
   get state(): RoomState {
     return this.current;
+  }
+
+  /**
+   * The number of participants who are in the room and not in participants: in a room with a large
+   * audience, those who may not publish are not announced.
+   */
+  get audience(): number {
+    return this.conference.audience;
   }
 
   /** The participants in the room with their publications, this one included. */
@@ -381,6 +392,10 @@ export class Room {
 
   /** Reports the participants that have joined, changed or left. */
   private people(): void {
+    if (this.reportedAudience !== this.audience) {
+      this.reportedAudience = this.audience;
+      this.emitter.emit("audience", this.audience);
+    }
     for (const identity of this.reported.keys()) {
       if (!this.participants.has(identity)) {
         this.reported.delete(identity);

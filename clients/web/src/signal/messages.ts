@@ -162,6 +162,7 @@ export type ServerMessage =
   | { type: "published"; participant: string; publication: Publication }
   | { type: "unpublished"; participant: string; publication: string }
   | { type: "recording"; active: boolean }
+  | { type: "audience"; count: number }
   | { type: "offer"; offer: number; sdp: string; media: Media[] }
   | { type: "candidate"; candidate: string; mid?: string; line_index?: number }
   | { type: "assignments"; assignments: Assignment[] }

@@ -25,8 +25,14 @@ export class Servers {
     return this.attempted === this.present;
   }
 
+  /** Reports whether there is a server besides that of the session. */
   get several(): boolean {
-    return this.others.length > 0;
+    return this.others.some((address) => address !== this.present);
+  }
+
+  /** Reports whether the present round has no further server. */
+  get last(): boolean {
+    return this.round.length === 0;
   }
 
   /** The session is on the server of the last attempt. */
@@ -57,11 +63,16 @@ export class Servers {
   next(lost: boolean, silent: boolean): boolean {
     const goesOn = this.round.length > 0 || (lost && this.several);
     if (this.round.length === 0) {
-      const others = this.others.filter((address) => address !== this.present);
-      this.round = lost && silent ? [...others, this.present] : [this.present, ...others];
+      this.begin(lost && silent);
     }
     this.attempted = this.round.shift() ?? this.present;
     return goesOn;
+  }
+
+  /** Begins a round of attempts. A silent server is the last of the round. */
+  begin(silent: boolean): void {
+    const others = this.others.filter((address) => address !== this.present);
+    this.round = silent ? [...others, this.present] : [this.present, ...others];
   }
 
   /**

@@ -2,7 +2,9 @@
 
 import { nowMicroseconds, ServerClock } from "./clock";
 import type { ClientMessage, ServerMessage } from "./messages";
+import { attemptTime, Refusals, waitOf } from "./refusals";
 import { Servers } from "./servers";
+import { expectMedia, Silence, silenceInterval } from "./silence";
 
 export type Joined = Extract<ServerMessage, { type: "joined" }>;
 
@@ -34,6 +36,8 @@ export interface SessionEvents {
   connected(): boolean;
   /** Returns the number of the last reliable data message. */
   received(): number;
+  /** Returns the time when a frame has arrived last, by Date.now, 0 for none. */
+  mediaReceived?(): number;
 }
 
 /** The delay before a new attempt: initially a quarter of a second, doubled after each attempt. */
@@ -53,11 +57,7 @@ const longestSilence = 10_000;
  */
 const graces = 2;
 
-/**
- * The limit of an attempt if there are several servers: initially 1.2 s, which is three round trips
- * and one repeated packet, doubled after each round.
- */
-const firstAttempt = 1200;
+/** The limit of an attempt if there are several servers is doubled after each round, up to this. */
 const longestAttempt = 10_000;
 /** The maximum number of servers to which a page is sent in succession. */
 const maxMoves = 8;
@@ -81,12 +81,21 @@ export class Session {
   /** The time of the last message from the server. */
   private lastReceived = 0;
   private questioner: ReturnType<typeof setInterval> | undefined;
+  private readonly silence = new Silence();
+  private watcher: ReturnType<typeof setInterval> | undefined;
+  /** The session has left a silent server and is not on any server yet. */
+  private leftSilent = false;
+  private refusals = new Refusals(false);
+  /** The refusal of the present attempt, undefined without a reply. */
+  private refusal: { code: string; message: string } | undefined;
+  /** The least wait before the next join of a page without a session. */
+  private wait = 0;
   private closing = "";
   private readonly servers: Servers;
   /** The ticket of the message that has sent the page to the server of the next join. */
   private ticket: string | undefined;
   private moves = 0;
-  private patience = firstAttempt;
+  private patience = attemptTime(0);
   private attempt: ReturnType<typeof setTimeout> | undefined;
   /** The server no longer has the peer connection, whatever its state is. */
   private ended = false;
@@ -135,6 +144,7 @@ export class Session {
     }
     const socket = new WebSocket(url);
     this.socket = socket;
+    this.refusal = undefined;
     clearTimeout(this.attempt);
     if (this.servers.several) {
       this.attempt = setTimeout(() => this.abandon("the server cannot be reached"), this.patience);
@@ -154,8 +164,8 @@ export class Session {
 
   private join(): void {
     const { room, identity } = this.options;
-    const resume = this.resume && Date.now() < this.resume.until ? this.resume : undefined;
-    const ticket = this.ticket;
+    this.resume = this.resume && Date.now() < this.resume.until ? this.resume : undefined;
+    const { resume, ticket } = this;
     this.ticket = undefined;
     // A server that sends the page elsewhere knows which server has the peer connection.
     this.renewing = this.ended || !this.events.connected() || (ticket === undefined && !this.servers.atPresent);
@@ -185,8 +195,12 @@ export class Session {
         this.grace = message.resume.grace_ms;
         this.resume = { session: message.session, secret: message.resume.secret, until: Infinity };
         this.retry = firstRetry;
-        this.patience = firstAttempt;
+        this.patience = attemptTime(this.silence.rtt);
         this.moves = 0;
+        if (this.leftSilent && this.servers.atPresent) {
+          this.silence.returned();
+        }
+        this.leftSilent = false;
         this.ended = false;
         clearTimeout(this.attempt);
         this.servers.joined(message.nodes ?? []);
@@ -195,14 +209,14 @@ export class Session {
         this.ask();
         return;
       case "time_reply":
-        this.clock.answered(message.t0_us, message.t1_us, message.t2_us, nowMicroseconds());
+        this.replied(message.t0_us, message.t1_us, message.t2_us);
         if (++this.questions < quickQuestions) {
           this.question();
         }
         return;
       case "error":
         if (message.id === "join") {
-          this.refused(message.code, message.message);
+          this.refused(message);
           return;
         }
         break;
@@ -227,22 +241,42 @@ export class Session {
     this.events.message(message);
   }
 
+  private replied(t0: number, t1: number, t2: number): void {
+    const now = nowMicroseconds();
+    this.clock.answered(t0, t1, t2, now);
+    this.silence.measured((now - t0 - (t2 - t1)) / 1000);
+  }
+
   /**
-   * Handles a rejected join: an expired session is replaced by a new one on the same connection.
+   * Handles a rejected join. A session that every server of a round refuses has ended: an expired
+   * session is replaced by a new one on the same connection.
    */
-  private refused(code: string, message: string): void {
-    if (code === "resume" && this.resume) {
-      this.resume = undefined;
-      this.join();
+  private refused({ code, message, retry_after_ms: retryAfter }: Extract<ServerMessage, { type: "error" }>): void {
+    if (this.resume) {
+      this.refusal = { code, message };
+      const ended = this.refusals.add(code, retryAfter);
+      if (ended || (this.servers.last && this.refusals.all && code !== "draining")) {
+        this.over(code, message);
+        return;
+      }
+    } else if (code !== "draining" && !retryAfter) {
+      this.end(message);
       return;
     }
-    if (code === "draining") {
-      // Another server may be available there soon.
-      this.closing = message;
-      this.socket?.close();
+    // Another server may be available there soon.
+    this.wait = this.resume ? 0 : waitOf(retryAfter);
+    this.closing = message;
+    this.socket?.close();
+  }
+
+  /** Ends a session that no server continues. */
+  private over(code: string, message: string): void {
+    if (code !== "resume") {
+      this.end(message);
       return;
     }
-    this.end(message);
+    this.resume = undefined;
+    this.join();
   }
 
   /** Goes to the server that has the session, or that is to have it. */
@@ -255,9 +289,12 @@ export class Session {
     const former = this.socket;
     this.socket = undefined;
     if (!answers) {
-      clearInterval(this.questioner);
+      this.stop();
       this.ended = true;
       this.expire();
+      // The other servers follow if that server cannot be reached.
+      this.servers.begin(false);
+      this.refusals = new Refusals(true);
       this.enter("resuming", "the server sends this page to another server");
     }
     former?.close();
@@ -275,9 +312,10 @@ export class Session {
   }
 
   private broke(reason: string, silent = false): void {
-    clearInterval(this.questioner);
+    this.stop();
     clearTimeout(this.attempt);
     this.ticket = undefined;
+    this.moves = 0;
     if (this.state === "closed") {
       return;
     }
@@ -286,10 +324,21 @@ export class Session {
       return;
     }
     this.expire();
-    if (this.servers.next(this.state === "joined", silent)) {
+    const lost = this.state === "joined";
+    if (lost) {
+      this.leftSilent = silent;
+    } else if (!this.refusal) {
+      this.refusals.add();
+    }
+    const wait = Math.max(this.wait, this.servers.last ? this.refusals.wait : 0);
+    this.wait = 0;
+    if (lost || this.servers.last) {
+      this.refusals = new Refusals(this.servers.several);
+    }
+    if (this.servers.next(lost, silent)) {
       this.timer = setTimeout(() => this.connect());
     } else {
-      this.timer = setTimeout(() => this.connect(), this.retry);
+      this.timer = setTimeout(() => this.connect(), Math.max(this.retry, wait));
       this.retry = Math.min(this.retry * 2, this.resume ? longestRetry : 2 * longestRetry);
       this.patience = Math.min(this.patience * 2, longestAttempt);
     }
@@ -298,10 +347,34 @@ export class Session {
   }
 
   private ask(): void {
-    clearInterval(this.questioner);
+    this.stop();
     this.questions = 0;
+    this.watcher = setInterval(() => this.watch(), silenceInterval);
     this.question();
     this.questioner = setInterval(() => (Date.now() - this.lastReceived > longestSilence ? this.abandon("the server does not answer") : this.question()), questionInterval);
+  }
+
+  /** Ends the questions to the server. */
+  private stop(): void {
+    clearInterval(this.questioner);
+    clearInterval(this.watcher);
+  }
+
+  /** Asks a silent server for a reply, and leaves the server if there is none and there are others. */
+  private watch(): void {
+    const now = Date.now();
+    const media = this.events.mediaReceived?.() ?? 0;
+    const expected = now - media < expectMedia && this.events.connected();
+    switch (this.silence.step(now, Math.max(this.lastReceived, media), expected, this.servers.several)) {
+      case "ask":
+        this.question();
+        break;
+      case "leave":
+        this.abandon("the server does not answer");
+        break;
+      default:
+        break;
+    }
   }
 
   /** Abandons the websocket as broken: a proper close would need the server's reply. */
@@ -327,7 +400,7 @@ export class Session {
     }
     clearTimeout(this.timer);
     clearTimeout(this.attempt);
-    clearInterval(this.questioner);
+    this.stop();
     this.enter("closed", why);
     this.socket?.close();
   }

@@ -43,6 +43,8 @@ export class Conference {
   readonly data: DataMessages;
   room = "";
   identity = "";
+  /** The number of participants that are in the room and not announced. */
+  audience = 0;
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
   readonly secrecy: Secrecy;
   private readonly link: Link;
@@ -53,6 +55,10 @@ export class Conference {
   private readonly troubles = new Set<string>();
   private readonly roster: Roster;
   private viewpoint: Viewpoint | undefined;
+  /** The muted publications of this page. */
+  private readonly mutedByPage = new Set<string>();
+  /** The time when a frame has arrived last, by Date.now. */
+  private mediaReceived = 0;
 
   constructor(
     private readonly options: SessionOptions,
@@ -91,6 +97,7 @@ export class Conference {
       },
       connected: () => this.link.live,
       received: () => this.data.received,
+      mediaReceived: () => this.mediaReceived,
     });
     this.data = new DataMessages((message) => this.session.send(message), () => this.link.messages, (message) => events.data(message));
     this.link = new Link(workers, decode, this.sources, {
@@ -224,6 +231,7 @@ export class Conference {
       this.meters.opened++;
       return;
     }
+    this.mediaReceived = Date.now();
     const slot = this.slots.get(report.mid);
     if (!slot?.track || report.received < slot.since) {
       this.recycle(report);
@@ -285,6 +293,10 @@ export class Conference {
       case "recording":
         this.warnOfRecording(message.active);
         break;
+      case "audience":
+        this.audience = message.count;
+        this.events.people();
+        break;
       case "attributes":
         this.roster.describes(message.participant, message.attributes);
         break;
@@ -330,6 +342,11 @@ export class Conference {
 
   /** Tells the others that a publication of this page is muted. */
   mute(publication: string, muted: boolean): void {
+    if (muted) {
+      this.mutedByPage.add(publication);
+    } else {
+      this.mutedByPage.delete(publication);
+    }
     this.session.send({ type: "mute", publication, muted });
   }
 
@@ -345,6 +362,9 @@ export class Conference {
   private joined(message: Joined, renewed: boolean): void {
     this.room = message.room;
     this.identity = message.identity;
+    if (!message.resumed) {
+      this.audience = 0;
+    }
     this.encryption?.enter(message.room, message.identity);
     if (renewed) {
       // A new connection has new lines and generations.
@@ -369,6 +389,11 @@ export class Conference {
     }
     if (this.layers.following) {
       this.session.send({ type: "trace", frame_times: true });
+    }
+    if (message.restored === false) {
+      for (const publication of this.mutedByPage) {
+        this.session.send({ type: "mute", publication, muted: true });
+      }
     }
   }
 

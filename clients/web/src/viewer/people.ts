@@ -29,7 +29,8 @@ export class PeopleList {
     this.element.querySelector(`[data-key=${CSS.escape(identity)}]`)?.classList.toggle("speaking", level > 0.1);
   }
 
-  show(people: readonly Person[]): void {
+  /** @param audience the number of further people, who only watch and are not named */
+  show(people: readonly Person[], audience: number): void {
     const items = people.map(({ identity, name, muted }) => {
       const button = h("button", { type: "button", title: `Look at ${name}` }, name);
       button.dataset["who"] = identity;
@@ -37,6 +38,9 @@ export class PeopleList {
       item.dataset["key"] = identity;
       return item;
     });
+    if (audience > 0) {
+      items.push(h("li", { class: "audience" }, audience === 1 ? "1 viewer" : `${audience.toLocaleString("en")} viewers`));
+    }
     morph(this.element, items.length > 0 ? items : [h("li", { class: "empty" }, "nobody else is here yet")]);
   }
 }

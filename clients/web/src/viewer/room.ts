@@ -357,7 +357,7 @@ export class RoomView {
   private refresh(): void {
     this.embedding.present(this.conference);
     const people = [...this.conference.participants.keys()].filter((who) => who !== this.conference.identity);
-    this.people.show(people.map((identity) => ({ identity, name: this.conference.name(identity), muted: this.conference.silent(identity) })));
+    this.people.show(people.map((identity) => ({ identity, name: this.conference.name(identity), muted: this.conference.silent(identity) })), this.conference.audience);
     this.lock.refresh();
     // The table's size depends on the number of participants: the viewer's seat moves with it until
     // the viewer has moved.

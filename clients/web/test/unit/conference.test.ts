@@ -52,6 +52,35 @@ describe("Conference", () => {
     conference.leave();
   });
 
+  it.each([true, undefined, false])("mutes its publications again if the server has lost the session's state (restored: %s)", (restored) => {
+    const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, events);
+    conference.start();
+    last().open();
+    last().say(joined);
+    conference.look({ position: [1, 2, 3], orientation: [0, 0, 0, 1], fov: 60, aspect: 1 });
+    conference.mute("voice", true);
+    conference.mute("screen", true);
+    conference.mute("screen", false);
+    last().close();
+    vi.advanceTimersByTime(300);
+    last().open();
+    last().say({ ...joined, resumed: true, ...(restored === undefined ? {} : { restored }) });
+    expect(last().sent.filter((m) => m.type === "mute")).toEqual(restored === false ? [{ type: "mute", publication: "voice", muted: true }] : []);
+    expect(last().sent.find((m) => m.type === "viewpoint")).toMatchObject({ position: [1, 2, 3] });
+    conference.leave();
+  });
+
+  it("counts the audience", () => {
+    let shown = 0;
+    const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, { ...events, people: () => shown++ });
+    conference.start();
+    last().open();
+    last().say(joined);
+    last().say({ type: "audience", count: 400 });
+    expect([conference.audience, shown]).toEqual([400, 1]);
+    conference.leave();
+  });
+
   it.each([true, false])("ends what it publishes, be it that the websocket breaks before the server knows (resumed: %s)", (resumed) => {
     const troubles: string[] = [];
     const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, { ...events, trouble: (m) => troubles.push(m) });

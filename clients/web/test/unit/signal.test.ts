@@ -9,6 +9,7 @@ describe("Session", () => {
   let states: [SessionState, string][];
   let renewed: boolean[];
   let live: boolean;
+  let media: number;
 
   beforeEach(() => {
     vi.useFakeTimers();
@@ -17,6 +18,7 @@ describe("Session", () => {
     states = [];
     renewed = [];
     live = true;
+    media = 0;
   });
   afterEach(() => {
     vi.unstubAllGlobals();
@@ -26,7 +28,7 @@ describe("Session", () => {
   const begin = (): Session => {
     const session = new Session(
       { url: "ws://host/v1/signal", token: "t0ken", room: "lab", identity: "ada" },
-      { joined: (_, anew) => renewed.push(anew), message: () => {}, state: (state, why) => states.push([state, why]), connected: () => live, received: () => 7 },
+      { joined: (_, anew) => renewed.push(anew), message: () => {}, state: (state, why) => states.push([state, why]), connected: () => live, received: () => 7, mediaReceived: () => media },
     );
     session.start();
     return session;
@@ -254,6 +256,113 @@ describe("Session", () => {
     expect(last().url.host).toBe("host");
     vi.advanceTimersByTime(1201);
     expect(last().url.host).toBe("a");
+  });
+
+  it("leaves a server that sends no frames and does not reply, and gives it more time if it was alive", () => {
+    begin();
+    last().open();
+    last().say({ ...joined, nodes: [{ url: "ws://a" }] });
+    for (let i = 0; i < 100; i++) {
+      media = Date.now();
+      vi.advanceTimersByTime(100);
+    }
+    expect(FakeSocket.all.length).toBe(1);
+    const count = last().sent.length;
+    vi.advanceTimersByTime(600);
+    expect(last().sent.slice(count).some((m) => m.type === "time")).toBe(true);
+    vi.advanceTimersByTime(200);
+    expect(FakeSocket.all.length).toBe(1);
+    vi.advanceTimersByTime(201);
+    expect(last().url.host).toBe("a");
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { secret: "secret", new_connection: true } });
+    last().say({ type: "moved", id: "join", url: "ws://host", ticket: "t1cket" });
+    last().open();
+    last().say({ ...joined, resumed: true, nodes: [{ url: "ws://a" }] });
+    media = Date.now();
+    vi.advanceTimersByTime(1100);
+    expect(last().url.host).toBe("host");
+    vi.advanceTimersByTime(300);
+    expect(last().url.host).toBe("a");
+  });
+
+  it("asks a server in a quiet room", () => {
+    begin();
+    last().open();
+    last().say({ ...joined, nodes: [{ url: "ws://a" }] });
+    vi.advanceTimersByTime(3000);
+    expect(last().url.host).toBe("host");
+    vi.advanceTimersByTime(1000);
+    expect(last().url.host).toBe("a");
+  });
+
+  const no = { type: "error", id: "join", code: "unauthorized", message: "other keys" } as const;
+
+  it("does not end the session because one server refuses", () => {
+    begin();
+    last().open();
+    last().say({ ...joined, nodes: [{ url: "ws://a" }, { url: "ws://b" }] });
+    last().close();
+    vi.advanceTimersByTime(1);
+    last().close();
+    vi.advanceTimersByTime(1);
+    expect(last().url.host).toBe("a");
+    last().open();
+    last().say(no);
+    vi.advanceTimersByTime(1);
+    expect(last().url.host).toBe("b");
+    last().open();
+    last().say({ ...joined, resumed: true });
+    expect(states.at(-1)?.[0]).toBe("joined");
+  });
+
+  it("ends if all servers refuse the session", () => {
+    begin();
+    last().open();
+    last().say({ ...joined, nodes: [{ url: "ws://a" }] });
+    last().close();
+    for (const host of ["host", "a"]) {
+      vi.advanceTimersByTime(1);
+      expect(last().url.host).toBe(host);
+      last().open();
+      last().say(no);
+    }
+    expect(states.at(-1)).toEqual(["closed", "other keys"]);
+  });
+
+  it.each([false, true])("waits as long as the server asks (in the room before: %s)", (before) => {
+    begin();
+    if (before) {
+      last().open();
+      last().say(joined);
+      last().close();
+      vi.advanceTimersByTime(300);
+    }
+    last().open();
+    last().say({ type: "error", id: "join", code: "limit", message: "all nodes are full", retry_after_ms: 3000 });
+    const count = FakeSocket.all.length;
+    vi.advanceTimersByTime(2999);
+    expect(FakeSocket.all.length).toBe(count);
+    vi.advanceTimersByTime(1);
+    last().open();
+    last().say(joined);
+    expect(states.at(-1)?.[0]).toBe("joined");
+  });
+
+  it("follows again after a server that was not there", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().close();
+    for (let round = 0; round < 4; round++) {
+      vi.advanceTimersByTime(5000);
+      for (let move = 0; move < 3; move++) {
+        last().open();
+        last().say({ ...far, url: `ws://node${round}${move}` });
+        expect(last().url.host).toBe(`node${round}${move}`);
+      }
+      last().close();
+    }
   });
 
   it("makes a new connection when the server has none", () => {

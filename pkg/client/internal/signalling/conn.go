@@ -84,8 +84,8 @@ type Conn struct {
 	err error
 	// panicked is Config.Panicked.
 	panicked func(value any, stack []byte) error
-	// heard is the time when something has arrived last, in nanoseconds since 1970.
-	heard atomic.Int64
+	// lastReceived is the time when something has arrived last, in nanoseconds since 1970.
+	lastReceived atomic.Int64
 
 	writing sync.Mutex
 }
@@ -180,15 +180,15 @@ func (c *Conn) Err() error { return c.err }
 
 // alive records that the server has sent something, and extends the read deadline.
 func (c *Conn) alive() {
-	c.heard.Store(time.Now().UnixNano())
+	c.lastReceived.Store(time.Now().UnixNano())
 	c.extend()
 }
 
 // extend extends the read deadline.
 func (c *Conn) extend() { _ = c.conn.SetReadDeadline(time.Now().Add(c.times.Silence)) }
 
-// Heard returns the time when something has arrived last.
-func (c *Conn) Heard() time.Time { return time.Unix(0, c.heard.Load()) }
+// LastReceived returns the time when something has arrived last.
+func (c *Conn) LastReceived() time.Time { return time.Unix(0, c.lastReceived.Load()) }
 
 // ping is the goroutine that sends pings. If a ping cannot be sent, the read deadline expires.
 func (c *Conn) ping() {

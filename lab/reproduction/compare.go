@@ -1,0 +1,146 @@
+package reproduction
+
+import (
+	"math"
+
+	"github.com/volsfu/volsfu/lab/experiment"
+)
+
+// Status is the result of a comparison with a paper.
+type Status string
+
+// The statuses.
+const (
+	// Reproduced: the intervals of the paper and of our mean overlap, or our mean is within 25 % of the paper's value.
+	Reproduced Status = "reproduced"
+	// Deviates: the result is another one. Reason explains the difference.
+	Deviates Status = "deviates"
+	// NotRun: there is no valid result.
+	NotRun Status = "not run"
+	// Drawing: the paper prints no value; our plot stands for the item.
+	Drawing Status = "drawn"
+)
+
+// tolerance is the share of the paper's value by which a reproduced mean may differ. The papers measured on other
+// machines with other content: a smaller difference says nothing about the systems.
+const tolerance = 0.25
+
+// Row compares one value of a paper.
+type Row struct {
+	Run  string `json:"run"`
+	Cell string `json:"cell,omitempty"`
+	// Name is the label of the quantity, or the name of the relation.
+	Name string `json:"name"`
+	Unit string `json:"unit"`
+	// Paper is the paper's value, PlusMinus half of its interval. AtMost is set if the paper has an upper bound.
+	Paper     float64 `json:"paper"`
+	PlusMinus float64 `json:"plus_minus,omitempty"`
+	AtMost    bool    `json:"at_most,omitempty"`
+	// Ours is the mean of N iterations, nil without a result. Low and High are its interval of 95 %, equal to Ours
+	// without an interval.
+	Ours   *float64            `json:"ours,omitempty"`
+	Low    float64             `json:"low,omitempty"`
+	High   float64             `json:"high,omitempty"`
+	N      int                 `json:"n,omitempty"`
+	Worth  experiment.Validity `json:"worth,omitempty"`
+	Status Status              `json:"status"`
+	// Reason explains why ours may differ.
+	Reason string `json:"reason,omitempty"`
+
+	// figure is the name of the quantity, relation the name of the relation; one is empty.
+	figure, relation string
+}
+
+// Compared is an item with its rows.
+type Compared struct {
+	Item
+	Status Status `json:"status"`
+	Rows   []Row  `json:"rows,omitempty"`
+}
+
+// Compare compares an item with the results of runs, by name of the experiment. Experiments without a result are not
+// run. An item is reproduced if all of its values are, and deviates if one deviates and the others have a result.
+func Compare(item Item, l *experiment.Library, results map[string]*experiment.Result) (Compared, error) {
+	c := Compared{Item: item, Status: Reproduced}
+	if item.Drawn != nil {
+		c.Status = NotRun
+		if results[item.Drawn.Run] != nil {
+			c.Status = Drawing
+		}
+		return c, nil
+	}
+	for _, e := range item.Evidence {
+		run, err := l.Find(e.Run)
+		if err != nil {
+			return c, err
+		}
+		for _, row := range e.rows(run) {
+			row.compare(results[e.Run])
+			c.Rows = append(c.Rows, row)
+			switch {
+			case row.Status == NotRun:
+				c.Status = NotRun
+			case row.Status == Deviates && c.Status == Reproduced:
+				c.Status = Deviates
+			}
+		}
+	}
+	return c, nil
+}
+
+// compare adds our value.
+func (r *Row) compare(result *experiment.Result) {
+	r.Status = NotRun
+	if result == nil {
+		return
+	}
+	if r.relation != "" {
+		r.ofRelation(result)
+	} else {
+		r.ofCell(result)
+	}
+	if r.Ours == nil || r.Worth == experiment.Invalid {
+		return
+	}
+	r.Status = Deviates
+	if r.agrees() {
+		r.Status = Reproduced
+	}
+}
+
+func (r *Row) ofCell(result *experiment.Result) {
+	for i := range result.Cells {
+		c := &result.Cells[i]
+		if s := c.Figure(r.figure); c.Name == r.Cell && s != nil {
+			r.Ours, r.Low, r.High, r.N, r.Worth = &s.Mean, s.Mean, s.Mean, s.Count, c.Worth
+			if s.Interval != nil {
+				r.Low, r.High = s.Interval.Low, s.Interval.High
+			}
+		}
+	}
+}
+
+func (r *Row) ofRelation(result *experiment.Result) {
+	for _, c := range result.Comparisons {
+		if c.Name != r.relation {
+			continue
+		}
+		r.Unit, r.Reason = c.Unit, c.Why
+		if c.Value == nil {
+			return
+		}
+		r.Ours, r.Low, r.High, r.N, r.Worth = c.Value, *c.Value, *c.Value, result.Iterations, c.Worth
+		if c.Interval != nil {
+			r.Low, r.High = c.Interval.Low, c.Interval.High
+		}
+	}
+}
+
+// agrees reports whether our value is the paper's.
+func (r *Row) agrees() bool {
+	if r.AtMost {
+		return *r.Ours <= r.Paper
+	}
+	return r.Low <= r.Paper+r.PlusMinus && r.High >= r.Paper-r.PlusMinus ||
+		math.Abs(*r.Ours-r.Paper) <= tolerance*math.Abs(r.Paper)
+}

@@ -1,0 +1,172 @@
+package reproduction
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/volsfu/volsfu/lab/experiment"
+)
+
+//go:embed items.yaml
+var itemsText []byte
+
+// ErrItems reports an invalid list of items.
+var ErrItems = errors.New("items of the papers")
+
+// Item is a table or a figure with results of a paper.
+type Item struct {
+	Paper string `yaml:"paper" json:"paper"`
+	// Place is the item's name in the paper, as in "table 1".
+	Place string `yaml:"place" json:"place"`
+	Shows string `yaml:"shows" json:"shows"`
+	// Claim is set for the main claims of the papers, which tier claims runs.
+	Claim bool `yaml:"claim" json:"claim,omitempty"`
+	// Evidence selects the compared figures.
+	Evidence []Evidence `yaml:"evidence" json:"-"`
+	// NoValues is the reason why the paper has no values to compare. Drawn then names the plot that stands for the
+	// item.
+	NoValues string `yaml:"no_values" json:"no_values,omitempty"`
+	Drawn    *Drawn `yaml:"drawn" json:"drawn,omitempty"`
+}
+
+// Evidence selects references or relations of an experiment.
+type Evidence struct {
+	Run string `yaml:"run"`
+	// Cells are parameters that cells must have; of a relation, the first cell.
+	Cells experiment.Parameters `yaml:"cells"`
+	// Figures are names of quantities, empty for all.
+	Figures []string `yaml:"figures"`
+	// Relations selects the relations of cells for which the paper has a value, instead of the values of cells.
+	Relations bool `yaml:"relations"`
+}
+
+// Drawn is a plot of an experiment.
+type Drawn struct {
+	Run  string `yaml:"run" json:"run"`
+	Plot string `yaml:"plot" json:"plot"`
+}
+
+// Items returns the items of all papers in order. Each selects at least one value or one plot of the library.
+func Items(l *experiment.Library) ([]Item, error) { return parseItems(itemsText, l) }
+
+func parseItems(text []byte, l *experiment.Library) ([]Item, error) {
+	var items []Item
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&items); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrItems, err)
+	}
+	seen := make(map[string]bool)
+	for i := range items {
+		item := &items[i]
+		name := item.Paper + ", " + item.Place
+		if item.Paper == "" || item.Place == "" || item.Shows == "" || seen[name] {
+			return nil, fmt.Errorf("%w: item %d (%s): expected paper, place and shows, and each place once", ErrItems,
+				i+1, name)
+		}
+		seen[name] = true
+		if err := item.check(l); err != nil {
+			return nil, fmt.Errorf("%w: paper %s: %w", ErrItems, name, err)
+		}
+	}
+	return items, nil
+}
+
+// check checks that an item selects values or a plot that exist.
+func (i *Item) check(l *experiment.Library) error {
+	if (i.NoValues == "") != (i.Drawn == nil) || (i.NoValues == "") != (len(i.Evidence) > 0) {
+		return errors.New("expected evidence, or no_values with the drawn plot")
+	}
+	for _, e := range i.Evidence {
+		run, err := l.Find(e.Run)
+		if err != nil {
+			return err
+		}
+		if run.Paper != i.Paper {
+			return fmt.Errorf("experiment %s is of paper %q", e.Run, run.Paper)
+		}
+		if len(e.rows(run)) == 0 {
+			return fmt.Errorf("experiment %s has no value of the paper for %s %v", e.Run, e.Cells, e.Figures)
+		}
+	}
+	if i.Drawn == nil {
+		return nil
+	}
+	run, err := l.Find(i.Drawn.Run)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(run.Plots, func(p experiment.Plot) bool { return p.Name == i.Drawn.Plot }) {
+		return fmt.Errorf("experiment %s has no plot %s", i.Drawn.Run, i.Drawn.Plot)
+	}
+	return nil
+}
+
+// Runs returns the names of the experiments of an item.
+func (i *Item) Runs() []string {
+	var names []string
+	if i.Drawn != nil {
+		names = append(names, i.Drawn.Run)
+	}
+	for _, e := range i.Evidence {
+		if !slices.Contains(names, e.Run) {
+			names = append(names, e.Run)
+		}
+	}
+	return names
+}
+
+// rows returns the selected values of the paper, without ours.
+func (e *Evidence) rows(run *experiment.Experiment) []Row {
+	wanted := func(figure string) bool { return len(e.Figures) == 0 || slices.Contains(e.Figures, figure) }
+	var rows []Row
+	if e.Relations {
+		for _, c := range run.Comparisons {
+			if c.Paper != nil && wanted(c.Figure) && c.Of.Match(e.Cells) {
+				rows = append(rows, Row{Run: run.Name, Name: c.Name, Paper: *c.Paper, relation: c.Name})
+			}
+		}
+		return rows
+	}
+	for _, c := range run.Cells() {
+		if !c.Parameters.Match(e.Cells) {
+			continue
+		}
+		for _, q := range run.Quantities() {
+			if paper := run.PaperFigure(c.Parameters, q.Name); paper != nil && wanted(q.Name) {
+				rows = append(rows, Row{Run: run.Name, Cell: c.Name(), Name: q.Label, Unit: q.Unit, Paper: paper.Value,
+					PlusMinus: paper.PlusMinus, AtMost: paper.AtMost, Reason: paper.Why, figure: q.Name})
+			}
+		}
+	}
+	return rows
+}
+
+// cells returns the names of the cells that the selected values need.
+func (e *Evidence) cells(run *experiment.Experiment) []string {
+	var names []string
+	add := func(c experiment.Cell) {
+		if name := c.Name(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, row := range e.rows(run) {
+		for _, c := range run.Cells() {
+			if c.Name() == row.Cell {
+				add(c)
+			}
+			for _, relation := range run.Comparisons {
+				if relation.Name == row.relation &&
+					(c.Parameters.Match(relation.Of) || c.Parameters.Match(relation.To)) {
+					add(c)
+				}
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,86 @@
+package reproduction
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/library"
+)
+
+func newLibrary(t *testing.T) *experiment.Library {
+	t.Helper()
+	l, err := library.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// papers is the number of tables and figures with results of each paper.
+var papers = map[string]int{"000": 10, "001": 6, "002": 9, "003": 4, "004": 5}
+
+// TestItems checks that every table and figure with results is an item, and that each item has values or a plot.
+func TestItems(t *testing.T) {
+	l := newLibrary(t)
+	items, err := Items(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for i := range items {
+		count[items[i].Paper]++
+		c, err := Compare(items[i], l, nil)
+		if err != nil || c.Status != NotRun {
+			t.Errorf("paper %s, %s: expected an item that is not run, got %v, %v", c.Paper, c.Place, c.Status, err)
+		}
+		t.Logf("paper %s, %s: %d values", c.Paper, c.Place, len(c.Rows))
+	}
+	for paper, want := range papers {
+		if count[paper] != want {
+			t.Errorf("paper %s: expected %d items, got %d", paper, want, count[paper])
+		}
+	}
+}
+
+func TestInvalidItems(t *testing.T) {
+	l := newLibrary(t)
+	const head = `- {paper: "001", place: table 1, shows: x, `
+	for want, text := range map[string]string{
+		"each place once": head + `evidence: [{run: sfu-table1}]}` + "\n" + head +
+			`evidence: [{run: sfu-table1}]}`,
+		"expected evidence":      head + `no_values: none}`,
+		"unknown experiment":     head + `evidence: [{run: sfu-table9}]}`,
+		`is of paper "000"`:      head + `evidence: [{run: quality}]}`,
+		"has no value":           head + `evidence: [{run: sfu-table1, cells: {level: 8}}]}`,
+		"has no plot":            head + `no_values: a picture, drawn: {run: sfu-table1, plot: none}}`,
+		"field colour not found": head + `colour: red}`,
+	} {
+		if _, err := parseItems([]byte(text), l); !errors.Is(err, ErrItems) ||
+			want != "unknown experiment" && !strings.Contains(err.Error(), want) {
+			t.Errorf("expected %q, got %v", want, err)
+		}
+	}
+}
+
+func TestAgrees(t *testing.T) {
+	for name, test := range map[string]struct {
+		row  Row
+		ours float64
+		want bool
+	}{
+		"intervals overlap":         {Row{Paper: 10, PlusMinus: 3, Low: 12, High: 30}, 21, true},
+		"intervals do not overlap":  {Row{Paper: 10, PlusMinus: 1, Low: 14, High: 18}, 16, false},
+		"within a quarter":          {Row{Paper: 10, Low: 12, High: 12}, 12, true},
+		"below a bound":             {Row{Paper: 50, AtMost: true, Low: 1, High: 2}, 1.5, true},
+		"above a bound":             {Row{Paper: 50, AtMost: true, Low: 40, High: 80}, 60, false},
+		"0 and an interval with 0":  {Row{Paper: 0, Low: -1, High: 1.5}, 0.3, true},
+		"0 and an interval above 0": {Row{Paper: 0, Low: 1, High: 2}, 1.5, false},
+	} {
+		test.row.Ours = &test.ours
+		if got := test.row.agrees(); got != test.want {
+			t.Errorf("%s: expected %v", name, test.want)
+		}
+	}
+}

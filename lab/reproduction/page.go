@@ -1,0 +1,171 @@
+package reproduction
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/volsfu/volsfu/lab/environment"
+	"github.com/volsfu/volsfu/lab/experiment"
+)
+
+// Reproduction is the comparison with one paper, the content of its page.
+type Reproduction struct {
+	Paper string     `json:"paper"`
+	Tier  Tier       `json:"tier"`
+	Items []Compared `json:"items"`
+	// Runs are the experiments with results, in the order of the items.
+	Runs []Run `json:"runs"`
+}
+
+// Run describes the run of an experiment.
+type Run struct {
+	Name  string    `json:"name"`
+	Begun time.Time `json:"begun"`
+	// Iterations and Seconds are the extent of each cell.
+	Iterations int     `json:"iterations"`
+	Seconds    float64 `json:"seconds"`
+	Version    string  `json:"version"`
+	// Valid, Invalid and Failed count iterations.
+	Valid       int                      `json:"valid"`
+	Invalid     int                      `json:"invalid"`
+	Failed      int                      `json:"failed"`
+	Environment *environment.Environment `json:"environment,omitempty"`
+}
+
+func describe(r *experiment.Result) Run {
+	counts := r.Counts()
+	return Run{Name: r.Name, Begun: r.Begun.UTC().Truncate(time.Second), Iterations: r.Iterations,
+		Seconds: r.IterationSeconds, Version: r.Version, Valid: counts[experiment.Valid] + counts[experiment.CPUBound],
+		Invalid: counts[experiment.Invalid], Failed: counts[experiment.Failed], Environment: r.Environment}
+}
+
+// Counts returns the number of items of each status.
+func (r *Reproduction) Counts() map[Status]int {
+	counts := make(map[Status]int)
+	for i := range r.Items {
+		counts[r.Items[i].Status]++
+	}
+	return counts
+}
+
+//go:embed page.md.tmpl
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"paperValue": paperValue, "ourValue": ourValue, "reasons": reasons, "cell": cell,
+}).Parse(pageText))
+
+// Page returns the page in Markdown. The page follows from the content alone.
+func (r *Reproduction) Page() ([]byte, error) {
+	var b bytes.Buffer
+	err := page.Execute(&b, r)
+	return b.Bytes(), err
+}
+
+// number formats a value with four digits, and at most three after the point.
+func number(v float64) string {
+	text := strconv.FormatFloat(v, 'g', 4, 64)
+	if strings.Contains(text, "e") {
+		text = strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return text
+}
+
+func paperValue(r Row) string {
+	text := number(r.Paper)
+	if r.AtMost {
+		text = "< " + text
+	}
+	if r.PlusMinus != 0 {
+		text += " ± " + number(r.PlusMinus)
+	}
+	return text
+}
+
+func ourValue(r Row) string {
+	if r.Ours == nil {
+		return "–"
+	}
+	text := number(*r.Ours)
+	if r.Low != r.High {
+		text += fmt.Sprintf(" (%s to %s)", number(r.Low), number(r.High))
+	}
+	text += fmt.Sprintf(", n = %d", r.N)
+	if r.Worth != experiment.Valid {
+		text += ", " + string(r.Worth)
+	}
+	return text
+}
+
+// reasons returns the reasons of the values of an item that deviate, each once.
+func reasons(c Compared) []string {
+	var all []string
+	seen := make(map[string]bool)
+	for _, r := range c.Rows {
+		if r.Status == Deviates && !seen[r.Reason] {
+			seen[r.Reason] = true
+			all = append(all, strings.Join(strings.Fields(r.Reason), " "))
+		}
+	}
+	return all
+}
+
+// cell returns the parameters of a cell for a column of a table.
+func cell(name string) string { return strings.ReplaceAll(name, " ", ", ") }
+
+// Write writes the page and its content to a folder: 001.md and 001.json for paper 001.
+func (r *Reproduction) Write(folder string) error {
+	text, err := r.Page()
+	if err != nil {
+		return err
+	}
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	name := filepath.Join(folder, r.Paper)
+	return errors.Join(os.WriteFile(name+".json", append(content, '\n'), 0o644), os.WriteFile(name+".md", text, 0o644))
+}
+
+// ErrPage reports a page that does not follow from its content.
+var ErrPage = errors.New("page was changed by hand")
+
+// CheckPage checks that a page in a folder follows from its content.
+func CheckPage(folder, paper string) error {
+	content, err := os.ReadFile(filepath.Join(folder, paper+".json"))
+	if err != nil {
+		return err
+	}
+	var r Reproduction
+	if err := json.Unmarshal(content, &r); err != nil {
+		return fmt.Errorf("paper %s: %w", paper, err)
+	}
+	want, err := r.Page()
+	if err != nil {
+		return err
+	}
+	got, err := os.ReadFile(filepath.Join(folder, paper+".md"))
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	return fmt.Errorf("paper %s: %w: line %d", paper, ErrPage, 1+bytes.Count(got[:at], []byte("\n")))
+}

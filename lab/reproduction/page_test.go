@@ -1,0 +1,157 @@
+package reproduction
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/lab/environment"
+	"github.com/volsfu/volsfu/lab/experiment"
+)
+
+// documented is the folder of the pages of this project.
+var documented = filepath.Join("..", "..", "docs", "reproduction")
+
+// sample has an item of each status.
+func sample() *Reproduction {
+	ours, other := 44.5, 150.0
+	return &Reproduction{Paper: "001", Tier: Claims, Items: []Compared{
+		{Item: Item{Paper: "001", Place: "table 1", Shows: "transports"}, Status: Deviates, Rows: []Row{
+			{Run: "sfu-table1", Cell: "transport=reflector level=7", Name: "latency", Unit: "ms", Paper: 46.11,
+				PlusMinus: 2.73, Ours: &ours, Low: 40, High: 49, N: 5, Worth: experiment.Valid, Status: Reproduced},
+			{Run: "sfu-table1", Cell: "transport=reflector level=9", Name: "latency", Unit: "ms", Paper: 332.01,
+				Ours: &other, Low: 150, High: 150, N: 1, Worth: experiment.CPUBound, Status: Deviates,
+				Reason: "other  content\nand codec"},
+		}},
+		{Item: Item{Paper: "001", Place: "table 2", Shows: "tiles"}, Status: NotRun, Rows: []Row{
+			{Run: "sfu-table2", Name: "bound", Unit: "µs", Paper: 50, AtMost: true, Status: NotRun}}},
+		{Item: Item{Paper: "001", Place: "figure 5", Shows: "curves", NoValues: "the paper prints the curve only",
+			Drawn: &Drawn{Run: "sfu-fig5-6", Plot: "over-time"}}, Status: Drawing},
+	}, Runs: []Run{{Name: "sfu-table1", Begun: time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC), Iterations: 5,
+		Seconds: 20, Version: "v1", Valid: 10, Environment: &environment.Environment{Processor: "EPYC", Cores: 2}}}}
+}
+
+func TestPage(t *testing.T) {
+	page, err := sample().Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| table 1 | transports | deviates |",
+		"| `sfu-table1` | transport=reflector, level=7 | latency | ms | 46.11 ± 2.73 | 44.5 (40 to 49), n = 5 |",
+		"| 332 | 150, n = 1, cpu-bound | deviates |", "\nother content and codec\n", "| µs | < 50 | – | not run |",
+		"No comparison: the paper prints the curve only. Our plot is `over-time` of `vollab run sfu-fig5-6`.",
+		"| `sfu-table1` | 2026-11-27 15:00 | 5 × 20 | v1 | 10 | 0 | 0 |", "| processor | EPYC 2 cores |",
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("expected %q in\n%s", want, page)
+		}
+	}
+}
+
+// TestHandTypedFigures changes a figure of a page by hand.
+func TestHandTypedFigures(t *testing.T) {
+	folder := t.TempDir()
+	if err := sample().Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckPage(folder, "001"); err != nil {
+		t.Errorf("expected a page as written, got %v", err)
+	}
+	name := filepath.Join(folder, "001.md")
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, bytes.Replace(page, []byte("44.5"), []byte("46.1"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckPage(folder, "001"); !errors.Is(err, ErrPage) {
+		t.Errorf("expected an error, got %v", err)
+	}
+}
+
+// TestDocumentedPages checks the pages of this project.
+func TestDocumentedPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(documented, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if err := CheckPage(documented, strings.TrimSuffix(filepath.Base(page), ".md")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPlans checks the extent of tier claims: at least 10 items, in at most four hours.
+func TestPlans(t *testing.T) {
+	l := newLibrary(t)
+	items, err := Items(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := 0
+	for i := range items {
+		if items[i].Claim {
+			claims++
+		}
+	}
+	for tier, most := range map[Tier]time.Duration{Tour: 30 * time.Minute, Claims: 4 * time.Hour} {
+		plans, err := PlanOf(items, l, tier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum time.Duration
+		for _, p := range plans {
+			sum += p.Time
+			if p.Time == 0 {
+				t.Errorf("tier %s, %s: no cell is selected", tier, p.Experiment.Name)
+			}
+		}
+		t.Logf("tier %s: %d experiments, %v", tier, len(plans), sum)
+		if sum > most {
+			t.Errorf("tier %s: expected at most %v, got %v", tier, most, sum)
+		}
+	}
+	if claims < 10 {
+		t.Errorf("expected at least 10 items of tier %s, got %d", Claims, claims)
+	}
+}
+
+// TestCompare compares results that stand for a run: a relation is reproduced, and the values of one cell are.
+func TestCompare(t *testing.T) {
+	l := newLibrary(t)
+	e, err := l.Find("sfu-fig3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := Item{Paper: "001", Place: "figure 3", Evidence: []Evidence{{Run: "sfu-fig3", Relations: true}}}
+	result := &experiment.Result{Name: "sfu-fig3", Iterations: 5}
+	for _, c := range e.Comparisons {
+		if c.Paper != nil {
+			value := *c.Paper * 1.1
+			result.Comparisons = append(result.Comparisons, experiment.ComparisonResult{Name: c.Name, Value: &value,
+				Worth: experiment.Valid})
+		}
+	}
+	compare := func(want Status) Compared {
+		c, err := Compare(item, l, map[string]*experiment.Result{"sfu-fig3": result})
+		if err != nil || c.Status != want || len(c.Rows) != len(result.Comparisons) {
+			t.Errorf("expected %s and %d values, got %+v, %v", want, len(result.Comparisons), c, err)
+		}
+		return c
+	}
+	compare(Reproduced)
+	far := *result.Comparisons[0].Value * 3
+	result.Comparisons[0].Value, result.Comparisons[0].Why = &far, "another machine"
+	if c := compare(Deviates); c.Rows[0].Reason != "another machine" {
+		t.Errorf("expected the reason, got %+v", c.Rows[0])
+	}
+	result.Comparisons[1].Worth = experiment.Invalid
+	compare(NotRun)
+}
