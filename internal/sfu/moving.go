@@ -24,8 +24,8 @@ type Adoption struct {
 	Record *SessionRecord
 }
 
-// formerConnection is the time for which the former home keeps the peer connection of a participant that has moved. The
-// client sends on both connections until the trunk from the next home feeds the tracks.
+// formerConnection is the time for which the former home keeps the peer connection of a participant that has moved,
+// with its slots. The client sends and receives on both connections until the next home and the trunk have taken over.
 const formerConnection = 2 * time.Second
 
 // completeAfter is the time in which a client whose state is lost publishes its publications again: some round trips.
@@ -128,7 +128,7 @@ func (p *participant) suppress(publication *publication) {
 }
 
 // release makes a local participant, whose session continues on another node, a mirror. The tracks and the slots of
-// others stay. The client's websocket ends, and its peer connection ends later.
+// others stay. The client's websocket ends. Its peer connection and its slots end later.
 func (s *span) release(p *participant, node string, state Presence) {
 	r := s.room
 	for _, publication := range slices.Clone(p.publications) {
@@ -150,20 +150,20 @@ func (s *span) release(p *participant, node string, state Presence) {
 		publication.Demand.Relay(&r.unsettled)
 	}
 	s.mirrors[m.identity] = m
-	p.subscriber.Slots.Release()
 	delete(r.participants, p.identity)
 	r.census.Store(r.participants.census())
 	p.gone = true
 	p.trace(false)
 	p.connection.answerTimer.stop()
 	p.connection.connectTimer.stop()
-	// The room may end before the connection.
+	// The room may end by a panic before the connection.
 	time.AfterFunc(formerConnection, func() { p.connection.Do(peer.Close{}) })
-	r.after(formerConnection, releasedRequest{released})
+	s.releasing[p] = released
+	r.after(formerConnection, releasedRequest{p})
 	if len(r.participants) == 0 {
 		r.stopRecording("the last participant has moved to another node")
 	}
-	r.node.forget(p)
+	r.node.endSession(p.session)
 	r.participants.askForTimes()
 	m.update(s, state)
 	p.log.Info("participant moved to another node", zap.String("to", node))
@@ -172,12 +172,33 @@ func (s *span) release(p *participant, node string, state Presence) {
 	}
 }
 
-// releasedRequest tells that this node does not feed the publications of a session that has moved.
-type releasedRequest struct{ released Released }
+// releasedRequest ends the place of a participant that has moved.
+type releasedRequest struct{ participant *participant }
 
-// apply implements request. The session may have returned.
-func (q releasedRequest) apply(r *Room) {
-	if p := r.participants[q.released.Identity]; p == nil || p.session != q.released.Session {
-		r.span.tell(q.released)
+// apply implements request.
+func (q releasedRequest) apply(r *Room) { r.span.released(q.participant) }
+
+// released ends the place of a participant that has moved. Until then the room does not end, and the tracks of the
+// participant's slots stay. The session may have returned.
+func (s *span) released(moved *participant) {
+	e, pending := s.releasing[moved]
+	if !pending {
+		return
+	}
+	delete(s.releasing, moved)
+	moved.subscriber.Slots.Release()
+	if p := s.room.participants[e.Identity]; p == nil || p.session != e.Session {
+		s.tell(e)
+	}
+	s.room.node.leave(s.room, moved.bearer)
+}
+
+// releaseAll ends the places of all participants that have moved.
+func (s *span) releaseAll() {
+	if s == nil {
+		return
+	}
+	for p := range s.releasing {
+		s.released(p)
 	}
 }

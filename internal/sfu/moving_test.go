@@ -144,8 +144,8 @@ func TestAnAdoptionWithoutAMirror(t *testing.T) {
 	}
 }
 
-// TestTwoNodesAdoptASession checks that the node whose claim is weaker makes the participant a mirror, though both claims
-// have the same epoch, and that others notice nothing.
+// TestTwoNodesAdoptASession checks that the node whose claim is weaker makes the participant a mirror, though both
+// claims have the same epoch, and that others notice nothing.
 func TestTwoNodesAdoptASession(t *testing.T) {
 	nodes := joinedNodes(t, "a")
 	alice, aliceBox := enter(t, nodes[0], "alice", false, bodyOf(1, 1))
@@ -171,4 +171,47 @@ func TestTwoNodesAdoptASession(t *testing.T) {
 	if _, n := latest[*signal.ParticipantLeft](bobBox); n != 0 {
 		t.Error("bob is told of the end of alice")
 	}
+}
+
+// TestTheFormerHomeKeepsReceiving checks that a participant that moves, the last of its node, keeps its slots and the
+// room with their tracks until it has had time to connect to its next home.
+func TestTheFormerHomeKeepsReceiving(t *testing.T) {
+	nodes := joinedNodes(t, "a", "b")
+	carol, carolBox := enter(t, nodes[1], "carol", true, bodyOf(1, 1))
+	alice, aliceBox := enter(t, nodes[0], "alice", true)
+	knows(t, aliceBox, "carol", 1)
+	knows(t, carolBox, "alice", 0)
+	room := nodes[0].room("room")
+	// assigned reports whether a slot of alice on node a has a track.
+	assigned := func() (yes bool) {
+		q := inspection{func(*Room) {
+			for _, slot := range alice.participant.subscriber.Slots.All() {
+				yes = yes || slot.Target != nil
+			}
+		}, make(chan struct{})}
+		room.post(q)
+		select {
+		case <-q.done:
+		case <-room.done:
+			return false
+		}
+		return yes
+	}
+	eventually(t, assigned, "the assignment of a slot")
+	joined := expect[*signal.Joined](t, aliceBox, 1)
+	adopt(t, nodes[1], &Adoption{Session: joined.Session, Epoch: 1}, nil, Grants{Subscribe: true})
+	eventually(t, func() bool { code, _ := aliceBox.ended(); return code == signal.CodeReplaced }, "the move")
+	if !assigned() {
+		t.Error("the slot has no track after the move")
+	}
+	if nodes[0].room("room") != room || nodes[0].HasSession(joined.Session) {
+		t.Error("the room has ended, or the session has not")
+	}
+	room.post(releasedRequest{alice.participant})
+	eventually(t, func() bool { return nodes[0].room("room") == nil }, "the end of the room on node a")
+	inRoom(t, carol, func(r *Room) {
+		if r.participants["alice"] == nil {
+			t.Error("alice is not on node b")
+		}
+	})
 }

@@ -44,8 +44,8 @@ func (q resumeRequest) apply(r *Room) {
 	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
 	p.token = q.Token
 	p.granted = q.Grants
-	p.room.span.changed(p)
 	changed := r.regrant(p, p.permitted(q.Grants), q.Join.Resume.NewConnection)
+	r.span.changed(p)
 	p.send(r.welcome(p, q.Join.ID, true))
 	changed.send(p)
 	r.welcomeAudience(p)
