@@ -76,7 +76,7 @@ type Trunks interface {
 	Unmirror(node, room string, ref volumetric.PublicationRef, id uint64)
 	Take(node, room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet, near []bool,
 		parity float64)
-	Send(node string, payload []byte) bool
+	Send(node string, payload []byte) error
 	Step(now time.Time) []trunk.Event
 	Notify() <-chan struct{}
 	Links() []trunk.LinkState
@@ -145,7 +145,6 @@ type Member struct {
 	bans    []cluster.Banned
 	// grouping is Replica.Grouping when the keepers of sessions were determined.
 	grouping uint64
-	refusals refusals
 	lost     Lost
 	// invalid and dropped are those of Counts.
 	invalid, dropped uint64

@@ -101,7 +101,7 @@ func (m *Member) sendData(now time.Time, room string, e sfu.Sent) {
 		case !slices.Contains(present, node):
 			m.lost.Dead++
 		case e.Data.Lossy:
-			if o := m.outbox(node); !o.linked || len(o.reliable) > 0 || !m.trunks.Send(node, data) {
+			if o := m.outbox(node); !o.linked || len(o.reliable) > 0 || m.trunks.Send(node, data) != nil {
 				m.lost.Lossy++
 			}
 		case !m.outbox(node).add(now, data):
@@ -137,7 +137,7 @@ func (m *Member) flushOutboxes(now time.Time) {
 		if o.empty() {
 			continue
 		}
-		expired := o.flush(now, func(data []byte) bool { return m.trunks.Send(node, data) })
+		expired := o.flush(now, func(data []byte) bool { return m.trunks.Send(node, data) == nil })
 		if o.linked {
 			m.lost.Limited += uint64(expired)
 		} else {

@@ -167,14 +167,17 @@ func (h *host) Take(node, room string, ref volumetric.PublicationRef, id uint64,
 	}
 }
 
-func (h *host) Send(node string, payload []byte) bool {
-	if !h.linked[node] || h.refuse > 0 {
-		h.refuse = max(h.refuse-1, 0)
-		return false
+func (h *host) Send(node string, payload []byte) error {
+	if !h.linked[node] {
+		return trunk.ErrUnlinked
+	}
+	if h.refuse > 0 {
+		h.refuse--
+		return trunk.ErrRate
 	}
 	other := h.node.rig.nodes[node].trunks
 	other.events = append(other.events, trunk.Received{Node: h.node.self.Name, Payload: payload})
-	return true
+	return nil
 }
 
 func (h *host) Step(time.Time) []trunk.Event {

@@ -44,7 +44,13 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 			r.exited(e.Node)
 		}
 	case trunk.Refused:
-		m.refusals.log(now, m.log, e)
+		m.log.Warn("a trunk is refused", zap.Stringer("address", e.Address), zap.String("reason", e.Reason),
+			zap.Uint64("not_logged_since_the_last", e.Omitted))
+	case trunk.PortFailed:
+		m.log.Error("the port for trunks does not receive; it is opened again", zap.Error(e.Err))
+	case trunk.Unsent:
+		m.log.Error("a control message of a trunk could not be sent", zap.String("node", e.Node),
+			zap.String("reason", e.Reason))
 	case trunk.Heard:
 		m.replica.HeardTrunk(now, e.Node, e.Incarnation)
 	case trunk.Took:
@@ -66,21 +72,4 @@ func (m *Member) pass(room, node string, ref volumetric.PublicationRef, e sfu.Ev
 	if r := m.entered[room]; r != nil && !r.state(node, ref, e) {
 		m.dropped++
 	}
-}
-
-// refusals limits the log of refused trunks, which any sender of datagrams can cause.
-type refusals struct {
-	at       time.Time
-	withheld int
-}
-
-// log logs at most one refusal per second.
-func (r *refusals) log(now time.Time, log *zap.Logger, e trunk.Refused) {
-	if now.Sub(r.at) < time.Second {
-		r.withheld++
-		return
-	}
-	log.Warn("a trunk is refused", zap.Stringer("address", e.Address), zap.String("reason", e.Reason),
-		zap.Int("not_logged_since_the_last", r.withheld))
-	r.at, r.withheld = now, 0
 }
