@@ -209,8 +209,11 @@ type detachRequest struct {
 }
 
 // apply implements request.
-func (q detachRequest) apply(*Room) {
-	if p := q.participant; p.outbox == q.outbox && !p.gone {
+func (q detachRequest) apply(r *Room) {
+	switch p := q.participant; {
+	case p.gone:
+		r.span.leftFormer(p, q.outbox)
+	case p.outbox == q.outbox:
 		if p.profile.Resumes {
 			p.log.Info("websocket broke; the participant may resume")
 		}

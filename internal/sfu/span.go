@@ -320,6 +320,10 @@ func (s *span) end() {
 		m.presence.publications = nil
 	}
 	clear(s.mirrors)
+	for p := range s.releasing {
+		p.dismiss()
+	}
+	clear(s.releasing)
 }
 
 // mirrorsPerPlace bounds the mirrors of a room in multiples of its places. Nodes that admit participants at the same
