@@ -152,7 +152,9 @@ func TestClientsOfARoomGather(t *testing.T) {
 	if offer := expectMessage[*signal.Offer](old); len(offer.Media) == 0 {
 		t.Error("the passed client gets no media lines")
 	}
-	wait.Until(t, "alice sees the passed client", func() bool { return slices.Equal(others(alice), []string{"bob", "old"}) })
+	wait.Until(t, "alice sees the passed client", func() bool {
+		return slices.Equal(others(alice), []string{"bob", "old"})
+	})
 	left := alice.Count("left")
 	old.close()
 	again := dialRaw(t, entries[1].Server.URL())
@@ -245,8 +247,9 @@ func startNode(t *testing.T, directory string, nodes []*testbed.Conference) *nod
 	p := &nodeProcess{ended: make(chan struct{})}
 	p.command = exec.Command(filepath.Join(program.Static().Folder(t, "volsfu"), "volsfu"), "serve", "--dev",
 		"--listen", "127.0.0.1:0", "--admin-listen", "", "--media-address", "127.0.0.1", "--media-port", "0",
-		"--cluster", url, "--cluster-port", "0", "--cluster-directory", directory, "--log-file", log, "--log-format", "json",
-		"--server-nice", "0", "--forward-congestion-min-bps", "100000000", "--forward-congestion-start-bps", "100000000",
+		"--cluster", url, "--cluster-port", "0", "--cluster-directory", directory,
+		"--log-file", log, "--log-format", "json", "--server-nice", "0",
+		"--forward-congestion-min-bps", "100000000", "--forward-congestion-start-bps", "100000000",
 		"--forward-queue-budget", signal.MaxDeadline.String())
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)
