@@ -46,6 +46,8 @@ type startup struct {
 	own    *certificate.Node
 	sealer *ticket.Sealer
 	nodes  *http.ServeMux
+	// clustered is the cluster for operators, nil if the server runs alone.
+	clustered *clustered
 }
 
 func newStartup(s *Server, o Options) *startup {
@@ -59,8 +61,8 @@ func newStartup(s *Server, o Options) *startup {
 func (s *startup) parts() []func() error {
 	return []func() error{
 		s.readKeys, s.configureTLS, s.count, s.openMedia, s.startEngine, s.followEdge, s.startWebhooks, s.openRecorder,
-		s.openCluster, s.openNode, s.startTURN, s.openAddressLimits, s.serveClients, s.serveVR2Gather, s.openListener,
-		s.joinCluster, s.serveOperators,
+		s.openCluster, s.openNode, s.operateCluster, s.startTURN, s.openAddressLimits, s.serveClients, s.serveVR2Gather,
+		s.openListener, s.joinCluster, s.serveOperators,
 	}
 }
 
@@ -144,7 +146,7 @@ func (s *startup) serveClients() error {
 	s.serveWHIP()
 	pages, _ := web.Pages()
 	s.mux.Handle("/", viewer.New(pages, c.AllowedOrigins))
-	api := admin.NewAPI(s.operators, s.node, s.host, s.requests, nil)
+	api := s.api(s.operators)
 	s.mux.Handle(admin.APIPath, s.limits.Guard(origins.Share(api, admin.Methods...)))
 	return nil
 }
@@ -161,7 +163,7 @@ func (s *startup) serveOperators() (err error) {
 		return nil
 	}
 	endpoints := admin.Handler(admin.Endpoints{
-		Metrics: s.registry, API: admin.NewAPI(admin.Loopback{}, s.node, s.host, s.requests, nil),
+		Metrics: s.registry, API: s.api(admin.Loopback{}),
 		Checks: []admin.Readiness{s.Server}, CommandLine: config.RedactArguments(os.Args), AllowedHosts: c.AllowedHosts,
 	})
 	s.admin, err = admin.Start(c.Listen, guarded(s.guard, placeOperator, endpoints))

@@ -14,16 +14,17 @@ func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(tex
 
 func TestReadSystem(t *testing.T) {
 	var e Environment
+	processors := file("processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor\n\n" +
+		"processor\t: 1\nmodel name\t: AMD EPYC\n")
 	e.readSystem(fstest.MapFS{
-		"proc/sys/kernel/osrelease": file("6.18.44\n"),
-		"proc/sys/kernel/version":   file("#1 SMP\n"),
-		"proc/cpuinfo": file("processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu hypervisor\n\n" +
-			"processor\t: 1\nmodel name\t: AMD EPYC\n"),
-		"proc/meminfo":                                                    file("MemTotal:        8146524 kB\nMemFree:         1 kB\n"),
-		"sys/class/dmi/id/sys_vendor":                                     file("Amazon EC2\n"),
-		"sys/class/dmi/id/product_name":                                   file("m7a.large\n"),
-		"proc/sys/net/ipv4/tcp_rmem":                                      file("4096\t131072\t6291456\n"),
-		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor":            file("performance\n"),
+		"proc/sys/kernel/osrelease":                            file("6.18.44\n"),
+		"proc/sys/kernel/version":                              file("#1 SMP\n"),
+		"proc/cpuinfo":                                         processors,
+		"proc/meminfo":                                         file("MemTotal: 8146524 kB\nMemFree: 1 kB\n"),
+		"sys/class/dmi/id/sys_vendor":                          file("Amazon EC2\n"),
+		"sys/class/dmi/id/product_name":                        file("m7a.large\n"),
+		"proc/sys/net/ipv4/tcp_rmem":                           file("4096\t131072\t6291456\n"),
+		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": file("performance\n"),
 		"sys/devices/system/clocksource/clocksource0/current_clocksource": file("tsc\n"),
 		"sys/devices/system/cpu/cpuidle/current_driver":                   file("intel_idle\n"),
 		"sys/devices/system/cpu/cpuidle/current_governor":                 file("menu\n"),
@@ -60,7 +61,8 @@ func TestArmProcessor(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	got := withoutSecrets([]string{"vollab", "run", "--token", "abc", "--admin-key=x", "--seed", "1", "--token", "--json"})
+	got := withoutSecrets([]string{"vollab", "run", "--token", "abc", "--admin-key=x", "--seed", "1", "--token",
+		"--json"})
 	want := []string{"vollab", "run", "--token", "…", "--admin-key=…", "--seed", "1", "--token", "--json"}
 	if !slices.Equal(got, want) {
 		t.Errorf("expected %q, got %q", want, got)

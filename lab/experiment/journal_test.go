@@ -37,7 +37,8 @@ func newJournaled(t *testing.T) *journaled {
 		return experimenttest.Run(ctx, w, s)
 	}
 	var err error
-	if j.library, err = experimenttest.Library(counted, map[string]string{"waves.yaml": experimenttest.File}); err != nil {
+	files := map[string]string{"waves.yaml": experimenttest.File}
+	if j.library, err = experimenttest.Library(counted, files); err != nil {
 		t.Fatal(err)
 	}
 	if j.run, err = j.library.Find("waves"); err != nil {
@@ -173,12 +174,13 @@ func TestOtherRun(t *testing.T) {
 	if _, err := j.begin(t, 0, experiment.Options{Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
+	west := experiment.Parameters{{Name: "wind", Value: "west"}}
 	for want, o := range map[string]experiment.Options{
-		"the seed was 1, and is now 2":                 {Seed: 2},
-		"the number of iterations was 3, and is now 7": {Seed: 1, Iterations: 7},
-		"the extent (short) was false, and is now":     {Seed: 1, Short: true, Iterations: 3, Duration: 2 * time.Second},
-		"the version was , and is now v2":              {Seed: 1, Version: "v2"},
-		"the selection of cells was , and is now":      {Seed: 1, Only: experiment.Parameters{{Name: "wind", Value: "west"}}},
+		"the seed was 1, and is now 2":   {Seed: 2},
+		"the number of iterations was 3": {Seed: 1, Iterations: 7},
+		"the extent (short) was false":   {Seed: 1, Iterations: 3, Short: true, Duration: 2 * time.Second},
+		"the version was , and":          {Seed: 1, Version: "v2"},
+		"the selection of cells was":     {Seed: 1, Only: west},
 	} {
 		o.Resume = true
 		if _, err := j.begin(t, 0, o); !errors.Is(err, experiment.ErrJournal) || !strings.Contains(err.Error(), want) {

@@ -28,8 +28,8 @@ func TestFilms(t *testing.T) {
 	}
 }
 
-// TestLive runs the checks of live sessions, with the race detector. Their figures depend on the load of the machine and
-// are not judged.
+// TestLive runs the checks of live sessions, with the race detector. Their figures depend on the load of the machine
+// and are not judged.
 func TestLive(t *testing.T) {
 	long.Test(t)
 	for _, c := range shortChecks(t, true) {

@@ -28,7 +28,7 @@ type Tier string
 
 // The tiers.
 const (
-	// Tour runs the short cells of all experiments once, in about 20 minutes.
+	// Tour runs the short cells of all experiments once, in about 25 minutes.
 	Tour Tier = "tour"
 	// Claims runs the cells of the main claims, with intervals, in at most four hours.
 	Claims Tier = "claims"
@@ -71,7 +71,8 @@ func PlanOf(items []Item, l *experiment.Library, tier Tier) ([]Plan, error) {
 			}
 			at := slices.IndexFunc(plans, func(p Plan) bool { return p.Experiment.Name == name })
 			if at < 0 {
-				at, plans = len(plans), append(plans, Plan{Experiment: e, Options: experiment.Options{Short: tier == Tour}})
+				at = len(plans)
+				plans = append(plans, Plan{Experiment: e, Options: experiment.Options{Short: tier == Tour}})
 				if tier == Claims {
 					plans[at].Options.Iterations, plans[at].Options.Duration = claimIterations, claimTime
 				}
@@ -129,8 +130,8 @@ kept.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&r.tier, "tier", string(Tour),
-		"extent: tour (every experiment once, 20 minutes), claims (the main claims with intervals, 4 hours), full (as the "+
-			"papers, days)")
+		"extent: tour (every experiment once, 25 minutes), claims (the main claims with intervals, 2 hours), "+
+			"full (as the papers, 4 days)")
 	f.BoolVar(&r.plan, "plan", false, "print the experiments and their expected times, and run nothing")
 	f.StringVar(&r.out, "out", "reproduction", "folder for the reports of the experiments")
 	f.StringVar(&r.write, "write", "", "folder for a page of each paper; by default that of the reports")

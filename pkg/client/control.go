@@ -7,6 +7,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // clockInterval returns the time until the client asks for the server's clock again. asked is the number of previous
@@ -30,6 +31,12 @@ type control struct {
 	ended *signal.Error
 	// stale is set while the peer connection is not one of the present server.
 	stale bool
+	// making is the attempt to connect to another server, former the connection to the server that the session moves
+	// from. Both are nil at other times.
+	making *making
+	former *former
+	// estimate is the server's last estimate of the downlink.
+	estimate volumetric.Bitrate
 	// silence detects that the server neither sends nor replies.
 	silence silence
 }
@@ -64,26 +71,36 @@ func (c *control) run() {
 				return
 			}
 			c.resume(s.conn.Err(), nil)
-		case <-s.peer.Notify():
-			for _, e := range s.peer.Events() {
-				c.peerEvent(e)
+		case <-s.currentPeer().Notify():
+			for _, e := range s.currentPeer().Events() {
+				c.peerEvent(c.link(), e)
 			}
+		case m, open := <-c.former.messages():
+			c.handleFormer(m, open)
+		case <-c.former.notify():
+			for _, e := range c.former.media.peer.Load().Events() {
+				c.peerEvent(c.former.link, e)
+			}
+		case made := <-c.making.result():
+			c.made(made)
 		case <-s.updates.Wake():
 			s.updates.Send(s.conn, updates)
 		case <-updates.C:
 			s.updates.Send(s.conn, updates)
 		case <-clock.C:
 			// Without a clock to estimate, the replies still have the round-trip time.
-			if local, asks := s.media.clockQuestion(time.Now()); asks || s.servers.several() {
+			if local, asks := s.media().clockQuestion(time.Now()); asks || s.servers.several() {
 				s.conn.Write(&signal.Time{T0: local.UnixMicro()})
 			}
-			clock.Reset(clockInterval(asked, s.media.tracing.TracesSent() || s.media.tracing.TracesReceived()))
+			clock.Reset(clockInterval(asked, s.media().tracing.TracesSent() || s.media().tracing.TracesReceived()))
 			asked++
 		case <-times.C:
-			s.media.reportTimes()
+			s.media().reportTimes()
 		case <-silent.C:
 			// The time of the tick would be old after a long resume.
-			c.checkSilence(time.Now())
+			now := time.Now()
+			c.checkSilence(now)
+			c.checkFormer(now)
 		}
 	}
 }
@@ -94,13 +111,15 @@ func (c *control) free() {
 	s := c.session
 	defer close(s.events)
 	for _, end := range []func(){
-		s.media.reportTimes,
+		s.media().reportTimes,
+		c.cancelMaking,
+		c.retire,
 		func() { s.conn.Close() },
-		func() { _ = s.peer.Close() },
+		func() { _ = s.currentPeer().Close() },
 		func() { _ = s.endpoint.Close() },
-		func() { s.media.end() },
+		func() { s.media().end() },
 		s.data.end,
-		func() { s.media.tracing.End() },
+		func() { s.media().tracing.End() },
 	} {
 		s.try(end)
 	}
@@ -109,44 +128,22 @@ func (c *control) free() {
 // handle processes one message of the server.
 func (c *control) handle(m signal.Message) {
 	s := c.session
-	if s.requests.Reply(m) || s.data.reply(m) {
+	if s.requests.Reply(m) || s.data.reply(m) || c.handleMedia(c.link(), m) {
 		return
 	}
 	switch m := m.(type) {
-	case *signal.Offer:
-		if err := c.negotiate(m); err != nil {
-			s.cancel(fmt.Errorf("negotiation: %w", err))
-		}
-	case *signal.Candidate:
-		candidate := transport.Candidate{Candidate: m.Candidate, MID: m.MID, LineIndex: m.LineIndex}
-		if err := s.peer.AddCandidate(candidate); err != nil {
-			s.log.Warn("server's candidate cannot be used", "error", err)
-		}
-	case *signal.Assignments:
-		c.assign(m)
-	case *signal.Sending:
-		for _, e := range s.media.sending(m, time.Now()) {
-			s.events.add(e)
-		}
-	case *signal.Delivery:
-		s.media.delivery(m)
-	case *signal.Wanted:
-		for _, w := range m.Publications {
-			if publisher := s.Publisher(w.Publication); publisher != nil {
-				s.events.add(publisher.want(w))
-			}
-		}
 	case *signal.Pose:
 		s.events.add(posed(m))
 	case *signal.Bandwidth:
+		c.estimate = m.Estimate
 		s.events.add(Bandwidth{Estimate: m.Estimate, Allocated: m.Allocated, Wanted: m.Wanted, L4S: m.L4S})
 	case *signal.TimeReply:
-		c.silence.measured(s.media.clockReply(m, time.Now()))
+		c.silence.measured(s.media().clockReply(m, time.Now()))
 	case *signal.Trace:
-		s.media.tracing.SetReporting(m.FrameTimes)
+		s.media().tracing.SetReporting(m.FrameTimes)
 	case *signal.FrameTimes:
-		if sent, arrived, ok := s.media.tracing.Told(m, time.Now()); ok {
-			s.media.travelled(sent, arrived)
+		if sent, arrived, ok := s.media().tracing.Told(m, time.Now()); ok {
+			s.media().travelled(sent, arrived)
 		}
 	case *signal.Data:
 		s.data.ordered(m)
@@ -155,7 +152,7 @@ func (c *control) handle(m signal.Message) {
 	case *signal.Nodes:
 		s.servers.set(m.Nodes)
 	case *signal.Moved:
-		c.resume(errMoved, m)
+		c.moved(m)
 	case *signal.Error:
 		s.log.Warn("server reports an error", "code", m.Code, "message", m.Message)
 	default:
@@ -169,16 +166,53 @@ func (c *control) handle(m signal.Message) {
 	}
 }
 
+// handleMedia processes a message about the media of a connection, and reports whether the message is one.
+func (c *control) handleMedia(l link, m signal.Message) bool {
+	s := c.session
+	switch m := m.(type) {
+	case *signal.Offer:
+		if err := c.negotiate(l, m); err != nil {
+			s.cancel(fmt.Errorf("negotiation: %w", err))
+		}
+	case *signal.Candidate:
+		candidate := transport.Candidate{Candidate: m.Candidate, MID: m.MID, LineIndex: m.LineIndex}
+		if err := l.media.peer.Load().AddCandidate(candidate); err != nil {
+			s.log.Warn("server's candidate cannot be used", "error", err)
+		}
+	case *signal.Assignments:
+		c.assign(l, m)
+	case *signal.Sending:
+		for _, e := range l.media.sending(m, time.Now()) {
+			s.events.add(e)
+		}
+	case *signal.Delivery:
+		l.media.delivery(m)
+	case *signal.Wanted:
+		for _, w := range m.Publications {
+			if publisher := s.Publisher(w.Publication); publisher != nil {
+				publisher.want(l.media, w)
+			}
+		}
+	default:
+		return false
+	}
+	return true
+}
+
 // checkSilence asks a silent server for a reply, and continues the session on another server if there is none.
 func (c *control) checkSilence(now time.Time) {
 	s := c.session
-	received, expected := s.media.expected(now)
+	received, expected := s.media().expected(now)
+	if c.former != nil {
+		// Until the session is on one server, media comes from either.
+		expected = false
+	}
 	if message := s.conn.LastReceived(); message.After(received) {
 		received = message
 	}
 	switch c.silence.step(now, received, expected, s.servers.several()) {
 	case verdictAsk:
-		local, _ := s.media.clockQuestion(now)
+		local, _ := s.media().clockQuestion(now)
 		s.conn.Write(&signal.Time{T0: local.UnixMicro()})
 	case verdictLeave:
 		c.resume(errSilent, nil)
@@ -194,7 +228,7 @@ func (c *control) closing(m *signal.Closing) {
 	case m.GraceMS != 0, m.Code == signal.CodeSlowReader:
 	case m.Code == signal.CodeConnection:
 		// The session may continue with a new peer connection. The reply to the resumption decides.
-		s.media.disconnect()
+		s.media().disconnect()
 		c.ended = ended
 	default:
 		s.cancel(ended)

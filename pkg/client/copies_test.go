@@ -30,7 +30,7 @@ func (p *routedPeer) SetCopied(copied bool) {
 // which packets leave on both.
 func TestPathsOfASession(t *testing.T) {
 	m := newRig(t, Config{})
-	m.session.media = m
+	m.session.path.Store(m)
 	packet := func(number byte) []byte {
 		raw, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SSRC: 9, SequenceNumber: uint16(number)}}).Marshal()
 		if err != nil {

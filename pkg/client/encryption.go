@@ -72,7 +72,7 @@ func (p *Publisher) frameData(tile int, quality volumetric.Quality, f *OutgoingF
 	if p.description.VR2Gather {
 		return f.Data, nil
 	}
-	prefix := payload.Prefix{FourCC: f.Codec, Capture: p.session.media.serverTime(f.Capture), Stamp: f.Stamp}
+	prefix := payload.Prefix{FourCC: f.Codec, Capture: p.session.media().serverTime(f.Capture), Stamp: f.Stamp}
 	data := prefix.AppendTo(make([]byte, 0, p.frameSize(len(f.Data))))
 	if p.session.sealer == nil {
 		return append(data, f.Data...), nil
@@ -121,7 +121,7 @@ type EncryptionStats struct {
 
 // Encryption returns the counts of encrypted frames and packets.
 func (s *Session) Encryption() EncryptionStats {
-	m := s.media
+	m := s.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	opened, refused := m.downlink.Encryption()

@@ -254,7 +254,7 @@ func TestOtherFramesInPlace(t *testing.T) {
 func TestParityCoversTheCiphertext(t *testing.T) {
 	keys := keysWith(t, 0, 1)
 	e := newEncrypted(t, keys, keys, described("body", volumetric.MIMEVolumetric, 1, 1))
-	e.publisher.sent.SetParity(0.25)
+	e.publisher.present.sent.SetParity(0.25)
 	e.deliver(e.write(plaintext)[1:])
 	if frame := <-e.receiver.frames; string(frame.Data) != plaintext {
 		t.Errorf("got %d bytes", len(frame.Data))

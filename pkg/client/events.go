@@ -98,6 +98,8 @@ type (
 	Interrupted struct{ Err error }
 	// Resumed reports that the session continues.
 	Resumed struct{}
+	// Moved reports that the session continues on another server, without an interruption.
+	Moved struct{ URL string }
 	// Closing announces that the server ends the session after Grace.
 	Closing struct {
 		Code    signal.Code
@@ -121,6 +123,7 @@ func (Refused) event()            {}
 func (Connected) event()          {}
 func (Interrupted) event()        {}
 func (Resumed) event()            {}
+func (Moved) event()              {}
 func (Closing) event()            {}
 func (AttributesChanged) event()  {}
 func (MetadataChanged) event()    {}

@@ -22,7 +22,7 @@ type Stages struct {
 // FrameTimes returns the channel of the times of each frame that this client receives or publishes, if they were
 // requested (Config.FrameTimes or SetFrameTimes). Records of received frames arrive some two seconds after the frames,
 // records of published frames after the frames have left. The channel is closed when the session ends.
-func (s *Session) FrameTimes() <-chan frametimes.Record { return s.media.tracing.Records() }
+func (s *Session) FrameTimes() <-chan frametimes.Record { return s.media().tracing.Records() }
 
 // SetFrameTimes turns the measuring of frame times on or off.
 func (s *Session) SetFrameTimes(ctx context.Context, wanted bool) error {
@@ -31,21 +31,21 @@ func (s *Session) SetFrameTimes(ctx context.Context, wanted bool) error {
 			return err
 		}
 	}
-	s.media.tracing.SetWanted(wanted && s.config.Receive, wanted)
+	s.media().tracing.SetWanted(wanted && s.config.Receive, wanted)
 	return nil
 }
 
 // Clock returns the present conversion of this host's time to the server's.
 func (s *Session) Clock() frametimes.Clock {
-	s.media.mu.Lock()
-	defer s.media.mu.Unlock()
-	return s.media.clock.State(time.Now())
+	s.media().mu.Lock()
+	defer s.media().mu.Unlock()
+	return s.media().clock.State(time.Now())
 }
 
 // FrameDecoded records the beginning and the end of the decoding of a received frame, by the system's clock.
 func (s *Session) FrameDecoded(f *Frame, began, done time.Time) {
 	shift := s.config.ClockShift
-	s.media.tracing.Note(f.Track, f.Number, func(r *frametimes.Record) {
+	s.media().tracing.Note(f.Track, f.Number, func(r *frametimes.Record) {
 		r.SetLocal(frametimes.DecodingBegan, began.Add(shift))
 		r.SetLocal(frametimes.Decoded, done.Add(shift))
 	})
@@ -54,7 +54,7 @@ func (s *Session) FrameDecoded(f *Frame, began, done time.Time) {
 // FrameShown records the beginning and the end of the rendering of a received frame, by the system's clock.
 func (s *Session) FrameShown(track volumetric.TrackRef, number int64, began, done time.Time) {
 	shift := s.config.ClockShift
-	s.media.tracing.Note(track, number, func(r *frametimes.Record) {
+	s.media().tracing.Note(track, number, func(r *frametimes.Record) {
 		r.SetLocal(frametimes.RenderBegan, began.Add(shift))
 		r.SetLocal(frametimes.Shown, done.Add(shift))
 	})

@@ -11,7 +11,7 @@ import (
 
 func TestKeyFrameRequestsNameTheTrack(t *testing.T) {
 	m := newRig(t, Config{})
-	m.session.peer = newPeer(t, m)
+	m.peer.Store(newPeer(t, m))
 	p, _ := published(t, m, described("film", volumetric.MIMEH264, 2, 3))
 	for track := range 6 {
 		if _, err := p.WritePackets(track/3, volumetric.Quality(track%3), time.Now(), [][]byte{{1}}); err != nil {

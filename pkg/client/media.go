@@ -3,6 +3,7 @@ package client
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/transport"
@@ -11,10 +12,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
 	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// media is the session's RTP: the uplink, the downlink, and this host's clock. One lock guards them. Operations under
-// the lock are short and never wait. media implements transport.Sink.
+// media is the RTP of a session with a server: the uplink, the downlink, and this host's clock. One lock guards them.
+// Operations under the lock are short and never wait. media implements transport.Sink. A session has one media, and a
+// second one while the session moves to another server.
 type media struct {
 	transport.NoOpSink
 	session *Session
@@ -23,8 +26,12 @@ type media struct {
 	// wake is signalled when something is queued while the sending goroutine sleeps.
 	wake    chan struct{}
 	tracing *frametrace.Collector
+	peer    atomic.Pointer[transport.Peer]
+	// stopped is closed by stop.
+	stopped chan struct{}
 
-	mu        sync.Mutex
+	// mu is shared with the media of the server that the session moves from.
+	mu        *sync.Mutex
 	connected bool
 	// lastReceived is the time when a packet of the present peer connection has arrived last.
 	lastReceived time.Time
@@ -32,6 +39,10 @@ type media struct {
 	// check ended first.
 	ended bool
 	clock hostclock.Clock
+	// begin is the rate with which the uplink begins, 0 for that of the configuration.
+	begin volumetric.Bitrate
+	// left is set if the session moves to another server.
+	left bool
 	// downlink receives what the server sends.
 	downlink *downlink.Receiver
 	// uplink sends what the program publishes.
@@ -48,6 +59,8 @@ func newMedia(s *Session) *media {
 		frames:  make(chan Frame, frameBacklog),
 		packets: make(chan Packet, packetBacklog),
 		wake:    make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+		mu:      new(sync.Mutex),
 		marks:   make(chan struct{}, 1),
 		clock:   s.config.clock(),
 		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
@@ -57,6 +70,51 @@ func newMedia(s *Session) *media {
 	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
 	m.uplink.SetRedundancy(s.config.redundancyMode())
 	return m
+}
+
+// newMediaAfter returns the media of the server to which a session moves. Tiles have one count for both servers.
+func newMediaAfter(former *media) *media {
+	s := former.session
+	m := &media{
+		session: s,
+		frames:  former.frames,
+		packets: former.packets,
+		wake:    make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+		mu:      former.mu,
+		marks:   make(chan struct{}, 1),
+		tracing: former.tracing,
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// The servers of a cluster have the same time but for small differences, which the next replies correct.
+	m.clock = former.clock
+	m.downlink = downlink.NewAfter(former.downlink, rand.Uint32(), &m.clock)
+	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
+	m.uplink.SetRedundancy(s.config.redundancyMode())
+	m.uplink.Inherit(former.uplink)
+	// The first hop of both paths is the same.
+	m.begin = former.uplink.Estimate()
+	former.left = true
+	return m
+}
+
+// start starts the goroutines that send and watch.
+func (m *media) start() {
+	m.session.running.Add(2)
+	go m.send()
+	go m.watch()
+}
+
+// stop ends the goroutines and the peer connection. Nothing is delivered afterwards. stop is called once.
+func (m *media) stop() {
+	close(m.stopped)
+	_ = m.peer.Load().Close()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.connected, m.ended = false, true
+	m.downlink.End()
+	m.uplink.Reset(time.Now())
 }
 
 // reset clears the state of a peer connection that is replaced.
@@ -153,6 +211,10 @@ type agreement struct {
 func (m *media) agree(a agreement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.uplink.Number(a.extension, a.uplinkByStream, m.session.config.congestion(), time.Now())
+	config := m.session.config.congestion()
+	if m.begin > 0 {
+		config.Start = min(max(m.begin, config.Min), config.Max)
+	}
+	m.uplink.Number(a.extension, a.uplinkByStream, config, time.Now())
 	m.downlink.Report(a.extension, a.downlinkByStream)
 }

@@ -48,7 +48,7 @@ func TestServersClock(t *testing.T) {
 
 func TestNothingComesAfterTheEnd(t *testing.T) {
 	m := newRig(t, Config{})
-	m.session.peer = newPeer(t, m)
+	m.peer.Store(newPeer(t, m))
 	p, _ := published(t, m, described("film", volumetric.MIMEH264, 1, 1))
 	if _, err := p.WritePackets(0, 0, time.Now(), [][]byte{{1}}); err != nil {
 		t.Fatal(err)

@@ -7,9 +7,9 @@ import (
 )
 
 // negotiate applies an offer and sends the answer. The lines of the offer are attached between the two descriptions.
-func (c *control) negotiate(offer *signal.Offer) error {
-	s := c.session
-	streams, err := s.peer.Offered(offer.SDP)
+func (c *control) negotiate(l link, offer *signal.Offer) error {
+	s, peer := c.session, l.media.peer.Load()
+	streams, err := peer.Offered(offer.SDP)
 	if err != nil {
 		return err
 	}
@@ -20,35 +20,35 @@ func (c *control) negotiate(offer *signal.Offer) error {
 			if m.Role == signal.RoleAudio {
 				kind = volumetric.KindAudio
 			}
-			s.media.addStream(m.MID, kind, streams[m.MID])
+			l.media.addStream(m.MID, kind, streams[m.MID])
 		case m.Publication == "":
-			s.media.attach(m.MID, nil, nil, 0, 0)
+			l.media.attach(m.MID, nil, nil, 0, 0)
 		default:
 			publisher := s.Publisher(m.Publication)
-			if publisher == nil || m.Quality == nil || !publisher.sent.Has(m.Tile, *m.Quality) {
+			if publisher == nil || m.Quality == nil || !publisher.has(m.Tile, *m.Quality) {
 				continue
 			}
-			outlet, err := s.peer.Sending(m.MID)
+			outlet, err := peer.Sending(m.MID)
 			if err != nil {
 				return err
 			}
-			s.media.attach(m.MID, outlet, publisher, m.Tile, *m.Quality)
+			l.media.attach(m.MID, outlet, publisher, m.Tile, *m.Quality)
 		}
 	}
-	answer, err := s.peer.Answer()
+	answer, err := peer.Answer()
 	if err != nil {
 		return err
 	}
-	s.media.agree(agreement{
-		extension: s.peer.TransportSequenceID(), uplinkByStream: s.peer.ReportsByStream(),
-		downlinkByStream: s.peer.AcceptsReportsByStream(),
+	l.media.agree(agreement{
+		extension: peer.TransportSequenceID(), uplinkByStream: peer.ReportsByStream(),
+		downlinkByStream: peer.AcceptsReportsByStream(),
 	})
-	s.conn.Write(&signal.Answer{Offer: offer.Offer, SDP: answer})
+	l.conn.Write(&signal.Answer{Offer: offer.Offer, SDP: answer})
 	return nil
 }
 
 // assign applies the assignments of slots, and acknowledges them.
-func (c *control) assign(m *signal.Assignments) {
+func (c *control) assign(l link, m *signal.Assignments) {
 	s := c.session
 	known := &signal.Acknowledge{}
 	for _, a := range m.Assignments {
@@ -58,27 +58,28 @@ func (c *control) assign(m *signal.Assignments) {
 				publication = &p
 			}
 		}
-		if s.media.assign(a, publication) {
+		if l.media.assign(a, publication) {
 			known.Slots = append(known.Slots, signal.SlotGeneration{MID: a.MID, Generation: a.Generation})
 		}
 	}
 	if len(known.Slots) > 0 {
-		s.conn.Write(known)
+		l.conn.Write(known)
 	}
 }
 
 // peerEvent processes a local candidate or a new state of the peer connection.
-func (c *control) peerEvent(e transport.Event) {
-	s := c.session
+func (c *control) peerEvent(l link, e transport.Event) {
 	if local := e.Candidate; local != nil {
-		s.conn.Write(&signal.Candidate{Candidate: local.Candidate, MID: local.MID, LineIndex: local.LineIndex})
+		l.conn.Write(&signal.Candidate{Candidate: local.Candidate, MID: local.MID, LineIndex: local.LineIndex})
 		return
 	}
 	switch e.State {
 	case transport.StateConnected:
-		s.media.connect()
-		s.events.add(Connected{})
+		l.media.connect()
+		if c.former == nil {
+			c.session.events.add(Connected{})
+		}
 	case transport.StateFailed, transport.StateClosed:
-		s.media.disconnect()
+		l.media.disconnect()
 	}
 }

@@ -67,7 +67,7 @@ func converse(t *testing.T, m *media) <-chan signal.Message {
 	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
 		t.Fatal(err)
 	}
-	s.peer = newPeer(t, m)
+	m.peer.Store(newPeer(t, m))
 	if s.endpoint, err = s.config.endpoint(); err != nil {
 		t.Fatal(err)
 	}

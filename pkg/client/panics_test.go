@@ -62,15 +62,15 @@ func TestAPanicEndsOneSession(t *testing.T) {
 			s.roster.participants = nil
 		}, "nil map"},
 		{"sending", func(s *Session, _ *brokenConn) {
-			s.media.mu.Lock()
-			defer s.media.mu.Unlock()
-			s.media.uplink = nil
-			s.media.wakeSender()
+			s.media().mu.Lock()
+			defer s.media().mu.Unlock()
+			s.media().uplink = nil
+			s.media().wakeSender()
 		}, "nil pointer"},
 		{"watching", func(s *Session, _ *brokenConn) {
-			s.media.mu.Lock()
-			defer s.media.mu.Unlock()
-			s.media.downlink = nil
+			s.media().mu.Lock()
+			defer s.media().mu.Unlock()
+			s.media().downlink = nil
 		}, "nil pointer"},
 		{"socket", func(s *Session, conn *brokenConn) {
 			conn.broken.Store(true)
@@ -187,7 +187,7 @@ func TestAPanicWhileASessionIsFreed(t *testing.T) {
 	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
 		t.Fatal(err)
 	}
-	s.peer = newPeer(t, m)
+	m.peer.Store(newPeer(t, m))
 	if s.endpoint, err = s.config.endpoint(); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestPublishersMakeParity(t *testing.T) {
 	for _, test := range tests {
 		m := newRig(t, Config{})
 		p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
-		p.sent.SetParity(test.share)
+		p.present.sent.SetParity(test.share)
 		data := make([]byte, test.size-payload.PrefixSize)
 		for i := range data {
 			data[i] = byte(i * i >> 3)

@@ -21,10 +21,24 @@ import (
 // Publisher sends the frames of one publication. The methods are safe for concurrent use. Frames of one tile at one
 // quality must be written in the order of their numbers.
 type Publisher struct {
-	session *Session
-	// description is the publication. sent is its state in the uplink, guarded by media's lock.
+	session     *Session
 	description volumetric.Publication
-	sent        *uplink.Publication
+
+	// The lock of media guards the fields below. present carries the frames. next will carry them once the connection
+	// to another server has all tracks. former carries frames up to the number boundary.
+	present, next, former *way
+	boundary              int64
+	// newest is the order of the newest frame, written when it was written.
+	newest  int64
+	written time.Time
+}
+
+// way is the state of a publication in the uplink to a server.
+type way struct {
+	media *media
+	sent  *uplink.Publication
+	// wanted is the server's last message.
+	wanted *Wanted
 }
 
 // OutgoingFrame is one encoded tile at one quality.
@@ -50,8 +64,15 @@ func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
 	return &Publisher{
 		session:     s,
 		description: publication,
-		sent:        uplink.NewPublication(publication, s.config.Spread, s.config.QueueBudget),
+		present: &way{
+			media: s.media(), sent: uplink.NewPublication(publication, s.config.Spread, s.config.QueueBudget),
+		},
 	}
+}
+
+// has reports whether the publication has a quality of a tile.
+func (p *Publisher) has(tile int, quality volumetric.Quality) bool {
+	return p.carrier().sent.Has(tile, quality)
 }
 
 // Publication returns the description that was published.
@@ -63,12 +84,13 @@ func (p *Publisher) Publication() volumetric.Publication { return p.description 
 // the uplink (UplinkCounts.Dropped). If taken is false without an error, the track has no receiver or the uplink cannot
 // carry it: the frame is counted (UplinkCounts.Paused, GivenUp) and not sent.
 func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingFrame) (taken bool, err error) {
-	if !p.sent.Has(tile, quality) {
+	if !p.has(tile, quality) {
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
 	}
-	track, length := p.sent.Track(tile, quality), p.frameSize(len(f.Data))
-	size := uplink.FrameSize(length, p.sent.Parity(payload.SourceFragments(length)))
-	if taken, err := p.takes(track, f.Capture, size); !taken {
+	w := p.wayOfFrame(f.Number, time.Now())
+	track, length := w.sent.Track(tile, quality), p.frameSize(len(f.Data))
+	size := uplink.FrameSize(length, w.sent.Parity(payload.SourceFragments(length)))
+	if taken, err := w.takes(track, f.Capture, size); !taken {
 		return false, err
 	}
 	data, err := p.frameData(tile, quality, &f)
@@ -77,22 +99,22 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	}
 	descriptor := payload.Descriptor{
 		Prefixed: !p.description.VR2Gather, Quality: uint8(quality), Frame: f.Number,
-		Parity: uint16(p.sent.Parity(payload.SourceFragments(len(data)))),
+		Parity: uint16(w.sent.Parity(payload.SourceFragments(len(data)))),
 	}
 	payloads, err := uplink.Fragment(descriptor, data)
 	if err != nil {
 		return false, fmt.Errorf("%q tile %d quality %d: %w", p.description.Name, tile, quality, err)
 	}
-	err = p.session.media.enqueue(uplink.Frame{
-		Publication: p.sent, Track: track, Capture: f.Capture, Payloads: payloads,
-		Spread: p.sent.Spread(len(payloads)), Times: p.times(tile, quality, &f),
+	err = w.media.enqueue(uplink.Frame{
+		Publication: w.sent, Track: track, Capture: f.Capture, Payloads: payloads,
+		Spread: w.sent.Spread(len(payloads)), Times: p.times(tile, quality, &f),
 	})
 	return err == nil, err
 }
 
 // times returns the times of a frame, nil if frames are not traced.
 func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame) *frametrace.Sent {
-	if !p.session.media.tracing.TracesSent() {
+	if !p.session.media().tracing.TracesSent() {
 		return nil
 	}
 	return &frametrace.Sent{
@@ -110,82 +132,101 @@ func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame
 func (p *Publisher) WritePackets(
 	tile int, quality volumetric.Quality, capture time.Time, payloads [][]byte,
 ) (taken bool, err error) {
-	if !p.sent.Has(tile, quality) {
+	if !p.has(tile, quality) {
 		return false, fmt.Errorf("%w: %q tile %d quality %d", ErrNotPublished, p.description.Name, tile, quality)
 	}
-	track := p.sent.Track(tile, quality)
+	w := p.wayOf(capture.UnixNano(), time.Now())
+	track := w.sent.Track(tile, quality)
 	size := uplink.PacketsSize(payloads)
 	if p.session.sealer != nil {
 		size += len(payloads) * e2ee.Overhead
 	}
-	if taken, err := p.takes(track, capture, size); !taken {
+	if taken, err := w.takes(track, capture, size); !taken {
 		return false, err
 	}
 	if payloads, err = p.sealed(tile, payloads); err != nil {
 		return false, fmt.Errorf("%q tile %d quality %d: %w", p.description.Name, tile, quality, err)
 	}
-	err = p.session.media.enqueue(uplink.Frame{
-		Publication: p.sent, Track: track, Capture: capture, Payloads: payloads,
-		Spread: p.sent.SpreadInTurn(), InTurn: true,
+	err = w.media.enqueue(uplink.Frame{
+		Publication: w.sent, Track: track, Capture: capture, Payloads: payloads,
+		Spread: w.sent.SpreadInTurn(), InTurn: true,
 	})
 	return err == nil, err
 }
 
 // takes measures a frame of a track, and reports whether to send the frame. The error is ErrNotConnected.
-func (p *Publisher) takes(track int, capture time.Time, size int) (bool, error) {
-	m := p.session.media
+func (w *way) takes(track int, capture time.Time, size int) (bool, error) {
+	m := w.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.carries(p.sent, track) {
+	if !m.carries(w.sent, track) {
 		return false, ErrNotConnected
 	}
-	m.uplink.Measure(p.sent, track, capture, size)
+	m.uplink.Measure(w.sent, track, capture, size)
 	if m.uplink.Undecided() {
 		// Otherwise the first frame would be sent, and the second would not.
 		m.weigh(time.Now())
 	}
-	return m.uplink.Takes(p.sent, track), nil
+	return m.uplink.Takes(w.sent, track), nil
 }
 
 // Wanted reports whether the program should encode and write a tile at a quality: the server has reported a receiver of
 // the track, and the uplink can carry the track. Frames of other tracks are not sent. The program calls Wanted for each
 // frame. The events Wanted and Uplink report changes.
 func (p *Publisher) Wanted(tile int, quality volumetric.Quality) bool {
-	if !p.sent.Has(tile, quality) {
+	w := p.carrier()
+	if !w.sent.Has(tile, quality) {
 		return false
 	}
-	m := p.session.media
+	m := w.media
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.uplink.Wanted(p.sent, p.sent.Track(tile, quality), time.Now())
+	return m.uplink.Wanted(w.sent, w.sent.Track(tile, quality), time.Now())
 }
 
 // GaveUp reports whether a tile is not sent at a quality because the uplink cannot carry it beside tracks of higher
 // priority.
 func (p *Publisher) GaveUp(tile int, quality volumetric.Quality) bool {
-	if !p.sent.Has(tile, quality) {
+	w := p.carrier()
+	if !w.sent.Has(tile, quality) {
 		return false
 	}
-	m := p.session.media
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return p.sent.GaveUp(p.sent.Track(tile, quality))
+	w.media.mu.Lock()
+	defer w.media.mu.Unlock()
+	return w.sent.GaveUp(w.sent.Track(tile, quality))
 }
 
-// want sets the qualities of each tile, and the share of parity, that the server wants.
-func (p *Publisher) want(w signal.WantedPublication) Wanted {
-	p.sent.SetParity(w.Parity)
-	m := p.session.media
+// want sets the qualities of each tile, and the share of parity, that a server wants. The program gets the event if
+// that server's connection carries the frames.
+func (p *Publisher) want(m *media, message signal.WantedPublication) {
+	e := Wanted{Publication: message.Publication, Tiles: message.Tiles, Parity: message.Parity}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.uplink.Want(p.sent, w.Tiles, time.Now())
-	p.sent.SetLowestTaken(w.LowestTaken)
-	m.wakeSender()
-	return Wanted{Publication: w.Publication, Tiles: w.Tiles, Parity: w.Parity}
+	w := p.on(m)
+	if w != nil {
+		w.sent.SetParity(message.Parity)
+		m.uplink.Want(w.sent, message.Tiles, time.Now())
+		w.sent.SetLowestTaken(message.LowestTaken)
+		w.wanted = &e
+		m.wakeSender()
+	}
+	present := w == p.present
+	m.mu.Unlock()
+	if w != nil && present {
+		p.session.events.add(e)
+	}
 }
 
 // detach frees the lines of a publication that has ended.
-func (p *Publisher) detach() { p.session.media.detach(p) }
+func (p *Publisher) detach() {
+	m := p.session.media()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range []*way{p.present, p.next, p.former} {
+		if w != nil {
+			w.media.uplink.Detach(w.sent)
+		}
+	}
+}
 
 // Publish announces one more publication.
 func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {

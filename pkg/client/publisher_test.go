@@ -59,7 +59,7 @@ func TestTracksOfOneInstantShareATimestamp(t *testing.T) {
 		reply(m, time.Duration(track+1)*time.Second)
 	}
 	flush(m, time.Now().Add(time.Second))
-	want := p.sent.Timestamp(capture)
+	want := p.present.sent.Timestamp(capture)
 	for track, w := range wires {
 		if len(w.sent) != 2 {
 			t.Fatalf("track %d sent %d packets, want 2", track, len(w.sent))
@@ -102,7 +102,7 @@ func TestCaptureTimesAreOfTheServersClock(t *testing.T) {
 	}
 	report := reports[0].(*rtcp.SenderReport)
 	if got, want := payload.TimeFromNTP64(report.NTPTime).Add(-10*time.Second),
-		p.sent.Timestamp(capture)+10*90000; !near(got) || report.RTPTime != want {
+		p.present.sent.Timestamp(capture)+10*90000; !near(got) || report.RTPTime != want {
 		t.Errorf("the report maps %d to %v, want %d at about %v", report.RTPTime, got, want, capture.Add(time.Hour))
 	}
 }

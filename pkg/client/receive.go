@@ -98,7 +98,7 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 	if err != nil {
 		return
 	}
-	rtt := m.session.currentPeer().RTT()
+	rtt := m.peer.Load().RTT()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ended {
@@ -132,9 +132,9 @@ func (m *media) wantKeyFrame(ssrc uint32) {
 // RequestKeyFrame asks the publisher of H264 or VP8 for a key frame, because the receiver has lost a frame that others
 // depend on. The server asks a publisher at most twice per second. A tile that is not received is ignored.
 func (s *Session) RequestKeyFrame(tile volumetric.TileRef) error {
-	s.media.mu.Lock()
-	packets := s.media.downlink.KeyFrameRequests(tile)
-	s.media.mu.Unlock()
+	s.media().mu.Lock()
+	packets := s.media().downlink.KeyFrameRequests(tile)
+	s.media().mu.Unlock()
 	if len(packets) == 0 {
 		return nil
 	}
@@ -169,6 +169,8 @@ func (m *media) watch() {
 			}
 		case <-marked.C:
 			w.sendArrivals(time.Now())
+		case <-m.stopped:
+			return
 		case <-m.session.ctx.Done():
 			return
 		}
@@ -194,7 +196,7 @@ type watcher struct {
 
 // step sends the requests and reports that are due by now.
 func (w *watcher) step(now time.Time) {
-	peer := w.media.session.currentPeer()
+	peer := w.media.peer.Load()
 	w.gather(now, peer.RTT())
 	for _, compound := range feedback.Compounds(w.packets) {
 		_ = peer.WriteRTCP(compound)
@@ -207,7 +209,7 @@ func (w *watcher) sendArrivals(now time.Time) {
 	w.media.mu.Lock()
 	w.reportArrivals(now)
 	w.media.mu.Unlock()
-	w.writeArrivals(w.media.session.currentPeer())
+	w.writeArrivals(w.media.peer.Load())
 }
 
 // writeArrivals sends the collected reports of arrivals.

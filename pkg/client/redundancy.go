@@ -28,7 +28,7 @@ type RedundancyStats struct {
 
 // Redundancy returns the use of a second path.
 func (s *Session) Redundancy() RedundancyStats {
-	m := s.media
+	m := s.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	copies := m.uplink.Copies()

@@ -109,7 +109,7 @@ func (s *Session) restore(conn *signalling.Conn, attributes map[string]string) {
 	for _, m := range s.requested.messages(func(name string) bool { return s.Publisher(name) != nil }) {
 		conn.Write(m)
 	}
-	if s.media.tracing.TracesReceived() {
+	if s.media().tracing.TracesReceived() {
 		conn.Write(&signal.Trace{FrameTimes: true})
 	}
 	s.updates.Repeat(names)

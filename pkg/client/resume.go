@@ -43,6 +43,8 @@ func (c *control) resume(why error, moved *signal.Moved) {
 	if s.ctx.Err() != nil {
 		return
 	}
+	c.cancelMaking()
+	c.retire()
 	former := s.servers.present
 	s.events.add(Interrupted{why})
 	if err := c.tryServers(why, moved); err != nil {
@@ -106,7 +108,7 @@ func (c *control) lost(err error) error {
 
 // needsConnection reports whether the peer connection is not in use.
 func (c *control) needsConnection() bool {
-	return c.ended != nil || c.stale || !c.session.media.isConnected()
+	return c.ended != nil || c.stale || !c.session.media().isConnected()
 }
 
 // attempt is one attempt to resume.
@@ -151,7 +153,7 @@ func (c *control) tryResume(ctx context.Context, a attempt) error {
 	s.servers.set(joined.Nodes)
 	s.data.resume(conn, joined.DataReceived)
 	s.welcome(joined)
-	s.media.resendUplink()
+	s.media().resendUplink()
 	if joined.Restored != nil && !*joined.Restored {
 		s.restore(conn, attributes)
 	}
@@ -192,16 +194,14 @@ func (s *Session) resumption(ticket string, fresh bool) *signal.Join {
 // replacePeer replaces the peer connection and the state of media that belongs to the connection.
 func (c *control) replacePeer() error {
 	s := c.session
-	peer, err := s.config.newPeer(s.endpoint, s.media, s.joined, s.data)
+	peer, err := s.config.newPeer(s.endpoint, s.media(), s.joined, s.data)
 	if err != nil {
 		return err
 	}
 	// Packets of the former connection have the same numbers. If they still arrived, they would count as packets of the
 	// new one.
-	_ = s.peer.Close()
-	s.media.reset()
-	s.mu.Lock()
-	s.peer = peer
-	s.mu.Unlock()
+	_ = s.currentPeer().Close()
+	s.media().reset()
+	s.media().peer.Store(peer)
 	return nil
 }

@@ -33,8 +33,8 @@ func newRig(t testing.TB, config Config) *media {
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.roster.set(nil, false)
-	s.media = newMedia(s)
-	return s.media
+	s.path.Store(newMedia(s))
+	return s.media()
 }
 
 // described returns a publication with the given numbers of tiles and qualities.

@@ -64,7 +64,7 @@ func (m *media) send() {
 	defer timer.Stop()
 	s := sending{media: m}
 	for {
-		wait, idle := s.step(time.Now(), m.session.currentPeer())
+		wait, idle := s.step(time.Now(), m.peer.Load())
 		if !m.rest(timer, wait, idle) {
 			return
 		}
@@ -78,6 +78,8 @@ func (m *media) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
 		select {
 		case <-m.wake:
 		case <-timer.C:
+		case <-m.stopped:
+			return false
 		case <-m.session.ctx.Done():
 			return false
 		}
@@ -93,6 +95,8 @@ func (m *media) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
 			end = now.Add(min(tick, end.Sub(now)))
 		case <-timer.C:
 			return true
+		case <-m.stopped:
+			return false
 		case <-m.session.ctx.Done():
 			return false
 		}
@@ -191,7 +195,7 @@ func (m *media) weigh(now time.Time) {
 	if changed {
 		m.session.events.add(Uplink{Estimate: m.uplink.Estimate(), GaveUp: m.uplink.GaveUp()})
 	}
-	if message != nil {
+	if message != nil && !m.left {
 		m.session.updates.SetUplink(message)
 	}
 }
@@ -218,14 +222,9 @@ func (m *media) attach(mid string, o uplink.Outlet, p *Publisher, tile int, qual
 		m.uplink.Attach(mid, o, nil, 0, 0)
 		return
 	}
-	m.uplink.Attach(mid, o, p.sent, tile, quality)
-}
-
-// detach frees the lines of a publisher.
-func (m *media) detach(p *Publisher) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.uplink.Detach(p.sent)
+	if w := p.on(m); w != nil {
+		m.uplink.Attach(mid, o, w.sent, tile, quality)
+	}
 }
 
 // carries reports whether frames of a track can be sent: the track is negotiated, and media flows. The caller holds the

@@ -212,10 +212,10 @@ func TestASilentServerIsLeftForAnother(t *testing.T) {
 		<-s.over
 	}, nil)
 	s := joinPlayed(t, first, signalling.DefaultTimes)
-	s.media.mu.Lock()
-	s.media.connected, s.media.lastReceived = true, time.Now()
-	began := s.media.lastReceived
-	s.media.mu.Unlock()
+	s.media().mu.Lock()
+	s.media().connected, s.media().lastReceived = true, time.Now()
+	began := s.media().lastReceived
+	s.media().mu.Unlock()
 	expectEvent[Resumed](t, s)
 	if took := (<-resumes).Sub(began); took < silentAfter+replyWithin {
 		t.Errorf("the server is left after %v, expected at least %v", took, silentAfter+replyWithin)

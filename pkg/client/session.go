@@ -30,10 +30,11 @@ type Session struct {
 	config   Config
 	log      *slog.Logger
 	endpoint *transport.Endpoint
-	media    *media
-	data     *dataFlow
-	events   eventQueue
-	updates  *signalling.Updates
+	// path is the media of the server on which the session is.
+	path    atomic.Pointer[media]
+	data    *dataFlow
+	events  eventQueue
+	updates *signalling.Updates
 	// requests are the requests without a reply, roster is the room, presence describes this client
 	// and the room, publishers are this client's own.
 	requests   *signalling.Requests
@@ -57,7 +58,6 @@ type Session struct {
 	mu     sync.Mutex
 	conn   *signalling.Conn
 	joined *signal.Joined
-	peer   *transport.Peer
 	// limits are the last limits that the server has accepted.
 	limits signal.BitrateLimits
 }
@@ -76,8 +76,8 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 		updates:  signalling.NewUpdates(),
 		requests: signalling.NewRequests(),
 	}
-	s.media = newMedia(s)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.path.Store(newMedia(s))
 	s.config.panicked = s.panicked
 	if s.endpoint, err = s.config.endpoint(); err != nil {
 		return nil, err
@@ -88,10 +88,9 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 		// If a panic of the websocket's goroutine has ended the websocket, the error is that panic.
 		return nil, s.Err()
 	}
-	s.running.Add(3)
+	s.running.Add(1)
 	go (&control{session: s}).run()
-	go s.media.send()
-	go s.media.watch()
+	s.media().start()
 	return s, nil
 }
 
@@ -120,10 +119,12 @@ func (s *Session) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.peer, err = s.config.newPeer(s.endpoint, s.media, joined, s.data); err != nil {
+	peer, err := s.config.newPeer(s.endpoint, s.media(), joined, s.data)
+	if err != nil {
 		conn.Close()
 		return err
 	}
+	s.media().peer.Store(peer)
 	s.conn = conn
 	s.data.resume(conn, 0)
 	s.welcome(joined)
@@ -166,7 +167,7 @@ func (s *Session) welcome(joined *signal.Joined) {
 	defer s.mu.Unlock()
 	s.joined = joined
 	s.presence.welcome(joined)
-	s.media.tracing.SetIdentity(joined.Identity)
+	s.media().tracing.SetIdentity(joined.Identity)
 	s.roster.set(joined.Participants, joined.Recorded)
 }
 
@@ -194,10 +195,10 @@ func (s *Session) Recorded() bool { return s.roster.isRecorded() }
 func (s *Session) Events() <-chan Event { return s.events }
 
 // Frames returns the channel of complete frames of volumetric video. It is closed when the session ends.
-func (s *Session) Frames() <-chan Frame { return s.media.frames }
+func (s *Session) Frames() <-chan Frame { return s.media().frames }
 
 // Packets returns the channel of the packets of all other tracks. It is closed when the session ends.
-func (s *Session) Packets() <-chan Packet { return s.media.packets }
+func (s *Session) Packets() <-chan Packet { return s.media().packets }
 
 // Done returns a channel that is closed when the session has ended. Err returns why.
 func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
@@ -206,15 +207,14 @@ func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
 // ErrPanicked. It is nil before the end.
 func (s *Session) Err() error { return context.Cause(s.ctx) }
 
+// media returns the media of the server on which the session is.
+func (s *Session) media() *media { return s.path.Load() }
+
 // currentPeer returns the present peer connection.
-func (s *Session) currentPeer() *transport.Peer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.peer
-}
+func (s *Session) currentPeer() *transport.Peer { return s.media().peer.Load() }
 
 // ServerTime converts a time of this host to the server's clock, the clock of Frame.Capture.
-func (s *Session) ServerTime(t time.Time) time.Time { return s.media.serverTime(t) }
+func (s *Session) ServerTime(t time.Time) time.Time { return s.media().serverTime(t) }
 
 // request sends a message and waits for its reply.
 func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message, error) {

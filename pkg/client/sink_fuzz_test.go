@@ -28,7 +28,7 @@ var fuzzSSRCs = []uint32{fuzzVolumetric, fuzzVolumetric + 1, fuzzOpaque, fuzzOpa
 // newFuzzRig makes a rig that receives volumetric video, another codec and audio, has an idle slot, and sends a film.
 func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
 	m := newRig(t, Config{FrameBytes: 1 << 20})
-	m.session.peer = peer
+	m.peer.Store(peer)
 	for _, slot := range []struct {
 		mid, mimeType string
 		kind          volumetric.Kind

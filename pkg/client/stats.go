@@ -53,7 +53,7 @@ type TileStats struct {
 
 // Stats returns the counts of the last 4096 received tiles, sorted by name.
 func (s *Session) Stats() []TileStats {
-	m := s.media
+	m := s.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var list []TileStats
@@ -81,7 +81,7 @@ type ECNCounts struct{ NotECT, ECT0, ECT1, CE uint64 }
 
 // ECN returns the codepoints of the received packets.
 func (s *Session) ECN() ECNCounts {
-	m := s.media
+	m := s.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	counts := m.downlink.Codepoints()
@@ -116,7 +116,7 @@ type UplinkCounts struct {
 
 // Uplink returns the state of the uplink.
 func (s *Session) Uplink() UplinkStats {
-	m := s.media
+	m := s.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rtt, loss := m.uplink.Path()

@@ -186,7 +186,7 @@ func TestDescriptionsHaveBooksOfTheirOwn(t *testing.T) {
 
 func TestForeignPackets(t *testing.T) {
 	m := newRig(t, Config{})
-	m.session.peer = newPeer(t, m)
+	m.peer.Store(newPeer(t, m))
 	voice := described("voice", volumetric.MIMEOpus, 1, 1)
 	in := newIncoming(t, m, "6", volumetric.KindAudio, 1)
 	assign(t, m, "6", 1, "ada", 0, &voice)

@@ -32,7 +32,7 @@ func TestVR2GatherFramesPassUnchanged(t *testing.T) {
 	p, wires := published(t, sending, foreignBody())
 	// The header is the publisher's. The server's clock does not change it.
 	reply(sending, time.Hour)
-	p.sent.SetParity(0.25)
+	p.present.sent.SetParity(0.25)
 	capture := time.Date(2026, 11, 20, 15, 30, 0, 250_000_000, time.UTC)
 	sizes := []int{0, 1, 1128, 1129, 10_000}
 	for i, size := range sizes {

@@ -128,8 +128,8 @@ func TestRunWithoutPrograms(t *testing.T) {
 // iteration and no figures.
 func TestRecordedRuns(t *testing.T) {
 	folder := t.TempDir()
-	arguments := []string{"scale", "--short", "--only", "participants=2", "--seconds", "1", "--programs", folder, "--out",
-		folder}
+	arguments := []string{"scale", "--short", "--only", "participants=2", "--seconds", "1", "--programs", folder,
+		"--out", folder}
 	if _, err := runCommand(arguments...); !errors.Is(err, errFailed) {
 		t.Fatalf("expected a failed iteration, got %v", err)
 	}
@@ -144,7 +144,8 @@ func TestRecordedRuns(t *testing.T) {
 	if text, err := execute(ReportCommand(), run); err != nil || !strings.Contains(text, "1 failed") {
 		t.Errorf("expected the report, got %v:\n%s", err, text)
 	}
-	if again, err := os.ReadFile(filepath.Join(run, report.IterationsFile)); err != nil || !bytes.Equal(again, figures) {
+	again, err := os.ReadFile(filepath.Join(run, report.IterationsFile))
+	if err != nil || !bytes.Equal(again, figures) {
 		t.Errorf("expected the same file, got %v:\n%s", err, again)
 	}
 	if text, err := execute(DiffCommand(), run, run); err != nil || !strings.Contains(text, "0 of 0 figures differ") {

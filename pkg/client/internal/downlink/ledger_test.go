@@ -174,3 +174,34 @@ func TestGapsOfALedgerAreBounded(t *testing.T) {
 		t.Errorf("got %+v, want %+v", l.counts, want)
 	}
 }
+
+// TestDelivered checks which frames count as delivered before.
+func TestDelivered(t *testing.T) {
+	t.Parallel()
+	var d delivered
+	for i, step := range []struct {
+		number   int64
+		repeated bool
+	}{
+		{10, false},
+		{10, true},
+		{12, false},
+		{11, false},
+		{11, true},
+		{12, true},
+		{70, false},
+		{12, true},
+		{13, false},
+		{6, true}, // 64 frames before the newest
+		{200, false},
+		{199, false},
+		{70, true},
+		{5000, false},
+		{3, false}, // the numbers have started again
+		{3, true},
+	} {
+		if got := d.add(step.number); got != step.repeated {
+			t.Errorf("step %d: frame %d: repeated %v", i, step.number, got)
+		}
+	}
+}

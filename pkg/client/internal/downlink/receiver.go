@@ -52,7 +52,7 @@ type Receiver struct {
 	// streams are keyed by mid, and by the SSRCs of media and retransmissions.
 	streams      map[string]*stream
 	streamBySSRC map[uint32]*stream
-	tiles        tiles
+	tiles        *tiles
 	opening      *opening
 
 	settled time.Time
@@ -68,9 +68,45 @@ type Receiver struct {
 // server's time.
 func New(config Config, ssrc uint32, clock *hostclock.Clock) *Receiver {
 	r := &Receiver{config: config, ssrc: ssrc, clock: clock, nack: feedback.DefaultConfig().NACK,
-		opening: newOpening(config.Keys)}
+		opening: newOpening(config.Keys), tiles: new(tiles)}
 	r.Reset()
 	return r
+}
+
+// NewAfter returns a receiver for the connection to another server. Until End of the former receiver, both deliver
+// frames, and each frame is delivered once. The counts are those of both.
+func NewAfter(former *Receiver, ssrc uint32, clock *hostclock.Clock) *Receiver {
+	r := New(former.config, ssrc, clock)
+	r.opening, r.tiles, r.codepoints = former.opening, former.tiles, former.codepoints
+	r.tiles.shared = true
+	return r
+}
+
+// End ends a receiver whose tiles another receiver has.
+func (r *Receiver) End() {
+	for _, s := range r.streams {
+		if s.tile != nil {
+			s.tile.nacks, s.tile.source = s.requests(), nil
+		}
+	}
+	r.tiles.shared = false
+	r.Reset()
+}
+
+// Covers reports whether every tile that a former receiver has delivered within a second also comes here.
+func (r *Receiver) Covers(former *Receiver, now time.Time) bool {
+	come := make(map[*tile]bool, len(r.streams))
+	for _, s := range r.streams {
+		if !s.delivered.IsZero() {
+			come[s.tile] = true
+		}
+	}
+	for _, s := range former.streams {
+		if s.tile != nil && now.Sub(s.delivered) < time.Second && !come[s.tile] {
+			return false
+		}
+	}
+	return true
 }
 
 // Reset removes the streams: the peer connection is replaced.
@@ -93,7 +129,7 @@ func (r *Receiver) AddStream(mid string, kind volumetric.Kind, ssrc, retransmiss
 	if r.streams[mid] != nil || ssrc == 0 {
 		return
 	}
-	s := newStream(kind, ssrc, retransmission, r.config, r.opening)
+	s := newStream(kind, ssrc, retransmission, r.config, r.opening, r.tiles)
 	r.streams[mid] = s
 	r.streamBySSRC[ssrc] = s
 	if retransmission != 0 {

@@ -26,10 +26,15 @@ type stream struct {
 	// framed is set if the publication uses payload v1.
 	framed bool
 	tile   *tile
+	// before holds the counts of nacks at the time of the assignment. delivered is the time of the last frame or packet
+	// of the assignment, also if another connection had delivered the frame before.
+	before    feedback.NACKStats
+	delivered time.Time
 	// encrypted is set if the publication's frames must be decrypted. refusal is the reason why none can be.
 	encrypted bool
 	refusal   error
 	opening   *opening
+	tiles     *tiles
 
 	unwrapper  feedback.Unwrapper
 	continuity continuity
@@ -45,7 +50,9 @@ type stream struct {
 	stamps frametrace.KernelStamps
 }
 
-func newStream(kind volumetric.Kind, ssrc, retransmission uint32, config Config, opening *opening) *stream {
+func newStream(
+	kind volumetric.Kind, ssrc, retransmission uint32, config Config, opening *opening, tiles *tiles,
+) *stream {
 	frames := payload.DefaultConfig()
 	nack := feedback.DefaultConfig().NACK
 	if config.Deadline > 0 {
@@ -61,6 +68,7 @@ func newStream(kind volumetric.Kind, ssrc, retransmission uint32, config Config,
 		ssrc:           ssrc,
 		retransmission: retransmission,
 		opening:        opening,
+		tiles:          tiles,
 		nacks:          feedback.NewNACKGenerator(nack),
 		frames:         payload.NewReassembler(frames),
 	}
@@ -70,9 +78,9 @@ func newStream(kind volumetric.Kind, ssrc, retransmission uint32, config Config,
 func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publication volumetric.Publication, t *tile) {
 	if s.tile != nil {
 		s.tile.ledger.end()
-		s.tile.nacks = s.tile.requests(s.nacks.Stats())
+		s.tile.nacks = s.requests()
 	}
-	s.generation, s.track, s.publication, s.tile = generation, track, publication, t
+	s.generation, s.track, s.publication, s.tile, s.delivered = generation, track, publication, t, time.Time{}
 	s.encrypted, s.refusal = s.opening.opener.CheckPublication(&publication)
 	s.framed = track != nil && publication.Codec.Is(volumetric.MIMEVolumetric)
 	s.frames.Reset()
@@ -80,7 +88,7 @@ func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publicati
 	if t == nil {
 		return
 	}
-	t.before = s.nacks.Stats()
+	s.before = s.nacks.Stats()
 	s.captures = feedback.NewCaptureClock(publication.Codec.ClockRate)
 	if s.reception == nil {
 		s.reception = feedback.NewReception(publication.Codec.ClockRate)
@@ -163,6 +171,9 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	s.tile.bytes += uint64(len(data))
 	s.tile.breaks.add(broken)
 	if !s.framed {
+		if s.delivered = now; s.tiles.shared && s.tile.takenFrom(s, now) {
+			return Arrival{}
+		}
 		packet := s.packet(header, data, clock.ToServer(now))
 		if err := s.openPacket(packet); err != nil {
 			return Arrival{Refused: s.opening.refuse(*s.track, err)}
@@ -194,6 +205,10 @@ func (s *stream) reassemble(
 	}
 	s.repair.Complete(s.nacks, place)
 	s.tile.replaced += uint64(complete.Recovered)
+	s.delivered = now
+	if s.tile.delivered.add(s.tile.extend(complete.Number)) && s.tiles.shared {
+		return Arrival{}
+	}
 	if err := s.openFrame(complete); err != nil {
 		s.tile.ledger.refused()
 		track := *s.track
@@ -257,8 +272,10 @@ func (s *stream) expire(now time.Time, deadline time.Duration, scratch []payload
 	if s.tile == nil {
 		return scratch
 	}
-	for range scratch {
-		s.tile.ledger.undecodable()
+	for _, given := range scratch {
+		if !s.tiles.shared || !s.tile.delivered.has(s.tile.extend(given.Number)) {
+			s.tile.ledger.undecodable()
+		}
 	}
 	s.tile.ledger.settle(now, deadline)
 	return scratch

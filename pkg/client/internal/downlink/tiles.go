@@ -3,6 +3,7 @@ package downlink
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -24,21 +25,72 @@ type tile struct {
 	breaks   breaks
 	// replaced is the number of source packets that parity replaced.
 	replaced uint64
-	// before holds the counts of the stream's NACK generator at the time of the assignment. nacks sums former
-	// assignments.
-	before feedback.NACKStats
-	nacks  feedback.NACKStats
+	// nacks sums former assignments.
+	nacks feedback.NACKStats
+	// delivered are the frames that were delivered. source is the stream of the last packet without payload v1, which
+	// arrived at sourceAt.
+	delivered delivered
+	source    *stream
+	sourceAt  time.Time
 }
 
-// requests returns the counts of former assignments and of the stream's NACK generator since the present assignment.
-func (t *tile) requests(now feedback.NACKStats) feedback.NACKStats {
+// requests returns the counts of the tile's former assignments and of the stream since the present assignment.
+func (s *stream) requests() feedback.NACKStats {
+	before, now, sum := s.before, s.nacks.Stats(), s.tile.nacks
 	return feedback.NACKStats{
-		Reordered: t.nacks.Reordered + now.Reordered - t.before.Reordered,
-		Recovered: t.nacks.Recovered + now.Recovered - t.before.Recovered,
-		Lost:      t.nacks.Lost + now.Lost - t.before.Lost,
-		Spared:    t.nacks.Spared + now.Spared - t.before.Spared,
-		Asked:     t.nacks.Asked + now.Asked - t.before.Asked,
+		Reordered: sum.Reordered + now.Reordered - before.Reordered,
+		Recovered: sum.Recovered + now.Recovered - before.Recovered,
+		Lost:      sum.Lost + now.Lost - before.Lost,
+		Spared:    sum.Spared + now.Spared - before.Spared,
+		Asked:     sum.Asked + now.Asked - before.Asked,
 	}
+}
+
+// handOver is the time without packets after which another stream delivers a tile's packets. Packets of Opus come every
+// 20 ms.
+const handOver = 50 * time.Millisecond
+
+// takenFrom reports whether the packets of a tile come from another stream than s. Without payload v1, packets have no
+// number that two servers share.
+func (t *tile) takenFrom(s *stream, now time.Time) bool {
+	if t.source != nil && t.source != s && now.Sub(t.sourceAt) < handOver {
+		return true
+	}
+	t.source, t.sourceAt = s, now
+	return false
+}
+
+// delivered has the numbers of the last 64 frames that were delivered. The zero value is empty.
+type delivered struct {
+	newest int64
+	// last has bit i if frame newest-i was delivered.
+	last uint64
+}
+
+// has reports whether a frame was delivered. Frames long before the newest count as delivered, unless the numbers have
+// started again.
+func (d *delivered) has(number int64) bool {
+	switch behind := d.newest - number; {
+	case d.last == 0, behind < 0, behind > maxStretch:
+		return false
+	case behind < 64:
+		return d.last&(1<<behind) != 0
+	}
+	return true
+}
+
+// add adds a frame, and reports whether it was delivered before.
+func (d *delivered) add(number int64) bool {
+	repeated := d.has(number)
+	switch behind := d.newest - number; {
+	case d.last == 0, behind > maxStretch, behind <= -64:
+		d.newest, d.last = number, 1
+	case behind < 0:
+		d.newest, d.last = number, d.last<<-behind|1
+	case behind < 64:
+		d.last |= 1 << behind
+	}
+	return repeated
 }
 
 // extend extends a frame number to 64 bits by the tile's newest frame, so that the qualities and slots of a tile agree.
@@ -55,6 +107,8 @@ type tiles struct {
 	byName map[volumetric.TrackRef]*tile
 	// assignments is the number of assignments of tiles to slots.
 	assignments uint64
+	// shared is set while two receivers deliver the tiles.
+	shared bool
 }
 
 // assign returns the tile for a slot's assignment. If there are too many tiles, it removes the tile with the oldest
@@ -117,7 +171,7 @@ func (r *Receiver) Stats() []TileStats {
 		nacks := t.nacks
 		for _, s := range r.streams {
 			if s.tile == t {
-				nacks = t.requests(s.nacks.Stats())
+				nacks = s.requests()
 			}
 		}
 		list = append(list, TileStats{

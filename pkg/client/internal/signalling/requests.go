@@ -73,6 +73,25 @@ func (r *Requests) Abandon() {
 	}
 }
 
+// Made returns the number of requests so far.
+func (r *Requests) Made() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.made
+}
+
+// AbandonUntil ends the wait for the replies to the first made requests: their websocket has ended.
+func (r *Requests) AbandonUntil(made int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, waiting := range r.pending {
+		if number, err := strconv.Atoi(id); err == nil && number <= made {
+			close(waiting)
+			delete(r.pending, id)
+		}
+	}
+}
+
 // Resumed returns a channel that is closed when the session continues on another websocket.
 func (r *Requests) Resumed() <-chan struct{} {
 	r.mu.Lock()

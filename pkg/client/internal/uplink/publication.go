@@ -3,6 +3,7 @@ package uplink
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -104,6 +105,22 @@ func NewPublication(description volumetric.Publication, spread float64, budget t
 		interval:      interval,
 		budget:        budgetOf(description, interval, budget),
 	}
+}
+
+// NewPublicationAfter returns a publication for the uplink to another server, without lines. Receivers see one
+// publication: the timestamps continue.
+func NewPublicationAfter(former *Publication) *Publication {
+	p := &Publication{
+		description: former.description, timestampBase: former.timestampBase, spread: former.spread,
+		longest: former.longest, lines: make([]*line, len(former.lines)), free: slices.Clone(former.free),
+		tracks: make([]trackState, len(former.tracks)), interval: former.interval, latest: former.latest,
+		budget: former.budget,
+	}
+	p.parity.Store(former.parity.Load())
+	for i, t := range former.tracks {
+		p.tracks[i] = trackState{unwanted: t.unwanted, size: t.size}
+	}
+	return p
 }
 
 // budgetOf returns how long a frame of a publication may wait for the uplink: by default one frame interval, since the

@@ -45,8 +45,10 @@ type Uplink struct {
 	// counts has the probe bytes and the dropped reports of former connections only, copied the copies of former
 	// connections.
 	counts Counts
-	copied redundancy.Stats
-	mode   redundancy.Mode
+	// inherited are the counts of another uplink that are in counts.
+	inherited Counts
+	copied    redundancy.Stats
+	mode      redundancy.Mode
 	// publications are the publications with lines, sorted by name. plan decides which tracks are sent, last at
 	// planned. tracks and owners are the slices of the plan.
 	publications []*Publication
@@ -94,6 +96,23 @@ func (u *Uplink) clear(now time.Time) {
 	u.counts, u.copied = u.Counts(), u.Copies().Stats
 	u.queue = newQueue(u.pacing, now)
 	u.publications, u.plan, u.planned = nil, plan{}, time.Time{}
+}
+
+// Inherit continues the counts of the uplink to another server. Add adds later counts.
+func (u *Uplink) Inherit(former *Uplink) {
+	u.counts, u.copied = former.Counts(), former.Copies().Stats
+	u.inherited = u.counts
+}
+
+// Add adds what the former uplink has counted since Inherit.
+func (u *Uplink) Add(former *Uplink) {
+	more, before := former.Counts(), u.inherited
+	u.counts.Paused += more.Paused - before.Paused
+	u.counts.GivenUp += more.GivenUp - before.GivenUp
+	u.counts.Dropped += more.Dropped - before.Dropped
+	u.counts.ProbeBytes += more.ProbeBytes - before.ProbeBytes
+	u.counts.ReportsDropped += more.ReportsDropped - before.ReportsDropped
+	u.inherited = more
 }
 
 // Number sets the negotiated form of the server's reports, and starts the estimate with the first one: by SSRC and

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// wantedTiles returns the message about the wanted qualities of each tile.
+func wantedTiles(publication string, tiles [][]volumetric.Quality) signal.WantedPublication {
+	return signal.WantedPublication{Publication: publication, Tiles: tiles}
+}
+
+// TestFramesOfTwoServersAreDeliveredOnce and counted once, in whatever order they come.
+func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
+	t.Parallel()
+	m := newRig(t, Config{})
+	publication := described("body", volumetric.MIMEVolumetric, 1, 1)
+	former := newIncoming(t, m, "0", volumetric.KindVideo, 1000)
+	assign(t, m, "0", 1, "bob", 0, &publication)
+	now := time.Now()
+	former.send(1, 0, now)
+	former.send(2, 0, now)
+	next := newMediaAfter(m)
+	m.session.path.Store(next)
+	if next.downlink.Covers(m.downlink, now) {
+		t.Error("nothing has come from the second server")
+	}
+	present := newIncoming(t, next, "9", volumetric.KindVideo, 2000)
+	assign(t, next, "9", 1, "bob", 0, &publication)
+	present.send(2, 0, now)
+	if !next.downlink.Covers(m.downlink, now) {
+		t.Error("the tile comes from the second server")
+	}
+	present.send(3, 0, now)
+	former.send(3, 0, now)
+	former.send(4, 0, now)
+	former.send(5, 0, now, 1)
+	present.send(5, 0, now)
+	present.send(4, 0, now)
+	m.mu.Lock()
+	later := now.Add(time.Minute)
+	m.downlink.Step(nil, later, rtt)
+	next.downlink.Step(nil, later, rtt)
+	m.downlink.End()
+	m.mu.Unlock()
+	present.send(6, 0, later)
+	var numbers []int64
+	for len(m.frames) > 0 {
+		numbers = append(numbers, (<-m.frames).Number)
+	}
+	if want := []int64{1, 2, 3, 4, 5, 6}; !slices.Equal(numbers, want) {
+		t.Errorf("frames %d, expected %d", numbers, want)
+	}
+	if c := statsOf(t, m, "bob", 0).FrameCounts; c.Expected != 6 || c.Complete != 6 || c.Missing != 0 ||
+		c.Undecodable != 0 {
+		t.Errorf("counts %+v, expected 6 complete frames", c)
+	}
+}
+
+// TestPacketsComeFromOneServer at a time: the packets of a voice have no number that two servers share.
+func TestPacketsComeFromOneServer(t *testing.T) {
+	t.Parallel()
+	m := newRig(t, Config{})
+	voice := described("voice", volumetric.MIMEOpus, 1, 1)
+	former := newIncoming(t, m, "0", volumetric.KindAudio, 1000)
+	assign(t, m, "0", 1, "bob", 0, &voice)
+	next := newMediaAfter(m)
+	m.session.path.Store(next)
+	present := newIncoming(t, next, "9", volumetric.KindAudio, 2000)
+	assign(t, next, "9", 1, "bob", 0, &voice)
+	start := time.Now()
+	deliver := func(from *incoming, ms int, body byte) {
+		from.deliver(from.next, uint32(48*ms), []byte{body}, start.Add(time.Duration(ms)*time.Millisecond))
+		from.next++
+	}
+	deliver(former, 0, 1)
+	deliver(present, 5, 1)
+	deliver(former, 20, 2)
+	deliver(present, 25, 2)
+	// The former server sends no more.
+	deliver(present, 45, 3)
+	deliver(present, 65, 4)
+	deliver(present, 85, 5)
+	deliver(present, 105, 6)
+	var bodies []byte
+	for len(m.packets) > 0 {
+		bodies = append(bodies, (<-m.packets).Payload...)
+	}
+	if want := []byte{1, 2, 5, 6}; !slices.Equal(bodies, want) {
+		t.Errorf("packets %d, expected %d", bodies, want)
+	}
+}
