@@ -99,7 +99,7 @@ asan: deps-build ## run the fuzz tests of C and C++ with AddressSanitizer (FUZZT
 	@FUZZTIME='$(FUZZTIME)' scripts/asan.sh
 
 .PHONY: lint
-lint: deps ## run gofmt, go vet, staticcheck, govulncheck, shellcheck, promtool, and checks of words and line widths
+lint: deps ## run gofmt, go vet, staticcheck, govulncheck, shellcheck, promtool, checks of the Helm chart, words and widths
 	@scripts/lint.sh
 
 .PHONY: bench

@@ -2,7 +2,8 @@
 # Installs the missing dependencies of volsfu.
 #
 #   scripts/deps.sh build    compiler, Draco, Opus, Speex, librealsense: for building, testing and the demo
-#   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck; clang, for the BPF programs of volnet
+#   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck; clang, for the BPF programs of volnet; Helm's
+#                            Go packages, for the tests of the chart
 #   scripts/deps.sh web      Node and npm, for the pages for browsers
 #   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages; NumPy and the
 #                            programs that execute a notebook, for those of the Python package
@@ -329,6 +330,8 @@ case " $* " in
 	has promtool || install_promtool
 	install_checker staticcheck "$staticcheck_module" "$staticcheck_version"
 	install_checker govulncheck "$govulncheck_module" "$govulncheck_version"
+	# go.mod and go.sum pin the modules. Listing the packages downloads only the modules that have some of them.
+	GOWORK=off go list -C test/chart -deps -test ./... >/dev/null
 	;;
 esac
 case " $* " in

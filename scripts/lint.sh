@@ -86,6 +86,12 @@ check_prometheus() {
 	return $status
 }
 
+# The tests of the chart are a module of their own, because Helm needs many modules.
+check_chart() (
+	cd test/chart && export GOWORK=off
+	go vet ./... && staticcheck ./... && go test -count=1 ./...
+)
+
 # dashboard_rules prints the dashboard's queries as recording rules, which promtool can check. Variables are replaced by
 # valid values.
 dashboard_rules() {
@@ -170,6 +176,7 @@ run bpf 'compiled BPF programs'
 run floors 'minimum versions of modules'
 run vulnerabilities 'govulncheck'
 run prometheus 'promtool'
+run chart 'Helm chart'
 run words 'left-over words and machine paths'
 run style 'widths and phrases of Go files'
 run npm 'npm package: size, DOM, public declarations'

@@ -54,6 +54,9 @@ func (c Config) withDefaults() Config {
 
 // Counters count since the creation of the Replica.
 type Counters struct {
+	// Beats are accepted beats, LateBeats those of them that came more than half of Config.Suspect after the former one,
+	// RefusedBeats those of nodes with other versions.
+	Beats, LateBeats, RefusedBeats uint64
 	// Stale are messages of earlier incarnations and of unknown nodes, Limited messages beyond a rate or memory limit.
 	Stale, Limited uint64
 	// Gaps are missing deltas. Requested and Received are snapshots and digests of other nodes, Served those for them.

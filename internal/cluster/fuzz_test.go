@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FuzzBeat, FuzzDelta and FuzzSnapshot decode messages of one kind. A message that Decode accepts is encoded and
+// FuzzBeat, FuzzDelta, FuzzSnapshot and FuzzSession decode messages of one kind. A message that Decode accepts is encoded and
 // decoded again with the same result, and a Replica receives it without a panic and within its limits.
 func FuzzBeat(f *testing.F) {
 	f.Add([]byte(`{"node":"b","incarnation":7,"beat":{"number":1,"version":1,"oldest":1,"sequence":0,"sum":0}}`))
@@ -33,6 +33,16 @@ func FuzzSnapshot(f *testing.F) {
 	seed(f, &Message{Snapshot: &Snapshot{Room: "r", Sequence: 6, Parts: 1, Changes: changesOf("user", "session")}})
 	seed(f, &Message{Snapshot: &Snapshot{Room: "r", Sequence: 9, Part: 1, Parts: 2, Changes: changesOf("z", "s")}})
 	f.Add([]byte(`{"node":"b","incarnation":7,"snapshot":{"room":"r","sequence":6,"part":-1,"parts":1000000}}`))
+	f.Fuzz(fuzzMessage)
+}
+
+func FuzzSession(f *testing.F) {
+	seed(f, &Message{Session: &SessionRecord{Room: "r", Identity: "ann", Session: "s", Number: 3,
+		State: []byte(`{"choices":[1,2]}`)}})
+	seed(f, &Message{Session: &SessionRecord{Room: "r", Identity: "ann", Session: "s", Number: 4, Ended: true}})
+	seed(f, &Message{Delta: &Delta{Room: "r", Sequence: 6, Changes: []Change{{State: &RoomState{
+		Metadata: map[string]string{"title": "one"}, MetadataAt: 5, Recording: 6}}}}})
+	f.Add([]byte(`{"node":"b","incarnation":7,"session":{"room":"r","identity":"","session":"","state":null}}`))
 	f.Fuzz(fuzzMessage)
 }
 

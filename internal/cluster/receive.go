@@ -78,6 +78,7 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	if b.Version < Oldest || b.Oldest > Version {
 		r.refuse(home, fmt.Sprintf("its versions are %d to %d, expected one of %d to %d", b.Oldest, b.Version, Oldest,
 			Version))
+		r.counters.RefusedBeats++
 		return ErrIncompatible
 	}
 	if p != nil && (m.Incarnation < p.home.Incarnation ||
@@ -107,6 +108,7 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	if err != nil {
 		return err
 	}
+	r.counters.Beats++
 	if p.takeBeat(b, r.byKey) {
 		r.regroup()
 	}
@@ -136,6 +138,9 @@ func (r *Replica) meet(now time.Time, p *peer, home Home, b *Beat) (*peer, error
 		r.reorder()
 		r.emit(NodeAppeared{fresh.node()})
 		return fresh, nil
+	}
+	if now.Sub(p.beat) > r.config.Suspect/2 {
+		r.counters.LateBeats++
 	}
 	former, state := p.latest, p.state
 	p.latest, p.beat, p.state = b, now, Alive

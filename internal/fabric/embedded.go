@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
-	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,10 +29,10 @@ const (
 	handshakeTimeout = 2.0
 )
 
-// startEmbedded starts a NATS server inside this process, and returns it with the password of its only user. The
-// server listens for clients on a free port of the loopback interface, because a server that does not listen for
-// clients never opens its routes. The Fabric itself needs no port (Server.InProcessConn).
-func startEmbedded(c Config, log *zap.Logger) (*server.Server, string, error) {
+// startEmbedded starts a NATS server inside this process, and returns the server with the password of its only user. The
+// server has no seeds yet. It listens for clients on a free port of the loopback interface, because a server that does
+// not listen for clients never opens its routes. The Fabric itself needs no port (Server.InProcessConn).
+func startEmbedded(c Config, log *zap.Logger) (*seeds, string, error) {
 	password := rand.Text()
 	own := []string{prefixOf(c.Cluster) + ">"}
 	rights := &server.SubjectPermission{Allow: own}
@@ -50,10 +50,7 @@ func startEmbedded(c Config, log *zap.Logger) (*server.Server, string, error) {
 			Compression: server.CompressionOpts{Mode: server.CompressionOff},
 		},
 	}
-	for _, seed := range c.Address.Seeds {
-		options.Routes = append(options.Routes, &url.URL{Scheme: "nats-route", Host: seed})
-	}
-	s, err := server.NewServer(options)
+	s, err := server.NewServer(options.Clone())
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", ErrStart, err)
 	}
@@ -69,7 +66,7 @@ func startEmbedded(c Config, log *zap.Logger) (*server.Server, string, error) {
 		s.WaitForShutdown()
 		return nil, "", fmt.Errorf("%w: %s (port %d of routes)", ErrStart, reason, c.Address.RoutePort)
 	}
-	return s, password, nil
+	return &seeds{server: s, options: options, log: log}, password, nil
 }
 
 // ready waits until a server listens. ready returns false if the server failed, or after startTimeout.
@@ -97,10 +94,27 @@ type natsLog struct {
 }
 
 func (l *natsLog) Noticef(format string, v ...any) { l.log.Debugf("nats: "+format, v...) }
-func (l *natsLog) Warnf(format string, v ...any)   { l.log.Infof("nats: "+format, v...) }
-func (l *natsLog) Errorf(format string, v ...any)  { l.log.Warnf("nats: "+format, v...) }
 func (l *natsLog) Debugf(format string, v ...any)  { l.log.Debugf("nats: "+format, v...) }
-func (l *natsLog) Tracef(string, ...any)           {}
+
+// Warnf omits two warnings: NATS does not verify certificates, because tls.Config.VerifyConnection does, and the random
+// password of this process is not encrypted.
+func (l *natsLog) Warnf(format string, v ...any) {
+	if !strings.HasPrefix(format, "TLS certificate chain and hostname") && !strings.HasPrefix(format, "Plaintext pass") {
+		l.log.Infof("nats: "+format, v...)
+	}
+}
+
+// Errorf omits connections that end before the TLS handshake: another node has tried whether this one listens (seeds).
+func (l *natsLog) Errorf(format string, v ...any) {
+	text := fmt.Sprintf(format, v...)
+	if strings.Contains(text, "TLS route handshake error") && strings.HasSuffix(text, "EOF") {
+		l.log.Debug("nats: " + text)
+		return
+	}
+	l.log.Warn("nats: " + text)
+}
+
+func (l *natsLog) Tracef(string, ...any) {}
 
 // Fatalf keeps the reason for which the server does not start. The server returns from Start after the call.
 func (l *natsLog) Fatalf(format string, v ...any) {

@@ -18,10 +18,12 @@ import (
 const (
 	// MaxMessage is the largest message, in bytes. The largest description of a publication has 300 kB.
 	MaxMessage = 512 << 10
-	// maxQueued and maxQueuedBytes bound the received messages that the owner has not taken. 50 nodes with five beats
-	// per second fill the queue in 8 s.
-	maxQueued      = 2048
-	maxQueuedBytes = 16 << 20
+	// maxQueued and maxQueuedBytes bound the received messages that the owner has not taken: 50 nodes with five beats
+	// per second fill the queue in 32 s. One node has at most the part 1/shares of both, so that a node that sends too
+	// much does not displace the beats of the others.
+	maxQueued      = 8192
+	maxQueuedBytes = 64 << 20
+	shares         = 8
 	// maxUnread bounds the messages between the client of NATS and the queue.
 	maxUnread = 256
 	// reconnectWait is the time between two attempts to reach a NATS server.
@@ -41,11 +43,9 @@ type Config struct {
 
 // Message is a received message.
 type Message struct {
-	// Subject is relative to the cluster's prefix.
-	Subject string
-	Data    []byte
-
-	reply string
+	// Subject is relative to the cluster's prefix. Sender is the name of the node that sent the message.
+	Subject, Sender string
+	Data            []byte
 }
 
 // Stats are counts since Open.
@@ -61,19 +61,53 @@ type Stats struct {
 // Fabric sends and receives the messages of a node. The methods are safe for concurrent use.
 type Fabric struct {
 	prefix     string
+	node       string
 	server     *server.Server
 	connection *nats.Conn
 	unread     chan *nats.Msg
 	notify     chan struct{}
 	ended      sync.WaitGroup
 	end        chan struct{}
+	cancel     context.CancelFunc
 
 	mu            sync.Mutex
 	subscriptions map[string]*nats.Subscription
-	queue         []Message
-	queuedBytes   int
+	queue         queue
 
 	sent, received, dropped, failed atomic.Uint64
+}
+
+// queue has received messages in the order of their arrival.
+type queue struct {
+	messages []Message
+	bytes    int
+	// senders has the share of each node.
+	senders map[string]*share
+}
+
+type share struct{ messages, bytes int }
+
+// add adds a message, unless the message is too large, or the queue or the sender's share of it is full.
+func (q *queue) add(m Message) bool {
+	size := len(m.Data)
+	if size > MaxMessage || len(q.messages) == maxQueued || q.bytes+size > maxQueuedBytes {
+		return false
+	}
+	s := q.senders[m.Sender]
+	if s == nil {
+		if s = (&share{}); q.senders == nil {
+			q.senders = make(map[string]*share)
+		}
+		q.senders[m.Sender] = s
+	}
+	if s.messages == maxQueued/shares || s.bytes+size > maxQueuedBytes/shares {
+		return false
+	}
+	s.messages++
+	s.bytes += size
+	q.messages = append(q.messages, m)
+	q.bytes += size
+	return true
 }
 
 // prefixOf returns the prefix of all subjects of a cluster.
@@ -82,10 +116,10 @@ func prefixOf(cluster string) string { return "volsfu." + cluster + "." }
 // Open starts the embedded server, or begins to connect to the external ones. An external server that cannot be reached
 // is no error: the Fabric connects later. Errors wrap ErrStart, or are those of the NATS client.
 func Open(c Config, log *zap.Logger) (*Fabric, error) {
-	f := &Fabric{prefix: prefixOf(c.Cluster), unread: make(chan *nats.Msg, maxUnread), notify: make(chan struct{}, 1),
+	f := &Fabric{prefix: prefixOf(c.Cluster), node: c.Node, unread: make(chan *nats.Msg, maxUnread), notify: make(chan struct{}, 1),
 		end: make(chan struct{}), subscriptions: make(map[string]*nats.Subscription)}
 	options := []nats.Option{
-		nats.Name(c.Node), nats.CustomInboxPrefix(f.prefix + "inbox." + c.Node), nats.MaxReconnects(-1),
+		nats.Name(c.Node), nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait), nats.RetryOnFailedConnect(true), nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(maxPings), nats.IgnoreAuthErrorAbort(), nats.NoEcho(),
 		// Messages that cannot be sent are lost: a beat is of no use later.
@@ -103,12 +137,14 @@ func Open(c Config, log *zap.Logger) (*Fabric, error) {
 		nats.ReconnectHandler(func(*nats.Conn) { log.Info("the cluster's NATS server is reachable again") }),
 	}
 	urls := strings.Join(c.Address.Servers, ",")
+	var embedded *seeds
 	if c.Address.Embedded {
 		var password string
 		var err error
-		if f.server, password, err = startEmbedded(c, log); err != nil {
+		if embedded, password, err = startEmbedded(c, log); err != nil {
 			return nil, err
 		}
+		f.server = embedded.server
 		options = append(options, nats.InProcessServer(f.server), nats.UserInfo(c.Node, password))
 	} else {
 		if c.Address.User != nil {
@@ -117,6 +153,9 @@ func Open(c Config, log *zap.Logger) (*Fabric, error) {
 		}
 		if c.Address.TLS {
 			options = append(options, nats.Secure(c.TLS.Clone()))
+		} else {
+			log.Warn("the messages of the cluster are not encrypted, and whoever can send to the NATS servers can act as "+
+				"a node; use tls:// unless the network is closed", zap.Strings("servers", c.Address.Servers))
 		}
 	}
 	var err error
@@ -125,23 +164,25 @@ func Open(c Config, log *zap.Logger) (*Fabric, error) {
 		return nil, fmt.Errorf("connect to NATS: %w", err)
 	}
 	f.ended.Go(f.pump)
+	ctx, cancel := context.WithCancel(context.Background())
+	f.cancel = cancel
+	for _, seed := range c.Address.Seeds {
+		f.ended.Go(func() { embedded.reach(ctx, seed) })
+	}
 	return f, nil
 }
 
-// Publish sends a message to the subscribers of a subject. Publish does not wait. Errors wrap ErrTooLarge or
-// ErrDisconnected.
+// Publish sends a message to the subscribers of a subject. The subject that NATS sees ends with the name of this node.
+// Publish does not wait. Errors wrap ErrTooLarge or ErrDisconnected.
 func (f *Fabric) Publish(subject string, data []byte) error {
-	return f.send(func() error { return f.connection.Publish(f.prefix+subject, data) }, len(data))
-}
-
-// send sends a message of a size, in bytes, and counts it.
-func (f *Fabric) send(publish func() error, size int) error {
-	err := checkSize(size)
-	if err == nil && !f.Connected() {
+	var err error
+	switch {
+	case len(data) > MaxMessage:
+		err = fmt.Errorf("%w: %d bytes, expected at most %d", ErrTooLarge, len(data), MaxMessage)
+	case !f.Connected():
 		err = ErrDisconnected
-	}
-	if err == nil {
-		if err = publish(); err != nil {
+	default:
+		if err = f.connection.Publish(f.prefix+subject+"."+f.node, data); err != nil {
 			err = fmt.Errorf("%w: %w", ErrDisconnected, err)
 		}
 	}
@@ -153,34 +194,6 @@ func (f *Fabric) send(publish func() error, size int) error {
 	return nil
 }
 
-func checkSize(size int) error {
-	if size > MaxMessage {
-		return fmt.Errorf("%w: %d bytes, expected at most %d", ErrTooLarge, size, MaxMessage)
-	}
-	return nil
-}
-
-// Request sends a message and waits for one reply (Respond).
-func (f *Fabric) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	var reply *nats.Msg
-	err := f.send(func() (err error) {
-		reply, err = f.connection.RequestWithContext(ctx, f.prefix+subject, data)
-		return err
-	}, len(data))
-	if err != nil {
-		return nil, err
-	}
-	return reply.Data, checkSize(len(reply.Data))
-}
-
-// Respond replies to a message. A message that is no request has no reply, which is no error.
-func (f *Fabric) Respond(m Message, data []byte) error {
-	if !strings.HasPrefix(m.reply, f.prefix) {
-		return nil
-	}
-	return f.Publish(strings.TrimPrefix(m.reply, f.prefix), data)
-}
-
 // Subscribe begins to receive the messages of other nodes on a subject. A second call has no effect.
 func (f *Fabric) Subscribe(subject string) error {
 	f.mu.Lock()
@@ -188,7 +201,7 @@ func (f *Fabric) Subscribe(subject string) error {
 	if f.subscriptions[subject] != nil {
 		return nil
 	}
-	s, err := f.connection.ChanSubscribe(f.prefix+subject, f.unread)
+	s, err := f.connection.ChanSubscribe(f.prefix+subject+".*", f.unread)
 	if err != nil {
 		return fmt.Errorf("subscribe to %s: %w", subject, err)
 	}
@@ -221,14 +234,12 @@ func (f *Fabric) pump() {
 // enqueue adds a message to the queue, or drops and counts the message if it is too large or the queue is full.
 func (f *Fabric) enqueue(m *nats.Msg) {
 	f.received.Add(1)
+	subject := strings.TrimPrefix(m.Subject, f.prefix)
+	sender := subject[strings.LastIndexByte(subject, '.')+1:]
 	f.mu.Lock()
-	full := len(m.Data) > MaxMessage || len(f.queue) == maxQueued || f.queuedBytes+len(m.Data) > maxQueuedBytes
-	if !full {
-		f.queue = append(f.queue, Message{strings.TrimPrefix(m.Subject, f.prefix), m.Data, m.Reply})
-		f.queuedBytes += len(m.Data)
-	}
+	added := f.queue.add(Message{strings.TrimSuffix(subject, "."+sender), sender, m.Data})
 	f.mu.Unlock()
-	if full {
+	if !added {
 		f.dropped.Add(1)
 		return
 	}
@@ -245,8 +256,8 @@ func (f *Fabric) Notify() <-chan struct{} { return f.notify }
 func (f *Fabric) Messages() []Message {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	messages := f.queue
-	f.queue, f.queuedBytes = nil, 0
+	messages := f.queue.messages
+	f.queue = queue{}
 	return messages
 }
 
@@ -282,6 +293,7 @@ func (f *Fabric) Close() {
 	_ = f.connection.FlushTimeout(reconnectWait)
 	f.connection.Close()
 	close(f.end)
+	f.cancel()
 	f.ended.Wait()
 	f.shutdown()
 }

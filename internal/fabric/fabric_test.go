@@ -1,9 +1,10 @@
 package fabric
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -38,6 +39,22 @@ func newAuthority(t *testing.T) authority {
 // open opens the fabric of a node that connects to the nodes before.
 func (a authority) open(t *testing.T, name string, seeds ...*Fabric) (*Fabric, *certificate.Node) {
 	t.Helper()
+	address := &Address{Embedded: true, RoutePort: -1}
+	for _, seed := range seeds {
+		address.Seeds = append(address.Seeds, fmt.Sprintf("127.0.0.1:%d", seed.RoutePort()))
+	}
+	node := a.issue(t, name)
+	return a.startNode(t, node, address), node
+}
+
+// start opens the fabric of a node with an address.
+func (a authority) start(t *testing.T, name string, address *Address) *Fabric {
+	t.Helper()
+	return a.startNode(t, a.issue(t, name), address)
+}
+
+func (a authority) issue(t *testing.T, name string) *certificate.Node {
+	t.Helper()
 	directory := filepath.Join(a.directory, name)
 	if err := a.Issue(directory, name, "", time.Now(), time.Hour); err != nil {
 		t.Fatal(err)
@@ -46,17 +63,18 @@ func (a authority) open(t *testing.T, name string, seeds ...*Fabric) (*Fabric, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := &Address{Embedded: true, RoutePort: -1}
-	for _, seed := range seeds {
-		address.Seeds = append(address.Seeds, fmt.Sprintf("127.0.0.1:%d", seed.RoutePort()))
-	}
-	c := Config{Address: address, Cluster: "rooms", Node: name, TLS: node.TLS(), Loopback: true}
+	return node
+}
+
+func (a authority) startNode(t *testing.T, node *certificate.Node, address *Address) *Fabric {
+	t.Helper()
+	c := Config{Address: address, Cluster: "rooms", Node: node.Name, TLS: node.TLS(), Loopback: true}
 	f, err := Open(c, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.Close)
-	return f, node
+	return f
 }
 
 func TestThreeNodes(t *testing.T) {
@@ -93,35 +111,6 @@ func TestThreeNodes(t *testing.T) {
 	if seen[1] {
 		t.Error("the sender received its own message")
 	}
-	wait.Until(t, "a request is answered", func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		answered := make(chan error, 1)
-		go func() {
-			reply, err := a.Request(ctx, "room.1", []byte("snapshot?"))
-			if err == nil && string(reply) != "snapshot" {
-				err = fmt.Errorf("the reply is %q", reply)
-			}
-			answered <- err
-		}()
-		for {
-			select {
-			case err := <-answered:
-				if err != nil && !errors.Is(err, nats.ErrNoResponders) {
-					t.Fatal(err)
-				}
-				return err == nil
-			case <-b.Notify():
-				for _, m := range b.Messages() {
-					if m.Subject == "room.1" {
-						if err := b.Respond(m, []byte("snapshot")); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}
-			}
-		}
-	})
 }
 
 func TestForeignNodeIsRefused(t *testing.T) {
@@ -158,19 +147,81 @@ func TestLimits(t *testing.T) {
 	if err := a.Publish("all", make([]byte, MaxMessage+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("the error is %v", err)
 	}
-	for range maxQueued + 10 {
-		a.enqueue(&nats.Msg{Subject: "volsfu.rooms.all", Data: []byte("x")})
+	message := func(sender string, size int) *nats.Msg {
+		return &nats.Msg{Subject: "volsfu.rooms.all." + sender, Data: make([]byte, size)}
 	}
-	a.enqueue(&nats.Msg{Subject: "volsfu.rooms.all", Data: make([]byte, MaxMessage+1)})
-	if dropped, kept := a.Stats().Dropped, len(a.Messages()); dropped != 11 || kept != maxQueued {
-		t.Errorf("%d messages are dropped and %d kept, expected 11 and %d", dropped, kept, maxQueued)
+	// One node has its share of the queue.
+	const share = maxQueued / shares
+	for range share + 10 {
+		a.enqueue(message("b", 1))
 	}
-	for range maxQueuedBytes/MaxMessage + 1 {
-		a.enqueue(&nats.Msg{Subject: "volsfu.rooms.all", Data: make([]byte, MaxMessage)})
+	a.enqueue(message("c", 1))
+	a.enqueue(message("c", MaxMessage+1))
+	if dropped, kept := a.Stats().Dropped, len(a.Messages()); dropped != 11 || kept != share+1 {
+		t.Errorf("%d messages are dropped and %d kept, expected 11 and %d", dropped, kept, share+1)
+	}
+	for range maxQueuedBytes/shares/MaxMessage + 1 {
+		a.enqueue(message("b", MaxMessage))
 	}
 	if dropped := a.Stats().Dropped; dropped != 12 {
 		t.Errorf("%d messages are dropped, expected 12", dropped)
 	}
+	// All nodes together fill the queue.
+	a.Messages()
+	for i := range shares + 1 {
+		for range share {
+			a.enqueue(message(fmt.Sprint("n", i), 1))
+		}
+	}
+	if dropped, kept := a.Stats().Dropped, len(a.Messages()); dropped != 12+share || kept != maxQueued {
+		t.Errorf("%d messages are dropped and %d kept, expected %d and %d", dropped, kept, 12+share, maxQueued)
+	}
+}
+
+// freePort returns a port that is free, below the range from which the system chooses (32768 and above), so that no other
+// process gets the port before this one uses it.
+func freePort(t *testing.T) int {
+	t.Helper()
+	for i := range 1000 {
+		port := 20_000 + (os.Getpid()+i)%10_000
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("there is no free port")
+	return 0
+}
+
+// TestSeedStartsLater: the time until nodes are connected does not depend on the order in which they start.
+func TestSeedStartsLater(t *testing.T) {
+	authority := newAuthority(t)
+	port := freePort(t)
+	seed := fmt.Sprintf("127.0.0.1:%d", port)
+	b := authority.start(t, "b", &Address{Embedded: true, RoutePort: -1, Seeds: []string{seed}})
+	c := authority.start(t, "c", &Address{Embedded: true, RoutePort: -1, Seeds: []string{seed}})
+	if err := errors.Join(b.Subscribe("all"), c.Subscribe("room.1")); err != nil {
+		t.Fatal(err)
+	}
+	a := authority.start(t, "a", &Address{Embedded: true, RoutePort: port, Seeds: []string{seed}})
+	began := time.Now()
+	for _, f := range []*Fabric{a, b, c} {
+		wait.Until(t, "a node has two routes", func() bool { return f.Stats().Routes == 2 })
+	}
+	t.Logf("connected after %v", time.Since(began))
+	// The seeds were given to running servers: their clients and subscriptions remain.
+	wait.Until(t, "a message arrives", func() bool {
+		if err := a.Publish("all", []byte("beat")); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(b.Messages(), func(m Message) bool { return m.Subject == "all" && m.Sender == "a" })
+	})
+	wait.Until(t, "a message of a room arrives", func() bool {
+		if err := b.Publish("room.1", []byte("delta")); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(c.Messages(), func(m Message) bool { return m.Subject == "room.1" && m.Sender == "b" })
+	})
 }
 
 // TestExternal: an external server may start later and may restart.

@@ -55,16 +55,15 @@ var clusterFamilies = []family{
 		"time), unsent (NATS was not reachable, or the message was too large).", []string{"reason"}},
 	{clusterRepairs, "Repairs of the state by kind: gap (a missing change), requested, received and served " +
 		"(snapshots).", []string{"kind"}},
-	{clusterUndelivered, "Reliable data messages for participants of other nodes that could not be sent, by reason: " +
-		"trunk (there is none), limit (of rate or size), room (the other node does not have the room), queue (full).",
-		[]string{"reason"}},
+	{clusterUndelivered, "Data messages of this node that did not reach another node, by reason: dead (or without the " +
+		"room), unlinked (no trunk within 5 s), limit (of a trunk or its queue), size, lossy (any reason, for lossy " +
+		"messages).", []string{"reason"}},
 	{clusterRefused, "Certificates of peers that are not those of the cluster.", nil},
-	{clusterJoins, "Joins and resumes by the way in which they were handled: local, moved (the client was sent to " +
-		"another node), passed (the websocket is passed on), adopted (a session of another node continues here), " +
-		"unrecorded (adopted without its record); drained (clients that a drain sent to another node).",
-		[]string{"way"}},
-	{clusterJoinsRefused, "Joins and resumes that were refused, by reason: full (all nodes are), ticket (invalid or " +
-		"expired).", []string{"reason"}},
+	{clusterJoins, "Clients by the way in which the cluster handled their join or session: moved (sent to another " +
+		"node), passed (their websocket is passed on), adopted (a session of another node continues here), resumed " +
+		"(a session of this node).", []string{"way"}},
+	{clusterJoinsRefused, "Joins and resumes that were refused, by reason: full (all nodes are), ticket (invalid), " +
+		"expired (ticket), unreachable (the node to which the client was passed on).", []string{"reason"}},
 	{clusterPassed, "Open websockets that are passed on, by side: entry (to another node), home (from another node).",
 		[]string{"side"}},
 	{clusterRecords, "Records of sessions of other nodes that this node keeps.", nil},
@@ -105,7 +104,7 @@ type Cluster struct {
 	Joins                                      ClusterJoins
 	Passed                                     PassedWebsockets
 	Records                                    int
-	RecordBytes                                int64
+	RecordBytes                                int
 	RecordsDropped                             uint64
 	Trunks                                     []Trunk
 	TrunkReceived, TrunkSent                   Count
@@ -136,15 +135,15 @@ type Repairs struct {
 	Gaps, Requested, Received, Served uint64
 }
 
-// Undelivered counts reliable data messages that could not be sent to other nodes.
+// Undelivered counts data messages that did not reach other nodes.
 type Undelivered struct {
-	Trunk, Limit, Room, Queue uint64
+	Dead, Unlinked, Limit, Size, Lossy uint64
 }
 
-// ClusterJoins counts joins and resumes. Adopted includes Unrecorded.
+// ClusterJoins counts joins and resumes, and those that were refused.
 type ClusterJoins struct {
-	Local, Moved, Passed, Adopted, Unrecorded, Drained uint64
-	Full, Ticket                                       uint64
+	Moved, Passed, Adopted, Resumed    uint64
+	Full, Ticket, Expired, Unreachable uint64
 }
 
 // PassedWebsockets are the numbers of open websockets to and from other nodes.
@@ -221,10 +220,11 @@ func (c *clusterCollector) Collect(to chan<- prometheus.Metric) {
 	e.count(clusterRepairs, s.Repairs.Requested, "requested")
 	e.count(clusterRepairs, s.Repairs.Received, "received")
 	e.count(clusterRepairs, s.Repairs.Served, "served")
-	e.count(clusterUndelivered, s.Undelivered.Trunk, "trunk")
+	e.count(clusterUndelivered, s.Undelivered.Dead, "dead")
+	e.count(clusterUndelivered, s.Undelivered.Unlinked, "unlinked")
 	e.count(clusterUndelivered, s.Undelivered.Limit, "limit")
-	e.count(clusterUndelivered, s.Undelivered.Room, "room")
-	e.count(clusterUndelivered, s.Undelivered.Queue, "queue")
+	e.count(clusterUndelivered, s.Undelivered.Size, "size")
+	e.count(clusterUndelivered, s.Undelivered.Lossy, "lossy")
 	e.count(clusterRefused, s.CertificatesRefused)
 	e.joins(s)
 	e.gauge(clusterRecords, float64(s.Records))
@@ -234,14 +234,14 @@ func (c *clusterCollector) Collect(to chan<- prometheus.Metric) {
 }
 
 func (e emitter) joins(s Cluster) {
-	e.count(clusterJoins, s.Joins.Local, "local")
 	e.count(clusterJoins, s.Joins.Moved, "moved")
 	e.count(clusterJoins, s.Joins.Passed, "passed")
-	e.count(clusterJoins, s.Joins.Adopted-s.Joins.Unrecorded, "adopted")
-	e.count(clusterJoins, s.Joins.Unrecorded, "unrecorded")
-	e.count(clusterJoins, s.Joins.Drained, "drained")
+	e.count(clusterJoins, s.Joins.Adopted, "adopted")
+	e.count(clusterJoins, s.Joins.Resumed, "resumed")
 	e.count(clusterJoinsRefused, s.Joins.Full, "full")
 	e.count(clusterJoinsRefused, s.Joins.Ticket, "ticket")
+	e.count(clusterJoinsRefused, s.Joins.Expired, "expired")
+	e.count(clusterJoinsRefused, s.Joins.Unreachable, "unreachable")
 	e.gauge(clusterPassed, float64(s.Passed.Entry), "entry")
 	e.gauge(clusterPassed, float64(s.Passed.Home), "home")
 }

@@ -15,9 +15,9 @@ var node = Cluster{
 	MessagesReceived: 9, MessagesSent: 10,
 	Dropped:     ClusterDrops{Queue: 11, Invalid: 12, Stale: 13, Limit: 14, Events: 15, Unsent: 16},
 	Repairs:     Repairs{Gaps: 17, Requested: 18, Received: 19, Served: 20},
-	Undelivered: Undelivered{Trunk: 21, Limit: 22, Room: 23, Queue: 24}, CertificatesRefused: 25,
-	Joins: ClusterJoins{Local: 26, Moved: 27, Passed: 28, Adopted: 59, Unrecorded: 30, Drained: 31, Full: 32,
-		Ticket: 33},
+	Undelivered: Undelivered{Dead: 21, Unlinked: 22, Limit: 23, Size: 24, Lossy: 61}, CertificatesRefused: 25,
+	Joins: ClusterJoins{Moved: 26, Passed: 27, Adopted: 28, Resumed: 29, Full: 30, Ticket: 31, Expired: 32,
+		Unreachable: 33},
 	Passed: PassedWebsockets{Entry: 34, Home: 35}, Records: 36, RecordBytes: 37, RecordsDropped: 38,
 	Trunks: []Trunk{
 		{Lanes: 1, RoundTrip: 2 * time.Millisecond, Estimate: 8e6},

@@ -1,15 +1,24 @@
 package server
 
 import (
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
+	"strconv"
 
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
+	"github.com/volsfu/volsfu/internal/cluster/entry"
 	"github.com/volsfu/volsfu/internal/cluster/member"
+	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/fabric"
+	"github.com/volsfu/volsfu/internal/signalling"
+	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // openCluster connects to the other nodes, if the server is a node of a cluster.
@@ -22,22 +31,51 @@ func (s *startup) openCluster() error {
 	if err != nil {
 		return err
 	}
-	if err := s.files.add("certificate of the node", own.Files(), own.Reload); err != nil {
+	if s.sealer, err = ticket.NewSealer(own.Secret()); err != nil {
 		return err
 	}
+	reload := func() error {
+		if err := own.Reload(); err != nil {
+			return err
+		}
+		return s.sealer.SetSecret(own.Secret())
+	}
+	if err := s.files.add("certificate of the node", own.Files(), reload); err != nil {
+		return err
+	}
+	s.own, s.nodes = own, http.NewServeMux()
 	address := netip.IPv4Unspecified()
 	if s.config.Server.Dev {
 		address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	s.member, err = member.Open(c, member.Options{
 		Certificate: own, Address: netip.AddrPortFrom(address, uint16(c.Port)), Host: s.hostForNodes(), Guard: s.guard,
-		Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace, Log: s.log,
+		Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace,
+		Rooms: s.config.Rooms.Rooms, Log: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	s.config.Rooms.Cluster = s.member
+	listen := net.JoinHostPort(address.String(), strconv.Itoa(c.Port))
+	if s.nodeListener, err = net.Listen("tcp", listen); err != nil {
+		return fmt.Errorf("listen for other nodes: %w", err)
+	}
 	return nil
+}
+
+// enterByCluster lets the cluster decide where the clients of signalling join.
+func (s *startup) enterByCluster(handler *signalling.Server) {
+	if s.member == nil {
+		return
+	}
+	s.signalling = handler
+	s.entry = entry.New(entry.Options{
+		View: s.member, Rooms: s.node, Sealer: s.sealer, TLS: s.own.TLS(), ResumeGrace: s.config.Rooms.ResumeGrace,
+		Log: s.log,
+	})
+	handler.SetCluster(s.entry)
+	s.nodes.Handle(signal.Path, handler.Passed())
 }
 
 // joinCluster begins to share rooms with the other nodes.
@@ -45,7 +83,53 @@ func (s *startup) joinCluster() error {
 	if s.member == nil {
 		return nil
 	}
-	return s.member.Serve(s.node, s.engine, cluster.Description{URL: s.urlForClients()})
+	s.serveNodes()
+	var description cluster.Description
+	if s.entry != nil {
+		_, port, _ := net.SplitHostPort(s.nodeListener.Addr().String())
+		description.URL, description.Proxy = s.urlForClients(), net.JoinHostPort(s.hostForNodes(), port)
+	}
+	if err := s.member.Serve(s.node, s.engine, description); err != nil {
+		return err
+	}
+	if s.entry != nil {
+		s.entry.Serve(s.signalling)
+	}
+	return nil
+}
+
+// serveNodes serves the requests of other nodes. Peers without a certificate of the cluster are refused and counted by
+// certificate.Node. The number of websockets is limited by signalling.
+func (s *startup) serveNodes() {
+	s.forNodes = newHTTPServer(guarded(s.guard, placeRequest, s.nodes))
+	s.forNodes.ErrorLog = s.requests.ForHTTP()
+	limit := newConnections(s.config.Server.AddressConnections, func(netip.Addr) bool { return false })
+	s.forNodes.ConnState = limit.changed
+	go func() {
+		err := s.forNodes.Serve(tls.NewListener(s.nodeListener, s.own.TLS()))
+		if !errors.Is(err, http.ErrServerClosed) {
+			s.fail(fmt.Errorf("serve other nodes: %w", err))
+		}
+	}()
+}
+
+// closeCluster ends the connections to other nodes. The rooms have ended before.
+func (s *Server) closeCluster() error {
+	if s.member == nil {
+		return nil
+	}
+	if s.entry != nil {
+		s.entry.Close()
+		s.signalling.EndPassages(signal.CodeDraining, "the server is stopping")
+	}
+	s.member.Close()
+	switch {
+	case s.forNodes != nil:
+		return s.forNodes.Close()
+	case s.nodeListener != nil:
+		return s.nodeListener.Close()
+	}
+	return nil
 }
 
 // urlForClients returns the address of this server for the clients of other nodes.

@@ -6,7 +6,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// onlyNode is the node of a server that runs alone and has all rooms. onlyNode implements signalling.Locator and
+// onlyNode is the node of this server, which handles the joins that no other node of a cluster handles. onlyNode implements signalling.Locator and
 // signalling.Node.
 type onlyNode struct{ node *sfu.Node }
 

@@ -10,11 +10,13 @@ import (
 	"net/http"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/acme"
 	"github.com/volsfu/volsfu/internal/admin"
+	"github.com/volsfu/volsfu/internal/cluster/entry"
 	"github.com/volsfu/volsfu/internal/cluster/member"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/dialect/vr2gather"
@@ -24,6 +26,7 @@ import (
 	"github.com/volsfu/volsfu/internal/recorder"
 	"github.com/volsfu/volsfu/internal/reload"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/internal/turnserver"
 	"github.com/volsfu/volsfu/internal/udp"
@@ -80,8 +83,14 @@ type Server struct {
 	edge *edgeTrigger
 	// webhooks posts the events of rooms, nil if no endpoint is configured.
 	webhooks *webhook.Sender
-	// member is this server as a node of a cluster, nil if the server runs alone.
-	member *member.Member
+	// member is this server as a node of a cluster, nil if the server runs alone. entry decides where clients join, nil
+	// if the server runs alone or has no signalling. nodeListener and forNodes serve other nodes, signalling has the
+	// clients; both are set with member and entry only.
+	member       *member.Member
+	entry        *entry.Entry
+	signalling   *signalling.Server
+	nodeListener net.Listener
+	forNodes     *http.Server
 	// draining is set when new clients are refused.
 	draining atomic.Bool
 	// leaving receives an operator's request to drain.
@@ -236,17 +245,20 @@ func (s *Server) NotReady() []string {
 }
 
 // Drain informs all clients that the server will stop, refuses new ones, and waits until the rooms are empty, at most
-// for the configured time or until the context ends.
+// for the configured time or until the context ends. In a cluster, clients move to other nodes before.
 func (s *Server) Drain(ctx context.Context) {
 	s.draining.Store(true)
-	if s.member != nil {
+	end := time.Now().Add(s.config.Server.DrainTime)
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	s.log.Info("draining", zap.Duration("at_most", s.config.Server.DrainTime))
+	switch {
+	case s.entry != nil:
+		s.entry.Drain(ctx)
+	case s.member != nil:
 		s.member.Drain()
 	}
-	grace := s.config.Server.DrainTime
-	ctx, cancel := context.WithTimeout(ctx, grace)
-	defer cancel()
-	s.log.Info("draining", zap.Duration("at_most", grace))
-	s.node.Drain(ctx, grace)
+	s.node.Drain(ctx, time.Until(end))
 }
 
 // Reload reloads the certificate and the keys of tokens, and opens the log file again. Files that are invalid change
@@ -271,13 +283,10 @@ func (s *Server) Stop(ctx context.Context) error {
 		cancel()
 		s.node.Drain(now, 0)
 	}
-	if s.member != nil {
-		s.member.Close()
-	}
+	errs := []error{s.closeCluster()}
 	if s.recorder != nil {
 		s.recorder.Close(ctx)
 	}
-	var errs []error
 	s.files.close()
 	if s.issuer != nil {
 		s.issuer.Close()

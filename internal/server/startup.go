@@ -10,6 +10,8 @@ import (
 
 	"github.com/volsfu/volsfu/clients/web"
 	"github.com/volsfu/volsfu/internal/admin"
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
+	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/metrics"
@@ -39,6 +41,13 @@ type startup struct {
 	// mux serves the requests of clients, host describes the server to operators.
 	mux  *http.ServeMux
 	host operating
+	// own is the certificate of this node, sealer seals tickets for clients, and nodes serves the requests of other
+	// nodes. They are nil if the server runs alone.
+	own    *certificate.Node
+	sealer *ticket.Sealer
+	nodes  *http.ServeMux
+	// clustered is the cluster for operators, nil if the server runs alone.
+	clustered *clustered
 }
 
 func newStartup(s *Server, o Options) *startup {
@@ -52,8 +61,8 @@ func newStartup(s *Server, o Options) *startup {
 func (s *startup) parts() []func() error {
 	return []func() error{
 		s.readKeys, s.configureTLS, s.count, s.openMedia, s.startEngine, s.followEdge, s.startWebhooks, s.openRecorder,
-		s.openCluster, s.openNode, s.startTURN, s.openAddressLimits, s.serveClients, s.serveVR2Gather, s.openListener,
-		s.joinCluster, s.serveOperators,
+		s.openCluster, s.openNode, s.operateCluster, s.startTURN, s.openAddressLimits, s.serveClients, s.serveVR2Gather,
+		s.openListener, s.joinCluster, s.serveOperators,
 	}
 }
 
@@ -129,6 +138,7 @@ func (s *startup) serveClients() error {
 	if err != nil {
 		return err
 	}
+	s.enterByCluster(handler)
 	s.mux.Handle(signal.Path, s.limits.Guard(handler))
 	origins := c.Pages(dev)
 	rooms := signalling.NewRooms(c, s.node, s.clients, s.counts, dev)
@@ -136,7 +146,7 @@ func (s *startup) serveClients() error {
 	s.serveWHIP()
 	pages, _ := web.Pages()
 	s.mux.Handle("/", viewer.New(pages, c.AllowedOrigins))
-	api := admin.NewAPI(s.operators, s.node, s.host, s.requests, nil)
+	api := s.api(s.operators)
 	s.mux.Handle(admin.APIPath, s.limits.Guard(origins.Share(api, admin.Methods...)))
 	return nil
 }
@@ -153,7 +163,7 @@ func (s *startup) serveOperators() (err error) {
 		return nil
 	}
 	endpoints := admin.Handler(admin.Endpoints{
-		Metrics: s.registry, API: admin.NewAPI(admin.Loopback{}, s.node, s.host, s.requests, nil),
+		Metrics: s.registry, API: s.api(admin.Loopback{}),
 		Checks: []admin.Readiness{s.Server}, CommandLine: config.RedactArguments(os.Args), AllowedHosts: c.AllowedHosts,
 	})
 	s.admin, err = admin.Start(c.Listen, guarded(s.guard, placeOperator, endpoints))

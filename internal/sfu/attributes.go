@@ -36,13 +36,13 @@ func (r *Room) setAttributes(requester, p *participant, changed map[string]strin
 		return refused
 	}
 	p.attributes, p.attributesBytes = merged, bytes
-	r.tellAttributes(&p.presence)
+	r.sendAttributes(&p.presence)
 	r.span.changed(p)
 	return nil
 }
 
-// tellAttributes tells all participants the attributes of an announced participant.
-func (r *Room) tellAttributes(p *presence) {
+// sendAttributes sends all participants the attributes of an announced participant.
+func (r *Room) sendAttributes(p *presence) {
 	if p.audience {
 		return
 	}

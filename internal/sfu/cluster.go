@@ -167,9 +167,11 @@ type (
 		Recording int64 `json:"recording,omitempty"`
 	}
 	// Superseded reports that another claim to the identity of a local participant prevails. Code is CodeReplaced or
-	// CodeIdentityTaken.
+	// CodeIdentityTaken. If Moved is set, the claim is that of the same session on another node. A Present with a later
+	// epoch says the same; two nodes that adopt a session at the same time have the same epoch.
 	Superseded struct {
 		Identity, Session string
+		Moved             bool
 		Code              signal.Code
 		Reason            string
 	}

@@ -187,7 +187,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if moved != nil {
 		r.span.adopt(moved, p, q.Adopt.Record == nil)
 	} else {
-		r.span.displace(p.identity)
+		r.span.hideMirror(p.identity)
 	}
 	if moved == nil {
 		p.audience = r.joinsAudience(p)
@@ -241,7 +241,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if q.Adopt != nil {
 		// The token of this join may grant less than the token on the former home.
 		changed := r.regrant(p, p.grants, true)
-		changed.tell(p)
+		changed.send(p)
 		p.sendWanted()
 	}
 	r.traceRequested(p, q.Join.FrameTimes)

@@ -22,15 +22,15 @@ type mirror struct {
 	state Presence
 	// received is the number of the last reliable data message that this node has received from the participant.
 	received int64
-	// told are the publications that the home has told. A mirror that is not shown has no other publications.
-	told []*told
+	// remotes are the publications that the home has told. A mirror that is not shown has no other publications.
+	remotes []*remotePublication
 	// shown is set if the participants of the room see the mirror. A mirror with the identity of a local participant is
 	// not shown until the cluster has decided between both.
 	shown bool
 }
 
-// told is a publication as its home has told it.
-type told struct {
+// remotePublication is a publication as its home has told it.
+type remotePublication struct {
 	checked
 	// id is that of the home. bound is set while the trunk to the home feeds the tracks. former is set until the
 	// present home has told the publication.
@@ -43,14 +43,14 @@ type told struct {
 }
 
 // fits reports whether the publication has the id and a list has an entry for each of its tiles. d may be nil.
-func (d *told) fits(id uint64, tiles []allocate.QualitySet) bool {
+func (d *remotePublication) fits(id uint64, tiles []allocate.QualitySet) bool {
 	return d != nil && d.id == id && len(tiles) == len(d.Tiles)
 }
 
-// find returns the told publication with a name, nil if there is none.
-func (m *mirror) find(name string) *told {
-	if i := slices.IndexFunc(m.told, func(d *told) bool { return d.Name == name }); i >= 0 {
-		return m.told[i]
+// find returns the publication of the home with a name, nil if there is none.
+func (m *mirror) find(name string) *remotePublication {
+	if i := slices.IndexFunc(m.remotes, func(d *remotePublication) bool { return d.Name == name }); i >= 0 {
+		return m.remotes[i]
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (m *mirror) show(s *span) {
 	}
 	r := s.room
 	m.shown = true
-	for _, d := range m.told {
+	for _, d := range m.remotes {
 		m.add(s, d)
 	}
 	r.announceJoined(&m.presence, nil)
@@ -83,15 +83,15 @@ func (m *mirror) hide(s *span, reason string) {
 }
 
 // add creates the tracks of a publication.
-func (m *mirror) add(s *span, d *told) *publication {
+func (m *mirror) add(s *span, d *remotePublication) *publication {
 	p := newPublication(s.room.node.engine, m.identity, d.Publication, false, nextGroup)
 	p.Number, p.encoded = m.number, d.encoded
 	p.mute = m.muteOf(d.Name)
 	p.Demand.Relay(&s.room.unsettled)
-	p.Levels.Tell(d.rates)
+	p.Levels.SetMeasured(d.rates)
 	p.Levels.GiveUp(d.unavailable())
 	m.publications = append(m.publications, p)
-	m.seatPictures()
+	m.placePictures()
 	m.bind(s, p, d)
 	return p
 }
@@ -104,7 +104,7 @@ func (m *mirror) retract(s *span, p *publication, announce bool) {
 }
 
 // unavailable returns the qualities that this node cannot receive, by tile.
-func (d *told) unavailable() []allocate.QualitySet {
+func (d *remotePublication) unavailable() []allocate.QualitySet {
 	list := make([]allocate.QualitySet, len(d.Tiles))
 	for _, sets := range [][]allocate.QualitySet{d.gaveUp, d.masked} {
 		for tile, set := range sets {
@@ -137,13 +137,13 @@ func (m *mirror) move(s *span, node string) {
 }
 
 // bind tells the trunk to the home the tracks of a publication.
-func (m *mirror) bind(s *span, p *publication, d *told) {
+func (m *mirror) bind(s *span, p *publication, d *remotePublication) {
 	d.bound = true
 	s.tell(Mirrored{Ref: p.Ref, Node: m.node, ID: d.id, Tracks: slices.Clone(p.Tracks)})
 }
 
 // unbind tells the trunk to the home to end the feeding of the tracks of a publication.
-func (m *mirror) unbind(s *span, d *told) {
+func (m *mirror) unbind(s *span, d *remotePublication) {
 	if d.bound {
 		d.bound = false
 		ref := volumetric.PublicationRef{Participant: m.identity, Publication: d.Name}
@@ -171,14 +171,14 @@ func (m *mirror) update(s *span, state Presence) {
 		m.audience = false
 	}
 	if changed && m.shown {
-		s.room.tellAttributes(&m.presence)
+		s.room.sendAttributes(&m.presence)
 	}
 	for _, p := range m.publications {
 		p.Number = m.number
 		if mute := m.muteOf(p.Ref.Publication); p.mute != mute {
 			before := p.muted()
 			p.mute = mute
-			s.room.tellMuted(&m.presence, p, before)
+			s.room.sendMuted(&m.presence, p, before)
 		}
 	}
 }
@@ -191,12 +191,15 @@ func (m *mirror) muteOf(name string) signal.MuteState { return muteOf(m.state.Mu
 func (m *mirror) publish(s *span, e Published) {
 	r := s.room
 	added, refused := r.node.config.check(Grants{Publish: true}, nil, []volumetric.Publication{e.Description})
-	if refused == nil && len(m.told) >= r.node.config.PublicationsPerParticipant && m.find(e.Description.Name) == nil {
+	if refused == nil && len(m.remotes) >= r.node.config.PublicationsPerParticipant && m.find(e.Description.Name) == nil {
 		refused = refuse(signal.CodeLimit, "the limit is %d publications per participant",
 			r.node.config.PublicationsPerParticipant)
 	}
-	if refused != nil || e.Ref.Publication != e.Description.Name {
-		r.log.Warn("a publication of another node is left out", zap.Stringer("publication", e.Ref), zap.Error(refused))
+	if refused == nil && e.Ref.Publication != e.Description.Name {
+		refused = refuse(signal.CodeInvalid, "the description has the name %q", e.Description.Name)
+	}
+	if refused != nil {
+		r.log.Warn("a publication of another node is left out", zap.Stringer("publication", e.Ref), errorField(refused))
 		return
 	}
 	if former := m.find(e.Description.Name); former != nil {
@@ -210,8 +213,8 @@ func (m *mirror) publish(s *span, e Published) {
 		same := func(other signal.MuteState) bool { return other.Publication == mute.Publication }
 		m.state.Muted = append(slices.DeleteFunc(slices.Clone(m.state.Muted), same), mute)
 	}
-	d := &told{checked: added[0], id: e.ID}
-	m.told = append(m.told, d)
+	d := &remotePublication{checked: added[0], id: e.ID}
+	m.remotes = append(m.remotes, d)
 	if !m.shown {
 		return
 	}
@@ -222,7 +225,7 @@ func (m *mirror) publish(s *span, e Published) {
 
 // complete ends the publications of former homes that the present home has not told.
 func (m *mirror) complete(s *span) {
-	for _, d := range slices.Clone(m.told) {
+	for _, d := range slices.Clone(m.remotes) {
 		if d.former {
 			m.unpublish(s, d.Name)
 		}
@@ -231,7 +234,7 @@ func (m *mirror) complete(s *span) {
 
 // rebind binds the tracks of a publication to the present home, where it has another id. The masks are those of the
 // former trunk.
-func (m *mirror) rebind(s *span, d *told, id uint64) {
+func (m *mirror) rebind(s *span, d *remotePublication, id uint64) {
 	d.former = false
 	if d.id == id && (d.bound || !m.shown) {
 		return
@@ -250,7 +253,7 @@ func (m *mirror) unpublish(s *span, name string) {
 	if p := m.publication(name); p != nil {
 		m.retract(s, p, true)
 	}
-	m.told = slices.DeleteFunc(m.told, func(d *told) bool { return d.Name == name })
+	m.remotes = slices.DeleteFunc(m.remotes, func(d *remotePublication) bool { return d.Name == name })
 }
 
 // rated stores the rates that the home has measured.
@@ -260,13 +263,13 @@ func (m *mirror) rated(r *Room, e Rates) {
 		return
 	}
 	d.rates = e.Rates
-	if p := m.publication(e.Ref.Publication); p != nil && p.Levels.Tell(e.Rates) {
+	if p := m.publication(e.Ref.Publication); p != nil && p.Levels.SetMeasured(e.Rates) {
 		r.scheduler.Changes.Rates++
 	}
 }
 
 // limit applies the qualities of a publication that this node cannot receive.
-func (m *mirror) limit(r *Room, d *told) {
+func (m *mirror) limit(r *Room, d *remotePublication) {
 	p := m.publication(d.Name)
 	if p != nil && p.Levels.GiveUp(d.unavailable()) {
 		r.scheduler.Changes.Offered++

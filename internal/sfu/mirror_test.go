@@ -493,7 +493,7 @@ func TestJoinsBesideMirrors(t *testing.T) {
 	if got := check("alice", true); got != "" {
 		t.Errorf("the owner of a place that is kept: %q", got)
 	}
-	c[1].stage.ask(func(r *Room) { r.span.displace("alice") })
+	c[1].stage.ask(func(r *Room) { r.span.hideMirror("alice") })
 	if m := expect[*signal.ParticipantLeft](t, bob.shelf, 1); m.Identity != "alice" || m.Reason != "rejoined" {
 		t.Errorf("bob is told %+v", m)
 	}

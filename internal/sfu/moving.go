@@ -140,12 +140,12 @@ func (s *span) release(p *participant, node string, state Presence) {
 	p.publications = nil
 	released := Released{Identity: p.identity, Session: p.session, Epoch: p.epoch}
 	for _, publication := range m.publications {
-		m.told = append(m.told, &told{
+		m.remotes = append(m.remotes, &remotePublication{
 			checked: checked{publication.Description, publication.encoded}, rates: publication.Levels.Measured(),
 			former: true,
 		})
 		released.Publications = append(released.Publications, Unpublished{Ref: publication.Ref, ID: publication.id})
-		publication.Levels.Tell(publication.Levels.Measured())
+		publication.Levels.SetMeasured(publication.Levels.Measured())
 		r.endDemand(publication.Demand)
 		publication.Demand.Relay(&r.unsettled)
 	}

@@ -143,3 +143,32 @@ func TestAnAdoptionWithoutAMirror(t *testing.T) {
 		t.Error(refused)
 	}
 }
+
+// TestTwoNodesAdoptASession checks that the node whose claim is weaker makes the participant a mirror, though both claims
+// have the same epoch, and that others notice nothing.
+func TestTwoNodesAdoptASession(t *testing.T) {
+	nodes := joinedNodes(t, "a")
+	alice, aliceBox := enter(t, nodes[0], "alice", false, bodyOf(1, 1))
+	bob, bobBox := enter(t, nodes[0], "bob", true)
+	before := tracksOn(t, bob)
+	inRoom(t, alice, func(r *Room) {
+		session := r.participants["alice"].session
+		Present{Presence{Identity: "alice", Session: session}}.apply(r, "b")
+		if r.participants["alice"] == nil {
+			t.Error("a claim of the same epoch ends the session before the cluster has decided")
+		}
+		Superseded{Identity: "alice", Session: session, Moved: true}.apply(r, "b")
+		if m := r.span.mirrors["alice"]; r.participants["alice"] != nil || m == nil || m.node != "b" || !m.shown {
+			t.Error("the participant is no mirror")
+		}
+	})
+	if code, _ := aliceBox.ended(); code != signal.CodeReplaced {
+		t.Errorf("alice's websocket is closed with %q", code)
+	}
+	if !slices.Equal(tracksOn(t, bob), before) {
+		t.Error("bob has other tracks")
+	}
+	if _, n := latest[*signal.ParticipantLeft](bobBox); n != 0 {
+		t.Error("bob is told of the end of alice")
+	}
+}

@@ -60,15 +60,15 @@ func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal
 		return nil
 	}
 	found.mute = state
-	r.tellMuted(&p.presence, found, before)
+	r.sendMuted(&p.presence, found, before)
 	r.span.changed(p)
 	p.log.Info("muting changed", zap.String("publication", name), zap.Bool("own", state.Own),
 		zap.Bool("operator", state.Operator))
 	return nil
 }
 
-// tellMuted tells all participants the muting of a publication. before is set if the publication was muted before.
-func (r *Room) tellMuted(owner *presence, p *publication, before bool) {
+// sendMuted sends all participants the muting of a publication. before is set if the publication was muted before.
+func (r *Room) sendMuted(owner *presence, p *publication, before bool) {
 	r.participants.share(nil, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
 	r.recordChange(owner, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
 	switch now := p.muted(); {

@@ -41,7 +41,7 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 	}
 	regranted := r.regrant(p, grants, false)
 	regranted.reason = "an operator has withdrawn the permission"
-	regranted.tell(p)
+	regranted.send(p)
 	p.send(&signal.PermissionsChanged{Permissions: grants.permissions()})
 	switch {
 	case regranted.receiveRevoked:

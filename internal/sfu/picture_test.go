@@ -102,7 +102,7 @@ func TestThePlaceOfAPictureFollowsPublications(t *testing.T) {
 	}
 	s.ask(func(r *Room) {
 		alice.participant.publications = alice.publications[:1]
-		alice.seatPictures()
+		alice.placePictures()
 	})
 	if picture.Beside != nil {
 		t.Error("the picture stands beside a person that has ended")

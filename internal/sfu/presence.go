@@ -59,9 +59,9 @@ func (p *presence) mutings() (list []signal.MuteState) {
 // JSON, in bytes.
 func (p *presence) describedBytes() int { return describedBytes(p.publications) + p.attributesBytes }
 
-// seatPictures sets the publication beside which pictures of the participant stand: the first video that is not a
+// placePictures sets the publication beside which pictures of the participant stand: the first video that is not a
 // picture.
-func (p *presence) seatPictures() {
+func (p *presence) placePictures() {
 	var body *subscriber.Publication
 	for _, publication := range p.publications {
 		if d := &publication.Description; d.Kind == volumetric.KindVideo && d.Picture == nil {

@@ -125,7 +125,7 @@ func (r *Room) add(p *participant, description checked) {
 	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
 	p.suppress(publication)
 	p.publications = append(p.publications, publication)
-	p.seatPictures()
+	p.placePictures()
 	p.attachData(publication)
 	r.census.Store(r.participants.census())
 	r.wakeBy(r.now.Add(unwatchedInterval))
@@ -182,7 +182,7 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 func (r *Room) retract(owner *presence, publication *publication, announce bool) {
 	successors := r.successors(owner, publication)
 	owner.publications = slices.DeleteFunc(owner.publications, isPublication(publication))
-	owner.seatPictures()
+	owner.placePictures()
 	publication.close()
 	r.endDemand(publication.Demand)
 	for _, other := range r.othersThan(owner) {

@@ -47,7 +47,7 @@ func (q resumeRequest) apply(r *Room) {
 	p.room.span.changed(p)
 	changed := r.regrant(p, p.permitted(q.Grants), q.Join.Resume.NewConnection)
 	p.send(r.welcome(p, q.Join.ID, true))
-	changed.tell(p)
+	changed.send(p)
 	r.welcomeAudience(p)
 	p.sendPoses()
 	p.sendWanted()
@@ -135,7 +135,7 @@ type regranted struct {
 }
 
 // regrant sets the grants of a participant: those of the token of a resume, or those with changed permissions.
-// Publications and slots without a grant end. The caller sends the changes to the client with tell, after the reply to
+// Publications and slots without a grant end. The caller sends the changes to the client with send, after the reply to
 // a join.
 func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
 	p.grants = grants
@@ -170,8 +170,8 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	return changed
 }
 
-// tell sends the client the changes and their reasons.
-func (c *regranted) tell(p *participant) {
+// send sends the client the changes and their reasons.
+func (c *regranted) send(p *participant) {
 	for _, ref := range c.ended {
 		p.send(&signal.Unpublished{PublicationRef: ref})
 		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the participant may no longer publish: %s",

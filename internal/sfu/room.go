@@ -238,6 +238,6 @@ func (r *Room) remove(p *participant, reason string) {
 	p.trace(false)
 	r.participants.askForTimes()
 	r.announceLeft(&p.presence, p, reason)
-	r.span.reveal(p.identity)
+	r.span.showMirror(p.identity)
 	p.log.Info("participant left", zap.String("reason", reason))
 }

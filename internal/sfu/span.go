@@ -285,15 +285,15 @@ func (s *span) take(p *publication) {
 	}
 }
 
-// displace hides the mirror with the identity of a participant that joins.
-func (s *span) displace(identity string) {
+// hideMirror hides the mirror with the identity of a participant that joins.
+func (s *span) hideMirror(identity string) {
 	if s != nil && s.mirrors[identity] != nil {
 		s.mirrors[identity].hide(s, "rejoined")
 	}
 }
 
-// reveal shows the mirror with the identity of a local participant that has left.
-func (s *span) reveal(identity string) {
+// showMirror shows the mirror with the identity of a local participant that has left.
+func (s *span) showMirror(identity string) {
 	if s != nil && s.mirrors[identity] != nil {
 		s.mirrors[identity].show(s)
 	}
@@ -345,7 +345,7 @@ func (Released) apply(*Room, string) {}
 func (Exited) apply(r *Room, node string) {
 	for _, p := range r.participants {
 		for _, publication := range p.publications {
-			publication.Demand.Hold(node, demand.Take{})
+			publication.Demand.SetTake(node, demand.Take{})
 		}
 	}
 }
@@ -371,7 +371,7 @@ func (e Present) apply(r *Room, node string) {
 	if m != nil {
 		present := e.Epoch == m.state.Epoch
 		if !present {
-			for _, d := range m.told {
+			for _, d := range m.remotes {
 				d.former = true
 			}
 		}
@@ -441,11 +441,11 @@ func (e Take) apply(r *Room, node string) {
 	}
 	if p := owner.publication(e.Ref.Publication); p != nil && p.id == e.ID {
 		take := demand.Take{Tiles: e.Tiles, Near: e.Near, Parity: min(max(e.Parity, 0), signal.MaxParity)}
-		if !p.Demand.Held(node) {
+		if !p.Demand.HasTake(node) {
 			// The node has received no pose of the publication.
 			r.span.posed(p, node)
 		}
-		if !p.Demand.Hold(node, take) {
+		if !p.Demand.SetTake(node, take) {
 			r.log.Warn("the demand of another node does not fit the publication", zap.String("node", node),
 				zap.Stringer("publication", e.Ref))
 		}
@@ -523,8 +523,12 @@ func (e Sent) apply(r *Room, node string) {
 }
 
 // apply implements Event.
-func (e Superseded) apply(r *Room, _ string) {
-	if p := r.participants[e.Identity]; p != nil && p.session == e.Session {
+func (e Superseded) apply(r *Room, node string) {
+	switch p := r.participants[e.Identity]; {
+	case p == nil || p.session != e.Session:
+	case e.Moved:
+		r.span.release(p, node, p.shared())
+	default:
 		r.expel(p, e.Code, e.Reason)
 	}
 }

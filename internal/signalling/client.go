@@ -3,6 +3,7 @@ package signalling
 import (
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -30,8 +31,9 @@ type client struct {
 	refused int
 	// passed reports that another node passes the websocket on to this node, passing that this node passes the
 	// websocket on to another. bearer has the client's token if the server is a node of a cluster.
-	passed, passing bool
-	bearer          bearer
+	passed  bool
+	passing atomic.Bool
+	bearer  bearer
 	// entered describes the client after its join if the server is a node of a cluster.
 	entered Client
 }
@@ -43,7 +45,7 @@ func (c *client) serve() {
 	// Before the join, a join is the only message that a client may send.
 	c.inbox.limit = min(c.server.config.MessageBytes, signal.MaxBytes(signal.TypeJoin))
 	c.inbox.TakeControl(func() {
-		if (c.session != nil || c.passing) && !c.outbox.ended() {
+		if (c.session != nil || c.passing.Load()) && !c.outbox.ended() {
 			c.inbox.Alive()
 		}
 	})
@@ -140,8 +142,8 @@ func (c *client) join(join *signal.Join, data []byte) bool {
 		return c.refuseJoin(join.ID, refused)
 	}
 	if c.server.cluster != nil {
-		if handled, more := c.route(&request, data); handled {
-			return more
+		if elsewhere, goesOn := c.route(&request, data); elsewhere {
+			return goesOn
 		}
 	}
 	session, refused := c.server.locator.Locate(&request).Join(request)
@@ -150,10 +152,9 @@ func (c *client) join(join *signal.Join, data []byte) bool {
 	}
 	c.session = session
 	if c.server.cluster != nil {
-		c.entered = Client{
-			Room: request.Room, Identity: request.Identity, Session: c.outbox.sessionName(),
-			Grants: request.Grants, Moves: join.Moves, outbox: c.outbox,
-		}
+		session, ticket := c.outbox.joined()
+		c.entered = Client{Room: request.Room, Identity: request.Identity, Session: session, Ticket: ticket,
+			Moves: join.Moves, Outbox: c.outbox}
 		c.server.enter(c)
 	}
 	c.inbox.limit = c.server.config.MessageBytes

@@ -13,13 +13,16 @@ import (
 type Cluster interface {
 	// Route returns the node that handles a join. The client's token and the names of the join are checked before.
 	//
-	// The secret of a resume is a ticket. If this node handles the resume, Route replaces the ticket in q.Join.Resume
-	// by the secret of the session on this node. A join with a valid Join.Ticket is handled by this node. The text of
-	// an error is sent to the client.
+	// The secret of a resume is a ticket. Route compares the kind, session, room and identity of the ticket with the
+	// request, so that a ticket gives no right that the token does not give. If this node has the session, Route
+	// replaces the ticket in q.Join.Resume by the secret of the session on this node. If this node takes over the
+	// session, Route also sets q.Adopt, and removes the grants from q that the ticket does not have. A join with
+	// Join.Ticket for this node is handled by this node. The text of an error is sent to the client.
 	Route(q *sfu.JoinRequest) (Route, *signal.Error)
 	// Welcome completes the reply to a join that this node has accepted: the other nodes, and a ticket in place of the
-	// resume secret. grants are those of the client's token. Welcome is called by the goroutine of the room.
-	Welcome(joined *signal.Joined, grants sfu.Grants)
+	// resume secret. grants are those of the client's token, epoch is that of the route. Welcome is called by the
+	// goroutine of the room, without a lock of this package.
+	Welcome(joined *signal.Joined, grants sfu.Grants, epoch uint64)
 	// TLS returns the configuration of a client for connections to other nodes, nil for connections without TLS.
 	TLS() *tls.Config
 }
@@ -35,30 +38,34 @@ type Route struct {
 	Ticket string
 	// Proxy is the host and port of Node at which websockets are passed on to its handler Server.Passed.
 	Proxy string
+	// Epoch counts the homes of the session that this node resumes or takes over, from 0.
+	Epoch uint64
 	// Reconnect reports that this node takes over the session of a resume, which needs a new peer connection. Grace is
 	// the time for which the session is kept for it.
 	Reconnect bool
 	Grace     time.Duration
 }
 
+// Moves reports whether a client is sent to the node of the route by the message Moved, and otherwise passed on.
+func (r *Route) Moves(join *signal.Join) bool { return join.Moves && r.URL != "" }
+
 // SetCluster makes the server a node of a cluster. SetCluster is called before the first request.
 func (s *Server) SetCluster(c Cluster) {
 	s.cluster = c
 	s.clients = make(map[*client]struct{})
+	s.passing = make(map[*client]struct{})
 }
 
 // Client is a client that has joined on this node.
 type Client struct {
 	Room, Identity, Session string
-	// Grants are those of the client's token.
-	Grants sfu.Grants
+	// Ticket is the resume ticket in the client's latest joined.
+	Ticket string
 	// Moves reports that the client follows the message Moved.
-	Moves  bool
-	outbox *outbox
+	Moves bool
+	// Outbox has the messages for the client.
+	Outbox sfu.Outbox
 }
-
-// Send queues a message. Send reports false if the queue is full.
-func (c Client) Send(m signal.Message) bool { return c.outbox.Send(m) }
 
 // Clients returns the clients that have joined on this node, in any order. Without a cluster, Clients returns nil.
 func (s *Server) Clients() []Client {
@@ -89,11 +96,12 @@ func (s *Server) exit(c *client) {
 type welcomer struct {
 	cluster Cluster
 	grants  sfu.Grants
+	epoch   uint64
 }
 
-// route decides which node handles a join. handled reports that this client needs no place on this node; more reports
-// whether the client may continue then.
-func (c *client) route(request *sfu.JoinRequest, data []byte) (handled, more bool) {
+// route decides which node handles a join. elsewhere reports that the client needs no place on this node; goesOn reports
+// whether such a client may send more messages.
+func (c *client) route(request *sfu.JoinRequest, data []byte) (elsewhere, goesOn bool) {
 	join := request.Join
 	if c.passed && join.Resume == nil {
 		// The node to which the client is connected has chosen this node.
@@ -107,12 +115,13 @@ func (c *client) route(request *sfu.JoinRequest, data []byte) (handled, more boo
 		c.reconnect(request, route)
 		return true, false
 	case route.Node == "":
+		c.outbox.welcome.epoch = route.Epoch
 		return false, true
 	case c.passed:
 		return true, c.refuseJoin(join.ID, &signal.Error{
 			Code: signal.CodeInternal, Message: "the session has moved to another node", RetryAfterMS: retryAfterMS,
 		})
-	case join.Moves && route.URL != "":
+	case route.Moves(join):
 		c.outbox.Send(&signal.Moved{Header: signal.Header{ID: join.ID}, URL: route.URL, Ticket: route.Ticket})
 		c.outbox.Close("", "")
 		return true, false

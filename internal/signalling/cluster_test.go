@@ -3,6 +3,8 @@ package signalling
 import (
 	"crypto/tls"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +22,8 @@ import (
 
 // playedCluster is a Cluster with one route for all joins.
 type playedCluster struct {
+	// mu guards route in tests that change the route.
+	mu      sync.Mutex
 	route   Route
 	refused *signal.Error
 	config  *tls.Config
@@ -29,6 +33,8 @@ type playedCluster struct {
 
 // Route implements Cluster.
 func (p *playedCluster) Route(q *sfu.JoinRequest) (Route, *signal.Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.route.Node == "" && q.Join.Resume != nil && p.secret != "" {
 		q.Join.Resume.Secret = p.secret
 	}
@@ -36,7 +42,7 @@ func (p *playedCluster) Route(q *sfu.JoinRequest) (Route, *signal.Error) {
 }
 
 // Welcome implements Cluster.
-func (p *playedCluster) Welcome(joined *signal.Joined, grants sfu.Grants) {
+func (p *playedCluster) Welcome(joined *signal.Joined, grants sfu.Grants, epoch uint64) {
 	if !grants.Subscribe {
 		panic("the grants of the token are missing")
 	}
@@ -373,5 +379,88 @@ func TestResumesOnAForeignNode(t *testing.T) {
 	}
 	if q := within(t, "the resume", rooms.joined); q.Join.Resume.Secret != "inner" {
 		t.Errorf("the node gets the secret %q", q.Join.Resume.Secret)
+	}
+}
+
+// TestADialEndsWithItsClient joins by way of a node that accepts the connection and says nothing, and leaves.
+func TestADialEndsWithItsClient(t *testing.T) {
+	t.Parallel()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	entry := node(t, DefaultConfig(), newWelcomingNode(),
+		&playedCluster{route: Route{Node: "home", Proxy: mute.Addr().String()}})
+	c := connect(t, listen(t, entry, false), false)
+	c.say(entryOf(false))
+	dialed, err := mute.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dialed.Close()
+	if p := entry.Passages(); p.Passing != 1 {
+		t.Errorf("passages %+v", p)
+	}
+	_ = c.conn.NetConn().Close()
+	_ = dialed.SetReadDeadline(time.Now().Add(dialTimeout / 2))
+	if _, err := io.Copy(io.Discard, dialed); err != nil {
+		t.Errorf("the dial goes on without its client: %v", err)
+	}
+	wait.Until(t, "the passage ends", func() bool { return entry.Passages() == (Passages{}) })
+}
+
+// TestAClientTriesAgainAfterItsNodeWasNotReached joins twice on one websocket.
+func TestAClientTriesAgainAfterItsNodeWasNotReached(t *testing.T) {
+	t.Parallel()
+	rooms := newWelcomingNode()
+	passed := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Passed(), false)
+	cluster := &playedCluster{route: Route{Node: "home", Proxy: "127.0.0.1:1"}}
+	entry := node(t, DefaultConfig(), newWelcomingNode(), cluster)
+	c := connect(t, listen(t, entry, false), false)
+	c.say(entryOf(false))
+	if e := hear[*signal.Error](c); e.Code != signal.CodeInternal || e.RetryAfterMS == 0 {
+		t.Errorf("error %+v", e)
+	}
+	if p := entry.Passages(); p.Unreachable != 1 {
+		t.Errorf("passages %+v", p)
+	}
+	cluster.mu.Lock()
+	cluster.route.Proxy = passed.Listener.Addr().String()
+	cluster.mu.Unlock()
+	c.say(entryOf(false))
+	hear[*signal.Joined](c)
+	within(t, "the join", rooms.joined)
+	entry.EndPassages(signal.CodeDraining, "the server is about to stop")
+	if m := hear[*signal.Closing](c); m.Code != signal.CodeDraining || m.GraceMS != 0 {
+		t.Errorf("closing %+v", m)
+	}
+	if reason := c.ends(); reason != string(signal.CodeDraining) {
+		t.Errorf("the websocket ends for %q", reason)
+	}
+	within(t, "the end of the session's websocket", rooms.detached)
+}
+
+// TestPassagesAreLimited fills the places of both sides.
+func TestPassagesAreLimited(t *testing.T) {
+	t.Parallel()
+	home := node(t, DefaultConfig(), newWelcomingNode(), &playedCluster{})
+	home.passed.Add(maxPassages)
+	passed := listen(t, home.Passed(), false)
+	entry := node(t, DefaultConfig(), newWelcomingNode(),
+		&playedCluster{route: Route{Node: "home", Proxy: passed.Listener.Addr().String()}})
+	server := listen(t, entry, false)
+	c := connect(t, server, false)
+	c.say(entryOf(false))
+	if e := hear[*signal.Error](c); e.Code != signal.CodeRateLimited {
+		t.Errorf("error %+v", e)
+	}
+	for range maxPassages {
+		entry.beginPassage(&client{})
+	}
+	other := connect(t, server, false)
+	other.say(entryOf(false))
+	if e := hear[*signal.Error](other); e.Code != signal.CodeLimit || e.RetryAfterMS == 0 {
+		t.Errorf("error %+v", e)
 	}
 }

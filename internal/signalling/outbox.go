@@ -25,11 +25,11 @@ type outbox struct {
 	lossy map[dataTopic]int
 	// assigned counts the slots that were assigned in messages to the client and are not acknowledged.
 	assigned int
-	// session is the name of the session according to the reply to a join.
-	session string
-	closing bool
-	code    signal.Code
-	reason  string
+	// session and ticket are the name of the session and the resume secret according to the reply to a join.
+	session, ticket string
+	closing         bool
+	code            signal.Code
+	reason          string
 }
 
 func newOutbox(conn *websocket.Conn, config *Config, metrics Metrics) *outbox {
@@ -43,6 +43,9 @@ func newOutbox(conn *websocket.Conn, config *Config, metrics Metrics) *outbox {
 
 // Send implements sfu.Outbox.
 func (o *outbox) Send(m signal.Message) bool {
+	if joined, ok := m.(*signal.Joined); ok && o.welcome != nil {
+		o.welcome.cluster.Welcome(joined, o.welcome.grants, o.welcome.epoch)
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closing {
@@ -65,10 +68,7 @@ func (o *outbox) Send(m signal.Message) bool {
 	}
 	switch m := m.(type) {
 	case *signal.Joined:
-		o.session = m.Session
-		if o.welcome != nil {
-			o.welcome.cluster.Welcome(m, o.welcome.grants)
-		}
+		o.session, o.ticket = m.Session, m.Resume.Secret
 	case *signal.Pose:
 		o.poses[objectOf(m)] = len(o.queue)
 	case *signal.Published, *signal.Unpublished, *signal.ParticipantJoined, *signal.ParticipantLeft:
@@ -160,11 +160,11 @@ func (o *outbox) end(code signal.Code) {
 	}
 }
 
-// sessionName returns the name of the session, empty before the reply to a join.
-func (o *outbox) sessionName() string {
+// joined returns the name and the resume secret of the session, empty before the reply to a join.
+func (o *outbox) joined() (session, secret string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.session
+	return o.session, o.ticket
 }
 
 // Take implements Queue.

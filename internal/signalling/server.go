@@ -3,6 +3,7 @@ package signalling
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -63,9 +64,14 @@ type Server struct {
 	// cluster is nil on a server that runs alone.
 	cluster Cluster
 
+	// passed is the number of websockets that other nodes pass on. unreachable counts clients that were not passed on,
+	// because the other node was not reached.
+	passed, unreachable atomic.Int64
+
 	mu sync.Mutex
-	// clients are the clients that have joined, nil without a cluster.
-	clients map[*client]struct{}
+	// clients are the clients that have joined, passing those that are passed on to other nodes. Both are nil without a
+	// cluster.
+	clients, passing map[*client]struct{}
 }
 
 // NewServer returns the handler for signal.Path. dev is set for servers that ask for no token and listen only on
@@ -138,7 +144,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 	}
 	if s.cluster != nil {
 		c.bearer = bearerOf(r)
-		c.outbox.welcome = &welcomer{s.cluster, credentials.Grants}
+		c.outbox.welcome = &welcomer{cluster: s.cluster, grants: credentials.Grants}
 	}
 	c.serve()
 }

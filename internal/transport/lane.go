@@ -315,9 +315,10 @@ func (l *Lane) Done() <-chan struct{} { return l.closed }
 // Close ends the lane. Other calls have no effect afterwards. Close does not wait for the sink.
 func (l *Lane) Close() {
 	l.closing.Do(func() {
-		close(l.closed)
 		l.port.remove(l)
+		close(l.closed)
 		go func() {
+			defer l.port.ending.Done()
 			l.mu.Lock()
 			conn := l.conn
 			l.mu.Unlock()

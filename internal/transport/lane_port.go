@@ -56,6 +56,8 @@ type LanePort struct {
 	accepted chan *Lane
 	openings *ratelimit.SharedSources
 	readers  sync.WaitGroup
+	// ending are the lanes that are closed and may not have sent their last record.
+	ending sync.WaitGroup
 	// started is the time from which lanes count the time of their last packet.
 	started time.Time
 	// failed receives the error of a socket that cannot receive.
@@ -118,13 +120,14 @@ func (p *LanePort) Dial(to netip.AddrPort, number int) (*Lane, error) {
 	return l, nil
 }
 
-// Close closes the port and its lanes, and waits for the goroutines that read the port.
+// Close closes the lanes, which inform the remote servers, and then the port. Close waits for all goroutines.
 func (p *LanePort) Close() error {
 	p.mu.Lock()
 	before := p.closed
 	p.closed = true
 	p.mu.Unlock()
 	p.closeLanes()
+	p.ending.Wait()
 	err := p.port.Close()
 	p.readers.Wait()
 	if !before {
@@ -258,11 +261,12 @@ func (p *LanePort) opened(l *Lane) {
 	}
 }
 
-// remove removes a lane, unless its address has another lane.
+// remove removes a lane, unless its address has another lane. The lane is ending.
 func (p *LanePort) remove(l *Lane) {
 	p.opened(l)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.ending.Add(1)
 	if (*p.lanes.Load())[l.remote] == l {
 		p.change(func(lanes map[netip.AddrPort]*Lane) { delete(lanes, l.remote) })
 	}

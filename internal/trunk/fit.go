@@ -13,6 +13,9 @@ const (
 	// returnShare is the share of the estimate below which a masked track returns, so that a track at the limit does
 	// not come and go.
 	returnShare = 0.75
+	// maskAfter is the number of decisions in a row that mask a track. The estimate of a trunk that begins doubles
+	// within 100 ms, and the rate of a track varies with its frames.
+	maskAfter = 3
 )
 
 // candidate is a track that the other node takes, or that is masked.

@@ -315,7 +315,7 @@ func (l *link) fit() {
 	}
 	fit(candidates, estimate)
 	for _, c := range candidates {
-		if l.origin.mask(c.publication, c.track, c.masked) {
+		if l.origin.fits(c.publication, c.track, !c.masked) {
 			l.updates.add(c.publication, stateMasks)
 		}
 	}

@@ -62,8 +62,10 @@ type taken struct {
 	tiles  []allocate.QualitySet
 	near   []bool
 	parity float64
-	// masked are the tracks that the trunk does not carry, taken or not.
+	// masked are the tracks that the trunk does not carry, taken or not. excess counts the decisions in a row at which
+	// a track that is not masked did not fit.
 	masked map[int]bool
+	excess map[int]int
 	// streams are the streams by track.
 	streams map[int]*line
 	// offer is the number of the last offer, bound the number of the last confirmed one. repeat is set if the other
@@ -113,7 +115,7 @@ func (o *origin) take(m *take) bool {
 		if len(o.takes) >= maxTakes {
 			return false
 		}
-		t = &taken{masked: map[int]bool{}, streams: map[int]*line{}}
+		t = &taken{masked: map[int]bool{}, excess: map[int]int{}, streams: map[int]*line{}}
 		o.takes[m.publication] = t
 	}
 	t.tiles, t.near, t.parity = sets(m.Tiles), m.Near, m.Parity
@@ -164,6 +166,7 @@ func (o *origin) settle(actions []action, p publication, t *taken, now time.Time
 			continue
 		}
 		delete(t.streams, track)
+		delete(t.excess, track)
 		actions = append(actions, action{line: l, track: -1})
 		l.freed, l.selected = now, false
 		o.free = append(o.free, l)
@@ -237,7 +240,21 @@ func (o *origin) assign(audio bool, now time.Time) (l *line, open bool) {
 	return l, true
 }
 
-// mask sets whether the trunk does not carry a track. It reports whether that is a change.
+// fits applies a decision whether the trunk carries a track, and reports whether that masks or releases the track.
+func (o *origin) fits(p publication, track int, fits bool) bool {
+	t := o.takes[p]
+	if t == nil {
+		return false
+	}
+	if fits || t.masked[track] {
+		delete(t.excess, track)
+		return o.mask(p, track, !fits)
+	}
+	t.excess[track]++
+	return t.excess[track] >= maskAfter && o.mask(p, track, true)
+}
+
+// mask sets whether the trunk does not carry a track. mask reports whether that is a change.
 func (o *origin) mask(p publication, track int, masked bool) bool {
 	t := o.takes[p]
 	if t == nil || t.masked[track] == masked {

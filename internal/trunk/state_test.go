@@ -292,6 +292,21 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestMasksFollowSeveralDecisions masks a track after maskAfter decisions in a row, and releases it at once.
+func TestMasksFollowSeveralDecisions(t *testing.T) {
+	o := newOrigin(2)
+	o.publish(cloud, &offered{1, make([]bool, 1)})
+	o.take(&take{publication: cloud, Tiles: [][]int{{0}}})
+	for i, c := range []struct{ fits, want bool }{
+		{false, false}, {false, false}, {true, false}, {false, false}, {false, false}, {false, true}, {false, false},
+		{true, true}, {true, false}, {false, false},
+	} {
+		if got := o.fits(cloud, 0, c.fits); got != c.want {
+			t.Errorf("decision %d changes the masks: %t", i+1, got)
+		}
+	}
+}
+
 // TestRatesDiffer checks the step of rates that are reported.
 func TestRatesDiffer(t *testing.T) {
 	for _, c := range []struct {

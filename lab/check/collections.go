@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/adaptation"
 	"github.com/volsfu/volsfu/lab/clients"
+	"github.com/volsfu/volsfu/lab/cluster"
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/lab/duplication"
 	"github.com/volsfu/volsfu/lab/experiment"
@@ -77,6 +78,9 @@ func collections(version string) []collection {
 		{name: "clients",
 			short: "Clients where people are: every receiver decodes every publisher's streams, programs for Windows " +
 				"and macOS; in a checkout with Go and a C compiler", bind: everywhere},
+		{name: "cluster",
+			short: "Rooms over several nodes: frames, trunks, failures, upgrades, partitions, cost; as root",
+			bind:  clustered},
 		{name: "rgbd", short: "The codec of rasters: bits, errors and times beside Draco", bind: rasters},
 		{name: "viewer",
 			short: "The pages for browsers, in Chromium: complete frames and their latency, memory, size; in a " +
@@ -123,6 +127,15 @@ func everywhere(f *pflag.FlagSet) checklist {
 	o := clients.DefaultOptions()
 	f.StringVar(&o.Programs, "programs", "", "folder of volsfu and volpeer; by default that of this program")
 	return func(progress lab.Progress) []lab.Check { return clients.Checks(o, progress) }
+}
+
+// clustered returns the checks of rooms over several nodes.
+func clustered(f *pflag.FlagSet) checklist {
+	var o cluster.Options
+	f.StringVar(&o.Programs, "programs", "", "folder of volsfu; by default that of this program")
+	f.StringVar(&o.Previous, "previous", "", "volsfu of the previous release, for the rolling upgrade")
+	f.StringVar(&o.Before, "before", "", "volsfu without the code of clusters, to compare with")
+	return func(progress lab.Progress) []lab.Check { return cluster.Checks(o, progress) }
 }
 
 // rasters returns the checks of the codec rgbd.

@@ -25,7 +25,10 @@ type Options struct {
 	// URL and Metrics are the addresses of a server that already runs on this host, as ws://host:port and
 	// http://host:port/metrics. If they are set, no server is started.
 	URL, Metrics string
-	Pacing       Pacing
+	// Relay, if not nil, is another node of the cluster to which that server belongs. The processor time of both nodes
+	// counts.
+	Relay  *Relay
+	Pacing Pacing
 	// Compare is the command of the server to compare with, program and arguments; nil for no comparison.
 	Compare []string
 	// ComparePaced compares with another volsfu with PacingOn instead, of the program CompareBin or, if that is empty,
@@ -38,6 +41,12 @@ type Options struct {
 	// through the hypervisor: a third of the cost of forwarding to ten receivers at 50 Mbit/s.
 	Sleep    bool
 	Progress lab.Progress
+}
+
+// Relay is a node of a cluster beside the measured one.
+type Relay struct {
+	// URL is the address at which receivers join, as ws://host:port. Metrics is the address of the node's metrics.
+	URL, Metrics string
 }
 
 // FanoutCommand returns the command of the server to compare with, a hidden command of this program. With BatchedFlag
@@ -150,6 +159,8 @@ func (o *Options) validate() error {
 	case (o.URL == "") != (o.Metrics == ""):
 		return fmt.Errorf("%w: a server that runs already needs both its address and the address of its metrics",
 			ErrLoad)
+	case o.Relay != nil && (o.URL == "" || o.Load.Together):
+		return fmt.Errorf("%w: a relay needs a server that runs already, and receivers that do not publish", ErrLoad)
 	case o.Pacing != PacingConfigured && o.Pacing != PacingOff && !o.Pacing.paces():
 		return fmt.Errorf("%w: %q, expected on, off or smooth", ErrPacing, o.Pacing)
 	case o.ComparePaced && (o.Compare != nil || o.URL != ""):
@@ -167,7 +178,7 @@ func (o *Options) start(ctx context.Context) (*volsfu, error) {
 		if o.Pacing != PacingConfigured {
 			return nil, fmt.Errorf("%w: the pacing of a server that runs already cannot be changed", ErrPacing)
 		}
-		return &volsfu{url: strings.TrimSuffix(o.URL, "/"), metrics: o.Metrics}, nil
+		return &volsfu{url: strings.TrimSuffix(o.URL, "/"), metrics: o.Metrics, relay: o.Relay}, nil
 	}
 	if o.Pacing == PacingSmooth {
 		return o.launch(ctx, "", smoothReports(o.Load))

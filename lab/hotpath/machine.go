@@ -13,6 +13,9 @@ import (
 	"github.com/volsfu/volsfu/test/exposition"
 )
 
+// processTime is the name of the metric with the CPU time of a process, in seconds.
+const processTime = "process_cpu_seconds_total"
+
 // ProcessTime returns the CPU time of a process, user and system. If the system counts nanoseconds per thread, these
 // counters are used: /proc/PID/stat and the process metrics count hundredths of a second.
 func ProcessTime(pid int, counts exposition.Series) time.Duration {
@@ -24,7 +27,7 @@ func ProcessTime(pid int, counts exposition.Series) time.Duration {
 		}
 	}
 	if pid == 0 || sum == 0 {
-		return time.Duration(counts["process_cpu_seconds_total"] * float64(time.Second))
+		return time.Duration(counts[processTime] * float64(time.Second))
 	}
 	return sum
 }

@@ -19,6 +19,8 @@ type volsfu struct {
 	program *lab.ServerProgram
 	url     string
 	metrics string
+	// relay is the node that receivers join, nil for the same server.
+	relay *Relay
 	// seed is the seed of the next impaired path.
 	seed uint64
 	// reports are those of all receivers.
@@ -52,7 +54,17 @@ func (v *volsfu) figures() metricNames {
 }
 
 func (v *volsfu) counts(ctx context.Context) (exposition.Series, error) {
-	return exposition.Scrape(ctx, v.metrics)
+	counts, err := exposition.Scrape(ctx, v.metrics)
+	if err != nil || v.relay == nil {
+		return counts, err
+	}
+	there, err := exposition.Scrape(ctx, v.relay.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	// The packets are those that the first node has received.
+	counts[processTime] += there[processTime]
+	return counts, nil
 }
 
 // begun returns true: the server assigns announced tracks before their first packet is sent.
@@ -74,7 +86,11 @@ func (v *volsfu) attach(ctx context.Context, part part) (*member, error) {
 		// The server would pay for waking a receiver that reads all packets, most of all on smooth paths.
 		part.reports, part.every = v.reports, 0
 	}
-	s, err := joinRoom(ctx, v.url, part)
+	url := v.url
+	if v.relay != nil && !part.publishes {
+		url = v.relay.URL
+	}
+	s, err := joinRoom(ctx, url, part)
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", part.identity(), err)
 	}

@@ -25,7 +25,8 @@ var layers = []layer{
 	},
 	{server: []string{"internal/server", "internal/netfn/daemon"}},
 	{server: []string{"internal/config", "internal/netfn/metrics"}},
-	{server: []string{"internal/dialect", "internal/netfn/control", "internal/netfn/edge", "internal/cluster/member"}},
+	{server: []string{"internal/dialect", "internal/netfn/control", "internal/netfn/edge", "internal/cluster/member",
+		"internal/cluster/entry"}},
 	{
 		server: []string{"internal/signalling", "internal/admin", "internal/viewer"},
 		client: []string{"internal/peer"},

@@ -1,15 +1,25 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/test/program"
 	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
@@ -17,7 +27,15 @@ import (
 // startCluster starts the nodes of a cluster, which end with all their clients at the end of the test.
 func startCluster(t *testing.T, change func(*config.Config), names ...string) []*testbed.Conference {
 	t.Helper()
-	nodes, err := testbed.NewCluster(t.TempDir(), zap.NewNop(), change, names...)
+	return startClusterIn(t, t.TempDir(), change, names...)
+}
+
+// startClusterIn is startCluster with the directory of the certificates.
+func startClusterIn(
+	t *testing.T, directory string, change func(*config.Config), names ...string,
+) []*testbed.Conference {
+	t.Helper()
+	nodes, err := testbed.NewCluster(directory, zap.NewNop(), change, names...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +60,9 @@ func others(p *testbed.Peer) []string {
 	return identities
 }
 
-// TestRoomOverThreeNodes: participants at different nodes are in one room.
+// TestRoomOverThreeNodes: participants in different regions are in one room.
 func TestRoomOverThreeNodes(t *testing.T) {
-	nodes := startCluster(t, unhurried, "a", "b", "c")
+	nodes := startCluster(t, unhurried, "a@eu", "b@us", "c@asia")
 	var peers []*testbed.Peer
 	for i, node := range nodes {
 		peers = append(peers, join(t, node, atLeisure(testbed.Part{Room: "room", Identity: fmt.Sprint("p", i),
@@ -75,5 +93,245 @@ func TestRoomOverThreeNodes(t *testing.T) {
 	peers[2].Leave()
 	for i, p := range peers[:2] {
 		wait.Until(t, fmt.Sprintf("p%d is told that p2 has left", i), func() bool { return len(others(p)) == 1 })
+	}
+}
+
+// destination joins with moves at a node and returns the address of the node of the room, empty if the cluster refuses
+// the join. The client leaves at once.
+func destination(t *testing.T, node *testbed.Conference, room string) string {
+	t.Helper()
+	raw := dialRaw(t, node.Server.URL())
+	defer raw.close()
+	raw.send(&signal.Join{Version: 1, Room: room, Identity: "guest of " + node.Server.URL()[5:], Moves: true})
+	switch m := raw.receive().(type) {
+	case *signal.Moved:
+		return m.URL
+	case *signal.Joined:
+		raw.send(&signal.Leave{})
+		return node.Server.URL()
+	}
+	return ""
+}
+
+// gathered waits until all nodes send clients of a room to one node, and returns the node.
+func gathered(t *testing.T, nodes []*testbed.Conference, room string) *testbed.Conference {
+	t.Helper()
+	var home string
+	wait.Until(t, "all nodes name one node for the room", func() bool {
+		home = destination(t, nodes[0], room)
+		return home != "" && !slices.ContainsFunc(nodes, func(n *testbed.Conference) bool {
+			return destination(t, n, room) != home
+		})
+	})
+	return nodes[slices.IndexFunc(nodes, func(n *testbed.Conference) bool { return n.Server.URL() == home })]
+}
+
+// without returns the nodes except one.
+func without(nodes []*testbed.Conference, node *testbed.Conference) []*testbed.Conference {
+	return slices.DeleteFunc(slices.Clone(nodes), func(n *testbed.Conference) bool { return n == node })
+}
+
+// TestClientsOfARoomGather: clients that join at any node are on one node. Clients of the SDK follow, old clients are
+// passed on, and resume on any node.
+func TestClientsOfARoomGather(t *testing.T) {
+	nodes := startCluster(t, unhurried, "a", "b", "c")
+	alice := join(t, nodes[0], atLeisure(testbed.Part{Room: "room", Identity: "alice",
+		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+	home := gathered(t, nodes, "room")
+	entries := without(nodes, home)
+	bob := join(t, entries[0], atLeisure(testbed.Part{Room: "room", Identity: "bob",
+		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+	wait.Until(t, "media flows both ways", func() bool {
+		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
+	})
+	old := dialRaw(t, entries[0].Server.URL())
+	joined := old.join(&signal.Join{Version: 1, Room: "room", Identity: "old", Receive: true})
+	if len(joined.Nodes) != 2 {
+		t.Errorf("the alternatives are %v, expected two nodes", joined.Nodes)
+	}
+	if offer := expectMessage[*signal.Offer](old); len(offer.Media) == 0 {
+		t.Error("the passed client gets no media lines")
+	}
+	wait.Until(t, "alice sees the passed client", func() bool { return slices.Equal(others(alice), []string{"bob", "old"}) })
+	left := alice.Count("left")
+	old.close()
+	again := dialRaw(t, entries[1].Server.URL())
+	resumed := again.join(&signal.Join{
+		Version: 1, Room: "room", Identity: "old", Receive: true,
+		Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret, NewConnection: true},
+	})
+	if !resumed.Resumed || resumed.Session != joined.Session {
+		t.Errorf("resumed is %v with session %q, expected %q", resumed.Resumed, resumed.Session, joined.Session)
+	}
+	if alice.Count("left") != left {
+		t.Error("alice was told that the passed client has left")
+	}
+	again.close()
+	if err := errors.Join(alice.Failure(), bob.Failure()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestForeignTickets resumes with tickets that are not of the cluster, or for others.
+func TestForeignTickets(t *testing.T) {
+	nodes := startCluster(t, nil, "a", "b")
+	raw := dialRaw(t, nodes[0].Server.URL())
+	defer raw.close()
+	joined := raw.join(&signal.Join{Version: 1, Room: "room", Identity: "alice"})
+	for name, join := range map[string]*signal.Join{
+		"a secret": {Room: "room", Identity: "alice",
+			Resume: &signal.ResumeRequest{Session: joined.Session, Secret: "RZ4LX6TQM2HVKD7NPCWBY3JGEA"}},
+		"another identity": {Room: "room", Identity: "bob",
+			Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}},
+		"another room": {Room: "attic", Identity: "alice",
+			Resume: &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}},
+		"another session": {Room: "room", Identity: "alice",
+			Resume: &signal.ResumeRequest{Session: "another", Secret: joined.Resume.Secret}},
+		"a resume ticket for a join": {Room: "room", Identity: "alice", Ticket: joined.Resume.Secret},
+	} {
+		other := dialRaw(t, nodes[1].Server.URL())
+		join.Version, join.Moves = 1, true
+		other.send(join)
+		if refused := expectMessage[*signal.Error](other); refused.Code != signal.CodeResume {
+			t.Errorf("%s: refused with %q, expected %q", name, refused.Code, signal.CodeResume)
+		}
+		other.close()
+	}
+}
+
+// TestDrainMovesClients: the clients of a node that drains continue on another node.
+func TestDrainMovesClients(t *testing.T) {
+	nodes := startCluster(t, unhurried, "a@eu", "b@us")
+	bob := join(t, nodes[1], atLeisure(testbed.Part{Room: "room", Identity: "bob",
+		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+	alice := join(t, nodes[0], atLeisure(testbed.Part{Room: "room", Identity: "alice",
+		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+	wait.Until(t, "media flows both ways", func() bool {
+		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	nodes[0].Server.Drain(ctx)
+	if err := alice.Session.Err(); err != nil {
+		t.Fatalf("alice's session has ended: %v", err)
+	}
+	there, here := frames(bob, tile("alice", "body", 0)), frames(alice, tile("bob", "body", 0))
+	wait.Until(t, "media flows both ways after the drain", func() bool {
+		return frames(bob, tile("alice", "body", 0)) > there+10 && frames(alice, tile("bob", "body", 0)) > here+10
+	})
+	if n := bob.Count("left") + alice.Count("left"); n != 0 {
+		t.Errorf("%d participants have left", n)
+	}
+	if err := errors.Join(alice.Failure(), bob.Failure()); err != nil {
+		t.Error(err)
+	}
+}
+
+// nodeProcess is a node of a cluster in a process of its own.
+type nodeProcess struct {
+	command *exec.Cmd
+	ended   chan struct{}
+	url     string
+}
+
+// startNode starts a node that joins the cluster of the given nodes. The process ends with the test.
+func startNode(t *testing.T, directory string, nodes []*testbed.Conference) *nodeProcess {
+	t.Helper()
+	url := "embedded://:0"
+	for _, n := range nodes {
+		url += fmt.Sprintf(",127.0.0.1:%d", n.Server.RoutePort())
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	p := &nodeProcess{ended: make(chan struct{})}
+	p.command = exec.Command(filepath.Join(program.Static().Folder(t, "volsfu"), "volsfu"), "serve", "--dev",
+		"--listen", "127.0.0.1:0", "--admin-listen", "", "--media-address", "127.0.0.1", "--media-port", "0",
+		"--cluster", url, "--cluster-port", "0", "--cluster-directory", directory, "--log-file", log, "--log-format", "json",
+		"--server-nice", "0", "--forward-congestion-min-bps", "100000000", "--forward-congestion-start-bps", "100000000",
+		"--forward-queue-budget", signal.MaxDeadline.String())
+	if err := p.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.command.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if text, err := os.ReadFile(log); err == nil && t.Failed() {
+			t.Logf("log of the node in %s:\n%s", directory, text)
+		}
+	})
+	wait.Until(t, "the node is ready", func() bool {
+		text, _ := os.ReadFile(log)
+		address := regexp.MustCompile(`"(ws://127\.0\.0\.1:\d+)`).FindSubmatch(text)
+		if address == nil || !bytes.Contains(text, []byte("volsfu is ready")) {
+			return false
+		}
+		p.url = string(address[1])
+		return true
+	})
+	return p
+}
+
+// kill ends the process at once.
+func (p *nodeProcess) kill() {
+	_ = p.command.Process.Kill()
+	<-p.ended
+}
+
+// TestClientsOfAKilledNodeResume: a node is killed. Its client resumes on another node, and the others notice nothing
+// but a gap.
+func TestClientsOfAKilledNodeResume(t *testing.T) {
+	directory := t.TempDir()
+	nodes := startClusterIn(t, directory, unhurried, "a@eu", "b@us")
+	authority, err := certificate.OpenAuthority(directory, "testbed", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(directory, "c")
+	if err := authority.Issue(at, "c", "asia", time.Now(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	killed := startNode(t, at, nodes)
+	there := testbed.Attend(killed.url)
+	defer there.Close()
+	wait.Until(t, "the node knows the others", func() bool {
+		raw := dialRaw(t, killed.url)
+		defer raw.close()
+		joined := raw.join(&signal.Join{Version: 1, Room: "hall", Identity: "visitor"})
+		raw.send(&signal.Leave{})
+		return len(joined.Nodes) == 2
+	})
+	carol := observe(t, nodes[0], "carol")
+	bob := join(t, nodes[1], atLeisure(testbed.Part{Room: "room", Identity: "bob",
+		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+	alice := join(t, there, atLeisure(testbed.Part{Room: "room", Identity: "alice",
+		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+	wait.Until(t, "media flows both ways", func() bool {
+		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
+	})
+	carol.flow("alice", "body", 1)
+	carol.flow("bob", "body", 1)
+	offers := carol.offers()
+	killed.kill()
+	wait.Until(t, "alice resumes", func() bool {
+		if err := alice.Session.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return alice.Count("resumed") > 0
+	})
+	toBob, toAlice := frames(bob, tile("alice", "body", 0)), frames(alice, tile("bob", "body", 0))
+	wait.Until(t, "media flows both ways again", func() bool {
+		return frames(bob, tile("alice", "body", 0)) > toBob+10 && frames(alice, tile("bob", "body", 0)) > toAlice+10
+	})
+	carol.flow("alice", "body", 1)
+	if n := carol.offers() - offers; n != 0 {
+		t.Errorf("carol gets %d offers", n)
+	}
+	if n := bob.Count("left") + carol.Count(signal.TypeParticipantLeft); n != 0 {
+		t.Errorf("bob and carol were told %d times that a participant has left", n)
+	}
+	if err := errors.Join(alice.Failure(), bob.Failure()); err != nil {
+		t.Error(err)
 	}
 }

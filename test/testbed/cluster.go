@@ -3,6 +3,7 @@ package testbed
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,7 +13,8 @@ import (
 )
 
 // NewCluster starts servers in this process that are the nodes of a cluster. The certificates are in a directory. If
-// change is not nil, change changes the configuration of each node.
+// change is not nil, change changes the configuration of each node. A name may have a region, as in name@region: a room
+// then spans the regions of its participants.
 func NewCluster(
 	directory string, log *zap.Logger, change func(*config.Config), names ...string,
 ) (nodes []*Conference, err error) {
@@ -30,12 +32,13 @@ func NewCluster(
 	}
 	url := "embedded://:0"
 	for _, name := range names {
+		name, region, _ := strings.Cut(name, "@")
 		c := ConferenceConfig()
 		c.Cluster.URL, c.Cluster.Port, c.Cluster.Directory = url, 0, filepath.Join(directory, name)
 		if change != nil {
 			change(&c)
 		}
-		if err := authority.Issue(c.Cluster.Directory, name, "", now, time.Hour); err != nil {
+		if err := authority.Issue(c.Cluster.Directory, name, region, now, time.Hour); err != nil {
 			return nodes, err
 		}
 		node, err := NewConference(c, nil, log.Named(name))

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Authority struct {
 	// text is the certificate as PEM.
 	text []byte
 	key  crypto.Signer
+	// secret is the content of SecretFile.
+	secret []byte
 }
 
 // OpenAuthority reads the authority in a directory, or creates it for the cluster if the directory has none. Errors
@@ -45,9 +48,13 @@ func OpenAuthority(directory, cluster string, now time.Time) (*Authority, error)
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	file, keyFile := filepath.Join(directory, AuthorityFile), filepath.Join(directory, authorityKeyFile)
-	_, err := os.Stat(file)
+	secret, err := openSecret(directory)
+	if err != nil {
+		return nil, err
+	}
+	_, err = os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return createAuthority(file, keyFile, cluster, now)
+		return createAuthority(file, keyFile, cluster, secret, now)
 	}
 	pair, err := tls.LoadX509KeyPair(file, keyFile)
 	if err != nil {
@@ -61,13 +68,33 @@ func OpenAuthority(directory, cluster string, now time.Time) (*Authority, error)
 		return nil, fmt.Errorf("%w: %s is the authority of the cluster %q, expected %q", ErrFile, file, name, cluster)
 	}
 	return &Authority{Cluster: cluster, certificate: pair.Leaf, key: key,
-		text: pemOf("CERTIFICATE", pair.Leaf.Raw)}, nil
+		text: pemOf("CERTIFICATE", pair.Leaf.Raw), secret: secret}, nil
 }
 
-func createAuthority(file, keyFile, cluster string, now time.Time) (*Authority, error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+// openSecret returns the content of the file with the secret of the cluster, which is created if the directory has
+// none.
+func openSecret(directory string) ([]byte, error) {
+	file := filepath.Join(directory, SecretFile)
+	text, err := os.ReadFile(file)
+	if err == nil {
+		_, err = parseSecret(file, text)
+		return text, err
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	secret := make([]byte, SecretBytes)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, err
+	}
+	text = append(hex.AppendEncode(nil, secret), '\n')
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return nil, err
+	}
+	return text, replaceFile(file, text, 0o600)
+}
+
+func createAuthority(file, keyFile, cluster string, secret []byte, now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -86,13 +113,23 @@ func createAuthority(file, keyFile, cluster string, now time.Time) (*Authority, 
 	if err != nil {
 		return nil, err
 	}
-	a := &Authority{Cluster: cluster, certificate: certificate, text: pemOf("CERTIFICATE", raw), key: key}
+	keyText, err := textOfKey(key)
+	if err != nil {
+		return nil, err
+	}
+	a := &Authority{
+		Cluster: cluster, certificate: certificate, text: pemOf("CERTIFICATE", raw), key: key, secret: secret,
+	}
 	// The certificate is written last: a directory with a certificate has a key.
-	return a, errors.Join(writeKey(keyFile, key), os.WriteFile(file, a.text, 0o644))
+	if err := replaceFile(keyFile, keyText, 0o600); err != nil {
+		return nil, err
+	}
+	return a, replaceFile(file, a.text, 0o644)
 }
 
-// Issue writes the files of a node into a directory, which is created: the authority's certificate, and a new key and
-// certificate for a node of a region. The region may be empty. Existing files are replaced.
+// Issue writes the files of a node into a directory, which is created: the authority's certificate, the secret of the
+// cluster, and a new key and certificate for a node of a region. The region may be empty. Existing files are replaced,
+// each at once.
 func (a *Authority) Issue(directory, node, region string, now time.Time, validity time.Duration) error {
 	if err := CheckName(node); err != nil {
 		return fmt.Errorf("node: %w", err)
@@ -122,11 +159,23 @@ func (a *Authority) Issue(directory, node, region string, now time.Time, validit
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return err
 	}
-	return errors.Join(
-		os.WriteFile(filepath.Join(directory, AuthorityFile), a.text, 0o644),
-		writeKey(filepath.Join(directory, KeyFile), key),
-		os.WriteFile(filepath.Join(directory, NodeFile), pemOf("CERTIFICATE", raw), 0o644),
-	)
+	keyText, err := textOfKey(key)
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name string
+		text []byte
+		mode os.FileMode
+	}{
+		{AuthorityFile, a.text, 0o644}, {SecretFile, a.secret, 0o600}, {KeyFile, keyText, 0o600},
+		{NodeFile, pemOf("CERTIFICATE", raw), 0o644},
+	} {
+		if err := replaceFile(filepath.Join(directory, file.name), file.text, file.mode); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newTemplate returns a certificate with a random serial number of 128 bits.
@@ -139,12 +188,26 @@ func newTemplate(subject pkix.Name, now time.Time, validity time.Duration) (*x50
 		NotAfter: now.Add(validity)}, nil
 }
 
-func writeKey(file string, key *ecdsa.PrivateKey) error {
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
+// replaceFile writes a file under another name and renames the file, so that a reader finds the former content or the
+// new one.
+func replaceFile(name string, text []byte, mode os.FileMode) error {
+	next := name + ".new"
+	// A file that a crash has left behind may have another mode.
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.WriteFile(file, pemOf("PRIVATE KEY", raw), 0o600)
+	if err := os.WriteFile(next, text, mode); err != nil {
+		return err
+	}
+	return os.Rename(next, name)
+}
+
+func textOfKey(key *ecdsa.PrivateKey) ([]byte, error) {
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pemOf("PRIVATE KEY", raw), nil
 }
 
 func pemOf(kind string, raw []byte) []byte {

@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/tls"
 	"errors"
@@ -128,6 +129,44 @@ func TestReload(t *testing.T) {
 	}
 	if node.Certificate().Leaf.DNSNames[0] != "a" {
 		t.Error("the former certificate is lost")
+	}
+}
+
+// TestSecret: all nodes have the secret of their cluster, and a running node reads a replaced one.
+func TestSecret(t *testing.T) {
+	directory, now := t.TempDir(), time.Now()
+	a := newNode(t, directory, "rooms", "a", now, time.Hour)
+	b := newNode(t, directory, "rooms", "b", now, time.Hour)
+	other := newNode(t, t.TempDir(), "rooms", "c", now, time.Hour)
+	first := a.Secret()
+	if len(first) != SecretBytes || !bytes.Equal(first, b.Secret()) || bytes.Equal(first, other.Secret()) {
+		t.Errorf("the secrets are %x and %x, that of another cluster %x", first, b.Secret(), other.Secret())
+	}
+	file := filepath.Join(directory, "a", SecretFile)
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode of the secret is %v, %v", info.Mode(), err)
+	}
+	if err := os.Remove(filepath.Join(directory, SecretFile)); err != nil {
+		t.Fatal(err)
+	}
+	newNode(t, directory, "rooms", "a", now, time.Hour)
+	if err := a.Reload(); err != nil || bytes.Equal(first, a.Secret()) {
+		t.Errorf("the secret is not replaced: %v", err)
+	}
+	second := a.Secret()
+	for _, text := range []string{"", "00", strings.Repeat("g", 64), strings.Repeat("0", 66)} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Reload(); !errors.Is(err, ErrFile) || !bytes.Equal(second, a.Secret()) {
+			t.Errorf("the secret %q: the error is %v", text, err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(filepath.Join(directory, "a")); !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), SecretFile) {
+		t.Errorf("without a secret: the error is %v", err)
 	}
 }
 

@@ -1,4 +1,5 @@
-// Package certificate makes and verifies the certificates of a cluster's nodes.
+// Package certificate makes and verifies the certificates of a cluster's nodes, and makes the secret that all nodes
+// share.
 //
 // A cluster has an authority of its own. The certificate of a node holds the node's name (subject alternative name and
 // common name), the name of the cluster (organization) and the region (organizational unit), so that none of the three
@@ -11,7 +12,7 @@ import (
 	"fmt"
 )
 
-// ErrName is wrapped with the name that is not one, ErrFile with the file and the reason.
+// ErrName is wrapped with the invalid name, ErrFile with the file and the reason.
 var (
 	ErrName = errors.New("invalid name")
 	ErrFile = errors.New("invalid file of a cluster's certificates")
@@ -25,7 +26,12 @@ const (
 	AuthorityFile = "ca.pem"
 	NodeFile      = "node.pem"
 	KeyFile       = "node-key.pem"
+	// SecretFile has the secret of the cluster as hexadecimal digits. The file is the same on all nodes.
+	SecretFile = "secret.key"
 )
+
+// SecretBytes is the length of the secret of a cluster.
+const SecretBytes = 32
 
 // MaxName is the longest name of a node, a cluster or a region, in bytes: that of a label of the DNS.
 const MaxName = 63

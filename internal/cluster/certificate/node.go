@@ -3,13 +3,15 @@ package certificate
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 )
 
-// Node is the certificate of this node, and verifies those of others. The methods are safe for concurrent use.
+// Node is the certificate of this node, and verifies those of others. Node also has the secret of the cluster. The methods are safe for concurrent use.
 type Node struct {
 	// Name, Cluster and Region are those of the certificate. Region may be empty.
 	Name, Cluster, Region string
@@ -23,9 +25,10 @@ type Node struct {
 type contents struct {
 	certificate *tls.Certificate
 	authorities *x509.CertPool
+	secret      []byte
 }
 
-// Load reads the files of a node: AuthorityFile, NodeFile and KeyFile in a directory. Errors wrap ErrFile.
+// Load reads the files of a node: AuthorityFile, NodeFile, KeyFile and SecretFile in a directory. Errors wrap ErrFile.
 func Load(directory string) (*Node, error) {
 	n := &Node{directory: directory}
 	c, err := n.read()
@@ -40,7 +43,7 @@ func Load(directory string) (*Node, error) {
 // Files returns the paths of the node's files.
 func (n *Node) Files() []string {
 	return []string{filepath.Join(n.directory, AuthorityFile), filepath.Join(n.directory, NodeFile),
-		filepath.Join(n.directory, KeyFile)}
+		filepath.Join(n.directory, KeyFile), filepath.Join(n.directory, SecretFile)}
 }
 
 // Reload reads the files again. If they are invalid, or belong to another node, the former ones remain. Errors wrap
@@ -75,6 +78,12 @@ func (n *Node) read() (*contents, error) {
 		return nil, fmt.Errorf("%w: %s and %s: %w", ErrFile, files[1], files[2], err)
 	}
 	c.certificate = &pair
+	if text, err = os.ReadFile(files[3]); err != nil {
+		return nil, fmt.Errorf("%w: %w: volsfu cluster certificate makes the file, the same for all nodes", ErrFile, err)
+	}
+	if c.secret, err = parseSecret(files[3], text); err != nil {
+		return nil, err
+	}
 	name, cluster, region := namesIn(pair.Leaf)
 	for _, text := range []string{name, cluster} {
 		if err := CheckName(text); err != nil {
@@ -87,6 +96,15 @@ func (n *Node) read() (*contents, error) {
 		}
 	}
 	return c, nil
+}
+
+// parseSecret returns the secret in a file.
+func parseSecret(file string, text []byte) ([]byte, error) {
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(secret) != SecretBytes {
+		return nil, fmt.Errorf("%w: %s: expected %d hexadecimal digits", ErrFile, file, 2*SecretBytes)
+	}
+	return secret, nil
 }
 
 // namesIn returns the names in the certificate of a node, empty if there are none.
@@ -108,6 +126,9 @@ func (n *Node) Certificate() *tls.Certificate { return n.current.Load().certific
 
 // Authorities returns the certificates that nodes of the cluster are signed with. The caller must not change them.
 func (n *Node) Authorities() *x509.CertPool { return n.current.Load().authorities }
+
+// Secret returns the secret of the cluster. The caller must not change it.
+func (n *Node) Secret() []byte { return n.current.Load().secret }
 
 // Refused returns the number of refused certificates of peers.
 func (n *Node) Refused() uint64 { return n.refused.Load() }

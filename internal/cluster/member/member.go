@@ -492,6 +492,10 @@ func (m *Member) step(now time.Time) time.Time {
 func (m *Member) receive(now time.Time) {
 	for _, received := range m.fabric.Messages() {
 		message, err := cluster.Decode(received.Data)
+		if err == nil && message.Node != received.Sender {
+			err = fmt.Errorf("%w: the node is %q, expected the sender %q", cluster.ErrMessage, message.Node,
+				received.Sender)
+		}
 		if err != nil {
 			m.invalid++
 			m.log.Debug("invalid message of a node", zap.String("subject", received.Subject), zap.Error(err))

@@ -67,7 +67,7 @@ func (b *bus) Publish(subject string, data []byte) error {
 	}
 	for name, other := range b.node.rig.nodes {
 		if other != b.node && !b.node.rig.off[name] && other.messages.subscribed[subject] {
-			other.messages.queue = append(other.messages.queue, fabric.Message{Subject: subject, Data: data})
+			other.messages.queue = append(other.messages.queue, fabric.Message{Subject: subject, Sender: b.node.self.Name, Data: data})
 		}
 	}
 	return nil
@@ -168,10 +168,10 @@ func (h *host) Take(node, room string, ref volumetric.PublicationRef, id uint64,
 }
 
 func (h *host) Send(node string, payload []byte) error {
-	if !h.linked[node] {
+	switch {
+	case !h.linked[node]:
 		return trunk.ErrUnlinked
-	}
-	if h.refuse > 0 {
+	case h.refuse > 0:
 		h.refuse--
 		return trunk.ErrRate
 	}

@@ -47,9 +47,9 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 		m.log.Warn("a trunk is refused", zap.Stringer("address", e.Address), zap.String("reason", e.Reason),
 			zap.Uint64("not_logged_since_the_last", e.Omitted))
 	case trunk.PortFailed:
-		m.log.Error("the port for trunks does not receive; it is opened again", zap.Error(e.Err))
+		m.log.Error("the port for trunks cannot receive and is opened again", zap.Error(e.Err))
 	case trunk.Unsent:
-		m.log.Error("a control message of a trunk could not be sent", zap.String("node", e.Node),
+		m.log.Error("a message for the trunk to a node cannot be sent", zap.String("node", e.Node),
 			zap.String("reason", e.Reason))
 	case trunk.Heard:
 		m.replica.HeardTrunk(now, e.Node, e.Incarnation)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/claim"
 )
 
 var start = time.Unix(1_795_188_600, 0)
@@ -241,7 +243,7 @@ func TestLoadIsEvenWithStaleReports(t *testing.T) {
 		{"lognormal, 2,000 joins stale, 200 joins/s", lognormal, 5 * time.Millisecond, 2000, false},
 		{"lognormal, 2,000 joins stale, rooms fill together", lognormal, 500 * time.Microsecond, 2000, true},
 	} {
-		worst, sum := 0.0, 0.0
+		worst, sum, left := 0.0, 0.0, 0
 		for seed := range uint64(seeds) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			s := simulation{
@@ -254,7 +256,7 @@ func TestLoadIsEvenWithStaleReports(t *testing.T) {
 				total += s.size[len(s.size)-1]
 			}
 			counts, moved := s.run(random)
-			if moved > 0 {
+			if left += moved; moved > 0 {
 				t.Errorf("%s, seed %d: %d joins left the node of their room", test.name, seed, moved)
 			}
 			most := 0
@@ -264,7 +266,10 @@ func TestLoadIsEvenWithStaleReports(t *testing.T) {
 			ratio := float64(most) * nodes / float64(total)
 			worst, sum = max(worst, ratio), sum+ratio
 		}
-		t.Logf("%s: most loaded %.3f × mean on average, %.3f at worst of %d runs", test.name, sum/seeds, worst, seeds)
+		t.Log(claim.Figure(claim.Information(test.name+": most loaded node, average", sum/seeds, "× mean")))
+		t.Log(claim.Figure(claim.AtMost(fmt.Sprintf("%s: most loaded node, worst of %d runs", test.name, seeds), worst,
+			"× mean", allowed)))
+		t.Log(claim.Figure(claim.Exactly(test.name+": joins that left the node of their room", int64(left), "", 0)))
 		if worst > allowed {
 			t.Errorf("%s: the most loaded node has %.3f × the mean, expected at most %.2f", test.name, worst, allowed)
 		}

@@ -3,29 +3,41 @@
 // A ticket is base64url text without padding. Its bytes are
 //
 //	1      version, 1
-//	4      identifier of the key: the first bytes of its SHA-256
+//	4      hour of the key, in hours of UTC since 1970
 //	12     nonce, random
 //	n + 16 sealed content and tag of AES-256-GCM (NIST SP 800-38D); the bytes before it are the associated data
 //
-// The content is a sequence of fields in fixed order. Texts have two bytes of length, numbers are big-endian. With
-// random nonces, a key may seal 2³² tickets (NIST SP 800-38D, section 8.3).
+// The content is a sequence of fields in fixed order. Texts have two bytes of length, numbers are big-endian.
+//
+// Every hour has a key, which each node derives from the secret of the cluster by HKDF-SHA256 (RFC 5869) with the info
+// "volsfu ticket" and the hour. The nodes need no message for a new key. With random nonces, a key may seal 2³² tickets
+// (NIST SP 800-38D, section 8.3).
 package ticket
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 )
 
 // ErrInvalid is wrapped by every error about a ticket.
 var ErrInvalid = errors.New("invalid ticket")
+
+// ErrExpired is wrapped, together with ErrInvalid, by the error about an expired ticket.
+var ErrExpired = errors.New("expired")
+
+// ErrSecret is wrapped with the length of an invalid secret.
+var ErrSecret = errors.New("invalid secret of a cluster")
 
 // Kind is the use of a ticket.
 type Kind byte
@@ -36,6 +48,8 @@ const (
 	Resume Kind = 1
 	// Entry joins a room on a node without being moved again.
 	Entry Kind = 2
+	// Move continues a session on the node that the ticket names, although the session's home is alive.
+	Move Kind = 3
 )
 
 // Grants are the rights of a participant as bits.
@@ -49,14 +63,23 @@ const (
 	Admin
 )
 
-// KeyBytes is the length of a key.
-const KeyBytes = 32
+// SecretBytes is the length of the secret of a cluster.
+const SecretBytes = 32
+
+// Lifetime is the time for which tickets can be opened. A session receives a ticket only with its join and its resumes,
+// so that a session without an interruption for longer cannot be resumed.
+const Lifetime = 24 * time.Hour
 
 const (
 	version    = 1
-	idBytes    = 4
+	hourBytes  = 4
 	nonceBytes = 12
-	head       = 1 + idBytes + nonceBytes
+	head       = 1 + hourBytes + nonceBytes
+	keyBytes   = 32
+	// formerHours is the number of former hours whose keys open tickets, laterHours that of later hours: the clocks of
+	// nodes differ.
+	formerHours = uint32(Lifetime / time.Hour)
+	laterHours  = 1
 	// maxText bounds a text: a name has at most 128 bytes, a secret 26.
 	maxText = 128
 	// maxBytes bounds a ticket: two bytes, five texts, three numbers and the tag of 16 bytes.
@@ -75,7 +98,7 @@ type Ticket struct {
 	Secret         string
 	Room, Identity string
 	Grants         Grants
-	// Home is the node that has the session, or that an entry leads to. Incarnation is its start.
+	// Home is the node that has the session, or to which an entry or a move leads. Incarnation is its start.
 	Home        string
 	Incarnation uint64
 	// Epoch counts the homes of the session.
@@ -86,52 +109,84 @@ type Ticket struct {
 
 // Sealer seals and opens tickets. The methods are safe for concurrent use.
 type Sealer struct {
-	mu sync.RWMutex
-	// keys are the present key and the former key.
-	keys []key
+	mu sync.Mutex
+	// secrets are the present secret and the former one.
+	secrets []*secret
 }
 
-// key is a key of the cluster.
-type key struct {
-	id   [idBytes]byte
-	aead cipher.AEAD
+// secret is a secret of the cluster with the keys that have been derived from the secret, by hour.
+type secret struct {
+	text []byte
+	keys map[uint32]cipher.AEAD
 }
 
-// NewSealer returns a sealer with the key of a cluster.
-func NewSealer(secret []byte) (*Sealer, error) {
+// NewSealer returns a sealer with the secret of a cluster. The error wraps ErrSecret.
+func NewSealer(text []byte) (*Sealer, error) {
 	s := &Sealer{}
-	return s, s.Rotate(secret)
+	return s, s.SetSecret(text)
 }
 
-// Rotate sets the key that seals tickets. Tickets of the key before remain valid until the next rotation. A repeated
-// key changes nothing.
-func (s *Sealer) Rotate(secret []byte) error {
-	if len(secret) != KeyBytes {
-		return fmt.Errorf("a ticket key has %d bytes, expected %d", len(secret), KeyBytes)
+// SetSecret sets the secret whose keys seal tickets. Tickets of the secret before remain valid until the next change. A
+// repeated secret changes nothing. The error wraps ErrSecret.
+func (s *Sealer) SetSecret(text []byte) error {
+	if len(text) != SecretBytes {
+		return fmt.Errorf("%w: %d bytes, expected %d", ErrSecret, len(text), SecretBytes)
 	}
-	block, err := aes.NewCipher(secret)
-	if err != nil {
-		return err
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(secret)
-	next := key{[idBytes]byte(sum[:idBytes]), aead}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case len(s.keys) == 0:
-		s.keys = []key{next}
-	case s.keys[0].id != next.id:
-		s.keys = []key{next, s.keys[0]}
+	if len(s.secrets) > 0 && bytes.Equal(s.secrets[0].text, text) {
+		return nil
 	}
+	next := &secret{text: bytes.Clone(text), keys: make(map[uint32]cipher.AEAD)}
+	s.secrets = append([]*secret{next}, s.secrets[:min(1, len(s.secrets))]...)
 	return nil
 }
 
-// Seal returns the text of a ticket. The error names a text that is too long.
-func (s *Sealer) Seal(t Ticket) (string, error) {
+// hourOf returns the number of the hour of a time.
+func hourOf(t time.Time) uint32 { return uint32(t.Unix() / int64(time.Hour/time.Second)) }
+
+// key returns the cipher of an hour, which is derived if necessary. now is the present hour.
+func (s *secret) key(hour, now uint32) (cipher.AEAD, error) {
+	if aead := s.keys[hour]; aead != nil {
+		return aead, nil
+	}
+	maps.DeleteFunc(s.keys, func(hour uint32, _ cipher.AEAD) bool { return !accepted(hour, now) })
+	info := binary.BigEndian.AppendUint32([]byte("volsfu ticket"), hour)
+	text, err := hkdf.Key(sha256.New, s.text, nil, string(info), keyBytes)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(text)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	if err == nil {
+		s.keys[hour] = aead
+	}
+	return aead, err
+}
+
+// accepted reports whether the key of an hour opens tickets in the hour now.
+func accepted(hour, now uint32) bool { return hour+formerHours >= now && hour <= now+laterHours }
+
+// keys returns the ciphers of an hour: that of the present secret and, if there is one, that of the former secret.
+func (s *Sealer) keys(hour, now uint32) ([]cipher.AEAD, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []cipher.AEAD
+	for _, secret := range s.secrets {
+		aead, err := secret.key(hour, now)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, aead)
+	}
+	return list, nil
+}
+
+// Seal returns the text of a ticket, with the key of the present hour. The error names a text that is too long.
+func (s *Sealer) Seal(t Ticket, now time.Time) (string, error) {
 	content := []byte{byte(t.Kind), byte(t.Grants)}
 	for _, text := range []string{t.Session, t.Secret, t.Room, t.Identity, t.Home} {
 		if len(text) > maxText {
@@ -143,17 +198,19 @@ func (s *Sealer) Seal(t Ticket) (string, error) {
 	for _, number := range []uint64{t.Incarnation, t.Epoch, uint64(t.Expires.Unix())} {
 		content = binary.BigEndian.AppendUint64(content, number)
 	}
-	s.mu.RLock()
-	present := s.keys[0]
-	s.mu.RUnlock()
-	sealed := append(make([]byte, 0, head+len(content)+present.aead.Overhead()), version)
-	sealed = append(sealed, present.id[:]...)
+	hour := hourOf(now)
+	keys, err := s.keys(hour, hour)
+	if err != nil {
+		return "", err
+	}
+	sealed := append(make([]byte, 0, head+len(content)+keys[0].Overhead()), version)
+	sealed = binary.BigEndian.AppendUint32(sealed, hour)
 	sealed = sealed[:head]
-	nonce := sealed[1+idBytes:]
+	nonce := sealed[1+hourBytes:]
 	if _, err := rand.Read(nonce); err != nil {
 		return "", err
 	}
-	sealed = present.aead.Seal(sealed, nonce, content, sealed)
+	sealed = keys[0].Seal(sealed, nonce, content, sealed)
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
@@ -166,34 +223,36 @@ func (s *Sealer) Open(text string, now time.Time) (Ticket, error) {
 	if err != nil || len(sealed) < head || sealed[0] != version {
 		return Ticket{}, fmt.Errorf("%w: not a ticket of version %d", ErrInvalid, version)
 	}
-	aead := s.aead([idBytes]byte(sealed[1:]))
-	if aead == nil {
-		return Ticket{}, fmt.Errorf("%w: sealed with a key that this cluster does not have", ErrInvalid)
-	}
-	content, err := aead.Open(nil, sealed[1+idBytes:head], sealed[head:], sealed[:head])
+	content, err := s.open(sealed, hourOf(now))
 	if err != nil {
-		return Ticket{}, fmt.Errorf("%w: not sealed by a node of this cluster", ErrInvalid)
+		return Ticket{}, err
 	}
 	t, ok := parse(content)
 	if !ok {
 		return Ticket{}, fmt.Errorf("%w: incomplete content", ErrInvalid)
 	}
 	if !now.Before(t.Expires) {
-		return Ticket{}, fmt.Errorf("%w: expired %v ago", ErrInvalid, now.Sub(t.Expires).Round(time.Second))
+		return Ticket{}, fmt.Errorf("%w: %w %v ago", ErrInvalid, ErrExpired, now.Sub(t.Expires).Round(time.Second))
 	}
 	return t, nil
 }
 
-// aead returns the cipher of a key, nil if the key is not known.
-func (s *Sealer) aead(id [idBytes]byte) cipher.AEAD {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, k := range s.keys {
-		if k.id == id {
-			return k.aead
+// open returns the content of a sealed ticket. now is the present hour.
+func (s *Sealer) open(sealed []byte, now uint32) ([]byte, error) {
+	hour := binary.BigEndian.Uint32(sealed[1:])
+	if !accepted(hour, now) {
+		return nil, fmt.Errorf("%w: %w: the key of its hour is not valid", ErrInvalid, ErrExpired)
+	}
+	keys, err := s.keys(hour, now)
+	if err != nil {
+		return nil, err
+	}
+	for _, aead := range keys {
+		if content, err := aead.Open(nil, sealed[1+hourBytes:head], sealed[head:], sealed[:head]); err == nil {
+			return content, nil
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("%w: not sealed by a node of this cluster", ErrInvalid)
 }
 
 // parse reads the content of a ticket. Bytes after the known fields are ignored: a later version may add fields.

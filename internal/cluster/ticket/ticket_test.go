@@ -11,10 +11,10 @@ import (
 
 var now = time.Unix(1_795_188_600, 0)
 
-// sealer returns a sealer whose key consists of one byte.
+// sealer returns a sealer whose secret consists of one byte.
 func sealer(t testing.TB, b byte) *Sealer {
 	t.Helper()
-	s, err := NewSealer(bytes.Repeat([]byte{b}, KeyBytes))
+	s, err := NewSealer(bytes.Repeat([]byte{b}, SecretBytes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func example() Ticket {
 // seal seals a ticket.
 func seal(t testing.TB, s *Sealer, ticket Ticket) string {
 	t.Helper()
-	text, err := s.Seal(ticket)
+	text, err := s.Seal(ticket, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestTicketsOfTheClusterOpen(t *testing.T) {
 		}
 	}
 	longest.Room += "n"
-	if text, err := here.Seal(longest); !errors.Is(err, ErrInvalid) {
+	if text, err := here.Seal(longest, now); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a room of %d bytes: %q, %v", len(longest.Room), text, err)
 	}
 }
@@ -94,35 +94,69 @@ func TestForeignTicketsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTwoKeysAreValid rotates the key three times. The same key again changes nothing.
-func TestTwoKeysAreValid(t *testing.T) {
+// TestTwoSecretsAreValid changes the secret three times. The same secret again changes nothing.
+func TestTwoSecretsAreValid(t *testing.T) {
 	s := sealer(t, 1)
 	first := seal(t, s, example())
 	for range 2 {
-		if err := s.Rotate(bytes.Repeat([]byte{2}, KeyBytes)); err != nil {
+		if err := s.SetSecret(bytes.Repeat([]byte{2}, SecretBytes)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := s.Open(first, now); err != nil {
-		t.Errorf("a ticket of the former key: %v", err)
+		t.Errorf("a ticket of the former secret: %v", err)
 	}
 	second := seal(t, s, example())
 	if _, err := sealer(t, 2).Open(second, now); err != nil {
-		t.Errorf("tickets are not sealed with the new key: %v", err)
+		t.Errorf("tickets are not sealed with the new secret: %v", err)
 	}
-	if err := s.Rotate(bytes.Repeat([]byte{3}, KeyBytes)); err != nil {
+	if err := s.SetSecret(bytes.Repeat([]byte{3}, SecretBytes)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Open(first, now); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a ticket of the key before the former: %v", err)
+		t.Errorf("a ticket of the secret before the former: %v", err)
 	}
 	if _, err := s.Open(second, now); err != nil {
-		t.Errorf("a ticket of the former key: %v", err)
+		t.Errorf("a ticket of the former secret: %v", err)
 	}
 	for _, wrong := range [][]byte{nil, make([]byte, 16)} {
-		if _, err := NewSealer(wrong); err == nil {
-			t.Errorf("a key of %d bytes is accepted", len(wrong))
+		if _, err := NewSealer(wrong); !errors.Is(err, ErrSecret) {
+			t.Errorf("a secret of %d bytes: %v", len(wrong), err)
 		}
+	}
+}
+
+// TestKeysChangeByTheHour opens a ticket that does not expire at other times.
+func TestKeysChangeByTheHour(t *testing.T) {
+	s := sealer(t, 1)
+	ticket := example()
+	ticket.Expires = now.Add(1000 * time.Hour)
+	text := seal(t, s, ticket)
+	for hours, valid := range map[int]bool{-2: false, -1: true, 0: true, 1: true, 24: true, 25: false, 500: false} {
+		_, err := s.Open(text, now.Add(time.Duration(hours)*time.Hour))
+		if valid != (err == nil) || err != nil && !errors.Is(err, ErrInvalid) {
+			t.Errorf("after %d hours: %v", hours, err)
+		}
+	}
+	for i := range 100 {
+		if _, err := s.Seal(ticket, now.Add(time.Duration(i)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(s.secrets[0].keys); n > int(formerHours+laterHours)+1 {
+		t.Errorf("%d keys are kept", n)
+	}
+	keys, err := s.keys(1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others, err := s.keys(2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nonce := make([]byte, nonceBytes)
+	if bytes.Equal(keys[0].Seal(nil, nonce, nil, nil), others[0].Seal(nil, nonce, nil, nil)) {
+		t.Error("two hours have the same key")
 	}
 }
 
@@ -135,7 +169,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	content, err := s.keys[0].aead.Open(nil, raw[1+idBytes:head], raw[head:], raw[:head])
+	content, err := s.open(raw, hourOf(now))
 	if err != nil {
 		f.Fatal(err)
 	}

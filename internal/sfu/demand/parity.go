@@ -21,15 +21,15 @@ type Parity struct {
 	// including the share for the publisher's own path.
 	told, needed float64
 	toldAt       time.Time
-	// held is the largest share that another node needs.
-	held float64
+	// nodes is the largest share that another node needs.
+	nodes float64
 }
 
 // Told returns the share last sent to the publisher, 0 to 1.
 func (p *Parity) Told() float64 { return p.told }
 
 // Reset begins a round of needs with the needs of other nodes.
-func (p *Parity) Reset() { p.needed = p.held }
+func (p *Parity) Reset() { p.needed = p.nodes }
 
 // Need states the need of one receiver. The largest need of a round counts.
 func (p *Parity) Need(share float64) { p.needed = max(p.needed, share) }

@@ -40,9 +40,9 @@ type Publication struct {
 	suppression *suppression
 	// lowest is nil if the publisher has no second path.
 	lowest *lowest
-	// relay is nil if this node is the home of the publication. held has the needs of other nodes.
+	// relay is nil if this node is the home of the publication. takes has the needs of other nodes.
 	relay  *relay
-	held   map[string]Take
+	takes  map[string]Take
 	queue  *Queue
 	queued bool
 	saving saving

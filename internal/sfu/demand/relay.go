@@ -25,8 +25,8 @@ type relay struct {
 // Relay states that the home of the publication is another node. The demand has no policy and no hold time, which the
 // home applies: a track is wanted while a slot takes the track. Changes of the demand add the publication to queue.
 func (p *Publication) Relay(queue *Queue) {
-	for node := range p.held {
-		p.Hold(node, Take{})
+	for node := range p.takes {
+		p.SetTake(node, Take{})
 	}
 	p.lowest = nil
 	p.suppression = newSuppression(Config{Policy: Strict}, p.tiles, p.qualities)
@@ -59,34 +59,34 @@ func (p *Publication) Take() Take {
 	}
 }
 
-// Held reports whether another node needs the publication.
-func (p *Publication) Held(node string) bool {
-	_, held := p.held[node]
-	return held
+// HasTake reports whether another node needs the publication.
+func (p *Publication) HasTake(node string) bool {
+	_, has := p.takes[node]
+	return has
 }
 
-// Hold replaces the needs of another node for this publication. Hold reports false, and ends the needs of the node, if
+// SetTake replaces the needs of another node for this publication. SetTake reports false, and ends the needs of the node, if
 // the take does not fit the publication.
-func (p *Publication) Hold(node string, take Take) bool {
+func (p *Publication) SetTake(node string, take Take) bool {
 	fits := (len(take.Tiles) == p.tiles || len(take.Tiles) == 0) && (len(take.Near) == p.tiles || len(take.Near) == 0)
 	if !fits {
 		take = Take{}
 	}
-	p.needs.addTake(p.held[node], -1)
+	p.needs.addTake(p.takes[node], -1)
 	p.needs.addTake(take, 1)
 	if len(take.Tiles) == 0 && len(take.Near) == 0 {
-		delete(p.held, node)
+		delete(p.takes, node)
 	} else {
-		if p.held == nil {
-			p.held = make(map[string]Take)
+		if p.takes == nil {
+			p.takes = make(map[string]Take)
 		}
-		p.held[node] = take
+		p.takes[node] = take
 	}
-	p.Parity.held = 0
-	for _, h := range p.held {
-		p.Parity.held = max(p.Parity.held, h.Parity)
+	p.Parity.nodes = 0
+	for _, h := range p.takes {
+		p.Parity.nodes = max(p.Parity.nodes, h.Parity)
 	}
-	p.Parity.Need(p.Parity.held)
+	p.Parity.Need(p.Parity.nodes)
 	p.Changed()
 	return fits
 }

@@ -190,10 +190,10 @@ func guessedRate(d *volumetric.Publication) volumetric.Bitrate {
 	}
 }
 
-// Tell stores the measurements of the publication's home, which is another node. The meters are not read any more: this
-// node does not receive every track. A rate of 0 is unknown. Tell reports whether any rate has changed by more than the
-// tolerance. rates must have an entry for each track.
-func (l *Levels) Tell(rates []volumetric.Bitrate) bool {
+// SetMeasured stores the rates that another node, the publication's home, has measured. The meters are then not read:
+// this node does not receive every track. A rate of 0 is unknown. SetMeasured reports whether any rate has changed by
+// more than the tolerance. rates must have an entry for each track.
+func (l *Levels) SetMeasured(rates []volumetric.Bitrate) bool {
 	moved := false
 	for i, rate := range rates {
 		rate = min(max(rate, 0), maxRate)

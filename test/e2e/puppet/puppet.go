@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,6 +22,8 @@ import (
 type Config struct {
 	// URL is the server's address, as ws://host:port.
 	URL string
+	// Token is the access token, if the server requires one.
+	Token string
 	// Media replaces the UDP socket unless nil. The puppet closes Media.
 	Media net.PacketConn
 	// Answer replaces the answer to an offer; if the result is false, the puppet does not answer. If Answer is nil, the
@@ -103,12 +106,20 @@ func (p *Puppet) open() error {
 		return err
 	}
 	dialer := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: p.dialTCP}
-	if p.conn, _, err = dialer.Dial(p.config.URL+signal.Path, nil); err != nil {
+	if p.conn, _, err = dialer.Dial(p.config.URL+signal.Path, p.header()); err != nil {
 		_ = p.peer.Close()
 		_ = p.endpoint.Close()
 		return fmt.Errorf("connect to %s: %w", p.config.URL, err)
 	}
 	return nil
+}
+
+// header returns the header of the websocket's request.
+func (p *Puppet) header() http.Header {
+	if p.config.Token == "" {
+		return nil
+	}
+	return http.Header{"Authorization": {"Bearer " + p.config.Token}}
 }
 
 func (p *Puppet) dialTCP(ctx context.Context, network, address string) (net.Conn, error) {

@@ -1,6 +1,6 @@
 // The client of the operators' interface: a stream of snapshots, and actions.
 
-import type { Snapshot } from "./state";
+import { type Moved, movedText, type Snapshot } from "./state";
 
 export class Refused extends Error {
   constructor(
@@ -51,11 +51,18 @@ export async function follow(token: string, signal: AbortSignal, take: (snapshot
   }
 }
 
-async function act(method: string, path: string, token: string): Promise<void> {
-  await checked(await fetch(new URL(path, base), { method, headers: headers(token) }));
+async function act(method: string, path: string, token: string, body?: unknown): Promise<Response> {
+  return checked(await fetch(new URL(path, base), { method, headers: headers(token), body: body === undefined ? null : JSON.stringify(body) }));
 }
 
-export const kick = (token: string, room: string, identity: string): Promise<void> =>
+export const kick = (token: string, room: string, identity: string): Promise<Response> =>
   act("DELETE", `rooms/${encodeURIComponent(room)}/participants/${encodeURIComponent(identity)}`, token);
-export const closeRoom = (token: string, room: string): Promise<void> => act("DELETE", `rooms/${encodeURIComponent(room)}`, token);
-export const drain = (token: string): Promise<void> => act("POST", "drain", token);
+export const closeRoom = (token: string, room: string): Promise<Response> => act("DELETE", `rooms/${encodeURIComponent(room)}`, token);
+export const drain = (token: string): Promise<Response> => act("POST", "drain", token);
+export const drainNode = (token: string, node: string): Promise<Response> => act("POST", `nodes/${encodeURIComponent(node)}/drain`, token);
+
+/** Sends the participants of a room to a node. Returns the result as a sentence. */
+export async function moveRoom(token: string, room: string, node: string): Promise<string> {
+  const response = await act("POST", `rooms/${encodeURIComponent(room)}/move`, token, { node });
+  return movedText((await response.json()) as Moved, node);
+}

@@ -1,11 +1,12 @@
-// The page of the console: figures of the server, then the participants of each room with the
-// qualities that they receive and the reasons.
+// The page of the console: figures of the server, the nodes of its cluster, then the participants of each room with
+// the qualities that they receive and the reasons.
 
 import { bitrate, h, milliseconds } from "../dom";
 import { morph } from "../morph";
-import { closeRoom, drain, kick } from "./api";
+import { closeRoom, drain, drainNode, kick, moveRoom } from "./api";
+import { nodesCard } from "./nodes";
 import { plot } from "./plot";
-import { Histories, type ParticipantState, type PublicationState, Rates, type ReceptionState, type RoomState, type ServerState, type SlotState, type Snapshot, uplinkECN } from "./state";
+import { Histories, type ParticipantState, type PublicationState, Rates, type ReceptionState, type RoomState, type ServerState, type SlotState, type Snapshot, takers, uplinkECN } from "./state";
 
 const reasons: Record<string, string> = {
   choice: "chosen by the receiver",
@@ -27,6 +28,7 @@ const l4sStates: Record<string, string> = {
 export class Board {
   readonly element = h("main", { class: "board" });
   private readonly figures = h("section", { class: "figures", ariaLabel: "The server" });
+  private readonly nodes = h("section", { class: "nodes-board", ariaLabel: "Nodes" });
   private readonly rooms = h("section", { class: "rooms-board", ariaLabel: "Rooms" });
   private readonly head = h("span", { class: "version" });
   private readonly histories = new Histories();
@@ -40,20 +42,28 @@ export class Board {
   ) {
     const stop = h("button", { type: "button", class: "danger" }, "Drain server");
     stop.addEventListener("click", () => this.confirm("Accept no new participants, and stop the server when all have left?", () => drain(this.token())));
-    this.element.append(h("header", { class: "board-head" }, h("h1", {}, "volsfu"), this.head, stop), this.figures, this.rooms);
+    this.element.append(h("header", { class: "board-head" }, h("h1", {}, "volsfu"), this.head, stop), this.figures, this.nodes, this.rooms);
     this.element.hidden = true;
-    // One listener serves all buttons of the rooms, since rooms are added and removed.
-    this.rooms.addEventListener("click", (event) => {
-      const button = event.target instanceof Element ? event.target.closest("button") : null;
-      if (button) {
-        this.pressed(button.dataset);
-      }
-    });
+    // One listener serves all buttons of a section, since nodes and rooms are added and removed.
+    for (const section of [this.nodes, this.rooms]) {
+      section.addEventListener("click", (event) => {
+        const button = event.target instanceof Element ? event.target.closest("button") : null;
+        if (button) {
+          this.pressed(button.dataset);
+        }
+      });
+    }
   }
 
-  private pressed({ act, room = "", identity = "" }: DOMStringMap): void {
+  private pressed({ act, room = "", identity = "", node = "" }: DOMStringMap): void {
     const key = `${room}\n${identity}`;
     switch (act) {
+      case "drain":
+        this.confirm(`Move the participants of node “${node}” to others, and stop the node?`, () => drainNode(this.token(), node));
+        break;
+      case "move":
+        this.move(room);
+        break;
       case "close":
         this.confirm(`Close room “${room}” and remove all participants?`, () => closeRoom(this.token(), room));
         break;
@@ -86,17 +96,19 @@ export class Board {
     if (!snapshot) {
       return;
     }
-    this.head.textContent = `${snapshot.server.version}${snapshot.server.draining ? " · draining" : ""} · up ${duration(snapshot.server)}`;
+    const self = snapshot.nodes?.find((n) => n.self);
+    this.head.textContent = `${snapshot.server.version}${self ? ` · node ${self.name}` : ""}${snapshot.server.draining ? " · draining" : ""} · up ${duration(snapshot.server)}`;
     morph(this.figures, this.serverFigures(snapshot));
+    morph(this.nodes, snapshot.nodes ? [nodesCard(snapshot.nodes, snapshot.failed ?? [], snapshot.server.now)] : []);
     morph(this.rooms, snapshot.rooms.length > 0 ? snapshot.rooms.map((r) => this.room(r)) : [h("p", { class: "empty" }, "No room is open.")]);
   }
 
-  private serverFigures({ server, rooms }: Snapshot): HTMLElement[] {
+  private serverFigures({ server, rooms, nodes }: Snapshot): HTMLElement[] {
     const people = rooms.reduce((n, r) => n + r.participants.length, 0);
     const figure = (name: string, value: string, detail: string): HTMLElement => h("div", { class: "figure" }, h("h2", {}, name), h("strong", {}, value), h("small", {}, detail));
     const r = this.rates;
     return [
-      figure("Participants", String(people), `${rooms.length} ${rooms.length === 1 ? "room" : "rooms"}`),
+      figure("Participants", String(people), `${rooms.length} ${rooms.length === 1 ? "room" : "rooms"}${nodes ? " on all nodes" : ""}`),
       figure("Received", bitrate(r.receivedBps), `${server.tracks} tracks, ${megabytes(server.cache_bytes)} cached`),
       figure("Sent", bitrate(r.sentBps), `${server.active_slots} of ${server.slots} slots, ${(100 * r.parityShare).toFixed(1)} % parity`),
       figure("Frames", `${r.framesPerSecond.toFixed(0)} / s`, `${r.switchesPerSecond.toFixed(0)} switches / s`),
@@ -111,10 +123,13 @@ export class Board {
   private room(room: RoomState): HTMLElement {
     const close = h("button", { type: "button", class: "danger" }, "Close room");
     Object.assign(close.dataset, { act: "close", room: room.name });
-    const head = ["Participant", "Publishes", "Uplink ECN", "Estimate", "Target", "Sent", "Queue", "Round trip", "Loss", "L4S", ""].map((c) => h("th", { scope: "col" }, c));
+    const nodes = this.last?.nodes;
+    const move = nodes && h("button", { type: "button", class: "danger" }, "Move room");
+    Object.assign(move?.dataset ?? {}, { act: "move", room: room.name });
+    const head = ["Participant", ...(nodes ? ["Node"] : []), "Publishes", "Uplink ECN", "Estimate", "Target", "Sent", "Queue", "Round trip", "Loss", "L4S", ""].map((c) => h("th", { scope: "col" }, c));
     const rows = room.participants.flatMap((p) => this.participant(room, p));
     return h(
-      "article", { class: "room-board" }, h("header", {}, h("h2", {}, room.name), close),
+      "article", { class: "room-board" }, h("header", {}, h("h2", {}, room.name), move, close),
       h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows))),
     );
   }
@@ -128,13 +143,13 @@ export class Board {
     const state = p.connected ? "" : p.present ? " (connecting)" : " (away)";
     const r = p.reception;
     const row = h(
-      "tr", {}, h("td", {}, name, state, p.vr2gather ? h("small", {}, " VR2Gather") : undefined), h("td", {}, p.publications.map(describe).join("; ") || "–"),
+      "tr", {}, h("td", {}, name, state, p.vr2gather ? h("small", {}, " VR2Gather") : undefined), this.last?.nodes ? h("td", {}, p.node ?? "–") : undefined, h("td", {}, p.publications.map(describe).join("; ") || "–"),
       h("td", {}, p.ecn ? uplinkECN(p.ecn) : "–"), ...receptionCells(r).map((text) => h("td", { class: "number" }, text)), l4sCell(r), h("td", {}, out),
     );
     if (!this.open.has(key)) {
       return [row];
     }
-    return [row, h("tr", { class: "detail" }, h("td", { colSpan: 11 }, ...this.detail(room, p)))];
+    return [row, h("tr", { class: "detail" }, h("td", { colSpan: this.last?.nodes ? 12 : 11 }, ...this.detail(room, p)))];
   }
 
   private detail(room: RoomState, p: ParticipantState): HTMLElement[] {
@@ -178,14 +193,27 @@ export class Board {
     return h("div", {}, h("h3", {}, `Receives (${how}; parity ${(100 * r.parity).toFixed(0)} %)`), list);
   }
 
-  private confirm(question: string, act: () => Promise<void>): void {
-    const yes = h("button", { type: "submit", class: "primary", value: "yes" }, "Yes");
-    const dialog = h("dialog", {}, h("form", { method: "dialog" }, h("p", {}, question), h("button", { type: "submit", value: "no" }, "No"), yes));
+  /** Asks for the node to which the participants of a room go. */
+  private move(room: string): void {
+    const names = takers(this.last?.nodes ?? []);
+    const choice = h("select", {}, ...names.map((name) => h("option", { value: name }, name)));
+    this.ask([h("p", {}, `Move the participants of room “${room}” to node`), choice], "Move", () => moveRoom(this.token(), room, choice.value));
+  }
+
+  private confirm(question: string, act: () => Promise<unknown>): void {
+    this.ask([h("p", {}, question)], "Yes", act);
+  }
+
+  /** Shows a question, and the error of the action or its result if that is a text. */
+  private ask(question: HTMLElement[], answer: string, act: () => Promise<unknown>): void {
+    const yes = h("button", { type: "submit", class: "primary", value: "yes" }, answer);
+    const dialog = h("dialog", {}, h("form", { method: "dialog" }, ...question, h("button", { type: "submit", value: "no" }, answer === "Yes" ? "No" : "Cancel"), yes));
     document.body.append(dialog);
     dialog.addEventListener("close", () => {
       dialog.remove();
+      this.say("");
       if (dialog.returnValue === "yes") {
-        act().catch((error: unknown) => this.say(error instanceof Error ? error.message : String(error)));
+        act().then((result) => typeof result === "string" && this.say(result), (error: unknown) => this.say(error instanceof Error ? error.message : String(error)));
       }
     });
     dialog.showModal();

@@ -13,12 +13,14 @@ function start(): void {
   const root = byId("console");
   let token = new URLSearchParams(location.hash.slice(1)).get("token") ?? "";
   const notice = h("p", { class: "notice", role: "status" });
+  // The result of the last action.
+  const result = h("p", { class: "notice", role: "status" });
   const input = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: false });
   const form = h(
     "form", { class: "gate", hidden: true }, h("label", {}, "A token with the admin grant (volsfu token --admin)", input), h("button", { type: "submit", class: "primary" }, "Open"),
   );
-  const board = new Board(() => token, (message) => (notice.textContent = message));
-  root.replaceChildren(notice, form, board.element);
+  const board = new Board(() => token, (message) => (result.textContent = message));
+  root.replaceChildren(notice, result, form, board.element);
   let wake: (() => void) | undefined;
   form.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -97,6 +97,8 @@ export interface ParticipantState {
   ecn?: Codepoints;
   publications: PublicationState[];
   reception?: ReceptionState;
+  /** The node to which the participant is connected; absent without a cluster. */
+  node?: string;
 }
 
 export interface RoomState {
@@ -104,9 +106,56 @@ export interface RoomState {
   participants: ParticipantState[];
 }
 
+/** A node of the cluster, in the view of the node that replies. */
+export interface NodeState {
+  name: string;
+  region?: string;
+  self?: boolean;
+  state: "alive" | "suspected" | "dead";
+  draining?: boolean;
+  load: number;
+  rooms: number;
+  participants: number;
+  started: string;
+  beat: string;
+  trunk?: { lanes: number; rtt_ms: number; estimate_bps: number; silent?: boolean };
+}
+
+/** A node whose participants are missing. */
+export interface Failure {
+  node: string;
+  error: string;
+}
+
 export interface Snapshot {
   server: ServerState;
   rooms: RoomState[];
+  /** Absent without a cluster. */
+  nodes?: NodeState[];
+  failed?: Failure[];
+}
+
+/** The result of moving a room. */
+export interface Moved {
+  moved: number;
+  remaining: number;
+  failed?: Failure[];
+}
+
+/** Describes the result of moving a room to a node. */
+export function movedText(result: Moved, node: string): string {
+  const clients = (n: number): string => `${n} ${n === 1 ? "client" : "clients"}`;
+  const parts = [`${clients(result.moved)} sent to node ${node}`];
+  if (result.remaining > 0) {
+    parts.push(`${clients(result.remaining)} cannot be moved`);
+  }
+  parts.push(...(result.failed ?? []).map((f) => `node ${f.node}: ${f.error}`));
+  return `${parts.join("; ")}.`;
+}
+
+/** The nodes that can take participants of a room. */
+export function takers(nodes: readonly NodeState[]): string[] {
+  return nodes.filter((n) => n.state === "alive" && !n.draining).map((n) => n.name);
 }
 
 /** Returns the share of marked packets if any is marked, otherwise the most frequent codepoint. */

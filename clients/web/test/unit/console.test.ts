@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ceiling } from "../../src/console/plot";
-import { Histories, Rates, type ReceptionState, type ServerState, type Snapshot, uplinkECN } from "../../src/console/state";
+import { Histories, movedText, type NodeState, Rates, type ReceptionState, type ServerState, type Snapshot, takers, uplinkECN } from "../../src/console/state";
 
 const traffic = (media: number) => ({ packets: 0, media_bytes: media, parity_bytes: media / 10, retransmission_bytes: 0, audio_bytes: 0, probe_bytes: 0 });
 
@@ -45,6 +45,19 @@ describe("uplinkECN", () => {
     expect(uplinkECN({ not_ect: 4, ect0: 0, ect1: 990, ce: 0 })).toBe("ECT(1)");
     expect(uplinkECN({ not_ect: 4, ect0: 990, ect1: 9, ce: 0 })).toBe("ECT(0)");
     expect(uplinkECN({ not_ect: 990, ect0: 0, ect1: 4, ce: 0 })).toBe("Not-ECT");
+  });
+});
+
+describe("nodes", () => {
+  it("can take participants if they are alive and do not drain", () => {
+    const node = (name: string, state: NodeState["state"], draining = false): NodeState => ({ name, state, draining, load: 0, rooms: 0, participants: 0, started: "", beat: "" });
+    expect(takers([node("a", "alive"), node("b", "alive", true), node("c", "suspected"), node("d", "dead")])).toEqual(["a"]);
+  });
+
+  it("describes the result of a move", () => {
+    expect(movedText({ moved: 1, remaining: 0 }, "b")).toBe("1 client sent to node b.");
+    expect(movedText({ moved: 2, remaining: 1, failed: [{ node: "c", error: "the node is dead" }] }, "b"))
+      .toBe("2 clients sent to node b; 1 client cannot be moved; node c: the node is dead.");
   });
 });
 

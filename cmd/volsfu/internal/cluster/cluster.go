@@ -27,7 +27,8 @@ func newCertificate() *cobra.Command {
 		Long: "Make a certificate for each node, signed by the authority of the cluster, and the authority if the " +
 			"directory has none. The files of a node are in a directory with the name of the node, for " +
 			"--cluster-directory of volsfu serve. The key of the authority, ca-key.pem, stays where it is: nodes do " +
-			"not need it. Certificates that exist are replaced, and running nodes read them again.",
+			"not need it. Each node gets the secret of the cluster, secret.key, which is created if there is none. " +
+			"Files that exist are replaced, and running nodes read them again.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, nodes []string) error {
 			if validFor <= 0 {
