@@ -75,6 +75,7 @@ func TestPanicEndsOneRequest(t *testing.T) {
 	want := `# HELP volsfu_panics_total Panics confined to one client or one room, by kind of goroutine.
 # TYPE volsfu_panics_total counter
 volsfu_panics_total{where="channel"} 0
+volsfu_panics_total{where="cluster"} 0
 volsfu_panics_total{where="connection"} 0
 volsfu_panics_total{where="handshake"} 0
 volsfu_panics_total{where="ice"} 0
@@ -87,6 +88,7 @@ volsfu_panics_total{where="recorder"} 0
 volsfu_panics_total{where="request"} 2
 volsfu_panics_total{where="room"} 0
 volsfu_panics_total{where="tcp"} 0
+volsfu_panics_total{where="trunk"} 0
 volsfu_panics_total{where="turn"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "volsfu_panics_total"); err != nil {
