@@ -236,7 +236,7 @@ func splitByPlace(packages []testPackage) (together []testPackage, groups [group
 // slow has the packages whose tests take 16 seconds or more, the slowest first: those with the longest long tests, and
 // then the others.
 var slow = []string{
-	"lab/trust", "lab/raster", "lab/clients", "lab/duplication", "lab/hotpath", "test/docs", "clients/python",
+	"lab/trust", "lab/clients", "lab/duplication", "lab/hotpath", "lab/raster", "test/docs", "clients/python",
 	"lab/control", "internal/transport", "internal/netfn/edge/bpf", "lab/experiment/paper003", "internal/netfn/edge",
 	"cmd/volpeer/internal/publish", "cmd/volpeer/internal/calibrate", "lab/adaptation", "internal/server", "lab/direct",
 	"cmd/volnet",
