@@ -33,7 +33,7 @@ func (r *Replica) postpone(now time.Time, lateness time.Duration) {
 		return t
 	}
 	for _, p := range slices.Concat(r.ordered, r.former) {
-		p.beat, p.heard, p.died = earlier(p.beat), earlier(p.heard), earlier(p.died)
+		p.beat, p.heard, p.deadSince = earlier(p.beat), earlier(p.heard), earlier(p.deadSince)
 	}
 }
 
@@ -45,8 +45,8 @@ func (r *Replica) TrunkClosed(node string) {
 	}
 }
 
-// judge changes the states of nodes whose beats are missing.
-func (r *Replica) judge(now time.Time) {
+// checkBeats changes the states of nodes whose beats are missing.
+func (r *Replica) checkBeats(now time.Time) {
 	beating, candidates := 0, 0
 	for _, p := range r.ordered {
 		if !p.beats() {
@@ -67,7 +67,7 @@ func (r *Replica) judge(now time.Time) {
 	}
 	for _, p := range r.ordered {
 		if p.state == Suspected && r.expired(now, p) {
-			r.die(now, p, Dead)
+			r.markDead(now, p, Dead)
 			r.emit(NodeDead{p.home})
 			r.detach(now, p)
 		}
@@ -96,9 +96,9 @@ func (r *Replica) expired(now time.Time, p *peer) bool {
 	return voters > 0 && votes >= min(2, voters)
 }
 
-// die changes the state of a node that is dead or has stopped.
-func (r *Replica) die(now time.Time, p *peer, state State) {
-	p.state, p.died, p.trunk = state, now, false
+// markDead changes the state of a node that is dead or has stopped.
+func (r *Replica) markDead(now time.Time, p *peer, state State) {
+	p.state, p.deadSince, p.trunk = state, now, false
 	p.askDigest, p.serveDigest, p.ask = false, false, nil
 	clear(p.serve)
 	r.regroup()
@@ -137,10 +137,10 @@ func (r *Replica) forget(now time.Time) {
 		if p.beats() {
 			continue
 		}
-		if now.Sub(p.died) >= r.config.ResumeGrace {
+		if now.Sub(p.deadSince) >= r.config.ResumeGrace {
 			r.drop(now, p, LeftLost)
 		}
-		if now.Sub(p.died) >= r.config.Tombstone {
+		if now.Sub(p.deadSince) >= r.config.Tombstone {
 			delete(r.peers, p.home.Node)
 			r.reorder()
 			if p.state == Dead {
@@ -149,7 +149,7 @@ func (r *Replica) forget(now time.Time) {
 		}
 	}
 	r.former = slices.DeleteFunc(r.former, func(p *peer) bool {
-		if now.Sub(p.died) < r.config.ResumeGrace {
+		if now.Sub(p.deadSince) < r.config.ResumeGrace {
 			return false
 		}
 		r.drop(now, p, LeftLost)

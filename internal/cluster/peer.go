@@ -36,8 +36,8 @@ type peer struct {
 	state  State
 	latest *Beat
 	beat   time.Time
-	// died is the time of the node's death or stop.
-	died time.Time
+	// deadSince is the time of the node's death or stop.
+	deadSince time.Time
 	// trunk is set if there is a trunk, heard the time of the latest packet on it.
 	trunk bool
 	heard time.Time

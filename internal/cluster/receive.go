@@ -94,7 +94,7 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	if b.Gone {
 		if p != nil && m.Incarnation == p.home.Incarnation {
 			p.latest, p.beat = b, now
-			r.die(now, p, stopped)
+			r.markDead(now, p, stopped)
 			r.emit(NodeLeft{p.home})
 			r.detach(now, p)
 		}
@@ -104,7 +104,7 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 		r.lost = false
 		r.emit(FabricReturned{})
 	}
-	p, err := r.meet(now, p, home, b)
+	p, err := r.peerOf(now, p, home, b)
 	if err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	return nil
 }
 
-// meet returns the peer of a beat, which is created for a new incarnation, and changes its state.
-func (r *Replica) meet(now time.Time, p *peer, home Home, b *Beat) (*peer, error) {
+// peerOf returns the peer of a beat, which is created for a new incarnation, and changes its state.
+func (r *Replica) peerOf(now time.Time, p *peer, home Home, b *Beat) (*peer, error) {
 	if p == nil || p.home.Incarnation != home.Incarnation {
 		if p == nil && len(r.peers) >= r.config.MaxNodes {
 			r.counters.Limited++
@@ -161,7 +161,7 @@ func (r *Replica) retire(now time.Time, p *peer) {
 	delete(r.peers, p.home.Node)
 	r.former = append(r.former, p)
 	if p.beats() {
-		r.die(now, p, Dead)
+		r.markDead(now, p, Dead)
 		r.emit(NodeDead{p.home})
 		r.detach(now, p)
 	}

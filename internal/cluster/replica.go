@@ -258,8 +258,8 @@ func (r *Replica) Leave(now time.Time, room, identity, session string) {
 	p := present.participant
 	r.journal.write(l, Change{Left: identity})
 	if p.Epoch > 0 && !present.superseded {
-		r.bury(now, Tombstone{Kind: TombstoneSession, Room: room, Identity: identity, Session: session, Epoch: p.Epoch,
-			At: now})
+		r.addTombstone(now, Tombstone{Kind: TombstoneSession, Room: room, Identity: identity, Session: session,
+			Epoch: p.Epoch, At: now})
 	}
 	r.refresh(now, r.rooms[room], identity, LeftItself)
 }
@@ -296,16 +296,16 @@ func (r *Replica) Kick(now time.Time, room, identity string, until time.Time) {
 	if claim, ok := r.Winner(room, identity); ok {
 		t.Session = claim.Participant.Session
 	}
-	r.bury(now, t)
+	r.addTombstone(now, t)
 }
 
 // CloseRoom removes all participants of a room that joined before now, at all nodes. This node need not have the room.
 func (r *Replica) CloseRoom(now time.Time, room string) {
-	r.bury(now, Tombstone{Kind: TombstoneRoom, Room: room, At: now})
+	r.addTombstone(now, Tombstone{Kind: TombstoneRoom, Room: room, At: now})
 }
 
-// bury adds a tombstone of this node and sends it to all.
-func (r *Replica) bury(now time.Time, t Tombstone) {
+// addTombstone adds a tombstone of this node and sends it to all.
+func (r *Replica) addTombstone(now time.Time, t Tombstone) {
 	if t.validate() != nil || !r.tombstones.add(heldTombstone{t, "", now.Add(r.config.Tombstone)}) {
 		return
 	}
@@ -352,7 +352,7 @@ func (r *Replica) beat(now time.Time) *Message {
 			Description: r.self.Description, Status: r.status, Suspects: r.suspects(),
 			Sequence: r.journal.sequence, Sum: r.journal.sum, Changed: r.journal.changed(now),
 		},
-		Tombstones: r.tombstones.turn(),
+		Tombstones: r.tombstones.forBeat(),
 	}
 }
 
@@ -362,7 +362,7 @@ func (r *Replica) Step(now time.Time) {
 		r.postpone(now, lateness)
 	}
 	r.tombstones.expire(now)
-	r.judge(now)
+	r.checkBeats(now)
 	r.forget(now)
 	if now.Before(r.next) {
 		return

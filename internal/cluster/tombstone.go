@@ -82,8 +82,8 @@ func (s *tombstones) expire(now time.Time) {
 	s.held = slices.DeleteFunc(s.held, func(t heldTombstone) bool { return !now.Before(t.expires) })
 }
 
-// turn returns the tombstones for the next beat.
-func (s *tombstones) turn() []Tombstone {
+// forBeat returns the tombstones for the next beat.
+func (s *tombstones) forBeat() []Tombstone {
 	var taken []Tombstone
 	for range s.held {
 		if s.next %= len(s.held); s.held[s.next].from == "" {

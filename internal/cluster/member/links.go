@@ -59,10 +59,3 @@ func (l *links) step(now time.Time, shared []string, node func(name string) (clu
 		}
 	}
 }
-
-// forget ends the trunk to a node that has left the cluster. forget reports whether a trunk was wanted.
-func (l *links) forget(name string) bool {
-	_, wanted := l.nodes[name]
-	delete(l.nodes, name)
-	return wanted
-}

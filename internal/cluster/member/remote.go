@@ -102,7 +102,7 @@ func (m *Member) applyToNode(now time.Time, event cluster.Event) {
 	case cluster.NodeLeft:
 		m.log.Info("a node has left the cluster", zap.String("node", e.Home.Node))
 		m.lostNode(now, e.Home)
-		m.links.forget(e.Home.Node)
+		delete(m.links.nodes, e.Home.Node)
 		m.trunks.Disconnect(e.Home.Node)
 		delete(m.outboxes, e.Home.Node)
 	case cluster.NodeRefused:
@@ -114,6 +114,7 @@ func (m *Member) applyToNode(now time.Time, event cluster.Event) {
 		m.log.Info("other nodes send heartbeats again")
 	case cluster.SessionReceived:
 		m.sessions.Receive(now, e.Home, e.Record)
+		return
 	}
 	m.nodesChanged = true
 }

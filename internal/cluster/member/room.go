@@ -69,8 +69,10 @@ type mirrored struct {
 
 // told is a participant of another node as the room was told.
 type told struct {
-	home         cluster.Home
-	presence     sfu.Presence
+	home     cluster.Home
+	presence sfu.Presence
+	// completed is set once the presence was told after all publications of the home.
+	completed    bool
 	detached     bool
 	publications map[string]toldPublication
 }
@@ -272,10 +274,8 @@ func (t *told) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
 			return false
 		}
 	}
-	complete := presence.Complete && (moved || !t.presence.Complete)
 	t.home, t.presence, t.detached = claim.Home, presence, t.detached && claim.Detached
-	// If the room has no place for the rest, the presence is passed again.
-	t.presence.Complete = presence.Complete && !complete
+	t.completed = t.completed && !moved && presence.Complete
 	identity := claim.Participant.Identity
 	named := make(map[string]bool, len(claim.Publications))
 	for _, p := range claim.Publications {
@@ -303,10 +303,12 @@ func (t *told) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
 			delete(t.publications, name)
 		}
 	}
-	if complete && !pass(sfu.Present{Presence: presence}) {
-		return false
+	if presence.Complete && !t.completed {
+		if !pass(sfu.Present{Presence: presence}) {
+			return false
+		}
+		t.completed = true
 	}
-	t.presence.Complete = presence.Complete
 	if claim.Detached && !t.detached {
 		if !pass(sfu.Detached{Identity: identity}) {
 			return false

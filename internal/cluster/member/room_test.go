@@ -3,13 +3,67 @@ package member
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// TestInterruptedMove: a room that has a place for one event at a time is told all of a move: the presence at the next
+// home, each of its publications although names, descriptions and IDs are the same, and that these are all.
+func TestInterruptedMove(t *testing.T) {
+	claim := func(home string, epoch uint64, names ...string) cluster.Claim {
+		c := cluster.Claim{Home: cluster.Home{Node: home, Incarnation: 1}, Participant: cluster.Participant{
+			Identity: "ann", Session: "s", Epoch: epoch, Live: true, Complete: epoch > 0}}
+		for i, name := range names {
+			c.Publications = append(c.Publications, cluster.Publication{ID: uint64(i), Description: bodyOf(name)})
+		}
+		return c
+	}
+	r, now := newRoom("r"), time.Unix(0, 0)
+	present, exists := claim("b", 0, "body", "desk", "voice"), true
+	var events []string
+	places := 0
+	deliver := func() {
+		r.change("ann", "")
+		for range 100 {
+			places = 1
+			r.deliver(now, func(node string, e sfu.Event) bool {
+				if places--; places < 0 {
+					return false
+				}
+				events = append(events, describe(node, e))
+				return true
+			}, func(string) (cluster.Claim, bool) { return present, exists })
+		}
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		if got := events; !slices.Equal(got, want) {
+			t.Errorf("the room was told\n%s\nexpected\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		events = nil
+	}
+	deliver()
+	expect("present ann s at b", "published ann/body 0 at b", "published ann/desk 1 at b", "published ann/voice 2 at b")
+	present = claim("c", 1, "body", "desk")
+	deliver()
+	complete := "present ann s at c epoch 1 complete"
+	expect(complete, "published ann/body 0 at c", "published ann/desk 1 at c", "unpublished ann/voice 2 at c", complete)
+	deliver()
+	expect()
+	present.Detached = true
+	deliver()
+	expect("detached ann at c")
+	exists = false
+	deliver()
+	expect("left ann s at c: replaced")
+}
 
 // TestRoomLimits: what waits for a room is limited. Lossy data messages are dropped first.
 func TestRoomLimits(t *testing.T) {
