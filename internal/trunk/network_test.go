@@ -146,7 +146,7 @@ func TestLossOnTheTrunk(t *testing.T) {
 		after := e.two.engine.Stats()
 		lost := after.Recovered + after.Lost - before.Recovered - before.Lost
 		requests := after.Requested - before.Requested
-		t.Logf("loss %.0f %%: %.3f %% of frames, %d packets lost, %d requested (%.3f per loss), %d given up, stalls of %v",
+		t.Logf("loss %.0f %%: %.3f %% of frames, %d packets lost, %d requested (%.3f per loss), %d given up, stalls %v",
 			100*c.loss, 100*share, lost, requests, float64(requests)/float64(lost), after.Lost-before.Lost,
 			stalls.Longest())
 		// While the host stalls, answers are late: they are requested again, and late frames are given up.
