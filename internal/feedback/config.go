@@ -30,6 +30,9 @@ type NACKConfig struct {
 	LongDeadline time.Duration
 	// QuickTries is the number of requests for one packet after which the time between requests doubles each time.
 	QuickTries int
+	// OncePerTrip makes each repeat wait for a round trip and a margin, as the first repeat does. Few packets are then
+	// requested needlessly. It is for paths between servers, whose round trip is short against the deadline.
+	OncePerTrip bool
 	// MaxMissing bounds the missing packets remembered per stream.
 	MaxMissing int
 }

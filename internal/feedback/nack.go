@@ -98,6 +98,8 @@ const (
 	minRepeat = 10 * time.Millisecond
 	// minMargin is added to the round-trip time for the timers and the jitter of both ends.
 	minMargin = 5 * time.Millisecond
+	// tripMargin is minMargin with NACKConfig.OncePerTrip: both ends may be busy for some milliseconds.
+	tripMargin = 10 * time.Millisecond
 )
 
 // NewNACKGenerator returns a generator for one stream.
@@ -236,6 +238,9 @@ func (g *NACKGenerator) Late(late time.Duration) { g.late = g.cfg.queued(late) }
 
 // repeatAfter returns the time between a try, counted from 1, and the next.
 func (c *NACKConfig) repeatAfter(tries int, rtt time.Duration) time.Duration {
+	if c.OncePerTrip {
+		return rtt + max(tripMargin, rtt/4)
+	}
 	first := rtt + max(minMargin, rtt/8)
 	if tries == 1 {
 		return first

@@ -101,6 +101,7 @@ func (l *lanes) add(t *transport.Lane) bool {
 	}
 	added := &lane{Lane: t}
 	added.ingress = l.engine.NewIngress(added)
+	added.ingress.RequestOncePerTrip()
 	added.receiver = l.engine.NewRelay(added, Limits)
 	added.receiver.Want(0)
 	l.all[number] = added

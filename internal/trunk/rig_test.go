@@ -211,7 +211,6 @@ func (p *publisherPeer) Fail()                        {}
 
 // publishing is a publication with its publisher, at its home.
 type publishing struct {
-	peer       *publisherPeer
 	ingress    *ingress.Ingress
 	tracks     []*track.Track
 	publishers []*forwardtest.Publisher
@@ -242,8 +241,13 @@ func newTracks(e *forward.Engine, tiles, qualities int, group uint64, mime strin
 
 // publish adds a publication at a node.
 func publish(t testing.TB, n *node, tiles, qualities int) *publishing {
-	p := &publishing{peer: &publisherPeer{}}
-	p.ingress = n.engine.NewIngress(p.peer)
+	return publishBy(t, n, &publisherPeer{}, tiles, qualities)
+}
+
+// publishBy adds a publication whose publisher has the given connection.
+func publishBy(t testing.TB, n *node, peer ingress.Peer, tiles, qualities int) *publishing {
+	p := &publishing{}
+	p.ingress = n.engine.NewIngress(peer)
 	p.tracks = newTracks(n.engine, tiles, qualities, 1, volumetric.MIMEVolumetric)
 	for i, made := range p.tracks {
 		publisher := forwardtest.NewPublisher(t, p.ingress, uint32(100+10*i))
@@ -274,6 +278,8 @@ type received struct {
 	timestamps map[uint32]uint32
 	packets    map[uint32]map[uint16]bool
 	needed     map[uint32]int
+	// last is the time of the last packet.
+	last time.Time
 }
 
 // complete returns the number of complete frames of a track.
@@ -294,6 +300,13 @@ func (v *viewer) has(index int, frame uint32) bool {
 	defer v.mu.Unlock()
 	r := v.tracks[index]
 	return len(r.packets[frame]) > 0 && len(r.packets[frame]) >= r.needed[frame]
+}
+
+// last returns the time of the last packet of a track.
+func (v *viewer) last(index int) time.Time {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.tracks[index].last
 }
 
 // timestamp returns the timestamp of a frame.
@@ -321,12 +334,12 @@ func (o viewerOutlet) Queue(h *rtp.Header, body []byte) error {
 	defer o.viewer.mu.Unlock()
 	r := &o.viewer.tracks[o.index]
 	if r.packets == nil {
-		*r = received{map[uint32]uint32{}, map[uint32]map[uint16]bool{}, map[uint32]int{}}
+		*r = received{map[uint32]uint32{}, map[uint32]map[uint16]bool{}, map[uint32]int{}, time.Time{}}
 	}
 	if r.packets[d.Frame] == nil {
 		r.packets[d.Frame] = map[uint16]bool{}
 	}
-	r.packets[d.Frame][d.Index] = true
+	r.packets[d.Frame][d.Index], r.last = true, time.Now()
 	r.needed[d.Frame], r.timestamps[d.Frame] = int(d.Source), h.Timestamp
 	return nil
 }

@@ -23,8 +23,10 @@ type Ingress struct {
 	set  *Set
 	peer Peer
 	// ssrc is the server's SSRC in RTCP to the publisher.
-	ssrc    uint32
-	stats   counters.Shard
+	ssrc  uint32
+	stats counters.Shard
+	// nack configures the requests for packets of streams that are bound for the first time.
+	nack    feedback.NACKConfig
 	wakeup  chan struct{}
 	stopped chan struct{}
 	// start starts the goroutine when it is woken for the first time: most connections only receive. start is nil with
@@ -71,6 +73,10 @@ type Ingress struct {
 // maxOriginal is the maximum size of the original packet of a retransmission: the largest payload and a header of 512
 // bytes.
 const maxOriginal = packetlog.MaxPayload + 512
+
+// RequestOncePerTrip makes the ingress of another server request a lost packet once per round trip. It must be called
+// before Bind.
+func (i *Ingress) RequestOncePerTrip() { i.nack.OncePerTrip = true }
 
 // Close unbinds all tracks and ends the goroutine. Close does not wait for a packet that is being sent to the peer.
 func (i *Ingress) Close() {

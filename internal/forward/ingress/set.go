@@ -137,6 +137,7 @@ func (s *Set) newIngress(p Peer) *Ingress {
 		chunks:   s.pieces.NewAllotment(),
 		noticed:  feedback.NewMissingBudget(requestRate, requestBurst),
 		set:      s,
+		nack:     s.cfg.NACK,
 		peer:     p,
 		ssrc:     ssrc,
 		wakeup:   make(chan struct{}, 1),

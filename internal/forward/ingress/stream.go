@@ -59,7 +59,7 @@ func (s *stream) begin(i *Ingress) {
 	case t.Converted():
 		s.converter = newConverter(t, i.groups.captures(t.Group()))
 	case !t.Audio():
-		s.missing = feedback.NewNACKGenerator(i.set.cfg.NACK)
+		s.missing = feedback.NewNACKGenerator(i.nack)
 		s.missing.Share(i.noticed)
 	}
 	s.paced = !t.Audio() && !i.set.cfg.Plan.Off()
