@@ -69,7 +69,8 @@ func (p *Plan) Validate() error {
 		value, low int
 	}{
 		{"rooms", p.Rooms, 1}, {"participants", p.Participants, 1}, {"viewers", p.Viewers, 0},
-		{"watched", p.Watched, 0}, {"tiles", p.Tiles, 1}, {"nodes", p.Nodes, 1}, {"fanout", p.FanOut, 0}, {"cores", p.Cores, 1},
+		{"watched", p.Watched, 0}, {"tiles", p.Tiles, 1}, {"nodes", p.Nodes, 1}, {"fanout", p.FanOut, 0},
+		{"cores", p.Cores, 1},
 	} {
 		if n.value < n.low {
 			return fmt.Errorf("%w: %s is %d, expected at least %d", ErrPlan, n.name, n.value, n.low)
