@@ -194,6 +194,7 @@ func (c *control) made(m made) {
 func (c *control) handleFormer(m signal.Message, open bool) {
 	s := c.session
 	if !open {
+		c.former.conn.Close()
 		c.former.conn = nil
 		s.requests.AbandonUntil(c.former.requests)
 		return
