@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/build"
 	"github.com/volsfu/volsfu/lab/bench"
 	"github.com/volsfu/volsfu/lab/check"
+	"github.com/volsfu/volsfu/lab/cluster/plan"
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/lab/direct"
 	"github.com/volsfu/volsfu/lab/experiment/library"
@@ -68,6 +69,7 @@ func newRoot() *cobra.Command {
 		check.Command(version),
 		bench.Command(version), bench.ForwardCommand(), bench.LimitCommand(), bench.FanoutCommand(),
 		control.Command(),
+		plan.Command(),
 		library.Command(version), library.ReportCommand(), library.DiffCommand(),
 		reproduction.Command(version),
 		link.Command(),
