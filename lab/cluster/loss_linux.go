@@ -35,9 +35,12 @@ func losses(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	return lines, nil
 }
 
-// requested are the series of packets that a node has requested from publishers and from other nodes.
-func requested(counts exposition.Series) float64 {
-	return counts.Sum("volsfu_nack_packets_total", `direction="out"`)
+// requested returns the number of packets that a node has requested from publishers and from other nodes, and of these
+// the number that arrived by themselves after the request: a busy machine delays packets.
+func requested(before, after exposition.Series) (all, delayed float64) {
+	const metric, out = "volsfu_nack_packets_total", `direction="out"`
+	since := func(labels ...string) float64 { return after.Sum(metric, labels...) - before.Sum(metric, labels...) }
+	return since(out), since(out, `outcome="delayed"`)
 }
 
 func lossyTrunk(ctx context.Context, b *bench, loss, least float64) (lines []claim.Line, err error) {
@@ -82,15 +85,19 @@ func lossyTrunk(ctx context.Context, b *bench, loss, least float64) (lines []cla
 		return nil, err
 	}
 	missing, received := r.lost(everyone)
+	fromPublishers, delayed := requested(before[0], after[0])
+	across, delayedAcross := requested(before[1], after[1])
 	prefix := fmt.Sprintf("%v %% loss: ", 100*loss)
 	validity := n.network.Validity()
 	lines = []claim.Line{
 		claim.AtLeast(fmt.Sprintf("%sframes received, of %d", prefix, missing+received),
 			100*float64(received)/float64(max(1, missing+received)), "%", least),
 		claim.AtMost(fmt.Sprintf("%srequested packets per lost packet, of %.0f", prefix, lostPackets),
-			(requested(after[1])-requested(before[1]))/max(1, lostPackets), "", 1.15),
-		claim.Exactly(prefix+"packets requested from publishers",
-			int64(requested(after[0])-requested(before[0])), "", 0),
+			across/max(1, lostPackets), "", 1.15),
+		claim.Exactly(prefix+"packets requested from publishers, without delayed ones", int64(fromPublishers-delayed),
+			"", 0),
+		claim.Information(prefix+"delayed packets requested from publishers", delayed, ""),
+		claim.Information(prefix+"delayed packets requested over the trunk", delayedAcross, ""),
 		claim.Information(prefix+"lateness of the emulated network, p99.9", lab.Milliseconds(validity.P999), "ms"),
 	}
 	if lostPackets == 0 {
