@@ -162,7 +162,7 @@ type (
 		// microseconds since 1970. MetadataAt is 0 if no metadata has been set.
 		Metadata   map[string]string `json:"metadata,omitempty"`
 		MetadataAt int64             `json:"metadata_at,omitempty"`
-		// Recording is the time at which the node began to record the room, in microseconds since 1970, 0 if the node
+		// Recording is the time at which the node began to record the room, in nanoseconds since 1970, 0 if the node
 		// does not record the room.
 		Recording int64 `json:"recording,omitempty"`
 	}

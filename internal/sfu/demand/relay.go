@@ -65,8 +65,8 @@ func (p *Publication) HasTake(node string) bool {
 	return has
 }
 
-// SetTake replaces the needs of another node for this publication. SetTake reports false, and ends the needs of the node, if
-// the take does not fit the publication.
+// SetTake replaces the needs of another node for this publication. SetTake reports false, and ends the needs of the
+// node, if the take does not fit the publication.
 func (p *Publication) SetTake(node string, take Take) bool {
 	fits := (len(take.Tiles) == p.tiles || len(take.Tiles) == 0) && (len(take.Near) == p.tiles || len(take.Near) == 0)
 	if !fits {
