@@ -33,6 +33,8 @@ var kinds = map[guest.Kind]C.uint32_t{
 	guest.Muted:             C.VOLSFU_EVENT_MUTED,
 	guest.Permissions:       C.VOLSFU_EVENT_PERMISSIONS,
 	guest.Recording:         C.VOLSFU_EVENT_RECORDING,
+	guest.Moved:             C.VOLSFU_EVENT_MOVED,
+	guest.Audience:          C.VOLSFU_EVENT_AUDIENCE,
 }
 
 //export volsfu_next_event

@@ -454,7 +454,9 @@ enum {
   VOLSFU_EVENT_METADATA = 16,          /* the metadata of the room has changed. json: all of it */
   VOLSFU_EVENT_MUTED = 17,             /* the muting of a publication has changed. participant, publication; json: {"own", "operator"} */
   VOLSFU_EVENT_PERMISSIONS = 18,       /* an operator has changed the permissions of this participant. json: the permissions */
-  VOLSFU_EVENT_RECORDING = 19          /* the recording of the room begins or ends. json: {"active"} */
+  VOLSFU_EVENT_RECORDING = 19,         /* the recording of the room begins or ends. json: {"active"} */
+  VOLSFU_EVENT_MOVED = 20,             /* the session continues on another server, without an interruption. text: the address */
+  VOLSFU_EVENT_AUDIENCE = 21           /* the number of participants that are not announced has changed. json: {"count"} */
 };
 
 /* An event. Fields that a kind does not set are empty, 0, or -1 for tile, quality and description. Texts are never NULL. */

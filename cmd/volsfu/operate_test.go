@@ -201,7 +201,8 @@ func TestNodes(t *testing.T) {
 	root.SetOut(io.Discard)
 	root.SetErr(&missing)
 	root.SetArgs([]string{"rooms", "--server", server.URL})
-	if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(missing.String(), "of node c are missing") {
+	err := root.ExecuteContext(t.Context())
+	if err != nil || !strings.Contains(missing.String(), "of node c are missing") {
 		t.Errorf("standard error is %q, %v", &missing, err)
 	}
 	if _, err := run(t, "drain", "--node", "b", "--wait", wait.Patience.String(), "--server", server.URL); err != nil {

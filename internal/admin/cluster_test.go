@@ -16,14 +16,26 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 )
 
 // nodeRooms are the rooms of one node: the identities of each room. Actions are those of fakeRooms.
 type nodeRooms struct {
 	fakeRooms
 	rooms map[string][]string
-	// refusal is the error of SetMetadata, nil for success.
+	// refusal is the error of SetMetadata, nil for success. later is added to the ends of bans and revocations.
 	refusal error
+	later   time.Duration
+}
+
+func (n *nodeRooms) Bans() []admission.Ban {
+	bans := n.fakeRooms.Bans()
+	bans[0].Until = bans[0].Until.Add(n.later)
+	return bans
+}
+
+func (n *nodeRooms) Revocations() []admission.Revocation {
+	return []admission.Revocation{{ID: "e", Until: time.Unix(9, 0).UTC().Add(n.later), Seen: n.later > 0}}
 }
 
 func (n *nodeRooms) Describe(_ context.Context, room string, _ bool) ([]sfu.RoomState, error) {
@@ -311,6 +323,20 @@ func TestClusterFailures(t *testing.T) {
 	nodes["b"].rooms.refusal = sfu.ErrSettings
 	if got := nodes["a"].asked("PATCH", "rooms/lab", "{}"); got.Code != http.StatusBadRequest {
 		t.Errorf("metadata that one node refuses: %d %s", got.Code, got.Body)
+	}
+}
+
+// TestListsOfNodes: entries that several nodes have appear once, with the latest end.
+func TestListsOfNodes(t *testing.T) {
+	nodes := newTestCluster()
+	for path, want := range map[string]string{
+		"bans":        `{"bans":[{"room":"lab","identity":"eve","token_id":"e","until":"1970-01-01T00:00:11Z"}]}`,
+		"revocations": `{"revocations":[{"id":"e","until":"1970-01-01T00:00:11Z","seen":true}]}`,
+	} {
+		nodes["b"].rooms.later = 2 * time.Second
+		if got := strings.TrimSpace(nodes["c"].asked("GET", path, "").Body.String()); got != want {
+			t.Errorf("%s are %s, expected %s", path, got, want)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 )
 
 const (
@@ -116,9 +117,9 @@ func (a *API) clusterRoutes() map[string]http.HandlerFunc {
 		"POST /rooms/{room}/recording":                 a.onFirst,
 		"DELETE /rooms/{room}/recording":               a.onAny,
 
-		"GET /bans":                            a.joined("bans"),
+		"GET /bans":                            a.allBans,
 		"DELETE /rooms/{room}/bans/{identity}": a.onAll,
-		"GET /revocations":                     a.joined("revocations"),
+		"GET /revocations":                     a.allRevocations,
 		"PUT /revocations/{id}":                a.onAll,
 		"DELETE /revocations/{id}":             a.onAll,
 	}
@@ -254,36 +255,63 @@ func (a *API) putAnywhere(w http.ResponseWriter, r *http.Request) {
 	a.putRoom(w, r)
 }
 
-// joined replies with the lists of all nodes under a key, each entry once, and the nodes that did not answer.
-func (a *API) joined(key string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		answers, err := a.everywhere(w, r)
-		if err != nil {
-			a.fail(w, err)
-			return
+// allBans replies with the bans of all nodes, each once with its latest end, and the nodes that did not answer.
+func (a *API) allBans(w http.ResponseWriter, r *http.Request) {
+	type key struct{ room, identity, token string }
+	lists(a, w, r, "bans", func(b admission.Ban) key { return key{b.Room, b.Identity, b.TokenID} },
+		func(a, b admission.Ban) admission.Ban {
+			if b.Until.After(a.Until) {
+				return b
+			}
+			return a
+		})
+}
+
+// allRevocations replies with the revocations of all nodes, each once, and the nodes that did not answer.
+func (a *API) allRevocations(w http.ResponseWriter, r *http.Request) {
+	lists(a, w, r, "revocations", func(v admission.Revocation) string { return v.ID },
+		func(a, b admission.Revocation) admission.Revocation {
+			// A node that has seen the token knows when the token expires.
+			if b.Seen != a.Seen && b.Seen || b.Seen == a.Seen && b.Until.After(a.Until) {
+				return b
+			}
+			return a
+		})
+}
+
+// lists replies with the lists that all nodes have under a name. Entries with the same key are joined.
+func lists[E any, K comparable](
+	a *API, w http.ResponseWriter, r *http.Request, name string, key func(E) K, join func(a, b E) E,
+) {
+	answers, err := a.everywhere(w, r)
+	if err != nil {
+		a.fail(w, err)
+		return
+	}
+	all := []E{}
+	at := map[K]int{}
+	var failures []Failure
+	for _, answer := range answers {
+		var part map[string][]E
+		if err := answer.decode(&part); err != nil {
+			failures = append(failures, answer.failure())
+			continue
 		}
-		list := []json.RawMessage{}
-		var failures []Failure
-		known := map[string]bool{}
-		for _, answer := range answers {
-			var part map[string][]json.RawMessage
-			if err := answer.decode(&part); err != nil {
-				failures = append(failures, answer.failure())
+		for _, entry := range part[name] {
+			i, known := at[key(entry)]
+			if known {
+				all[i] = join(all[i], entry)
 				continue
 			}
-			for _, entry := range part[key] {
-				if !known[string(entry)] {
-					known[string(entry)] = true
-					list = append(list, entry)
-				}
-			}
+			at[key(entry)] = len(all)
+			all = append(all, entry)
 		}
-		all := map[string]any{key: list}
-		if len(failures) > 0 {
-			all["failed"] = failures
-		}
-		reply(w, http.StatusOK, all)
 	}
+	body := map[string]any{name: all}
+	if len(failures) > 0 {
+		body["failed"] = failures
+	}
+	reply(w, http.StatusOK, body)
 }
 
 // answering returns the names of the nodes that are not dead, this node first.

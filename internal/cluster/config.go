@@ -54,8 +54,8 @@ func (c Config) withDefaults() Config {
 
 // Counters count since the creation of the Replica.
 type Counters struct {
-	// Beats are accepted beats, LateBeats those of them that came more than half of Config.Suspect after the former one,
-	// RefusedBeats those of nodes with other versions.
+	// Beats are accepted beats, LateBeats those of them that came more than half of Config.Suspect after the former
+	// one, RefusedBeats those of nodes with other versions.
 	Beats, LateBeats, RefusedBeats uint64
 	// Stale are messages of earlier incarnations and of unknown nodes, Limited messages beyond a rate or memory limit.
 	Stale, Limited uint64

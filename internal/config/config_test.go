@@ -243,7 +243,7 @@ func TestOperatorsNames(t *testing.T) {
 	known := map[string]bool{fileVariable: true, TokenVariable: true, "--" + fileFlag: true}
 	for _, own := range []string{
 		"room", "identity", "publish", "subscribe", "data", "admin", "edge", "valid-for", "key", "id",
-		"server", "token", "ca", "json", "ban", "wait", "url", "time-server", "standalone",
+		"server", "token", "ca", "json", "ban", "wait", "node", "url", "time-server", "standalone",
 		"version",
 	} {
 		known["--"+own] = true

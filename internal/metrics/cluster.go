@@ -42,45 +42,47 @@ const (
 
 // clusterFamilies are the metrics derived from a Cluster.
 var clusterFamilies = []family{
-	{clusterNodes, "Other nodes of the cluster by state: alive, draining, suspected (no heartbeats), dead; this and all " +
-		"other metrics of the cluster and of trunks are absent without --cluster.", []string{"state"}},
+	{clusterNodes, "Other nodes of the cluster by state: alive, draining, suspected (no heartbeats), dead; this " +
+		"and all other metrics of the cluster and of trunks are absent without --cluster.", []string{"state"}},
 	{clusterConnected, "1 while a NATS server is reachable, otherwise 0.", nil},
 	{clusterRoutes, "Connections of the embedded NATS server to those of other nodes.", nil},
 	{clusterLoad, "Used share of this node's capacity, 0 to 1, as other nodes are told.", nil},
-	{clusterHeartbeats, "Heartbeats of other nodes by result: on_time, late (more than half the time after which a node " +
-		"is suspected since the former one), refused (versions that this node does not share).", []string{"result"}},
+	{clusterHeartbeats, "Heartbeats of other nodes by result: on_time, late (more than half the time after which a " +
+		"node is suspected since the former one), refused (versions that this node does not share).",
+		[]string{"result"}},
 	{clusterMessages, "Messages between nodes over NATS, by direction.", []string{"direction"}},
-	{clusterDropped, "Messages and events between nodes that were dropped, by reason: queue (full), invalid, stale (of " +
-		"an earlier incarnation or an unknown node), limit (of rate or memory), events (a room did not take them in " +
-		"time), unsent (NATS was not reachable, or the message was too large).", []string{"reason"}},
+	{clusterDropped, "Messages and events between nodes that were dropped, by reason: queue (full), invalid, stale " +
+		"(of an earlier incarnation or an unknown node), limit (of rate or memory), events (a room did not take " +
+		"them in time), unsent (NATS was not reachable, or the message was too large).", []string{"reason"}},
 	{clusterRepairs, "Repairs of the state by kind: gap (a missing change), requested, received and served " +
 		"(snapshots).", []string{"kind"}},
-	{clusterUndelivered, "Data messages of this node that did not reach another node, by reason: dead (or without the " +
-		"room), unlinked (no trunk within 5 s), limit (of a trunk or its queue), size, lossy (any reason, for lossy " +
-		"messages).", []string{"reason"}},
+	{clusterUndelivered, "Data messages of this node that did not reach another node, by reason: dead (or without " +
+		"the room), unlinked (no trunk within 5 s), limit (of a trunk or its queue), size, lossy (any reason, for " +
+		"lossy messages).", []string{"reason"}},
 	{clusterRefused, "Certificates of peers that are not those of the cluster.", nil},
 	{clusterJoins, "Clients by the way in which the cluster handled their join or session: moved (sent to another " +
 		"node), passed (their websocket is passed on), adopted (a session of another node continues here), resumed " +
 		"(a session of this node).", []string{"way"}},
 	{clusterJoinsRefused, "Joins and resumes that were refused, by reason: full (all nodes are), ticket (invalid), " +
 		"expired (ticket), unreachable (the node to which the client was passed on).", []string{"reason"}},
-	{clusterPassed, "Open websockets that are passed on, by side: entry (to another node), home (from another node).",
-		[]string{"side"}},
+	{clusterPassed, "Open websockets that are passed on, by side: entry (to another node), home (from another " +
+		"node).", []string{"side"}},
 	{clusterRecords, "Records of sessions of other nodes that this node keeps.", nil},
 	{clusterRecordBytes, "Bytes of these records.", nil},
 	{clusterRecordsLost, "Records of sessions that were dropped because of a limit.", nil},
 	{trunkCount, "Open trunks to other nodes.", nil},
 	{trunkLanes, "Lanes of the open trunks.", nil},
-	{trunkRoundTrip, "Round-trip time of each open trunk; a summary of the current values: quantile 0 is the minimum, " +
-		"1 the maximum.", nil},
+	{trunkRoundTrip, "Round-trip time of each open trunk; a summary of the current values: quantile 0 is the " +
+		"minimum, 1 the maximum.", nil},
 	{trunkEstimate, "Estimated rate of each open trunk, on the wire; summarised likewise.", nil},
 	{trunkPackets, "RTP packets of trunks by direction.", []string{"direction"}},
 	{trunkBytes, "Bytes of these packets on the wire, by direction.", []string{"direction"}},
-	{trunkMasked, "Tracks that other nodes take and that the trunks do not carry, because the estimate is too low.", nil},
+	{trunkMasked, "Tracks that other nodes take and that the trunks do not carry, because the estimate is too low.",
+		nil},
 	{trunkUntaken, "Packets of tracks that this node has not taken.", nil},
 	{trunkMalformed, "Control messages of trunks that were refused; the trunk is closed.", nil},
-	{trunkPayloads, "Poses and data messages that were not sent to a node, by reason: size, rate, backlog (too many " +
-		"bytes wait), unlinked (no trunk).", []string{"reason"}},
+	{trunkPayloads, "Poses and data messages that were not sent to a node, by reason: size, rate, backlog (too " +
+		"many bytes wait), unlinked (no trunk).", []string{"reason"}},
 	{trunkOpened, "Trunks that were opened.", nil},
 	{trunkClosed, "Trunks that ended.", nil},
 	{trunkHandshakes, "Failed handshakes of trunks, by reason: certificate (not one of the cluster), other.",

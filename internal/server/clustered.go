@@ -80,8 +80,8 @@ func (c *clustered) Nodes() []admin.NodeState {
 	for _, node := range c.member.Nodes() {
 		state := nodeState(node)
 		if t, ok := trunks[node.Home.Node]; ok {
-			state.Trunk = &admin.TrunkState{Lanes: t.Lanes, RoundTrip: milliseconds(t.RTT), Estimate: float64(t.Estimate),
-				Silent: t.Silent}
+			state.Trunk = &admin.TrunkState{Lanes: t.Lanes, RoundTrip: milliseconds(t.RTT),
+				Estimate: float64(t.Estimate), Silent: t.Silent}
 		}
 		states = append(states, state)
 	}
@@ -99,9 +99,9 @@ func nodeState(n cluster.Node) admin.NodeState {
 		life = admin.NodeDead
 	}
 	return admin.NodeState{
-		Name: n.Home.Node, Region: n.Region, URL: n.URL, State: life, Draining: n.Draining, Load: n.Load, Rooms: n.Rooms,
-		Participants: n.Participants, Version: n.Version, Started: time.UnixMicro(int64(n.Home.Incarnation)).UTC(),
-		Beat: n.Beat,
+		Name: n.Home.Node, Region: n.Region, URL: n.URL, State: life, Draining: n.Draining, Load: n.Load,
+		Rooms: n.Rooms, Participants: n.Participants, Version: n.Version,
+		Started: time.UnixMicro(int64(n.Home.Incarnation)).UTC(), Beat: n.Beat,
 	}
 }
 
@@ -149,8 +149,9 @@ func (s *Server) clusterMetrics() metrics.Cluster {
 		Heartbeats: metrics.Heartbeats{Received: counts.Replica.Beats, Late: counts.Replica.LateBeats,
 			Refused: counts.Replica.RefusedBeats},
 		MessagesReceived: counts.Fabric.Received, MessagesSent: counts.Fabric.Sent,
-		Dropped: metrics.ClusterDrops{Queue: counts.Fabric.Dropped, Invalid: counts.Invalid, Stale: counts.Replica.Stale,
-			Limit: counts.Replica.Limited, Events: counts.Dropped, Unsent: counts.Fabric.Failed},
+		Dropped: metrics.ClusterDrops{Queue: counts.Fabric.Dropped, Invalid: counts.Invalid,
+			Stale: counts.Replica.Stale, Limit: counts.Replica.Limited, Events: counts.Dropped,
+			Unsent: counts.Fabric.Failed},
 		Repairs: metrics.Repairs{Gaps: counts.Replica.Gaps, Requested: counts.Replica.Requested,
 			Received: counts.Replica.Received, Served: counts.Replica.Served},
 		Undelivered: metrics.Undelivered{Dead: counts.Lost.Dead, Unlinked: counts.Lost.Unlinked,

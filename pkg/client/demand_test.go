@@ -131,7 +131,9 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		for i := range payloads {
 			payloads[i] = make([]byte, 100)
 		}
-		frame := uplink.Frame{Publication: p.present.sent, Capture: time.Now(), Payloads: payloads, Spread: 10 * time.Second}
+		frame := uplink.Frame{
+			Publication: p.present.sent, Capture: time.Now(), Payloads: payloads, Spread: 10 * time.Second,
+		}
 		if err := m.enqueue(frame); err != nil {
 			t.Fatal(err)
 		}

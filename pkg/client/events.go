@@ -98,7 +98,10 @@ type (
 	Interrupted struct{ Err error }
 	// Resumed reports that the session continues.
 	Resumed struct{}
-	// Moved reports that the session continues on another server, without an interruption.
+	// Audience reports the number of participants that are in the room and not announced (Session.Audience).
+	Audience struct{ Count int }
+	// Moved reports that the session continues on another server, without an interruption. As after Resumed, there are no
+	// events for changes of the room in the meantime.
 	Moved struct{ URL string }
 	// Closing announces that the server ends the session after Grace.
 	Closing struct {
@@ -123,6 +126,7 @@ func (Refused) event()            {}
 func (Connected) event()          {}
 func (Interrupted) event()        {}
 func (Resumed) event()            {}
+func (Audience) event()           {}
 func (Moved) event()              {}
 func (Closing) event()            {}
 func (AttributesChanged) event()  {}

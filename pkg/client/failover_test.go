@@ -187,3 +187,23 @@ func TestChoicesOfEndedPublicationsMakeRoom(t *testing.T) {
 		t.Errorf("%d choices are stored, expected those of the two publications that exist", len(choices))
 	}
 }
+
+// TestTheAudienceIsCounted, and counted again on another server.
+func TestTheAudienceIsCounted(t *testing.T) {
+	t.Parallel()
+	goOn := make(chan struct{})
+	url := playing(t, func(s *played) {
+		s.admit(time.Minute)
+		s.say(&signal.Audience{Count: 400})
+		<-goOn
+	}, staying)
+	s := joinPlayed(t, url, signalling.DefaultTimes)
+	if e := expectEvent[Audience](t, s); e.Count != 400 || s.Audience() != 400 {
+		t.Errorf("%d in the event, %d in the session, expected 400", e.Count, s.Audience())
+	}
+	close(goOn)
+	expectEvent[Resumed](t, s)
+	if s.Audience() != 0 {
+		t.Errorf("%d in the audience of a server that has named none", s.Audience())
+	}
+}

@@ -22,13 +22,16 @@ type roster struct {
 	participants map[string]*member
 	// recorded is set while the server records the room.
 	recorded bool
+	// audience is the number of participants that are not announced.
+	audience int
 }
 
 // set replaces all participants and the state of the recording.
 func (r *roster) set(participants []signal.Participant, recorded bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.recorded = recorded
+	// A message follows if there is an audience.
+	r.recorded, r.audience = recorded, 0
 	r.participants = make(map[string]*member, len(participants))
 	for _, p := range participants {
 		r.participants[p.Identity] = newMember(p)
@@ -75,6 +78,13 @@ func (r *roster) isRecorded() bool {
 	return r.recorded
 }
 
+// audienceSize returns the number of participants that are not announced.
+func (r *roster) audienceSize() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.audience
+}
+
 // publication finds a publication of a participant.
 func (r *roster) publication(ref volumetric.PublicationRef) (volumetric.Publication, bool) {
 	r.mu.Lock()
@@ -113,6 +123,9 @@ func (r *roster) change(m signal.Message) Event {
 	case *signal.Recording:
 		r.recorded = m.Active
 		return Recording{m.Active}
+	case *signal.Audience:
+		r.audience = m.Count
+		return Audience{m.Count}
 	case *signal.Attributes:
 		if p := r.participants[m.Participant]; p != nil {
 			p.attributes = m.Attributes

@@ -188,6 +188,10 @@ func (s *Session) Room() string {
 // Participants returns the other participants of the room and their publications, sorted by name.
 func (s *Session) Participants() []signal.Participant { return s.roster.list() }
 
+// Audience returns the number of participants that are in the room and not among Participants: in a room with a large
+// audience, participants that may not publish are not announced. The event Audience reports changes.
+func (s *Session) Audience() int { return s.roster.audienceSize() }
+
 // Recorded reports whether the server records the room. The event Recording reports changes.
 func (s *Session) Recorded() bool { return s.roster.isRecorded() }
 

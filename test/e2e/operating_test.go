@@ -19,7 +19,14 @@ import (
 // operate sends a request to the admin interface of a server, from its host.
 func operate(t *testing.T, address, method, path string) (int, []byte) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+"/admin/v1/"+path, nil)
+	return operateWith(t, address, method, path, "")
+}
+
+// operateWith is operate with the body of the request.
+func operateWith(t *testing.T, address, method, path, sent string) (int, []byte) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+"/admin/v1/"+path,
+		strings.NewReader(sent))
 	if err != nil {
 		t.Fatal(err)
 	}

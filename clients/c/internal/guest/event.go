@@ -34,10 +34,12 @@ const (
 	Muted
 	Permissions
 	Recording
+	Moved
+	Audience
 )
 
 // Kinds is the number of kinds.
-const Kinds = int(Recording)
+const Kinds = int(Audience)
 
 // Event is a client.Event of any kind in one flat struct. Unused fields are empty, 0, or -1 for
 // Tile, Quality and Description.
@@ -63,6 +65,8 @@ func flat(event client.Event) Event {
 		e.Kind, e.Text = Interrupted, from.Err.Error()
 	case client.Resumed:
 		e.Kind = Resumed
+	case client.Moved:
+		e.Kind, e.Text = Moved, from.URL
 	case client.Closing:
 		e.Kind, e.Text, e.Delay = Closing, string(from.Code)+": "+from.Message, from.Grace
 	case client.Sending:
@@ -121,6 +125,9 @@ func (e *Event) room(event client.Event) {
 	case client.Recording:
 		e.Kind = Recording
 		e.detail(recording{from.Active})
+	case client.Audience:
+		e.Kind = Audience
+		e.detail(audience{from.Count})
 	}
 }
 
@@ -132,6 +139,9 @@ type (
 	}
 	recording struct {
 		Active bool `json:"active"`
+	}
+	audience struct {
+		Count int `json:"count"`
 	}
 	gaveUp struct {
 		GaveUp []signal.OwnTrack `json:"gave_up"`

@@ -159,6 +159,14 @@ func TestFlat(t *testing.T) {
 			client.Recording{Active: true},
 			Event{Kind: Recording, Tile: -1, Quality: off, Description: off}, `{"active":true}`,
 		},
+		{
+			client.Moved{URL: "wss://b"},
+			Event{Kind: Moved, Text: "wss://b", Tile: -1, Quality: off, Description: off}, "",
+		},
+		{
+			client.Audience{Count: 400},
+			Event{Kind: Audience, Tile: -1, Quality: off, Description: off}, `{"count":400}`,
+		},
 	}
 	seen := make(map[Kind]bool)
 	for _, test := range tests {

@@ -15,7 +15,7 @@ _OFF, _AUTO = -1, -2
 _kinds = (
     "", "connected", "interrupted", "resumed", "closing", "participant_joined", "participant_left", "published",
     "unpublished", "sending", "wanted", "uplink", "pose", "bandwidth", "refused", "attributes", "metadata", "muted",
-    "permissions", "recording",
+    "permissions", "recording", "moved", "audience",
 )  # fmt: skip
 
 

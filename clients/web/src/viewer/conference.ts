@@ -362,9 +362,8 @@ export class Conference {
   private joined(message: Joined, renewed: boolean): void {
     this.room = message.room;
     this.identity = message.identity;
-    if (!message.resumed) {
-      this.audience = 0;
-    }
+    // A message follows if there is an audience.
+    this.audience = 0;
     this.encryption?.enter(message.room, message.identity);
     if (renewed) {
       // A new connection has new lines and generations.

@@ -253,10 +253,11 @@ func drain() *cobra.Command {
 
 // awaitEnd waits until a node of the cluster, or the server itself if the name is empty, has ended.
 func (c *Client) awaitEnd(ctx context.Context, node string, patience time.Duration) error {
-	if list, _, err := c.nodes(ctx); node != "" && err == nil && slices.ContainsFunc(list, func(n admin.NodeState) bool {
-		return n.Self && n.Name == node
-	}) {
-		node = ""
+	if node != "" {
+		list, _, _ := c.nodes(ctx)
+		if slices.ContainsFunc(list, func(n admin.NodeState) bool { return n.Self && n.Name == node }) {
+			node = ""
+		}
 	}
 	ticker := time.NewTicker(drainInterval)
 	defer ticker.Stop()

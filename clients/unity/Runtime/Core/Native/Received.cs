@@ -122,7 +122,7 @@ namespace Volsfu.Native
     public enum EventKind
     {
         Connected = 1, Interrupted, Resumed, Closing, ParticipantJoined, ParticipantLeft, Published, Unpublished, Sending, Wanted, Uplink, Pose, Bandwidth,
-        Refused, Attributes, Metadata, Muted, Permissions, Recording
+        Refused, Attributes, Metadata, Muted, Permissions, Recording, Moved, Audience
     }
 
     /// <summary>An event. Fields that a kind does not set are empty, 0, or -1 for Tile and Quality.</summary>
