@@ -95,9 +95,8 @@ func (e *Entry) Move(ctx context.Context, room, node string) (moved, remaining i
 	clients := slices.DeleteFunc(e.clients.Clients(), func(c signalling.Client) bool {
 		return c.Room != room
 	})
-	told := e.move(ctx, following(slices.Clone(clients)), moveDeadline, func(time.Time, signalling.Client) (cluster.Node, bool) {
-		return nodes[at], true
-	})
+	target := func(time.Time, signalling.Client) (cluster.Node, bool) { return nodes[at], true }
+	told := e.move(ctx, following(slices.Clone(clients)), moveDeadline, target)
 	e.log.Info("clients of a room are asked to move", zap.String("room", room), zap.String("node", node),
 		zap.Int("clients", len(told)), zap.Int("remaining", len(clients)-len(told)))
 	return len(told), len(clients) - len(told), ctx.Err()
