@@ -6,8 +6,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// onlyNode is the node of this server, which handles the joins that no other node of a cluster handles. onlyNode implements signalling.Locator and
-// signalling.Node.
+// onlyNode is the node of this server, which handles the joins that no other node of a cluster handles. onlyNode
+// implements signalling.Locator and signalling.Node.
 type onlyNode struct{ node *sfu.Node }
 
 // Locate implements signalling.Locator.

@@ -99,8 +99,8 @@ type welcomer struct {
 	epoch   uint64
 }
 
-// route decides which node handles a join. elsewhere reports that the client needs no place on this node; goesOn reports
-// whether such a client may send more messages.
+// route decides which node handles a join. elsewhere reports that the client needs no place on this node; goesOn
+// reports whether such a client may send more messages.
 func (c *client) route(request *sfu.JoinRequest, data []byte) (elsewhere, goesOn bool) {
 	join := request.Join
 	if c.passed && join.Resume == nil {

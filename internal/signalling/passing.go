@@ -27,8 +27,8 @@ const (
 	// retryAfterMS is the time after which a client may try again if another node is not reached: about the time in
 	// which a cluster notices that a node is dead.
 	retryAfterMS = 1000
-	// maxPassages is the number of websockets that a node passes on, and of those that it accepts from other nodes. Each
-	// has two sockets and three goroutines on the entry node.
+	// maxPassages is the number of websockets that a node passes on, and of those that it accepts from other nodes.
+	// Each has two sockets and three goroutines on the entry node.
 	maxPassages = 4096
 )
 
@@ -44,7 +44,8 @@ func (s *Server) Passed() http.Handler {
 		}
 		defer s.passed.Add(-1)
 		if s.passed.Add(1) > maxPassages {
-			text := fmt.Sprintf("%s: other nodes pass on the maximum of %d websockets", signal.CodeRateLimited, maxPassages)
+			text := fmt.Sprintf("%s: other nodes pass on the maximum of %d websockets", signal.CodeRateLimited,
+				maxPassages)
 			http.Error(w, text, http.StatusTooManyRequests)
 			return
 		}
@@ -56,8 +57,8 @@ func (s *Server) Passed() http.Handler {
 
 // Passages are the websockets that are passed on between nodes.
 type Passages struct {
-	// Passing is the number of websockets of clients that this node passes on to other nodes, Passed the number of those
-	// that other nodes pass on to this node.
+	// Passing is the number of websockets of clients that this node passes on to other nodes, Passed the number of
+	// those that other nodes pass on to this node.
 	Passing, Passed int
 	// Unreachable counts clients that were not passed on, because the other node was not reached.
 	Unreachable uint64
@@ -141,8 +142,9 @@ func (p *passage) reached() bool {
 func (c *client) pass(id string, data []byte, route Route) bool {
 	if !c.server.beginPassage(c) {
 		return c.refuseJoin(id, &signal.Error{
-			Code:    signal.CodeLimit,
-			Message: fmt.Sprintf("the server passes on the maximum of %d websockets", maxPassages), RetryAfterMS: retryAfterMS,
+			Code:         signal.CodeLimit,
+			Message:      fmt.Sprintf("the server passes on the maximum of %d websockets", maxPassages),
+			RetryAfterMS: retryAfterMS,
 		})
 	}
 	defer c.server.endPassage(c)

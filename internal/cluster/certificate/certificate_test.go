@@ -165,7 +165,8 @@ func TestSecret(t *testing.T) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(filepath.Join(directory, "a")); !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), SecretFile) {
+	_, err := Load(filepath.Join(directory, "a"))
+	if !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), SecretFile) {
 		t.Errorf("without a secret: the error is %v", err)
 	}
 }

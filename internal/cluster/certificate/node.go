@@ -11,7 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// Node is the certificate of this node, and verifies those of others. Node also has the secret of the cluster. The methods are safe for concurrent use.
+// Node is the certificate of this node, and verifies those of others. Node also has the secret of the cluster. The
+// methods are safe for concurrent use.
 type Node struct {
 	// Name, Cluster and Region are those of the certificate. Region may be empty.
 	Name, Cluster, Region string
@@ -79,7 +80,8 @@ func (n *Node) read() (*contents, error) {
 	}
 	c.certificate = &pair
 	if text, err = os.ReadFile(files[3]); err != nil {
-		return nil, fmt.Errorf("%w: %w: volsfu cluster certificate makes the file, the same for all nodes", ErrFile, err)
+		return nil, fmt.Errorf("%w: %w: volsfu cluster certificate makes the file, the same for all nodes", ErrFile,
+			err)
 	}
 	if c.secret, err = parseSecret(files[3], text); err != nil {
 		return nil, err

@@ -28,9 +28,9 @@ const (
 	leaveInterval = 20 * time.Millisecond
 )
 
-// Drain marks this node as draining, ends the websockets that it passes on, asks its clients to move to other nodes, and
-// waits until those that follow have left, at most for moveDeadline and half of the context's time. The other clients
-// stay.
+// Drain marks this node as draining, ends the websockets that it passes on, asks its clients to move to other nodes,
+// and waits until those that follow have left, at most for moveDeadline and half of the context's time. The other
+// clients stay.
 func (e *Entry) Drain(ctx context.Context) {
 	e.draining.Store(true)
 	e.options.View.Drain()
@@ -41,11 +41,14 @@ func (e *Entry) Drain(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	moved := e.move(ctx, following(e.clients.Clients()), limit, func(now time.Time, c signalling.Client) (cluster.Node, bool) {
-		node, err := e.place(now, e.self(), &sfu.JoinRequest{Join: &signal.Join{Moves: true}, Room: c.Room})
-		return node, err == nil && node.URL != "" && node.Home != e.options.View.Self().Home
-	})
-	e.log.Info("clients are asked to move to other nodes", zap.Int("clients", len(moved)), zap.Duration("at_most", limit))
+	target := func(now time.Time, c signalling.Client) (cluster.Node, bool) {
+		self := e.self()
+		node, err := e.place(now, self, &sfu.JoinRequest{Join: &signal.Join{Moves: true}, Room: c.Room})
+		return node, err == nil && node.URL != "" && node.Home != self.Home
+	}
+	moved := e.move(ctx, following(e.clients.Clients()), limit, target)
+	e.log.Info("clients are asked to move to other nodes", zap.Int("clients", len(moved)),
+		zap.Duration("at_most", limit))
 	ticker := time.NewTicker(leaveInterval)
 	defer ticker.Stop()
 	for e.staying(moved) > 0 {
@@ -89,10 +92,11 @@ func (e *Entry) Move(ctx context.Context, room, node string) (moved, remaining i
 	case !slices.Contains(e.options.View.NodesOf(room), self.Home.Node):
 		return 0, 0, fmt.Errorf("%w: room %q on this node", sfu.ErrNotFound, room)
 	}
-	clients := slices.DeleteFunc(e.clients.Clients(), func(c signalling.Client) bool { return c.Room != room })
-	told := e.move(ctx, following(slices.Clone(clients)), moveDeadline, func(time.Time, signalling.Client) (cluster.Node, bool) {
-		return nodes[at], true
+	clients := slices.DeleteFunc(e.clients.Clients(), func(c signalling.Client) bool {
+		return c.Room != room
 	})
+	target := func(time.Time, signalling.Client) (cluster.Node, bool) { return nodes[at], true }
+	told := e.move(ctx, following(slices.Clone(clients)), moveDeadline, target)
 	e.log.Info("clients of a room are asked to move", zap.String("room", room), zap.String("node", node),
 		zap.Int("clients", len(told)), zap.Int("remaining", len(clients)-len(told)))
 	return len(told), len(clients) - len(told), ctx.Err()

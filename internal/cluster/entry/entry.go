@@ -67,8 +67,8 @@ type Options struct {
 	Log         *zap.Logger
 }
 
-// Entry decides where clients join. Entry implements signalling.Cluster. The methods are safe for concurrent use, except
-// Serve and Close.
+// Entry decides where clients join. Entry implements signalling.Cluster. The methods are safe for concurrent use,
+// except Serve and Close.
 type Entry struct {
 	options Options
 	log     *zap.Logger

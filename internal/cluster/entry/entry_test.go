@@ -120,7 +120,8 @@ func (p *played) node(name string) *cluster.Node {
 // joinOf returns the join of ann in a room.
 func joinOf(room string, moves bool) *sfu.JoinRequest {
 	return &sfu.JoinRequest{
-		Join: &signal.Join{Moves: moves}, Room: room, Identity: "ann", Grants: sfu.Grants{Publish: true, Subscribe: true},
+		Join: &signal.Join{Moves: moves}, Room: room, Identity: "ann",
+		Grants: sfu.Grants{Publish: true, Subscribe: true},
 	}
 }
 
@@ -191,7 +192,8 @@ func TestJoins(t *testing.T) {
 			}
 			route, refused := e.Route(q)
 			if refused != nil || test.code != "" {
-				if refused == nil || refused.Code != test.code || refused.RetryAfterMS != 1000 || e.Counts().Refused.Full != 1 {
+				if refused == nil || refused.Code != test.code || refused.RetryAfterMS != 1000 ||
+					e.Counts().Refused.Full != 1 {
 					t.Errorf("%s: refused with %v", test.name, refused)
 				}
 				continue
@@ -200,7 +202,8 @@ func TestJoins(t *testing.T) {
 				t.Errorf("%s: the route is %+v, expected to node %q", test.name, route, test.node)
 			}
 			counts := e.Counts()
-			if test.node != "" && (counts.Moved == 1) != moves || (counts.Moved+counts.Proxied == 1) != (test.node != "") {
+			elsewhere := test.node != ""
+			if elsewhere && (counts.Moved == 1) != moves || (counts.Moved+counts.Proxied == 1) != elsewhere {
 				t.Errorf("%s: counts %+v", test.name, counts)
 			}
 		}
@@ -650,7 +653,8 @@ func TestMove(t *testing.T) {
 		text       string
 	}{
 		{"hall", "a", ErrNode, "this node"}, {"hall", "b", ErrNode, "drains"}, {"hall", "d", ErrNode, "answer"},
-		{"hall", "e", ErrNode, "address"}, {"hall", "x", ErrNode, "no node"}, {"cellar", "c", sfu.ErrNotFound, "cellar"},
+		{"hall", "e", ErrNode, "address"}, {"hall", "x", ErrNode, "no node"},
+		{"cellar", "c", sfu.ErrNotFound, "cellar"},
 	} {
 		if n, _, err := e.Move(t.Context(), test.room, test.node); n != 0 || !errors.Is(err, test.want) ||
 			!strings.Contains(err.Error(), test.text) {

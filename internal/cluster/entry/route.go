@@ -270,8 +270,8 @@ func (e *Entry) pass(node cluster.Node, text string) signalling.Route {
 	return signalling.Route{Node: node.Home.Node, URL: node.URL, Proxy: node.Proxy, Ticket: text}
 }
 
-// sent remembers that a client is sent to another node with its session. Clients that are passed on come again for a new
-// connection after the other node was reached.
+// sent remembers that a client is sent to another node with its session. Clients that are passed on come again for a
+// new connection after the other node was reached.
 func (e *Entry) sent(now time.Time, q *sfu.JoinRequest) {
 	if !q.Join.Moves {
 		return
