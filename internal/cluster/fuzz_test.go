@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// FuzzBeat, FuzzDelta, FuzzSnapshot and FuzzSession decode messages of one kind. A message that Decode accepts is encoded and
-// decoded again with the same result, and a Replica receives it without a panic and within its limits.
+// FuzzBeat, FuzzDelta, FuzzSnapshot and FuzzSession decode messages of one kind. A message that Decode accepts is
+// encoded and decoded again with the same result, and a Replica receives it without a panic and within its limits.
 func FuzzBeat(f *testing.F) {
 	f.Add([]byte(`{"node":"b","incarnation":7,"beat":{"number":1,"version":1,"oldest":1,"sequence":0,"sum":0}}`))
 	f.Add([]byte(`{"node":"b","incarnation":9,"beat":{"number":2,"version":2,"oldest":1,"gone":true,` +

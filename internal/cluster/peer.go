@@ -221,8 +221,8 @@ func (p *peer) dropParts(m *mirror) {
 	m.parts, m.partsOf, m.missing, m.partsWeight = nil, 0, 0, 0
 }
 
-// takePart adds a part of a snapshot. takePart returns the content and the state of the room when all parts have arrived,
-// and otherwise no content.
+// takePart adds a part of a snapshot. takePart returns the content and the state of the room when all parts have
+// arrived, and otherwise no content.
 func (p *peer) takePart(m *mirror, s *Snapshot) (content, *RoomState) {
 	if s.Sequence < m.partsOf {
 		return nil, nil

@@ -69,8 +69,8 @@ type Replica struct {
 	former []*peer
 	// refused has the latest incarnation of each refused node.
 	refused map[string]uint64
-	// shared are the names of the nodes that have a room with this one, nil if they must be computed. grouping counts the
-	// changes of nodes and of the nodes in this node's rooms.
+	// shared are the names of the nodes that have a room with this one, nil if they must be computed. grouping counts
+	// the changes of nodes and of the nodes in this node's rooms.
 	shared   []string
 	grouping uint64
 	// lost is set while no node beats.
@@ -230,8 +230,8 @@ func (r *Replica) local(room, identity, session string) (*log, *record, error) {
 }
 
 // Change changes the record of a participant of this node. A session that returns from another node, with a higher
-// epoch, joins again without publications. The error wraps ErrRoom, or ErrPlace if the node has no participant with this
-// identity and session.
+// epoch, joins again without publications. The error wraps ErrRoom, or ErrPlace if the node has no participant with
+// this identity and session.
 func (r *Replica) Change(now time.Time, room string, p Participant) error {
 	l, present, err := r.local(room, p.Identity, p.Session)
 	if err == nil {
@@ -490,8 +490,8 @@ func (r *Replica) NodesOf(room string) []string {
 	return names
 }
 
-// Shared returns the names of the nodes that are not dead and have a room with this node. The caller does not change the
-// list.
+// Shared returns the names of the nodes that are not dead and have a room with this node. The caller does not change
+// the list.
 func (r *Replica) Shared() []string {
 	if r.shared != nil {
 		return r.shared

@@ -6,8 +6,8 @@
 // lost: the logs that nodes replicate have numbers, and a missing number is requested.
 //
 // The goroutines are those of NATS, and one that bounds the queue of received messages. Messages are taken from the
-// queue by the owner of the Fabric (Notify, Messages). No message of a node waits for this node. Each node has a share of
-// the queue: the messages beyond the share are dropped and counted, and those of other nodes are not affected.
+// queue by the owner of the Fabric (Notify, Messages). No message of a node waits for this node. Each node has a share
+// of the queue: the messages beyond the share are dropped and counted, and those of other nodes are not affected.
 package fabric
 
 import "errors"

@@ -29,9 +29,9 @@ const (
 	handshakeTimeout = 2.0
 )
 
-// startEmbedded starts a NATS server inside this process, and returns the server with the password of its only user. The
-// server has no seeds yet. It listens for clients on a free port of the loopback interface, because a server that does
-// not listen for clients never opens its routes. The Fabric itself needs no port (Server.InProcessConn).
+// startEmbedded starts a NATS server inside this process, and returns the server with the password of its only user.
+// The server has no seeds yet. It listens for clients on a free port of the loopback interface, because a server that
+// does not listen for clients never opens its routes. The Fabric itself needs no port (Server.InProcessConn).
 func startEmbedded(c Config, log *zap.Logger) (*seeds, string, error) {
 	password := rand.Text()
 	own := []string{prefixOf(c.Cluster) + ">"}
@@ -99,9 +99,12 @@ func (l *natsLog) Debugf(format string, v ...any)  { l.log.Debugf("nats: "+forma
 // Warnf omits two warnings: NATS does not verify certificates, because tls.Config.VerifyConnection does, and the random
 // password of this process is not encrypted.
 func (l *natsLog) Warnf(format string, v ...any) {
-	if !strings.HasPrefix(format, "TLS certificate chain and hostname") && !strings.HasPrefix(format, "Plaintext pass") {
-		l.log.Infof("nats: "+format, v...)
+	for _, omitted := range []string{"TLS certificate chain and hostname", "Plaintext passwords"} {
+		if strings.HasPrefix(format, omitted) {
+			return
+		}
 	}
+	l.log.Infof("nats: "+format, v...)
 }
 
 // Errorf omits connections that end before the TLS handshake: another node has tried whether this one listens (seeds).

@@ -116,8 +116,8 @@ func prefixOf(cluster string) string { return "volsfu." + cluster + "." }
 // Open starts the embedded server, or begins to connect to the external ones. An external server that cannot be reached
 // is no error: the Fabric connects later. Errors wrap ErrStart, or are those of the NATS client.
 func Open(c Config, log *zap.Logger) (*Fabric, error) {
-	f := &Fabric{prefix: prefixOf(c.Cluster), node: c.Node, unread: make(chan *nats.Msg, maxUnread), notify: make(chan struct{}, 1),
-		end: make(chan struct{}), subscriptions: make(map[string]*nats.Subscription)}
+	f := &Fabric{prefix: prefixOf(c.Cluster), node: c.Node, unread: make(chan *nats.Msg, maxUnread),
+		notify: make(chan struct{}, 1), end: make(chan struct{}), subscriptions: make(map[string]*nats.Subscription)}
 	options := []nats.Option{
 		nats.Name(c.Node), nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait), nats.RetryOnFailedConnect(true), nats.PingInterval(pingInterval),
@@ -154,8 +154,8 @@ func Open(c Config, log *zap.Logger) (*Fabric, error) {
 		if c.Address.TLS {
 			options = append(options, nats.Secure(c.TLS.Clone()))
 		} else {
-			log.Warn("the messages of the cluster are not encrypted, and whoever can send to the NATS servers can act as "+
-				"a node; use tls:// unless the network is closed", zap.Strings("servers", c.Address.Servers))
+			log.Warn("the messages of the cluster are not encrypted, and whoever can send to the NATS servers can act "+
+				"as a node; use tls:// unless the network is closed", zap.Strings("servers", c.Address.Servers))
 		}
 	}
 	var err error

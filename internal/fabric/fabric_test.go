@@ -178,8 +178,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// freePort returns a port that is free, below the range from which the system chooses (32768 and above), so that no other
-// process gets the port before this one uses it.
+// freePort returns a port that is free, below the range from which the system chooses (32768 and above), so that no
+// other process gets the port before this one uses it.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for i := range 1000 {
@@ -220,7 +220,9 @@ func TestSeedStartsLater(t *testing.T) {
 		if err := b.Publish("room.1", []byte("delta")); err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(c.Messages(), func(m Message) bool { return m.Subject == "room.1" && m.Sender == "b" })
+		return slices.ContainsFunc(c.Messages(), func(m Message) bool {
+			return m.Subject == "room.1" && m.Sender == "b"
+		})
 	})
 }
 

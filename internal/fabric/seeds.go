@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// The NATS server waits a second between two attempts to reach a seed, so nodes that start together would be ready after
-// one or two seconds. Therefore this node tries itself, every seedInterval, and gives the seed to the server when a
-// connection succeeds, or after seedTime.
+// The NATS server waits a second between two attempts to reach a seed, so nodes that start together would be ready
+// after one or two seconds. Therefore this node tries itself, every seedInterval, and gives the seed to the server when
+// a connection succeeds, or after seedTime.
 const (
 	seedInterval = 50 * time.Millisecond
 	seedTime     = 5 * time.Second

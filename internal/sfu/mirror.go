@@ -191,9 +191,9 @@ func (m *mirror) muteOf(name string) signal.MuteState { return muteOf(m.state.Mu
 func (m *mirror) publish(s *span, e Published) {
 	r := s.room
 	added, refused := r.node.config.check(Grants{Publish: true}, nil, []volumetric.Publication{e.Description})
-	if refused == nil && len(m.remotes) >= r.node.config.PublicationsPerParticipant && m.find(e.Description.Name) == nil {
-		refused = refuse(signal.CodeLimit, "the limit is %d publications per participant",
-			r.node.config.PublicationsPerParticipant)
+	limit := r.node.config.PublicationsPerParticipant
+	if refused == nil && len(m.remotes) >= limit && m.find(e.Description.Name) == nil {
+		refused = refuse(signal.CodeLimit, "the limit is %d publications per participant", limit)
 	}
 	if refused == nil && e.Ref.Publication != e.Description.Name {
 		refused = refuse(signal.CodeInvalid, "the description has the name %q", e.Description.Name)

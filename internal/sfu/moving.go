@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/allocate"
-	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -24,9 +23,15 @@ type Adoption struct {
 	Record *SessionRecord
 }
 
-// formerConnection is the time for which the former home keeps the peer connection of a participant that has moved. The
-// client sends on both connections until the trunk from the next home feeds the tracks.
-const formerConnection = 2 * time.Second
+const (
+	// formerConnection bounds the time for which the former home keeps the peer connection of a participant that has
+	// moved, with its slots. The client sends and receives on both connections until the next home and the trunk have
+	// taken over, and then closes the former websocket.
+	formerConnection = 10 * time.Second
+	// releaseAfter is the time from the end of the former websocket to the end of the place: the other nodes have the
+	// participant's present home within two beats and a round trip.
+	releaseAfter = 2 * time.Second
+)
 
 // completeAfter is the time in which a client whose state is lost publishes its publications again: some round trips.
 const completeAfter = 2 * time.Second
@@ -128,7 +133,7 @@ func (p *participant) suppress(publication *publication) {
 }
 
 // release makes a local participant, whose session continues on another node, a mirror. The tracks and the slots of
-// others stay. The client's websocket ends, and its peer connection ends later.
+// others stay. The client's websocket, peer connection and slots end later.
 func (s *span) release(p *participant, node string, state Presence) {
 	r := s.room
 	for _, publication := range slices.Clone(p.publications) {
@@ -150,34 +155,74 @@ func (s *span) release(p *participant, node string, state Presence) {
 		publication.Demand.Relay(&r.unsettled)
 	}
 	s.mirrors[m.identity] = m
-	p.subscriber.Slots.Release()
 	delete(r.participants, p.identity)
 	r.census.Store(r.participants.census())
 	p.gone = true
 	p.trace(false)
 	p.connection.answerTimer.stop()
 	p.connection.connectTimer.stop()
-	// The room may end before the connection.
-	time.AfterFunc(formerConnection, func() { p.connection.Do(peer.Close{}) })
-	r.after(formerConnection, releasedRequest{released})
+	s.releasing[p] = released
+	if p.outbox != nil {
+		r.after(formerConnection, releasedRequest{p})
+	} else {
+		r.after(releaseAfter, releasedRequest{p})
+	}
 	if len(r.participants) == 0 {
 		r.stopRecording("the last participant has moved to another node")
 	}
-	r.node.forget(p)
+	r.node.endSession(p.session)
 	r.participants.askForTimes()
 	m.update(s, state)
 	p.log.Info("participant moved to another node", zap.String("to", node))
+}
+
+// releasedRequest ends the place of a participant that has moved.
+type releasedRequest struct{ participant *participant }
+
+// apply implements request.
+func (q releasedRequest) apply(r *Room) { r.span.released(q.participant) }
+
+// released ends the place of a participant that has moved. Until then the room does not end, and the tracks of the
+// participant's slots stay. The session may have returned.
+func (s *span) released(moved *participant) {
+	e, pending := s.releasing[moved]
+	if !pending {
+		return
+	}
+	delete(s.releasing, moved)
+	moved.subscriber.Slots.Release()
+	moved.dismiss()
+	if p := s.room.participants[e.Identity]; p == nil || p.session != e.Session {
+		s.tell(e)
+	}
+	s.room.node.leave(s.room, moved.bearer)
+}
+
+// dismiss ends the websocket and the peer connection of a participant that has moved.
+func (p *participant) dismiss() {
 	if p.outbox != nil {
 		p.outbox.Close(signal.CodeReplaced, "the session continued on another server")
 	}
+	p.connection.dismiss()
 }
 
-// releasedRequest tells that this node does not feed the publications of a session that has moved.
-type releasedRequest struct{ released Released }
+// leftFormer notes that the client of a participant that has moved has ended its former websocket.
+func (s *span) leftFormer(p *participant, o Outbox) {
+	if s == nil || p.outbox != o {
+		return
+	}
+	if _, pending := s.releasing[p]; pending {
+		p.outbox = nil
+		s.room.after(releaseAfter, releasedRequest{p})
+	}
+}
 
-// apply implements request. The session may have returned.
-func (q releasedRequest) apply(r *Room) {
-	if p := r.participants[q.released.Identity]; p == nil || p.session != q.released.Session {
-		r.span.tell(q.released)
+// releaseAll ends the places of all participants that have moved.
+func (s *span) releaseAll() {
+	if s == nil {
+		return
+	}
+	for p := range s.releasing {
+		s.released(p)
 	}
 }

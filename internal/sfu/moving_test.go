@@ -25,7 +25,7 @@ func tracksOn(t *testing.T, s *Session) (tracks []*track.Track) {
 // that others on both nodes notice nothing, and that the session can move back.
 func TestASessionMovesToAnotherNode(t *testing.T) {
 	nodes := joinedNodes(t, "a", "b")
-	_, aliceBox := admitted(t, nodes[0], "alice", &signal.Join{
+	alice, aliceBox := admitted(t, nodes[0], "alice", &signal.Join{
 		Version: signal.Version, Receive: true, Pauses: true, Publications: []volumetric.Publication{bodyOf(1, 2)},
 	})
 	joined := expect[*signal.Joined](t, aliceBox, 1)
@@ -35,7 +35,7 @@ func TestASessionMovesToAnotherNode(t *testing.T) {
 	ofBob, ofCarol := tracksOn(t, bob), tracksOn(t, carol)
 	for move, to := range []int{1, 0} {
 		o := &shelf{}
-		_, refused := nodes[to].Join(JoinRequest{
+		next, refused := nodes[to].Join(JoinRequest{
 			Join: &signal.Join{
 				Version: signal.Version, Receive: true, Pauses: true,
 				Resume: &signal.ResumeRequest{Session: joined.Session, NewConnection: true},
@@ -51,10 +51,6 @@ func TestASessionMovesToAnotherNode(t *testing.T) {
 		if !reply.Resumed || reply.Session != joined.Session || reply.Resume.Secret == joined.Resume.Secret {
 			t.Errorf("move %d is answered with %+v", move, reply)
 		}
-		eventually(t, func() bool {
-			code, _ := aliceBox.ended()
-			return code == signal.CodeReplaced
-		}, "the end of the former websocket")
 		// The publisher's new offer has a line for each track of the publication.
 		lines := 0
 		for _, m := range expect[*signal.Offer](t, o, 1).Media {
@@ -76,7 +72,11 @@ func TestASessionMovesToAnotherNode(t *testing.T) {
 			})
 			return bound
 		}, "the mirror on the former home")
-		aliceBox = o
+		if _, closed := aliceBox.ended(); closed {
+			t.Errorf("move %d: the former websocket has ended before the client has left", move)
+		}
+		alice.Detach()
+		alice, aliceBox = next, o
 	}
 	if !slices.Equal(tracksOn(t, bob), ofBob) || !slices.Equal(tracksOn(t, carol), ofCarol) {
 		t.Error("receivers have other tracks")
@@ -144,8 +144,8 @@ func TestAnAdoptionWithoutAMirror(t *testing.T) {
 	}
 }
 
-// TestTwoNodesAdoptASession checks that the node whose claim is weaker makes the participant a mirror, though both claims
-// have the same epoch, and that others notice nothing.
+// TestTwoNodesAdoptASession checks that the node whose claim is weaker makes the participant a mirror, though both
+// claims have the same epoch, and that others notice nothing.
 func TestTwoNodesAdoptASession(t *testing.T) {
 	nodes := joinedNodes(t, "a")
 	alice, aliceBox := enter(t, nodes[0], "alice", false, bodyOf(1, 1))
@@ -162,13 +162,61 @@ func TestTwoNodesAdoptASession(t *testing.T) {
 			t.Error("the participant is no mirror")
 		}
 	})
-	if code, _ := aliceBox.ended(); code != signal.CodeReplaced {
-		t.Errorf("alice's websocket is closed with %q", code)
+	if _, closed := aliceBox.ended(); closed {
+		t.Error("alice's websocket has ended before the client has left")
 	}
+	alice.room.post(releasedRequest{alice.participant})
+	eventually(t, func() bool {
+		code, _ := aliceBox.ended()
+		return code == signal.CodeReplaced
+	}, "the end of the former websocket")
 	if !slices.Equal(tracksOn(t, bob), before) {
 		t.Error("bob has other tracks")
 	}
 	if _, n := latest[*signal.ParticipantLeft](bobBox); n != 0 {
 		t.Error("bob is told of the end of alice")
 	}
+}
+
+// TestTheFormerHomeKeepsReceiving checks that a participant that moves, the last of its node, keeps its slots and the
+// room with their tracks until it has had time to connect to its next home.
+func TestTheFormerHomeKeepsReceiving(t *testing.T) {
+	nodes := joinedNodes(t, "a", "b")
+	carol, carolBox := enter(t, nodes[1], "carol", true, bodyOf(1, 1))
+	alice, aliceBox := enter(t, nodes[0], "alice", true)
+	knows(t, aliceBox, "carol", 1)
+	knows(t, carolBox, "alice", 0)
+	room := nodes[0].room("room")
+	// assigned reports whether a slot of alice on node a has a track.
+	assigned := func() (yes bool) {
+		q := inspection{func(*Room) {
+			for _, slot := range alice.participant.subscriber.Slots.All() {
+				yes = yes || slot.Target != nil
+			}
+		}, make(chan struct{})}
+		room.post(q)
+		select {
+		case <-q.done:
+		case <-room.done:
+			return false
+		}
+		return yes
+	}
+	eventually(t, assigned, "the assignment of a slot")
+	joined := expect[*signal.Joined](t, aliceBox, 1)
+	adopt(t, nodes[1], &Adoption{Session: joined.Session, Epoch: 1}, nil, Grants{Subscribe: true})
+	eventually(t, func() bool { return !nodes[0].HasSession(joined.Session) }, "the move")
+	if !assigned() {
+		t.Error("the slot has no track after the move")
+	}
+	if nodes[0].room("room") != room {
+		t.Error("the room has ended")
+	}
+	room.post(releasedRequest{alice.participant})
+	eventually(t, func() bool { return nodes[0].room("room") == nil }, "the end of the room on node a")
+	inRoom(t, carol, func(r *Room) {
+		if r.participants["alice"] == nil {
+			t.Error("alice is not on node b")
+		}
+	})
 }

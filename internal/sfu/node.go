@@ -345,6 +345,7 @@ func (endRequest) apply(r *Room) {
 	for _, p := range r.participants.others(nil) {
 		r.expel(p, signal.CodeDraining, "the server is stopping")
 	}
+	r.span.releaseAll()
 }
 
 // Drain refuses joins, announces the drain to all participants, and waits until they have left or the context ends.

@@ -44,8 +44,8 @@ func (q resumeRequest) apply(r *Room) {
 	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
 	p.token = q.Token
 	p.granted = q.Grants
-	p.room.span.changed(p)
 	changed := r.regrant(p, p.permitted(q.Grants), q.Join.Resume.NewConnection)
+	r.span.changed(p)
 	p.send(r.welcome(p, q.Join.ID, true))
 	changed.send(p)
 	r.welcomeAudience(p)
@@ -209,8 +209,11 @@ type detachRequest struct {
 }
 
 // apply implements request.
-func (q detachRequest) apply(*Room) {
-	if p := q.participant; p.outbox == q.outbox && !p.gone {
+func (q detachRequest) apply(r *Room) {
+	switch p := q.participant; {
+	case p.gone:
+		r.span.leftFormer(p, q.outbox)
+	case p.outbox == q.outbox:
 		if p.profile.Resumes {
 			p.log.Info("websocket broke; the participant may resume")
 		}

@@ -223,10 +223,13 @@ func (saveRequest) apply(r *Room) {
 func (n *Node) TellSessions() { n.toAll(saveRequest{}) }
 
 // restoredJoin returns the join with the requests of a session's record. The client repeats only some of its requests
-// when it resumes.
+// when it resumes. Its limits may have another start rate: that of the former link.
 func (c *SessionRecord) restoredJoin(resumed *signal.Join) *signal.Join {
 	join := c.Join
 	join.Header, join.Resume = resumed.Header, resumed.Resume
+	if limits := resumed.BitrateLimits; limits != (signal.BitrateLimits{}) {
+		join.BitrateLimits = limits
+	}
 	return &join
 }
 

@@ -28,6 +28,8 @@ type span struct {
 	recorder string
 	// electing is set while the node waits for the recordings of others before it records the room automatically.
 	electing bool
+	// releasing are the participants that have moved and still have their place.
+	releasing map[*participant]Released
 	// unsaved are the participants whose records may have changed.
 	unsaved []*participant
 }
@@ -35,7 +37,7 @@ type span struct {
 func newSpan(r *Room, c Cluster) *span {
 	return &span{
 		room: r, cluster: c, inbox: inbox{filled: make(chan struct{}, 1)}, mirrors: make(map[string]*mirror),
-		shared: make(map[string]Shared),
+		shared: make(map[string]Shared), releasing: make(map[*participant]Released),
 	}
 }
 
@@ -318,6 +320,10 @@ func (s *span) end() {
 		m.presence.publications = nil
 	}
 	clear(s.mirrors)
+	for p := range s.releasing {
+		p.dismiss()
+	}
+	clear(s.releasing)
 }
 
 // mirrorsPerPlace bounds the mirrors of a room in multiples of its places. Nodes that admit participants at the same

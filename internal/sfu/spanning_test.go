@@ -292,8 +292,8 @@ func TestTheAPIReachesOtherNodes(t *testing.T) {
 	}
 }
 
-// TestMetadataIsShared checks that metadata reach the other nodes, also a node that enters after the operator's node has
-// left, and that the last change wins.
+// TestMetadataIsShared checks that metadata reach the other nodes, also a node that enters after the operator's node
+// has left, and that the last change wins.
 func TestMetadataIsShared(t *testing.T) {
 	nodes := joinedNodes(t, "a", "b", "c")
 	alice, _ := enter(t, nodes[0], "alice", true)
@@ -487,7 +487,11 @@ func TestReleasedSessions(t *testing.T) {
 		if !returns {
 			c[0].stage.ask(func(r *Room) { delete(r.participants, "alice") })
 		}
-		c[0].stage.ask(releasedRequest{e}.apply)
+		c[0].stage.ask(func(r *Room) {
+			r.span.releasing[alice.participant] = e
+			releasedRequest{alice.participant}.apply(r)
+			releasedRequest{alice.participant}.apply(r)
+		})
 		c.exchange()
 		if n := len(c[0].released); n != map[bool]int{false: 1, true: 0}[returns] {
 			t.Errorf("returns %v: %d sessions are released", returns, n)

@@ -95,3 +95,15 @@ func TestShortCost(t *testing.T) {
 	long.Test(t)
 	measureShort(t, 4)
 }
+
+// TestShortFailures has a node fail once in each way.
+func TestShortFailures(t *testing.T) {
+	long.Test(t)
+	measureShort(t, 6)
+}
+
+// TestShortDrain drains a node once.
+func TestShortDrain(t *testing.T) {
+	long.Test(t)
+	measureShort(t, 7)
+}

@@ -99,6 +99,7 @@ func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 	}
 	defer s.close()
 	var hosts []*namespace
+	var peers []*testbed.Peer
 	for n := range receivers {
 		name := fmt.Sprintf("receiver %d", n)
 		host, err := s.network.host(name)
@@ -109,10 +110,12 @@ func attackVanishing(ctx context.Context, c *check) ([]claim.Line, error) {
 		if err != nil {
 			return nil, err
 		}
+		hosts, peers = append(hosts, host), append(peers, p)
+	}
+	for n, p := range peers {
 		if err := s.flowing(ctx, p); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("receiver %d: %w", n, err)
 		}
-		hosts = append(hosts, host)
 	}
 	o, err := s.measure(ctx, c.options.After, func(ctx context.Context) error {
 		failed := make(chan error, receivers)

@@ -159,3 +159,21 @@ func TestSender(t *testing.T) {
 		t.Errorf("%v are kept beside a message of KeptBytes, expected only that message", got)
 	}
 }
+
+// TestBegin continues a session that others have begun.
+func TestBegin(t *testing.T) {
+	r := NewReceiver()
+	r.Begin(7)
+	if ready, missed := r.Ordered(numbered(7)); len(ready) != 0 || missed != 0 {
+		t.Errorf("message 7 is delivered twice: %v, %d missed", numbers(ready), missed)
+	}
+	if ready, missed := r.Ordered(numbered(8)); len(ready) != 1 || missed != 0 || r.Last() != 8 {
+		t.Errorf("message 8: %v, %d missed, last %d", numbers(ready), missed, r.Last())
+	}
+	var s Sender
+	s.Begin(7)
+	m := numbered(0)
+	if s.Number(m); m.Seq != 8 || s.Last() != 8 {
+		t.Errorf("the message has the number %d, the last is %d, expected 8", m.Seq, s.Last())
+	}
+}

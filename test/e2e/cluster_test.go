@@ -152,7 +152,9 @@ func TestClientsOfARoomGather(t *testing.T) {
 	if offer := expectMessage[*signal.Offer](old); len(offer.Media) == 0 {
 		t.Error("the passed client gets no media lines")
 	}
-	wait.Until(t, "alice sees the passed client", func() bool { return slices.Equal(others(alice), []string{"bob", "old"}) })
+	wait.Until(t, "alice sees the passed client", func() bool {
+		return slices.Equal(others(alice), []string{"bob", "old"})
+	})
 	left := alice.Count("left")
 	old.close()
 	again := dialRaw(t, entries[1].Server.URL())
@@ -199,13 +201,13 @@ func TestForeignTickets(t *testing.T) {
 	}
 }
 
-// TestDrainMovesClients: the clients of a node that drains continue on another node.
+// TestDrainMovesClients: the clients of a node that drains continue on another node, and no frame is lost.
 func TestDrainMovesClients(t *testing.T) {
 	nodes := startCluster(t, unhurried, "a@eu", "b@us")
 	bob := join(t, nodes[1], atLeisure(testbed.Part{Room: "room", Identity: "bob",
-		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+		Loads: []testbed.Load{body(1, 1)}, Receive: true, Record: true}))
 	alice := join(t, nodes[0], atLeisure(testbed.Part{Room: "room", Identity: "alice",
-		Loads: []testbed.Load{body(1, 1)}, Receive: true}))
+		Loads: []testbed.Load{body(1, 1)}, Receive: true, Record: true}))
 	wait.Until(t, "media flows both ways", func() bool {
 		return frames(alice, tile("bob", "body", 0)) > 5 && frames(bob, tile("alice", "body", 0)) > 5
 	})
@@ -235,9 +237,27 @@ func TestDrainMovesClients(t *testing.T) {
 	if n := bob.Count("left") + alice.Count("left"); n != 0 {
 		t.Errorf("%d participants have left", n)
 	}
+	for name, p := range map[string]*testbed.Peer{"alice": alice, "bob": bob} {
+		if lost := missing(p.Arrivals()); lost != 0 {
+			t.Errorf("%s has lost %d frames", name, lost)
+		}
+	}
 	if err := errors.Join(alice.Failure(), bob.Failure()); err != nil {
 		t.Error(err)
 	}
+}
+
+// missing returns the number of frames without an arrival between the first and the last one of a tile, except for the
+// last few, which may be under way.
+func missing(arrivals []testbed.Arrival) int64 {
+	var numbers []int64
+	for _, a := range arrivals {
+		numbers = append(numbers, a.Number)
+	}
+	slices.Sort(numbers)
+	numbers = slices.Compact(numbers)
+	numbers = numbers[:max(1, len(numbers)-5)]
+	return numbers[len(numbers)-1] - numbers[0] + 1 - int64(len(numbers))
 }
 
 // nodeProcess is a node of a cluster in a process of its own.
@@ -258,8 +278,9 @@ func startNode(t *testing.T, directory string, nodes []*testbed.Conference) *nod
 	p := &nodeProcess{ended: make(chan struct{})}
 	p.command = exec.Command(filepath.Join(program.Static().Folder(t, "volsfu"), "volsfu"), "serve", "--dev",
 		"--listen", "127.0.0.1:0", "--admin-listen", "", "--media-address", "127.0.0.1", "--media-port", "0",
-		"--cluster", url, "--cluster-port", "0", "--cluster-directory", directory, "--log-file", log, "--log-format", "json",
-		"--server-nice", "0", "--forward-congestion-min-bps", "100000000", "--forward-congestion-start-bps", "100000000",
+		"--cluster", url, "--cluster-port", "0", "--cluster-directory", directory,
+		"--log-file", log, "--log-format", "json", "--server-nice", "0",
+		"--forward-congestion-min-bps", "100000000", "--forward-congestion-start-bps", "100000000",
 		"--forward-queue-budget", signal.MaxDeadline.String())
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)

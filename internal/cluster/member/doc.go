@@ -4,9 +4,9 @@
 // One goroutine owns the replica. Rooms tell their events to a queue (Tell), and receive those of other nodes by
 // sfu.Node.Remote. Neither side waits for the other.
 //
-// A room is told the difference between the view of the replica and what the room was told before (room). So no event of
-// a participant has to wait in a queue while the room has no place for it, and none can be lost. Data messages wait in
-// bounded queues (room, outbox).
+// A room is told the difference between the view of the replica and what the room was told before (room). So no event
+// of a participant has to wait in a queue while the room has no place for it, and none can be lost. Data messages wait
+// in bounded queues (room, outbox).
 //
 // This node has a trunk to another node while both have a common room, and for 30 s afterwards (links). A reliable data
 // message that is sent before the trunk is open waits for the trunk.

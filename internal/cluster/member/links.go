@@ -26,8 +26,8 @@ type link struct {
 	shared time.Time
 }
 
-// step connects to the nodes with a common room, and disconnects from those that have had none for a while. node returns
-// the description of a node that is not dead.
+// step connects to the nodes with a common room, and disconnects from those that have had none for a while. node
+// returns the description of a node that is not dead.
 func (l *links) step(now time.Time, shared []string, node func(name string) (cluster.Node, bool),
 	connect func(name string, address netip.AddrPort), disconnect func(name string), log *zap.Logger) {
 	for _, name := range shared {

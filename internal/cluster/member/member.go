@@ -111,8 +111,8 @@ type Member struct {
 	end     chan struct{}
 	ended   sync.WaitGroup
 
-	// mu guards what the rooms have told and the goroutine has not processed. latest has the index in told of the latest
-	// state of a publication.
+	// mu guards what the rooms have told and the goroutine has not processed. latest has the index in told of the
+	// latest state of a publication.
 	mu     sync.Mutex
 	told   []localEvent
 	latest map[latestKey]int
@@ -345,8 +345,8 @@ func (m *Member) NodesOf(room string) []string {
 }
 
 // Session returns the home of a session and its latest state. If this node has the room but no record, the home and the
-// epoch are those of the participant, and the state is empty. Session returns false for sessions that this node does not
-// know and for those that have ended.
+// epoch are those of the participant, and the state is empty. Session returns false for sessions that this node does
+// not know and for those that have ended.
 func (m *Member) Session(room, session string) (cluster.Home, sfu.SessionState, bool) {
 	m.state.RLock()
 	defer m.state.RUnlock()
@@ -371,9 +371,9 @@ func (m *Member) Session(room, session string) (cluster.Home, sfu.SessionState, 
 	return home, state, found
 }
 
-// Keepers returns the names of the nodes that keep the record of a session of a home, this node included: the nodes that
-// have the room and the first two in the ranking of the session, without the home and without nodes that drain or do not
-// answer.
+// Keepers returns the names of the nodes that keep the record of a session of a home, this node included: the nodes
+// that have the room and the first two in the ranking of the session, without the home and without nodes that drain or
+// do not answer.
 func (m *Member) Keepers(home, room, session string) []string {
 	m.state.RLock()
 	defer m.state.RUnlock()
@@ -391,7 +391,9 @@ func (m *Member) keepers(home, room, id string) []string {
 			nodes = append(nodes, n.Home.Node)
 		}
 	}
-	inRoom := slices.DeleteFunc(m.replica.NodesOf(room), func(name string) bool { return !slices.Contains(nodes, name) })
+	inRoom := slices.DeleteFunc(m.replica.NodesOf(room), func(name string) bool {
+		return !slices.Contains(nodes, name)
+	})
 	if home != m.self.Name && !m.status.Draining {
 		nodes = append(nodes, m.self.Name)
 		if m.replica.Has(room) {
@@ -460,8 +462,8 @@ func (m *Member) run() {
 	}
 }
 
-// step processes what has arrived and what is due, and returns the time of the next step. Messages of nodes precede those
-// of trunks, so that a data message finds its sender, and both precede the judgement of silent nodes.
+// step processes what has arrived and what is due, and returns the time of the next step. Messages of nodes precede
+// those of trunks, so that a data message finds its sender, and both precede the judgement of silent nodes.
 func (m *Member) step(now time.Time) time.Time {
 	m.state.Lock()
 	m.receive(now)
@@ -559,6 +561,7 @@ func (m *Member) publish(now time.Time) {
 	if counted {
 		m.trunk, m.counts.Trunk = trunks, stats
 	}
-	m.own = cluster.Node{Home: m.own.Home, Description: m.self.Description, Status: m.status, Version: cluster.Version, State: cluster.Alive, Beat: now}
+	m.own = cluster.Node{Home: m.own.Home, Description: m.self.Description, Status: m.status,
+		Version: cluster.Version, State: cluster.Alive, Beat: now}
 	m.own.Draining = m.draining
 }

@@ -60,13 +60,13 @@ func (m *Member) applyToRoom(event cluster.Event) bool {
 				MetadataAt: e.State.MetadataAt, Recording: e.State.Recording})
 		}
 	case cluster.Superseded:
-		// A session that has moved is released by its presence at the next home.
+		reason := "another participant has the identity"
 		if e.Moved {
-			m.changed(e.Room, e.Identity, "")
-			return true
+			reason = "the session has continued on another server"
 		}
-		m.inform(e.Room, e.By.Node, sfu.Superseded{Identity: e.Identity, Session: e.Session, Code: e.Code,
-			Reason: "another participant has the identity"})
+		m.inform(e.Room, e.By.Node, sfu.Superseded{Identity: e.Identity, Session: e.Session, Moved: e.Moved,
+			Code: e.Code, Reason: reason})
+		m.changed(e.Room, e.Identity, "")
 	case cluster.Kicked:
 		m.inform(e.Room, "", sfu.Kick{Identity: e.Identity, Session: e.Session})
 	case cluster.Banned:

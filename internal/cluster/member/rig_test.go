@@ -23,8 +23,8 @@ import (
 	"github.com/volsfu/volsfu/test/transcript"
 )
 
-// TestRules plays the transcripts: events of rooms, and what the rooms and trunks of all nodes are told. Messages arrive
-// at once, and a trunk opens in the step after the first node has connected.
+// TestRules plays the transcripts: events of rooms, and what the rooms and trunks of all nodes are told. Messages
+// arrive at once, and a trunk opens in the step after the first node has connected.
 func TestRules(t *testing.T) {
 	transcript.PlaySteps(t, "testdata/*.txt", func(t *testing.T) func([]string) string {
 		r := &rig{t: t, nodes: map[string]*node{}, off: map[string]bool{}, cut: map[string]bool{}}
@@ -67,7 +67,8 @@ func (b *bus) Publish(subject string, data []byte) error {
 	}
 	for name, other := range b.node.rig.nodes {
 		if other != b.node && !b.node.rig.off[name] && other.messages.subscribed[subject] {
-			other.messages.queue = append(other.messages.queue, fabric.Message{Subject: subject, Sender: b.node.self.Name, Data: data})
+			other.messages.queue = append(other.messages.queue,
+				fabric.Message{Subject: subject, Sender: b.node.self.Name, Data: data})
 		}
 	}
 	return nil
@@ -163,7 +164,8 @@ func (h *host) Take(node, room string, ref volumetric.PublicationRef, id uint64,
 	_ float64) {
 	if h.linked[node] {
 		other := h.node.rig.nodes[node].trunks
-		other.events = append(other.events, trunk.Took{Node: h.node.self.Name, Room: room, Ref: ref, ID: id, Tiles: tiles})
+		other.events = append(other.events,
+			trunk.Took{Node: h.node.self.Name, Room: room, Ref: ref, ID: id, Tiles: tiles})
 	}
 }
 
@@ -241,7 +243,7 @@ func describe(from string, e sfu.Event) string {
 	case sfu.Shared:
 		return fmt.Sprintf("state of %s: %v", from, e.Metadata)
 	case sfu.Superseded:
-		return fmt.Sprintf("superseded %s %s: %s", e.Identity, e.Session, e.Code)
+		return fmt.Sprintf("superseded %s %s by %s: %s, moved %v", e.Identity, e.Session, from, e.Code, e.Moved)
 	case sfu.Kick:
 		text := fmt.Sprintf("kick %s %s", e.Identity, e.Session)
 		if !e.Until.IsZero() {
@@ -305,8 +307,8 @@ func (r *rig) number(word string) int {
 // start starts a node. Its address is of a documentation network (RFC 5737).
 func (r *rig) start(name string) {
 	b := &bus{subscribed: map[string]bool{}}
-	n := &node{rig: r, messages: b, full: map[string]bool{},
-		Member: newMember(Options{ResumeGrace: 10 * time.Second, Log: zap.NewNop()}, b, name, uint64(r.now().UnixMicro()))}
+	o := Options{ResumeGrace: 10 * time.Second, Log: zap.NewNop()}
+	n := &node{rig: r, messages: b, full: map[string]bool{}, Member: newMember(o, b, name, uint64(r.now().UnixMicro()))}
 	n.processorTime = func() time.Duration { return 0 }
 	b.node, n.trunks = n, &host{node: n, wanted: map[string]bool{}, linked: map[string]bool{}}
 	for _, subject := range []string{subjectOfAll, subjectOfNode(name)} {
@@ -398,8 +400,8 @@ func (n *node) do(verb string, words []string) {
 			State: []byte(strconv.Quote(words[4]))})
 	case "session":
 		home, state, found := n.Session(words[0], words[1])
-		n.rig.log(n.self.Name, "session %s: %v, of %s at %s epoch %d state %s", words[1], found, state.Identity, home.Node,
-			state.Epoch, state.State)
+		n.rig.log(n.self.Name, "session %s: %v, of %s at %s epoch %d state %s", words[1], found, state.Identity,
+			home.Node, state.Epoch, state.State)
 	case "keepers":
 		n.rig.log(n.self.Name, "keepers: %v", n.Keepers(words[0], words[1], words[2]))
 	case "nodes":

@@ -14,8 +14,8 @@ import (
 const (
 	// roomData is the number of data messages for one room that wait: two seconds of what a trunk carries.
 	roomData = 4096
-	// roomStates is the number of states of publications (demand, rates, qualities) that wait for one room: those of the
-	// publications that a node may take.
+	// roomStates is the number of states of publications (demand, rates, qualities) that wait for one room: those of
+	// the publications that a node may take.
 	roomStates = 1 << 14
 	// unknownSender is the time for which a data message waits for the join of its sender. A trunk may be faster than
 	// NATS.
@@ -33,8 +33,8 @@ type room struct {
 	offered  map[publication]bool
 	mirrored map[mirrored]bool
 
-	// told are the participants of other nodes as the room was told. changed are the identities whose claims may differ,
-	// in their order, with the reason if the claim is gone.
+	// told are the participants of other nodes as the room was told. changed are the identities whose claims may
+	// differ, in their order, with the reason if the claim is gone.
 	told    map[string]*told
 	changed []string
 	reasons map[string]string
@@ -179,8 +179,8 @@ func (r *room) waiting() bool {
 	return len(r.orders)+len(r.changed)+len(r.states)+len(r.poses)+len(r.data) > 0
 }
 
-// deliver passes what waits to the room, until the room has no place. pass reports false if there is none; winner returns
-// the present claim of an identity, and false if the claim is that of this node or if there is none.
+// deliver passes what waits to the room, until the room has no place. pass reports false if there is none; winner
+// returns the present claim of an identity, and false if the claim is that of this node or if there is none.
 func (r *room) deliver(now time.Time, pass func(node string, e sfu.Event) bool,
 	winner func(identity string) (cluster.Claim, bool)) {
 	for len(r.orders) > 0 {

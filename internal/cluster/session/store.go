@@ -3,8 +3,8 @@
 //
 // The keepers of a record are the other nodes of the session's room, and the first two nodes in the ranking of the
 // session. A record is sent when it changes, when a keeper is added or has returned, and every minute, so that a lost
-// record or a lost end of a session is repaired. A record that is not repeated for three minutes is removed, and that of
-// a dead home after a grace time.
+// record or a lost end of a session is repaired. A record that is not repeated for three minutes is removed, and that
+// of a dead home after a grace time.
 //
 // A Store is stepped with an explicit now and belongs to one goroutine or is guarded by its owner.
 package session
@@ -21,8 +21,8 @@ import (
 const (
 	// ranked is the number of nodes of a session's ranking that keep its record.
 	ranked = 2
-	// refreshInterval is the time after which a record is sent again, and forgetAfter the time without one after which a
-	// record of another node is removed: three refreshes.
+	// refreshInterval is the time after which a record is sent again, and forgetAfter the time without one after which
+	// a record of another node is removed: three refreshes.
 	refreshInterval = time.Minute
 	forgetAfter     = 3 * refreshInterval
 	// sentPerStep is the number of records that one Step sends: with five steps per second 320 per second, so that the
@@ -282,8 +282,8 @@ func (s *Store) Counts() Counts {
 	return Counts{Own: len(s.own), Foreign: len(s.foreign), Bytes: s.bytes, Dropped: s.dropped}
 }
 
-// Keepers returns the keepers of a session: the nodes of its room, then the first two in the ranking of the session among
-// all nodes. inRoom and nodes are names of nodes without the home.
+// Keepers returns the keepers of a session: the nodes of its room, then the first two in the ranking of the session
+// among all nodes. inRoom and nodes are names of nodes without the home.
 func Keepers(session string, inRoom, nodes []string) []string {
 	keepers := slices.Clone(inRoom)
 	for _, node := range placement.Rank(session, nodes)[:min(ranked, len(nodes))] {

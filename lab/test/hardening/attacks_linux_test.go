@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,8 +87,14 @@ func TestAttacksOnANetwork(t *testing.T) {
 			t.Errorf("the attack %s is not tested", name)
 		}
 	}
+	// These attacks send little and mostly wait, and their bounds are counts that do not depend on the load of the
+	// machine. They run at the same time, each on a network of its own, after the others.
+	waiting := []string{"bystander", "alerts", "hijack", "silence"}
 	for _, test := range tests {
 		t.Run(test.attack, func(t *testing.T) {
+			if slices.Contains(waiting, test.attack) {
+				t.Parallel()
+			}
 			lines, err := hardening.Named(test.attack, test.options, lab.Progress{}).Run(t.Context())
 			if errors.Is(err, hardening.ErrPrivileges) {
 				t.Skipf("skipped: %v", err)
