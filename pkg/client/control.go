@@ -35,6 +35,8 @@ type control struct {
 	// from. Both are nil at other times.
 	making *making
 	former *former
+	// severed is set if the websocket has ended during an attempt. The result of the attempt decides.
+	severed bool
 	// estimate is the server's last estimate of the downlink.
 	estimate volumetric.Bitrate
 	// silence detects that the server neither sends nor replies.
@@ -60,9 +62,14 @@ func (c *control) run() {
 		select {
 		case <-s.ctx.Done():
 			return
-		case m, open := <-s.conn.Messages():
+		case m, open := <-c.messages():
 			if open {
 				c.handle(m)
+				continue
+			}
+			if c.making != nil {
+				// The other server has the session, and its reply is still on the way.
+				c.severed = true
 				continue
 			}
 			if s.leaving.Load() {
@@ -103,6 +110,14 @@ func (c *control) run() {
 			c.checkFormer(now)
 		}
 	}
+}
+
+// messages returns the channel of the messages of the present server.
+func (c *control) messages() <-chan signal.Message {
+	if c.severed {
+		return nil
+	}
+	return c.session.conn.Messages()
 }
 
 // free frees the session's resources. The channels that the program reads are closed last, when no goroutine writes to
@@ -202,6 +217,9 @@ func (c *control) handleMedia(l link, m signal.Message) bool {
 // checkSilence asks a silent server for a reply, and continues the session on another server if there is none.
 func (c *control) checkSilence(now time.Time) {
 	s := c.session
+	if c.severed {
+		return
+	}
 	received, expected := s.media().expected(now)
 	if c.former != nil {
 		// Until the session is on one server, media comes from either.
@@ -222,6 +240,10 @@ func (c *control) checkSilence(now time.Time) {
 // closing processes the server's announcement that it ends the session.
 func (c *control) closing(m *signal.Closing) {
 	s := c.session
+	if m.Code == signal.CodeReplaced && c.making != nil {
+		// The other server has the session.
+		return
+	}
 	s.events.add(Closing{Code: m.Code, Message: m.Message, Grace: time.Duration(m.GraceMS) * time.Millisecond})
 	ended := &signal.Error{Code: m.Code, Message: m.Message}
 	switch {

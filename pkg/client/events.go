@@ -100,8 +100,8 @@ type (
 	Resumed struct{}
 	// Audience reports the number of participants that are in the room and not announced (Session.Audience).
 	Audience struct{ Count int }
-	// Moved reports that the session continues on another server, without an interruption. As after Resumed, there are no
-	// events for changes of the room in the meantime.
+	// Moved reports that the session continues on another server, without an interruption. As after Resumed, there are
+	// no events for changes of the room in the meantime.
 	Moved struct{ URL string }
 	// Closing announces that the server ends the session after Grace.
 	Closing struct {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -205,5 +206,48 @@ func TestTheAudienceIsCounted(t *testing.T) {
 	expectEvent[Resumed](t, s)
 	if s.Audience() != 0 {
 		t.Errorf("%d in the audience of a server that has named none", s.Audience())
+	}
+}
+
+// TestTheFormerServerMayEndFirst: the session has moved, and the first server closes the websocket before the reply of
+// the second arrives.
+func TestTheFormerServerMayEndFirst(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	second := playing(t, func(s *played) {
+		join := s.next().(*signal.Join)
+		<-ended
+		s.say(&signal.Joined{
+			Header: signal.Header{ID: join.ID}, Version: signal.Version, Room: join.Room, Identity: join.Identity,
+			Session: "session", Resumed: true, Resume: signal.ResumeGrant{Secret: "second", GraceMS: 60000},
+		})
+		for m := s.next(); m != nil; m = s.next() {
+			s.say(&signal.OK{Header: signal.Header{ID: m.Head().ID}})
+		}
+	})
+	begin := make(chan struct{})
+	first := playing(t, func(s *played) {
+		s.admit(time.Minute)
+		<-begin
+		s.say(&signal.Moved{URL: second, Ticket: "ticket", DeadlineMS: 60000, MakeBeforeBreak: true})
+		s.say(&signal.Closing{Code: signal.CodeReplaced, Message: "the session continued on another server"})
+		_ = s.conn.Close()
+		close(ended)
+	}, nil)
+	s := joinPlayed(t, first, signalling.DefaultTimes)
+	s.media().connect()
+	close(begin)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
+	defer cancel()
+	for err := publishBody(ctx, s); err != nil; err = publishBody(ctx, s) {
+		if !errors.Is(err, ErrInterrupted) {
+			t.Fatal(err)
+		}
+	}
+	for len(s.events) > 0 {
+		switch e := (<-s.events).(type) {
+		case Interrupted, Resumed, Closing:
+			t.Errorf("the program sees %#v", e)
+		}
 	}
 }

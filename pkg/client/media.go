@@ -113,7 +113,7 @@ func (m *media) stop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.connected, m.ended = false, true
-	m.downlink.End()
+	m.downlink.End(time.Now())
 	m.uplink.Reset(time.Now())
 }
 

@@ -141,7 +141,7 @@ func (c *control) cancelMaking() {
 	if m == nil {
 		return
 	}
-	c.making = nil
+	c.making, c.severed = nil, false
 	m.cancel()
 	s.running.Go(func() {
 		if result := <-m.done; result.conn != nil {
@@ -153,8 +153,8 @@ func (c *control) cancelMaking() {
 // made continues the session on the server that was joined. Media stays on the former connection until the peer
 // connection to that server is established.
 func (c *control) made(m made) {
-	s, making := c.session, c.making
-	c.making = nil
+	s, making, severed := c.session, c.making, c.severed
+	c.making, c.severed = nil, false
 	if m.err != nil {
 		making.cancel()
 		s.log.Warn("the server to which this client is sent cannot be joined", "error", m.err)
@@ -173,6 +173,9 @@ func (c *control) made(m made) {
 	}
 	next.peer.Store(peer)
 	c.former = &former{link: before, requests: s.requests.Made(), deadline: making.deadline}
+	if severed {
+		c.handleFormer(nil, false)
+	}
 	s.mu.Lock()
 	s.conn = m.conn
 	s.mu.Unlock()

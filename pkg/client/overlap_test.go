@@ -45,7 +45,10 @@ func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
 	later := now.Add(time.Minute)
 	m.downlink.Step(nil, later, rtt)
 	next.downlink.Step(nil, later, rtt)
-	m.downlink.End()
+	m.mu.Unlock()
+	former.send(6, 0, later)
+	m.mu.Lock()
+	m.downlink.End(later)
 	m.mu.Unlock()
 	present.send(6, 0, later)
 	var numbers []int64

@@ -214,6 +214,8 @@ func TestDrainMovesClients(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	bob.ResetGaps()
+	alice.ResetGaps()
 	nodes[0].Server.Drain(ctx)
 	if err := alice.Session.Err(); err != nil {
 		t.Fatalf("alice's session has ended: %v", err)
@@ -222,6 +224,17 @@ func TestDrainMovesClients(t *testing.T) {
 	wait.Until(t, "media flows both ways after the drain", func() bool {
 		return frames(bob, tile("alice", "body", 0)) > there+10 && frames(alice, tile("bob", "body", 0)) > here+10
 	})
+	wait.Until(t, "alice leaves the first node", func() bool { return alice.Count("moved") > 0 })
+	if moved, broken := alice.Count("moved"), alice.Count("interrupted"); moved != 1 || broken != 0 {
+		t.Errorf("alice has moved %d times and was interrupted %d times, expected 1 and 0", moved, broken)
+	}
+	for _, p := range []*testbed.Peer{alice, bob} {
+		for _, c := range p.Session.Stats() {
+			if lost := c.Missing + c.Undecodable + c.DroppedByServer; lost != 0 {
+				t.Errorf("%d frames of %s are lost", lost, c.Track)
+			}
+		}
+	}
 	if n := bob.Count("left") + alice.Count("left"); n != 0 {
 		t.Errorf("%d participants have left", n)
 	}

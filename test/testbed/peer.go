@@ -136,8 +136,12 @@ func (p *Peer) note(e client.Event) {
 		p.events["joined"]++
 	case client.ParticipantLeft:
 		p.events["left"]++
+	case client.Interrupted:
+		p.events["interrupted"]++
 	case client.Resumed:
 		p.events["resumed"]++
+	case client.Moved:
+		p.events["moved"]++
 	}
 }
 

@@ -184,6 +184,28 @@ namespace Volsfu.Tests
             Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice is made again");
         }
 
+        public static void AnotherServerIsToldTheStateThatIsLost()
+        {
+            SignallingSession session = Join();
+            var body = new Publication { Name = "body", FrameRate = 30 };
+            body.Tiles.Add(new Tile { Label = "whole", Min = new[] { 0.0, 0, 0 }, Max = new[] { 1.0, 1, 1 } });
+            body.Qualities.Add(new QualityInfo { Name = "only", Bitrate = 1000000 });
+            session.Publish(body);
+            string id = Id(Next(session, "publish"));
+            session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
+            id = Id(Next(session, "set_quality"));
+            session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            session.Broke("", "the server died", 0);
+            session.TakeConnect(second);
+            session.Opened(second);
+            string joined = Joined(Id(Next(session, "join")), "second", true);
+            session.Received(joined.Insert(1, "\"restored\":false,"), second);
+            Check.Equal("body", Next(session, "publish").Object("publication").Text("name", 9), "the publication");
+            Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice");
+            Check.True(session.NextOutgoing() == null, "nothing else");
+        }
+
         public static void WhatIsFinalEndsTheSession()
         {
             foreach (string code in new[] { "unauthorized", "version", "forbidden", "replaced", "malformed", "kicked", "closed", "revoked" })

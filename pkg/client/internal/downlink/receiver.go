@@ -82,14 +82,17 @@ func NewAfter(former *Receiver, ssrc uint32, clock *hostclock.Clock) *Receiver {
 	return r
 }
 
+// repeatTime is the time after End for which frames may come again: the longest deadline of a frame.
+const repeatTime = 2 * time.Second
+
 // End ends a receiver whose tiles another receiver has.
-func (r *Receiver) End() {
+func (r *Receiver) End(now time.Time) {
 	for _, s := range r.streams {
 		if s.tile != nil {
 			s.tile.nacks, s.tile.source = s.requests(), nil
 		}
 	}
-	r.tiles.shared = false
+	r.tiles.shared, r.tiles.until = false, now.Add(repeatTime)
 	r.Reset()
 }
 

@@ -206,7 +206,7 @@ func (s *stream) reassemble(
 	s.repair.Complete(s.nacks, place)
 	s.tile.replaced += uint64(complete.Recovered)
 	s.delivered = now
-	if s.tile.delivered.add(s.tile.extend(complete.Number)) && s.tiles.shared {
+	if s.tile.delivered.add(s.tile.extend(complete.Number)) && s.tiles.repeats(now) {
 		return Arrival{}
 	}
 	if err := s.openFrame(complete); err != nil {
@@ -273,7 +273,7 @@ func (s *stream) expire(now time.Time, deadline time.Duration, scratch []payload
 		return scratch
 	}
 	for _, given := range scratch {
-		if !s.tiles.shared || !s.tile.delivered.has(s.tile.extend(given.Number)) {
+		if !s.tiles.repeats(now) || !s.tile.delivered.has(s.tile.extend(given.Number)) {
 			s.tile.ledger.undecodable()
 		}
 	}

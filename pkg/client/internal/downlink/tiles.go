@@ -107,9 +107,14 @@ type tiles struct {
 	byName map[volumetric.TrackRef]*tile
 	// assignments is the number of assignments of tiles to slots.
 	assignments uint64
-	// shared is set while two receivers deliver the tiles.
+	// shared is set while two receivers deliver the tiles. Until the given time, frames may come that the receiver that
+	// has ended had delivered.
 	shared bool
+	until  time.Time
 }
+
+// repeats reports whether frames may come that another receiver has delivered.
+func (ts *tiles) repeats(now time.Time) bool { return ts.shared || now.Before(ts.until) }
 
 // assign returns the tile for a slot's assignment. If there are too many tiles, it removes the tile with the oldest
 // assignment, except tiles that streams use.

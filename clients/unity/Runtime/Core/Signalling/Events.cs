@@ -13,6 +13,8 @@ namespace Volsfu.Signalling
         public string Room, Identity;
         /// <summary>Whether an earlier session continues: publications and choices are unchanged.</summary>
         public bool Resumed;
+        /// <summary>Whether the server has lost the state of a resumed session. The session has sent it again.</summary>
+        public bool Lost;
         /// <summary>STUN and TURN servers for a peer connection of the program's own.</summary>
         public List<IceServer> IceServers = new List<IceServer>();
     }

@@ -14,6 +14,7 @@ namespace Volsfu.Signalling
         internal static Joined Joined(JsonValue json)
         {
             var joined = new Joined { Room = json.Text("room", Limits.Name), Identity = json.Text("identity", Limits.Name), Resumed = json.Flag("resumed") };
+            joined.Lost = joined.Resumed && json.Find("restored") != null && !json.Flag("restored");
             foreach (JsonValue server in json.List("ice_servers", Limits.Publications))
             {
                 var ice = new IceServer { Username = server.OptionalText("username", maxUrl), Credential = server.OptionalText("credential", maxUrl) };

@@ -94,7 +94,11 @@ namespace Volsfu.Signalling
             phase = Phase.Joined;
             retry = firstRetry;
             Tell(joined);
-            if (!joined.Resumed || unsure)
+            foreach (Publication publication in joined.Lost ? settings.Publications : new List<Publication>())
+            {
+                Send(Requests.Publish("", publication));
+            }
+            if (!joined.Resumed || joined.Lost || unsure)
             {
                 Restate();
             }
