@@ -201,10 +201,11 @@ func TestForeignTickets(t *testing.T) {
 	}
 }
 
-// TestDrainMovesClients: the clients of a node that drains continue on another node. vollab check cluster measures the
-// frames that are lost, on a machine without other load.
+// TestDrainMovesClients: the clients of a node that drains continue on another node without a lost frame. Frames may be
+// lost only while the machine is so busy that a goroutine without other work is 100 ms late.
 func TestDrainMovesClients(t *testing.T) {
 	nodes := startCluster(t, unhurried, "a@eu", "b@us")
+	stalls := wait.WatchStalls(t)
 	bob := join(t, nodes[1], atLeisure(testbed.Part{Room: "room", Identity: "bob",
 		Loads: []testbed.Load{body(1, 1)}, Receive: true, Record: true}))
 	alice := join(t, nodes[0], atLeisure(testbed.Part{Room: "room", Identity: "alice",
@@ -228,18 +229,17 @@ func TestDrainMovesClients(t *testing.T) {
 	if moved, broken := alice.Count("moved"), alice.Count("interrupted"); moved != 1 || broken != 0 {
 		t.Errorf("alice has moved %d times and was interrupted %d times, expected 1 and 0", moved, broken)
 	}
-	for _, p := range []*testbed.Peer{alice, bob} {
-		for _, c := range p.Session.Stats() {
-			if lost := c.Missing + c.Undecodable + c.DroppedByServer; lost != 0 {
-				t.Errorf("%d frames of %s are lost", lost, c.Track)
-			}
-		}
-	}
 	if n := bob.Count("left") + alice.Count("left"); n != 0 {
 		t.Errorf("%d participants have left", n)
 	}
 	for name, p := range map[string]*testbed.Peer{"alice": alice, "bob": bob} {
-		t.Logf("%s has lost %d frames", name, missing(p.Arrivals()))
+		lost := missing(p.Arrivals())
+		for _, c := range p.Session.Stats() {
+			lost += int64(c.Undecodable + c.DroppedByServer)
+		}
+		if lost > 0 && stalls.Longest() < 100*time.Millisecond {
+			t.Errorf("%s has lost %d frames, and no goroutine was later than %v", name, lost, stalls.Longest())
+		}
 	}
 	if err := errors.Join(alice.Failure(), bob.Failure()); err != nil {
 		t.Error(err)
