@@ -35,12 +35,12 @@ func losses(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	return lines, nil
 }
 
-// requested returns the number of packets that a node has requested from publishers and from other nodes, and of these
-// the number that arrived by themselves after the request: a busy machine delays packets.
-func requested(before, after exposition.Series) (all, delayed float64) {
+// requested returns the number of packets that a node has requested from publishers and from other nodes, by outcome.
+// Delayed packets arrived by themselves after the request: a busy machine delays packets. Lost ones did not.
+func requested(before, after exposition.Series) (all, delayed, lost float64) {
 	const metric, out = "volsfu_nack_packets_total", `direction="out"`
 	since := func(labels ...string) float64 { return after.Sum(metric, labels...) - before.Sum(metric, labels...) }
-	return since(out), since(out, `outcome="delayed"`)
+	return since(out), since(out, `outcome="delayed"`), since(out, `outcome="recovered"`) + since(out, `outcome="lost"`)
 }
 
 func lossyTrunk(ctx context.Context, b *bench, loss, least float64) (lines []claim.Line, err error) {
@@ -85,15 +85,15 @@ func lossyTrunk(ctx context.Context, b *bench, loss, least float64) (lines []cla
 		return nil, err
 	}
 	missing, received := r.lost(everyone)
-	fromPublishers, delayed := requested(before[0], after[0])
-	across, delayedAcross := requested(before[1], after[1])
+	fromPublishers, delayed, _ := requested(before[0], after[0])
+	across, delayedAcross, lostMedia := requested(before[1], after[1])
 	prefix := fmt.Sprintf("%v %% loss: ", 100*loss)
 	validity := n.network.Validity()
 	lines = []claim.Line{
 		claim.AtLeast(fmt.Sprintf("%sframes received, of %d", prefix, missing+received),
 			100*float64(received)/float64(max(1, missing+received)), "%", least),
-		claim.AtMost(fmt.Sprintf("%srequested packets per lost packet, of %.0f", prefix, lostPackets),
-			across/max(1, lostPackets), "", 1.15),
+		claim.AtMost(fmt.Sprintf("%srequested packets per lost packet of media, of %.0f", prefix, lostMedia),
+			across/max(1, lostMedia), "", 1.15),
 		claim.Exactly(prefix+"packets requested from publishers, without delayed ones", int64(fromPublishers-delayed),
 			"", 0),
 		claim.Information(prefix+"delayed packets requested from publishers", delayed, ""),

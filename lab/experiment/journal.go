@@ -72,7 +72,10 @@ func newJournal(folder string, h heading, entries []entry) (*journal, error) {
 		err = errors.Join(err, j.line(e))
 		j.elapsed = e.Elapsed
 	}
-	if err = errors.Join(err, os.Rename(name+".new", name)); err != nil {
+	if err == nil {
+		err = os.Rename(name+".new", name)
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return j, nil
@@ -135,9 +138,12 @@ func readJournal(folder string) (h heading, entries []entry, err error) {
 	}
 	for {
 		var e entry
-		if err := decoder.Decode(&e); err != nil {
+		switch err := decoder.Decode(&e); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			// The end, or a line that was being written when the run was killed.
 			return h, entries, nil
+		case err != nil:
+			return h, nil, fmt.Errorf("%w: %s: line %d: %w", ErrJournal, name, len(entries)+2, err)
 		}
 		if e.Iteration.Outcome == nil {
 			return h, nil, fmt.Errorf("%w: %s: line %d has no outcome", ErrJournal, name, len(entries)+2)

@@ -99,8 +99,9 @@ type ComparisonResult struct {
 	To     string `json:"to"`
 	As     string `json:"as"`
 	Unit   string `json:"unit"`
-	// Value is nil if one of the cells has no figure.
+	// Value is nil if one of the cells has no figure. Count is the smaller number of iterations of the two cells.
 	Value *float64 `json:"value"`
+	Count int      `json:"count"`
 	// Worth is the worse validity of the two cells, empty if a cell did not run.
 	Worth    Validity            `json:"worth,omitempty"`
 	Interval *inference.Interval `json:"interval,omitempty"`
@@ -212,7 +213,7 @@ func (e *Experiment) PaperFigure(cell Parameters, name string) *PaperFigure {
 	return found
 }
 
-// compare computes the comparisons. The interval is bootstrapped from the iterations of both cells; a single iteration
+// compare computes the comparisons. The interval follows from the iterations of both cells; a single iteration
 // contributes its parts.
 func (r *Result) compare() {
 	for _, c := range r.Experiment.Comparisons {
@@ -228,6 +229,7 @@ func (r *Result) compare() {
 			to.Figure(c.Figure).Mean != 0 {
 			value := c.relate(of.Figure(c.Figure).Mean, to.Figure(c.Figure).Mean)
 			result.Value = &value
+			result.Count = min(of.Figure(c.Figure).Count, to.Figure(c.Figure).Count)
 			result.Interval = c.interval(parts(of.FiguresOf(c.Figure)), parts(to.FiguresOf(c.Figure)))
 		}
 		r.Comparisons = append(r.Comparisons, result)

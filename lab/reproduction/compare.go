@@ -11,10 +11,13 @@ type Status string
 
 // The statuses.
 const (
-	// Reproduced: the intervals of the paper and of our mean overlap, or our mean is within 25 % of the paper's value.
+	// Reproduced: our mean is within 25 % of the paper's value, or the intervals of the paper and of our mean overlap
+	// and half of our interval is at most 25 % of our mean.
 	Reproduced Status = "reproduced"
 	// Deviates: the result is another one. Reason explains the difference.
 	Deviates Status = "deviates"
+	// Inconclusive: our mean is another one, but its interval contains the paper's value and is too wide to decide.
+	Inconclusive Status = "inconclusive"
 	// NotRun: there is no valid result.
 	NotRun Status = "not run"
 	// Drawing: the paper prints no value; our plot stands for the item.
@@ -80,8 +83,9 @@ func Compare(item Item, l *experiment.Library, results map[string]*experiment.Re
 			switch {
 			case row.Status == NotRun:
 				c.Status = NotRun
-			case row.Status == Deviates && c.Status == Reproduced:
-				c.Status = Deviates
+			case row.Status == Deviates && c.Status != NotRun,
+				row.Status == Inconclusive && c.Status == Reproduced:
+				c.Status = row.Status
 			}
 		}
 	}
@@ -102,10 +106,7 @@ func (r *Row) compare(result *experiment.Result) {
 	if r.Ours == nil || r.Worth == experiment.Invalid {
 		return
 	}
-	r.Status = Deviates
-	if r.agrees() {
-		r.Status = Reproduced
-	}
+	r.Status = r.verdict()
 }
 
 func (r *Row) ofCell(result *experiment.Result) {
@@ -129,18 +130,25 @@ func (r *Row) ofRelation(result *experiment.Result) {
 		if c.Value == nil {
 			return
 		}
-		r.Ours, r.Low, r.High, r.N, r.Worth = c.Value, *c.Value, *c.Value, result.Iterations, c.Worth
+		r.Ours, r.Low, r.High, r.N, r.Worth = c.Value, *c.Value, *c.Value, c.Count, c.Worth
 		if c.Interval != nil {
 			r.Low, r.High = c.Interval.Low, c.Interval.High
 		}
 	}
 }
 
-// agrees reports whether our value is the paper's.
-func (r *Row) agrees() bool {
-	if r.AtMost {
-		return *r.Ours <= r.Paper
+// verdict compares our value with the paper's.
+func (r *Row) verdict() Status {
+	within := math.Abs(*r.Ours-r.Paper) <= tolerance*math.Abs(r.Paper)
+	overlap := r.Low <= r.Paper+r.PlusMinus && r.High >= r.Paper-r.PlusMinus
+	wide := (r.High-r.Low)/2 > tolerance*math.Abs(*r.Ours)
+	switch {
+	case r.AtMost && *r.Ours > r.Paper:
+		return Deviates
+	case r.AtMost, within, overlap && !wide:
+		return Reproduced
+	case overlap:
+		return Inconclusive
 	}
-	return r.Low <= r.Paper+r.PlusMinus && r.High >= r.Paper-r.PlusMinus ||
-		math.Abs(*r.Ours-r.Paper) <= tolerance*math.Abs(r.Paper)
+	return Deviates
 }

@@ -69,7 +69,9 @@ func parseItems(text []byte, l *experiment.Library) ([]Item, error) {
 			return nil, fmt.Errorf("%w: item %d (%s): expected paper, place and shows, and each place once", ErrItems,
 				i+1, name)
 		}
-		seen[name] = true
+		if seen[name] = true; i > 0 && item.Paper < items[i-1].Paper {
+			return nil, fmt.Errorf("%w: item %d (%s): expected the items of a paper together", ErrItems, i+1, name)
+		}
 		if err := item.check(l); err != nil {
 			return nil, fmt.Errorf("%w: paper %s: %w", ErrItems, name, err)
 		}

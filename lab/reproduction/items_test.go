@@ -50,6 +50,8 @@ func TestInvalidItems(t *testing.T) {
 	for want, text := range map[string]string{
 		"each place once": head + `evidence: [{run: sfu-table1}]}` + "\n" + head +
 			`evidence: [{run: sfu-table1}]}`,
+		"items of a paper together": `- {paper: "002", place: figure 2, shows: x, evidence: [{run: draco-levels}]}` +
+			"\n" + head + `evidence: [{run: sfu-table1}]}`,
 		"expected evidence":      head + `no_values: none}`,
 		"unknown experiment":     head + `evidence: [{run: sfu-table9}]}`,
 		`is of paper "000"`:      head + `evidence: [{run: quality}]}`,
@@ -64,23 +66,25 @@ func TestInvalidItems(t *testing.T) {
 	}
 }
 
-func TestAgrees(t *testing.T) {
+func TestVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		row  Row
 		ours float64
-		want bool
+		want Status
 	}{
-		"intervals overlap":         {Row{Paper: 10, PlusMinus: 3, Low: 12, High: 30}, 21, true},
-		"intervals do not overlap":  {Row{Paper: 10, PlusMinus: 1, Low: 14, High: 18}, 16, false},
-		"within a quarter":          {Row{Paper: 10, Low: 12, High: 12}, 12, true},
-		"below a bound":             {Row{Paper: 50, AtMost: true, Low: 1, High: 2}, 1.5, true},
-		"above a bound":             {Row{Paper: 50, AtMost: true, Low: 40, High: 80}, 60, false},
-		"0 and an interval with 0":  {Row{Paper: 0, Low: -1, High: 1.5}, 0.3, true},
-		"0 and an interval above 0": {Row{Paper: 0, Low: 1, High: 2}, 1.5, false},
+		"intervals overlap":         {Row{Paper: 10, PlusMinus: 3, Low: 12, High: 18}, 15, Reproduced},
+		"intervals do not overlap":  {Row{Paper: 10, PlusMinus: 1, Low: 14, High: 18}, 16, Deviates},
+		"a wide interval":           {Row{Paper: 10, PlusMinus: 1, Low: 5, High: 95}, 50, Inconclusive},
+		"within a quarter":          {Row{Paper: 10, Low: 12, High: 12}, 12, Reproduced},
+		"below a bound":             {Row{Paper: 50, AtMost: true, Low: 1, High: 2}, 1.5, Reproduced},
+		"above a bound":             {Row{Paper: 50, AtMost: true, Low: 40, High: 80}, 60, Deviates},
+		"0 and an interval with 0":  {Row{Paper: 0, Low: -1, High: 1.5}, 0.3, Inconclusive},
+		"0 and 0":                   {Row{Paper: 0}, 0, Reproduced},
+		"0 and an interval above 0": {Row{Paper: 0, Low: 1, High: 2}, 1.5, Deviates},
 	} {
 		test.row.Ours = &test.ours
-		if got := test.row.agrees(); got != test.want {
-			t.Errorf("%s: expected %v", name, test.want)
+		if got := test.row.verdict(); got != test.want {
+			t.Errorf("%s: expected %s, got %s", name, test.want, got)
 		}
 	}
 }
