@@ -15,8 +15,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// maxUnsent is the number of bytes waiting in SCTP above which payloads are refused.
-const maxUnsent = 1 << 20
+// maxUnsent is the number of bytes waiting in SCTP above which payloads are refused. It is less than maxUnsentState, so
+// that payloads do not keep the demand from leaving.
+const maxUnsent = 256 << 10
 
 // Errors of Host.Send.
 var (

@@ -17,7 +17,7 @@ const (
 	// fitInterval is the interval of decisions about masks.
 	fitInterval = 100 * time.Millisecond
 	// maxUnsentState is the number of bytes waiting in SCTP above which whole states wait.
-	maxUnsentState = 256 << 10
+	maxUnsentState = 1 << 20
 )
 
 // sendRate limits the payloads to another node.
