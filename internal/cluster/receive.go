@@ -268,6 +268,10 @@ func (r *Replica) receiveSnapshot(now time.Time, p *peer, s *Snapshot) error {
 		return nil
 	}
 	r.counters.Received++
+	if m.detached && m.state != nil && state != nil && m.state.equal(state) {
+		// The other rooms were told that a dead node has no state.
+		r.emit(RoomChanged{in.name, p.home, *state})
+	}
 	m.sequence, m.gone, m.detached = s.Sequence, false, false
 	p.unchecked[in.key] = true
 	r.regroup()

@@ -127,10 +127,10 @@ func (p *Publication) weight() int {
 
 // RoomState is one node's part of the state of a room that is no participant's.
 type RoomState struct {
-	// Metadata is the latest metadata that the node's operators have set, at the time MetadataAt in µs since 1970.
+	// Metadata is the latest metadata that the node's operators have set, at the time MetadataAt in ns since 1970.
 	Metadata   map[string]string `json:"metadata,omitempty"`
 	MetadataAt int64             `json:"metadata_at,omitempty"`
-	// Recording is the time since which the node records the room, in µs since 1970, 0 if the node does not.
+	// Recording is the time since which the node records the room, in ns since 1970, 0 if the node does not.
 	Recording int64 `json:"recording,omitempty"`
 }
 

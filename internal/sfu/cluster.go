@@ -62,7 +62,7 @@ type (
 	// kept until Present or Left.
 	Detached struct{ Identity string }
 	// Released ends the record of a session whose next home is another node. Released is told some time after the
-	// session has moved, if the session has not returned. Until then this node feeds the publications, too.
+	// session has moved, if the session has not returned.
 	Released struct {
 		Identity, Session string
 		Epoch             uint64

@@ -25,8 +25,8 @@ const (
 	// a record of another node is removed: three refreshes.
 	refreshInterval = time.Minute
 	forgetAfter     = 3 * refreshInterval
-	// sentPerStep is the number of records that one Step sends: with five steps per second 320 per second, so that the
-	// records of a node with 1,000 sessions are with a new keeper after 3 s, and no queue of another node overflows.
+	// sentPerStep is the number of records that one Step sends: with at least five steps per second, the records of a
+	// node with 1,000 sessions are with a new keeper after 3 s.
 	sentPerStep = 64
 	// nodeBytes and nodeRecords limit the records of one node, allBytes those of all nodes: 16,384 sessions of a node
 	// with 2 kB each, or 512 with the longest record.
