@@ -119,8 +119,10 @@ func (c *control) startBitrate(limits signal.BitrateLimits) volumetric.Bitrate {
 // open is the goroutine of an attempt.
 func (s *Session) open(ctx context.Context, m *making, join *signal.Join) {
 	defer s.running.Done()
+	result := made{address: m.moved.URL, err: errMoved}
+	defer func() { m.done <- result }()
 	defer s.confine()
-	m.done <- s.follow(ctx, made{address: m.moved.URL}, join)
+	result = s.follow(ctx, result, join)
 }
 
 // follow joins a server, or the server to which that server sends the client.
@@ -128,7 +130,7 @@ func (s *Session) follow(ctx context.Context, m made, join *signal.Join) made {
 	for moves := 0; ; moves++ {
 		m.conn, m.joined, m.err = signalling.Join(ctx, s.config.signalling(m.address), join)
 		var moved *signalling.MovedError
-		if m.err == nil || moves == maxMoves || !errors.As(m.err, &moved) {
+		if m.err == nil || moves == maxMoves || !errors.As(m.err, &moved) || !s.servers.allows(moved.Moved.URL) {
 			return m
 		}
 		m.address, join.Resume.Secret = moved.Moved.URL, moved.Moved.Ticket
@@ -172,13 +174,14 @@ func (c *control) made(m made) {
 		return
 	}
 	next.peer.Store(peer)
-	c.former = &former{link: before, requests: s.requests.Made(), deadline: making.deadline}
+	s.mu.Lock()
+	requests := s.requests.Made()
+	s.conn = m.conn
+	s.mu.Unlock()
+	c.former = &former{link: before, requests: requests, deadline: making.deadline}
 	if severed {
 		c.handleFormer(nil, false)
 	}
-	s.mu.Lock()
-	s.conn = m.conn
-	s.mu.Unlock()
 	s.path.Store(next)
 	for _, p := range s.publishers.list() {
 		p.follow(next)

@@ -70,6 +70,10 @@ func (c *control) assign(l link, m *signal.Assignments) {
 // peerEvent processes a local candidate or a new state of the peer connection.
 func (c *control) peerEvent(l link, e transport.Event) {
 	if local := e.Candidate; local != nil {
+		if l.conn == nil {
+			// The former server has closed its websocket.
+			return
+		}
 		l.conn.Write(&signal.Candidate{Candidate: local.Candidate, MID: local.MID, LineIndex: local.LineIndex})
 		return
 	}
