@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -331,6 +332,8 @@ type request struct {
 	// path is relative to APIPath and has the query.
 	method, path string
 	body         []byte
+	// noneMatch is the header If-None-Match.
+	noneMatch string
 	// remote is the address of the operator, for the log of this node.
 	remote string
 }
@@ -344,7 +347,9 @@ func copyOf(w http.ResponseWriter, r *http.Request) (request, error) {
 	if err != nil {
 		return request{}, fmt.Errorf("%w: %w", errBody, err)
 	}
-	return request{r.Method, relative(r), body, r.RemoteAddr}, nil
+	return request{
+		method: r.Method, path: relative(r), body: body, noneMatch: r.Header.Get("If-None-Match"), remote: r.RemoteAddr,
+	}, nil
 }
 
 // relative returns the path of a request below APIPath, with its query.
@@ -465,11 +470,12 @@ func (a *API) ask(ctx context.Context, node string, q request) result {
 	if err != nil {
 		return result{node: node, err: err}
 	}
+	if q.noneMatch != "" {
+		r.Header.Set("If-None-Match", q.noneMatch)
+	}
 	if node == a.cluster.Self() {
 		r.RemoteAddr = q.remote
-		c := &capture{header: http.Header{}, status: http.StatusOK}
-		a.own.ServeHTTP(c, r)
-		return result{node: node, status: c.status, body: c.body.Bytes()}
+		return a.askSelf(r)
 	}
 	response, err := a.cluster.Do(node, r)
 	if err != nil {
@@ -484,6 +490,22 @@ func (a *API) ask(ctx context.Context, node string, q request) result {
 		err = fmt.Errorf("the answer has more than %d bytes", maxAnswerBytes)
 	}
 	return result{node, response.StatusCode, data, err}
+}
+
+// askSelf serves a request on this node. A panic of the handler is the error of the answer: the goroutine is not that of
+// a request, whose panics are confined.
+func (a *API) askSelf(r *http.Request) (answer result) {
+	answer.node = a.cluster.Self()
+	c := &capture{header: http.Header{}, status: http.StatusOK}
+	defer func() {
+		if value := recover(); value != nil {
+			answer.err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+			return
+		}
+		answer.status, answer.body = c.status, c.body.Bytes()
+	}()
+	a.own.ServeHTTP(c, r)
+	return answer
 }
 
 // capture is a http.ResponseWriter that keeps the response.

@@ -22,6 +22,10 @@ import (
 // nodeIdleTimeout is the time after which an unused connection to another node is closed. A console asks every second.
 const nodeIdleTimeout = 10 * time.Second
 
+// nodeDialTimeout bounds the TCP and the TLS handshake with another node, each. A dial goes on after its request has
+// ended.
+const nodeDialTimeout = 3 * time.Second
+
 // clustered is the cluster of a server from the view of operators. clustered implements admin.Cluster.
 type clustered struct {
 	*Server
@@ -46,6 +50,7 @@ func newClustered(s *Server, own *certificate.Node) *clustered {
 	}
 	c.transport = &http.Transport{
 		TLSClientConfig: config, DialContext: c.dial, MaxIdleConnsPerHost: 1, IdleConnTimeout: nodeIdleTimeout,
+		TLSHandshakeTimeout: nodeDialTimeout,
 	}
 	return c
 }
@@ -61,7 +66,7 @@ func (c *clustered) dial(ctx context.Context, network, address string) (net.Conn
 	case nodes[at].Proxy == "":
 		return nil, fmt.Errorf("%w: the node has no address for requests of other nodes", admin.ErrNode)
 	}
-	return (&net.Dialer{}).DialContext(ctx, network, nodes[at].Proxy)
+	return (&net.Dialer{Timeout: nodeDialTimeout}).DialContext(ctx, network, nodes[at].Proxy)
 }
 
 // Self implements admin.Cluster.

@@ -137,6 +137,7 @@ func (c *client) reconnect(request *sfu.JoinRequest, route Route) {
 	joined := &signal.Joined{
 		Header: signal.Header{ID: request.Join.ID}, Version: signal.Version, Room: request.Room,
 		Identity: request.Identity, Session: resume.Session, Resumed: true,
+		Participants: []signal.Participant{}, ICEServers: []signal.ICEServer{},
 		Resume: signal.ResumeGrant{Secret: resume.Secret, GraceMS: int(route.Grace.Milliseconds())},
 	}
 	c.outbox.welcome = nil
