@@ -201,11 +201,14 @@ func TestForeignTickets(t *testing.T) {
 	}
 }
 
-// TestDrainMovesClients: the clients of a node that drains continue on another node without a lost frame. Frames may be
-// lost only while the machine is so busy that a goroutine without other work is 100 ms late.
+// mostLost is the bound of the frames that a receiver misses while a publisher moves: two seconds at 30 per second.
+const mostLost = 60
+
+// TestDrainMovesClients: the clients of a node that drains continue on another node, and their sessions are not
+// interrupted. Receivers on that node miss the frames from the join there until the new peer connection carries media
+// (docs/cluster.md); the bound is far above that time. vollab check cluster counts these frames.
 func TestDrainMovesClients(t *testing.T) {
 	nodes := startCluster(t, unhurried, "a@eu", "b@us")
-	stalls := wait.WatchStalls(t)
 	bob := join(t, nodes[1], atLeisure(testbed.Part{Room: "room", Identity: "bob",
 		Loads: []testbed.Load{body(1, 1)}, Receive: true, Record: true}))
 	alice := join(t, nodes[0], atLeisure(testbed.Part{Room: "room", Identity: "alice",
@@ -237,8 +240,8 @@ func TestDrainMovesClients(t *testing.T) {
 		for _, c := range p.Session.Stats() {
 			lost += int64(c.Undecodable + c.DroppedByServer)
 		}
-		if lost > 0 && stalls.Longest() < 100*time.Millisecond {
-			t.Errorf("%s has lost %d frames, and no goroutine was later than %v", name, lost, stalls.Longest())
+		if t.Logf("%s has lost %d frames", name, lost); lost > mostLost {
+			t.Errorf("%s has lost %d frames, expected at most %d", name, lost, mostLost)
 		}
 	}
 	if err := errors.Join(alice.Failure(), bob.Failure()); err != nil {

@@ -25,7 +25,7 @@ run(async () => {
   tell("right", { address: new URL(link.url()).search });
   const board = await open(`/console#token=${right}`);
   await board.locator(".gate").waitFor();
-  tell("no operator", { message: await board.locator(".notice").textContent() });
+  tell("no operator", { message: await board.locator(".notice").first().textContent() });
   await board.locator("#token").fill(operator);
   await board.getByRole("button", { name: "Open" }).click();
   await board.locator(".figures .figure").first().waitFor();
