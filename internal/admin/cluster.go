@@ -285,8 +285,10 @@ func (a *API) move(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	q := request{method: http.MethodPost, path: roomPath("rooms", room) + "/move", body: encoded(moveBody{Node: body.Node}),
-		remote: r.RemoteAddr}
+	q := request{
+		method: http.MethodPost, path: roomPath("rooms", room) + "/move", body: encoded(moveBody{Node: body.Node}),
+		remote: r.RemoteAddr,
+	}
 	var total MoveState
 	found := false
 	for answer := range a.askAll(r.Context(), from, q) {

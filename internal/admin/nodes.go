@@ -492,8 +492,8 @@ func (a *API) ask(ctx context.Context, node string, q request) result {
 	return result{node, response.StatusCode, data, err}
 }
 
-// askSelf serves a request on this node. A panic of the handler is the error of the answer: the goroutine is not that of
-// a request, whose panics are confined.
+// askSelf serves a request on this node. A panic of the handler is the error of the answer: the goroutine is not that
+// of a request, whose panics are confined.
 func (a *API) askSelf(r *http.Request) (answer result) {
 	answer.node = a.cluster.Self()
 	c := &capture{header: http.Header{}, status: http.StatusOK}

@@ -24,9 +24,14 @@ func TestMain(m *testing.M) {
 	os.Exit(program.Main(m))
 }
 
+// loaded are parts of the names of lines that a busy machine may miss, although their targets are exact counts: frames
+// that a late process drops, and requests for packets that are late. A drain also loses frames on an idle machine
+// (docs/cluster.md). vollab check cluster judges them.
+var loaded = []string{"frames lost", "requested from publishers"}
+
 // measureShort measures a claim in a short time. A line fails the test only if its target is an exact count, and
 // loaded does not have a part of its name: a busy machine may miss the others.
-func measureShort(t *testing.T, number int, loaded ...string) {
+func measureShort(t *testing.T, number int) {
 	t.Helper()
 	if !inOwnNetwork() {
 		t.Skip("skipped: network namespaces take root")
