@@ -87,7 +87,7 @@ func (s *startup) joinCluster() error {
 	var description cluster.Description
 	if s.entry != nil {
 		_, port, _ := net.SplitHostPort(s.nodeListener.Addr().String())
-		description.URL, description.Proxy = s.urlForClients(), net.JoinHostPort(s.hostForNodes(), port)
+		description.URL, description.Proxy = s.urlForClients(s.own.Name), net.JoinHostPort(s.hostForNodes(), port)
 	}
 	if err := s.member.Serve(s.node, s.engine, description); err != nil {
 		return err
@@ -132,15 +132,16 @@ func (s *Server) closeCluster() error {
 	return nil
 }
 
-// urlForClients returns the address of this server for the clients of other nodes.
-func (s *Server) urlForClients() string {
+// urlForClients returns the address of this server for the clients of other nodes. The address is empty if the
+// certificate has no name for it: other nodes then pass their clients on. node is the name of this node.
+func (s *Server) urlForClients(node string) string {
 	_, port, _ := net.SplitHostPort(s.listener.Addr().String())
-	if name := s.certificateName(); name != "" {
+	if name := s.certificateName(node); name != "" {
 		return "wss://" + net.JoinHostPort(name, port)
 	}
-	scheme := "ws://"
 	if s.tls != nil {
-		scheme = "wss://"
+		s.log.Warn("clients of other nodes are passed on to this node, because its certificate has no name")
+		return ""
 	}
 	host, _, _ := net.SplitHostPort(s.config.Server.Listen)
 	if host == "" || host == "0.0.0.0" || host == "::" {
@@ -148,7 +149,7 @@ func (s *Server) urlForClients() string {
 			host = s.config.Media.PublicIPs[0]
 		}
 	}
-	return scheme + net.JoinHostPort(host, port)
+	return "ws://" + net.JoinHostPort(host, port)
 }
 
 // hostForNodes returns the address at which other nodes reach this host: the address from which this host reaches the

@@ -18,7 +18,7 @@ import (
 // TURN server: those that ask for it (ALPN, RFC 7443), and those that ask for nothing and begin with STUN, as browsers
 // do.
 func (s *Server) withTURN(listener net.Listener, failures *stdlog.Logger) net.Listener {
-	if !s.turn.ServeTLS(s.certificateName(), listenerPort(listener)) {
+	if !s.turn.ServeTLS(s.certificateName(""), listenerPort(listener)) {
 		s.log.Warn("clients are not told of TURN over TLS: the certificate has no host name, and turn.host is empty")
 		return tls.NewListener(listener, s.tls)
 	}

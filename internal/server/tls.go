@@ -48,7 +48,8 @@ func tlsConfig(get func(*tls.ClientHelloInfo) (*tls.Certificate, error), protoco
 }
 
 // certificateName returns the host name or the address for which the server has a certificate, empty if there is none.
-func (s *Server) certificateName() string {
+// node is the name of this node of a cluster, empty without a cluster.
+func (s *Server) certificateName(node string) string {
 	if len(s.config.Server.ACMEDomains) > 0 {
 		return s.config.Server.ACMEDomains[0]
 	}
@@ -59,14 +60,19 @@ func (s *Server) certificateName() string {
 	if err != nil {
 		return ""
 	}
-	return nameIn(certificate.Leaf)
+	return nameIn(certificate.Leaf, node)
 }
 
 // nameIn returns the first host name in a certificate that is no pattern, or the first address, empty if there is none.
-func nameIn(certificate *x509.Certificate) string {
+// A pattern *.DOMAIN covers NODE.DOMAIN, the name of a node of a cluster.
+func nameIn(certificate *x509.Certificate, node string) string {
 	for _, name := range certificate.DNSNames {
-		if !strings.Contains(name, "*") {
+		domain, isPattern := strings.CutPrefix(name, "*.")
+		switch {
+		case !isPattern:
 			return name
+		case node != "":
+			return node + "." + domain
 		}
 	}
 	if len(certificate.IPAddresses) > 0 {

@@ -2,9 +2,11 @@ package server
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -49,5 +51,23 @@ func TestStrictTransport(t *testing.T) {
 				t.Errorf("the header is %q", got)
 			}
 		})
+	}
+}
+
+// TestNamesInCertificates: a pattern covers the name of a node, and no name without a cluster.
+func TestNamesInCertificates(t *testing.T) {
+	for name, test := range map[string]struct {
+		certificate x509.Certificate
+		node, want  string
+	}{
+		"a name":                  {x509.Certificate{DNSNames: []string{"a.org", "b.org"}}, "n1", "a.org"},
+		"a pattern":               {x509.Certificate{DNSNames: []string{"*.a.org"}}, "n1", "n1.a.org"},
+		"a pattern, no cluster":   {x509.Certificate{DNSNames: []string{"*.a.org", "b.org"}}, "", "b.org"},
+		"an address":              {x509.Certificate{IPAddresses: []net.IP{{192, 0, 2, 7}}}, "n1", "192.0.2.7"},
+		"only a pattern, no name": {x509.Certificate{DNSNames: []string{"*.a.org"}}, "", ""},
+	} {
+		if got := nameIn(&test.certificate, test.node); got != test.want {
+			t.Errorf("%s: expected %q, got %q", name, test.want, got)
+		}
 	}
 }

@@ -135,9 +135,10 @@ func (e *Entry) keeper(
 
 // resumeHere decides about a resume of a session of this node. If this node drains, clients that follow are moved.
 func (e *Entry) resumeHere(now time.Time, self cluster.Node, t ticket.Ticket, q *sfu.JoinRequest) signalling.Route {
-	if self.Draining && q.Join.Moves {
+	if self.Draining && q.Join.Moves && !e.isBack(now, t.Session) {
 		if node, err := e.place(now, self, q); err == nil && node.Home != self.Home && node.URL != "" {
 			e.options.View.Share(t.Session, node.Home.Node)
+			e.sent(now, q)
 			return e.to(now, node, moveOf(t))
 		}
 	}
