@@ -217,8 +217,13 @@ func (n *network) close() error {
 			devices = append(devices, s.cable(host))
 		}
 		for _, name := range devices {
-			if device, missing := netlink.LinkByName(name); missing == nil {
-				err = errors.Join(err, netlink.LinkDel(device))
+			device, missing := netlink.LinkByName(name)
+			if missing != nil {
+				continue
+			}
+			if failed := netlink.LinkDel(device); !errors.Is(failed, unix.ENODEV) {
+				// With ENODEV, the kernel has removed the device meanwhile.
+				err = errors.Join(err, failed)
 			}
 		}
 	}

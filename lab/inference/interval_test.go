@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/volsfu/volsfu/test/race"
 )
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
@@ -122,6 +124,7 @@ func (d distribution) values(random *rand.Rand, n int) []float64 {
 
 // TestCoverage draws samples from known distributions: 93 to 97 % of the intervals contain the true value.
 func TestCoverage(t *testing.T) {
+	race.SkipSequential(t)
 	type method func(*rand.Rand, int) (*Interval, float64)
 	mean := func(d distribution) method {
 		return func(r *rand.Rand, n int) (*Interval, float64) { return Mean(d.values(r, n)), d.mean }
