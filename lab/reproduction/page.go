@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"text/template"
 	"time"
 
 	"github.com/volsfu/volsfu/lab/environment"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/report"
 )
 
 // Reproduction is the comparison with one paper, the content of its page.
@@ -71,22 +71,13 @@ func (r *Reproduction) Page() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// number formats a value with four digits, and at most three after the point.
-func number(v float64) string {
-	text := strconv.FormatFloat(v, 'g', 4, 64)
-	if strings.Contains(text, "e") {
-		text = strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return text
-}
-
 func paperValue(r Row) string {
-	text := number(r.Paper)
+	text := report.Number(r.Paper)
 	if r.AtMost {
 		text = "< " + text
 	}
 	if r.PlusMinus != 0 {
-		text += " ± " + number(r.PlusMinus)
+		text += " ± " + report.Number(r.PlusMinus)
 	}
 	return text
 }
@@ -95,9 +86,9 @@ func ourValue(r Row) string {
 	if r.Ours == nil {
 		return "–"
 	}
-	text := number(*r.Ours)
+	text := report.Number(*r.Ours)
 	if r.Low != r.High {
-		text += fmt.Sprintf(" (%s to %s)", number(r.Low), number(r.High))
+		text += fmt.Sprintf(" (%s to %s)", report.Number(r.Low), report.Number(r.High))
 	}
 	text += fmt.Sprintf(", n = %d", r.N)
 	if r.Worth != experiment.Valid {

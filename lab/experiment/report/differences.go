@@ -23,7 +23,7 @@ func WriteDifferences(differences []experiment.Difference, all bool, w io.Writer
 		a, b := experiment.Summary{Quantity: d.Quantity, Statistics: d.A}, experiment.Summary{Statistics: d.B}
 		ratio := "–"
 		if d.Ratio != nil {
-			ratio = fmt.Sprintf("%s to %s", number(d.Ratio.Low), number(d.Ratio.High))
+			ratio = fmt.Sprintf("%s to %s", Number(d.Ratio.Low), Number(d.Ratio.High))
 		}
 		_, _ = fmt.Fprintf(table, "%s\t%s, %s\t%s\t%s\t%s\t%.3f\n", d.Cell, d.Quantity.Label, d.Quantity.Unit,
 			measured(&a), measured(&b), ratio, d.P)

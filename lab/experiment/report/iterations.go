@@ -27,12 +27,12 @@ func (v *view) iterations(c *experiment.CellResult) {
 		if s == nil {
 			continue
 		}
-		row := iterationRow{Cell: c.Name, Figure: q.Label, Unit: q.Unit, Worth: c.Worth, Deviation: number(s.Deviation),
-			Min: number(s.Min), Max: number(s.Max)}
+		row := iterationRow{Cell: c.Name, Figure: q.Label, Unit: q.Unit, Worth: c.Worth, Deviation: Number(s.Deviation),
+			Min: Number(s.Min), Max: Number(s.Max)}
 		for _, iteration := range c.Iterations {
 			text := "–"
 			if value, known := iteration.Figure(q.Name); known {
-				text = number(value)
+				text = Number(value)
 			}
 			row.Each = append(row.Each, iterationFigure{text, iteration.Validity})
 		}

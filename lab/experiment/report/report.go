@@ -25,7 +25,7 @@ const (
 //go:embed report.gohtml
 var pageText string
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{"number": number, "ours": ours}).Parse(pageText))
+var page = template.Must(template.New("report").Funcs(template.FuncMap{"number": Number, "ours": ours}).Parse(pageText))
 
 // Write writes all files of a report to a folder: the page with its plots, each plot, JSON and CSV. If a file cannot be
 // written, Write still writes the others; the error names all failed files.
@@ -168,7 +168,7 @@ func (v *view) papers(c *experiment.CellResult) {
 			row.Why = s.Paper.Why
 		}
 		if s.Paper.Value != 0 {
-			row.Ratio = number(s.Mean / s.Paper.Value)
+			row.Ratio = Number(s.Mean / s.Paper.Value)
 		}
 		v.Papers = append(v.Papers, row)
 	}

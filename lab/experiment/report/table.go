@@ -11,8 +11,8 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment"
 )
 
-// number formats a figure with four digits, and at most three after the point.
-func number(v float64) string {
+// Number formats a figure with four digits, and at most three after the point.
+func Number(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 1000:
 		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
@@ -26,24 +26,24 @@ func number(v float64) string {
 
 // measured formats a mean with half its interval and the number of iterations.
 func measured(s *experiment.Summary) string {
-	text := number(s.Mean)
+	text := Number(s.Mean)
 	if s.Interval != nil {
-		text += " ± " + number((s.Interval.High-s.Interval.Low)/2)
+		text += " ± " + Number((s.Interval.High-s.Interval.Low)/2)
 	}
 	return fmt.Sprintf("%s (n = %d)", text, s.Count)
 }
 
 // printed formats a paper's figure in the style of papers.
 func printed(f *experiment.PaperFigure) string {
-	text := number(f.Value)
+	text := Number(f.Value)
 	if f.AtMost {
 		text = "< " + text
 	}
 	if f.PlusMinus != 0 {
-		text += " ± " + number(f.PlusMinus)
+		text += " ± " + Number(f.PlusMinus)
 	}
 	if f.Deviation != 0 {
-		text += ", deviation " + number(f.Deviation)
+		text += ", deviation " + Number(f.Deviation)
 	}
 	return text
 }
@@ -197,9 +197,9 @@ func ours(c experiment.ComparisonResult) string {
 	case c.Value == nil:
 		return "not measured"
 	case c.Interval == nil:
-		return number(*c.Value) + " " + c.Unit + remark(c.Worth)
+		return Number(*c.Value) + " " + c.Unit + remark(c.Worth)
 	}
-	return fmt.Sprintf("%s %s (%s to %s)%s", number(*c.Value), c.Unit, number(c.Interval.Low), number(c.Interval.High),
+	return fmt.Sprintf("%s %s (%s to %s)%s", Number(*c.Value), c.Unit, Number(c.Interval.Low), Number(c.Interval.High),
 		remark(c.Worth))
 }
 
@@ -207,7 +207,7 @@ func papers(c experiment.ComparisonResult) string {
 	if c.Paper == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (paper: %s %s)", number(*c.Paper), c.Unit)
+	return fmt.Sprintf(" (paper: %s %s)", Number(*c.Paper), c.Unit)
 }
 
 // summary returns the number of iterations of each validity, in words.
