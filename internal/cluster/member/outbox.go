@@ -10,13 +10,14 @@ const (
 	// outboxTime is the time for which a reliable message waits for the trunk to a node: a trunk opens in three round
 	// trips, and again at most 2 s after a failure.
 	outboxTime = 5 * time.Second
-	// outboxMessages and outboxBytes limit the messages that wait for one node: twice what a trunk holds itself.
+	// outboxMessages and outboxBytes limit the messages that wait for one node: two seconds of the messages that a
+	// trunk accepts, with 512 bytes each.
 	outboxMessages = 4096
 	outboxBytes    = 2 << 20
 )
 
-// outbox has the payloads that wait for the trunk to a node. Reliable ones are sent in their order. Of the poses of an
-// object the latest is sent.
+// outbox has the payloads that wait for the trunk to a node: reliable messages in their order, and the latest pose of
+// each object.
 type outbox struct {
 	linked   bool
 	reliable []waiting
@@ -57,13 +58,11 @@ func (o *outbox) pose(key poseKey, payload []byte) {
 // flush sends what the trunk accepts, and returns the number of reliable messages whose time has passed.
 func (o *outbox) flush(now time.Time, send func(payload []byte) bool) (expired int) {
 	for o.linked && len(o.reliable) > 0 && send(o.reliable[0].payload) {
-		o.bytes -= len(o.reliable[0].payload)
-		o.reliable = o.reliable[1:]
+		o.removeFirst()
 	}
 	for len(o.reliable) > 0 && !now.Before(o.reliable[0].until) {
 		expired++
-		o.bytes -= len(o.reliable[0].payload)
-		o.reliable = o.reliable[1:]
+		o.removeFirst()
 	}
 	if len(o.reliable) > 0 {
 		return expired
@@ -75,6 +74,12 @@ func (o *outbox) flush(now time.Time, send func(payload []byte) bool) (expired i
 		delete(o.poses, key)
 	}
 	return expired
+}
+
+// removeFirst removes the first reliable payload.
+func (o *outbox) removeFirst() {
+	o.bytes -= len(o.reliable[0].payload)
+	o.reliable = o.reliable[1:]
 }
 
 // clear removes everything, and returns the number of reliable messages: the node is dead.
