@@ -18,8 +18,12 @@ import (
 // roundTrip is the round-trip time of emulated networks.
 const roundTrip = 20 * time.Millisecond
 
-// tolerated is the stall of the host below which measured times are those of the trunk.
-const tolerated = 20 * time.Millisecond
+// tolerated is the stall of the host below which measured times are those of the trunk. With a stall of starved,
+// several frames of a track are late at once.
+const (
+	tolerated = 20 * time.Millisecond
+	starved   = 100 * time.Millisecond
+)
 
 // emulation is a network with node one, which publishes, and node two, which takes.
 type emulation struct {
@@ -158,7 +162,7 @@ func TestLossOnTheTrunk(t *testing.T) {
 				t.Errorf("%d requests for %d lost packets, expected at most 1.15 per packet", requests, lost)
 			}
 		}
-		if lost < 50 || requests < lost-after.Lost+before.Lost || share < 0.5 {
+		if lost < 50 || requests < lost-after.Lost+before.Lost || share < 0.9 && stalls.Longest() < starved {
 			t.Errorf("%d requests for %d lost packets, %.3f %% of frames", requests, lost, 100*share)
 		}
 		if s := e.one.engine.Stats(); s.Requested+uint64(asked.requests) != 0 && stalls.Longest() < tolerated {
