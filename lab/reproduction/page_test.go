@@ -43,7 +43,8 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"| table 1 | transports | deviates |",
 		"| `sfu-table1` | transport=reflector, level=7 | latency | ms | 46.11 ± 2.73 | 44.50 (40.00 to 49.00)",
-		"| 332.0 | 150.0, n = 1, cpu-bound | deviates |", "\nother content and codec\n", "| µs | < 50.00 | – | not run |",
+		"| 332.0 | 150.0, n = 1, cpu-bound | deviates |", "\nother content and codec\n",
+		"| µs | < 50.00 | – | not run |",
 		"No comparison: the paper prints the curve only. Our plot is `over-time` of `vollab run sfu-fig5-6`.",
 		"| `sfu-table1` | 2026-11-27 15:00 | 5 × 20 | v1 | 10 | 0 | 0 |", "| processor | EPYC 2 cores |",
 	} {
