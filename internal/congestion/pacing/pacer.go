@@ -43,17 +43,16 @@ type Pacer[P, R any] struct {
 	// negative value is a debt.
 	rate, credit float64
 	filled       time.Duration
-	// waits is set if packets have been queued since the last fill.
-	waits bool
-	room  room
-	lead  lead
+	// waits is set if packets have been queued since the last fill, smoothProbes if the ticks of probes are those of a
+	// smooth path.
+	waits, smoothProbes bool
+	room                room
+	lead                lead
 	// bound is nil while the Path has no window.
 	bound *bound[P]
 
 	repairs repairs[R]
 	probe   probe
-	// smoothProbes is set if the ticks of probes are those of a smooth path.
-	smoothProbes bool
 }
 
 // Offer describes a packet to a Pacer: its arrival, its due time by the Schedule, and whether it begins a frame.
