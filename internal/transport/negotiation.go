@@ -215,7 +215,9 @@ func (n *negotiation) Offered(text string) (map[string]Streams, error) {
 
 // OfferedToForwarder sets the remote peer's offer, of which the caller may have removed codecs. Answers are those of a
 // side that forwards (description.AnswerAsForwarder).
-func (n *negotiation) OfferedToForwarder(offer *description.Description) { n.offer, n.forwards = offer, true }
+func (n *negotiation) OfferedToForwarder(offer *description.Description) {
+	n.offer, n.forwards = offer, true
+}
 
 // RemoteRestarted changes the ICE credentials of the remote peer's offer. The next answer restarts ICE.
 func (n *negotiation) RemoteRestarted(ufrag, password string) {
