@@ -219,6 +219,7 @@ func TestManyPublications(t *testing.T) {
 			h.Take("one", room, named(i), id, []allocate.QualitySet{allocate.Qualities(0)}, nil, 0)
 		}
 	})
+	began := time.Now()
 	connect(t, one, two, "one", "two")
 	wait.Until(t, "a bound stream for each publication", func() (all bool) {
 		one.do(func(h *Host) {
@@ -232,6 +233,12 @@ func TestManyPublications(t *testing.T) {
 		})
 		return all
 	})
+	var sent uint64
+	one.do(func(h *Host) { sent = h.links["two"].control.sent })
+	most := float64(stateRate.Burst) + float64(stateRate.PerSecond)*time.Since(began).Seconds() + 1
+	if sent < publications || float64(sent) > most {
+		t.Errorf("%d messages, expected %d to %.0f", sent, publications, most)
+	}
 	if s := two.stats(); s.Opened != 1 || s.Closed != 0 || s.Malformed != 0 {
 		t.Errorf("the counts are %+v", s)
 	}
