@@ -57,7 +57,7 @@ func (m *Member) applyToRoom(event cluster.Event) bool {
 	case cluster.RoomChanged:
 		if r := m.entered[e.Room]; r != nil {
 			r.state(e.Home.Node, volumetric.PublicationRef{}, sfu.Shared{Metadata: e.State.Metadata,
-				MetadataAt: e.State.MetadataAt, Recording: e.State.Recording})
+				MetadataAt: e.State.MetadataAt, Recording: e.State.Recording, Ended: e.State.Ended})
 		}
 	case cluster.Superseded:
 		reason := "another participant has the identity"
