@@ -46,15 +46,24 @@ func (r *Room) removeAll(q removeRequest) bool {
 		if q.names(p) {
 			found = true
 			if !q.until.IsZero() {
-				ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
-				if err := r.node.exclusions.Ban(ban, r.now); err != nil {
-					p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
-				}
+				r.banToken(p, q.until)
 			}
 			r.expel(p, q.code, q.reason)
 		}
 	}
 	return found
+}
+
+// banToken bans the token of a participant that is removed, on all nodes.
+func (r *Room) banToken(p *participant, until time.Time) {
+	if p.token.ID == "" {
+		return
+	}
+	ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: until}
+	if err := r.node.exclusions.Ban(ban, r.now); err != nil {
+		p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
+	}
+	r.span.tell(Kick{Identity: p.identity, Session: p.session, TokenID: p.token.ID, Until: until})
 }
 
 // names reports whether a request names a participant.

@@ -89,7 +89,7 @@ func (m *Member) write(now time.Time, name string, event sfu.Event) {
 func (m *Member) operate(now time.Time, room string, event sfu.Event) {
 	switch e := event.(type) {
 	case sfu.Kick:
-		m.replica.Kick(now, room, e.Identity, e.Until)
+		m.replica.Kick(now, room, e.Identity, e.TokenID, e.Until)
 	case sfu.Close:
 		m.replica.CloseRoom(now, room)
 	}
