@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 
@@ -14,6 +15,10 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// processorsPerLane is the number of processors for which a trunk has a lane: the packets of a lane are received by one
+// goroutine, and each packet costs as much time again at receivers.
+const processorsPerLane = 2
 
 // maxUnsent is the number of bytes waiting in SCTP above which payloads are refused. It is less than maxUnsentState, so
 // that payloads do not keep the demand from leaving.
@@ -40,6 +45,9 @@ type Host struct {
 
 // Listen opens the port for trunks.
 func Listen(cfg Config, engine *forward.Engine) (*Host, error) {
+	if cfg.Lanes == 0 {
+		cfg.Lanes = runtime.GOMAXPROCS(0) / processorsPerLane
+	}
 	cfg.Lanes = min(max(cfg.Lanes, 1), transport.MaxLanes)
 	s := &services{cfg: cfg, engine: engine, notify: make(chan struct{}, 1)}
 	c, err := listen(s)
