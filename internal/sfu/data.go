@@ -86,9 +86,10 @@ func (q dataCopied) apply(r *Room) {
 	}
 }
 
-// dataRequested handles a data message from the websocket. A message that came over the message channel before is
-// answered only then.
-func (r *Room) dataRequested(p *participant, m *signal.Data) {
+// data handles a data message from the websocket. A message that came over the message channel before is answered only
+// then.
+func (q messageRequest) data(r *Room, m *signal.Data) {
+	p := q.participant
 	if m.Lossy {
 		r.lossyRequested(p, m)
 		return
