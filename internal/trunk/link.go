@@ -395,18 +395,19 @@ func (l *link) unmirror(m *mirror) {
 	delete(l.waiting, m.publication)
 }
 
-// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none.
+// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have been
+// bound to another trunk meanwhile.
 func (l *link) exchange(m *mirror, tracks []*track.Track) {
 	for index, s := range l.taking.streams(m.publication) {
 		lane, former, next := l.lanes.all[s.Lane], m.tracks[index], tracks[index]
-		if lane == nil || former == next {
+		if lane == nil {
 			continue
 		}
-		if former != nil {
+		if former != nil && former != next {
 			lane.ingress.Unbind(former)
 		}
 		if next != nil {
-			lane.ingress.Bind(s.SSRC, s.Retransmission, next)
+			lane.ingress.BindFrom(s.SSRC, s.Retransmission, next, m.number)
 		}
 	}
 }
@@ -431,7 +432,7 @@ func (l *link) bind(m *offer) {
 		case c.unbind:
 			lane.ingress.Unbind(t)
 		default:
-			lane.ingress.Bind(c.SSRC, c.Retransmission, t)
+			lane.ingress.BindFrom(c.SSRC, c.Retransmission, t, mirror.number)
 		}
 	}
 	l.confirmed = append(l.confirmed, &message{Bound: &bound{m.publication, m.Offer}})
