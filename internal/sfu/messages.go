@@ -70,9 +70,7 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Acknowledge:
 		p.reply(id, q.acknowledge(m))
 	case *signal.Viewpoint:
-		if r.span != nil {
-			p.viewpoint = m
-		}
+		r.span.looked(p, m)
 		viewpoint := subscriber.ViewpointOf(m, q.at)
 		if p.subscriber.Look(r.now, viewpoint, r.node.config.AllocationInterval) && p.receives() {
 			p.decide()

@@ -34,8 +34,7 @@ type span struct {
 	recordingEnded bool
 	// releasing are the participants that have moved and still have their place.
 	releasing map[*participant]Released
-	// unsaved are the participants whose records may have changed.
-	unsaved []*participant
+	unsaved   unsaved
 }
 
 func newSpan(r *Room, c Cluster) *span {
