@@ -113,7 +113,7 @@ func (r *Room) adopted(
 		return nil, nil, refuse(signal.CodeLimit,
 			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
 	}
-	if refused := r.checkPublications(count); refused != nil {
+	if refused := r.settings.checkPublications(count); refused != nil {
 		return nil, nil, refused
 	}
 	return added, replaced, r.checkDescriptions(m.identity, m.describedBytes()+encodedBytes(added))

@@ -87,7 +87,7 @@ func newRoom(node *Node, name string) *Room {
 		log:      node.log.With(zap.String("room", name)),
 		requests: make(chan request, requestBacklog),
 		done:     make(chan struct{}),
-		roster:   roster{participants: make(members)},
+		roster:   roster{participants: make(members), descriptionBytes: node.config.DescriptionBytes},
 		now:      time.Now(),
 		alarm:    alarm,
 		scheduler: subscriber.Scheduler{
