@@ -29,7 +29,7 @@ func (r *Room) announceJoined(p *presence, except *participant) {
 		return
 	}
 	r.participants.share(except, &signal.ParticipantJoined{Participant: p.describe()})
-	r.recorded.joined(r.now, p)
+	r.recorder.current.joined(r.now, p)
 }
 
 // announceLeft announces the end of a participant.
@@ -39,9 +39,9 @@ func (r *Room) announceLeft(p *presence, except *participant, reason string) {
 	} else {
 		r.participants.share(except, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
 	}
-	r.recorded.left(r.now, p, reason)
+	r.recorder.current.left(r.now, p, reason)
 	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has left")
+		r.recorder.stop("the last participant has left")
 	}
 }
 

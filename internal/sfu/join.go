@@ -192,7 +192,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if moved == nil {
 		p.audience = r.joinsAudience(p)
 	}
-	r.recordAutomatically()
+	r.recorder.automatic()
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	r.begin()
@@ -283,7 +283,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Permissions:  &permissions,
 		Muted:        p.mutings(),
 		DataReceived: p.data.received.Last(),
-		Recorded:     r.isRecorded(),
+		Recorded:     r.recorder.active(),
 	}
 }
 

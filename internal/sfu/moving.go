@@ -201,7 +201,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 		r.after(releaseAfter, releasedRequest{p})
 	}
 	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has moved to another node")
+		r.recorder.stop("the last participant has moved to another node")
 	}
 	r.node.endSession(p.session)
 	r.participants.askForTimes()

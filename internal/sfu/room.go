@@ -48,8 +48,7 @@ type Room struct {
 	unsettled        demand.Queue
 
 	announcements *admission.Announcements
-	// recorded is the recording of the room, nil if the room is not recorded.
-	recorded *recordedRoom
+	recorder      roomRecorder
 	// metadata describes the room to its participants. The map does not change.
 	metadata map[string]string
 	// metadataAt is the time of the last change of the metadata, in microseconds since 1970, 0 for none.
@@ -97,6 +96,7 @@ func newRoom(node *Node, name string) *Room {
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
 		deliveries:    newDeliveries(),
 	}
+	r.recorder.room = r
 	r.roomEvents.receiver, r.roomEvents.room = node.config.Events, webhook.Room{Name: name, ID: rand.Text()}
 	if node.config.Cluster != nil {
 		r.span = newSpan(r, node.config.Cluster)
@@ -140,7 +140,7 @@ func (r *Room) abandon() {
 	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
-	r.node.config.Guard.Try(placeRoom, func() { r.stopRecording("internal error of the server") })
+	r.node.config.Guard.Try(placeRoom, func() { r.recorder.stop("internal error of the server") })
 	r.node.config.Guard.Try(placeRoom, r.span.end)
 	r.end()
 }
