@@ -29,7 +29,7 @@ func (r *Room) announceJoined(p *presence, except *participant) {
 		return
 	}
 	r.participants.share(except, &signal.ParticipantJoined{Participant: p.describe()})
-	r.recordJoined(p)
+	r.recorder.current.joined(r.now, p)
 }
 
 // announceLeft announces the end of a participant.
@@ -39,7 +39,10 @@ func (r *Room) announceLeft(p *presence, except *participant, reason string) {
 	} else {
 		r.participants.share(except, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
 	}
-	r.recordLeft(p, reason)
+	r.recorder.current.left(r.now, p, reason)
+	if len(r.participants) == 0 {
+		r.recorder.stop("the last participant has left")
+	}
 }
 
 // leaveAudience announces a participant that was not announced before.

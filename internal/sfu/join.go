@@ -99,7 +99,7 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 		return refused
 	}
 	if present == nil && r.span.shown(q.Identity) == nil {
-		if refused := r.checkPlaces(); refused != nil {
+		if refused := r.settings.checkPlaces(r.size(), &r.node.config); refused != nil {
 			return refused
 		}
 	}
@@ -192,7 +192,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if moved == nil {
 		p.audience = r.joinsAudience(p)
 	}
-	r.recordAutomatically()
+	r.recorder.automatic()
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	r.begin()
@@ -283,7 +283,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Permissions:  &permissions,
 		Muted:        p.mutings(),
 		DataReceived: p.data.received.Last(),
-		Recorded:     r.isRecorded(),
+		Recorded:     r.recorder.active(),
 	}
 }
 

@@ -101,7 +101,7 @@ func (m *mirror) add(s *span, d *remotePublication) *publication {
 
 // retract ends a publication. If announce is set, the participants of the room receive a message.
 func (m *mirror) retract(s *span, p *publication, announce bool) {
-	s.room.recordUnpublished(p)
+	s.room.recorder.current.unpublished(s.room.now, p)
 	s.room.retract(&m.presence, p, announce)
 	m.unbind(s, m.find(p.Ref.Publication))
 }
@@ -291,7 +291,7 @@ func (m *mirror) limit(r *Room, d *remotePublication) {
 	p := m.publication(d.Name)
 	if p != nil && p.Levels.GiveUp(d.unavailable()) {
 		r.scheduler.Changes.Offered++
-		r.readRecorded(p)
+		r.recorder.current.read(r.now, p)
 	}
 }
 

@@ -113,7 +113,7 @@ func (r *Room) adopted(
 		return nil, nil, refuse(signal.CodeLimit,
 			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
 	}
-	if refused := r.checkPublications(count); refused != nil {
+	if refused := r.settings.checkPublications(count); refused != nil {
 		return nil, nil, refused
 	}
 	return added, replaced, r.checkDescriptions(m.identity, m.describedBytes()+encodedBytes(added))
@@ -201,7 +201,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 		r.after(releaseAfter, releasedRequest{p})
 	}
 	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has moved to another node")
+		r.recorder.stop("the last participant has moved to another node")
 	}
 	r.node.endSession(p.session)
 	r.participants.askForTimes()

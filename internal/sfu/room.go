@@ -24,10 +24,8 @@ type request interface {
 
 // Room is one conference. The goroutine owns all fields, except those that are documented as safe.
 type Room struct {
-	node *Node
-	name string
-	// id identifies one room of the name, from its start to its end.
-	id       string
+	node     *Node
+	name     string
 	log      *zap.Logger
 	requests chan request
 	// done is closed when the room has ended. Later requests are discarded.
@@ -39,10 +37,7 @@ type Room struct {
 	ending bool
 	// settings are those of the API, nil if there are none.
 	settings *RoomSettings
-	// begun is set from the event of the room's start to that of its end, emitted counts the room's events. Both are
-	// safe for concurrent use.
-	begun   atomic.Bool
-	emitted atomic.Uint64
+	roomEvents
 
 	// now is the time of the present request.
 	now time.Time
@@ -53,8 +48,7 @@ type Room struct {
 	unsettled        demand.Queue
 
 	announcements *admission.Announcements
-	// recorded is the recording of the room, nil if the room is not recorded.
-	recorded *recordedRoom
+	recorder      roomRecorder
 	// metadata describes the room to its participants. The map does not change.
 	metadata map[string]string
 	// metadataAt is the time of the last change of the metadata, in microseconds since 1970, 0 for none.
@@ -89,11 +83,10 @@ func newRoom(node *Node, name string) *Room {
 	r := &Room{
 		node:     node,
 		name:     name,
-		id:       rand.Text(),
 		log:      node.log.With(zap.String("room", name)),
 		requests: make(chan request, requestBacklog),
 		done:     make(chan struct{}),
-		roster:   roster{participants: make(members)},
+		roster:   roster{participants: make(members), descriptionBytes: node.config.DescriptionBytes},
 		now:      time.Now(),
 		alarm:    alarm,
 		scheduler: subscriber.Scheduler{
@@ -103,6 +96,8 @@ func newRoom(node *Node, name string) *Room {
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
 		deliveries:    newDeliveries(),
 	}
+	r.recorder.room = r
+	r.roomEvents.receiver, r.roomEvents.room = node.config.Events, webhook.Room{Name: name, ID: rand.Text()}
 	if node.config.Cluster != nil {
 		r.span = newSpan(r, node.config.Cluster)
 	}
@@ -145,7 +140,7 @@ func (r *Room) abandon() {
 	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
-	r.node.config.Guard.Try(placeRoom, func() { r.stopRecording("internal error of the server") })
+	r.node.config.Guard.Try(placeRoom, func() { r.recorder.stop("internal error of the server") })
 	r.node.config.Guard.Try(placeRoom, r.span.end)
 	r.end()
 }

@@ -26,7 +26,7 @@ func (m *Member) perform(now time.Time) {
 	}
 	for _, s := range shares {
 		if sending, ok := m.sessions.Share(s.session, s.node); ok {
-			m.replica.SendSession(sending.Node, sending.Record)
+			m.replica.SendSession(sending.Nodes, sending.Record)
 		}
 	}
 	participants := 0
@@ -195,8 +195,8 @@ func (m *Member) writeReleased(now time.Time, r *room, e sfu.Released) {
 	for _, p := range e.Publications {
 		m.withdraw(r, publication{p.Ref, p.ID})
 	}
+	m.sessions.Release(e.Session, e.Epoch)
 	if l := r.local[e.Identity]; l != nil && l.session == e.Session && l.epoch <= e.Epoch {
-		m.sessions.Release(e.Session)
 		m.writeLeft(now, r, e.Identity, e.Session)
 	}
 }
