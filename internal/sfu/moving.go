@@ -65,8 +65,7 @@ func (q *feedEnd) apply(r *Room) {
 	}
 }
 
-// endLater ends the feed of a former home when the publisher does not send to that home anymore. The tracks are bound to
-// the next home with its first packets.
+// endLater ends the feed of a former home some time after the publisher has moved.
 func (s *span) endLater(f feed) {
 	end := &feedEnd{f}
 	s.ending[f] = end

@@ -255,7 +255,7 @@ func (o *takeovers) decide(w *waiting, former *Ingress, now time.Time) verdict {
 	return v
 }
 
-// ends returns the first and the last packet of a stream that waits, nil if there is none, and the looks at the packets.
+// ends returns the first and the last packet of a stream that waits, nil if there is none, and the looks at them.
 func (o *takeovers) ends(w *waiting) (first, last *heldPacket, looks int) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
