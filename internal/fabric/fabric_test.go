@@ -180,6 +180,35 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestDroppedNeverFalls: messages that the client of NATS has dropped count after the end of their subscription.
+func TestDroppedNeverFalls(t *testing.T) {
+	authority := newAuthority(t)
+	a, _ := authority.open(t, "a")
+	b, _ := authority.open(t, "b", a)
+	if err := b.Subscribe("room.1"); err != nil {
+		t.Fatal(err)
+	}
+	subscription := b.subscriptions["room.1"]
+	// The queue accepts nothing while the mutex is held.
+	b.mu.Lock()
+	wait.Until(t, "messages are dropped", func() bool {
+		for range maxUnread {
+			if err := a.Publish("room.1", []byte("delta")); err != nil {
+				b.mu.Unlock()
+				t.Fatal(err)
+			}
+		}
+		dropped, err := subscription.Dropped()
+		return err == nil && dropped > 0
+	})
+	b.mu.Unlock()
+	before := b.Stats().Dropped
+	b.Unsubscribe("room.1")
+	if after := b.Stats().Dropped; before == 0 || after < before {
+		t.Errorf("%d dropped messages, and %d after the end of the subscription", before, after)
+	}
+}
+
 // freePort returns a port that is free, below the range from which the system chooses (32768 and above), so that no
 // other process gets the port before this one uses it.
 func freePort(t *testing.T) int {
