@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -46,30 +45,6 @@ type Recording interface {
 	Message(now time.Time, m signal.Message)
 	State(key string, m signal.Message)
 	Stop(now time.Time, reason string)
-}
-
-// recordedRoom is the recording of a room. The recording is a receiver of the room's publications without a connection
-// and without a limit of its rate.
-type recordedRoom struct {
-	Recording
-	qualities recording.Qualities
-	// automatic is set if the node records every room. since is the start in nanoseconds since 1970.
-	automatic    bool
-	since        int64
-	publications map[*publication]*recordedPublication
-}
-
-// recordedPublication is a publication that is recorded: its number, and for each track whether it is read.
-type recordedPublication struct {
-	number uint32
-	read   []bool
-}
-
-// The keys of the state of a recording. keyOf joins names, which cannot contain the separator.
-func keyOf(identity string) string { return "participant\x00" + identity }
-
-func poseKey(ref volumetric.PublicationRef) string {
-	return keyOf(ref.Participant) + "\x00pose\x00" + ref.Publication
 }
 
 // recordsAutomatically reports whether all rooms are recorded and this room is not recorded yet.
@@ -185,15 +160,15 @@ func (r *Room) startRecording(q recording.Qualities, automatic bool) {
 	}
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
-	r.recordMetadata()
+	r.recorded.metadata(r.now, r.metadata)
 	for _, p := range r.presences(nil) {
 		if p.audience {
 			continue
 		}
-		r.recordJoined(p)
-		r.recordPublished(announced(p.publications))
+		r.recorded.joined(r.now, p)
+		r.recorded.published(r.now, announced(p.publications))
 		for _, publication := range p.publications {
-			r.recordPose(publication, nil)
+			r.recorded.pose(r.now, publication, nil)
 		}
 	}
 }
@@ -205,7 +180,7 @@ func (r *Room) stopRecording(reason string) {
 		return
 	}
 	for publication := range c.publications {
-		r.recordUnpublished(publication)
+		c.unpublished(r.now, publication)
 	}
 	c.Stop(r.now, reason)
 	r.recorded = nil
@@ -220,132 +195,6 @@ func (r *Room) stopForOperator(reason string) {
 		r.span.recordingEnded = true
 	}
 	r.stopRecording(reason)
-}
-
-// recordMessage records a message to the whole room. The message must not be sent to a client.
-func (r *Room) recordMessage(m signal.Message) {
-	if r.recorded != nil {
-		r.recorded.Message(r.now, m)
-	}
-}
-
-// recordJoined records that a participant has joined. Publications are recorded separately.
-func (r *Room) recordJoined(p *presence) {
-	r.recordChange(p, joinedMessage(p))
-}
-
-// recordChange records a change of a participant. Later files of the recording begin with its present description.
-func (r *Room) recordChange(p *presence, m signal.Message) {
-	if r.recorded != nil {
-		r.recorded.Message(r.now, m)
-		r.recorded.State(keyOf(p.identity), joinedMessage(p))
-	}
-}
-
-// joinedMessage describes a participant without its publications.
-func joinedMessage(p *presence) signal.Message {
-	m := &signal.ParticipantJoined{Participant: p.describe()}
-	m.Participant.Publications = []volumetric.Publication{}
-	return m
-}
-
-// recordMetadata records the metadata of the room, if there are any.
-func (r *Room) recordMetadata() {
-	if r.recorded != nil && r.metadata != nil {
-		r.recorded.Message(r.now, &signal.Metadata{Metadata: r.metadata})
-		r.recorded.State("metadata", &signal.Metadata{Metadata: r.metadata})
-	}
-}
-
-// recordLeft records that a participant has left, and ends the recording with the last participant.
-func (r *Room) recordLeft(p *presence, reason string) {
-	if r.recorded == nil {
-		return
-	}
-	if !p.audience {
-		r.recorded.State(keyOf(p.identity), nil)
-		r.recorded.Message(r.now, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
-	}
-	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has left")
-	}
-}
-
-// recordPublished begins the recording of publications that are announced.
-func (r *Room) recordPublished(publications []*publication) {
-	c := r.recorded
-	if c == nil {
-		return
-	}
-	for _, p := range publications {
-		if c.publications[p] != nil {
-			continue
-		}
-		number := c.Publish(r.now, p.Ref.Participant, c.qualities, p.Description)
-		c.publications[p] = &recordedPublication{number, make([]bool, len(p.Tracks))}
-		r.readRecorded(p)
-	}
-}
-
-// recordUnpublished ends the recording of a publication whose tracks are still open.
-func (r *Room) recordUnpublished(p *publication) {
-	c := r.recorded
-	if c == nil || c.publications[p] == nil {
-		return
-	}
-	recorded := c.publications[p]
-	delete(c.publications, p)
-	for i, read := range recorded.read {
-		if read {
-			p.Demand.Remove(recordedNeed(i))
-		}
-	}
-	c.Unpublish(r.now, recorded.number)
-	c.State(poseKey(p.Ref), nil)
-	c.Message(r.now, &signal.Unpublished{PublicationRef: p.Ref})
-}
-
-// recordPose records a pose as it was sent, nil if none was sent. Later files of the recording begin with the latest
-// pose and its boxes.
-func (r *Room) recordPose(p *publication, sent signal.Message) {
-	if r.recorded == nil || p.Place.Latest() == nil {
-		return
-	}
-	latest := *p.Place.Latest()
-	latest.Participant = p.Ref.Participant
-	if sent == nil {
-		first := latest
-		sent = &first
-	}
-	r.recorded.Message(r.now, sent)
-	r.recorded.State(poseKey(p.Ref), &latest)
-}
-
-// recordedNeed is the need of a recording for a track.
-func recordedNeed(track int) demand.Need { return demand.Need{Tracks: [2]int{track, -1}, Near: -1} }
-
-// readRecorded selects the tracks of a publication that are recorded, and asks the publisher for them.
-func (r *Room) readRecorded(p *publication) {
-	c := r.recorded
-	if c == nil || c.publications[p] == nil {
-		return
-	}
-	recorded, qualities := c.publications[p], len(p.Description.Qualities)
-	every := c.qualities == recording.All || p.Description.Mode == volumetric.ModeDescriptions
-	for i, t := range p.Tracks {
-		tile, q := i/qualities, volumetric.Quality(i%qualities)
-		wanted := every || q == p.Levels.Best(tile)
-		if wanted == recorded.read[i] {
-			continue
-		}
-		recorded.read[i] = wanted
-		c.Read(r.now, recorded.number, tile, q, t, wanted)
-		if wanted {
-			p.Demand.Add(recordedNeed(i))
-		} else {
-			p.Demand.Remove(recordedNeed(i))
-		}
-	}
 }
 
 // recordRequest begins or ends the recording of a room. Empty qualities end the recording.

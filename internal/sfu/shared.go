@@ -66,7 +66,7 @@ func (r *Room) receiveMetadata(e Shared, node string) {
 	}
 	r.metadata, r.metadataAt = metadata, e.MetadataAt
 	r.participants.share(nil, &signal.Metadata{Metadata: metadata})
-	r.recordMetadata()
+	r.recorded.metadata(r.now, r.metadata)
 	// A node that enters later may know only this node.
 	r.span.changedShared()
 }
