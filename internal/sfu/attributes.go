@@ -7,9 +7,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// attributesRequested changes the attributes of the client, or of another participant if the client is an operator.
-func (r *Room) attributesRequested(p *participant, m *signal.Attributes) *signal.Error {
-	target, refused := r.target(p, m.Participant)
+// changeAttributes changes the attributes of the client, or of another participant if the client is an operator.
+func (q messageRequest) changeAttributes(r *Room, m *signal.Attributes) *signal.Error {
+	p := q.participant
+	target, refused := q.target(r, m.Participant)
 	if refused != nil {
 		return refused
 	}
@@ -50,8 +51,9 @@ func (r *Room) sendAttributes(p *presence) {
 	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
 }
 
-// metadataRequested changes the metadata of the room for a client that is an operator.
-func (r *Room) metadataRequested(p *participant, m *signal.Metadata) *signal.Error {
+// changeMetadata changes the metadata of the room for a client that is an operator.
+func (q messageRequest) changeMetadata(r *Room, m *signal.Metadata) *signal.Error {
+	p := q.participant
 	if !p.grants.Admin {
 		return refuse(signal.CodeForbidden, "the token does not grant changes to the room's metadata (admin)")
 	}
