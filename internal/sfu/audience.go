@@ -22,12 +22,6 @@ type audience struct {
 	next    time.Time
 }
 
-// joinsAudience reports whether a participant that joins is not announced to the others. The choice is that of the
-// participant's home, and lasts until the participant may publish.
-func (r *Room) joinsAudience(p *participant) bool {
-	return !p.grants.Publish && len(r.participants)+r.span.size() >= announcedParticipants
-}
-
 // announceJoined announces a participant without its publications, or counts it.
 func (r *Room) announceJoined(p *presence, except *participant) {
 	if p.audience {
@@ -35,7 +29,7 @@ func (r *Room) announceJoined(p *presence, except *participant) {
 		return
 	}
 	r.participants.share(except, &signal.ParticipantJoined{Participant: p.describe()})
-	r.recordJoined(p)
+	r.recorded.joined(r.now, p)
 }
 
 // announceLeft announces the end of a participant.
@@ -45,7 +39,10 @@ func (r *Room) announceLeft(p *presence, except *participant, reason string) {
 	} else {
 		r.participants.share(except, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
 	}
-	r.recordLeft(p, reason)
+	r.recorded.left(r.now, p, reason)
+	if len(r.participants) == 0 {
+		r.stopRecording("the last participant has left")
+	}
 }
 
 // leaveAudience announces a participant that was not announced before.
@@ -55,16 +52,6 @@ func (r *Room) leaveAudience(p *presence) {
 		r.announceJoined(p, r.participants[p.identity])
 		r.audienceChanged()
 	}
-}
-
-// audienceSize returns the number of participants that are not announced.
-func (r *Room) audienceSize() (n int) {
-	for p := range r.unordered {
-		if p.audience {
-			n++
-		}
-	}
-	return n
 }
 
 // audienceChanged sends the number of participants that are not announced, now or at the end of the interval.

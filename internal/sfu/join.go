@@ -99,7 +99,7 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 		return refused
 	}
 	if present == nil && r.span.shown(q.Identity) == nil {
-		if refused := r.checkPlaces(); refused != nil {
+		if refused := r.settings.checkPlaces(r.size(), &r.node.config); refused != nil {
 			return refused
 		}
 	}

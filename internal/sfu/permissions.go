@@ -6,12 +6,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// permissionsRequested changes the permissions of a participant for a client that is an operator.
-func (r *Room) permissionsRequested(p *participant, m *signal.SetPermissions) *signal.Error {
+// changePermissions changes the permissions of a participant for a client that is an operator.
+func (q messageRequest) changePermissions(r *Room, m *signal.SetPermissions) *signal.Error {
+	p := q.participant
 	if !p.grants.Admin {
 		return refuse(signal.CodeForbidden, "the token does not grant changes of permissions (admin)")
 	}
-	target, refused := r.target(p, m.Participant)
+	target, refused := q.target(r, m.Participant)
 	if refused != nil {
 		return refused
 	}

@@ -24,25 +24,20 @@ type request interface {
 
 // Room is one conference. The goroutine owns all fields, except those that are documented as safe.
 type Room struct {
-	node *Node
-	name string
-	// id identifies one room of the name, from its start to its end.
-	id       string
+	node     *Node
+	name     string
 	log      *zap.Logger
 	requests chan request
 	// done is closed when the room has ended. Later requests are discarded.
-	done         chan struct{}
-	participants members
+	done chan struct{}
+	roster
 	// drained is the time at which the server will stop, zero if there is no drain.
 	drained time.Time
 	// ending is set when the server stops. Joins in progress are then refused.
 	ending bool
 	// settings are those of the API, nil if there are none.
 	settings *RoomSettings
-	// begun is set from the event of the room's start to that of its end, emitted counts the room's events. Both are
-	// safe for concurrent use.
-	begun   atomic.Bool
-	emitted atomic.Uint64
+	roomEvents
 
 	// now is the time of the present request.
 	now time.Time
@@ -62,8 +57,6 @@ type Room struct {
 	audience   audience
 	// deliveries limits the data messages that all participants receive.
 	deliveries *rate.Limiter
-	// span connects the room to the same room on other nodes, nil without a cluster.
-	span *span
 	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -89,15 +82,14 @@ func newRoom(node *Node, name string) *Room {
 	alarm := time.NewTimer(0)
 	alarm.Stop()
 	r := &Room{
-		node:         node,
-		name:         name,
-		id:           rand.Text(),
-		log:          node.log.With(zap.String("room", name)),
-		requests:     make(chan request, requestBacklog),
-		done:         make(chan struct{}),
-		participants: make(members),
-		now:          time.Now(),
-		alarm:        alarm,
+		node:     node,
+		name:     name,
+		log:      node.log.With(zap.String("room", name)),
+		requests: make(chan request, requestBacklog),
+		done:     make(chan struct{}),
+		roster:   roster{participants: make(members), descriptionBytes: node.config.DescriptionBytes},
+		now:      time.Now(),
+		alarm:    alarm,
 		scheduler: subscriber.Scheduler{
 			Allocator: allocator, Metrics: node.metrics, Clock: time.Now, Interval: node.config.AllocationInterval,
 		},
@@ -105,6 +97,7 @@ func newRoom(node *Node, name string) *Room {
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
 		deliveries:    newDeliveries(),
 	}
+	r.roomEvents.receiver, r.roomEvents.room = node.config.Events, webhook.Room{Name: name, ID: rand.Text()}
 	if node.config.Cluster != nil {
 		r.span = newSpan(r, node.config.Cluster)
 	}

@@ -104,7 +104,7 @@ type describeRequest struct {
 // apply implements request.
 func (q describeRequest) apply(r *Room) {
 	state := RoomState{
-		Name: r.name, ID: r.id, Metadata: r.metadata, Settings: r.settings, Participants: []ParticipantState{},
+		Name: r.name, ID: r.room.ID, Metadata: r.metadata, Settings: r.settings, Participants: []ParticipantState{},
 		Recorded: r.recorded != nil,
 	}
 	for _, p := range r.participants.others(nil) {

@@ -72,9 +72,10 @@ func (p *participant) sendTrace() {
 	}
 }
 
-// timesReported forwards the times of a publisher's frames to participants that asked for times, within the rate limit.
+// forwardTimes forwards the times of a publisher's frames to participants that asked for times, within the rate limit.
 // Tracks that the publisher does not publish are ignored.
-func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
+func (q messageRequest) forwardTimes(r *Room, m *signal.FrameTimes) {
+	p := q.participant
 	t := &p.tracing
 	if t.limiter == nil {
 		t.limiter = rate.NewLimiter(timesRate, timesBurst)
