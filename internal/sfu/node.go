@@ -351,7 +351,7 @@ func (endRequest) apply(r *Room) {
 // Drain refuses joins, announces the drain to all participants, and waits until they have left or the context ends.
 // Then it removes the remaining participants. Drain returns when every goroutine of the node has ended.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) {
-	n.beginDraining()
+	n.RefuseJoins()
 	n.toAll(drainRequest{grace})
 	select {
 	case <-n.empty:
@@ -361,7 +361,8 @@ func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 	n.running.Wait()
 }
 
-func (n *Node) beginDraining() {
+// RefuseJoins refuses joins from now on, and ends rooms without participants. Participants resume their sessions.
+func (n *Node) RefuseJoins() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.draining {
