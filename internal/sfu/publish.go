@@ -167,7 +167,7 @@ func (r *Room) retract(owner *presence, publication *publication, announce bool)
 	owner.publications = slices.DeleteFunc(owner.publications, isPublication(publication))
 	owner.placePictures()
 	publication.close()
-	r.endDemand(publication.Demand)
+	r.demands.end(publication.Demand)
 	for _, other := range r.othersThan(owner) {
 		other.unsubscribe(publication)
 		if announce {

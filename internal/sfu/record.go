@@ -108,20 +108,20 @@ func (automaticRequest) apply(r *Room) {
 		return
 	}
 	c.delayed.stop()
-	if qualities := c.wanted(); qualities != "" && !r.span.recordedElsewhere() && len(r.participants) > 0 {
+	if qualities := c.wanted(); qualities != "" && !c.elsewhere() && len(r.participants) > 0 {
 		c.start(qualities, true)
 	}
 }
 
 // active reports whether a node records the room.
-func (c *roomRecorder) active() bool { return c.current != nil || c.room.span.recordedElsewhere() }
+func (c *roomRecorder) active() bool { return c.current != nil || c.elsewhere() }
 
-// recordedElsewhere reports whether another node records the room.
-func (s *span) recordedElsewhere() bool {
-	if s == nil {
+// elsewhere reports whether another node records the room.
+func (c *roomRecorder) elsewhere() bool {
+	if c.room.span == nil {
 		return false
 	}
-	for _, e := range s.shared {
+	for _, e := range c.room.span.shared {
 		if e.Recording != 0 {
 			return true
 		}

@@ -556,13 +556,13 @@ func (e Superseded) apply(r *Room, node string) {
 // apply implements Event.
 func (e Kick) apply(r *Room, _ string) {
 	if e.Identity != "" {
-		r.removeAll(removeRequest{
+		removeRequest{
 			identity: e.Identity, session: e.Session, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
-		})
+		}.remove(r)
 	}
 }
 
 // apply implements Event.
 func (e Close) apply(r *Room, _ string) {
-	r.removeAll(removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before})
+	removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before}.remove(r)
 }

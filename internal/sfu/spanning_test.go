@@ -437,7 +437,7 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 	knows(t, bobBox, "alice", 1)
 	eventually(t, func() bool {
 		known := false
-		inRoom(t, bob, func(r *Room) { known = r.span.recordedElsewhere() })
+		inRoom(t, bob, func(r *Room) { known = r.recorder.elsewhere() })
 		return known
 	}, "the recording to be known on node b")
 	inRoom(t, bob, func(r *Room) {
@@ -625,8 +625,8 @@ func TestTheAudienceIsCounted(t *testing.T) {
 			delete(r.participants, identity)
 			v.audience = r.joinsAudience(v.participant)
 			r.participants[identity] = v.participant
-			r.welcomeAudience(v.participant)
-			r.announceJoined(&v.presence, v.participant)
+			r.audience.welcome(v.participant)
+			r.audience.joined(&v.presence, v.participant)
 			r.span.joined(v.participant)
 		})
 		c.exchange()
