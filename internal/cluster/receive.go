@@ -186,7 +186,7 @@ func (r *Replica) receiveTombstones(now time.Time, p *peer, received []Tombstone
 			continue
 		}
 		if !t.Until.IsZero() {
-			r.emit(Banned{t.Room, t.Identity, t.Until})
+			r.emit(Banned{t.Room, t.Identity, t.TokenID, t.Until})
 		}
 		r.cover(now, t)
 	}

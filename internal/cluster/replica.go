@@ -290,9 +290,10 @@ func (r *Replica) Unpublish(now time.Time, room, identity, name string) {
 }
 
 // Kick removes a participant of a room at all nodes, and all claims of the identity that joined before now. This node
-// need not have the room. until is the end of a ban for Banned at the other nodes, zero for none.
-func (r *Replica) Kick(now time.Time, room, identity string, until time.Time) {
-	t := Tombstone{Kind: TombstoneKick, Room: room, Identity: identity, At: now, Until: until}
+// need not have the room. until is the end of a ban for Banned at the other nodes, zero for none; token is the id of the
+// token that the ban excludes, empty if this node does not know it.
+func (r *Replica) Kick(now time.Time, room, identity, token string, until time.Time) {
+	t := Tombstone{Kind: TombstoneKick, Room: room, Identity: identity, At: now, Until: until, TokenID: token}
 	if claim, ok := r.Winner(room, identity); ok {
 		t.Session = claim.Participant.Session
 	}

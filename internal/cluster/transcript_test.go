@@ -116,9 +116,9 @@ func (c *trio) do(r *Replica, verb string, words []string) {
 	case "unpublish":
 		r.Unpublish(c.now(), words[0], words[1], words[2])
 	case "kick":
-		r.Kick(c.now(), words[0], words[1], time.Time{})
+		r.Kick(c.now(), words[0], words[1], "", time.Time{})
 	case "ban":
-		r.Kick(c.now(), words[0], words[1], c.now().Add(time.Hour))
+		r.Kick(c.now(), words[0], words[1], "", c.now().Add(time.Hour))
 	case "close":
 		r.CloseRoom(c.now(), words[0])
 	case "state":

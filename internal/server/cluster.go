@@ -132,9 +132,13 @@ func (s *Server) closeCluster() error {
 	return nil
 }
 
-// urlForClients returns the address of this server for the clients of other nodes. The address is empty if the
-// certificate has no name for it: other nodes then pass their clients on. node is the name of this node.
+// urlForClients returns the address of this server for the clients of other nodes: that of the configuration, or one
+// with the name in the certificate. The address is empty if the certificate has no name for it: other nodes then pass
+// their clients on. node is the name of this node.
 func (s *Server) urlForClients(node string) string {
+	if configured, err := s.config.Server.ParsePublicURL(); err == nil && configured != "" {
+		return configured
+	}
 	_, port, _ := net.SplitHostPort(s.listener.Addr().String())
 	if name := s.certificateName(node); name != "" {
 		return "wss://" + net.JoinHostPort(name, port)

@@ -22,12 +22,6 @@ type audience struct {
 	next    time.Time
 }
 
-// joinsAudience reports whether a participant that joins is not announced to the others. The choice is that of the
-// participant's home, and lasts until the participant may publish.
-func (r *Room) joinsAudience(p *participant) bool {
-	return !p.grants.Publish && len(r.participants)+r.span.size() >= announcedParticipants
-}
-
 // announceJoined announces a participant without its publications, or counts it.
 func (r *Room) announceJoined(p *presence, except *participant) {
 	if p.audience {
@@ -55,16 +49,6 @@ func (r *Room) leaveAudience(p *presence) {
 		r.announceJoined(p, r.participants[p.identity])
 		r.audienceChanged()
 	}
-}
-
-// audienceSize returns the number of participants that are not announced.
-func (r *Room) audienceSize() (n int) {
-	for p := range r.unordered {
-		if p.audience {
-			n++
-		}
-	}
-	return n
 }
 
 // audienceChanged sends the number of participants that are not announced, now or at the end of the interval.

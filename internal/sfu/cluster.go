@@ -165,6 +165,8 @@ type (
 		// Recording is the time at which the node began to record the room, in nanoseconds since 1970, 0 if the node
 		// does not record the room.
 		Recording int64 `json:"recording,omitempty"`
+		// Ended is set if an operator has ended the recording of the node: no other node continues the recording.
+		Ended bool `json:"ended,omitempty"`
 	}
 	// Superseded reports that another claim to the identity of a local participant prevails. Code is CodeReplaced or
 	// CodeIdentityTaken. If Moved is set, the claim is that of the same session on another node. A Present with a later
@@ -176,10 +178,11 @@ type (
 		Reason            string
 	}
 	// Kick removes a participant, if it has the session or if Session is empty. Until is the end of its ban from the
-	// room, zero for no ban.
+	// room, zero for no ban. TokenID is the id of the participant's token, which the ban excludes too. Only the home
+	// knows the token, and tells a Kick of its own.
 	Kick struct {
-		Identity, Session string
-		Until             time.Time
+		Identity, Session, TokenID string
+		Until                      time.Time
 	}
 	// Close removes the participants that joined before a time, all participants if the time is zero.
 	Close struct{ Before time.Time }
@@ -269,7 +272,7 @@ func (remoteEvents) apply(r *Room) {
 func (n *Node) Remote(room, node string, e Event) bool {
 	if k, ok := e.(Kick); ok && !k.Until.IsZero() {
 		now := time.Now()
-		ban := admission.Ban{Room: room, Identity: k.Identity, Until: k.Until}
+		ban := admission.Ban{Room: room, Identity: k.Identity, TokenID: k.TokenID, Until: k.Until}
 		if err := n.exclusions.Ban(ban, now); err != nil {
 			n.log.Warn("the ban of another node is not in force on this node", errorField(err))
 		}

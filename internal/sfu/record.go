@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
@@ -80,9 +83,92 @@ func (r *Room) recordAutomatically() {
 	switch {
 	case !r.recordsAutomatically():
 	case r.span != nil:
-		r.span.elect()
+		r.span.scheduleRecording()
 	default:
 		r.startRecording(r.node.config.Recorder.Automatic(), true)
+	}
+}
+
+// isRecorded reports whether a node records the room.
+func (r *Room) isRecorded() bool {
+	if r.recorded != nil {
+		return true
+	}
+	return r.span.recordedElsewhere()
+}
+
+// recordedElsewhere reports whether another node records the room.
+func (s *span) recordedElsewhere() bool {
+	if s == nil {
+		return false
+	}
+	for _, e := range s.shared {
+		if e.Recording != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// announceRecorded tells the participants whether the room is recorded, if that has changed.
+func (r *Room) announceRecorded(before bool) {
+	if now := r.isRecorded(); now != before {
+		r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: now} })
+	}
+}
+
+const (
+	// automaticDelay is the time after which a node begins an automatic recording, if no other node records the room: a
+	// node learns of the recordings of others within a beat and a round trip.
+	automaticDelay = time.Second
+	// automaticSpread is the maximum of the random time added, so that two nodes rarely begin together.
+	automaticSpread = time.Second
+)
+
+// scheduleRecording begins an automatic recording later, if no other node then records the room.
+func (s *span) scheduleRecording() {
+	if !s.automatic.running() {
+		s.automatic.set(s.room, automaticDelay+rand.N(automaticSpread), automaticRequest{})
+	}
+}
+
+// automaticRequest begins an automatic recording.
+type automaticRequest struct{}
+
+// apply implements request. The request may have been stopped after it was queued.
+func (automaticRequest) apply(r *Room) {
+	if !r.span.automatic.running() {
+		return
+	}
+	r.span.automatic.stop()
+	if r.recordsAutomatically() && !r.span.recordedElsewhere() && len(r.participants) > 0 {
+		r.startRecording(r.node.config.Recorder.Automatic(), true)
+	}
+}
+
+// recordingChanged applies another node's part of the state of the room to the recordings of this node. If the node
+// that recorded the room ends its recording or leaves, this node may continue, unless an operator has ended it.
+func (r *Room) recordingChanged(e Shared, node string) {
+	s := r.span
+	switch {
+	case e.Recording != 0:
+		s.recorder = node
+		r.stopLaterRecording(e.Recording, node)
+	case s.recorder != node:
+	case e.Ended:
+		s.recorder = ""
+		s.automatic.stop()
+	default:
+		s.recorder = ""
+		s.scheduleRecording()
+	}
+}
+
+// stopLaterRecording ends an automatic recording of this node if another node began to record earlier.
+func (r *Room) stopLaterRecording(since int64, node string) {
+	if c := r.recorded; c != nil && c.automatic && since < c.since {
+		r.log.Info("another node records the room", zap.String("node", node))
+		r.stopRecording("another node records the room")
 	}
 }
 
@@ -94,6 +180,9 @@ func (r *Room) startRecording(q recording.Qualities, automatic bool) {
 		since: r.now.UnixNano(), publications: make(map[*publication]*recordedPublication),
 	}
 	r.announceRecorded(before)
+	if r.span != nil {
+		r.span.recordingEnded = false
+	}
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
 	r.recordMetadata()
@@ -123,6 +212,14 @@ func (r *Room) stopRecording(reason string) {
 	r.announceRecorded(true)
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingEnded, Reason: reason})
+}
+
+// stopForOperator ends the recording, if there is one. No other node continues the recording.
+func (r *Room) stopForOperator(reason string) {
+	if r.span != nil {
+		r.span.recordingEnded = true
+	}
+	r.stopRecording(reason)
 }
 
 // recordMessage records a message to the whole room. The message must not be sent to a client.
@@ -264,11 +361,11 @@ func (q recordRequest) apply(r *Room) {
 	case q.qualities == "" && r.recorded == nil:
 		err = fmt.Errorf("%w: %q", ErrNotRecorded, r.name)
 	case q.qualities == "":
-		r.stopRecording("an operator ended the recording")
+		r.stopForOperator("an operator ended the recording")
 	case r.recorded != nil && r.recorded.qualities == q.qualities:
 		// The room is recorded as requested.
 	default:
-		r.stopRecording("an operator changed the recorded qualities")
+		r.stopForOperator("an operator changed the recorded qualities")
 		r.startRecording(q.qualities, false)
 	}
 	q.result <- err

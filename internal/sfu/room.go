@@ -31,8 +31,8 @@ type Room struct {
 	log      *zap.Logger
 	requests chan request
 	// done is closed when the room has ended. Later requests are discarded.
-	done         chan struct{}
-	participants members
+	done chan struct{}
+	roster
 	// drained is the time at which the server will stop, zero if there is no drain.
 	drained time.Time
 	// ending is set when the server stops. Joins in progress are then refused.
@@ -62,8 +62,6 @@ type Room struct {
 	audience   audience
 	// deliveries limits the data messages that all participants receive.
 	deliveries *rate.Limiter
-	// span connects the room to the same room on other nodes, nil without a cluster.
-	span *span
 	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -89,15 +87,15 @@ func newRoom(node *Node, name string) *Room {
 	alarm := time.NewTimer(0)
 	alarm.Stop()
 	r := &Room{
-		node:         node,
-		name:         name,
-		id:           rand.Text(),
-		log:          node.log.With(zap.String("room", name)),
-		requests:     make(chan request, requestBacklog),
-		done:         make(chan struct{}),
-		participants: make(members),
-		now:          time.Now(),
-		alarm:        alarm,
+		node:     node,
+		name:     name,
+		id:       rand.Text(),
+		log:      node.log.With(zap.String("room", name)),
+		requests: make(chan request, requestBacklog),
+		done:     make(chan struct{}),
+		roster:   roster{participants: make(members)},
+		now:      time.Now(),
+		alarm:    alarm,
 		scheduler: subscriber.Scheduler{
 			Allocator: allocator, Metrics: node.metrics, Clock: time.Now, Interval: node.config.AllocationInterval,
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -97,69 +96,6 @@ func (n *Node) SetRoom(
 	return false, nil
 }
 
-// hold opens a room for the API, or sets the empty time of a present room.
-func (n *Node) hold(name string, settings RoomSettings, onlyNew bool) (room *Room, created bool, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	o, exists := n.rooms[name]
-	switch {
-	case n.draining:
-		return nil, false, fmt.Errorf("%w: the server is about to stop", ErrRooms)
-	case exists && onlyNew:
-		return nil, false, fmt.Errorf("%w: %q", ErrExists, name)
-	case !exists && len(n.rooms) >= n.config.Rooms:
-		return nil, false, fmt.Errorf("%w: the server has the maximum of %d rooms (rooms.rooms)", ErrRooms,
-			n.config.Rooms)
-	case !exists:
-		o = n.open(name, "", &settings)
-		o.room.begin()
-	}
-	o.emptyTimeout = settings.emptyTimeout()
-	if o.members == 0 {
-		n.vacate(o)
-	}
-	return o.room, !exists, nil
-}
-
-// vacate ends a room without members after its empty time. The caller holds the node's mutex.
-func (n *Node) vacate(o *occupied) {
-	o.vacancy++
-	vacancy := o.vacancy
-	o.stopTimer()
-	o.timer = time.AfterFunc(o.emptyTimeout, func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.rooms[o.room.name] == o && o.members == 0 && o.vacancy == vacancy {
-			n.remove(o)
-			o.room.end()
-		}
-	})
-}
-
-func (o *occupied) stopTimer() {
-	if o.timer != nil {
-		o.timer.Stop()
-	}
-}
-
-// release lets a room end with its last member, at once if the room has none. release reports whether the room exists,
-// and whether it has ended.
-func (n *Node) release(name string) (exists, ended bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	o := n.rooms[name]
-	if o == nil {
-		return false, false
-	}
-	o.emptyTimeout = 0
-	if o.members > 0 {
-		return true, false
-	}
-	n.remove(o)
-	o.room.end()
-	return true, true
-}
-
 // settingsRequest replaces the settings of a room.
 type settingsRequest struct {
 	settings RoomSettings
@@ -209,22 +145,4 @@ func (r *Room) checkPublications(count int) *signal.Error {
 			s.MaxPublications)
 	}
 	return nil
-}
-
-// open adds a room, which the caller gives members or an empty time. The caller holds the node's mutex. settings is nil
-// for a room that a join opens.
-func (n *Node) open(name string, opener admission.Bearer, settings *RoomSettings) *occupied {
-	o := &occupied{
-		room: newRoom(n, name), places: make(map[admission.Bearer]int), opener: opener, end: make(chan struct{}),
-	}
-	if settings != nil {
-		o.room.settings = settings
-		o.room.census.Store(&census{})
-	}
-	n.rooms[name] = o
-	o.room.span.tell(Entered{})
-	n.running.Add(1)
-	go o.room.run(o.end)
-	n.metrics.Rooms(len(n.rooms))
-	return o
 }

@@ -24,10 +24,12 @@ type span struct {
 	mirrors map[string]*mirror
 	// shared has the parts of other nodes in the state of the room.
 	shared map[string]Shared
-	// recorder is the last node that recorded the room.
+	// recorder is the last other node that recorded the room.
 	recorder string
-	// electing is set while the node waits for the recordings of others before it records the room automatically.
-	electing bool
+	// automatic begins an automatic recording after the time in which the node learns of recordings of others.
+	automatic timer
+	// recordingEnded is set if an operator has ended the recording of this node, until the next one begins.
+	recordingEnded bool
 	// releasing are the participants that have moved and still have their place.
 	releasing map[*participant]Released
 	// unsaved are the participants whose records may have changed.

@@ -76,7 +76,7 @@ func (m *Member) write(now time.Time, name string, event sfu.Event) {
 		m.withdraw(r, publication{e.Ref, e.ID})
 	case sfu.Shared:
 		err = m.replica.SetRoomState(name, cluster.RoomState{Metadata: e.Metadata, MetadataAt: e.MetadataAt,
-			Recording: e.Recording})
+			Recording: e.Recording, Ended: e.Ended})
 	default:
 		m.operate(now, name, event)
 	}
@@ -89,7 +89,7 @@ func (m *Member) write(now time.Time, name string, event sfu.Event) {
 func (m *Member) operate(now time.Time, room string, event sfu.Event) {
 	switch e := event.(type) {
 	case sfu.Kick:
-		m.replica.Kick(now, room, e.Identity, e.Until)
+		m.replica.Kick(now, room, e.Identity, e.TokenID, e.Until)
 	case sfu.Close:
 		m.replica.CloseRoom(now, room)
 	}

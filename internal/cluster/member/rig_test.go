@@ -249,6 +249,9 @@ func describe(from string, e sfu.Event) string {
 		if !e.Until.IsZero() {
 			text += " with a ban"
 		}
+		if e.TokenID != "" {
+			text += " of token " + e.TokenID
+		}
 		return text
 	case sfu.Close:
 		return "close"
@@ -392,7 +395,11 @@ func (n *node) do(verb string, words []string) {
 	case "kick":
 		n.Tell(words[0], sfu.Kick{Identity: words[1]})
 	case "ban":
-		n.Tell(words[0], sfu.Kick{Identity: words[1], Until: n.rig.now().Add(time.Hour)})
+		k := sfu.Kick{Identity: words[1], Until: n.rig.now().Add(time.Hour)}
+		if len(words) > 2 {
+			k.TokenID = words[2]
+		}
+		n.Tell(words[0], k)
 	case "close":
 		n.Tell(words[0], sfu.Close{})
 	case "record":
