@@ -89,13 +89,15 @@ type (
 		Ref volumetric.PublicationRef
 		ID  uint64
 	}
-	// Mirrored reports that this node has tracks for a publication whose home is Node. The trunk to Node binds the
-	// tracks, which another trunk may have bound before. Mirrored is for this node only.
+	// Mirrored reports that this node has tracks for a publication whose home is Node, by tile × Qualities + quality.
+	// The trunk to Node binds the tracks with the first packet of each. Until then the trunk to a former home, or the
+	// publisher's own connection, feeds them. Mirrored is for this node only.
 	Mirrored struct {
-		Ref    volumetric.PublicationRef
-		Node   string
-		ID     uint64
-		Tracks []*track.Track
+		Ref       volumetric.PublicationRef
+		Node      string
+		ID        uint64
+		Qualities int
+		Tracks    []*track.Track
 	}
 	// Unmirrored ends Mirrored: the trunk to Node must not feed the tracks. Unmirrored is for this node only.
 	Unmirrored struct {

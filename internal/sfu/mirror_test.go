@@ -91,7 +91,7 @@ func (w *wire) pass(c conference, e Event) {
 	case Mirrored:
 		w.mirrored[e.Ref] = e
 	case Unmirrored:
-		if w.mirrored[e.Ref].ID == e.ID {
+		if m := w.mirrored[e.Ref]; m.ID == e.ID && m.Node == e.Node {
 			delete(w.mirrored, e.Ref)
 		}
 	case Take:

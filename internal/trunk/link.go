@@ -329,7 +329,11 @@ func (l *link) perform(a action, now time.Time) {
 		if pub := l.catalog.publications[a.publication]; pub != nil && pub.tracks[a.track] != nil {
 			t := pub.tracks[a.track]
 			l.slots[a.line].PassParity(a.parity)
-			l.slots[a.line].Select(t, t.Group(), now)
+			origin := uint32(0)
+			if pub.relay != nil {
+				origin = pub.relay.mirror.number
+			}
+			l.slots[a.line].SelectFrom(t, t.Group(), origin, now)
 		}
 	}
 }
@@ -468,18 +472,19 @@ func (l *link) handleState(m *message, now time.Time) {
 	}
 }
 
-// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none.
+// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have been
+// bound to another trunk meanwhile.
 func (l *link) exchange(m *mirror, tracks []*track.Track) {
 	for index, s := range l.taking.streams(m.keyAt(l.node)) {
 		lane, former, next := l.lanes.all[s.Lane], m.tracks[index], tracks[index]
-		if lane == nil || former == next {
+		if lane == nil {
 			continue
 		}
-		if former != nil {
+		if former != nil && former != next {
 			lane.ingress.Unbind(former)
 		}
 		if next != nil {
-			lane.ingress.Bind(s.SSRC, s.Retransmission, next)
+			lane.ingress.BindFrom(s.SSRC, s.Retransmission, next, m.number)
 		}
 	}
 }
@@ -505,7 +510,7 @@ func (l *link) bind(m *offer) {
 			lane.ingress.Unbind(t)
 		case !mirror.feed.binds(l.node):
 		default:
-			lane.ingress.Bind(c.SSRC, c.Retransmission, t)
+			lane.ingress.BindFrom(c.SSRC, c.Retransmission, t, mirror.number)
 		}
 	}
 	l.confirmed = append(l.confirmed, &message{Bound: &bound{m.publication, m.Offer}})

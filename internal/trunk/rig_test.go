@@ -363,7 +363,8 @@ func view(n *node, tracks []*track.Track) *viewer {
 	v := &viewer{tracks: make([]received, len(tracks))}
 	receiver := n.engine.NewRelay(&viewerPeer{}, Limits)
 	for i, made := range tracks {
-		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).Select(made, made.Group(), time.Now())
+		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).SelectFrom(made, made.Group(), egress.AnyOrigin,
+			time.Now())
 	}
 	n.t.Cleanup(receiver.Close)
 	return v

@@ -10,7 +10,6 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // perform writes what the rooms of this node have told to the replica and the trunks.
@@ -228,10 +227,8 @@ func (m *Member) withdraw(r *room, p publication) {
 func (m *Member) writeMedia(now time.Time, r *room, event sfu.Event) bool {
 	switch e := event.(type) {
 	case sfu.Mirrored:
-		if qualities := r.qualities(e.Ref); qualities > 0 {
-			r.mirrored[mirrored{publication{e.Ref, e.ID}, e.Node}] = true
-			m.trunks.Mirror(e.Node, r.name, e.Ref, e.ID, qualities, e.Tracks)
-		}
+		r.mirrored[mirrored{publication{e.Ref, e.ID}, e.Node}] = true
+		m.trunks.Mirror(e.Node, r.name, e.Ref, e.ID, e.Qualities, e.Tracks)
 	case sfu.Unmirrored:
 		delete(r.mirrored, mirrored{publication{e.Ref, e.ID}, e.Node})
 		m.trunks.Unmirror(e.Node, r.name, e.Ref, e.ID)
@@ -251,12 +248,4 @@ func (m *Member) writeMedia(now time.Time, r *room, event sfu.Event) bool {
 		return false
 	}
 	return true
-}
-
-// qualities returns the number of qualities of a publication that the room was told, 0 if there is none.
-func (r *room) qualities(ref volumetric.PublicationRef) int {
-	if t := r.told[ref.Participant]; t != nil {
-		return len(t.publications[ref.Publication].Description.Qualities)
-	}
-	return 0
 }

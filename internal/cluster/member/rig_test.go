@@ -375,7 +375,7 @@ func (n *node) do(verb string, words []string) {
 			Publications: []sfu.Unpublished{{Ref: volumetric.PublicationRef{Participant: words[1], Publication: "body"},
 				ID: number(4)}}})
 	case "mirrored":
-		n.Tell(words[0], sfu.Mirrored{Ref: ref(1), ID: number(3), Node: words[4]})
+		n.Tell(words[0], sfu.Mirrored{Ref: ref(1), ID: number(3), Node: words[4], Qualities: 2})
 	case "takes":
 		n.Tell(words[0], sfu.Take{Ref: ref(1), ID: number(3), Node: words[4],
 			Tiles: []allocate.QualitySet{allocate.QualitySet(number(5))}})

@@ -80,6 +80,10 @@ type Set struct {
 	// running are the goroutines of the ingresses.
 	running sync.WaitGroup
 
+	// binding is held during a change of bindings that concerns two ingresses. It is locked before the mutex of an
+	// ingress.
+	binding sync.Mutex
+
 	mu     sync.Mutex
 	closed bool
 	open   map[*Ingress]struct{}
