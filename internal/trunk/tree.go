@@ -242,8 +242,8 @@ func (t *tree) best(node string, now time.Time) string {
 	return best
 }
 
-// room reports whether the home has room for a node. One place is for the home's own region: without a node there, the
-// nodes of the region would take from another region.
+// room reports whether the home has room for a node. If nodes of the home's own region take the publication, one place
+// is for them: they would take from another region otherwise.
 func (t *tree) room(b *branch) bool {
 	all, foreign := t.copies(), t.foreign()
 	if b.parent == "" {
@@ -252,10 +252,19 @@ func (t *tree) room(b *branch) bool {
 			foreign--
 		}
 	}
-	if b.region != t.region && t.fanout > 1 {
-		return all < t.fanout && foreign < t.fanout-1
+	return all < t.fanout && (b.region == t.region || foreign < t.mostForeign())
+}
+
+// mostForeign returns the number of nodes of other regions that may take from the home.
+func (t *tree) mostForeign() int {
+	if t.fanout > 1 {
+		for _, b := range t.branches {
+			if b.region == t.region {
+				return t.fanout - 1
+			}
+		}
 	}
-	return all < t.fanout
+	return t.fanout
 }
 
 // foreign returns the number of nodes of other regions that take from the home.
@@ -270,7 +279,7 @@ func (t *tree) foreign() (n int) {
 
 // crowded reports whether too many nodes take from the home.
 func (t *tree) crowded() bool {
-	return t.copies() > t.fanout || t.fanout > 1 && t.foreign() > t.fanout-1
+	return t.copies() > t.fanout || t.foreign() > t.mostForeign()
 }
 
 // compare orders two parents of a node.
