@@ -131,13 +131,7 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 			return n, fmt.Errorf("volsfu cluster certificate: %w: %s", err, said)
 		}
 	}
-	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
-	if err != nil {
-		return n, err
-	}
-	now := time.Now()
-	if n.token, err = keys.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(4 * time.Hour)},
-		now); err != nil {
+	if n.token, err = mint(true); err != nil {
 		return n, err
 	}
 	for i, name := range n.network.hosts {
@@ -150,6 +144,16 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 		}
 	}
 	return n, n.awaitMembers(ctx)
+}
+
+// mint makes a token of participants, who may publish or not.
+func mint(publish bool) (string, error) {
+	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	return keys.Mint("", auth.Claims{Publish: publish, Subscribe: true, Expires: now.Add(4 * time.Hour)}, now)
 }
 
 // url returns the value of --cluster for a node: all other nodes are seeds.
