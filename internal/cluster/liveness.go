@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// HeardTrunk notes a packet on the trunk to an incarnation of a node, which is authenticated by the trunk. A dead node
+// TrunkReceived notes a packet on the trunk to an incarnation of a node, which is authenticated by the trunk. A dead node
 // returns.
-func (r *Replica) HeardTrunk(now time.Time, node string, incarnation uint64) {
+func (r *Replica) TrunkReceived(now time.Time, node string, incarnation uint64) {
 	p := r.peers[node]
 	if p == nil || p.home.Incarnation != incarnation || p.state == stopped {
 		return
 	}
-	p.trunk, p.heard = true, now
+	p.trunk, p.received = true, now
 	if p.state == Dead {
 		p.state = Suspected
 		r.returned(p)
@@ -20,20 +20,20 @@ func (r *Replica) HeardTrunk(now time.Time, node string, incarnation uint64) {
 	}
 }
 
-// late is the lateness of a Step, in intervals of beats, above which the node was not running.
-const late = 2
+// lateIntervals is the lateness of a Step, in intervals of beats, above which the node was not running.
+const lateIntervals = 2
 
 // postpone moves the times by which other nodes are judged by the lateness of a Step. Messages that arrived while this
 // process did not run have not been read, so the time says nothing about the other nodes.
 func (r *Replica) postpone(now time.Time, lateness time.Duration) {
-	earlier := func(t time.Time) time.Time {
+	later := func(t time.Time) time.Time {
 		if t = t.Add(lateness); t.After(now) {
 			return now
 		}
 		return t
 	}
 	for _, p := range slices.Concat(r.ordered, r.former) {
-		p.beat, p.heard, p.deadSince = earlier(p.beat), earlier(p.heard), earlier(p.deadSince)
+		p.beat, p.received, p.deadSince = later(p.beat), later(p.received), later(p.deadSince)
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *Replica) checkBeats(now time.Time) {
 func (r *Replica) expired(now time.Time, p *peer) bool {
 	switch {
 	case p.trunk:
-		return now.Sub(p.heard) >= r.config.TrunkSilence && now.Sub(p.beat) >= r.config.Suspect
+		return now.Sub(p.received) >= r.config.TrunkSilence && now.Sub(p.beat) >= r.config.Suspect
 	case r.lost:
 		return now.Sub(p.beat) >= r.config.Tombstone
 	case now.Sub(p.beat) >= r.config.Silence:

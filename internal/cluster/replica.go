@@ -383,7 +383,7 @@ func (r *Replica) beat(now time.Time) *Message {
 
 // Step does what is due: the beat, the judgement of silent nodes, and the end of what has expired.
 func (r *Replica) Step(now time.Time) {
-	if lateness := now.Sub(r.next); lateness > late*r.config.Beat {
+	if lateness := now.Sub(r.next); lateness > lateIntervals*r.config.Beat {
 		r.postpone(now, lateness)
 	}
 	r.tombstones.expire(now)
@@ -412,7 +412,7 @@ func (r *Replica) Wake() time.Time {
 		case p.state == Alive:
 			earlier(p.beat.Add(r.config.Suspect))
 		case p.state == Suspected && p.trunk:
-			earlier(p.heard.Add(r.config.TrunkSilence))
+			earlier(p.received.Add(r.config.TrunkSilence))
 		}
 	}
 	return wake
