@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TrunkReceived notes a packet on the trunk to an incarnation of a node, which is authenticated by the trunk. A dead node
-// returns.
+// TrunkReceived notes a packet on the trunk to an incarnation of a node, which is authenticated by the trunk. A dead
+// node returns.
 func (r *Replica) TrunkReceived(now time.Time, node string, incarnation uint64) {
 	p := r.peers[node]
 	if p == nil || p.home.Incarnation != incarnation || p.state == stopped {

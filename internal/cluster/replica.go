@@ -241,8 +241,8 @@ func (r *Replica) local(room, identity, session string) (*log, *record, error) {
 }
 
 // Change changes the record of a participant of this node. A session that returns from another node, with a higher
-// epoch, joins again without publications, also if this node has not received the claim of the other node. The error wraps ErrRoom, or ErrPlace if the node has no participant with
-// this identity and session.
+// epoch, joins again without publications, also if this node has not received the claim of the other node. The error
+// wraps ErrRoom, or ErrPlace if the node has no participant with this identity and session.
 func (r *Replica) Change(now time.Time, room string, p Participant) error {
 	l, present, err := r.local(room, p.Identity, p.Session)
 	if err == nil {

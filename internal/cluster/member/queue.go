@@ -103,7 +103,7 @@ func (q *queue) drain() {
 	q.signal()
 }
 
-// taken is what a queue had.
+// taken has the content of a queue.
 type taken struct {
 	events   []localEvent
 	shares   []share

@@ -22,8 +22,8 @@ const (
 	unknownSender = time.Second
 )
 
-// room is a room of this node: what other nodes have received of the room's participants, and what the room has received
-// of the participants of other nodes.
+// room is a room of this node: what other nodes have received of the room's participants, and what the room has
+// received of the participants of other nodes.
 type room struct {
 	name string
 
@@ -231,8 +231,8 @@ func (r *room) deliverData(now time.Time, pass func(string, sfu.Event) bool) boo
 	return !full
 }
 
-// update passes the difference between the present claim of an identity and what the room knows. update reports false if
-// the room has no place for all of it.
+// update passes the difference between the present claim of an identity and what the room knows. update reports false
+// if the room has no place for all of it.
 func (r *room) update(identity string, pass func(string, sfu.Event) bool,
 	winner func(string) (cluster.Claim, bool)) bool {
 	claim, remote := winner(identity)

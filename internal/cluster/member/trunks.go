@@ -51,8 +51,8 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 	case trunk.Heard:
 		m.replica.TrunkReceived(now, e.Node, e.Incarnation)
 	case trunk.Took:
-		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles, Near: e.Near,
-			Parity: e.Parity})
+		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles,
+			Near: e.Near, Parity: e.Parity})
 	case trunk.Rates:
 		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Rates{Ref: e.Ref, ID: e.ID, Rates: e.Rates})
 	case trunk.GaveUp:

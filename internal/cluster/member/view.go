@@ -45,8 +45,8 @@ type view struct {
 	trunks []trunk.LinkState
 	counts Counts
 
-	// The goroutine of the Member owns the rest: changed is set if the nodes differ from the copy, copied and counted are
-	// the times of the last copies.
+	// The goroutine of the Member owns the rest: changed is set if the nodes differ from the copy, copied and counted
+	// are the times of the last copies.
 	changed         bool
 	copied, counted time.Time
 }
