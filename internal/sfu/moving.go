@@ -159,7 +159,7 @@ func (p *participant) suppress(publication *publication) {
 	if !p.pauses {
 		return
 	}
-	publication.Demand.Suppress(p.room.node.config.Suppression, &p.room.unsettled, p.room.now)
+	publication.Demand.Suppress(p.room.node.config.Suppression, &p.room.demands.unsettled, p.room.now)
 	if p.asked.multipath != nil {
 		publication.Demand.ReportLowest()
 	}
@@ -184,8 +184,8 @@ func (s *span) release(p *participant, node string, state Presence) {
 		})
 		released.Publications = append(released.Publications, Unpublished{Ref: publication.Ref, ID: publication.id})
 		publication.Levels.SetMeasured(publication.Levels.Measured())
-		r.endDemand(publication.Demand)
-		publication.Demand.Relay(&r.unsettled)
+		r.demands.end(publication.Demand)
+		publication.Demand.Relay(&r.demands.unsettled)
 	}
 	s.mirrors[m.identity] = m
 	delete(r.participants, p.identity)
@@ -201,7 +201,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 		r.after(releaseAfter, releasedRequest{p})
 	}
 	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has moved to another node")
+		r.recorder.stop("the last participant has moved to another node")
 	}
 	r.node.endSession(p.session)
 	r.participants.askForTimes()

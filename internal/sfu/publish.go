@@ -139,13 +139,13 @@ func (r *Room) announce(p *presence, publications []*publication) {
 	for _, other := range r.othersThan(p) {
 		other.subscribe(publications)
 	}
-	r.recorded.published(r.now, publications)
+	r.recorder.current.published(r.now, publications)
 }
 
 // unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
 // publication.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
-	r.recorded.unpublished(r.now, publication)
+	r.recorder.current.unpublished(r.now, publication)
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
 	}
@@ -167,7 +167,7 @@ func (r *Room) retract(owner *presence, publication *publication, announce bool)
 	owner.publications = slices.DeleteFunc(owner.publications, isPublication(publication))
 	owner.placePictures()
 	publication.close()
-	r.endDemand(publication.Demand)
+	r.demands.end(publication.Demand)
 	for _, other := range r.othersThan(owner) {
 		other.unsubscribe(publication)
 		if announce {

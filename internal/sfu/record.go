@@ -47,49 +47,18 @@ type Recording interface {
 	Stop(now time.Time, reason string)
 }
 
-// recordsAutomatically reports whether all rooms are recorded and this room is not recorded yet.
-func (r *Room) recordsAutomatically() bool {
-	recorder := r.node.config.Recorder
-	return recorder != nil && r.recorded == nil && recorder.Automatic() != ""
-}
-
-// recordAutomatically begins a recording if all rooms are recorded. Of several nodes, one records the room.
-func (r *Room) recordAutomatically() {
-	switch {
-	case !r.recordsAutomatically():
-	case r.span != nil:
-		r.span.scheduleRecording()
-	default:
-		r.startRecording(r.node.config.Recorder.Automatic(), true)
-	}
-}
-
-// isRecorded reports whether a node records the room.
-func (r *Room) isRecorded() bool {
-	if r.recorded != nil {
-		return true
-	}
-	return r.span.recordedElsewhere()
-}
-
-// recordedElsewhere reports whether another node records the room.
-func (s *span) recordedElsewhere() bool {
-	if s == nil {
-		return false
-	}
-	for _, e := range s.shared {
-		if e.Recording != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// announceRecorded tells the participants whether the room is recorded, if that has changed.
-func (r *Room) announceRecorded(before bool) {
-	if now := r.isRecorded(); now != before {
-		r.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: now} })
-	}
+// roomRecorder begins and ends the recordings of one room. If the room has several nodes, one of them records
+// automatically. The room's goroutine owns the recorder.
+type roomRecorder struct {
+	room *Room
+	// current is the recording, nil if this node does not record the room.
+	current *recordedRoom
+	// node is the last other node that recorded the room.
+	node string
+	// delayed begins an automatic recording after the time in which the node learns of recordings of others.
+	delayed timer
+	// ended is set if an operator has ended the recording of this node, until the next one begins.
+	ended bool
 }
 
 const (
@@ -100,10 +69,32 @@ const (
 	automaticSpread = time.Second
 )
 
-// scheduleRecording begins an automatic recording later, if no other node then records the room.
-func (s *span) scheduleRecording() {
-	if !s.automatic.running() {
-		s.automatic.set(s.room, automaticDelay+rand.N(automaticSpread), automaticRequest{})
+// wanted returns the qualities in which the room is recorded automatically, empty if it is recorded already or only on
+// request.
+func (c *roomRecorder) wanted() recording.Qualities {
+	recorder := c.room.node.config.Recorder
+	if recorder == nil || c.current != nil {
+		return ""
+	}
+	return recorder.Automatic()
+}
+
+// automatic begins a recording if all rooms are recorded. If the room may have other nodes, the recording begins later,
+// if no other node then records the room.
+func (c *roomRecorder) automatic() {
+	qualities := c.wanted()
+	switch {
+	case qualities == "":
+	case c.room.span == nil:
+		c.start(qualities, true)
+	default:
+		c.schedule()
+	}
+}
+
+func (c *roomRecorder) schedule() {
+	if !c.delayed.running() {
+		c.delayed.set(c.room, automaticDelay+rand.N(automaticSpread), automaticRequest{})
 	}
 }
 
@@ -112,89 +103,108 @@ type automaticRequest struct{}
 
 // apply implements request. The request may have been stopped after it was queued.
 func (automaticRequest) apply(r *Room) {
-	if !r.span.automatic.running() {
+	c := &r.recorder
+	if !c.delayed.running() {
 		return
 	}
-	r.span.automatic.stop()
-	if r.recordsAutomatically() && !r.span.recordedElsewhere() && len(r.participants) > 0 {
-		r.startRecording(r.node.config.Recorder.Automatic(), true)
+	c.delayed.stop()
+	if qualities := c.wanted(); qualities != "" && !c.elsewhere() && len(r.participants) > 0 {
+		c.start(qualities, true)
 	}
 }
 
-// recordingChanged applies another node's part of the state of the room to the recordings of this node. If the node
-// that recorded the room ends its recording or leaves, this node may continue, unless an operator has ended it.
-func (r *Room) recordingChanged(e Shared, node string) {
-	s := r.span
+// active reports whether a node records the room.
+func (c *roomRecorder) active() bool { return c.current != nil || c.elsewhere() }
+
+// elsewhere reports whether another node records the room.
+func (c *roomRecorder) elsewhere() bool {
+	if c.room.span == nil {
+		return false
+	}
+	for _, e := range c.room.span.shared {
+		if e.Recording != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// announce tells the participants whether the room is recorded, if that has changed.
+func (c *roomRecorder) announce(before bool) {
+	if now := c.active(); now != before {
+		c.room.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: now} })
+	}
+}
+
+// follow applies another node's part of the state of the room to the recordings of this node. If the node that recorded
+// the room ends its recording or leaves, this node may continue, unless an operator has ended it.
+func (c *roomRecorder) follow(e Shared, node string) {
 	switch {
 	case e.Recording != 0:
-		s.recorder = node
-		r.stopLaterRecording(e.Recording, node)
-	case s.recorder != node:
+		c.node = node
+		c.yield(e.Recording, node)
+	case c.node != node:
 	case e.Ended:
-		s.recorder = ""
-		s.automatic.stop()
+		c.node = ""
+		c.delayed.stop()
 	default:
-		s.recorder = ""
-		s.scheduleRecording()
+		c.node = ""
+		c.schedule()
 	}
 }
 
-// stopLaterRecording ends an automatic recording of this node if another node began to record earlier.
-func (r *Room) stopLaterRecording(since int64, node string) {
-	if c := r.recorded; c != nil && c.automatic && since < c.since {
-		r.log.Info("another node records the room", zap.String("node", node))
-		r.stopRecording("another node records the room")
+// yield ends an automatic recording of this node if another node began to record earlier.
+func (c *roomRecorder) yield(since int64, node string) {
+	if c.current != nil && c.current.automatic && since < c.current.since {
+		c.room.log.Info("another node records the room", zap.String("node", node))
+		c.stop("another node records the room")
 	}
 }
 
-// startRecording begins a recording with the present participants, except those whose join is in progress.
-func (r *Room) startRecording(q recording.Qualities, automatic bool) {
-	before := r.isRecorded()
-	r.recorded = &recordedRoom{
+// start begins a recording with the present participants, except those whose join is in progress.
+func (c *roomRecorder) start(q recording.Qualities, automatic bool) {
+	r, before := c.room, c.active()
+	c.current = &recordedRoom{
 		Recording: r.node.config.Recorder.Start(r.name, r.now), qualities: q, automatic: automatic,
 		since: r.now.UnixNano(), publications: make(map[*publication]*recordedPublication),
 	}
-	r.announceRecorded(before)
-	if r.span != nil {
-		r.span.recordingEnded = false
-	}
+	c.ended = false
+	c.announce(before)
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
-	r.recorded.metadata(r.now, r.metadata)
+	c.current.metadata(r.now, r.metadata)
 	for _, p := range r.presences(nil) {
 		if p.audience {
 			continue
 		}
-		r.recorded.joined(r.now, p)
-		r.recorded.published(r.now, announced(p.publications))
+		c.current.joined(r.now, p)
+		c.current.published(r.now, announced(p.publications))
 		for _, publication := range p.publications {
-			r.recorded.pose(r.now, publication, nil)
+			c.current.pose(r.now, publication, nil)
 		}
 	}
 }
 
-// stopRecording ends the recording, if there is one.
-func (r *Room) stopRecording(reason string) {
-	c := r.recorded
-	if c == nil {
+// stop ends the recording, if there is one.
+func (c *roomRecorder) stop(reason string) {
+	r, current := c.room, c.current
+	if current == nil {
 		return
 	}
-	for publication := range c.publications {
-		c.unpublished(r.now, publication)
+	for publication := range current.publications {
+		current.unpublished(r.now, publication)
 	}
-	c.Stop(r.now, reason)
-	r.recorded = nil
-	r.announceRecorded(true)
+	current.Stop(r.now, reason)
+	c.current = nil
+	c.announce(true)
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingEnded, Reason: reason})
 }
 
 // stopForOperator ends the recording, if there is one. No other node continues the recording.
-func (r *Room) stopForOperator(reason string) {
-	if r.span != nil {
-		r.span.recordingEnded = true
-	}
-	r.stopRecording(reason)
+func (c *roomRecorder) stopForOperator(reason string) {
+	c.ended = true
+	c.stop(reason)
 }
 
 // recordRequest begins or ends the recording of a room. Empty qualities end the recording.
@@ -207,15 +217,15 @@ type recordRequest struct {
 func (q recordRequest) apply(r *Room) {
 	var err error
 	switch {
-	case q.qualities == "" && r.recorded == nil:
+	case q.qualities == "" && r.recorder.current == nil:
 		err = fmt.Errorf("%w: %q", ErrNotRecorded, r.name)
 	case q.qualities == "":
-		r.stopForOperator("an operator ended the recording")
-	case r.recorded != nil && r.recorded.qualities == q.qualities:
+		r.recorder.stopForOperator("an operator ended the recording")
+	case r.recorder.current != nil && r.recorder.current.qualities == q.qualities:
 		// The room is recorded as requested.
 	default:
-		r.stopForOperator("an operator changed the recorded qualities")
-		r.startRecording(q.qualities, false)
+		r.recorder.stopForOperator("an operator changed the recorded qualities")
+		r.recorder.start(q.qualities, false)
 	}
 	q.result <- err
 }

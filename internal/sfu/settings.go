@@ -113,13 +113,12 @@ func (q settingsRequest) apply(r *Room) {
 
 // limitBitrate bounds the rate of a receiver by its own limits and those of the room.
 func (p *participant) limitBitrate() {
-	p.subscriber.SetLimits(p.bitrateLimits(), p.room.node.config.ClaimedMin, p.room.node.engine.StartRate())
+	p.subscriber.SetLimits(p.room.settings.within(p.limits), p.room.node.config.ClaimedMin, p.room.node.engine.StartRate())
 }
 
-// bitrateLimits returns the client's own limits within those of the room.
-func (p *participant) bitrateLimits() signal.BitrateLimits {
-	limits := p.limits
-	if s := p.room.settings; s != nil && s.MaxBitrate != 0 && (limits.Max == 0 || limits.Max > s.MaxBitrate) {
+// within returns the limits of a client within those of the settings, nil for no settings.
+func (s *RoomSettings) within(limits signal.BitrateLimits) signal.BitrateLimits {
+	if s != nil && s.MaxBitrate != 0 && (limits.Max == 0 || limits.Max > s.MaxBitrate) {
 		limits.Max = s.MaxBitrate
 		limits.Min, limits.Start = min(limits.Min, limits.Max), min(limits.Start, limits.Max)
 	}
