@@ -134,7 +134,8 @@ func (l *live) Encode(c *Capture, number uint32, wanted func(Job) bool, done fun
 	if err := l.splitter.Split(l.tiler, &c.frame.Cloud, l.tiles); err != nil {
 		return err
 	}
-	l.capture, l.number, l.wanted, l.done, l.tiled, l.points = c, number, wanted, done, wallclock.Now(), c.frame.Cloud.Len()
+	l.capture, l.number, l.wanted, l.done, l.tiled = c, number, wanted, done, wallclock.Now()
+	l.points = c.frame.Cloud.Len()
 	l.next.Store(0)
 	l.busy.Add(len(l.workers))
 	for _, w := range l.workers {

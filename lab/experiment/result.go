@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/environment"
+	"github.com/volsfu/volsfu/lab/hosts"
 	"github.com/volsfu/volsfu/lab/inference"
 )
 
@@ -25,7 +26,9 @@ type Result struct {
 	Machine lab.Machine `json:"machine"`
 	// Environment describes the machine and the programs, nil if it was not read.
 	Environment *environment.Environment `json:"environment,omitempty"`
-	Begun       time.Time                `json:"begun"`
+	// Hosts describes the machines of the roles and their clocks, nil if this machine ran all of them.
+	Hosts *hosts.Descriptions `json:"hosts,omitempty"`
+	Begun time.Time           `json:"begun"`
 	// Seconds is the time of the whole run; IterationSeconds is the measured time of each iteration.
 	Seconds          float64 `json:"seconds"`
 	IterationSeconds float64 `json:"iteration_seconds"`

@@ -30,8 +30,8 @@ func TestShifted(t *testing.T) {
 		t.Errorf("the clock is %v ahead, want an hour", got)
 	}
 	begun := time.Now()
-	if err := (Clock{}).Wait(t.Context(), now.Add(20*time.Millisecond)); err != nil || time.Since(begun) > time.Minute ||
-		Now().Before(now.Add(20*time.Millisecond)) {
+	err := (Clock{}).Wait(t.Context(), now.Add(20*time.Millisecond))
+	if err != nil || time.Since(begun) > time.Minute || Now().Before(now.Add(20*time.Millisecond)) {
 		t.Errorf("waited %v, %v, want 20 ms", time.Since(begun), err)
 	}
 	ended, end := context.WithCancel(t.Context())
