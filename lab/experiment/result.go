@@ -37,6 +37,8 @@ type Result struct {
 	Seed             uint64  `json:"seed"`
 	// Data is the folder of the test data; empty if the synthetic figure was used.
 	Data string `json:"data,omitempty"`
+	// Source is the source of clouds in place of the scenario's, empty for the scenario's.
+	Source string `json:"source,omitempty"`
 	// Interrupted is set if the run ended before all iterations had begun. The result does not contain the missing
 	// iterations.
 	Interrupted bool               `json:"interrupted,omitempty"`

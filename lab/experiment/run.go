@@ -87,7 +87,7 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why,
 		Version: o.Version, Environment: o.Environment,
 		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations,
-		Short: o.Short, Seed: o.Seed, Data: o.Data,
+		Short: o.Short, Seed: o.Seed, Data: o.Data, Source: o.Source,
 		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), Experiment: e,
 	}
 	if err := r.selectCells(o.Only, o.Cells); err != nil {
@@ -107,9 +107,6 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r.Seconds = j.seconds()
-	if o.Hosts != nil {
-		r.Hosts = o.Hosts.Describe()
-	}
 	r.complete()
 	return r, nil
 }
@@ -186,7 +183,9 @@ func (e *Experiment) iterate(ctx context.Context, r *Result, j *journal, extent 
 				return nil
 			}
 			c.Iterations = append(c.Iterations, result)
-			if err := j.add(c.Name, result); err != nil {
+			clocks := o.Hosts.Clocks()
+			r.Hosts.SetClocks(clocks)
+			if err := j.add(c.Name, result, clocks); err != nil {
 				return fmt.Errorf("%s: %w: %w", e.Name, ErrJournal, err)
 			}
 			o.Progress.Say("%s: %s: %s", e.Name, c.Name, result.line())

@@ -548,6 +548,42 @@ func (s *Session) Describe() *Descriptions {
 	return d
 }
 
+// Clocks returns the clocks of all hosts so far, by host; nil without a session.
+func (s *Session) Clocks() map[string]State {
+	if s == nil {
+		return nil
+	}
+	clocks := make(map[string]State)
+	for name, m := range s.machines {
+		clocks[name] = m.clock.state()
+	}
+	return clocks
+}
+
+// SetClocks replaces the clocks of hosts, which a later part of a run has observed.
+func (d *Descriptions) SetClocks(clocks map[string]State) {
+	if d == nil {
+		return
+	}
+	for i := range d.Hosts {
+		if state, known := clocks[d.Hosts[i].Name]; known {
+			d.Hosts[i].Clock = state
+		}
+	}
+}
+
+// String names the hosts with their roles, the link and the clocks; empty without hosts.
+func (d *Descriptions) String() string {
+	if d == nil {
+		return ""
+	}
+	parts := []string{"link: " + d.Link, "clocks: " + string(d.Clocks)}
+	for _, h := range d.Hosts {
+		parts = append(parts, h.Address+" as "+strings.Join(h.Roles, ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
 // Lines returns the properties of the hosts, for people.
 func (d *Descriptions) Lines() (list []environment.Line) {
 	if d == nil {
