@@ -28,7 +28,7 @@ type Cast struct {
 }
 
 // ErrLink reports that the network between the hosts is not the network of the topology.
-var ErrLink = errors.New("another network")
+var ErrLink = errors.New("the link differs")
 
 // Open starts the network. If the topology is nil, processes run side by side over the loopback interface. With
 // Settings.Hosts, the hosts of the topology are roles, and nothing is emulated: the error wraps ErrLink if the network

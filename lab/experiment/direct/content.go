@@ -67,11 +67,16 @@ func Cameras(points int) Source {
 // noCamera has parts of the producer's errors without a camera or without its library.
 var noCamera = []string{"no RealSense camera", "librealsense2 is not available"}
 
-// NoCamera reports whether a producer could not start because its host has no RealSense camera.
-func NoCamera(err error) bool {
-	return errors.Is(err, ErrMeeting) && slices.ContainsFunc(noCamera, func(part string) bool {
+// NoCamera returns the reason if a producer could not start because its host has no RealSense camera, otherwise "".
+func NoCamera(err error) string {
+	if !errors.Is(err, ErrMeeting) || !slices.ContainsFunc(noCamera, func(part string) bool {
 		return strings.Contains(err.Error(), part)
-	})
+	}) {
+		return ""
+	}
+	_, reason, _ := strings.Cut(err.Error(), "--source: ")
+	reason, _, _ = strings.Cut(reason, "\n")
+	return "the producer's host has no camera: " + reason
 }
 
 func exists(name string) bool {

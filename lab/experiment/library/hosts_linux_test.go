@@ -242,7 +242,7 @@ func checkSession(t *testing.T, folder string, c *experiment.CellResult) {
 		t.Errorf("%s: the bound of the clocks is %v ms, want more than 0 and at most half of 50", c.Name, i.ClockBound)
 	}
 	latency := samples(t, i, "latency")
-	at := filepath.Join(folder, "raw", c.Name, "0")
+	at := filepath.Join(folder, "raw", strings.ReplaceAll(c.Name, " ", "_"), "0")
 	sent := records(t, at, "publisher", 0)
 	right := cast.Layer(cast.Join(sent, records(t, at, "watcher", apart)), frametimes.Service)
 	wrong := cast.Layer(cast.Join(sent, records(t, at, "watcher", 0)), frametimes.Service)

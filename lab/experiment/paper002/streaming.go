@@ -148,8 +148,8 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 			"a frame, and the use of all processors. The number of frames is under frames sent.", camera, trial)
 	}
 	frames, summary, err := s.stream(ctx, network, &source, warmUp+settings.Duration, &settings)
-	if direct.NoCamera(err) {
-		return experiment.Skip("%v", err), nil
+	if reason := direct.NoCamera(err); reason != "" {
+		return experiment.Skip("%s", reason), nil
 	}
 	if err != nil {
 		return nil, err

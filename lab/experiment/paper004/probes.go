@@ -248,23 +248,26 @@ func measureProbes(o *experiment.Outcome, departures []probe.Departure, arrivals
 		figure string
 		of     func(*probe.Passage) int64
 		absent string
+		// hosts is set if the time is between the kernels or programs of two hosts.
+		hosts bool
 	}{
 		{"tx_sw", func(p *probe.Passage) int64 { return p.TxSoftware },
-			"TX_SW is absent: the kernel stamped no packet when sending."},
+			"TX_SW is absent: the kernel stamped no packet when sending.", false},
 		{"tx_hw", func(p *probe.Passage) int64 { return p.TxHardware },
-			"TX_HW is absent: no network card with a clock of its own is on the path."},
+			"TX_HW is absent: no network card with a clock of its own is on the path.", false},
 		{"rx_hw", func(p *probe.Passage) int64 { return p.RxHardware },
 			"RX_HW is absent: no network card with a clock of its own is on the path; the time from kernel to kernel " +
-				"replaces it."},
+				"replaces it.", false},
 		{"rx_sw", func(p *probe.Passage) int64 { return p.RxSoftware },
-			"RX_SW is absent: the kernel stamped no packet when receiving."},
-		{"wire", func(p *probe.Passage) int64 { return p.Wire }, ""},
-		{"total", func(p *probe.Passage) int64 { return p.Total }, ""},
+			"RX_SW is absent: the kernel stamped no packet when receiving.", false},
+		{"wire", func(p *probe.Passage) int64 { return p.Wire }, "", true},
+		{"total", func(p *probe.Passage) int64 { return p.Total }, "", true},
 	}
 	for _, part := range parts {
 		var values []float64
 		for i := range passages {
-			if ns := part.of(&passages[i]); ns >= 0 {
+			// A card has a clock of its own, which the system's need not follow: then its stamps mean nothing.
+			if ns := part.of(&passages[i]); ns >= 0 || part.hosts && ns != probe.Missing {
 				values = append(values, float64(ns)/1e3)
 			}
 		}
