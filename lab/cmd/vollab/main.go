@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/lab/direct"
 	"github.com/volsfu/volsfu/lab/experiment/library"
+	"github.com/volsfu/volsfu/lab/leaderboard"
 	"github.com/volsfu/volsfu/lab/link"
 	"github.com/volsfu/volsfu/lab/peer"
 	"github.com/volsfu/volsfu/lab/probe"
@@ -78,6 +79,7 @@ func newRoot() *cobra.Command {
 		plan.Command(),
 		library.Command(version), library.ReportCommand(), library.DiffCommand(),
 		reproduction.Command(version),
+		leaderboard.DataCommand(),
 		link.Command(),
 		peer.Command(), peer.PrepareCommand(), agent.Command(),
 		probe.Command(),
