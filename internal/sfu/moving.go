@@ -173,6 +173,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 			r.unpublish(p, publication, false)
 		}
 	}
+	r.emitMoved(p)
 	m := &mirror{presence: p.presence, node: node, shown: true, received: p.data.received.Last()}
 	p.publications = nil
 	released := Released{Identity: p.identity, Session: p.session, Epoch: p.epoch}
