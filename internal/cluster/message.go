@@ -35,7 +35,7 @@ const (
 	maxRequested  = 256
 	maxSuspects   = 1024
 	maxTombstones = 64
-	// maxText is the maximum length of an address, region or fingerprint.
+	// maxText is the maximum length of an address, region, fingerprint or token.
 	maxText = 256
 	// maxKind is the maximum length of the kind of a tombstone. Later versions may have other kinds.
 	maxKind = 16
@@ -177,8 +177,9 @@ type Tombstone struct {
 	Session string    `json:"session,omitempty"`
 	Epoch   uint64    `json:"epoch,omitempty"`
 	At      time.Time `json:"at"`
-	// Until is the end of the ban of a kick, zero for none.
-	Until time.Time `json:"until,omitzero"`
+	// Until is the end of the ban of a kick, zero for none. The ban excludes the token TokenID, too, unless it is empty.
+	Until   time.Time `json:"until,omitzero"`
+	TokenID string    `json:"token_id,omitempty"`
 }
 
 // TombstoneKind is the kind of a tombstone.
@@ -439,6 +440,9 @@ func (t *Tombstone) validate() error {
 	if len(t.Session) > maxSessionBytes {
 		return fmt.Errorf("%w: session of a tombstone has %d bytes, expected at most %d", ErrMessage, len(t.Session),
 			maxSessionBytes)
+	}
+	if len(t.TokenID) > maxText {
+		return fmt.Errorf("%w: token of a ban has %d bytes, expected at most %d", ErrMessage, len(t.TokenID), maxText)
 	}
 	if len(t.Kind) > maxKind {
 		return fmt.Errorf("%w: kind of a tombstone has %d bytes, expected at most %d", ErrMessage, len(t.Kind), maxKind)

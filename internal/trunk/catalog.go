@@ -9,7 +9,9 @@ import (
 // catalog has the publications that trunks carry. The Host changes the catalog, the links read it.
 type catalog struct {
 	publications map[publication]*local
-	mirrors      map[mirrorName]*mirror
+	mirrors      map[mirrorKey]*mirror
+	// numbered is the number of the last mirror.
+	numbered uint32
 }
 
 // local is a publication of this node.
@@ -20,14 +22,17 @@ type local struct {
 	gaveUp []allocate.QualitySet
 }
 
-// mirrorName names a publication of another node, whichever node is its home.
-type mirrorName struct {
-	room string
-	ref  volumetric.PublicationRef
+// mirrorKey identifies a publication of another node. While a publisher moves, the publication has two homes with an ID
+// of each.
+type mirrorKey struct {
+	node        string
+	publication publication
 }
 
 // mirror is a publication of another node.
 type mirror struct {
+	// number is the Origin of the packets (packetlog.Packet).
+	number      uint32
 	node        string
 	publication publication
 	qualities   int
@@ -37,16 +42,12 @@ type mirror struct {
 }
 
 func newCatalog() *catalog {
-	return &catalog{publications: map[publication]*local{}, mirrors: map[mirrorName]*mirror{}}
+	return &catalog{publications: map[publication]*local{}, mirrors: map[mirrorKey]*mirror{}}
 }
 
 // mirror returns the mirror of a publication whose home is a node, nil if there is none.
 func (c *catalog) mirror(node string, p publication) *mirror {
-	m := c.mirrors[mirrorName{p.Room, p.ref()}]
-	if m == nil || m.node != node || m.publication != p {
-		return nil
-	}
-	return m
+	return c.mirrors[mirrorKey{node, p}]
 }
 
 func publicationOf(room string, ref volumetric.PublicationRef, id uint64) publication {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 
@@ -14,6 +15,10 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// processorsPerLane is the number of processors for which a trunk has a lane: the packets of a lane are received by one
+// goroutine, and each packet costs as much time again at receivers.
+const processorsPerLane = 2
 
 // maxUnsent is the number of bytes waiting in SCTP above which payloads are refused. It is less than maxUnsentState, so
 // that payloads do not keep the demand from leaving.
@@ -40,6 +45,9 @@ type Host struct {
 
 // Listen opens the port for trunks.
 func Listen(cfg Config, engine *forward.Engine) (*Host, error) {
+	if cfg.Lanes == 0 {
+		cfg.Lanes = runtime.GOMAXPROCS(0) / processorsPerLane
+	}
 	cfg.Lanes = min(max(cfg.Lanes, 1), transport.MaxLanes)
 	s := &services{cfg: cfg, engine: engine, notify: make(chan struct{}, 1)}
 	c, err := listen(s)
@@ -261,25 +269,26 @@ func (h *Host) change(p publication, state stateSet, f func(*local)) {
 }
 
 // Mirror adds a publication of another node with its tracks, which are bound when they arrive. If the publication is
-// mirrored already, its streams are bound to the given tracks, and its demand remains. A publication that moves to
-// another node, or has another ID, has no demand until Take.
+// mirrored already, its streams are bound to the given tracks, and its demand remains. The same tracks may have several
+// mirrors, of other nodes or with other IDs, as while a publisher moves: the tracks are bound to the last one whose
+// packets arrive. Each has no demand until Take.
 func (h *Host) Mirror(
 	node, room string, ref volumetric.PublicationRef, id uint64, qualities int, tracks []*track.Track,
 ) {
-	name, qualities := mirrorName{room, ref}, max(qualities, 1)
-	p, l := publicationOf(room, ref, id), h.links[node]
-	if m := h.catalog.mirrors[name]; m != nil {
-		if m.node == node && m.publication == p && m.qualities == qualities && len(m.tracks) == len(tracks) {
+	p, l, qualities := publicationOf(room, ref, id), h.links[node], max(qualities, 1)
+	if m := h.catalog.mirror(node, p); m != nil {
+		if m.qualities == qualities && len(m.tracks) == len(tracks) {
 			if l != nil {
 				l.exchange(m, tracks)
 			}
 			m.tracks = tracks
 			return
 		}
-		h.Unmirror(m.node, room, ref, m.publication.ID)
+		h.Unmirror(node, room, ref, id)
 	}
-	m := &mirror{node: node, publication: p, qualities: qualities, tracks: tracks}
-	h.catalog.mirrors[name] = m
+	h.catalog.numbered++
+	m := &mirror{number: h.catalog.numbered, node: node, publication: p, qualities: qualities, tracks: tracks}
+	h.catalog.mirrors[mirrorKey{node, p}] = m
 	if l != nil {
 		l.mirror(m)
 	}
@@ -294,7 +303,7 @@ func (h *Host) Unmirror(node, room string, ref volumetric.PublicationRef, id uin
 	if l := h.links[node]; l != nil {
 		l.unmirror(m)
 	}
-	delete(h.catalog.mirrors, mirrorName{room, ref})
+	delete(h.catalog.mirrors, mirrorKey{node, m.publication})
 	h.wake()
 }
 

@@ -20,8 +20,12 @@ const (
 	maxUnsentState = 1 << 20
 )
 
-// sendRate limits the payloads to another node.
-var sendRate = ratelimit.Rate{PerSecond: 2000, Burst: 1000}
+// sendRate limits the payloads to another node, stateRate the other messages. Together with 20 probes per second they
+// are below messageRate, the limit at the other node.
+var (
+	sendRate  = ratelimit.Rate{PerSecond: 2000, Burst: 1000}
+	stateRate = ratelimit.Rate{PerSecond: 2500, Burst: 5000}
+)
 
 // link is the trunk to one node. The caller of the Host owns it.
 type link struct {
@@ -36,19 +40,25 @@ type link struct {
 	lasted bool
 
 	control *control
-	// sends limits the payloads to the other node.
-	sends   ratelimit.Bucket
-	lanes   lanes
-	silence silence
-	origin  *origin
-	taking  *taking
-	updates updates
+	// sends and messages limit the payloads and the other messages to the other node. outgoing are the messages that
+	// wait for messages or for SCTP.
+	sends, messages ratelimit.Bucket
+	outgoing        []*message
+	lanes           lanes
+	silence         silence
+	origin          *origin
+	taking          *taking
+	updates         updates
 	// slots are the slots of the streams of this node's tracks.
 	slots map[*line]*egress.Slot
 	// waiting are offers with a lane that is not open here yet.
 	waiting map[publication]*offer
-	fitted  time.Time
-	events  []Event
+	// confirmed are the offers that were bound since the last step.
+	confirmed []*message
+	fitted    time.Time
+	// announced is set if the present silence of the other node was reported.
+	announced bool
+	events    []Event
 	// malformed counts control messages that were refused, failed those that could not be sent.
 	malformed, failed uint64
 }
@@ -63,7 +73,7 @@ func newLink(s *services, c *catalog, node string, now time.Time) *link {
 	l := &link{
 		services: s, catalog: c, node: node, lanes: lanes{engine: s.engine}, silence: newSilence(now),
 		origin: newOrigin(rand.Uint32() &^ 1), taking: newTaking(now), updates: newUpdates(),
-		sends: sendRate.Bucket(), slots: map[*line]*egress.Slot{}, waiting: map[publication]*offer{},
+		sends: sendRate.Bucket(), messages: stateRate.Bucket(), slots: map[*line]*egress.Slot{}, waiting: map[publication]*offer{},
 	}
 	l.control = newControl(s, l.lanes.setRTT)
 	l.lanes.permit.began = now
@@ -153,17 +163,19 @@ func (l *link) step(now time.Time) (reason string) {
 	if heard.heard {
 		l.event(Heard{l.node, l.incarnation})
 	}
-	if heard.silent {
+	if l.silence.silent && !l.announced {
 		l.event(Silent{l.node, l.incarnation})
 	}
+	l.announced = l.silence.silent
 	l.control.probing.step(now)
 	if now.Sub(l.fitted) >= fitInterval {
 		l.fitted = now
 		l.fit()
 	}
-	l.originate(now)
 	l.permit(now)
-	l.flush()
+	l.confirm()
+	l.originate(now)
+	l.flush(now)
 	return ""
 }
 
@@ -211,12 +223,24 @@ func (l *link) greet(m *hello) error {
 	return nil
 }
 
-// send sends a message about a publication. A message that cannot be sent is counted and reported.
-func (l *link) send(m *message) {
-	if err := l.control.send(m); err != nil {
-		l.failed++
-		l.event(Unsent{l.node, err.Error()})
+// send queues a message about a publication.
+func (l *link) send(m *message) { l.outgoing = append(l.outgoing, m) }
+
+// sendQueued sends the queued messages, as far as the rate and SCTP permit, and reports whether all are sent. A message
+// that cannot be sent is counted and reported.
+func (l *link) sendQueued(now time.Time) bool {
+	for len(l.outgoing) > 0 {
+		if l.control.unsent() > maxUnsentState || !l.messages.Take(now) {
+			return false
+		}
+		if err := l.control.send(l.outgoing[0]); err != nil {
+			l.failed++
+			l.event(Unsent{l.node, err.Error()})
+		}
+		l.outgoing = l.outgoing[1:]
 	}
+	l.outgoing = nil
+	return true
 }
 
 // The origin's side.
@@ -247,10 +271,10 @@ func (l *link) changed(p publication, states stateSet) {
 	}
 }
 
-// originate follows the demand of the other node: opens slots, selects tracks, and sends offers. While SCTP has no
-// room, the demand waits.
+// originate follows the demand of the other node: opens slots, selects tracks, and sends offers. While messages wait,
+// the demand waits.
 func (l *link) originate(now time.Time) {
-	for l.control.unsent() <= maxUnsentState {
+	for l.sendQueued(now) {
 		actions, more := l.origin.step(now)
 		for _, a := range actions {
 			l.perform(a, now)
@@ -288,8 +312,47 @@ func (l *link) perform(a action, now time.Time) {
 
 // fit masks the tracks that the estimate of the lanes does not carry, and states the wanted rate.
 func (l *link) fit() {
-	var candidates []candidate
-	var wanted volumetric.Bitrate
+	estimate, known := l.lanes.estimate()
+	wanted, masked := l.wanted()
+	l.lanes.want(volumetric.Bitrate(float64(wanted) / returnShare))
+	if !known {
+		return
+	}
+	if !masked && float64(wanted) <= mediaShare*float64(estimate) {
+		l.origin.allFit()
+		return
+	}
+	candidates := l.candidates()
+	fit(candidates, estimate)
+	for _, c := range candidates {
+		if l.origin.fits(c.publication, c.track, !c.masked) {
+			l.updates.add(c.publication, stateMasks)
+		}
+	}
+}
+
+// wanted returns the rate of the tracks that the other node takes and of those that are masked, and whether a track is
+// masked.
+func (l *link) wanted() (rate volumetric.Bitrate, masked bool) {
+	l.eachCandidate(func(_ publication, _ int, r volumetric.Bitrate) { rate += r })
+	for _, t := range l.origin.takes {
+		masked = masked || len(t.masked) > 0
+	}
+	return rate, masked
+}
+
+// candidates returns the tracks that the other node takes, and those that are masked.
+func (l *link) candidates() (candidates []candidate) {
+	l.eachCandidate(func(p publication, track int, rate volumetric.Bitrate) {
+		pub := l.catalog.publications[p]
+		candidates = append(candidates, candidate{p, track, pub.audio[track], track % pub.qualities, rate,
+			l.origin.takes[p].masked[track]})
+	})
+	return candidates
+}
+
+// eachCandidate calls a function with each track that the other node takes or that is masked, and its rate.
+func (l *link) eachCandidate(f func(p publication, track int, rate volumetric.Bitrate)) {
 	for p, t := range l.origin.takes {
 		pub := l.catalog.publications[p]
 		if pub == nil {
@@ -303,20 +366,7 @@ func (l *link) fit() {
 			if !known && track < len(pub.rates) {
 				rate = pub.rates[track]
 			}
-			wanted += rate
-			candidates = append(candidates, candidate{p, track, pub.audio[track], track % pub.qualities, rate,
-				t.masked[track]})
-		}
-	}
-	l.lanes.want(volumetric.Bitrate(float64(wanted) / returnShare))
-	estimate, known := l.lanes.estimate()
-	if !known {
-		return
-	}
-	fit(candidates, estimate)
-	for _, c := range candidates {
-		if l.origin.fits(c.publication, c.track, !c.masked) {
-			l.updates.add(c.publication, stateMasks)
+			f(p, track, rate)
 		}
 	}
 }
@@ -345,18 +395,19 @@ func (l *link) unmirror(m *mirror) {
 	delete(l.waiting, m.publication)
 }
 
-// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none.
+// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have been
+// bound to another trunk meanwhile.
 func (l *link) exchange(m *mirror, tracks []*track.Track) {
 	for index, s := range l.taking.streams(m.publication) {
 		lane, former, next := l.lanes.all[s.Lane], m.tracks[index], tracks[index]
-		if lane == nil || former == next {
+		if lane == nil {
 			continue
 		}
-		if former != nil {
+		if former != nil && former != next {
 			lane.ingress.Unbind(former)
 		}
 		if next != nil {
-			lane.ingress.Bind(s.SSRC, s.Retransmission, next)
+			lane.ingress.BindFrom(s.SSRC, s.Retransmission, next, m.number)
 		}
 	}
 }
@@ -381,11 +432,16 @@ func (l *link) bind(m *offer) {
 		case c.unbind:
 			lane.ingress.Unbind(t)
 		default:
-			lane.ingress.Bind(c.SSRC, c.Retransmission, t)
+			lane.ingress.BindFrom(c.SSRC, c.Retransmission, t, mirror.number)
 		}
 	}
-	l.permit(time.Now())
-	l.send(&message{Bound: &bound{m.publication, m.Offer}})
+	l.confirmed = append(l.confirmed, &message{Bound: &bound{m.publication, m.Offer}})
+}
+
+// confirm confirms the offers that were bound. The streams of all of them were permitted before.
+func (l *link) confirm() {
+	l.outgoing = append(l.outgoing, l.confirmed...)
+	l.confirmed = nil
 }
 
 // permit passes the SSRCs that may arrive to the lanes, if they have changed.
@@ -397,17 +453,17 @@ func (l *link) permit(now time.Time) {
 
 // Both sides.
 
-// flush sends the states that have changed, as far as SCTP has room.
-func (l *link) flush() {
-	if len(l.updates.due) == 0 {
+// flush sends the states that have changed, as far as the rate and SCTP permit.
+func (l *link) flush(now time.Time) {
+	if !l.sendQueued(now) || len(l.updates.due) == 0 {
 		return
 	}
 	for _, p := range l.updates.publications() {
-		if l.control.unsent() > maxUnsentState {
-			return
-		}
 		for _, m := range l.states(p, l.updates.remove(p)) {
 			l.send(m)
+		}
+		if !l.sendQueued(now) {
+			return
 		}
 	}
 }

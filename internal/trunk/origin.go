@@ -254,6 +254,13 @@ func (o *origin) fits(p publication, track int, fits bool) bool {
 	return t.excess[track] >= maskAfter && o.mask(p, track, true)
 }
 
+// allFit records a decision that the trunk carries all tracks, none of which is masked.
+func (o *origin) allFit() {
+	for _, t := range o.takes {
+		clear(t.excess)
+	}
+}
+
 // mask sets whether the trunk does not carry a track. mask reports whether that is a change.
 func (o *origin) mask(p publication, track int, masked bool) bool {
 	t := o.takes[p]

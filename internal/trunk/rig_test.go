@@ -105,7 +105,7 @@ func (a *authority) start(t testing.TB, name string, o options) *node {
 	}
 	certificate := a.certify(t, name, o.foreign)
 	host, err := Listen(Config{
-		Node: name, Incarnation: 7, Address: netip.MustParseAddrPort(o.address), Lanes: o.lanes,
+		Node: name, Incarnation: 7, Address: netip.MustParseAddrPort(o.address), Lanes: max(o.lanes, 1),
 		Certificate: func() *tls.Certificate { return certificate }, Verify: a.verify, Open: o.open,
 	}, engine)
 	if err != nil {
@@ -362,7 +362,8 @@ func view(n *node, tracks []*track.Track) *viewer {
 	v := &viewer{tracks: make([]received, len(tracks))}
 	receiver := n.engine.NewRelay(&viewerPeer{}, Limits)
 	for i, made := range tracks {
-		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).Select(made, made.Group(), time.Now())
+		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).SelectFrom(made, made.Group(), egress.AnyOrigin,
+			time.Now())
 	}
 	n.t.Cleanup(receiver.Close)
 	return v

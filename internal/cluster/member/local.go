@@ -10,7 +10,6 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // perform writes what the rooms of this node have told to the replica and the trunks.
@@ -27,7 +26,7 @@ func (m *Member) perform(now time.Time) {
 	}
 	for _, s := range shares {
 		if sending, ok := m.sessions.Share(s.session, s.node); ok {
-			m.replica.SendSession(sending.Node, sending.Record)
+			m.replica.SendSession(sending.Nodes, sending.Record)
 		}
 	}
 	participants := 0
@@ -76,7 +75,7 @@ func (m *Member) write(now time.Time, name string, event sfu.Event) {
 		m.withdraw(r, publication{e.Ref, e.ID})
 	case sfu.Shared:
 		err = m.replica.SetRoomState(name, cluster.RoomState{Metadata: e.Metadata, MetadataAt: e.MetadataAt,
-			Recording: e.Recording})
+			Recording: e.Recording, Ended: e.Ended})
 	default:
 		m.operate(now, name, event)
 	}
@@ -89,7 +88,7 @@ func (m *Member) write(now time.Time, name string, event sfu.Event) {
 func (m *Member) operate(now time.Time, room string, event sfu.Event) {
 	switch e := event.(type) {
 	case sfu.Kick:
-		m.replica.Kick(now, room, e.Identity, e.Until)
+		m.replica.Kick(now, room, e.Identity, e.TokenID, e.Until)
 	case sfu.Close:
 		m.replica.CloseRoom(now, room)
 	}
@@ -158,16 +157,12 @@ func (m *Member) writeJoin(now time.Time, r *room, p cluster.Participant) error 
 
 // writeMuted writes which publications of a participant are muted.
 func (m *Member) writeMuted(now time.Time, r *room, p sfu.Presence) error {
-	claim, found := m.replica.Winner(r.name, p.Identity)
-	if !found || claim.Home.Node != m.self.Name {
-		return nil
-	}
 	states := make(map[string]signal.MuteState, len(p.Muted))
 	for _, state := range p.Muted {
 		states[state.Publication] = state
 	}
 	var err error
-	for _, publication := range claim.Publications {
+	for _, publication := range m.replica.Publications(r.name, p.Identity, p.Session) {
 		state := states[publication.Description.Name]
 		if publication.OwnMuted == state.Own && publication.OperatorMuted == state.Operator {
 			continue
@@ -196,8 +191,8 @@ func (m *Member) writeReleased(now time.Time, r *room, e sfu.Released) {
 	for _, p := range e.Publications {
 		m.withdraw(r, publication{p.Ref, p.ID})
 	}
+	m.sessions.Release(e.Session, e.Epoch)
 	if l := r.local[e.Identity]; l != nil && l.session == e.Session && l.epoch <= e.Epoch {
-		m.sessions.Release(e.Session)
 		m.writeLeft(now, r, e.Identity, e.Session)
 	}
 }
@@ -228,10 +223,8 @@ func (m *Member) withdraw(r *room, p publication) {
 func (m *Member) writeMedia(now time.Time, r *room, event sfu.Event) bool {
 	switch e := event.(type) {
 	case sfu.Mirrored:
-		if qualities := r.qualities(e.Ref); qualities > 0 {
-			r.mirrored[mirrored{publication{e.Ref, e.ID}, e.Node}] = true
-			m.trunks.Mirror(e.Node, r.name, e.Ref, e.ID, qualities, e.Tracks)
-		}
+		r.mirrored[mirrored{publication{e.Ref, e.ID}, e.Node}] = true
+		m.trunks.Mirror(e.Node, r.name, e.Ref, e.ID, e.Qualities, e.Tracks)
 	case sfu.Unmirrored:
 		delete(r.mirrored, mirrored{publication{e.Ref, e.ID}, e.Node})
 		m.trunks.Unmirror(e.Node, r.name, e.Ref, e.ID)
@@ -251,12 +244,4 @@ func (m *Member) writeMedia(now time.Time, r *room, event sfu.Event) bool {
 		return false
 	}
 	return true
-}
-
-// qualities returns the number of qualities of a publication that the room was told, 0 if there is none.
-func (r *room) qualities(ref volumetric.PublicationRef) int {
-	if t := r.told[ref.Participant]; t != nil {
-		return len(t.publications[ref.Publication].Description.Qualities)
-	}
-	return 0
 }

@@ -57,7 +57,7 @@ func (m *Member) applyToRoom(event cluster.Event) bool {
 	case cluster.RoomChanged:
 		if r := m.entered[e.Room]; r != nil {
 			r.state(e.Home.Node, volumetric.PublicationRef{}, sfu.Shared{Metadata: e.State.Metadata,
-				MetadataAt: e.State.MetadataAt, Recording: e.State.Recording})
+				MetadataAt: e.State.MetadataAt, Recording: e.State.Recording, Ended: e.State.Ended})
 		}
 	case cluster.Superseded:
 		reason := "another participant has the identity"
@@ -133,7 +133,7 @@ func (m *Member) lostNode(now time.Time, home cluster.Home) {
 func (m *Member) deliver(now time.Time) (waiting bool) {
 	for _, b := range m.bans {
 		// A ban holds in rooms that this node does not have, too.
-		m.rooms.Remote(b.Room, "", sfu.Kick{Identity: b.Identity, Until: b.Until})
+		m.rooms.Remote(b.Room, "", sfu.Kick{Identity: b.Identity, TokenID: b.TokenID, Until: b.Until})
 	}
 	m.bans = nil
 	for _, r := range m.entered {
