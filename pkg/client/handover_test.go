@@ -86,7 +86,7 @@ func TestFramesMoveAtABoundary(t *testing.T) {
 	v.write(2, 0) // The other tile has no line yet.
 	v.negotiate(1)
 	v.write(2, 1)
-	now := time.Now()
+	now := v.publisher.written
 	if !v.publisher.moves(now) || v.publisher.moves(now.Add(2*time.Second)) {
 		t.Error("the former connection is needed for as long as frames come")
 	}
