@@ -32,6 +32,8 @@ const (
 	trunkPackets        = "volsfu_trunk_packets_total"
 	trunkBytes          = "volsfu_trunk_bytes_total"
 	trunkMasked         = "volsfu_trunk_masked_tracks"
+	trunkCopies         = "volsfu_trunk_copies"
+	trunkPassed         = "volsfu_trunk_passed_publications"
 	trunkUntaken        = "volsfu_trunk_untaken_packets_total"
 	trunkMalformed      = "volsfu_trunk_messages_refused_total"
 	trunkPayloads       = "volsfu_trunk_payloads_dropped_total"
@@ -79,6 +81,10 @@ var clusterFamilies = []family{
 	{trunkBytes, "Bytes of these packets on the wire, by direction.", []string{"direction"}},
 	{trunkMasked, "Tracks that other nodes take and that the trunks do not carry, because the estimate is too low.",
 		nil},
+	{trunkCopies, "Nodes to which this node sends a publication of its own, of the publication with the most.", nil},
+	{trunkPassed, "Publications of other nodes that pass through a node between their home and the last node, by side: " +
+		"parent (this node passes the publication on), child (another node passes it on to this node).",
+		[]string{"side"}},
 	{trunkUntaken, "Packets of tracks that this node has not taken.", nil},
 	{trunkMalformed, "Control messages of trunks that were refused; the trunk is closed.", nil},
 	{trunkPayloads, "Poses and data messages that were not sent to a node, by reason: size, rate, backlog (too " +
@@ -90,7 +96,7 @@ var clusterFamilies = []family{
 }
 
 // Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load,
-// Proxied, Records, RecordBytes, Trunks and Masked are counters since the start.
+// Proxied, Records, RecordBytes, Trunks, Masked, Copies and PassedOn are counters since the start.
 type Cluster struct {
 	Nodes     ClusterNodes
 	Connected bool
@@ -111,6 +117,8 @@ type Cluster struct {
 	Trunks                                     []Trunk
 	TrunkReceived, TrunkSent                   Count
 	Masked                                     int
+	Copies                                     int
+	PassedOn                                   PassedPublications
 	Untaken, Malformed                         uint64
 	Payloads                                   PayloadDrops
 	TrunksOpened, TrunksClosed                 uint64
@@ -151,6 +159,12 @@ type ClusterJoins struct {
 // ProxiedWebsockets are the numbers of open websockets to and from other nodes.
 type ProxiedWebsockets struct {
 	Entry, Home int
+}
+
+// PassedPublications are the numbers of publications of other nodes that this node passes on, and of those that others
+// pass on to this node.
+type PassedPublications struct {
+	Parent, Child int
 }
 
 // Trunk is the state of one open trunk.
@@ -264,6 +278,9 @@ func (e emitter) trunks(s Cluster) {
 	e.count(trunkBytes, s.TrunkReceived.Bytes, in)
 	e.count(trunkBytes, s.TrunkSent.Bytes, out)
 	e.gauge(trunkMasked, float64(s.Masked))
+	e.gauge(trunkCopies, float64(s.Copies))
+	e.gauge(trunkPassed, float64(s.PassedOn.Parent), "parent")
+	e.gauge(trunkPassed, float64(s.PassedOn.Child), "child")
 	e.count(trunkUntaken, s.Untaken)
 	e.count(trunkMalformed, s.Malformed)
 	e.count(trunkPayloads, s.Payloads.Size, "size")

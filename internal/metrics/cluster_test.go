@@ -24,6 +24,7 @@ var node = Cluster{
 		{Lanes: 2, RoundTrip: time.Millisecond, Estimate: 16e6},
 	},
 	TrunkReceived: Count{39, 40}, TrunkSent: Count{41, 42}, Masked: 43, Untaken: 44, Malformed: 45,
+	Copies: 62, PassedOn: PassedPublications{Parent: 63, Child: 64},
 	Payloads:     PayloadDrops{Size: 46, Rate: 47, Backlog: 48, Unlinked: 49},
 	TrunksOpened: 50, TrunksClosed: 51, HandshakesRefused: 60, CertificatesWrongOnLane: 7,
 }

@@ -171,6 +171,7 @@ func trunkMetrics(c *metrics.Cluster, s trunk.Stats) {
 	c.TrunkReceived = metrics.Count{Packets: s.Received.Packets, Bytes: s.Received.Bytes}
 	c.TrunkSent = metrics.Count{Packets: s.Sent.Packets, Bytes: s.Sent.Bytes}
 	c.Masked, c.Untaken, c.Malformed = s.Masked, s.Untaken, s.Malformed
+	c.Copies, c.PassedOn = s.Copies, metrics.PassedPublications{Parent: s.Passed, Child: s.Fed}
 	c.Payloads = metrics.PayloadDrops{Size: s.TooLarge, Rate: s.TooMany, Backlog: s.Unsent, Unlinked: s.Unlinked}
 	c.TrunksOpened, c.TrunksClosed = s.Opened, s.Closed
 	c.HandshakesRefused, c.CertificatesWrongOnLane = s.Refused, s.WrongCertificate

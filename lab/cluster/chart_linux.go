@@ -141,7 +141,7 @@ func install(ctx context.Context, b *bench) (c *charted, err error) {
 	if c.nodes.folder, err = os.MkdirTemp("", "volsfu-chart-"); err != nil {
 		return nil, err
 	}
-	if c.nodes.token, err = mintToken(); err != nil {
+	if c.nodes.token, err = mint(true); err != nil {
 		return nil, err
 	}
 	b.progress.Say("a control plane of Kubernetes")

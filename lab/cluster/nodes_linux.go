@@ -130,7 +130,7 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 			return n, err
 		}
 	}
-	if n.token, err = mintToken(); err != nil {
+	if n.token, err = mint(true); err != nil {
 		return n, err
 	}
 	for i, name := range n.network.hosts {
@@ -154,14 +154,14 @@ func makeCertificate(ctx context.Context, program, folder, region, name string) 
 	return nil
 }
 
-// mintToken returns a token of all participants.
-func mintToken() (string, error) {
+// mint makes a token of participants, who may publish or not.
+func mint(publish bool) (string, error) {
 	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
 	if err != nil {
 		return "", err
 	}
 	now := time.Now()
-	return keys.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(4 * time.Hour)}, now)
+	return keys.Mint("", auth.Claims{Publish: publish, Subscribe: true, Expires: now.Add(4 * time.Hour)}, now)
 }
 
 // url returns the value of --cluster for a node: all other nodes are seeds.

@@ -65,7 +65,8 @@ func oldClients(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	return []claim.Line{
 		claim.AtMost("drain, old clients: longest time between two frames of a tile from or to them",
 			lab.Milliseconds(gap), "ms", lab.Milliseconds(oldClientGap)),
-		claim.Exactly(fmt.Sprintf("drain, old clients: frames lost among the others, of %d", lost+received), lost, "", 0),
+		claim.Exactly(fmt.Sprintf("drain, old clients: frames lost among the others, of %d", lost+received), lost, "",
+			0),
 		claim.Exactly("drain, old clients: participants whose session has ended, or who received wrong frames",
 			r.failures(), "", 0),
 	}, nil
