@@ -2,9 +2,11 @@ package testbed
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"github.com/gorilla/websocket"
@@ -21,9 +23,14 @@ type BeforeMoves struct {
 	requests sync.WaitGroup
 }
 
-// NewBeforeMoves returns a BeforeMoves for the server at an address.
+// NewBeforeMoves returns a BeforeMoves for the server at an address. It listens at the address of this host from which
+// the server is reached, so that clients choose their own address as for the server.
 func NewBeforeMoves(server string) (*BeforeMoves, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	host, err := localAddress(server)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +65,20 @@ func NewBeforeMoves(server string) (*BeforeMoves, error) {
 	})}
 	go func() { _ = b.server.Serve(listener) }()
 	return b, nil
+}
+
+// localAddress returns the address of this host from which the server at an address is reached. No packet is sent.
+func localAddress(server string) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	conn, err := net.Dial("udp", u.Host)
+	if err != nil {
+		return "", err
+	}
+	host, _, err := net.SplitHostPort(conn.LocalAddr().String())
+	return host, errors.Join(err, conn.Close())
 }
 
 // Close ends all websockets, whose clients must have left.
