@@ -95,8 +95,8 @@ var clusterFamilies = []family{
 		[]string{"reason"}},
 }
 
-// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load, Proxied,
-// Records, RecordBytes, Trunks, Masked, Copies and PassedOn are counters since the start.
+// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load,
+// Proxied, Records, RecordBytes, Trunks, Masked, Copies and PassedOn are counters since the start.
 type Cluster struct {
 	Nodes     ClusterNodes
 	Connected bool
