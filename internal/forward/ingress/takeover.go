@@ -24,6 +24,9 @@ const (
 	// restartDistance is the distance by which a frame number is below the newest number if the publisher has started
 	// its numbers again.
 	restartDistance = 1000
+	// unrelatedAfter is the distance by which a timestamp is behind the newest if the connections do not share the
+	// origin of timestamps: browsers choose another one for each connection.
+	unrelatedAfter = 10 * time.Second
 )
 
 // takeovers are the streams of an ingress that wait for their first packet.
@@ -274,8 +277,10 @@ func (i *Ingress) yields(t *track.Track, first *heldPacket, now time.Time) verdi
 	limit := i.set.cfg.NACK.Deadline
 	silent, overdue := now.Sub(s.arrived) >= limit, now.Sub(first.info.At) >= limit
 	if !first.framed {
+		ahead := int32(first.timestamp - s.facts.timestamp)
+		unrelated := float64(ahead) < -unrelatedAfter.Seconds()*float64(t.Codec().ClockRate)
 		switch {
-		case silent || int32(first.timestamp-s.facts.timestamp) > 0:
+		case silent || ahead > 0 || unrelated:
 			return verdictTake
 		case overdue:
 			return verdictDrop
