@@ -198,12 +198,26 @@ export class VolsfuRoomElement extends HTMLElement {
   }
 
   connectedCallback(): void {
+    addEventListener("pagehide", this.hidden);
+    addEventListener("pageshow", this.shown);
     this.change();
   }
 
   disconnectedCallback(): void {
+    removeEventListener("pagehide", this.hidden);
+    removeEventListener("pageshow", this.shown);
     this.change();
   }
+
+  /** The other participants need not wait for the grace period when the page is closed. */
+  private readonly hidden = (): void => this.close();
+
+  /** Enters the room again when the browser shows a page that it has kept. */
+  private readonly shown = ({ persisted }: PageTransitionEvent): void => {
+    if (persisted) {
+      this.change();
+    }
+  };
 
   attributeChangedCallback(_name: string, before: string | null, after: string | null): void {
     if (before !== after) {
