@@ -241,7 +241,7 @@ func (r *Replica) local(room, identity, session string) (*log, *record, error) {
 }
 
 // Change changes the record of a participant of this node. A session that returns from another node, with a higher
-// epoch, joins again without publications. The error wraps ErrRoom, or ErrPlace if the node has no participant with
+// epoch, joins again without publications, also if this node has not received the claim of the other node. The error wraps ErrRoom, or ErrPlace if the node has no participant with
 // this identity and session.
 func (r *Replica) Change(now time.Time, room string, p Participant) error {
 	l, present, err := r.local(room, p.Identity, p.Session)
@@ -251,7 +251,7 @@ func (r *Replica) Change(now time.Time, room string, p Participant) error {
 	if err != nil {
 		return err
 	}
-	if present.superseded && p.Epoch > present.participant.Epoch {
+	if p.Epoch > present.participant.Epoch {
 		return r.Join(now, room, p)
 	}
 	r.journal.write(l, Change{Participant: &p})
@@ -288,6 +288,19 @@ func (r *Replica) Publish(now time.Time, room, identity string, p Publication) e
 	r.journal.write(l, Change{Publisher: identity, Publication: &p})
 	r.refresh(now, r.rooms[room], identity, LeftItself)
 	return nil
+}
+
+// Publications returns the publications of a participant of this node, whichever claim has the identity.
+func (r *Replica) Publications(room, identity, session string) []Publication {
+	_, present, err := r.local(room, identity, session)
+	if err != nil {
+		return nil
+	}
+	list := make([]Publication, 0, len(present.publications))
+	for _, p := range present.publications {
+		list = append(list, *p)
+	}
+	return list
 }
 
 // Unpublish removes a publication of a participant of this node.

@@ -48,7 +48,7 @@ func (r *Room) sendAttributes(p *presence) {
 		return
 	}
 	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
-	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
+	r.recorder.current.changed(r.now, p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
 }
 
 // changeMetadata changes the metadata of the room for a client that is an operator.
@@ -74,7 +74,7 @@ func (r *Room) setMetadata(requester *participant, changed map[string]string) *s
 	// The clocks of nodes differ. The last change wins also after a node with a fast clock.
 	r.metadataAt = max(r.now.UnixMicro(), r.metadataAt+1)
 	r.participants.share(nil, &signal.Metadata{Metadata: merged})
-	r.recordMetadata()
+	r.recorder.current.metadata(r.now, r.metadata)
 	r.span.changedShared()
 	return nil
 }

@@ -72,7 +72,7 @@ func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal
 // sendMuted sends all participants the muting of a publication. before is set if the publication was muted before.
 func (r *Room) sendMuted(owner *presence, p *publication, before bool) {
 	r.participants.share(nil, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
-	r.recordChange(owner, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
+	r.recorder.current.changed(r.now, owner, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
 	switch now := p.muted(); {
 	case now == before:
 	case now:

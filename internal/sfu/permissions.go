@@ -36,7 +36,7 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 		}
 	}
 	before := p.grants
-	grants := p.permitted(p.granted)
+	grants := p.granted.with(p.permissions)
 	if grants == before {
 		return
 	}
@@ -56,18 +56,17 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 		zap.Bool("data", grants.Data))
 }
 
-// permitted returns the grants of a token with the permissions that an operator has set.
-func (p *participant) permitted(token Grants) Grants {
+// with returns the grants of a token with the permissions that an operator has set.
+func (g Grants) with(set signal.SetPermissions) Grants {
 	for _, permission := range []struct {
 		grant *bool
 		set   *bool
-	}{{&token.Publish, p.permissions.Publish}, {&token.Subscribe, p.permissions.Subscribe},
-		{&token.Data, p.permissions.Data}} {
+	}{{&g.Publish, set.Publish}, {&g.Subscribe, set.Subscribe}, {&g.Data, set.Data}} {
 		if permission.set != nil {
 			*permission.grant = *permission.set
 		}
 	}
-	return token
+	return g
 }
 
 // permissions returns the permissions for the client.

@@ -37,7 +37,7 @@ func (r *Room) forwardPose(p *publication) {
 	}
 	next := p.Place.Next(p.Ref.Participant, r.now)
 	r.participants.broadcast(r.participants[p.Ref.Participant], next)
-	r.recordPose(p, next())
+	r.recorder.current.pose(r.now, p, next())
 	r.span.posed(p, "")
 }
 
@@ -74,7 +74,7 @@ func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
 		}
 		if publication.Levels.GiveUp(gaveUp) {
 			r.scheduler.Changes.Offered++
-			r.readRecorded(publication)
+			r.recorder.current.read(r.now, publication)
 			r.span.gaveUp(publication)
 		}
 	}

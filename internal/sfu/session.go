@@ -320,7 +320,7 @@ func lossyBase(epoch uint64) int64 {
 func (c *SessionRecord) restore(p *participant) {
 	r := p.room
 	p.permissions = c.Permissions
-	p.grants = p.permitted(p.granted)
+	p.grants = p.granted.with(p.permissions)
 	p.receive = p.asked.receive && p.grants.Subscribe
 	p.useDataChannels()
 	if attributes, bytes, refused := mergeAttributes("attributes", nil, c.Attributes); refused == nil {

@@ -260,7 +260,7 @@ func TestStatesWithoutACluster(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		s.room.span.stateChanged(alice.participant)
 		s.room.span.save()
-		s.room.sendAudience()
+		s.room.audience.send()
 	}); n != 0 {
 		t.Errorf("%g allocations per message", n)
 	}

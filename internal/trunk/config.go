@@ -35,6 +35,10 @@ type Config struct {
 	Address netip.AddrPort
 	// Lanes is the number of lanes that this node dials, 1 to transport.MaxLanes. 0 selects one for each two processors.
 	Lanes int
+	// Region is the region of this node. Fanout is the number of copies of a publication that this node sends, and to
+	// which others pass a publication of this node on, before more get parents. 0 is DefaultFanout.
+	Region string
+	Fanout int
 	// Certificate returns this node's certificate, Verify the name in another node's certificate, or an error if the
 	// certificate is not one of the cluster. Both are called by any goroutine.
 	Certificate func() *tls.Certificate

@@ -36,6 +36,9 @@ type link struct {
 	// greeted is set once the other node has sent its hello. offeredLanes is the number of lanes in it.
 	greeted      bool
 	offeredLanes int
+	// version is the version of the protocol, region the region of the other node.
+	version int
+	region  string
 	// lasted is set once the trunk has lasted for maxRedial.
 	lasted bool
 
@@ -56,6 +59,9 @@ type link struct {
 	// confirmed are the offers that were bound since the last step.
 	confirmed []*message
 	fitted    time.Time
+	// assigned and boundBy are the parents of mirrors and the mirrors with bound streams that the Host has not followed.
+	assigned []assigned
+	boundBy  []*mirror
 	// announced is set if the present silence of the other node was reported.
 	announced bool
 	events    []Event
@@ -85,7 +91,7 @@ func newLink(s *services, c *catalog, node string, now time.Time) *link {
 		l.origin.publish(p, &pub.offered)
 	}
 	for _, m := range c.mirrors {
-		if m.node == node {
+		if m.node == node || m.feed.takes(node) {
 			l.mirror(m)
 			l.take(m)
 		}
@@ -189,7 +195,7 @@ func (l *link) handle(m *message) error {
 	}
 	switch {
 	case m.Take != nil:
-		return l.handleTake(m.Take)
+		return l.handleTake(m.Take, time.Now())
 	case m.Offer != nil:
 		whole, err := l.taking.collect(m.Offer)
 		if whole != nil {
@@ -198,12 +204,14 @@ func (l *link) handle(m *message) error {
 		return err
 	case m.Bound != nil:
 		l.origin.confirm(m.Bound)
-	case m.Rates != nil:
-		l.event(Rates{l.node, m.Rates.Room, m.Rates.ref(), m.Rates.ID, m.Rates.Rates})
-	case m.GaveUp != nil:
-		l.event(GaveUp{l.node, m.GaveUp.Room, m.GaveUp.ref(), m.GaveUp.ID, sets(m.GaveUp.Tiles)})
-	case m.Masks != nil:
-		l.event(Masked{l.node, m.Masks.Room, m.Masks.ref(), m.Masks.ID, sets(m.Masks.Tiles)})
+	case m.Rates != nil, m.GaveUp != nil, m.Masks != nil:
+		l.handleState(m, time.Now())
+	case m.Parent != nil:
+		// The home assigns a path, a parent does not pass the publication on.
+		if at := l.catalog.mirrorOf(l.node, m.Parent.publication); at != nil &&
+			(len(m.Parent.Path) > 0) == (m.Parent.Home == "") {
+			l.assigned = append(l.assigned, assigned{l.node, at, m.Parent.Path})
+		}
 	case m.Payload != nil:
 		l.event(Received{l.node, m.Payload})
 	}
@@ -219,7 +227,8 @@ func (l *link) greet(m *hello) error {
 		return fmt.Errorf("%w: hello of node %s, the certificate is that of node %s", ErrMessage, m.Node, l.node)
 	}
 	l.greeted, l.incarnation, l.offeredLanes = true, m.Incarnation, m.Lanes
-	l.event(Linked{l.node, m.Incarnation, min(maxVersion, m.Versions[1])})
+	l.version, l.region = min(maxVersion, m.Versions[1]), m.Region
+	l.event(Linked{l.node, m.Incarnation, l.version})
 	return nil
 }
 
@@ -247,11 +256,20 @@ func (l *link) sendQueued(now time.Time) bool {
 
 // handleTake sets the demand of the other node for a publication of this node. The other node may know nothing of the
 // publication's state, so that all of it is sent.
-func (l *link) handleTake(m *take) error {
+func (l *link) handleTake(m *take, now time.Time) error {
+	pub := l.catalog.publications[m.publication]
+	switch {
+	case m.Home != "":
+		if pub = l.passOn(m); pub == nil {
+			return nil
+		}
+	case len(m.Path) > 0:
+		m.Tiles, m.Near = nil, nil
+	}
 	if !l.origin.take(m) {
 		return fmt.Errorf("%w: node %s takes more than %d publications", ErrMessage, l.node, maxTakes)
 	}
-	if l.catalog.publications[m.publication] != nil {
+	if pub != nil {
 		l.updates.add(m.publication, stateRates|stateGaveUp|stateMasks)
 		l.updates.repeatRates(m.publication)
 	}
@@ -259,6 +277,12 @@ func (l *link) handleTake(m *take) error {
 		if line.selected {
 			l.slots[line].PassParity(m.Parity)
 		}
+	}
+	if m.Home != "" {
+		return nil
+	}
+	if pub != nil {
+		l.place(pub, m, now)
 	}
 	l.event(Took{l.node, m.Room, m.ref(), m.ID, sets(m.Tiles), m.Near, m.Parity})
 	return nil
@@ -305,7 +329,11 @@ func (l *link) perform(a action, now time.Time) {
 		if pub := l.catalog.publications[a.publication]; pub != nil && pub.tracks[a.track] != nil {
 			t := pub.tracks[a.track]
 			l.slots[a.line].PassParity(a.parity)
-			l.slots[a.line].Select(t, t.Group(), now)
+			origin := uint32(0)
+			if pub.relay != nil {
+				origin = pub.relay.mirror.number
+			}
+			l.slots[a.line].SelectFrom(t, t.Group(), origin, now)
 		}
 	}
 }
@@ -373,32 +401,81 @@ func (l *link) eachCandidate(f func(p publication, track int, rate volumetric.Bi
 
 // The taking node's side.
 
-// mirror adds a publication of the other node.
-func (l *link) mirror(m *mirror) { l.taking.mirror(m.publication, m.qualities, len(m.tracks)) }
+// mirror adds a publication that the other node offers.
+func (l *link) mirror(m *mirror) { l.taking.mirror(m.keyAt(l.node), m.qualities, len(m.tracks)) }
 
 // take sends the demand for a mirror, if there is one.
 func (l *link) take(m *mirror) {
-	if m.take != nil {
-		l.taking.demand(m.publication, sets(m.take.Tiles))
-		l.updates.add(m.publication, stateTake)
+	demand, p := m.demand(), m.keyAt(l.node)
+	if demand == nil {
+		return
 	}
+	tiles := sets(demand.Tiles)
+	if l.node == m.node && m.feed.pathBy(l.node) != nil {
+		tiles = nil
+	}
+	l.taking.demand(p, tiles)
+	l.updates.add(p, stateTake)
 }
 
-// unmirror removes a publication of the other node. Its demand ends, and its tracks are unbound.
+// unmirror removes a publication that the other node offers. Its demand ends, and its tracks are unbound.
 func (l *link) unmirror(m *mirror) {
-	if m.take != nil {
-		l.updates.ended[m.publication] = struct{}{}
-		l.updates.add(m.publication, stateTake)
+	p := m.keyAt(l.node)
+	if l.taking.demanded(p) {
+		l.updates.ended[p] = struct{}{}
+		l.updates.add(p, stateTake)
 	}
 	l.exchange(m, make([]*track.Track, len(m.tracks)))
-	l.taking.remove(m.publication)
-	delete(l.waiting, m.publication)
+	l.taking.remove(p)
+	delete(l.waiting, p)
+}
+
+// handleState handles rates, qualities that the publisher has given up, and masks. Those of a node from which this node
+// does not take the publication are out of date.
+func (l *link) handleState(m *message, now time.Time) {
+	var p publication
+	switch {
+	case m.Rates != nil:
+		p = m.Rates.publication
+	case m.GaveUp != nil:
+		p = m.GaveUp.publication
+	default:
+		p = m.Masks.publication
+	}
+	home, known := p.Home, l.catalog.mirrorOf(l.node, p)
+	if home == "" {
+		home = l.node
+	}
+	if known == nil && p.Home != "" || known != nil && !known.feed.binds(l.node) {
+		return
+	}
+	if known == nil {
+		known = new(mirror)
+	}
+	switch {
+	case m.Rates != nil:
+		known.rates = m.Rates.Rates
+		l.pass(known, stateRates)
+		l.event(Rates{home, p.Room, p.ref(), p.ID, m.Rates.Rates})
+	case m.GaveUp != nil:
+		known.gaveUp = sets(m.GaveUp.Tiles)
+		l.pass(known, stateGaveUp)
+		l.event(GaveUp{home, p.Room, p.ref(), p.ID, known.gaveUp})
+	default:
+		known.masked = sets(m.Masks.Tiles)
+		l.pass(known, stateMasks)
+		if known.feed != nil {
+			known.feed.masked(l.node, m.Masks.Own, now)
+			l.catalog.changes.unsettled[known] = struct{}{}
+		}
+		l.event(Masked{home, p.Room, p.ref(), p.ID, known.masked})
+	}
 }
 
 // exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have been
 // bound to another trunk meanwhile.
 func (l *link) exchange(m *mirror, tracks []*track.Track) {
-	for index, s := range l.taking.streams(m.publication) {
+	for index, s := range l.taking.streams(m.keyAt(l.node)) {
 		lane, former, next := l.lanes.all[s.Lane], m.tracks[index], tracks[index]
 		if lane == nil {
 			continue
@@ -420,7 +497,7 @@ func (l *link) bind(m *offer) {
 		return
 	}
 	delete(l.waiting, m.publication)
-	mirror := l.catalog.mirror(l.node, m.publication)
+	mirror := l.catalog.mirrorOf(l.node, m.publication)
 	changes, known := l.taking.offered(m)
 	if !known || mirror == nil {
 		return
@@ -431,11 +508,15 @@ func (l *link) bind(m *offer) {
 		case t == nil:
 		case c.unbind:
 			lane.ingress.Unbind(t)
+		case !mirror.feed.binds(l.node):
 		default:
 			lane.ingress.BindFrom(c.SSRC, c.Retransmission, t, mirror.number)
 		}
 	}
 	l.confirmed = append(l.confirmed, &message{Bound: &bound{m.publication, m.Offer}})
+	if mirror.feed.next == l.node {
+		l.boundBy = append(l.boundBy, mirror)
+	}
 }
 
 // confirm confirms the offers that were bound. The streams of all of them were permitted before.
@@ -473,15 +554,21 @@ func (l *link) states(p publication, states stateSet) (messages []*message) {
 	if states&stateTake != 0 {
 		_, ended := l.updates.ended[p]
 		delete(l.updates.ended, p)
-		if m := l.catalog.mirror(l.node, p); m != nil && m.take != nil {
-			t := *m.take
-			t.Fresh = l.taking.fresh(p)
-			messages = append(messages, &message{Take: &t})
+		if m := l.catalog.mirrorOf(l.node, p); m != nil && m.demand() != nil && l.taking.demanded(p) {
+			messages = append(messages, &message{Take: l.takeOf(m, p)})
 		} else if ended {
 			messages = append(messages, &message{Take: &take{publication: p, Tiles: [][]int{}}})
 		}
 	}
 	pub := l.catalog.publications[p]
+	if states&stateParent != 0 {
+		switch {
+		case p.Home != "":
+			messages = append(messages, &message{Parent: &parent{p, []string{}}})
+		case pub != nil:
+			messages = append(messages, &message{Parent: &parent{p, pub.tree.path(l.node)}})
+		}
+	}
 	if pub == nil {
 		return messages
 	}
@@ -490,12 +577,37 @@ func (l *link) states(p publication, states stateSet) (messages []*message) {
 		messages = append(messages, &message{Rates: &rates{p, pub.rates}})
 	}
 	if states&stateGaveUp != 0 && pub.gaveUp != nil {
-		messages = append(messages, &message{GaveUp: &tileSets{p, lists(pub.gaveUp)}})
+		messages = append(messages, &message{GaveUp: &tileSets{publication: p, Tiles: lists(pub.gaveUp)}})
 	}
 	if states&stateMasks != 0 {
-		messages = append(messages, &message{Masks: &tileSets{p, l.origin.maskedTiles(p)}})
+		masks := l.origin.maskedTiles(p)
+		m := &tileSets{publication: p, Tiles: lists(masks)}
+		if pub.relay != nil {
+			m.Own = !empty(masks)
+			for tile, set := range pub.relay.mirror.masked {
+				if tile < len(masks) {
+					masks[tile] |= set
+				}
+			}
+			m.Tiles = lists(masks)
+		}
+		messages = append(messages, &message{Masks: m})
 	}
 	return messages
+}
+
+// takeOf returns the demand for a mirror at the other node, or at the home the path by which this node takes the
+// mirror.
+func (l *link) takeOf(m *mirror, p publication) *take {
+	t := *m.demand()
+	t.publication, t.Fresh, t.Path = p, l.taking.fresh(p), m.feed.pathBy(l.node)
+	if l.node == m.node {
+		t.Refused = m.feed.refused
+		if t.Path != nil {
+			t.Tiles, t.Near, t.Parity, t.Fresh = [][]int{}, nil, 0, false
+		}
+	}
+	return &t
 }
 
 // state returns the state of the trunk.

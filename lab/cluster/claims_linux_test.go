@@ -109,6 +109,12 @@ func TestShortCost(t *testing.T) {
 	measureShort(t, 4)
 }
 
+// TestShortViewers has 20 viewers at five nodes receive a publication.
+func TestShortViewers(t *testing.T) {
+	long.Test(t)
+	measureShort(t, 11)
+}
+
 // TestShortFailures has a node fail once in each way.
 func TestShortFailures(t *testing.T) {
 	long.Test(t)

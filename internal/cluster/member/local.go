@@ -157,16 +157,12 @@ func (m *Member) writeJoin(now time.Time, r *room, p cluster.Participant) error 
 
 // writeMuted writes which publications of a participant are muted.
 func (m *Member) writeMuted(now time.Time, r *room, p sfu.Presence) error {
-	claim, found := m.replica.Winner(r.name, p.Identity)
-	if !found || claim.Home.Node != m.self.Name {
-		return nil
-	}
 	states := make(map[string]signal.MuteState, len(p.Muted))
 	for _, state := range p.Muted {
 		states[state.Publication] = state
 	}
 	var err error
-	for _, publication := range claim.Publications {
+	for _, publication := range m.replica.Publications(r.name, p.Identity, p.Session) {
 		state := states[publication.Description.Name]
 		if publication.OwnMuted == state.Own && publication.OperatorMuted == state.Operator {
 			continue

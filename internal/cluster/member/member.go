@@ -107,6 +107,8 @@ type Member struct {
 	log     *zap.Logger
 	fabric  Messages
 	self    cluster.Self
+	// fanout is Config.Fanout.
+	fanout  int
 	started bool
 	end     chan struct{}
 	ended   sync.WaitGroup
@@ -195,6 +197,7 @@ func Open(c Config, o Options) (*Member, error) {
 		return nil, err
 	}
 	m := newMember(o, messages, o.Certificate.Name, uint64(time.Now().UnixMicro()))
+	m.fanout = c.Fanout
 	for _, subject := range []string{subjectOfAll, subjectOfNode(m.self.Name)} {
 		if err := m.fabric.Subscribe(subject); err != nil {
 			m.fabric.Close()
@@ -226,6 +229,7 @@ func (m *Member) Serve(rooms Rooms, engine *forward.Engine, description cluster.
 	host, err := trunk.Listen(trunk.Config{
 		Node: m.self.Name, Incarnation: m.self.Incarnation, Address: m.options.Address,
 		Certificate: m.options.Certificate.Certificate, Verify: m.options.Certificate.Verify, Guard: m.options.Guard,
+		Region: m.options.Certificate.Region, Fanout: m.fanout,
 	}, engine)
 	if err != nil {
 		return err

@@ -198,22 +198,22 @@ export class VolsfuRoomElement extends HTMLElement {
   }
 
   connectedCallback(): void {
-    addEventListener("pagehide", this.hidden);
-    addEventListener("pageshow", this.shown);
+    addEventListener("pagehide", this.pageHidden);
+    addEventListener("pageshow", this.pageShown);
     this.change();
   }
 
   disconnectedCallback(): void {
-    removeEventListener("pagehide", this.hidden);
-    removeEventListener("pageshow", this.shown);
+    removeEventListener("pagehide", this.pageHidden);
+    removeEventListener("pageshow", this.pageShown);
     this.change();
   }
 
   /** The other participants need not wait for the grace period when the page is closed. */
-  private readonly hidden = (): void => this.close();
+  private readonly pageHidden = (): void => this.close();
 
   /** Enters the room again when the browser shows a page that it has kept. */
-  private readonly shown = ({ persisted }: PageTransitionEvent): void => {
+  private readonly pageShown = ({ persisted }: PageTransitionEvent): void => {
     if (persisted) {
       this.change();
     }
