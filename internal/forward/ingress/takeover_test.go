@@ -283,8 +283,8 @@ func TestTakeoverOfOtherMedia(t *testing.T) {
 	}
 }
 
-// TestTakeoverWithAnotherOrigin: every connection of a browser has another origin of timestamps. A packet far behind the
-// former ones takes the track over at once, also while the former connection still sends.
+// TestTakeoverWithAnotherOrigin: every connection of a browser has another origin of timestamps. A packet far behind
+// the former ones takes the track over at once, also while the former connection still sends.
 func TestTakeoverWithAnotherOrigin(t *testing.T) {
 	for seconds, taken := range map[uint32]bool{5: false, 20: true} {
 		c := newCrossing(t, volumetric.MIMEOpus)
