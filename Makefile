@@ -111,6 +111,16 @@ else
 	@bin/vollab bench --claims --write docs/performance.md
 endif
 
+# Kubernetes reports this version. Helm refuses a chart whose kubeVersion is later.
+KUBERNETES = k8s.io/component-base/version
+KUBERNETES_VERSION = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' test/kubernetes/go.mod)
+
+.PHONY: kubernetes
+kubernetes: ## build the control plane of Kubernetes, and Helm, into .tools/bin/ for vollab check cluster --only 14
+	@mkdir -p .tools/bin
+	@cd test/kubernetes && GOWORK=off CGO_ENABLED=0 $(GOBUILD) -o $(CURDIR)/.tools/bin/ \
+		-ldflags '-s -w -X $(KUBERNETES).gitVersion=$(KUBERNETES_VERSION)' tool
+
 .PHONY: clib
 clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, into bin/
 	@CGO_ENABLED=1 go build -buildmode=c-shared -tags portable -o bin/libvolsfu.so ./clients/c

@@ -69,10 +69,12 @@ type Replica struct {
 	former []*peer
 	// refused has the latest incarnation of each refused node.
 	refused map[string]uint64
-	// shared are the names of the nodes that have a room with this one, nil if they must be computed. grouping counts
-	// the changes of nodes and of the nodes in this node's rooms.
-	shared   []string
-	grouping uint64
+	// shared are the names of the nodes that have a room with this one, nil if they must be computed.
+	shared []string
+	// regroupedRooms are rooms whose nodes have changed since the last Regrouped, regrouped is set if nodes have
+	// appeared, died or returned.
+	regroupedRooms map[string]bool
+	regrouped      bool
 	// lost is set while no node beats.
 	lost bool
 	// busy is set if a node has requests or replies to send.
@@ -92,7 +94,7 @@ func New(config Config, self Self, now time.Time) *Replica {
 	return &Replica{
 		config: config.withDefaults(), self: self, journal: newJournal(),
 		rooms: map[string]*room{}, byKey: map[string]*room{}, peers: map[string]*peer{},
-		refused: map[string]uint64{}, next: now,
+		refused: map[string]uint64{}, regroupedRooms: map[string]bool{}, next: now,
 	}
 }
 
@@ -134,7 +136,7 @@ func (r *Replica) Enter(now time.Time, name string) error {
 	}
 	in := &room{name: name, key: RoomKey(name), shown: map[string]shown{}, contests: map[string]time.Time{}}
 	r.rooms[name], r.byKey[in.key] = in, in
-	r.regroup()
+	r.regroupRoom(name)
 	r.journal.enter(name, in.key)
 	for _, p := range r.peers {
 		if p.digest[in.key] == 0 {
@@ -164,17 +166,26 @@ func (r *Replica) Exit(now time.Time, name string) {
 	}
 	delete(r.rooms, name)
 	delete(r.byKey, in.key)
-	r.regroup()
+	r.regroupRoom(name)
 }
 
-// regroup notes that a node or a node's rooms have changed.
-func (r *Replica) regroup() {
+// regroup notes that a node has appeared, died or returned.
+func (r *Replica) regroup() { r.shared, r.regrouped = nil, true }
+
+// regroupRoom notes that a node has entered or left a room.
+func (r *Replica) regroupRoom(name string) {
 	r.shared = nil
-	r.grouping++
+	r.regroupedRooms[name] = true
 }
 
-// Grouping returns a number that changes with the states of nodes and with the nodes in the rooms of this node.
-func (r *Replica) Grouping() uint64 { return r.grouping }
+// Regrouped returns the rooms whose nodes have changed since the last call, and reports whether nodes have appeared,
+// died or returned.
+func (r *Replica) Regrouped() (rooms []string, nodes bool) {
+	rooms, nodes = slices.Sorted(maps.Keys(r.regroupedRooms)), r.regrouped
+	clear(r.regroupedRooms)
+	r.regrouped = false
+	return rooms, nodes
+}
 
 // SetRoomState replaces this node's part of the state of a room that the node has entered. The error wraps ErrRoom.
 func (r *Replica) SetRoomState(room string, state RoomState) error {
@@ -230,7 +241,7 @@ func (r *Replica) local(room, identity, session string) (*log, *record, error) {
 }
 
 // Change changes the record of a participant of this node. A session that returns from another node, with a higher
-// epoch, joins again without publications. The error wraps ErrRoom, or ErrPlace if the node has no participant with
+// epoch, joins again without publications, also if this node has not received the claim of the other node. The error wraps ErrRoom, or ErrPlace if the node has no participant with
 // this identity and session.
 func (r *Replica) Change(now time.Time, room string, p Participant) error {
 	l, present, err := r.local(room, p.Identity, p.Session)
@@ -240,7 +251,7 @@ func (r *Replica) Change(now time.Time, room string, p Participant) error {
 	if err != nil {
 		return err
 	}
-	if present.superseded && p.Epoch > present.participant.Epoch {
+	if p.Epoch > present.participant.Epoch {
 		return r.Join(now, room, p)
 	}
 	r.journal.write(l, Change{Participant: &p})
@@ -277,6 +288,19 @@ func (r *Replica) Publish(now time.Time, room, identity string, p Publication) e
 	r.journal.write(l, Change{Publisher: identity, Publication: &p})
 	r.refresh(now, r.rooms[room], identity, LeftItself)
 	return nil
+}
+
+// Publications returns the publications of a participant of this node, whichever claim has the identity.
+func (r *Replica) Publications(room, identity, session string) []Publication {
+	_, present, err := r.local(room, identity, session)
+	if err != nil {
+		return nil
+	}
+	list := make([]Publication, 0, len(present.publications))
+	for _, p := range present.publications {
+		list = append(list, *p)
+	}
+	return list
 }
 
 // Unpublish removes a publication of a participant of this node.
@@ -512,9 +536,12 @@ func (r *Replica) Shared() []string {
 	return r.shared
 }
 
-// SendSession queues a record of a session for a node. The record does not change afterwards.
-func (r *Replica) SendSession(node string, record *SessionRecord) {
-	r.send(Outgoing{Node: node, Message: &Message{Session: record}})
+// SendSession queues a record of a session for nodes, as one message. The record does not change afterwards.
+func (r *Replica) SendSession(nodes []string, record *SessionRecord) {
+	m := &Message{Session: record}
+	for _, node := range nodes {
+		r.send(Outgoing{Node: node, Message: m})
+	}
 }
 
 // Node returns another node that is not dead.

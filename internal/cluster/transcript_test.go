@@ -125,7 +125,7 @@ func (c *trio) do(r *Replica, verb string, words []string) {
 		name, value, _ := strings.Cut(words[1], "=")
 		err = r.SetRoomState(words[0], RoomState{Metadata: map[string]string{name: value}, Recording: 7})
 	case "keep":
-		r.SendSession(words[0], &SessionRecord{Room: "r", Identity: "ann", Session: words[1], Number: 1})
+		r.SendSession(words[:1], &SessionRecord{Room: "r", Identity: "ann", Session: words[1], Number: 1})
 	case "shared":
 		fmt.Fprintf(&c.out, "%v\n", r.Shared())
 	case "drain":

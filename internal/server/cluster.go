@@ -157,16 +157,24 @@ func (s *Server) urlForClients(node string) string {
 }
 
 // hostForNodes returns the address at which other nodes reach this host: the address from which this host reaches the
-// first seed or NATS server, else the address of its default route. No packet is sent.
+// first seed or NATS server. The names of seeds may not exist yet, as of pods that start; then it is the public address
+// if this host has it, else the address of the default route. No packet is sent.
 func (s *Server) hostForNodes() string {
 	if s.config.Server.Dev {
 		return "127.0.0.1"
 	}
-	// TEST-NET-1 (RFC 5737) has the default route on every host.
-	targets := []string{"192.0.2.1:9"}
+	var targets []string
 	if address, err := fabric.Parse(s.config.Cluster.URL); err == nil {
-		targets = append(address.Reached(), targets...)
+		targets = address.Reached()
 	}
+	for _, public := range s.config.Media.PublicIPs {
+		// The listeners for nodes have no IPv6.
+		if a, err := netip.ParseAddr(public); err == nil && a.Is4() {
+			targets = append(targets, net.JoinHostPort(public, "9"))
+		}
+	}
+	// TEST-NET-1 (RFC 5737) has the default route on every host.
+	targets = append(targets, "192.0.2.1:9")
 	for _, target := range targets {
 		c, err := net.Dial("udp", target)
 		if err != nil {

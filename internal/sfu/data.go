@@ -86,9 +86,10 @@ func (q dataCopied) apply(r *Room) {
 	}
 }
 
-// dataRequested handles a data message from the websocket. A message that came over the message channel before is
-// answered only then.
-func (r *Room) dataRequested(p *participant, m *signal.Data) {
+// data handles a data message from the websocket. A message that came over the message channel before is answered only
+// then.
+func (q messageRequest) data(r *Room, m *signal.Data) {
+	p := q.participant
 	if m.Lossy {
 		r.lossyRequested(p, m)
 		return
@@ -156,7 +157,7 @@ func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data)
 // fanOut records a message of the named sender and sends it to recipients. seq is the number of a lossy message.
 func (r *Room) fanOut(sender string, recipients []*participant, m *signal.Data, seq int64) {
 	if len(m.To) == 0 {
-		r.recordMessage(&signal.Data{
+		r.recorder.current.message(r.now, &signal.Data{
 			Participant: sender, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary,
 		})
 	}

@@ -68,7 +68,7 @@ func (m *mirror) show(s *span) {
 	for _, d := range m.remotes {
 		m.add(s, d)
 	}
-	r.announceJoined(&m.presence, nil)
+	r.audience.joined(&m.presence, nil)
 	r.announce(&m.presence, m.publications)
 }
 
@@ -82,7 +82,7 @@ func (m *mirror) hide(s *span, reason string) {
 		m.retract(s, p, false)
 	}
 	m.shown = false
-	r.announceLeft(&m.presence, nil, reason)
+	r.audience.left(&m.presence, nil, reason)
 }
 
 // add creates the tracks of a publication.
@@ -90,7 +90,7 @@ func (m *mirror) add(s *span, d *remotePublication) *publication {
 	p := newPublication(s.room.node.engine, m.identity, d.Publication, false, nextGroup)
 	p.Number, p.encoded = m.number, d.encoded
 	p.mute = m.muteOf(d.Name)
-	p.Demand.Relay(&s.room.unsettled)
+	p.Demand.Relay(&s.room.demands.unsettled)
 	p.Levels.SetMeasured(d.rates)
 	p.Levels.GiveUp(d.unavailable())
 	m.publications = append(m.publications, p)
@@ -101,7 +101,7 @@ func (m *mirror) add(s *span, d *remotePublication) *publication {
 
 // retract ends a publication. If announce is set, the participants of the room receive a message.
 func (m *mirror) retract(s *span, p *publication, announce bool) {
-	s.room.recordUnpublished(p)
+	s.room.recorder.current.unpublished(s.room.now, p)
 	s.room.retract(&m.presence, p, announce)
 	m.unbind(s, m.find(p.Ref.Publication))
 }
@@ -178,7 +178,7 @@ func (m *mirror) update(s *span, state Presence) {
 	}
 	if m.audience && !state.Audience {
 		if m.shown {
-			s.room.leaveAudience(&m.presence)
+			s.room.audience.name(&m.presence)
 		}
 		m.audience = false
 	}
@@ -291,7 +291,7 @@ func (m *mirror) limit(r *Room, d *remotePublication) {
 	p := m.publication(d.Name)
 	if p != nil && p.Levels.GiveUp(d.unavailable()) {
 		r.scheduler.Changes.Offered++
-		r.readRecorded(p)
+		r.recorder.current.read(r.now, p)
 	}
 }
 

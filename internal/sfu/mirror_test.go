@@ -474,7 +474,7 @@ func TestJoinsBesideMirrors(t *testing.T) {
 		var code signal.Code
 		c[1].stage.ask(func(r *Room) {
 			q := &JoinRequest{Join: &signal.Join{}, Room: "room", Identity: identity, OwnsIdentity: owns}
-			if refused := r.checkEntry(q, nil); refused != nil {
+			if refused := q.checkEntry(r, nil); refused != nil {
 				code = refused.Code
 			}
 		})

@@ -113,7 +113,7 @@ func (r *Room) adopted(
 		return nil, nil, refuse(signal.CodeLimit,
 			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
 	}
-	if refused := r.checkPublications(count); refused != nil {
+	if refused := r.settings.checkPublications(count); refused != nil {
 		return nil, nil, refused
 	}
 	return added, replaced, r.checkDescriptions(m.identity, m.describedBytes()+encodedBytes(added))
@@ -159,7 +159,7 @@ func (p *participant) suppress(publication *publication) {
 	if !p.pauses {
 		return
 	}
-	publication.Demand.Suppress(p.room.node.config.Suppression, &p.room.unsettled, p.room.now)
+	publication.Demand.Suppress(p.room.node.config.Suppression, &p.room.demands.unsettled, p.room.now)
 	if p.asked.multipath != nil {
 		publication.Demand.ReportLowest()
 	}
@@ -184,8 +184,8 @@ func (s *span) release(p *participant, node string, state Presence) {
 		})
 		released.Publications = append(released.Publications, Unpublished{Ref: publication.Ref, ID: publication.id})
 		publication.Levels.SetMeasured(publication.Levels.Measured())
-		r.endDemand(publication.Demand)
-		publication.Demand.Relay(&r.unsettled)
+		r.demands.end(publication.Demand)
+		publication.Demand.Relay(&r.demands.unsettled)
 	}
 	s.mirrors[m.identity] = m
 	delete(r.participants, p.identity)
@@ -201,7 +201,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 		r.after(releaseAfter, releasedRequest{p})
 	}
 	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has moved to another node")
+		r.recorder.stop("the last participant has moved to another node")
 	}
 	r.node.endSession(p.session)
 	r.participants.askForTimes()

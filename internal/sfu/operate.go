@@ -37,16 +37,16 @@ const (
 )
 
 // apply implements request. Other nodes remove their participants themselves.
-func (q removeRequest) apply(r *Room) { q.result <- r.removeAll(q) || r.span.shown(q.identity) != nil }
+func (q removeRequest) apply(r *Room) { q.result <- q.remove(r) || r.span.shown(q.identity) != nil }
 
-// removeAll removes the local participants that a request names, and reports whether there was one.
-func (r *Room) removeAll(q removeRequest) bool {
+// remove removes the local participants that the request names, and reports whether there was one.
+func (q removeRequest) remove(r *Room) bool {
 	found := false
 	for _, p := range r.participants.others(nil) {
 		if q.names(p) {
 			found = true
 			if !q.until.IsZero() {
-				r.banToken(p, q.until)
+				q.banToken(r, p)
 			}
 			r.expel(p, q.code, q.reason)
 		}
@@ -55,15 +55,15 @@ func (r *Room) removeAll(q removeRequest) bool {
 }
 
 // banToken bans the token of a participant that is removed, on all nodes.
-func (r *Room) banToken(p *participant, until time.Time) {
+func (q removeRequest) banToken(r *Room, p *participant) {
 	if p.token.ID == "" {
 		return
 	}
-	ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: until}
+	ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
 	if err := r.node.exclusions.Ban(ban, r.now); err != nil {
 		p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
 	}
-	r.span.tell(Kick{Identity: p.identity, Session: p.session, TokenID: p.token.ID, Until: until})
+	r.span.tell(Kick{Identity: p.identity, Session: p.session, TokenID: p.token.ID, Until: q.until})
 }
 
 // names reports whether a request names a participant.

@@ -76,27 +76,10 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	if len(added) == 0 {
 		return nil
 	}
-	if refused := r.checkPublications(len(p.publications) + len(added)); refused != nil {
+	if refused := r.settings.checkPublications(len(p.publications) + len(added)); refused != nil {
 		return refused
 	}
 	return r.checkDescriptions(p.identity, p.describedBytes()+encodedBytes(added))
-}
-
-// checkDescriptions returns an error if the descriptions of all participants would not fit in the reply to a join.
-// bytes is the length of the descriptions of the named participant.
-func (r *Room) checkDescriptions(identity string, bytes int) *signal.Error {
-	all := bytes
-	for other := range r.unordered {
-		if other.identity != identity {
-			all += other.describedBytes()
-		}
-	}
-	if limit := r.node.config.DescriptionBytes; all > limit {
-		return refuse(signal.CodeLimit,
-			"the descriptions of publications and attributes would have %d bytes in this room, the limit is %d", all,
-			limit)
-	}
-	return nil
 }
 
 // publish checks and adds a publication. Others receive no message before announce.
@@ -156,13 +139,13 @@ func (r *Room) announce(p *presence, publications []*publication) {
 	for _, other := range r.othersThan(p) {
 		other.subscribe(publications)
 	}
-	r.recordPublished(publications)
+	r.recorder.current.published(r.now, publications)
 }
 
 // unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
 // publication.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
-	r.recordUnpublished(publication)
+	r.recorder.current.unpublished(r.now, publication)
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
 	}
@@ -184,7 +167,7 @@ func (r *Room) retract(owner *presence, publication *publication, announce bool)
 	owner.publications = slices.DeleteFunc(owner.publications, isPublication(publication))
 	owner.placePictures()
 	publication.close()
-	r.endDemand(publication.Demand)
+	r.demands.end(publication.Demand)
 	for _, other := range r.othersThan(owner) {
 		other.unsubscribe(publication)
 		if announce {

@@ -15,7 +15,12 @@ type roster struct {
 	participants members
 	// span connects the room to the same room on other nodes, nil without a cluster.
 	span *span
+	// descriptionBytes is the limit of checkDescriptions.
+	descriptionBytes int
 }
+
+// size returns the number of participants on all nodes.
+func (r *roster) size() int { return len(r.participants) + r.span.size() }
 
 // presences returns the local participants and the mirrors in the room except one, sorted by identity.
 func (r *roster) presences(except *presence) []*presence {
@@ -191,7 +196,7 @@ func (r *roster) nextLossy(sender string) int64 {
 // joinsAudience reports whether a participant that joins is not announced to the others. The choice is that of the
 // participant's home, and lasts until the participant may publish.
 func (r *roster) joinsAudience(p *participant) bool {
-	return !p.grants.Publish && len(r.participants)+r.span.size() >= announcedParticipants
+	return !p.grants.Publish && r.size() >= announcedParticipants
 }
 
 // audienceSize returns the number of participants that are not announced.
@@ -202,6 +207,23 @@ func (r *roster) audienceSize() (n int) {
 		}
 	}
 	return n
+}
+
+// checkDescriptions returns an error if the descriptions of all participants would not fit in the reply to a join.
+// bytes is the length of the descriptions of the named participant.
+func (r *roster) checkDescriptions(identity string, bytes int) *signal.Error {
+	all := bytes
+	for other := range r.unordered {
+		if other.identity != identity {
+			all += other.describedBytes()
+		}
+	}
+	if limit := r.descriptionBytes; all > limit {
+		return refuse(signal.CodeLimit,
+			"the descriptions of publications and attributes would have %d bytes in this room, the limit is %d", all,
+			limit)
+	}
+	return nil
 }
 
 // members are the participants of a room, by identity. They belong to the room's goroutine.

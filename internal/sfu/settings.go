@@ -113,34 +113,35 @@ func (q settingsRequest) apply(r *Room) {
 
 // limitBitrate bounds the rate of a receiver by its own limits and those of the room.
 func (p *participant) limitBitrate() {
-	p.subscriber.SetLimits(p.bitrateLimits(), p.room.node.config.ClaimedMin, p.room.node.engine.StartRate())
+	p.subscriber.SetLimits(p.room.settings.within(p.limits), p.room.node.config.ClaimedMin, p.room.node.engine.StartRate())
 }
 
-// bitrateLimits returns the client's own limits within those of the room.
-func (p *participant) bitrateLimits() signal.BitrateLimits {
-	limits := p.limits
-	if s := p.room.settings; s != nil && s.MaxBitrate != 0 && (limits.Max == 0 || limits.Max > s.MaxBitrate) {
+// within returns the limits of a client within those of the settings, nil for no settings.
+func (s *RoomSettings) within(limits signal.BitrateLimits) signal.BitrateLimits {
+	if s != nil && s.MaxBitrate != 0 && (limits.Max == 0 || limits.Max > s.MaxBitrate) {
 		limits.Max = s.MaxBitrate
 		limits.Min, limits.Start = min(limits.Min, limits.Max), min(limits.Start, limits.Max)
 	}
 	return limits
 }
 
-// checkPlaces returns an error if the room has no place for another participant.
-func (r *Room) checkPlaces() *signal.Error {
-	limit, name := r.node.config.ParticipantsPerRoom, "rooms.participants_per_room"
-	if s := r.settings; s != nil && s.MaxParticipants != 0 && s.MaxParticipants < limit {
+// checkPlaces returns an error if a room with a number of participants has no place for another. The limit is that of
+// the settings, nil if there are none, or that of the configuration.
+func (s *RoomSettings) checkPlaces(present int, config *Config) *signal.Error {
+	limit, name := config.ParticipantsPerRoom, "rooms.participants_per_room"
+	if s != nil && s.MaxParticipants != 0 && s.MaxParticipants < limit {
 		limit, name = s.MaxParticipants, "max_participants of the room"
 	}
-	if len(r.participants)+r.span.size() >= limit {
+	if present >= limit {
 		return refuse(signal.CodeLimit, "the room has the maximum of %d participants (%s)", limit, name)
 	}
 	return nil
 }
 
-// checkPublications returns an error if a participant with a number of publications would have too many in this room.
-func (r *Room) checkPublications(count int) *signal.Error {
-	if s := r.settings; s != nil && s.MaxPublications != 0 && count > s.MaxPublications {
+// checkPublications returns an error if a participant with a number of publications would have too many. Without
+// settings there is no limit but that of the configuration.
+func (s *RoomSettings) checkPublications(count int) *signal.Error {
+	if s != nil && s.MaxPublications != 0 && count > s.MaxPublications {
 		return refuse(signal.CodeLimit, "the limit is %d publications per participant (max_publications of the room)",
 			s.MaxPublications)
 	}

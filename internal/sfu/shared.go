@@ -15,10 +15,10 @@ func (s *span) changedShared() {
 	}
 	r := s.room
 	e := Shared{Metadata: r.metadata, MetadataAt: r.metadataAt}
-	if r.recorded != nil {
-		e.Recording = r.recorded.since
+	if r.recorder.current != nil {
+		e.Recording = r.recorder.current.since
 	}
-	e.Ended = s.recordingEnded
+	e.Ended = r.recorder.ended
 	s.tell(e)
 }
 
@@ -31,7 +31,7 @@ const (
 
 // apply implements Event.
 func (e Shared) apply(r *Room, node string) {
-	s, before := r.span, r.isRecorded()
+	s, before := r.span, r.recorder.active()
 	if _, known := s.shared[node]; !known && len(s.shared) >= maxSharedNodes {
 		r.log.Warn("the state of the room on another node is left out", zap.String("node", node),
 			zap.Int("limit", maxSharedNodes))
@@ -46,8 +46,8 @@ func (e Shared) apply(r *Room, node string) {
 	if e.MetadataAt > r.metadataAt || e.MetadataAt == r.metadataAt && larger(e.Metadata, r.metadata) {
 		r.receiveMetadata(e, node)
 	}
-	r.recordingChanged(e, node)
-	r.announceRecorded(before)
+	r.recorder.follow(e, node)
+	r.recorder.announce(before)
 }
 
 // larger decides between metadata of the same time.
@@ -66,7 +66,7 @@ func (r *Room) receiveMetadata(e Shared, node string) {
 	}
 	r.metadata, r.metadataAt = metadata, e.MetadataAt
 	r.participants.share(nil, &signal.Metadata{Metadata: metadata})
-	r.recordMetadata()
+	r.recorder.current.metadata(r.now, r.metadata)
 	// A node that enters later may know only this node.
 	r.span.changedShared()
 }

@@ -24,18 +24,11 @@ type span struct {
 	mirrors map[string]*mirror
 	// shared has the parts of other nodes in the state of the room.
 	shared map[string]Shared
-	// recorder is the last other node that recorded the room.
-	recorder string
-	// automatic begins an automatic recording after the time in which the node learns of recordings of others.
-	automatic timer
-	// recordingEnded is set if an operator has ended the recording of this node, until the next one begins.
-	recordingEnded bool
 	// ending are the feeds of former homes that have not ended.
 	ending map[feed]*feedEnd
 	// releasing are the participants that have moved and still have their place.
 	releasing map[*participant]Released
-	// unsaved are the participants whose records may have changed.
-	unsaved []*participant
+	unsaved   unsaved
 }
 
 func newSpan(r *Room, c Cluster) *span {
@@ -563,13 +556,13 @@ func (e Superseded) apply(r *Room, node string) {
 // apply implements Event.
 func (e Kick) apply(r *Room, _ string) {
 	if e.Identity != "" {
-		r.removeAll(removeRequest{
+		removeRequest{
 			identity: e.Identity, session: e.Session, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
-		})
+		}.remove(r)
 	}
 }
 
 // apply implements Event.
 func (e Close) apply(r *Room, _ string) {
-	r.removeAll(removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before})
+	removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before}.remove(r)
 }

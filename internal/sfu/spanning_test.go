@@ -425,7 +425,7 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 		return a + b
 	}
 	inRoom(t, alice, func(r *Room) {
-		if !r.span.automatic.running() && r.recorded == nil {
+		if !r.recorder.delayed.running() && r.recorder.current == nil {
 			t.Error("no automatic recording is scheduled")
 		}
 		automaticRequest{}.apply(r)
@@ -437,19 +437,19 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 	knows(t, bobBox, "alice", 1)
 	eventually(t, func() bool {
 		known := false
-		inRoom(t, bob, func(r *Room) { known = r.span.recordedElsewhere() })
+		inRoom(t, bob, func(r *Room) { known = r.recorder.elsewhere() })
 		return known
 	}, "the recording to be known on node b")
 	inRoom(t, bob, func(r *Room) {
-		r.span.scheduleRecording()
+		r.recorder.schedule()
 		automaticRequest{}.apply(r)
-		if r.recorded != nil {
+		if r.recorder.current != nil {
 			t.Error("node b records what node a records")
 		}
 		// Node b has begun before it knew of node a.
-		r.startRecording(recording.Best, true)
-		r.stopLaterRecording(r.recorded.since-1, "a")
-		if r.recorded != nil {
+		r.recorder.start(recording.Best, true)
+		r.recorder.yield(r.recorder.current.since-1, "a")
+		if r.recorder.current != nil {
 			t.Error("the later recording continues")
 		}
 	})
@@ -488,7 +488,7 @@ func TestOperatorEndsAnAutomaticRecording(t *testing.T) {
 		t.Helper()
 		eventually(t, func() bool {
 			got := ""
-			inRoom(t, bob, func(r *Room) { got = r.span.recorder })
+			inRoom(t, bob, func(r *Room) { got = r.recorder.node })
 			return got == want
 		}, "node b to know the recording node %q", want)
 	}
@@ -504,7 +504,7 @@ func TestOperatorEndsAnAutomaticRecording(t *testing.T) {
 		t.Error("node b records the room after an operator has ended the recording of node a")
 	}
 	// The recording of node a begins again, and ends with its last participant.
-	inRoom(t, alice, func(r *Room) { r.recordAutomatically() })
+	inRoom(t, alice, func(r *Room) { r.recorder.automatic() })
 	begin(alice)
 	recorder("a")
 	handle(alice, &signal.Leave{})
@@ -625,8 +625,8 @@ func TestTheAudienceIsCounted(t *testing.T) {
 			delete(r.participants, identity)
 			v.audience = r.joinsAudience(v.participant)
 			r.participants[identity] = v.participant
-			r.welcomeAudience(v.participant)
-			r.announceJoined(&v.presence, v.participant)
+			r.audience.welcome(v.participant)
+			r.audience.joined(&v.presence, v.participant)
 			r.span.joined(v.participant)
 		})
 		c.exchange()

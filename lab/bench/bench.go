@@ -16,6 +16,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/hotpath"
+	"github.com/volsfu/volsfu/lab/leaderboard"
 )
 
 // markers are the lines of a document before and after a table.
@@ -84,6 +85,7 @@ func Command(version string) *cobra.Command {
 		"document whose tables are replaced, each between the comments with its name")
 	flags.Float64Var(&seconds, "seconds", 5, "time of measuring each server in a run, in seconds")
 	flags.BoolVar(&claims, "claims", false, "also run vollab check hot-path, and write its claims as a second table")
+	cmd.AddCommand(leaderboard.Command(version))
 	return cmd
 }
 

@@ -125,13 +125,11 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 		if s.oneRegion {
 			region = "all"
 		}
-		made := exec.CommandContext(ctx, s.program, "cluster", "certificate", "--directory", n.folder, "--region",
-			region, name)
-		if said, err := made.CombinedOutput(); err != nil {
-			return n, fmt.Errorf("volsfu cluster certificate: %w: %s", err, said)
+		if err := makeCertificate(ctx, s.program, n.folder, region, name); err != nil {
+			return n, err
 		}
 	}
-	if n.token, err = mint(true); err != nil {
+	if n.token, err = mintToken(true); err != nil {
 		return n, err
 	}
 	for i, name := range n.network.hosts {
@@ -146,8 +144,17 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 	return n, n.awaitMembers(ctx)
 }
 
-// mint makes a token of participants, who may publish or not.
-func mint(publish bool) (string, error) {
+// makeCertificate makes the certificate of a node in a folder, with the command of the server.
+func makeCertificate(ctx context.Context, program, folder, region, name string) error {
+	made := exec.CommandContext(ctx, program, "cluster", "certificate", "--directory", folder, "--region", region, name)
+	if said, err := made.CombinedOutput(); err != nil {
+		return fmt.Errorf("volsfu cluster certificate: %w: %s", err, said)
+	}
+	return nil
+}
+
+// mintToken returns a token of participants, who may publish or not.
+func mintToken(publish bool) (string, error) {
 	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
 	if err != nil {
 		return "", err

@@ -37,6 +37,7 @@ func classOf(p *netem.Packet) class {
 type watchedQueue struct {
 	netem.Queue
 	flows   map[uint64]*watchedFlow
+	packets func(PacketFate) // nil without a log
 	classes [classes]watchedClass
 }
 
@@ -93,17 +94,27 @@ func (q *watchedQueue) Dequeue(now time.Time) (*netem.Packet, int) {
 		if w.packet != p {
 			f.discarded++
 			total.discarded++
+			q.log(w, 0, true)
 			continue
 		}
 		delay := now.Sub(w.since)
 		f.waited(delay, now.Sub(epoch))
 		total.waited.Add(delay)
+		q.log(w, delay, false)
 		f.waiting[c] = waiting[i+1:]
 		break
 	}
 	f.transmitted++
 	total.count(p)
 	return p, dropped
+}
+
+// log reports the fate of a packet.
+func (q *watchedQueue) log(w *waitingPacket, waited time.Duration, dropped bool) {
+	if q.packets != nil {
+		q.packets(PacketFate{Flow: w.packet.Flow, Size: w.packet.Size, Arrived: w.since.Sub(epoch), Waited: waited,
+			Dropped: dropped})
+	}
 }
 
 // count counts a transmitted packet.

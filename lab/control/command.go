@@ -33,7 +33,8 @@ CASE is one of
                  participant's uplink at half of the run, 15 s
   loss:PERCENT   random losses on 100 Mbit/s, in both directions
   bleach:KIND    100 Mbit/s; from 10 s on the link sets the ECN field to Not-ECT (clear), rewrites ECT(1) to ECT(0)
-                 (ect0), marks every ECN-capable packet (mark), or drops every ECN-capable packet (drop)`
+                 (ect0), marks every ECN-capable packet (mark), or drops every ECN-capable packet (drop)
+  rfc8867:S      a test case of RFC 8867, with S the section, 5.1 to 5.8; not with --live`
 
 // flags holds the flags of the command.
 type flags struct {

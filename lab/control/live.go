@@ -85,7 +85,11 @@ func newLiveScenario(text string, o Options) (*scenario, error) {
 	if o.Audio {
 		return nil, fmt.Errorf("%w: --audio is not possible with --live", ErrCase)
 	}
-	return newScenario(text, o)
+	sc, err := newScenario(text, o)
+	if err == nil && sc.evaluates() {
+		return nil, fmt.Errorf("%w: %s is not possible with --live", ErrCase, text)
+	}
+	return sc, err
 }
 
 // connect adds the clients' hosts.

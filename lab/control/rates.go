@@ -20,7 +20,7 @@ func (r *Record) rates(result *Result) {
 			}
 			own += x.goodput
 			estimate += x.estimate
-			if i == 0 || r.scenario.participants > 0 {
+			if i == 0 || r.scenario.participants > 0 || r.scenario.bidirectional() {
 				best += r.ladder.best(x.capacity)
 				capacity += x.capacity
 			}
@@ -36,7 +36,7 @@ func (r *Record) rates(result *Result) {
 		r.room(result)
 		return
 	}
-	if n := float64(len(r.receivers)); n > 1 {
+	if n := float64(len(r.receivers)); n > 1 && r.scenario.equal() {
 		result.JainIndex = figure(goodput * goodput / (n * squares))
 	}
 	if n := float64(r.scenario.cubics + r.scenario.pragues); n > 0 {

@@ -35,14 +35,16 @@ type receiver struct {
 	rtt      time.Duration
 	tracks   [tiles]*track
 	arrivals arrivals
-	back     *netem.Link
-	ledger   *ledger
-	ask      []int64
-	lost     []int64
+	// back is the link of the reports, and flow the number of their flow there.
+	back   *netem.Link
+	flow   uint64
+	ledger *ledger
+	ask    []int64
+	lost   []int64
 }
 
 func newReceiver(id uint64, o *Options, back *netem.Link, l *ledger) *receiver {
-	r := &receiver{id: id, rtt: o.RTT, arrivals: newArrivals(o.Feedback), back: back, ledger: l}
+	r := &receiver{id: id, flow: id, rtt: o.RTT, arrivals: newArrivals(o.Feedback), back: back, ledger: l}
 	for t := range r.tracks {
 		r.tracks[t] = &track{nacks: feedback.NewNACKGenerator(nack), lateness: feedback.NewLateness(clockRate),
 			frames: make(map[int64]*incoming)}
@@ -157,7 +159,7 @@ func (r *receiver) run(now time.Duration) {
 }
 
 func (r *receiver) send(compound []byte, now time.Duration) {
-	r.back.Send(&netem.Packet{Payload: compound, Size: len(compound) + reportOverhead, Flow: r.id}, at(now))
+	r.back.Send(&netem.Packet{Payload: compound, Size: len(compound) + reportOverhead, Flow: r.flow}, at(now))
 }
 
 // forget removes frames whose first packet arrived before a time.

@@ -33,7 +33,7 @@ func (s *Simulation) Record() *Record {
 	r.queue = QueueFigures{ms(0.5), ms(0.95), ms(0.99), ms(1)}
 	r.lowLatency, r.classic = classFigures(s.hops)
 	r.audioQueue = s.audioQueue()
-	if len(s.competitors) > 0 && s.scenario.participants == 0 {
+	if len(s.competitors) > 0 && s.scenario.participants == 0 && s.scenario.shorts == 0 {
 		r.others = s.others()
 	}
 	return r

@@ -46,9 +46,41 @@ type Options struct {
 	Audio bool
 	// NoRTX is set if receivers do not accept RTX, and therefore neither retransmissions nor padding.
 	NoRTX bool
+	// Trace, if set, is the rate of the link in the case trace without a file.
+	Trace *netem.RateTrace
+	// NewEstimator, if set, returns the estimator of a receiver in virtual time, in place of the one that Estimator
+	// selects.
+	NewEstimator func(start EstimatorStart) congestion.Estimator
+	// Packets, if set, is called for each packet that leaves the queue of a bottleneck or is dropped there, in virtual
+	// time.
+	Packets func(p PacketFate)
 	// LinkBPS is the rate of the bottleneck in cases without a rate of their own, in bit/s; 0 selects the case's
 	// default.
 	LinkBPS int64
+}
+
+// EstimatorStart describes a receiver to Options.NewEstimator.
+type EstimatorStart struct {
+	Limits congestion.Limits
+	Now    time.Time
+	// RTT is the round trip of the empty path, and Rate the rate of its bottleneck at a time, in bit/s, for estimators
+	// that know the path.
+	RTT  time.Duration
+	Rate func(now time.Time) float64
+}
+
+// PacketCounter is an estimator that is told the number of each packet that leaves, as in feedback.PacketResult.
+type PacketCounter interface{ SentPacket(number int64) }
+
+// PacketFate is the fate of a packet at the queue of a bottleneck.
+type PacketFate struct {
+	// Flow is the number of the receiver, from 1 on; competitors follow.
+	Flow uint64
+	Size int
+	// Arrived is when the packet arrived at the queue, and Waited how long it waited there. A packet with Dropped set
+	// was dropped, and Waited is 0.
+	Arrived, Waited time.Duration
+	Dropped         bool
 }
 
 // The values of Options.Joins: the receiver joins the competitors, or the competitors join the receiver.
@@ -101,6 +133,13 @@ type scenario struct {
 	participants int
 	// discipline is the queue of the bottleneck.
 	discipline discipline
+	// The following are of the cases of RFC 8867. starts and trips have the begin and the round trip of each receiver,
+	// if set. Reports of the first receiver share the bottleneck of the second, whose rate is backward, and the reverse.
+	// The first receiver has no media from pause to resume. shorts is the number of competitors with short transfers.
+	starts, trips []time.Duration
+	backward      netem.RateTrace
+	pause, resume time.Duration
+	shorts        int
 }
 
 const (
@@ -145,7 +184,11 @@ func newScenario(text string, o Options) (*scenario, error) {
 		d.queue, s.fall, s.cliff = "dualpi2", 15*time.Second, true
 		s.least = s.fall + time.Second
 	case "trace":
-		s.trace, err = readTrace(parameter)
+		if o.Trace != nil && parameter == "" {
+			s.trace = *o.Trace
+		} else {
+			s.trace, err = readTrace(parameter)
+		}
 		d.duration = s.trace.Duration
 	case "cubic":
 		s.cubics, err = count(text, parameter, 1, 100)
@@ -170,12 +213,14 @@ func newScenario(text string, o Options) (*scenario, error) {
 	case "fair":
 		s.receivers, err = count(text, parameter, 2, 20)
 		d.link, d.duration = 50e6, 60*time.Second
+	case "rfc8867":
+		err = s.evaluation(text, parameter, &d)
 	case "loss":
 		s.loss, err = number(text, parameter, 0, 50)
 		s.loss /= 100
 	default:
 		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, uplink:MBPS, ramp, drop, cliff, trace:FILE, cubic:N, "+
-			"prague:N, fair:N, room:N, loss:PERCENT or bleach:KIND", ErrCase, text)
+			"prague:N, fair:N, room:N, loss:PERCENT, bleach:KIND or rfc8867:SECTION", ErrCase, text)
 	}
 	if err != nil {
 		return nil, err
@@ -293,8 +338,11 @@ func (s *scenario) rate(bps float64) netem.RateTrace {
 
 // hops returns the number of bottlenecks.
 func (s *scenario) hops() int {
-	if s.participants > 0 {
+	switch {
+	case s.participants > 0:
 		return s.receivers
+	case s.bidirectional():
+		return 2
 	}
 	return 1
 }

@@ -79,6 +79,8 @@ type server struct {
 	link    *netem.Link
 	ledger  *ledger
 
+	counter PacketCounter // nil unless the estimator is one
+
 	noRTX   bool          // the receiver does not accept RTX
 	latest  time.Duration // departure of the latest packet of a frame
 	dropped int           // frames dropped since the last allocation
@@ -97,6 +99,7 @@ func newServer(
 	if s.byRFC = o.Feedback == FeedbackCCFB; s.byRFC {
 		s.history = sender.NewByStream()
 	}
+	s.counter, _ = estimator.(PacketCounter)
 	s.Start(s.history, estimator, at(begins))
 	for t := range s.streams {
 		s.streams[t] = &stream{schedule: pacing.NewSchedule(plan, clockRate)}
@@ -181,6 +184,9 @@ func (s *server) transmit(p fragment, sequence int64, kind feedback.PacketKind, 
 		st.repeated++
 	}
 	number := s.Sent(h.ssrc(), h.number, size, kind, at(now))
+	if s.counter != nil {
+		s.counter.SentPacket(number)
+	}
 	if !s.byRFC {
 		h.number = uint16(number)
 	}

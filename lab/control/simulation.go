@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -88,17 +87,18 @@ func NewSimulation(text string, o Options) (*Simulation, error) {
 	}
 	s := &Simulation{scenario: sc}
 	for i := range sc.hops() {
-		if err := s.addHop(o.Seed + uint64(i)); err != nil {
+		if err := s.addHop(o.Seed+uint64(i), sc.rateOf(i)); err != nil {
 			return nil, err
 		}
 	}
 	for i := range sc.receivers {
-		if err := s.addFlow(uint64(i+1), s.hops[i%len(s.hops)], sc.begin+time.Duration(i)*beginShift); err != nil {
+		if err := s.addFlow(uint64(i+1), s.hops[i%len(s.hops)], sc.beginOf(i)); err != nil {
 			return nil, err
 		}
 	}
 	s.join()
-	for i := range sc.cubics + sc.pragues {
+	s.crossReports()
+	for i := range sc.cubics + sc.pragues + sc.shorts {
 		s.addCompetitor(uint64(sc.receivers + i + 1))
 	}
 	if sc.options.Audio {
@@ -107,19 +107,24 @@ func NewSimulation(text string, o Options) (*Simulation, error) {
 	return s, nil
 }
 
-// addHop adds a bottleneck.
-func (s *Simulation) addHop(seed uint64) error {
+// addHop adds a bottleneck with a rate.
+func (s *Simulation) addHop(seed uint64, trace *netem.RateTrace) error {
 	h := &hop{queue: newWatchedQueue(s.scenario.discipline.queue())}
+	h.queue.packets = s.scenario.options.Packets
 	var err error
 	if h.link, err = netem.NewLink(s.scenario.forth(), seed, h.queue); err != nil {
 		return err
 	}
 	s.hops = append(s.hops, h)
-	return h.link.SetRate(s.scenario.trace, epoch)
+	return h.link.SetRate(*trace, epoch)
 }
 
 func (s *Simulation) addFlow(id uint64, h *hop, begins time.Duration) error {
-	o := &s.scenario.options
+	own := s.scenario.options
+	o := &own
+	if trips := s.scenario.trips; trips != nil {
+		o.RTT = trips[id-1]
+	}
 	plan, err := o.Pacing.Plan()
 	if err != nil {
 		return err
@@ -135,7 +140,7 @@ func (s *Simulation) addFlow(id uint64, h *hop, begins time.Duration) error {
 	}
 	f.publisher = newPublisher(s.scenario.ladder(), rand.New(rand.NewPCG(o.Seed, id)))
 	f.publisher.next, f.publisher.planned = begins, begins
-	estimator := congestion.New(o.Estimator.Algorithm(o.Feedback == FeedbackCCFB), o.Estimator, at(begins))
+	estimator := s.estimator(int(id-1), o, begins)
 	f.server = newServer(id, o, estimator, plan, h.link, f.ledger, begins)
 	if f.adaptation, err = newAdaptation(o, f.publisher, f.server, f.ledger); err != nil {
 		return err
@@ -151,6 +156,8 @@ func (s *Simulation) addCompetitor(id uint64) {
 	sc, c := s.scenario, &competitor{hop: s.hops[0]}
 	back, start := sc.options.RivalRTT-sc.forth().Delay, at(sc.rivals)
 	switch {
+	case sc.shorts > 0:
+		c.competing = newShortTransfers(id, back, rand.New(rand.NewPCG(sc.options.Seed, id)))
 	case sc.pragues > 0:
 		c.competing = netem.NewPragueFlow(id, back, start)
 	case sc.options.CubicECN:
@@ -235,6 +242,8 @@ func (s *Simulation) step() {
 	for _, h := range s.hops {
 		for _, p := range h.link.Deliver(now) {
 			switch i := int(p.Flow) - 1; {
+			case p.Flow >= reportFlow:
+				s.flows[p.Flow-reportFlow].server.rtcp(p.Payload, s.now)
 			case i < len(s.flows):
 				s.flows[i].receiver.take(p, s.now)
 			case i < len(s.flows)+len(s.competitors):
@@ -251,7 +260,7 @@ func (s *Simulation) step() {
 			f.receiver.run(s.now)
 		}
 		if f.publisher.next <= s.now && s.capturing(f.publisher.next) {
-			f.capture(s.now)
+			f.capture(s.now, s.scenario.pause, s.scenario.resume)
 		}
 		if f.audio != nil && f.audio.next <= s.now && s.capturing(f.audio.next) {
 			f.audio.send(f.server.link, f.server.Stats().ECN, now)
@@ -279,9 +288,13 @@ func (s *Simulation) bleach() {
 	}
 }
 
-// capture makes a frame of all tiles, at the qualities of the current allocation.
-func (f *flow) capture(now time.Duration) {
+// capture makes a frame of all tiles, at the qualities of the current allocation. The first receiver has none from pause
+// to resume.
+func (f *flow) capture(now, pause, resume time.Duration) {
 	number := f.publisher.capture()
+	if f.id == 1 && now >= pause && now < resume {
+		return
+	}
 	f.adaptation.decide(f.server.dropped, now)
 	f.server.dropped = 0
 	for tile, quality := range f.adaptation.qualities {
@@ -300,8 +313,8 @@ func (f *flow) capture(now time.Duration) {
 
 // sample ends an interval in every ledger.
 func (s *Simulation) sample() {
-	capacity := s.scenario.trace.Bits(s.now-sampleInterval, s.now) / sampleInterval.Seconds()
-	for _, f := range s.flows {
+	for i, f := range s.flows {
+		capacity := s.scenario.rateOf(i).Bits(s.now-sampleInterval, s.now) / sampleInterval.Seconds()
 		stats := f.server.Stats()
 		f.ledger.sample(sample{
 			at: s.now, capacity: capacity, estimate: float64(stats.Estimate), loss: stats.Loss,

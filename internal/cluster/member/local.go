@@ -26,7 +26,7 @@ func (m *Member) perform(now time.Time) {
 	}
 	for _, s := range shares {
 		if sending, ok := m.sessions.Share(s.session, s.node); ok {
-			m.replica.SendSession(sending.Node, sending.Record)
+			m.replica.SendSession(sending.Nodes, sending.Record)
 		}
 	}
 	participants := 0
@@ -157,16 +157,12 @@ func (m *Member) writeJoin(now time.Time, r *room, p cluster.Participant) error 
 
 // writeMuted writes which publications of a participant are muted.
 func (m *Member) writeMuted(now time.Time, r *room, p sfu.Presence) error {
-	claim, found := m.replica.Winner(r.name, p.Identity)
-	if !found || claim.Home.Node != m.self.Name {
-		return nil
-	}
 	states := make(map[string]signal.MuteState, len(p.Muted))
 	for _, state := range p.Muted {
 		states[state.Publication] = state
 	}
 	var err error
-	for _, publication := range claim.Publications {
+	for _, publication := range m.replica.Publications(r.name, p.Identity, p.Session) {
 		state := states[publication.Description.Name]
 		if publication.OwnMuted == state.Own && publication.OperatorMuted == state.Operator {
 			continue
@@ -195,8 +191,8 @@ func (m *Member) writeReleased(now time.Time, r *room, e sfu.Released) {
 	for _, p := range e.Publications {
 		m.withdraw(r, publication{p.Ref, p.ID})
 	}
+	m.sessions.Release(e.Session, e.Epoch)
 	if l := r.local[e.Identity]; l != nil && l.session == e.Session && l.epoch <= e.Epoch {
-		m.sessions.Release(e.Session)
 		m.writeLeft(now, r, e.Identity, e.Session)
 	}
 }

@@ -145,9 +145,7 @@ type Member struct {
 	// entered has the rooms of this node. bans are told to the rooms with the next delivery.
 	entered map[string]*room
 	bans    []cluster.Banned
-	// grouping is Replica.Grouping when the keepers of sessions were determined.
-	grouping uint64
-	lost     Lost
+	lost    Lost
 	// invalid and dropped are those of Counts.
 	invalid, dropped uint64
 	// nodesChanged is set if the nodes differ from view. published and counted are the times of the last copies.
@@ -389,22 +387,44 @@ func (m *Member) Keepers(home, room, session string) []string {
 
 // keepers is Keepers. The caller holds the state.
 func (m *Member) keepers(home, room, id string) []string {
-	var nodes []string
+	return m.keepersAmong(m.candidates(home), home, room, id)
+}
+
+// candidates returns the other nodes that may keep records of a home: those that are alive and do not drain.
+func (m *Member) candidates(home string) (nodes []string) {
 	for _, n := range m.replica.Nodes() {
 		if n.State == cluster.Alive && !n.Draining && n.Home.Node != home {
 			nodes = append(nodes, n.Home.Node)
 		}
 	}
+	return nodes
+}
+
+// keepersAmong is keepers among the candidates of the home.
+func (m *Member) keepersAmong(nodes []string, home, room, id string) []string {
 	inRoom := slices.DeleteFunc(m.replica.NodesOf(room), func(name string) bool {
 		return !slices.Contains(nodes, name)
 	})
 	if home != m.self.Name && !m.status.Draining {
-		nodes = append(nodes, m.self.Name)
+		nodes = append(slices.Clip(nodes), m.self.Name)
 		if m.replica.Has(room) {
 			inRoom = append(inRoom, m.self.Name)
 		}
 	}
 	return session.Keepers(id, inRoom, nodes)
+}
+
+// keepersOfOwn returns a function that returns the keepers of sessions of this node. The candidates are the same for
+// all sessions of a step.
+func (m *Member) keepersOfOwn() func(room, session string) []string {
+	var nodes []string
+	known := false
+	return func(room, session string) []string {
+		if !known {
+			nodes, known = m.candidates(m.self.Name), true
+		}
+		return m.keepersAmong(nodes, m.self.Name, room, session)
+	}
 }
 
 // Trunks returns the state of the trunks, which is at most a second old. The caller does not change the list.
@@ -513,24 +533,30 @@ func (m *Member) receive(now time.Time) {
 
 // sendSessions queues records of sessions for their keepers.
 func (m *Member) sendSessions(now time.Time) {
-	if g := m.replica.Grouping(); g != m.grouping {
-		m.grouping = g
+	rooms, nodes := m.replica.Regrouped()
+	if nodes {
 		m.sessions.Check()
+	} else {
+		m.sessions.CheckRooms(rooms)
 	}
-	for _, s := range m.sessions.Step(now, func(room, session string) []string {
-		return m.keepers(m.self.Name, room, session)
-	}) {
-		m.replica.SendSession(s.Node, s.Record)
+	for _, s := range m.sessions.Step(now, m.keepersOfOwn()) {
+		m.replica.SendSession(s.Nodes, s.Record)
 	}
 }
 
 // send sends the messages of the replica. A message that cannot be sent is lost, and repaired by later ones.
 func (m *Member) send(now time.Time) {
+	var encoded *cluster.Message
+	var data []byte
 	for _, out := range m.replica.Messages(now) {
-		data, err := out.Message.Encode()
-		if err != nil {
-			m.log.Error("a message for other nodes cannot be encoded", zap.Error(err))
-			continue
+		if out.Message != encoded {
+			// A record of a session has several receivers.
+			var err error
+			if data, err = out.Message.Encode(); err != nil {
+				m.log.Error("a message for other nodes cannot be encoded", zap.Error(err))
+				continue
+			}
+			encoded = out.Message
 		}
 		subject := subjectOfAll
 		switch {

@@ -37,6 +37,12 @@ type poseKey struct {
 	ref  volumetric.PublicationRef
 }
 
+// unlink notes that the trunk has ended. Poses do not wait for the next one.
+func (o *outbox) unlink() {
+	o.linked = false
+	clear(o.poses)
+}
+
 // add adds a reliable payload. add reports false if too many wait.
 func (o *outbox) add(now time.Time, payload []byte) bool {
 	if len(o.reliable) >= outboxMessages || o.bytes+len(payload) > outboxBytes {

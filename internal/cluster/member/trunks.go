@@ -36,7 +36,7 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 		m.outbox(e.Node).linked = true
 	case trunk.Unlinked:
 		m.log.Warn("the trunk to a node has ended", zap.String("node", e.Node), zap.String("reason", e.Reason))
-		m.outbox(e.Node).linked = false
+		m.outbox(e.Node).unlink()
 		if m.links.nodes[e.Node] == nil {
 			m.replica.TrunkClosed(e.Node)
 		}

@@ -12,7 +12,7 @@ func (i *Ingress) Bind(ssrc, retransmissionSSRC uint32, t *track.Track) {
 
 // BindFrom is Bind for packets with an Origin (packetlog.Packet): those of another server's connection.
 func (i *Ingress) BindFrom(ssrc, retransmissionSSRC uint32, t *track.Track, origin uint32) {
-	i.await(&waiting{track: t, ssrc: ssrc, repair: retransmissionSSRC, origin: origin})
+	i.takeovers.add(&waiting{track: t, ssrc: ssrc, repair: retransmissionSSRC, origin: origin})
 }
 
 // bind is Bind for a track that no other connection has bound. The caller holds the mutex.

@@ -129,7 +129,7 @@ func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 		return
 	}
 	if i.accept(ssrc, packet, info) {
-		i.settle(i.set.clock.Now())
+		i.takeovers.settle(i.takeovers.list(0), i.set.clock.Now())
 	}
 }
 
@@ -149,7 +149,7 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 	packet = slices.Clone(packet)
 	fault.Later(func() {
 		if i.accept(ssrc, packet, &info) {
-			i.settle(i.set.clock.Now())
+			i.takeovers.settle(i.takeovers.list(0), i.set.clock.Now())
 		}
 		i.Flush()
 	})
@@ -163,7 +163,7 @@ func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (
 	i.takePath(ssrc, packet, info)
 	switch {
 	case i.process(ssrc, packet, info):
-	case i.hold(ssrc, packet, info):
+	case i.takeovers.hold(ssrc, packet, info):
 		return true
 	case i.bindNamed(ssrc, packet) && i.process(ssrc, packet, info):
 	default:

@@ -38,7 +38,7 @@ func (i *Ingress) NewInjector(t *track.Track, limit int) *Injector {
 		assembler: payload.NewChunkAssembler(limit),
 	}
 	j.assembler.Charge(i.chunks)
-	if !i.await(&waiting{track: t, ssrc: j.header.SSRC, injector: j}) {
+	if !i.takeovers.add(&waiting{track: t, ssrc: j.header.SSRC, injector: j}) {
 		j.end()
 	}
 	return j

@@ -77,16 +77,7 @@ func (i *Ingress) Step(now time.Time) (compounds [][]rtcp.Packet, next time.Time
 	}
 	packets, next := i.step(now)
 	compounds = append(compounds, feedback.Compounds(packets)...)
-	return compounds, earliest(earliest(next, i.stepHeld(now)), earliest(reportsDue, pathsDue))
-}
-
-// stepHeld decides about the packets that wait, and returns the time of the next decision.
-func (i *Ingress) stepHeld(now time.Time) (due time.Time) {
-	if len(i.withHeldPackets()) > 0 {
-		due = i.settle(now)
-		i.Flush()
-	}
-	return due
+	return compounds, earliest(earliest(next, i.takeovers.step(now)), earliest(reportsDue, pathsDue))
 }
 
 // write sends RTCP packets as one compound.

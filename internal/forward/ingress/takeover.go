@@ -19,6 +19,9 @@ import (
 const (
 	// holdInterval is the interval at which the goroutine looks whether the former frames are complete.
 	holdInterval = 5 * time.Millisecond
+	// minLooks is the number of looks after which a silent former connection has no more frames: its packets have been
+	// read, if there are any.
+	minLooks = 3
 	// maxHeldPackets bounds the packets that one ingress holds: 200 Mbit/s for 150 ms with packets of 1,200 bytes.
 	maxHeldPackets = 3072
 	// restartDistance is the distance by which a frame number is below the newest number if the publisher has started
@@ -26,8 +29,9 @@ const (
 	restartDistance = 1000
 )
 
-// takeovers are the streams of an ingress that wait for their first packet.
+// takeovers are the streams of an ingress that wait for their first packet. The mutex of the ingress guards them.
 type takeovers struct {
+	ingress *Ingress
 	// waiting are the streams by SSRC, held the number of their packets.
 	waiting map[uint32]*waiting
 	held    int
@@ -41,6 +45,9 @@ type waiting struct {
 	// injector is not nil if the packets come from an injector.
 	injector *Injector
 	held     []heldPacket
+	// looks counts the looks of the goroutine since packets wait: a measure of the time that does not include stalls of
+	// this program, in which packets of the former connection have not been read.
+	looks int
 }
 
 // heldPacket is a packet that waits, with a copy of its info.
@@ -64,31 +71,6 @@ const (
 	verdictTake
 )
 
-// await binds a stream at once if no other ingress has the track, and otherwise with its first packet. await reports
-// false if the track or the ingress is closed.
-func (i *Ingress) await(w *waiting) bool {
-	i.set.binding.Lock()
-	defer i.set.binding.Unlock()
-	former := formerOf(w.track, i)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.takeovers.forget(w.track)
-	if former == nil {
-		return i.bindWaiting(w) != nil
-	}
-	if i.closed {
-		return false
-	}
-	if i.takeovers.waiting == nil {
-		i.takeovers.waiting = make(map[uint32]*waiting)
-	}
-	if i.takeovers.waiting[w.ssrc] != nil {
-		i.takeovers.remove(w.ssrc)
-	}
-	i.takeovers.waiting[w.ssrc] = w
-	return true
-}
-
 // formerOf returns the other ingress to which a track is bound, nil if there is none.
 func formerOf(t *track.Track, i *Ingress) *Ingress {
 	s := streamOf(t)
@@ -101,11 +83,36 @@ func formerOf(t *track.Track, i *Ingress) *Ingress {
 	return nil
 }
 
-// bindWaiting binds a stream that no other ingress has, and returns its state, nil if the track or the ingress is
-// closed. The caller holds the mutex.
-func (i *Ingress) bindWaiting(w *waiting) *stream {
-	i.bind(w.ssrc, w.repair, w.track)
-	s := i.streams[w.ssrc]
+// add binds a stream at once if no other ingress has the track, and otherwise with its first packet. add reports false
+// if the track or the ingress is closed. The caller holds no mutex.
+func (o *takeovers) add(w *waiting) bool {
+	i := o.ingress
+	i.set.binding.Lock()
+	defer i.set.binding.Unlock()
+	former := formerOf(w.track, i)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	o.forget(w.track)
+	if o.waiting[w.ssrc] != nil {
+		o.remove(w.ssrc)
+	}
+	if former == nil {
+		return o.bind(w) != nil
+	}
+	if i.closed {
+		return false
+	}
+	if o.waiting == nil {
+		o.waiting = make(map[uint32]*waiting)
+	}
+	o.waiting[w.ssrc] = w
+	return true
+}
+
+// bind binds a stream that no other ingress has, and returns its state, nil if the track or the ingress is closed.
+func (o *takeovers) bind(w *waiting) *stream {
+	o.ingress.bind(w.ssrc, w.repair, w.track)
+	s := o.ingress.streams[w.ssrc]
 	if s == nil || s.track != w.track {
 		return nil
 	}
@@ -116,8 +123,7 @@ func (i *Ingress) bindWaiting(w *waiting) *stream {
 	return s
 }
 
-// forget removes the stream that waits for a track, if there is one. The caller holds the mutex of the ingress, also in
-// the functions below.
+// forget removes the stream that waits for a track, if there is one.
 func (o *takeovers) forget(t *track.Track) {
 	for ssrc, w := range o.waiting {
 		if w.track == t {
@@ -152,12 +158,12 @@ func (o *takeovers) take(ssrc uint32) []heldPacket {
 }
 
 // hold keeps a packet of a stream that waits. hold reports false for other SSRCs.
-func (i *Ingress) hold(ssrc uint32, packet []byte, info *transport.PacketInfo) bool {
-	o, p := &i.takeovers, &i.packet
+func (o *takeovers) hold(ssrc uint32, packet []byte, info *transport.PacketInfo) bool {
 	w := o.waiting[ssrc]
 	if w == nil {
 		return false
 	}
+	i, p := o.ingress, &o.ingress.packet
 	if err := p.Unmarshal(packet); err != nil {
 		i.stats.Add(counters.MalformedRTP, 1)
 		return true
@@ -175,6 +181,9 @@ func (i *Ingress) hold(ssrc uint32, packet []byte, info *transport.PacketInfo) b
 		i.stats.Add(counters.LatePackets, 1)
 		return true
 	}
+	if len(w.held) == 0 {
+		w.looks = 0
+	}
 	w.held = append(w.held, h)
 	if o.held++; o.held == 1 {
 		i.wake()
@@ -182,89 +191,111 @@ func (i *Ingress) hold(ssrc uint32, packet []byte, info *transport.PacketInfo) b
 	return true
 }
 
-// settle lets the streams with packets that wait take their tracks over, as far as the former connections have no more
-// frames. settle returns the time of the next attempt, zero if no packets wait. The caller holds no mutex, and calls
-// Flush.
-func (i *Ingress) settle(now time.Time) (next time.Time) {
-	list := i.withHeldPackets()
+// step is the look of the goroutine at the packets that wait. step returns the time of the next look, zero if no
+// packets wait. The caller holds no mutex.
+func (o *takeovers) step(now time.Time) (next time.Time) {
+	list := o.list(1)
 	if len(list) == 0 {
 		return time.Time{}
 	}
-	i.set.binding.Lock()
-	defer i.set.binding.Unlock()
-	for _, w := range list {
-		i.decide(w, now)
-	}
-	if len(i.withHeldPackets()) > 0 {
+	o.settle(list, now)
+	o.ingress.Flush()
+	if len(o.list(0)) > 0 {
 		next = now.Add(holdInterval)
 	}
 	return next
 }
 
-// withHeldPackets returns the streams with packets that wait.
-func (i *Ingress) withHeldPackets() (list []*waiting) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.takeovers.held == 0 {
+// list returns the streams with packets that wait, and adds to their looks.
+func (o *takeovers) list(looks int) (list []*waiting) {
+	o.ingress.mu.Lock()
+	defer o.ingress.mu.Unlock()
+	if o.held == 0 {
 		return nil
 	}
-	for _, w := range i.takeovers.waiting {
+	for _, w := range o.waiting {
 		if len(w.held) > 0 {
+			w.looks += looks
 			list = append(list, w)
 		}
 	}
 	return list
 }
 
-// decide drops the packets of frames that the former connection carries. It lets the stream take the track over if a
-// packet is left and the former connection has no more frames. The caller holds the mutex of bindings.
-func (i *Ingress) decide(w *waiting, now time.Time) {
-	former := formerOf(w.track, i)
-	for {
-		first := i.firstHeld(w)
-		if first == nil {
-			return
-		}
-		switch former.yields(w.track, first, now) {
-		case verdictWait:
-			return
-		case verdictDrop:
-			i.dropFirst(w)
-		case verdictTake:
-			if former != nil {
-				former.Unbind(w.track)
-			}
-			i.takeTrack(w, former != nil)
-			return
+// settle lets streams take their tracks over, as far as the former connections have no more frames. The caller holds no
+// mutex, and calls Flush.
+func (o *takeovers) settle(list []*waiting, now time.Time) {
+	o.ingress.set.binding.Lock()
+	defer o.ingress.set.binding.Unlock()
+	for _, w := range list {
+		former := formerOf(w.track, o.ingress)
+		for o.decide(w, former, now) == verdictDrop {
+			o.drop(w)
 		}
 	}
 }
 
-// firstHeld returns the first packet of a stream that waits, nil if there is none.
-func (i *Ingress) firstHeld(w *waiting) *heldPacket {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.takeovers.waiting[w.ssrc] != w || len(w.held) == 0 {
-		return nil
+// decide decides about the first packet of a stream that waits, and lets the stream take the track over. Without a
+// packet the result is verdictWait. The caller holds the mutex of bindings.
+func (o *takeovers) decide(w *waiting, former *Ingress, now time.Time) verdict {
+	first, last, looks := o.ends(w)
+	if first == nil {
+		return verdictWait
 	}
-	return &w.held[0]
+	v := verdictTake
+	if former != nil {
+		v = former.yields(w.track, first, last, looks, now)
+	}
+	if v == verdictTake {
+		if former != nil {
+			former.Unbind(w.track)
+		}
+		o.takeOver(w, former != nil)
+	}
+	return v
 }
 
-// dropFirst drops the first packet of a stream that waits.
-func (i *Ingress) dropFirst(w *waiting) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+// ends returns the first and the last packet of a stream that waits, nil if there is none, and the looks at the packets.
+func (o *takeovers) ends(w *waiting) (first, last *heldPacket, looks int) {
+	o.ingress.mu.Lock()
+	defer o.ingress.mu.Unlock()
+	if o.waiting[w.ssrc] != w || len(w.held) == 0 {
+		return nil, nil, 0
+	}
+	return &w.held[0], &w.held[len(w.held)-1], w.looks
+}
+
+// drop drops the first packet of a stream that waits.
+func (o *takeovers) drop(w *waiting) {
+	o.ingress.mu.Lock()
+	defer o.ingress.mu.Unlock()
 	if len(w.held) > 0 {
 		w.held = w.held[1:]
-		i.takeovers.held--
+		o.held--
 	}
 }
 
-// yields decides about the first packet that waits for a track of this ingress. A nil ingress is no connection.
-func (i *Ingress) yields(t *track.Track, first *heldPacket, now time.Time) verdict {
-	if i == nil {
-		return verdictTake
+// takeOver binds a stream that waits, and processes its packets. former is set if another connection had the track.
+func (o *takeovers) takeOver(w *waiting, former bool) {
+	i := o.ingress
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if o.waiting[w.ssrc] != w || !i.begin() {
+		return
 	}
+	held := o.take(w.ssrc)
+	if s := o.bind(w); s != nil && former {
+		s.follows(held[0].index)
+	}
+	for n := range held {
+		i.process(w.ssrc, held[n].packet, &held[n].info)
+	}
+	i.end()
+}
+
+// yields decides about the first packet that waits for a track of this ingress, after that number of looks. Media
+// without frame numbers continues with the first packet whose timestamp is later than those of the former connection.
+func (i *Ingress) yields(t *track.Track, first, last *heldPacket, looks int, now time.Time) verdict {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := streamOf(t)
@@ -272,42 +303,25 @@ func (i *Ingress) yields(t *track.Track, first *heldPacket, now time.Time) verdi
 		return verdictTake
 	}
 	limit := i.set.cfg.NACK.Deadline
-	silent, overdue := now.Sub(s.arrived) >= limit, now.Sub(first.info.At) >= limit
+	silent := looks >= minLooks && now.Sub(s.arrived) >= limit
 	if !first.framed {
+		later := func(h *heldPacket) bool { return int32(h.timestamp-s.facts.timestamp) > 0 }
 		switch {
-		case silent || int32(first.timestamp-s.facts.timestamp) > 0:
+		case silent, later(first):
 			return verdictTake
-		case overdue:
+		case later(last), now.Sub(first.info.At) >= limit:
 			return verdictDrop
 		}
 		return verdictWait
 	}
+	overdue := time.Duration(looks)*holdInterval >= limit
 	switch ahead := int32(first.frame - uint32(s.facts.newest)); {
-	case silent && (ahead > 0 || ahead <= -restartDistance):
-		return verdictTake
-	case ahead <= 0 && (ahead > -restartDistance || overdue):
+	case ahead <= 0 && ahead > -restartDistance:
 		return verdictDrop
-	case ahead > 0 && (overdue || ahead == 1 && s.complete()):
+	case silent, overdue, ahead == 1 && s.complete():
 		return verdictTake
 	}
 	return verdictWait
-}
-
-// takeTrack binds a stream that waits, and processes its packets. former is set if another connection had the track.
-func (i *Ingress) takeTrack(w *waiting, former bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.takeovers.waiting[w.ssrc] != w || !i.begin() {
-		return
-	}
-	held := i.takeovers.take(w.ssrc)
-	if s := i.bindWaiting(w); s != nil && former {
-		s.follows(held[0].index)
-	}
-	for n := range held {
-		i.process(w.ssrc, held[n].packet, &held[n].info)
-	}
-	i.end()
 }
 
 // complete reports whether all packets of frames that have begun have arrived, except for parity. Only for payload v1.

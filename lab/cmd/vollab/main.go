@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/lab/control"
 	"github.com/volsfu/volsfu/lab/direct"
 	"github.com/volsfu/volsfu/lab/experiment/library"
+	"github.com/volsfu/volsfu/lab/leaderboard"
 	"github.com/volsfu/volsfu/lab/link"
 	"github.com/volsfu/volsfu/lab/peer"
 	"github.com/volsfu/volsfu/lab/probe"
@@ -72,6 +73,7 @@ func newRoot() *cobra.Command {
 		plan.Command(),
 		library.Command(version), library.ReportCommand(), library.DiffCommand(),
 		reproduction.Command(version),
+		leaderboard.DataCommand(),
 		link.Command(),
 		peer.Command(), peer.PrepareCommand(),
 		probe.Command(),

@@ -27,6 +27,7 @@ type adaptiveThresholdOption func(*adaptiveThreshold)
 // Communication (WebRTC)](https://c3lab.poliba.it/images/6/65/Gcc-analysis.pdf)
 // for a more detailed description.
 type adaptiveThreshold struct {
+	now                    now
 	thresh                 time.Duration
 	overuseCoefficientUp   float64
 	overuseCoefficientDown float64
@@ -38,8 +39,9 @@ type adaptiveThreshold struct {
 
 // newAdaptiveThreshold initializes a new adaptiveThreshold with default
 // values taken from draft-ietf-rmcat-gcc-02.
-func newAdaptiveThreshold(opts ...adaptiveThresholdOption) *adaptiveThreshold {
+func newAdaptiveThreshold(now now, opts ...adaptiveThresholdOption) *adaptiveThreshold {
 	at := &adaptiveThreshold{
+		now:                    now,
 		thresh:                 time.Duration(12500 * float64(time.Microsecond)),
 		overuseCoefficientUp:   0.01,
 		overuseCoefficientDown: 0.00018,
@@ -74,7 +76,7 @@ func (a *adaptiveThreshold) compare(estimate, _ time.Duration) (usage, time.Dura
 }
 
 func (a *adaptiveThreshold) update(estimate time.Duration) {
-	now := time.Now()
+	now := a.now()
 	if a.lastUpdate.IsZero() {
 		a.lastUpdate = now
 	}

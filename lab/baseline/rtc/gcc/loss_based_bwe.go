@@ -30,6 +30,7 @@ type LossStats struct {
 }
 
 type lossBasedBandwidthEstimator struct {
+	now            now
 	lock           sync.Mutex
 	maxBitrate     int
 	minBitrate     int
@@ -41,8 +42,11 @@ type lossBasedBandwidthEstimator struct {
 	log            logging.LeveledLogger
 }
 
-func newLossBasedBWE(initialBitrate int, loggerFactory logging.LoggerFactory) *lossBasedBandwidthEstimator {
+func newLossBasedBWE(
+	now now, initialBitrate int, loggerFactory logging.LoggerFactory,
+) *lossBasedBandwidthEstimator {
 	return &lossBasedBandwidthEstimator{
+		now:            now,
 		lock:           sync.Mutex{},
 		maxBitrate:     100_000_000, // 100 mbit
 		minBitrate:     100_000,     // 100 kbit
@@ -85,26 +89,27 @@ func (e *lossBasedBandwidthEstimator) updateLossEstimate(results []Acknowledgmen
 	e.lock.Lock()
 	defer e.lock.Unlock()
 
+	now := e.now()
 	lossRatio := float64(packetsLost) / float64(len(results))
-	e.averageLoss = e.average(time.Since(e.lastLossUpdate), e.averageLoss, lossRatio)
-	e.lastLossUpdate = time.Now()
+	e.averageLoss = e.average(now.Sub(e.lastLossUpdate), e.averageLoss, lossRatio)
+	e.lastLossUpdate = now
 
 	increaseLoss := math.Max(e.averageLoss, lossRatio)
 	decreaseLoss := math.Min(e.averageLoss, lossRatio)
 
-	if increaseLoss < increaseLossThreshold && time.Since(e.lastIncrease) > increaseTimeThreshold {
+	if increaseLoss < increaseLossThreshold && now.Sub(e.lastIncrease) > increaseTimeThreshold {
 		e.log.Infof(
 			"loss controller increasing; averageLoss: %v, decreaseLoss: %v, increaseLoss: %v",
 			e.averageLoss, decreaseLoss, increaseLoss,
 		)
-		e.lastIncrease = time.Now()
+		e.lastIncrease = now
 		e.bitrate = clampInt(int(increaseFactor*float64(e.bitrate)), e.minBitrate, e.maxBitrate)
-	} else if decreaseLoss > decreaseLossThreshold && time.Since(e.lastDecrease) > decreaseTimeThreshold {
+	} else if decreaseLoss > decreaseLossThreshold && now.Sub(e.lastDecrease) > decreaseTimeThreshold {
 		e.log.Infof(
 			"loss controller decreasing; averageLoss: %v, decreaseLoss: %v, increaseLoss: %v",
 			e.averageLoss, decreaseLoss, increaseLoss,
 		)
-		e.lastDecrease = time.Now()
+		e.lastDecrease = now
 		e.bitrate = clampInt(int(float64(e.bitrate)*(1-0.5*decreaseLoss)), e.minBitrate, e.maxBitrate)
 	}
 }

@@ -12,6 +12,7 @@ type threshold interface {
 }
 
 type overuseDetector struct {
+	now         now
 	threshold   threshold
 	overuseTime time.Duration
 
@@ -23,20 +24,23 @@ type overuseDetector struct {
 	increasingCounter  int
 }
 
-func newOveruseDetector(thresh threshold, overuseTime time.Duration, dsw func(DelayStats)) *overuseDetector {
+func newOveruseDetector(
+	now now, thresh threshold, overuseTime time.Duration, dsw func(DelayStats),
+) *overuseDetector {
 	return &overuseDetector{
+		now:                now,
 		threshold:          thresh,
 		overuseTime:        overuseTime,
 		dsWriter:           dsw,
 		lastEstimate:       0,
-		lastUpdate:         time.Now(),
+		lastUpdate:         now(),
 		increasingDuration: 0,
 		increasingCounter:  0,
 	}
 }
 
 func (d *overuseDetector) onDelayStats(ds DelayStats) {
-	now := time.Now()
+	now := d.now()
 	delta := now.Sub(d.lastUpdate)
 	d.lastUpdate = now
 

@@ -15,7 +15,9 @@ const maxRateHistoryPackets = 500
 const maxRateReorderingTime = time.Second
 
 type rateCalculator struct {
-	window time.Duration
+	window  time.Duration
+	history rateHistory
+	init    bool
 }
 
 type rateSample struct {
@@ -95,35 +97,37 @@ func newRateCalculator(window time.Duration) *rateCalculator {
 }
 
 func (c *rateCalculator) run(in <-chan []Acknowledgment, onRateUpdate func(int)) {
-	history := rateHistory{}
-	init := false
 	for acks := range in {
 		for _, next := range acks {
-			if next.Arrival.IsZero() {
-				// Ignore packet if it didn't arrive
-				continue
-			}
-			if !history.add(next, c.window) {
-				continue
-			}
-
-			if !init {
-				init = true
-				// Don't know any timeframe here, only arrival of last packet,
-				// which is by definition in the window that ends with the last
-				// arrival time
-				onRateUpdate(next.Size * 8)
-
-				continue
-			}
-
-			dt := history.latestArrival().Sub(history.samples[history.start].arrival)
-			if dt <= 0 {
-				continue
-			}
-			bits := 8 * history.sum
-			rate := int(float64(bits) / dt.Seconds())
-			onRateUpdate(rate)
+			c.add(next, onRateUpdate)
 		}
 	}
+}
+
+func (c *rateCalculator) add(next Acknowledgment, onRateUpdate func(int)) {
+	if next.Arrival.IsZero() {
+		// Ignore packet if it didn't arrive
+		return
+	}
+	if !c.history.add(next, c.window) {
+		return
+	}
+
+	if !c.init {
+		c.init = true
+		// Don't know any timeframe here, only arrival of last packet,
+		// which is by definition in the window that ends with the last
+		// arrival time
+		onRateUpdate(next.Size * 8)
+
+		return
+	}
+
+	dt := c.history.latestArrival().Sub(c.history.samples[c.history.start].arrival)
+	if dt <= 0 {
+		return
+	}
+	bits := 8 * c.history.sum
+	rate := int(float64(bits) / dt.Seconds())
+	onRateUpdate(rate)
 }

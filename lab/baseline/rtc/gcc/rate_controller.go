@@ -83,7 +83,7 @@ func (c *rateController) updateRTT(rtt time.Duration) {
 }
 
 func (c *rateController) onDelayStats(ds DelayStats) {
-	now := time.Now()
+	now := c.now()
 
 	if !c.init {
 		c.delayStats = ds

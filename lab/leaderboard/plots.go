@@ -1,0 +1,85 @@
+package leaderboard
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/volsfu/volsfu/lab/plot"
+)
+
+// writePlots writes the plots of a board to a folder.
+func (b *Board) writePlots(folder string) error {
+	var failed error
+	write := func(name string, d *plot.Diagram) {
+		file, err := os.Create(filepath.Join(folder, name))
+		if err != nil {
+			failed = errors.Join(failed, err)
+			return
+		}
+		err = d.WriteSVG(file)
+		if errors.Is(err, plot.ErrEmpty) {
+			err = nil
+		}
+		failed = errors.Join(failed, err, file.Close())
+	}
+	if links := b.part(false); len(links) > 0 {
+		write("leaderboard-held-out.svg", b.scatter("Recorded links that were not used to change GCC", links))
+	}
+	if links := b.part(true); len(links) > 0 {
+		write("leaderboard-tuned.svg", b.scatter("Recorded links that were used to change GCC", links))
+	}
+	if links := b.part(false); len(links) > 0 {
+		write("leaderboard-links.svg", b.bars(links))
+	}
+	return failed
+}
+
+// scatter draws each entry's utilisation over its latency, with the intervals of the utilisation.
+func (b *Board) scatter(title string, links []Link) *plot.Diagram {
+	d := &plot.Diagram{Title: title, X: plot.Axis{Label: "frame latency, p95, mean of links, ms", FromZero: true}}
+	used := plot.Panel{Y: plot.Axis{Label: "utilisation, %", FromZero: true},
+		Limits: []plot.Limit{{Value: 85, Label: "target"}}}
+	lost := plot.Panel{Y: plot.Axis{Label: "undecodable frames, %", FromZero: true}}
+	for _, r := range b.rows(links) {
+		used.Curves = append(used.Curves, plot.Curve{Name: r.Entry.Name, Kind: plot.Dots,
+			Points: []plot.Point{point(r.Latency, r.Utilisation)}})
+		lost.Curves = append(lost.Curves, plot.Curve{Name: r.Entry.Name, Kind: plot.Dots,
+			Points: []plot.Point{point(r.Latency, r.Undecodable)}})
+	}
+	d.Panels = []plot.Panel{used, lost}
+	return d
+}
+
+func point(x, y Figure) plot.Point {
+	p := plot.Point{X: x.Mean, Y: y.Mean}
+	if y.Interval != nil {
+		p.Low, p.High = max(y.Interval.Low, 0), y.Interval.High
+	}
+	return p
+}
+
+// bars draws the figures of some entries on each link.
+func (b *Board) bars(links []Link) *plot.Diagram {
+	d := &plot.Diagram{Title: "Utilisation and frame latency on each link", X: plot.Axis{Label: ""}}
+	used := plot.Panel{Y: plot.Axis{Label: "utilisation, %"}, Limits: []plot.Limit{{Value: 85, Label: "target"}}}
+	late := plot.Panel{Y: plot.Axis{Label: "frame latency, p95, ms"}, Limits: []plot.Limit{{Value: 100, Label: "target"}}}
+	for i := range links {
+		d.Groups = append(d.Groups, links[i].Name)
+	}
+	for _, name := range []string{"volsfu-gcc", "pion-corrected", "cubic", "bbr"} {
+		var utilisation, latency plot.Bars
+		utilisation.Name, latency.Name = name, name
+		for i := range links {
+			of := func(f func(*Cell) float64) plot.Point {
+				v := figureOf(b.values(name, links[i].Name, func(c *Cell) (float64, bool) { return f(c), true }))
+				return plot.Point{X: float64(i), Y: v.Mean}
+			}
+			utilisation.Points = append(utilisation.Points, of(func(c *Cell) float64 { return c.Utilisation }))
+			latency.Points = append(latency.Points, of(func(c *Cell) float64 { return c.Latency }))
+		}
+		used.Bars, late.Bars = append(used.Bars, utilisation), append(late.Bars, latency)
+	}
+	d.Panels = []plot.Panel{used, late}
+	return d
+}
