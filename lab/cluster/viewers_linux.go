@@ -31,14 +31,14 @@ const (
 	treePatience = time.Minute
 )
 
-// viewed is what the viewers receive: one tile of 1 kB at 5 frames per second. The check is about copies and messages,
+// viewed is what the viewers receive: one tile of 3 kB at 5 frames per second. The check is about copies and messages,
 // and the viewers share two cores with the nodes.
-var viewed = testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 1000, Variation: 0.1, Rate: 5}
+var viewed = testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 3000, Variation: 0.1, Rate: 5}
 
 // viewerArguments permit this process to join as many viewers as fast as the nodes can.
 var viewerArguments = append([]string{"--cluster-fanout", fmt.Sprint(viewerFanout), "--rooms-participants-per-room",
 	"1000", "--signalling-token-rate", "10000", "--signalling-address-rate", "10000", "--signalling-address-websockets",
-	"1000"}, unhurried...)
+	"1000", "--rooms-bearer-room-places", "1000"}, unhurried...)
 
 // viewer is a participant that may only receive, and counts packets and messages.
 type viewer struct {
