@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -87,7 +88,7 @@ func TestLongestMessages(t *testing.T) {
 	name := strings.Repeat(`"`, volumetric.MaxNameLength)
 	beat := &Message{Beat: &Beat{Changed: keys}}
 	for range maxSuspects {
-		beat.Beat.Suspects = append(beat.Beat.Suspects, strings.Repeat("n", maxNodeName))
+		beat.Beat.Suspects = append(beat.Beat.Suspects, strings.Repeat("n", certificate.MaxName))
 	}
 	for range maxTombstones {
 		beat.Tombstones = append(beat.Tombstones, Tombstone{Kind: TombstoneSession, Room: name, Identity: name,

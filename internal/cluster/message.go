@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -41,8 +41,6 @@ const (
 	maxKind = 16
 	// MaxSessionState is the maximum length of the state of a session, in bytes.
 	MaxSessionState = 64 << 10
-	// maxNodeName is the maximum length of a node's name.
-	maxNodeName = 64
 	// keyDigits is the number of digits of a room's key.
 	keyDigits = 16
 )
@@ -254,21 +252,8 @@ func Decode(data []byte) (*Message, error) {
 	return m, nil
 }
 
-// ValidateNode returns an error unless name is a name of a node: 1 to 64 letters, digits, "-", "_" and single dots
-// between them. Such a name is also a part of a subject.
-func ValidateNode(name string) error {
-	if name == "" || len(name) > maxNodeName || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") ||
-		strings.Contains(name, "..") || strings.ContainsFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
-	}) {
-		return fmt.Errorf("%w: name of a node is %.80q, expected 1 to %d letters, digits, \"-\", \"_\" and single dots",
-			ErrMessage, name, maxNodeName)
-	}
-	return nil
-}
-
 func (m *Message) validate() error {
-	if err := ValidateNode(m.Node); err != nil {
+	if err := certificate.CheckName(m.Node); err != nil {
 		return err
 	}
 	if m.Incarnation == 0 {
@@ -316,7 +301,7 @@ func (b *Beat) validate() error {
 		return tooMany("suspects", len(b.Suspects), maxSuspects)
 	}
 	for _, name := range b.Suspects {
-		if err := ValidateNode(name); err != nil {
+		if err := certificate.CheckName(name); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ const (
 	clusterRefused      = "volsfu_cluster_certificates_refused_total"
 	clusterJoins        = "volsfu_cluster_joins_total"
 	clusterJoinsRefused = "volsfu_cluster_joins_refused_total"
-	clusterPassed       = "volsfu_cluster_passed_websockets"
+	clusterProxied      = "volsfu_cluster_proxied_websockets"
 	clusterRecords      = "volsfu_cluster_session_records"
 	clusterRecordBytes  = "volsfu_cluster_session_record_bytes"
 	clusterRecordsLost  = "volsfu_cluster_session_records_dropped_total"
@@ -63,11 +63,11 @@ var clusterFamilies = []family{
 		"lossy messages).", []string{"reason"}},
 	{clusterRefused, "Certificates of peers that are not those of the cluster.", nil},
 	{clusterJoins, "Clients by the way in which the cluster handled their join or session: moved (sent to another " +
-		"node), passed (their websocket is passed on), adopted (a session of another node continues here), resumed " +
+		"node), proxied (their websocket is proxied), adopted (a session of another node continues here), resumed " +
 		"(a session of this node).", []string{"way"}},
 	{clusterJoinsRefused, "Joins and resumes that were refused, by reason: full (all nodes are), ticket (invalid), " +
-		"expired (ticket), unreachable (the node to which the client was passed on).", []string{"reason"}},
-	{clusterPassed, "Open websockets that are passed on, by side: entry (to another node), home (from another " +
+		"expired (ticket), unreachable (the node to which the websocket is proxied).", []string{"reason"}},
+	{clusterProxied, "Open websockets that are proxied, by side: entry (to another node), home (from another " +
 		"node).", []string{"side"}},
 	{clusterRecords, "Records of sessions of other nodes that this node keeps.", nil},
 	{clusterRecordBytes, "Bytes of these records.", nil},
@@ -95,7 +95,7 @@ var clusterFamilies = []family{
 		[]string{"reason"}},
 }
 
-// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load, Passed,
+// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load, Proxied,
 // Records, RecordBytes, Trunks, Masked, Copies and PassedOn are counters since the start.
 type Cluster struct {
 	Nodes     ClusterNodes
@@ -110,7 +110,7 @@ type Cluster struct {
 	Undelivered                                Undelivered
 	CertificatesRefused                        uint64
 	Joins                                      ClusterJoins
-	Passed                                     PassedWebsockets
+	Proxied                                    ProxiedWebsockets
 	Records                                    int
 	RecordBytes                                int
 	RecordsDropped                             uint64
@@ -152,12 +152,12 @@ type Undelivered struct {
 
 // ClusterJoins counts joins and resumes, and those that were refused.
 type ClusterJoins struct {
-	Moved, Passed, Adopted, Resumed    uint64
+	Moved, Proxied, Adopted, Resumed   uint64
 	Full, Ticket, Expired, Unreachable uint64
 }
 
-// PassedWebsockets are the numbers of open websockets to and from other nodes.
-type PassedWebsockets struct {
+// ProxiedWebsockets are the numbers of open websockets to and from other nodes.
+type ProxiedWebsockets struct {
 	Entry, Home int
 }
 
@@ -251,15 +251,15 @@ func (c *clusterCollector) Collect(to chan<- prometheus.Metric) {
 
 func (e emitter) joins(s Cluster) {
 	e.count(clusterJoins, s.Joins.Moved, "moved")
-	e.count(clusterJoins, s.Joins.Passed, "passed")
+	e.count(clusterJoins, s.Joins.Proxied, "proxied")
 	e.count(clusterJoins, s.Joins.Adopted, "adopted")
 	e.count(clusterJoins, s.Joins.Resumed, "resumed")
 	e.count(clusterJoinsRefused, s.Joins.Full, "full")
 	e.count(clusterJoinsRefused, s.Joins.Ticket, "ticket")
 	e.count(clusterJoinsRefused, s.Joins.Expired, "expired")
 	e.count(clusterJoinsRefused, s.Joins.Unreachable, "unreachable")
-	e.gauge(clusterPassed, float64(s.Passed.Entry), "entry")
-	e.gauge(clusterPassed, float64(s.Passed.Home), "home")
+	e.gauge(clusterProxied, float64(s.Proxied.Entry), "entry")
+	e.gauge(clusterProxied, float64(s.Proxied.Home), "home")
 }
 
 func (e emitter) trunks(s Cluster) {

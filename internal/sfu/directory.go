@@ -284,7 +284,8 @@ func (d *directory) ended() *signal.Error {
 	return refuse(signal.CodeInternal, "internal error of the server: the room has ended")
 }
 
-func (d *directory) beginDraining() {
+// RefuseJoins refuses joins from now on, and ends rooms without participants. Participants resume their sessions.
+func (d *directory) RefuseJoins() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.draining {

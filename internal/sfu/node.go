@@ -201,7 +201,7 @@ func (endRequest) apply(r *Room) {
 // Drain refuses joins, announces the drain to all participants, and waits until they have left or the context ends.
 // Then it removes the remaining participants. Drain returns when every goroutine of the node has ended.
 func (n *Node) Drain(ctx context.Context, grace time.Duration) {
-	n.beginDraining()
+	n.RefuseJoins()
 	n.toAll(drainRequest{grace})
 	select {
 	case <-n.empty:
