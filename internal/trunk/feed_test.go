@@ -88,7 +88,9 @@ func TestFeedRefuses(t *testing.T) {
 		path     []string
 		possible bool
 	}{
-		{[]string{"home", "self", "three"}, true}, {[]string{"other", "three"}, true}, {[]string{"home", "three"}, false},
+		{[]string{"home", "self", "three"}, true},
+		{[]string{"other", "three"}, true},
+		{[]string{"home", "three"}, false},
 	} {
 		f.expect(f.assign(c.path, c.possible, false, f.now), "home")
 		if f.refused != "three" || f.source != "two" || f.next != "" {
