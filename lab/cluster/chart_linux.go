@@ -49,21 +49,13 @@ type charted struct {
 	nodes *nodes
 }
 
-// chart installs the chart on a control plane of Kubernetes, replaces all servers by those of another image, and then
-// evicts a server while the eviction of a second one is refused.
-func chart(ctx context.Context, b *bench) (lines []claim.Line, err error) {
-	c, err := install(ctx, b)
+// rollout installs the chart on a control plane of Kubernetes and replaces all servers by those of another image.
+func rollout(ctx context.Context, b *bench) (lines []claim.Line, err error) {
+	c, r, err := conference(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	r := &room{nodes: c.nodes}
-	if err := r.fill(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.awaitFrames(ctx, 10); err != nil {
-		return nil, err
-	}
 	b.progress.Say("a rollout of another image")
 	r.resetGaps()
 	began := time.Now()
@@ -71,44 +63,70 @@ func chart(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(began)
-	if err := r.awaitFrames(ctx, 10); err != nil {
+	lines = []claim.Line{
+		claim.Stated("rollout: duration", time.Since(began).Seconds(), "s"),
+		claim.AtMost("rollout: most servers that are not ready at the same time", float64(unready), "", 1),
+	}
+	frames, gap, err := c.frames(ctx, r, "rollout")
+	return append(append(lines, frames...), claim.Stated(
+		"rollout: longest time between two frames of a tile, beyond the interval", lab.Milliseconds(gap), "ms")), err
+}
+
+// eviction installs the chart on a control plane of Kubernetes, and evicts a server for the maintenance of its host
+// while the eviction of a second server is tried.
+func eviction(ctx context.Context, b *bench) (lines []claim.Line, err error) {
+	c, r, err := conference(ctx, b)
+	if err != nil {
 		return nil, err
 	}
-	gap := r.longestGap()
-	lostInRollout, received := r.lost(everyone)
-	b.progress.Say("  %.1f s; %d frames lost of %d, longest time between two frames %.0f ms", took.Seconds(),
-		lostInRollout, lostInRollout+received, lab.Milliseconds(gap))
+	defer func() { err = errors.Join(err, c.close()) }()
 	b.progress.Say("maintenance of a host, and evictions of a second server")
+	r.resetGaps()
 	e, err := c.evict(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.awaitFrames(ctx, 10); err != nil {
-		return nil, err
-	}
-	if err := r.settle(ctx); err != nil {
-		return nil, err
-	}
-	lost, receivedAfter := r.lost(everyone)
-	restarts, err := c.restarts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return []claim.Line{
-		claim.Exactly(fmt.Sprintf("rollout: frames lost of %d", lostInRollout+received), lostInRollout, "", 0),
-		claim.Stated("rollout: longest time between two frames of a tile, beyond the interval",
-			lab.Milliseconds(gap-interval(body)), "ms"),
-		claim.AtMost("rollout: most servers that are not ready at the same time", float64(unready), "", 1),
-		claim.Stated("rollout: duration", took.Seconds(), "s"),
-		claim.Exactly(fmt.Sprintf("evictions of a second server that are accepted while the first is not ready, of %d",
-			e.refused+e.early), e.early, "", 0),
+	lines = []claim.Line{
+		claim.Exactly("evictions of a second server accepted before the first server is ready again", e.early,
+			fmt.Sprintf("of %d", e.refused+e.early), 0),
 		claim.Stated("the first server is ready again after", e.back.Seconds(), "s"),
-		claim.Exactly(fmt.Sprintf("evictions: frames lost of %d", lost+receivedAfter-lostInRollout-received),
-			lost-lostInRollout, "", 0),
-		claim.Exactly("participants whose session has ended, or who received wrong frames", r.failures(), "", 0),
-		claim.Exactly("containers that ended by themselves", restarts, "", 0),
-	}, nil
+	}
+	frames, _, err := c.frames(ctx, r, "evictions")
+	return append(lines, frames...), err
+}
+
+// conference installs the chart, and adds participants at all servers.
+func conference(ctx context.Context, b *bench) (c *charted, r *room, err error) {
+	if c, err = install(ctx, b); err != nil {
+		return nil, nil, err
+	}
+	r = &room{nodes: c.nodes}
+	if err = r.fill(ctx); err == nil {
+		err = r.awaitFrames(ctx, 10)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, c.close())
+	}
+	return c, r, nil
+}
+
+// frames waits until all participants have further frames, ends their loads and counts the frames. gap is the longest
+// time between two frames of a tile, less the interval.
+func (c *charted) frames(ctx context.Context, r *room, name string) (lines []claim.Line, gap time.Duration, err error) {
+	if err := r.awaitFrames(ctx, 10); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	gap = r.longestGap() - interval(body)
+	if err := r.settle(ctx); err != nil {
+		return nil, 0, err
+	}
+	lost, received := r.lost(everyone)
+	restarts, err := c.restarts(ctx)
+	return []claim.Line{
+		claim.Exactly(fmt.Sprintf("%s: frames lost of %d", name, lost+received), lost, "", 0),
+		claim.Exactly(name+": participants whose session has ended, or who received wrong frames", r.failures(), "", 0),
+		claim.Exactly(name+": containers that ended by themselves", restarts, "", 0),
+	}, gap, err
 }
 
 // install starts the control plane and the hosts, and installs the chart with the commands of docs/cluster.md.
@@ -141,7 +159,7 @@ func install(ctx context.Context, b *bench) (c *charted, err error) {
 	if c.nodes.folder, err = os.MkdirTemp("", "volsfu-chart-"); err != nil {
 		return nil, err
 	}
-	if c.nodes.token, err = mintToken(true); err != nil {
+	if c.nodes.token, err = mint(true); err != nil {
 		return nil, err
 	}
 	b.progress.Say("a control plane of Kubernetes")
@@ -261,8 +279,8 @@ type evictions struct {
 	back time.Duration
 }
 
-// evict evicts the second server after new pods are kept from its host, and tries to evict the first server until the
-// eviction is accepted. Then evict waits until all servers are available.
+// evict evicts a server after new pods are kept from its host, and tries to evict a second server until the eviction is
+// accepted. Then evict waits until all servers are available.
 func (c *charted) evict(ctx context.Context) (e evictions, err error) {
 	const first, second = 1, 0
 	ctx, cancel := context.WithTimeout(ctx, rolloutPatience)

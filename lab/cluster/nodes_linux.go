@@ -129,7 +129,7 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 			return n, err
 		}
 	}
-	if n.token, err = mintToken(true); err != nil {
+	if n.token, err = mint(true); err != nil {
 		return n, err
 	}
 	for i, name := range n.network.hosts {
@@ -153,8 +153,8 @@ func makeCertificate(ctx context.Context, program, folder, region, name string) 
 	return nil
 }
 
-// mintToken returns a token of participants, who may publish or not.
-func mintToken(publish bool) (string, error) {
+// mint makes a token of participants, who may publish or not.
+func mint(publish bool) (string, error) {
 	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
 	if err != nil {
 		return "", err

@@ -136,7 +136,7 @@ func viewers(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	a := &audience{nodes: n}
 	defer a.close()
-	if a.token, err = mintToken(false); err != nil {
+	if a.token, err = mint(false); err != nil {
 		return nil, err
 	}
 	if err := a.grow(ctx, announced); err != nil {
