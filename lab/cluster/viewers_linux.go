@@ -31,8 +31,8 @@ const (
 	treePatience = time.Minute
 )
 
-// viewed is the publication of all viewers: one tile of 3 kB at 5 frames per second. The check is about copies and messages,
-// and the viewers share two cores with the nodes.
+// viewed is the publication of all viewers: one tile of 3 kB at 5 frames per second. The check is about copies and
+// messages, and the viewers share two cores with the nodes.
 var viewed = testbed.Load{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 3000, Variation: 0.1, Rate: 5}
 
 // viewerArguments permit this process to join as many viewers as fast as the nodes can.
