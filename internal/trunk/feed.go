@@ -24,8 +24,8 @@ type feed struct {
 	// source is the node from which this node takes. path are the nodes from the home to source.
 	source string
 	path   []string
-	// next is a parent that has not offered its streams, empty if there is none. nextPath are the nodes from the home to
-	// next. A parent other than the home fails at deadline.
+	// next is a parent that has not offered its streams, empty if there is none. nextPath are the nodes from the home
+	// to next. A parent other than the home fails at deadline.
 	next     string
 	nextPath []string
 	deadline time.Time
@@ -72,8 +72,8 @@ func (f *feed) pathBy(node string) []string {
 }
 
 // assign follows the path that the home has assigned. The path is refused if it contains this node, or if possible is
-// not set: there is no trunk to the last node of the path, or this node passes the publication on to a node of the path.
-// If this node takes no track at present (nothing), the parent offers no streams.
+// not set: there is no trunk to the last node of the path, or this node passes the publication on to a node of the
+// path. If this node takes no track at present (nothing), the parent offers no streams.
 func (f *feed) assign(path []string, possible, nothing bool, now time.Time) []feedAction {
 	parent := path[len(path)-1]
 	switch {

@@ -59,7 +59,8 @@ type link struct {
 	// confirmed are the offers that were bound since the last step.
 	confirmed []*message
 	fitted    time.Time
-	// assigned and boundBy are the parents of mirrors and the mirrors with bound streams that the Host has not followed.
+	// assigned and boundBy are the parents of mirrors, and the mirrors with bound streams, that the Host has not
+	// followed.
 	assigned []assigned
 	boundBy  []*mirror
 	// announced is set if the present silence of the other node was reported.
@@ -79,7 +80,8 @@ func newLink(s *services, c *catalog, node string, now time.Time) *link {
 	l := &link{
 		services: s, catalog: c, node: node, lanes: lanes{engine: s.engine}, silence: newSilence(now),
 		origin: newOrigin(rand.Uint32() &^ 1), taking: newTaking(now), updates: newUpdates(),
-		sends: sendRate.Bucket(), messages: stateRate.Bucket(), slots: map[*line]*egress.Slot{}, waiting: map[publication]*offer{},
+		sends: sendRate.Bucket(), messages: stateRate.Bucket(), slots: map[*line]*egress.Slot{},
+		waiting: map[publication]*offer{},
 	}
 	l.control = newControl(s, l.lanes.setRTT)
 	l.lanes.permit.began = now
@@ -472,8 +474,8 @@ func (l *link) handleState(m *message, now time.Time) {
 	}
 }
 
-// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have been
-// bound to another trunk meanwhile.
+// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have
+// been bound to another trunk meanwhile.
 func (l *link) exchange(m *mirror, tracks []*track.Track) {
 	for index, s := range l.taking.streams(m.keyAt(l.node)) {
 		lane, former, next := l.lanes.all[s.Lane], m.tracks[index], tracks[index]

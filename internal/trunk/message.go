@@ -86,8 +86,8 @@ type take struct {
 	Parity float64 `json:"parity,omitempty"`
 	// Fresh is set if the node has no offer for the publication. The origin then repeats its offer.
 	Fresh bool `json:"fresh,omitempty"`
-	// Path are the nodes from the home to the parent from which the node takes the publication. At the home, a take with
-	// a path has no demand.
+	// Path are the nodes from the home to the parent from which the node takes the publication. At the home, a take
+	// with a path has no demand.
 	Path []string `json:"path,omitempty"`
 	// Refused is a parent that has failed.
 	Refused string `json:"refused,omitempty"`
@@ -183,7 +183,8 @@ func decode(data []byte) (*message, error) {
 			err = checkPath(m.Take.Path)
 		}
 		if err == nil && len(m.Take.Refused) > maxName {
-			err = fmt.Errorf("%w: a node name of %d bytes, expected at most %d", ErrMessage, len(m.Take.Refused), maxName)
+			err = fmt.Errorf("%w: a node name of %d bytes, expected at most %d", ErrMessage, len(m.Take.Refused),
+				maxName)
 		}
 		m.Take.Parity = min(max(m.Take.Parity, 0), maxParity)
 	case m.Parent != nil:

@@ -125,8 +125,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{`{"parent":{"room":"r","participant":"p","publication":"c","path":["one","two","one"]}}`,
 			"a path with node one twice"},
 		{`{"parent":{"room":"r","participant":"p","publication":"c","path":[""]}}`, "a node name of 0 bytes"},
-		{`{"take":{"room":"r","participant":"p","publication":"c","path":[` + strings.Repeat(`"x",`, maxPath) + `"y"]}}`,
-			"a path of 17 nodes, the limit is 16"},
+		{`{"take":{"room":"r","participant":"p","publication":"c","path":[` + strings.Repeat(`"x",`, maxPath) +
+			`"y"]}}`, "a path of 17 nodes, the limit is 16"},
 		{`{"take":{"room":"r","participant":"p","publication":"c","refused":"` + name + `"}}`,
 			"a node name of 257 bytes"},
 		{`{"take":{"room":"r","participant":"p","publication":"c","home":"` + name + `"}}`,

@@ -1,13 +1,17 @@
 package trunk
 
 import (
+	"net"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/netem"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -23,15 +27,16 @@ type chain struct {
 }
 
 // startChain starts the nodes home, two and three with trunks between all.
-func startChain(t *testing.T) *chain {
-	a := newAuthority()
+func startChain(t *testing.T, each map[string]options) *chain {
+	a, first := newAuthority(), each["home"]
+	first.fanout = 1
 	c := &chain{
-		t: t, asked: &countingPeer{}, home: a.start(t, "home", options{fanout: 1}), nodes: map[string]*node{},
+		t: t, asked: &countingPeer{}, home: a.start(t, "home", first), nodes: map[string]*node{},
 		tracks: map[string][]*track.Track{}, viewers: map[string]*viewer{},
 	}
 	c.p = publishBy(t, c.home, c.asked, 1, 2)
 	for _, name := range []string{"two", "three"} {
-		c.nodes[name] = a.start(t, name, options{})
+		c.nodes[name] = a.start(t, name, each[name])
 		connect(t, c.home, c.nodes[name], "home", name)
 	}
 	connect(t, c.nodes["three"], c.nodes["two"], "three", "two")
@@ -72,8 +77,12 @@ func (c *chain) fedBy(name, source string) {
 	})
 }
 
-func startThrough(t *testing.T) *chain {
-	c := startChain(t)
+// startThrough starts a chain in which node three takes from node two.
+func startThrough(t *testing.T) *chain { return startThroughWith(t, nil) }
+
+func startThroughWith(t *testing.T, each map[string]options) *chain {
+	t.Helper()
+	c := startChain(t, each)
 	c.take("two", allocate.Qualities(0))
 	c.frames("two", 0)
 	c.take("three", allocate.Qualities(1))
@@ -187,6 +196,59 @@ func TestTrunkOfParentEnds(t *testing.T) {
 	})
 	c.frames("three", 1)
 	c.frames("two", 0)
+}
+
+// TestLossOnTwoTrunks loses 1 % of the packets of each node in both directions. Lost packets are requested from the
+// node before, so that the publisher is asked for nothing and almost all frames arrive at the third node.
+func TestLossOnTwoTrunks(t *testing.T) {
+	long.Test(t)
+	stalls := wait.WatchStalls(t)
+	network := netem.NewNetwork(1)
+	t.Cleanup(func() { _ = network.Close() })
+	each, addresses := map[string]options{}, map[string]netip.Addr{}
+	for i, name := range []string{"home", "two", "three"} {
+		addresses[name] = netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + i)})
+		each[name] = options{address: addresses[name].String() + ":7883",
+			open: func(address netip.AddrPort) (net.PacketConn, error) { return network.Listen(address) }}
+	}
+	access := func(loss float64) {
+		for _, address := range addresses {
+			config := netem.DefaultConfig()
+			config.Delay, config.Loss = roundTrip/4, loss
+			if err := network.SetAccess(address, config, config); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	access(0)
+	c := startThroughWith(t, each)
+	access(0.01)
+	const frames = 300
+	first := c.p.publishers[1].Number
+	for range frames {
+		c.p.frame(12_000)
+		time.Sleep(time.Second / 60)
+	}
+	arrived := func() (complete int) {
+		for frame := first + 1; frame <= first+frames; frame++ {
+			if c.viewers["three"].has(1, frame) {
+				complete++
+			}
+		}
+		return complete
+	}
+	for end := time.Now().Add(2 * time.Second); arrived() < frames && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	repaired := c.nodes["two"].engine.Stats().Recovered + c.nodes["three"].engine.Stats().Recovered
+	t.Logf("%d of %d frames, %d packets repaired, %d requests to the publisher, stalls of %v", arrived(), frames,
+		repaired, c.asked.requests, stalls.Longest())
+	if arrived() < frames*999/1000 && stalls.Longest() < tolerated {
+		t.Errorf("%d of %d frames", arrived(), frames)
+	}
+	if repaired == 0 || c.asked.requests > 0 && stalls.Longest() < tolerated {
+		t.Errorf("%d packets repaired, %d requests to the publisher", repaired, c.asked.requests)
+	}
 }
 
 // TestOtherTracks gives the mirror at a parent other tracks. The third node goes on without another offer.

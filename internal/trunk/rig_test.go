@@ -106,7 +106,8 @@ func (a *authority) start(t testing.TB, name string, o options) *node {
 	}
 	certificate := a.certify(t, name, o.foreign)
 	host, err := Listen(Config{
-		Node: name, Incarnation: 7, Address: netip.MustParseAddrPort(o.address), Lanes: max(o.lanes, 1), Fanout: o.fanout,
+		Node: name, Incarnation: 7, Address: netip.MustParseAddrPort(o.address), Lanes: max(o.lanes, 1),
+		Fanout:      o.fanout,
 		Certificate: func() *tls.Certificate { return certificate }, Verify: a.verify, Open: o.open,
 	}, engine)
 	if err != nil {

@@ -73,9 +73,8 @@ func newTree(fanout int, home, region, seed string, usable func(node string) boo
 
 // take adds a node that takes from the home, or returns to the home because its parent refused has failed.
 func (t *tree) take(node, region string, relays bool, refused string, now time.Time) {
-	b := t.branches[node]
-	if b == nil {
-		b = t.add(node, region, relays, now)
+	if t.branches[node] == nil {
+		t.add(node, region, relays, now)
 		t.move(node, t.best(node, now), now)
 	}
 	if refused != "" {

@@ -231,8 +231,8 @@ func (f *forest) check(n *leaf) {
 		n.starved = f.now
 	}
 	if without := f.now.Sub(n.starved); without > 1500*time.Millisecond {
-		f.t.Fatalf("%v: %s has had no packets for %v, its feed is %+v, the path is %v", f.now.Sub(start), n.name, without,
-			n.feed, f.tree.path(n.name))
+		f.t.Fatalf("%v: %s has had no packets for %v, its feed is %+v, the path is %v", f.now.Sub(start), n.name,
+			without, n.feed, f.tree.path(n.name))
 	}
 }
 

@@ -1,0 +1,159 @@
+package trunk
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// describe returns actions as text: "+two" begins at two, "-two" ends, "two" sends the demand.
+func describe(actions []feedAction) string {
+	words := make([]string, len(actions))
+	for i, a := range actions {
+		switch {
+		case a.begin:
+			words[i] = "+" + a.node
+		case a.end:
+			words[i] = "-" + a.node
+		default:
+			words[i] = a.node
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// feeding is a feed of node self in virtual time.
+type feeding struct {
+	t   *testing.T
+	now time.Time
+	*feed
+}
+
+func startFeeding(t *testing.T) *feeding { return &feeding{t, start, newFeed("self", "home")} }
+
+func (f *feeding) expect(actions []feedAction, want string) {
+	f.t.Helper()
+	if got := describe(actions); got != want {
+		f.t.Errorf("the actions are %q, expected %q", got, want)
+	}
+}
+
+func (f *feeding) after(d time.Duration) []feedAction {
+	f.now = f.now.Add(d)
+	return f.step(f.now)
+}
+
+// takeFrom makes a parent the source.
+func (f *feeding) takeFrom(parent string) {
+	f.t.Helper()
+	f.expect(f.assign([]string{"home", parent}, true, false, f.now), "+"+parent)
+	f.expect(f.bound(parent, f.now), "")
+	f.expect(f.after(overlapTime), "home")
+	if f.source != parent || !f.settled() {
+		f.t.Fatalf("the feed is %+v", f.feed)
+	}
+}
+
+// TestFeedChangesParents takes from a parent and then from another one. The demand at the former one ends after an
+// overlap, and the home learns of the path.
+func TestFeedChangesParents(t *testing.T) {
+	f := startFeeding(t)
+	f.takeFrom("two")
+	f.expect(f.assign([]string{"home", "three", "four"}, true, false, f.now), "+four")
+	f.expect(f.after(bindTime/2), "")
+	if !f.takes("two") || !f.binds("four") || f.binds("home") {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+	f.expect(f.bound("four", f.now), "")
+	f.expect(f.after(overlapTime), "-two home")
+	if want := []string{"home", "three", "four"}; !slices.Equal(f.pathBy("home"), want) {
+		t.Errorf("the path is %v, expected %v", f.pathBy("home"), want)
+	}
+	f.expect(f.assign([]string{"home", "five", "four"}, true, false, f.now), "four home")
+	f.expect(f.assign([]string{"home"}, true, false, f.now), "+home")
+	f.expect(f.bound("home", f.now), "")
+	f.expect(f.after(overlapTime), "-four")
+	if f.pathBy("home") != nil || !f.settled() {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+}
+
+// TestFeedRefuses refuses paths that contain this node, that do not begin at the home, and that cannot be followed. The
+// present parent remains.
+func TestFeedRefuses(t *testing.T) {
+	f := startFeeding(t)
+	f.takeFrom("two")
+	for _, c := range []struct {
+		path     []string
+		possible bool
+	}{
+		{[]string{"home", "self", "three"}, true},
+		{[]string{"other", "three"}, true},
+		{[]string{"home", "three"}, false},
+	} {
+		f.expect(f.assign(c.path, c.possible, false, f.now), "home")
+		if f.refused != "three" || f.source != "two" || f.next != "" {
+			t.Errorf("after path %v the feed is %+v", c.path, f.feed)
+		}
+	}
+}
+
+// TestFeedReturnsHome takes from the home again when a parent fails, offers no streams in time, or leaves out tracks.
+func TestFeedReturnsHome(t *testing.T) {
+	f := startFeeding(t)
+	f.takeFrom("two")
+	f.expect(f.lost("three"), "")
+	f.expect(f.lost("home"), "")
+	f.expect(f.lost("two"), "-two +home")
+	if f.refused != "two" || f.source != "home" {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+
+	f.expect(f.assign([]string{"home", "three"}, true, false, f.now), "+three")
+	f.expect(f.after(bindTime), "-three home")
+	if f.refused != "three" || f.source != "home" {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+
+	f.takeFrom("four")
+	f.masked("four", true, f.now)
+	f.expect(f.after(slowTime/2), "")
+	f.masked("four", true, f.now)
+	f.masked("home", false, f.now)
+	f.expect(f.after(slowTime/2), "-four +home")
+
+	f.takeFrom("five")
+	f.masked("five", true, f.now)
+	f.masked("five", false, f.now)
+	f.expect(f.after(slowTime), "")
+}
+
+// TestFeedWithoutTracks follows a parent at once while this node takes no track: the parent offers no streams.
+func TestFeedWithoutTracks(t *testing.T) {
+	f := startFeeding(t)
+	f.expect(f.assign([]string{"home", "two"}, true, true, f.now), "+two")
+	f.expect(f.after(overlapTime), "home")
+	if f.source != "two" || !f.settled() {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+}
+
+// TestPassesOn checks the paths by which a node passes a publication on.
+func TestPassesOn(t *testing.T) {
+	for _, c := range []struct {
+		path, own []string
+		want      bool
+	}{
+		{[]string{"home", "self"}, []string{"home"}, true},
+		{[]string{"home", "two", "self"}, []string{"home", "two"}, true},
+		{[]string{"home", "two"}, []string{"home"}, false},
+		{nil, []string{"home"}, false},
+		{[]string{"home", "child", "self"}, []string{"home"}, false},
+		{[]string{"home", "self"}, []string{"home", "child"}, false},
+	} {
+		if got := passesOn(c.path, "self", "child", c.own); got != c.want {
+			t.Errorf("path %v, own path %v: %t, expected %t", c.path, c.own, got, c.want)
+		}
+	}
+}
