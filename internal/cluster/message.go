@@ -177,7 +177,7 @@ type Tombstone struct {
 	Session string    `json:"session,omitempty"`
 	Epoch   uint64    `json:"epoch,omitempty"`
 	At      time.Time `json:"at"`
-	// Until is the end of the ban of a kick, zero for none. The ban excludes the token TokenID, too, unless it is empty.
+	// Until is the end of the ban of a kick, zero for none. The ban excludes the token TokenID, too, if it is set.
 	Until   time.Time `json:"until,omitzero"`
 	TokenID string    `json:"token_id,omitempty"`
 }

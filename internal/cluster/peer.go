@@ -38,9 +38,9 @@ type peer struct {
 	beat   time.Time
 	// deadSince is the time of the node's death or stop.
 	deadSince time.Time
-	// trunk is set if there is a trunk, heard the time of the latest packet on it.
-	trunk bool
-	heard time.Time
+	// trunk is set if there is a trunk, received the time of the latest packet on it.
+	trunk    bool
+	received time.Time
 
 	// digest is the node's digest at the number sequence. agreed is set if its sum is that of the latest beat.
 	digest   map[string]uint64

@@ -63,16 +63,6 @@ func (r *Replica) limit(now time.Time, p *peer, m *Message) error {
 	return nil
 }
 
-// refuse reports a node that this one cannot share rooms with, once per incarnation.
-func (r *Replica) refuse(home Home, reason string) {
-	if r.refused[home.Node] == home.Incarnation ||
-		r.refused[home.Node] == 0 && len(r.refused) >= r.config.MaxNodes {
-		return
-	}
-	r.refused[home.Node] = home.Incarnation
-	r.emit(NodeRefused{home, reason})
-}
-
 // receiveBeat applies a beat. p is the present incarnation of the node, nil if it is unknown.
 func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 	b := m.Beat

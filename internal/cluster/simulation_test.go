@@ -164,7 +164,7 @@ func (s *simulation) ping(i int) {
 		}
 		for name := range n.seen {
 			if other.seen[name] != nil {
-				other.replica.HeardTrunk(s.now, n.name, n.incarnation)
+				other.replica.TrunkReceived(s.now, n.name, n.incarnation)
 				break
 			}
 		}

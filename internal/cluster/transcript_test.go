@@ -184,7 +184,7 @@ func (c *trio) pass(d time.Duration) {
 			}
 			for _, other := range c.names() {
 				if c.trunks[other+name] && c.stopped[other] == nil {
-					r.HeardTrunk(c.now(), other, c.nodes[other].self.Incarnation)
+					r.TrunkReceived(c.now(), other, c.nodes[other].self.Incarnation)
 				}
 			}
 			if !c.now().Before(r.Wake()) {

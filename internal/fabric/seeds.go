@@ -25,8 +25,8 @@ const (
 	returnInterval = 100 * time.Millisecond
 	// seedTimeout bounds one attempt: a seed with a longer round trip is left to the NATS server.
 	seedTimeout = 250 * time.Millisecond
-	// watchInterval is the time between two examinations of the number of routes.
-	watchInterval = 100 * time.Millisecond
+	// watchInterval is the time between two examinations of the number of routes. NATS closes a silent route after 3 s.
+	watchInterval = 500 * time.Millisecond
 	// otherSide is the time for which a node leaves the connection to a seed that may connect to this node: two
 	// connections at the same time would end each other.
 	otherSide = 200 * time.Millisecond

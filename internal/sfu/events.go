@@ -54,6 +54,27 @@ func (p *participant) event(kind webhook.Kind) webhook.Event {
 	return webhook.Event{Kind: kind, Participant: &webhook.Participant{Identity: p.identity, TokenID: p.token.ID}}
 }
 
+// movedReason is the reason of a departure by a move. Each node has a room of its own, with its own events.
+const movedReason = "moved to another server"
+
+// emitJoined emits the arrival of a participant, with the publications that it brings from another node.
+func (r *roomEvents) emitJoined(p *participant) {
+	r.emit(p.event(webhook.ParticipantJoined))
+	for _, publication := range p.publications {
+		r.emitPublication(p, publication, webhook.Published)
+	}
+}
+
+// emitMoved emits the end of a participant's publications on this node and its departure to another node.
+func (r *roomEvents) emitMoved(p *participant) {
+	for _, publication := range p.publications {
+		r.emitPublication(p, publication, webhook.Unpublished)
+	}
+	left := p.event(webhook.ParticipantLeft)
+	left.Reason = movedReason
+	r.emit(left)
+}
+
 // emitPublication emits an event of a publication, unless others do not know the publication.
 func (r *roomEvents) emitPublication(owner *participant, p *publication, kind webhook.Kind) {
 	if p.silent {

@@ -11,7 +11,6 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
 // JoinRequest is the request of a client to join a room, as signalling has verified it.
@@ -196,8 +195,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	r.begin()
+	r.emitJoined(p)
 	if moved == nil {
-		r.emit(p.event(webhook.ParticipantJoined))
 		p.log.Info("participant joined", zap.String("session", p.session))
 	}
 	for _, publication := range p.publications {

@@ -65,8 +65,7 @@ func (q *feedEnd) apply(r *Room) {
 	}
 }
 
-// endLater ends the feed of a former home when the publisher does not send to that home anymore. The tracks are bound to
-// the next home with its first packets.
+// endLater ends the feed of a former home some time after the publisher has moved.
 func (s *span) endLater(f feed) {
 	end := &feedEnd{f}
 	s.ending[f] = end
@@ -174,6 +173,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 			r.unpublish(p, publication, false)
 		}
 	}
+	r.emitMoved(p)
 	m := &mirror{presence: p.presence, node: node, shown: true, received: p.data.received.Last()}
 	p.publications = nil
 	released := Released{Identity: p.identity, Session: p.session, Epoch: p.epoch}

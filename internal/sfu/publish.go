@@ -106,6 +106,12 @@ func (r *Room) add(p *participant, description checked) {
 	converted := p.profile.Converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
 	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
+	if p.epoch > 0 && !p.complete {
+		// Other nodes have the frames up to the first one here, which is the first one that they take from this node.
+		for _, t := range publication.Tracks {
+			t.TakeOver()
+		}
+	}
 	p.suppress(publication)
 	p.publications = append(p.publications, publication)
 	p.placePictures()

@@ -206,8 +206,8 @@ func TestSessionStatesAreRare(t *testing.T) {
 	}
 }
 
-// TestUnsavedSessionsWakeTheRoomTogether checks that the records of many participants that change at different times wake
-// the room at most twice per second, and that the record of a join does not wait.
+// TestUnsavedSessionsWakeTheRoomTogether checks that the records of many participants that change at different times
+// wake the room at most twice per second, and that the record of a join does not wait.
 func TestUnsavedSessionsWakeTheRoomTogether(t *testing.T) {
 	c := newConference(t, nil, "a", "b")
 	var all []*player

@@ -201,50 +201,49 @@ func TestForeignTickets(t *testing.T) {
 	}
 }
 
-// TestDrainMovesClients: the clients of a node that drains continue on another node, their sessions are not interrupted,
-// and receivers on the former, the next and a third node miss no frame.
-func TestDrainMovesClients(t *testing.T) {
-	nodes := startCluster(t, unhurried, "a@eu", "b@us", "c@asia")
-	peers := map[string]*testbed.Peer{}
-	for name, node := range map[string]int{"alice": 0, "dave": 0, "bob": 1, "carol": 2} {
-		peers[name] = join(t, nodes[node], atLeisure(testbed.Part{Room: "room", Identity: name,
-			Loads: []testbed.Load{body(1, 1)}, Receive: true, Record: true}))
-	}
-	// count returns the number of frames that a peer has of another.
-	count := func(p *testbed.Peer, of string) int { return frames(p, tile(of, "body", 0)) }
-	// flow waits until all peers have more frames of all others.
-	flow := func(what string) {
-		for name, p := range peers {
-			for other := range peers {
-				before := count(p, other)
-				wait.Until(t, fmt.Sprintf("%s has frames of %s %s", name, other, what), func() bool {
-					return name == other || count(p, other) > before+10
-				})
-			}
+// meeting is participants by identity. Each publishes a body and receives those of the others.
+type meeting map[string]*testbed.Peer
+
+// attend adds a participant.
+func (m meeting) attend(t *testing.T, node *testbed.Conference, name string) {
+	m[name] = join(t, node, atLeisure(testbed.Part{Room: "room", Identity: name, Loads: []testbed.Load{body(1, 1)},
+		Receive: true, Record: true}))
+}
+
+// flow waits until all participants have more frames of all others.
+func (m meeting) flow(t *testing.T, what string) {
+	t.Helper()
+	for name, p := range m {
+		for other := range m {
+			before := frames(p, tile(other, "body", 0))
+			wait.Until(t, fmt.Sprintf("%s has frames of %s %s", name, other, what), func() bool {
+				return name == other || frames(p, tile(other, "body", 0)) > before+10
+			})
 		}
 	}
-	flow("before the drain")
+}
+
+// drain drains a node, from which these participants have to move once, and checks that no participant misses a frame.
+func (m meeting) drain(t *testing.T, node *testbed.Conference, movers ...string) {
+	t.Helper()
+	m.flow(t, "before the drain")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for _, p := range peers {
-		p.ResetGaps()
-	}
-	nodes[0].Server.Drain(ctx)
-	flow("after the drain")
-	for _, name := range []string{"alice", "dave"} {
-		p := peers[name]
+	node.Server.Drain(ctx)
+	m.flow(t, "after the drain")
+	for _, name := range movers {
+		p := m[name]
 		if err := p.Session.Err(); err != nil {
 			t.Fatalf("%s's session has ended: %v", name, err)
 		}
-		wait.Until(t, name+" leaves the first node", func() bool { return p.Count("moved") > 0 })
+		wait.Until(t, name+" leaves the node", func() bool { return p.Count("moved") > 0 })
 		if moved, broken := p.Count("moved"), p.Count("interrupted"); moved != 1 || broken != 0 {
 			t.Errorf("%s has moved %d times and was interrupted %d times, expected 1 and 0", name, moved, broken)
 		}
 	}
-	for name, p := range peers {
-		arrivals := p.Arrivals()
-		lost := int64(0)
-		for other := range peers {
+	for name, p := range m {
+		lost, arrivals := int64(0), p.Arrivals()
+		for other := range m {
 			if other != name {
 				lost += missing(arrivals, other)
 			}
@@ -255,13 +254,36 @@ func TestDrainMovesClients(t *testing.T) {
 		if lost != 0 {
 			t.Errorf("%s has lost %d frames", name, lost)
 		}
-		if n := p.Count("left"); n != 0 {
-			t.Errorf("%s was told of %d participants that have left", name, n)
-		}
 		if err := p.Failure(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestDrainMovesClients: the clients of a node that drains continue on another node, their sessions are not interrupted,
+// and receivers on the former, the next and a third node miss no frame.
+func TestDrainMovesClients(t *testing.T) {
+	nodes, m := startCluster(t, unhurried, "a@eu", "b@us", "c@asia"), meeting{}
+	for name, node := range map[string]int{"alice": 0, "dave": 0, "bob": 1, "carol": 2} {
+		m.attend(t, nodes[node], name)
+	}
+	m.drain(t, nodes[0], "alice", "dave")
+	for name, p := range m {
+		if n := p.Count("left"); n != 0 {
+			t.Errorf("%s was told of %d participants that have left", name, n)
+		}
+	}
+}
+
+// TestDrainOfTheOnlyNode: all clients are on the node that drains, and the room is on no other node.
+func TestDrainOfTheOnlyNode(t *testing.T) {
+	nodes, m := startCluster(t, unhurried, "a", "b", "c"), meeting{}
+	m.attend(t, nodes[0], "alice")
+	home := gathered(t, nodes, "room")
+	for _, name := range []string{"bob", "carol"} {
+		m.attend(t, home, name)
+	}
+	m.drain(t, home, "alice", "bob", "carol")
 }
 
 // missing returns the number of frames of a publisher without an arrival between the first and the last one, except for

@@ -53,7 +53,7 @@ func (o *outbox) add(now time.Time, payload []byte) bool {
 	return true
 }
 
-// pose replaces the pose of an object. Without a trunk the pose is lost: its room tells the pose again when the node
+// pose replaces the pose of an object. Without a trunk the pose is lost: its room sends the pose again when the node
 // takes the publication.
 func (o *outbox) pose(key poseKey, payload []byte) {
 	if o.linked {

@@ -340,7 +340,7 @@ func (r *rig) settle() {
 		again = false
 		for _, name := range r.names() {
 			n := r.nodes[name]
-			if len(n.messages.queue)+len(n.trunks.events)+len(n.told) > 0 || !r.now().Before(n.next) {
+			if len(n.messages.queue)+len(n.trunks.events)+len(n.queue.events) > 0 || !r.now().Before(n.next) {
 				n.next = n.step(r.now())
 				again = true
 			}

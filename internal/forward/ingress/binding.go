@@ -63,13 +63,18 @@ func (i *Ingress) Unbind(t *track.Track) {
 	defer i.mu.Unlock()
 	i.takeovers.forget(t)
 	if s := streamOf(t); s != nil && s.ingress.Load() == i {
-		i.remove(s)
-		s.ingress.Store(nil)
-		i.dropGroup(t.Group())
+		i.release(s)
 	}
 }
 
-// remove removes a stream from the tables. The caller holds the mutex, also in the functions below.
+// release ends the binding of a stream. The caller holds the mutex, also in the functions below.
+func (i *Ingress) release(s *stream) {
+	i.remove(s)
+	s.ingress.Store(nil)
+	i.dropGroup(s.track.Group())
+}
+
+// remove removes a stream from the tables.
 func (i *Ingress) remove(s *stream) {
 	s.end()
 	if i.streams[s.ssrc] == s {

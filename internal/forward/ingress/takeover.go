@@ -102,11 +102,31 @@ func (o *takeovers) add(w *waiting) bool {
 	if i.closed {
 		return false
 	}
+	o.put(w)
+	return true
+}
+
+func (o *takeovers) put(w *waiting) {
 	if o.waiting == nil {
 		o.waiting = make(map[uint32]*waiting)
 	}
 	o.waiting[w.ssrc] = w
-	return true
+}
+
+// displace ends the binding of a track that another ingress takes over. The stream waits, and may take the track back:
+// the feed of a former server may begin later than that of the next.
+func (o *takeovers) displace(t *track.Track) {
+	i := o.ingress
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := streamOf(t)
+	if s == nil || s.ingress.Load() != i {
+		return
+	}
+	w := &waiting{track: t, ssrc: s.ssrc, repair: s.repair, origin: s.origin, injector: s.injector}
+	s.injector = nil
+	i.release(s)
+	o.put(w)
 }
 
 // bind binds a stream that no other ingress has, and returns its state, nil if the track or the ingress is closed.
@@ -248,14 +268,14 @@ func (o *takeovers) decide(w *waiting, former *Ingress, now time.Time) verdict {
 	}
 	if v == verdictTake {
 		if former != nil {
-			former.Unbind(w.track)
+			former.takeovers.displace(w.track)
 		}
 		o.takeOver(w, former != nil)
 	}
 	return v
 }
 
-// ends returns the first and the last packet of a stream that waits, nil if there is none, and the looks at the packets.
+// ends returns the first and the last packet of a stream that waits, nil if there is none, and the looks at them.
 func (o *takeovers) ends(w *waiting) (first, last *heldPacket, looks int) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()

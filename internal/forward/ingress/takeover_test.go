@@ -109,8 +109,15 @@ func TestTakeover(t *testing.T) {
 	if taken := c.track.Taken(); taken != int64(len(first)+len(second)) {
 		t.Errorf("taken over at %d, expected %d", taken, len(first)+len(second))
 	}
-	c.sends[0].Send(c.now, c.frame(0, 2000)...)
-	c.expect("over the connection that was left")
+	// The former connection may carry later frames again.
+	again := c.frame(0, 2000)
+	c.sends[0].Send(c.now, again...)
+	c.expect("over the former connection again", again)
+	c.sends[1].Send(c.now, third...)
+	c.expect("a frame that was received")
+	last := c.frame(1, 2000)
+	c.sends[1].Send(c.now, last...)
+	c.expect("over the next connection again", last)
 }
 
 // TestTakeoverAtRandom delays and loses packets of both connections at random, and repeats lost packets. Every packet
