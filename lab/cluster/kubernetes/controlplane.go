@@ -40,7 +40,8 @@ func FindPrograms(folder string) (p Programs, err error) {
 		}
 		if *wanted.path, err = exec.LookPath(wanted.name); err != nil {
 			return Programs{}, fmt.Errorf(
-				"%w: there is no program %s, neither in %s nor in the search path; %s installs it", lab.ErrUnable, wanted.name, folder, wanted.install)
+				"%w: there is no program %s, neither in %s nor in the search path; %s installs it", lab.ErrUnable,
+				wanted.name, folder, wanted.install)
 		}
 	}
 	return p, nil
