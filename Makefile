@@ -118,7 +118,7 @@ KUBERNETES_VERSION = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' test
 .PHONY: kubernetes
 kubernetes: ## build the control plane of Kubernetes, and Helm, into .tools/bin/ for vollab check cluster --only 14
 	@mkdir -p .tools/bin
-	@cd test/kubernetes && GOWORK=off CGO_ENABLED=0 $(GOBUILD) -o $(CURDIR)/.tools/bin/ \
+	@cd test/kubernetes && GOWORK=off CGO_ENABLED=0 go build -o $(CURDIR)/.tools/bin/ \
 		-ldflags '-s -w -X $(KUBERNETES).gitVersion=$(KUBERNETES_VERSION)' tool
 
 .PHONY: clib

@@ -327,7 +327,9 @@ func (c *charted) evict(ctx context.Context) (e evictions, err error) {
 		return e, fmt.Errorf("%s is on host %s again, on which no new pods may run", podName(first), pod.Spec.NodeName)
 	}
 	if err := kubernetes.Await(ctx, c.Cluster, podName(second)+" has ended", podPath(second),
-		func(p *kubernetes.Pod) bool { return p.Metadata.UID != "" && p.Metadata.DeletionTimestamp == nil }); err != nil {
+		func(p *kubernetes.Pod) bool {
+			return p.Metadata.UID != "" && p.Metadata.DeletionTimestamp == nil
+		}); err != nil {
 		return e, err
 	}
 	_, err = c.awaitComplete(ctx)

@@ -7,8 +7,8 @@ import (
 	"github.com/volsfu/volsfu/lab"
 )
 
-// TestChartWithoutPrograms: without the programs of Kubernetes the claim is skipped, and the line names the command that
-// builds the program.
+// TestChartWithoutPrograms: without the programs of Kubernetes the claim is skipped, and the line names the
+// command that builds the program.
 func TestChartWithoutPrograms(t *testing.T) {
 	t.Setenv("PATH", "")
 	b := &bench{progress: lab.NewProgress(t.Output())}

@@ -39,8 +39,9 @@ func FindPrograms(folder string) (p Programs, err error) {
 			continue
 		}
 		if *wanted.path, err = exec.LookPath(wanted.name); err != nil {
-			return Programs{}, fmt.Errorf("%w: there is no program %s, neither in %s nor in the search path; %s installs it",
-				lab.ErrUnable, wanted.name, folder, wanted.install)
+			return Programs{}, fmt.Errorf(
+				"%w: there is no program %s, neither in %s nor in the search path; %s installs it", lab.ErrUnable,
+				wanted.name, folder, wanted.install)
 		}
 	}
 	return p, nil

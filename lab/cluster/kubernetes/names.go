@@ -73,8 +73,8 @@ func answer(query []byte, records map[string][]netip.Addr) ([]byte, error) {
 	}
 	addresses := records[strings.ToLower(question.Name.String())]
 	reply := dnsmessage.Message{
-		Header: dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true, RecursionDesired: header.RecursionDesired,
-			RecursionAvailable: true},
+		Header: dnsmessage.Header{ID: header.ID, Response: true, Authoritative: true,
+			RecursionDesired: header.RecursionDesired, RecursionAvailable: true},
 		Questions: []dnsmessage.Question{question},
 	}
 	if len(addresses) == 0 {
