@@ -316,8 +316,8 @@ func (a *API) move(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	slices.SortFunc(total.Failed, func(a, b Failure) int { return strings.Compare(a.Node, b.Node) })
-	a.done(r, "clients of a room are asked to move", zap.String("room", room), zap.String("node", body.Node), zap.Int("moved", total.Moved),
-		zap.Int("remaining", total.Remaining))
+	a.done(r, "clients of a room are asked to move", zap.String("room", room), zap.String("node", body.Node),
+		zap.Int("moved", total.Moved), zap.Int("remaining", total.Remaining))
 	reply(w, http.StatusOK, total)
 }
 

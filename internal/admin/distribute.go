@@ -35,8 +35,8 @@ func (a distributor) routes() map[string]http.HandlerFunc {
 	}
 }
 
-// anyNode passes a request to all nodes. The request has succeeded if one node has done it: the home of a participant, or
-// any node for changes that nodes pass on to each other.
+// anyNode passes a request to all nodes. The request has succeeded if one node has done it: the home of a participant,
+// or any node for changes that nodes pass on to each other.
 func (a distributor) anyNode(w http.ResponseWriter, r *http.Request) { a.distribute(w, r, false) }
 
 // allNodes passes a request to all nodes. The request has succeeded if all nodes that it concerns have done it.
@@ -133,8 +133,8 @@ func (a distributor) firstNode(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// putRoom replaces the settings of a room on the nodes that have the room, or creates the room on this node. A node that
-// does not answer may have the room.
+// putRoom replaces the settings of a room on the nodes that have the room, or creates the room on this node. A node
+// that does not answer may have the room.
 func (a distributor) putRoom(w http.ResponseWriter, r *http.Request) {
 	q, err := copyOf(w, r)
 	if err != nil {

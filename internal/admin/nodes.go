@@ -40,7 +40,8 @@ func (n *nodes) answering() []string {
 	return names
 }
 
-// askEach sends a request to all nodes that answer, this one included, and returns the answers in the order of the names.
+// askEach sends a request to all nodes that answer, this one included, and returns the answers in the order of the
+// names.
 func (n *nodes) askEach(ctx context.Context, q request) []result {
 	names := n.answering()
 	answers := make([]result, 0, len(names))

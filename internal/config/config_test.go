@@ -217,7 +217,7 @@ func TestSections(t *testing.T) {
 		func(s *Server) { s.DrainTime = -time.Second },
 		func(s *Server) { s.DrainTime = 25 * time.Hour }, func(s *Server) { s.AddressConnections = 0 },
 		func(s *Server) { s.Edge = "conference@studio.sock" }, func(s *Server) { s.Edge = "@/run/studio.sock" },
-		func(s *Server) { s.PublicURL = "sfu.example.org" }, func(s *Server) { s.PublicURL = "https://sfu.example.org" },
+		func(s *Server) { s.PublicURL = "sfu.example.org" }, func(s *Server) { s.PublicURL = "https://a.example.org" },
 		func(s *Server) { s.PublicURL = "wss://" }, func(s *Server) { s.PublicURL = "wss://sfu.example.org/v1/signal" },
 		func(s *Server) { s.PublicURL = "wss://me@sfu.example.org" }, func(s *Server) { s.PublicURL = "wss://a?b" },
 		func(s *Server) { s.PublicURL, s.TLSCert, s.TLSKey = "ws://a", "c", "k" },

@@ -16,7 +16,7 @@ type Server struct {
 	Listen string `yaml:"listen" flag:"listen" help:"address of signalling, viewer and console"`
 	// PublicURL is read by ParsePublicURL. If PublicURL is empty, the certificate or the address of the host gives the
 	// address.
-	PublicURL string `yaml:"public_url" flag:"public-url" help:"address for clients of a cluster, such as wss://HOST:8080"`
+	PublicURL string `yaml:"public_url" flag:"public-url" help:"address for clients of a cluster: wss://HOST[:PORT]"`
 
 	TLSCert string `yaml:"tls_cert" flag:"tls-cert" help:"certificate chain (PEM file); enables https and wss"`
 	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"private key of the certificate (PEM file)"`
@@ -85,12 +85,12 @@ func (s Server) ParsePublicURL() (string, error) {
 	u, err := url.Parse(s.PublicURL)
 	if err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Hostname() == "" ||
 		(&url.URL{Scheme: u.Scheme, Host: u.Host}).String() != strings.TrimSuffix(s.PublicURL, "/") {
-		return "", fmt.Errorf("%w: public_url is %q, expected wss://HOST, wss://HOST:PORT or the same with ws://", ErrValue,
-			s.PublicURL)
+		return "", fmt.Errorf("%w: public_url is %q, expected wss://HOST, wss://HOST:PORT or the same with ws://",
+			ErrValue, s.PublicURL)
 	}
 	if u.Scheme == "ws" && (s.TLSCert != "" || len(s.ACMEDomains) > 0) {
-		return "", fmt.Errorf("%w: public_url is %q, expected wss://: the server has a certificate, so clients need TLS",
-			ErrValue, s.PublicURL)
+		return "", fmt.Errorf("%w: public_url is %q, expected wss://: the server has a certificate, so that clients "+
+			"need TLS", ErrValue, s.PublicURL)
 	}
 	return strings.TrimSuffix(s.PublicURL, "/"), nil
 }

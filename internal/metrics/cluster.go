@@ -82,8 +82,8 @@ var clusterFamilies = []family{
 	{trunkMasked, "Tracks that other nodes take and that the trunks do not carry, because the estimate is too low.",
 		nil},
 	{trunkCopies, "Nodes to which this node sends a publication of its own, of the publication with the most.", nil},
-	{trunkPassed, "Publications of other nodes that pass through a node between their home and the last node, by side: " +
-		"parent (this node passes the publication on), child (another node passes it on to this node).",
+	{trunkPassed, "Publications of other nodes that pass through a node between their home and the last node, by " +
+		"side: parent (this node passes the publication on), child (another node passes it on to this node).",
 		[]string{"side"}},
 	{trunkUntaken, "Packets of tracks that this node has not taken.", nil},
 	{trunkMalformed, "Control messages of trunks that were refused; the trunk is closed.", nil},
@@ -95,8 +95,8 @@ var clusterFamilies = []family{
 		[]string{"reason"}},
 }
 
-// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load, Proxied,
-// Records, RecordBytes, Trunks, Masked, Copies and PassedOn are counters since the start.
+// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load,
+// Proxied, Records, RecordBytes, Trunks, Masked, Copies and PassedOn are counters since the start.
 type Cluster struct {
 	Nodes     ClusterNodes
 	Connected bool

@@ -113,7 +113,8 @@ func (q settingsRequest) apply(r *Room) {
 
 // limitBitrate bounds the rate of a receiver by its own limits and those of the room.
 func (p *participant) limitBitrate() {
-	p.subscriber.SetLimits(p.room.settings.within(p.limits), p.room.node.config.ClaimedMin, p.room.node.engine.StartRate())
+	node := p.room.node
+	p.subscriber.SetLimits(p.room.settings.within(p.limits), node.config.ClaimedMin, node.engine.StartRate())
 }
 
 // within returns the limits of a client within those of the settings, nil for no settings.

@@ -9,7 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Cluster decides which node handles a client. The methods are safe for concurrent use. Only Dial waits for other nodes.
+// Cluster decides which node handles a client. The methods are safe for concurrent use. Only Dial waits for other
+// nodes.
 type Cluster interface {
 	// Route returns the node that handles a join. The client's token and the names of the join are checked before.
 	//
@@ -23,6 +24,8 @@ type Cluster interface {
 	// resume secret. grants are those of the client's token, epoch is that of the route. Welcome is called by the
 	// goroutine of the room, without a lock of this package.
 	Welcome(joined *signal.Joined, grants sfu.Grants, epoch uint64)
+	// IsNode reports whether pages with an origin are those of another node, at its address for clients.
+	IsNode(origin string) bool
 	// Dial connects to the handler Server.Proxied of another node. Dial waits for the node, at most until the context
 	// ends, and returns an error if the certificate is that of another node.
 	Dial(ctx context.Context, node string) (net.Conn, error)

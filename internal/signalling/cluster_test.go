@@ -53,6 +53,9 @@ func (p *playedCluster) Welcome(joined *signal.Joined, grants sfu.Grants, epoch 
 	joined.Nodes = []signal.NodeAddress{{URL: "wss://other"}}
 }
 
+// IsNode implements Cluster.
+func (p *playedCluster) IsNode(origin string) bool { return origin == "https://other" }
+
 // Dial implements Cluster.
 func (p *playedCluster) Dial(ctx context.Context, node string) (net.Conn, error) {
 	p.mu.Lock()
@@ -494,6 +497,24 @@ func TestAClientWhoseNodeWasNotReachedHasTheTimeOfAJoin(t *testing.T) {
 	}
 	// The pongs that the client sends meanwhile do not count.
 	c.closeReason()
+}
+
+// TestPagesOfOtherNodesConnect opens websockets with the origins of pages.
+func TestPagesOfOtherNodesConnect(t *testing.T) {
+	t.Parallel()
+	server := listen(t, node(t, DefaultConfig(), newWelcomingNode(), &playedCluster{}), false)
+	for origin, status := range map[string]int{
+		"https://other": http.StatusSwitchingProtocols, "https://evil.example": http.StatusForbidden,
+	} {
+		header := http.Header{"Authorization": {"Bearer right"}, "Origin": {origin}}
+		conn, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(server.URL, "http"), header)
+		if answer == nil || answer.StatusCode != status {
+			t.Errorf("a page of %s: %v, %v", origin, answer, err)
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
+	}
 }
 
 // TestAProxiedResumeHasTheTicketOfTheRoute also checks that keys that the entry node does not know are kept.

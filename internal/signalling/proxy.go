@@ -44,7 +44,8 @@ func (s *Server) Proxied() http.Handler {
 		}
 		defer s.proxies.home.Add(-1)
 		if s.proxies.home.Add(1) > maxProxied {
-			text := fmt.Sprintf("%s: other nodes proxy the maximum of %d websockets", signal.CodeRateLimited, maxProxied)
+			text := fmt.Sprintf("%s: other nodes proxy the maximum of %d websockets", signal.CodeRateLimited,
+				maxProxied)
 			http.Error(w, text, http.StatusTooManyRequests)
 			return
 		}

@@ -84,7 +84,10 @@ func NewServer(
 	}
 	admitted := config.Pages(dev)
 	s.upgrader = NewUpgrader(&config)
-	s.upgrader.CheckOrigin = func(r *http.Request) bool { return admitted.May(r.Header.Get("Origin"), r.Host) }
+	s.upgrader.CheckOrigin = func(r *http.Request) bool {
+		origin := r.Header.Get("Origin")
+		return admitted.May(origin, r.Host) || s.cluster != nil && s.cluster.IsNode(origin)
+	}
 	return s, nil
 }
 

@@ -8,7 +8,7 @@ var measurements = map[int][]measurement{
 	4:  {relayCost},
 	5:  {losses},
 	6:  {failures},
-	7:  {drain, upgrade},
+	7:  {drain, oldClients, upgrade},
 	8:  {natsGone},
 	9:  {partition},
 	10: {placed},

@@ -70,8 +70,9 @@ type setup struct {
 type node struct {
 	*lab.ServerProgram
 	name string
-	// conference has the participants that joined here.
+	// conference has the participants that joined here, at the address url.
 	conference *testbed.Conference
+	url        string
 	// started is the time from the start of the program until it was ready.
 	started time.Duration
 }
@@ -133,8 +134,8 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 		return n, err
 	}
 	for i, name := range n.network.hosts {
-		n.all = append(n.all, &node{name: name,
-			conference: testbed.Attend(fmt.Sprintf("ws://%v:%d", forClients.address(i), signalPort))})
+		address := fmt.Sprintf("ws://%v:%d", forClients.address(i), signalPort)
+		n.all = append(n.all, &node{name: name, conference: testbed.Attend(address), url: address})
 	}
 	for i := range n.all {
 		if err := n.start(ctx, i, s.program); err != nil {

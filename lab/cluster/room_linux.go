@@ -41,10 +41,15 @@ type room struct {
 
 // attend adds a participant, who receives everything.
 func (r *room) attend(ctx context.Context, node int, loads ...testbed.Load) (*attendee, error) {
+	return r.attendBy(ctx, node, "", loads...)
+}
+
+// attendBy is attend with another address of the node, unless the address is empty.
+func (r *room) attendBy(ctx context.Context, node int, address string, loads ...testbed.Load) (*attendee, error) {
 	a := &attendee{identity: fmt.Sprintf("p%d", r.attended), node: node, loads: loads, joined: time.Now()}
 	var err error
 	a.Peer, err = r.nodes.join(ctx, node, testbed.Part{Room: roomName, Identity: a.identity, Loads: loads,
-		Receive: true, Record: true, Seed: uint64(r.attended)})
+		Receive: true, Record: true, Seed: uint64(r.attended), URL: address})
 	if err != nil {
 		return nil, err
 	}

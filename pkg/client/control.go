@@ -166,6 +166,7 @@ func (c *control) handle(m signal.Message) {
 		c.closing(m)
 	case *signal.Nodes:
 		s.servers.set(m.Nodes)
+		s.renew(m.Secret)
 	case *signal.Moved:
 		c.moved(m)
 	case *signal.Error:

@@ -7,9 +7,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
-// restarted is the distance by which the number of a frame is below the newest number if the program has started its
-// numbers again: ten seconds at 100 frames per second, as in receivers.
-const restarted = 1000
+// restartDistance: a number this far below the newest starts the numbers again. It is ten seconds at 100 frames per
+// second, as in receivers.
+const restartDistance = 1000
 
 // carrier returns the way of the present frames.
 func (p *Publisher) carrier() *way {
@@ -55,12 +55,12 @@ func (p *Publisher) wayOf(order int64, now time.Time) *way {
 	defer m.mu.Unlock()
 	p.written = now
 	switch {
-	case p.former != nil && order <= p.boundary && order > p.boundary-restarted && p.former.media.connected:
+	case p.former != nil && order <= p.boundary && order > p.boundary-restartDistance && p.former.media.connected:
 		return p.former
 	case p.next != nil && order != p.newest && (p.ready() || !p.present.media.connected):
 		p.advance()
 	}
-	if order > p.newest || order < p.newest-restarted {
+	if order > p.newest || order < p.newest-restartDistance {
 		p.newest = order
 	}
 	return p.present

@@ -86,7 +86,7 @@ func TestFramesMoveAtABoundary(t *testing.T) {
 	v.write(2, 0) // The other tile has no line yet.
 	v.negotiate(1)
 	v.write(2, 1)
-	now := time.Now()
+	now := v.publisher.written
 	if !v.publisher.moves(now) || v.publisher.moves(now.Add(2*time.Second)) {
 		t.Error("the former connection is needed for as long as frames come")
 	}
@@ -165,5 +165,44 @@ func TestWantsOfBothServers(t *testing.T) {
 	}
 	if len(events) != 2 || len(events[0].Tiles[0]) != 1 || len(events[1].Tiles[1]) != 1 {
 		t.Errorf("events %+v, expected the wants of each server when its connection carries the frames", events)
+	}
+}
+
+// TestTheFormerConnectionStaysUntilAllTracksAreNegotiated: on a slow link that lasts longer than the wait for tiles.
+func TestTheFormerConnectionStaysUntilAllTracksAreNegotiated(t *testing.T) {
+	t.Parallel()
+	v := newMoving(t)
+	s, now := v.before.session, time.Now()
+	s.publishers.add(v.publisher)
+	c := &control{session: s, former: &former{
+		link: link{media: v.before}, connected: now.Add(-2 * overlap), deadline: now.Add(time.Hour),
+	}}
+	v.write(1, 0)
+	v.after.connect()
+	v.negotiate(0)
+	c.checkFormer(time.Now())
+	if c.former == nil || !c.former.idleSince.IsZero() {
+		t.Fatal("the client leaves the connection that carries its frames")
+	}
+	v.negotiate(1)
+	v.write(2, 0)
+	c.checkFormer(time.Now())
+	if c.former.idleSince.IsZero() {
+		t.Error("the client keeps a connection that it does not need")
+	}
+}
+
+// TestAPublicationDuringAMove: the publisher was made before the move, and is known after it.
+func TestAPublicationDuringAMove(t *testing.T) {
+	t.Parallel()
+	v := newMoving(t)
+	late := &Publisher{session: v.before.session, description: v.publisher.description, present: v.publisher.present}
+	late.follow(late.session.media())
+	if late.next == nil || late.next.media != v.after {
+		t.Error("the publisher does not follow the session")
+	}
+	late.present, late.next = late.next, nil
+	if late.follow(late.session.media()); late.next != nil {
+		t.Error("the publisher follows to the present server")
 	}
 }

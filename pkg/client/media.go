@@ -95,8 +95,14 @@ func newMediaAfter(former *media) *media {
 	m.uplink.Inherit(former.uplink)
 	// The first hop of both paths is the same.
 	m.begin = former.uplink.Estimate()
-	former.left = true
 	return m
+}
+
+// leave records that the session moves from the server.
+func (m *media) leave() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = true
 }
 
 // start starts the goroutines that send and watch.

@@ -14,8 +14,8 @@ import (
 const (
 	// moveTime is the time for a move if the server names none.
 	moveTime = 10 * time.Second
-	// overlap bounds the time for which a client receives from two servers after both are connected: the slots of the
-	// second need two round trips, and tiles that are not in sight may not come at all.
+	// overlap bounds the time for which a client waits for tiles of the second server after both are connected: the
+	// slots of the second need two round trips, and tiles that are not in sight may not come at all.
 	overlap = 2 * time.Second
 	// linger is the time for which the former connection stays after it is not needed: for the requests for packets of
 	// its last frames.
@@ -35,21 +35,13 @@ func (c *control) link() link { return link{c.session.conn, c.session.media()} }
 type making struct {
 	moved  *signal.Moved
 	cancel context.CancelFunc
-	done   chan made
+	done   chan joined
 	// deadline is the time at which the present server ends the session.
 	deadline time.Time
 }
 
-// made is the result of an attempt.
-type made struct {
-	address string
-	conn    *signalling.Conn
-	joined  *signal.Joined
-	err     error
-}
-
 // result returns the channel of the result, nil if there is no attempt.
-func (m *making) result() <-chan made {
+func (m *making) result() <-chan joined {
 	if m == nil {
 		return nil
 	}
@@ -62,9 +54,9 @@ type former struct {
 	// requests is the number of requests that were sent over this connection.
 	requests int
 	deadline time.Time
-	// connected is the time when the second connection was established, idle the time since which the former one is
-	// not needed.
-	connected, idle time.Time
+	// connected is the time when the second connection was established, idleSince the time when the former one became
+	// unnecessary.
+	connected, idleSince time.Time
 }
 
 // messages returns the channel of the messages of the former server, nil if there are none.
@@ -97,7 +89,7 @@ func (c *control) moved(m *signal.Moved) {
 		limit = time.Duration(m.DeadlineMS) * time.Millisecond
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
-	c.making = &making{moved: m, cancel: cancel, done: make(chan made, 1), deadline: time.Now().Add(limit)}
+	c.making = &making{moved: m, cancel: cancel, done: make(chan joined, 1), deadline: time.Now().Add(limit)}
 	join := s.resumption(m.Ticket, true)
 	join.BitrateLimits.Start = c.startBitrate(join.BitrateLimits)
 	s.running.Add(1)
@@ -119,22 +111,10 @@ func (c *control) startBitrate(limits signal.BitrateLimits) volumetric.Bitrate {
 // open is the goroutine of an attempt.
 func (s *Session) open(ctx context.Context, m *making, join *signal.Join) {
 	defer s.running.Done()
-	result := made{address: m.moved.URL, err: errMoved}
+	result := joined{address: m.moved.URL, err: errMoved}
 	defer func() { m.done <- result }()
 	defer s.confine()
-	result = s.follow(ctx, result, join)
-}
-
-// follow joins a server, or the server to which that server sends the client.
-func (s *Session) follow(ctx context.Context, m made, join *signal.Join) made {
-	for moves := 0; ; moves++ {
-		m.conn, m.joined, m.err = signalling.Join(ctx, s.config.signalling(m.address), join)
-		var moved *signalling.MovedError
-		if m.err == nil || moves == maxMoves || !errors.As(m.err, &moved) || !s.servers.allows(moved.Moved.URL) {
-			return m
-		}
-		m.address, join.Resume.Secret = moved.Moved.URL, moved.Moved.Ticket
-	}
+	result = s.follow(ctx, attempt{address: m.moved.URL, join: join}, "", true)
 }
 
 // cancelMaking ends the attempt to connect to another server.
@@ -154,7 +134,7 @@ func (c *control) cancelMaking() {
 
 // made continues the session on the server that was joined. Media stays on the former connection until the peer
 // connection to that server is established.
-func (c *control) made(m made) {
+func (c *control) made(m joined) {
 	s, making, severed := c.session, c.making, c.severed
 	c.making, c.severed = nil, false
 	if m.err != nil {
@@ -167,16 +147,18 @@ func (c *control) made(m made) {
 	attributes := s.Attributes()
 	before := c.link()
 	next := newMediaAfter(before.media)
-	peer, err := s.config.newPeer(s.endpoint, next, m.joined, s.data)
+	peer, err := s.config.newPeer(s.endpoint, next, m.reply, s.data)
 	if err != nil {
 		m.conn.Close()
 		c.resume(errors.Join(errMoved, err), nil)
 		return
 	}
 	next.peer.Store(peer)
+	before.media.leave()
+	s.repeat(m.conn, m.reply, attributes)
 	s.mu.Lock()
-	requests := s.requests.Made()
 	s.conn = m.conn
+	requests := s.requests.Move()
 	s.mu.Unlock()
 	c.former = &former{link: before, requests: requests, deadline: making.deadline}
 	if severed {
@@ -187,12 +169,9 @@ func (c *control) made(m made) {
 		p.follow(next)
 	}
 	s.servers.present = m.address
-	s.servers.set(m.joined.Nodes)
-	s.data.resume(m.conn, m.joined.DataReceived)
-	s.welcome(m.joined)
-	if m.joined.Restored != nil && !*m.joined.Restored {
-		s.restore(m.conn, attributes)
-	}
+	s.servers.set(m.reply.Nodes)
+	s.data.resume(m.conn, m.reply.DataReceived)
+	s.welcome(m.reply)
 	next.start()
 }
 
@@ -225,30 +204,37 @@ func (c *control) checkFormer(now time.Time) {
 	case f.connected.IsZero():
 		f.connected = now
 	}
-	if needed := c.needsFormer(now); needed {
-		f.idle = time.Time{}
-	} else if f.idle.IsZero() {
-		f.idle = now
+	if c.sendsOnFormer(now) || c.receivesOnFormer(now) && now.Sub(f.connected) <= overlap {
+		f.idleSince = time.Time{}
+	} else if f.idleSince.IsZero() {
+		f.idleSince = now
 	}
-	late := now.Sub(f.connected) > overlap || now.After(f.deadline)
-	if late || !f.idle.IsZero() && now.Sub(f.idle) >= linger {
+	if now.After(f.deadline) || !f.idleSince.IsZero() && now.Sub(f.idleSince) >= linger {
 		c.retire()
 		s.events.add(Moved{URL: s.servers.present})
 	}
 }
 
-// needsFormer reports whether frames still come or leave over the former connection only.
-func (c *control) needsFormer(now time.Time) bool {
+// sendsOnFormer reports whether frames leave over the former connection only: the present one does not have all tracks.
+func (c *control) sendsOnFormer(now time.Time) bool {
 	for _, p := range c.session.publishers.list() {
 		if p.moves(now) {
 			return true
 		}
 	}
-	f, present := c.former.media, c.session.media()
+	f := c.former.media
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, queued := f.uplink.Due()
-	return queued || !present.downlink.Covers(f.downlink, now)
+	return queued
+}
+
+// receivesOnFormer reports whether tiles come over the former connection only.
+func (c *control) receivesOnFormer(now time.Time) bool {
+	f, present := c.former.media, c.session.media()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !present.downlink.Covers(f.downlink, now)
 }
 
 // retire ends the connection to the server that the session has moved from.

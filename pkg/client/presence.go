@@ -83,9 +83,10 @@ func (s *Session) SetMetadata(ctx context.Context, metadata map[string]string) e
 // this client. Other participants need a token with the grant admin, and cannot end such muting. Mute returns when the
 // server has accepted the change.
 func (s *Session) Mute(ctx context.Context, participant, publication string, muted bool) error {
-	if _, err := s.request(ctx, &signal.Mute{
-		Participant: participant, Publication: publication, Muted: muted,
-	}); err != nil {
+	err := s.settle(ctx, func() signal.Message {
+		return &signal.Mute{Participant: participant, Publication: publication, Muted: muted}
+	})
+	if err != nil {
 		return err
 	}
 	if participant == "" || participant == s.Identity() {

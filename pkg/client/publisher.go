@@ -239,6 +239,8 @@ func (s *Session) Publish(ctx context.Context, publication volumetric.Publicatio
 		message := fmt.Sprintf("publication %q exists already", publication.Name)
 		return nil, &signal.Error{Code: signal.CodeExists, Message: message}
 	}
+	// The session may have moved to another server since the publisher was made.
+	p.follow(s.media())
 	// The request is repeated until there is a reply. If the server accepted the publication without this client's
 	// knowledge, the client could neither use the publication nor publish it again.
 	err = s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })

@@ -96,21 +96,29 @@ func (r *requested) messages(published func(name string) bool) []signal.Message 
 	return list
 }
 
-// restore sends the session's state to a server that has none. Errors are logged as they arrive.
-func (s *Session) restore(conn *signalling.Conn, attributes map[string]string) {
+// repeat sends the state that this client has requested to a server on which the session continues with a new peer
+// connection. reply is that server's. A server without the state gets all of it. Another one gets what the former
+// server may have accepted after it had passed the state on. The program cannot send over the websocket yet, so that
+// later requests prevail. Errors are logged as they arrive.
+func (s *Session) repeat(conn *signalling.Conn, reply *signal.Joined, attributes map[string]string) {
+	lost := reply.Restored != nil && !*reply.Restored
 	var names []string
-	for _, p := range s.publishers.list() {
-		names = append(names, p.description.Name)
-		conn.Write(&signal.Publish{Publication: p.description})
-	}
-	if len(attributes) > 0 {
-		conn.Write(&signal.Attributes{Attributes: attributes})
+	if lost {
+		for _, p := range s.publishers.list() {
+			names = append(names, p.description.Name)
+			conn.Write(&signal.Publish{Publication: p.description})
+		}
+		if len(attributes) > 0 {
+			conn.Write(&signal.Attributes{Attributes: attributes})
+		}
 	}
 	for _, m := range s.requested.messages(func(name string) bool { return s.Publisher(name) != nil }) {
 		conn.Write(m)
 	}
-	if s.media().tracing.TracesReceived() {
-		conn.Write(&signal.Trace{FrameTimes: true})
+	if lost {
+		if s.media().tracing.TracesReceived() {
+			conn.Write(&signal.Trace{FrameTimes: true})
+		}
+		s.updates.Repeat(names)
 	}
-	s.updates.Repeat(names)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -70,17 +69,19 @@ func (c *control) tryServers(why error, moved *signal.Moved) error {
 		limit = min(limit, attemptTime(c.silence.rtt))
 	}
 	for wait := firstRetry; ; wait, limit = min(2*wait, lastRetry), min(2*limit, times.Dial) {
-		var targets []attempt
+		type target struct{ address, ticket string }
+		var targets []target
 		if moved != nil && s.servers.allows(moved.URL) {
-			targets = append(targets, attempt{moved.URL, moved.Ticket, true, limit})
+			targets = append(targets, target{moved.URL, moved.Ticket})
 		}
 		for _, address := range s.servers.candidates(errors.Is(why, errSilent)) {
-			targets = append(targets, attempt{address, "", address != s.servers.present, limit})
+			targets = append(targets, target{address, ""})
 		}
 		var err error
 		round := refusals{several: len(targets) > 1}
-		for _, a := range targets {
-			if err = c.follow(ctx, a); err == nil {
+		for _, t := range targets {
+			elsewhere := t.ticket != "" || t.address != s.servers.present
+			if err = c.tryResume(ctx, attempt{address: t.address, limit: limit}, t.ticket, elsewhere); err == nil {
 				return nil
 			}
 			if round.add(refusal(err)) {
@@ -111,52 +112,30 @@ func (c *control) needsConnection() bool {
 	return c.ended != nil || c.stale || !c.session.media().isConnected()
 }
 
-// attempt is one attempt to resume.
-type attempt struct {
-	// address is that of the server. ticket is that of a message Moved, empty for the session's secret.
-	address, ticket string
-	// elsewhere is set if the server does not have the peer connection.
-	elsewhere bool
-	limit     time.Duration
-}
-
-// follow makes an attempt on a server, and on the servers to which that server sends the client. The server to which a
-// client is sent has the peer connection.
-func (c *control) follow(ctx context.Context, a attempt) error {
-	for moves := 0; ; moves++ {
-		err := c.tryResume(ctx, a)
-		var moved *signalling.MovedError
-		if moves == maxMoves || !errors.As(err, &moved) || !c.session.servers.allows(moved.Moved.URL) {
-			return err
-		}
-		a.address, a.ticket, a.elsewhere = moved.Moved.URL, moved.Moved.Ticket, false
+// tryResume makes an attempt to resume on a server, and on the servers to which that server sends the client. ticket
+// replaces the session's secret unless it is empty. elsewhere is set if the server does not have the peer connection.
+func (c *control) tryResume(ctx context.Context, a attempt, ticket string, elsewhere bool) error {
+	s, unused := c.session, c.needsConnection()
+	a.join = s.resumption(ticket, elsewhere || unused)
+	result := s.follow(ctx, a, s.servers.present, unused)
+	if result.err != nil {
+		return result.err
 	}
-}
-
-// tryResume makes one attempt on one server.
-func (c *control) tryResume(ctx context.Context, a attempt) error {
-	s := c.session
-	ctx, cancel := context.WithTimeout(ctx, a.limit)
-	defer cancel()
-	fresh := a.elsewhere || c.needsConnection()
-	conn, joined, err := signalling.Join(ctx, s.config.signalling(a.address), s.resumption(a.ticket, fresh))
-	if err != nil {
-		return err
-	}
+	conn, fresh := result.conn, a.join.Resume.NewConnection
 	attributes := s.Attributes()
 	s.conn.Close()
+	if fresh {
+		s.repeat(conn, result.reply, attributes)
+	}
 	s.mu.Lock()
 	s.conn = conn
 	s.requests.Abandon()
 	s.mu.Unlock()
-	s.servers.present = a.address
-	s.servers.set(joined.Nodes)
-	s.data.resume(conn, joined.DataReceived)
-	s.welcome(joined)
+	s.servers.present = result.address
+	s.servers.set(result.reply.Nodes)
+	s.data.resume(conn, result.reply.DataReceived)
+	s.welcome(result.reply)
 	s.media().resendUplink()
-	if joined.Restored != nil && !*joined.Restored {
-		s.restore(conn, attributes)
-	}
 	if !fresh {
 		return nil
 	}

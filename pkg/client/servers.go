@@ -1,9 +1,13 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"net/url"
 	"slices"
+	"time"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -58,4 +62,54 @@ func (s *servers) candidates(silent bool) []string {
 		return append(others, s.present)
 	}
 	return append([]string{s.present}, others...)
+}
+
+// attempt is an attempt to join or to resume.
+type attempt struct {
+	// address is that of the server.
+	address string
+	join    *signal.Join
+	// limit bounds the attempt on each server, 0 for none.
+	limit time.Duration
+}
+
+// joined is the result of an attempt: the server that has replied or failed, and the websocket to that server.
+type joined struct {
+	address string
+	conn    *signalling.Conn
+	reply   *signal.Joined
+	err     error
+}
+
+// follow makes an attempt on a server, and on the servers to which that server sends the client: at most maxMoves, and
+// only those that allows permits. The attempt's join has the ticket for the last of them. A client that resumes on
+// present, where its session is, keeps its connection; unused is set if that is not in use.
+func (s *Session) follow(ctx context.Context, a attempt, present string, unused bool) joined {
+	for moves := 0; ; moves++ {
+		result := joined{address: a.address}
+		result.conn, result.reply, result.err = s.joinOn(ctx, a)
+		var moved *signalling.MovedError
+		if moves == maxMoves || !errors.As(result.err, &moved) || !s.servers.allows(moved.Moved.URL) {
+			return result
+		}
+		a.address = moved.Moved.URL
+		if a.join.Resume == nil {
+			a.join.Ticket = moved.Moved.Ticket
+			continue
+		}
+		a.join.Resume.Secret = moved.Moved.Ticket
+		if a.address == present {
+			a.join.Resume.NewConnection = unused
+		}
+	}
+}
+
+// joinOn makes an attempt on one server.
+func (s *Session) joinOn(ctx context.Context, a attempt) (*signalling.Conn, *signal.Joined, error) {
+	if a.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.limit)
+		defer cancel()
+	}
+	return signalling.Join(ctx, s.config.signalling(a.address), a.join)
 }

@@ -82,6 +82,102 @@ func TestAJoinFollowsToAnotherServer(t *testing.T) {
 	}
 }
 
+// TestAJoinWaitsForItsServers: the first server does not know yet that the other one has failed.
+func TestAJoinWaitsForItsServers(t *testing.T) {
+	t.Parallel()
+	away := func(s *played) { s.say(moved(s.next(), unreachable)) }
+	entry := playing(t, away, away, away, away, func(s *played) {
+		s.admit(time.Minute)
+		s.listen()
+	})
+	began := time.Now()
+	joinPlayed(t, entry, signalling.DefaultTimes)
+	if took := time.Since(began); took < 15*firstRetry {
+		t.Errorf("five attempts took %v, expected at least %v", took, 15*firstRetry)
+	}
+}
+
+// TestAResumeIsRepeatedAsItWas: the second server sends the client to a third one, which has no connection to it.
+func TestAResumeIsRepeatedAsItWas(t *testing.T) {
+	t.Parallel()
+	resumes := make(chan *signal.Join, 1)
+	third := playing(t, func(s *played) {
+		resumes <- s.admit(time.Minute)
+		s.listen()
+	})
+	second := playing(t, func(s *played) { s.say(moved(s.next(), third)) })
+	end := make(chan struct{})
+	first := playing(t, func(s *played) {
+		s.admitWith(func(joined *signal.Joined) { joined.Nodes = addressed(second) })
+		<-end
+	}, nil)
+	s := joinPlayed(t, first, signalling.DefaultTimes)
+	s.media().connect()
+	close(end)
+	expectEvent[Resumed](t, s)
+	if r := (<-resumes).Resume; r.Secret != "ticket" || !r.NewConnection {
+		t.Errorf("resumed with %+v", r)
+	}
+}
+
+// TestLateChoicesAreRepeated resumes on a server that has the state of the session, but perhaps not the latest.
+func TestLateChoicesAreRepeated(t *testing.T) {
+	t.Parallel()
+	received := make(chan signal.Message, 100)
+	second := playing(t, func(s *played) {
+		s.admitWith(func(*signal.Joined) {})
+		for m := s.next(); m != nil; m = s.next() {
+			received <- m
+		}
+	})
+	end := make(chan struct{})
+	first := playing(t, func(s *played) {
+		s.admitWith(func(joined *signal.Joined) { joined.Nodes = addressed(second) })
+		for answered := 0; answered < 3; {
+			m := s.next()
+			if m == nil {
+				return
+			}
+			if m.Head().ID != "" {
+				s.say(&signal.OK{Header: signal.Header{ID: m.Head().ID}})
+				answered++
+			}
+		}
+		<-end
+	}, nil)
+	s := joinPlayed(t, first, signalling.DefaultTimes)
+	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
+	defer cancel()
+	ref := volumetric.PublicationRef{Participant: "bob", Publication: "hat"}
+	_, err := s.Publish(ctx, described("body", volumetric.MIMEVolumetric, 1, 1))
+	if err == nil {
+		err = s.SetQuality(ctx, signal.Choice{PublicationRef: ref, Quality: signal.Only(3)})
+	}
+	if err == nil {
+		err = s.Mute(ctx, "", "body", true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(end)
+	expectEvent[Resumed](t, s)
+	for choices, muted := false, false; !choices || !muted; {
+		select {
+		case m := <-received:
+			switch m := m.(type) {
+			case *signal.SetQuality:
+				choices = len(m.Choices) == 1 && m.Choices[0].PublicationRef == ref
+			case *signal.Mute:
+				muted = m.Publication == "body" && m.Muted
+			case *signal.Publish:
+				t.Errorf("the client repeats %+v", m)
+			}
+		case <-ctx.Done():
+			t.Fatalf("choices are repeated: %t, muting: %t", choices, muted)
+		}
+	}
+}
+
 // TestJoinsThatMoveForeverEnd follows a server that sends the client to itself.
 func TestJoinsThatMoveForeverEnd(t *testing.T) {
 	t.Parallel()
@@ -129,6 +225,10 @@ func TestTheSessionContinuesOnAnotherServer(t *testing.T) {
 		{"it ends after a list", func(s *played, second string) {
 			s.say(&signal.Nodes{Nodes: addressed(unreachable, second)})
 		}, false, "secret"},
+		{"it ends after a further secret", func(s *played, second string) {
+			s.say(&signal.Nodes{Nodes: addressed(second), Secret: "renewed"})
+			s.say(&signal.Nodes{Nodes: addressed(second)})
+		}, false, "renewed"},
 		{"it sends the client away", func(s *played, second string) {
 			s.say(&signal.Moved{URL: second, Ticket: "ticket"})
 			s.listen()
@@ -284,7 +384,7 @@ func TestALostStateIsRequestedAgain(t *testing.T) {
 			must(err)
 			got[m.Head().Type] += string(text)
 		case <-ctx.Done():
-			t.Fatalf("the server hears only %v", got)
+			t.Fatalf("the server receives only %v", got)
 		}
 	}
 	for kind, want := range map[signal.Type]string{

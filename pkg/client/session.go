@@ -135,28 +135,27 @@ func (s *Session) enter(ctx context.Context) error {
 	return nil
 }
 
-// join joins on the server that the program has named, or on the server to which that server sends the client.
+// join joins on the server that the program has named, or on the server to which that server sends the client. If that
+// server cannot be reached, the first one is asked again: it knows the failure after a while.
 func (s *Session) join(ctx context.Context, join *signal.Join) (*signalling.Conn, *signal.Joined, error) {
 	s.servers = newServers(s.config.URL)
-	address := s.config.URL
-	for moves := 0; ; moves++ {
-		conn, joined, err := signalling.Join(ctx, s.config.signalling(address), join)
+	for moves, wait := 0, firstRetry; ; moves, wait = moves+1, min(2*wait, lastRetry) {
+		join.Ticket = ""
+		result := s.follow(ctx, attempt{address: s.config.URL, join: join}, "", false)
 		var moved *signalling.MovedError
 		var refused *signal.Error
-		switch {
+		switch err := result.err; {
 		case err == nil:
-			s.servers.present = address
-			s.servers.set(joined.Nodes)
-			return conn, joined, nil
-		case moves == maxMoves, ctx.Err() != nil, errors.As(err, &refused):
+			s.servers.present = result.address
+			s.servers.set(result.reply.Nodes)
+			return result.conn, result.reply, nil
+		case moves == maxMoves, join.Ticket == "", ctx.Err() != nil, errors.As(err, &refused), errors.As(err, &moved):
 			return nil, nil, err
-		case errors.As(err, &moved) && s.servers.allows(moved.Moved.URL):
-			address, join.Ticket = moved.Moved.URL, moved.Moved.Ticket
-		case moved == nil && join.Ticket != "":
-			// The server cannot be reached. The first server may know another one by now.
-			address, join.Ticket = s.config.URL, ""
-		default:
-			return nil, nil, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, nil, result.err
 		}
 	}
 }
@@ -169,6 +168,18 @@ func (s *Session) welcome(joined *signal.Joined) {
 	s.presence.welcome(joined)
 	s.media().tracing.SetIdentity(joined.Identity)
 	s.roster.set(joined.Participants, joined.Recorded)
+}
+
+// renew replaces the secret with which the session is resumed, unless the new one is empty.
+func (s *Session) renew(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if secret != "" {
+		// The program may have the reply of the server.
+		reply := *s.joined
+		reply.Resume.Secret = secret
+		s.joined = &reply
+	}
 }
 
 // Identity returns the participant's name in the room.
@@ -220,6 +231,24 @@ func (s *Session) currentPeer() *transport.Peer { return s.media().peer.Load() }
 // ServerTime converts a time of this host to the server's clock, the clock of Frame.Capture.
 func (s *Session) ServerTime(t time.Time) time.Time { return s.media().serverTime(t) }
 
+// settle makes a request. If the session moves to another server meanwhile, the request is made there, too: that server
+// may have taken the state of the session before.
+func (s *Session) settle(ctx context.Context, message func() signal.Message) error {
+	for {
+		before := s.connection()
+		if _, err := s.request(ctx, message()); err != nil || s.connection() == before {
+			return err
+		}
+	}
+}
+
+// connection returns the websocket to the present server.
+func (s *Session) connection() *signalling.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn
+}
+
 // request sends a message and waits for its reply.
 func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message, error) {
 	s.mu.Lock()
@@ -249,7 +278,8 @@ func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message
 
 // SetQuality sets the qualities that this client wants. SetQuality returns when the server has accepted the choices.
 func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) error {
-	if _, err := s.request(ctx, &signal.SetQuality{Choices: choices}); err != nil {
+	err := s.settle(ctx, func() signal.Message { return &signal.SetQuality{Choices: choices} })
+	if err != nil {
 		return err
 	}
 	s.requested.choose(choices, func(ref volumetric.PublicationRef) bool {

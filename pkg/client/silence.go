@@ -7,7 +7,7 @@ const (
 	// server for a reply.
 	silentAfter = 600 * time.Millisecond
 	// quietAfter is the same time while no media is expected. The questions about the server's clock come every two
-	// seconds, so that there are hardly any more.
+	// seconds, so that a quiet session rarely sends an additional question.
 	quietAfter = 2500 * time.Millisecond
 	// replyWithin is the least time after which the client then resumes on another server, quietReplyWithin the least
 	// time while no media is expected. A packet of TCP that is lost is repeated after 200 ms at least.

@@ -14,9 +14,13 @@ import (
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// calm is the longest delay of a wake-up at which the frames of a test count. Pages that are delayed for longer may
-// skip frames.
-const calm = 100 * time.Millisecond
+const (
+	// calm is the longest delay of a wake-up, in a page or in the test, at which missing frames and pauses of sound
+	// count.
+	calm = 100 * time.Millisecond
+	// mostQuiet is the longest pause of sound, in milliseconds. The pauses of the recording last 83 ms.
+	mostQuiet = 300
+)
 
 // TestMovedPage drains the node of a page that publishes points and sound: the page continues on the other node. No
 // frame is missing or comes twice, for the page and for the receivers on the other node, without encryption and with.
@@ -28,25 +32,34 @@ func TestMovedPage(t *testing.T) {
 	}
 }
 
-// received has the frames of another participant at a page, by tile, and the state of the page.
+// received has the frames of another participant that left there and that arrived at a page, by tile, and the state of
+// the page.
 type received struct {
-	Tiles    [][]int64
+	Sent, Tiles [][]int64
+	// Skipped is the number of frames that were complete only after a newer one.
+	Skipped int
+	// Delay is the longest delay of a timer of the page, in milliseconds.
+	Delay    float64
 	States   []string
-	Missing  int
 	Rejected int
 	Messages string
 }
 
-// judge returns how many frames came twice, and how many did not come. The last frames may be under way.
+// judge returns how many frames came twice, and how many of those that were sent did not come. The last frames may be
+// under way.
 func (r received) judge() (repeated, missing int) {
-	for _, numbers := range r.Tiles {
+	for tile, numbers := range r.Tiles {
 		slices.Sort(numbers)
 		different := slices.Compact(slices.Clone(numbers))
 		repeated += len(numbers) - len(different)
-		different = different[:max(1, len(different)-5)]
-		missing += int(different[len(different)-1]-different[0]) + 1 - len(different)
+		for _, number := range r.Sent[tile] {
+			if _, found := slices.BinarySearch(different, number); !found && number > different[0] &&
+				number < different[len(different)-1]-5 {
+				missing++
+			}
+		}
 	}
-	return repeated, missing
+	return repeated, missing - r.Skipped
 }
 
 func movePage(t *testing.T, fragment string) {
@@ -62,8 +75,8 @@ func movePage(t *testing.T, fragment string) {
 	var facts struct {
 		Session  string
 		Ada, Eye received
-		Quiet    float64
-		Lines    int
+		// Quiet is the longest time without sound at the receiver, in milliseconds.
+		Quiet float64
 	}
 	v.expect("watching", &facts)
 	session, stalls := facts.Session, wait.WatchStalls(t)
@@ -75,11 +88,15 @@ func movePage(t *testing.T, fragment string) {
 	if facts.Session != session {
 		t.Error("the page has another session, expected the one before to continue")
 	}
-	t.Logf("without sound for at most %.0f ms, the machine stalled for %v", facts.Quiet, stalls.Longest())
+	stalled := max(stalls.Longest(), time.Duration(max(facts.Ada.Delay, facts.Eye.Delay))*time.Millisecond)
+	t.Logf("without sound for at most %.0f ms, delays up to %v", facts.Quiet, stalled)
+	if facts.Quiet > mostQuiet && stalled < calm {
+		t.Errorf("without sound for %.0f ms, expected at most %d ms", facts.Quiet, mostQuiet)
+	}
 	for name, r := range map[string]received{"the page": facts.Ada, "the receiver": facts.Eye} {
 		repeated, missing := r.judge()
 		t.Logf("%s: %d frames missing, %d repeated", name, missing, repeated)
-		if repeated > 0 || missing > 0 && stalls.Longest() < calm {
+		if repeated > 0 || missing > 0 && stalled < calm {
 			t.Errorf("%s: %d frames are missing, %d came twice, expected none", name, missing, repeated)
 		}
 		if len(r.States) > 0 || r.Rejected > 0 || strings.Contains(r.Messages, "broke") {

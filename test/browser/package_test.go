@@ -75,6 +75,7 @@ func host(t *testing.T, folder string) (pages string, s *server.Server) {
 	t.Cleanup(files.Close)
 	return files.URL, start(t, func(o *server.Options) {
 		o.Config.Signalling.AllowedOrigins = []string{files.URL}
+		o.Config.Rooms.ResumeGrace = 2 * patience
 	})
 }
 
@@ -109,6 +110,7 @@ func TestPackage(t *testing.T) {
 	v.expect("seen", &seen)
 	told(t, claim.AtMost("two pages see each other, from the load of both", seen.Milliseconds/1000, "s",
 		longestMeeting))
+	v.expect("left", nil)
 	var embedded struct {
 		Events struct {
 			Joined      struct{ Room, Identity string }

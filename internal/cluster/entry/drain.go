@@ -86,9 +86,9 @@ func (e *Entry) newDeparture(
 	return &departure{entry: e, end: end, target: target, asked: make(map[string]bool), size: minBatch}
 }
 
-// step asks a batch of clients if one is due. If all nodes are full, a later batch asks these clients again. step returns
-// the number of clients that are going to leave: those that follow the message Moved and have not left, and those that
-// are not asked yet, unless no other node accepts clients.
+// step asks a batch of clients if one is due. If all nodes are full, a later batch asks these clients again. step
+// returns the number of clients that are going to leave: those that follow the message Moved and have not left, and
+// those that are not asked yet, unless no other node accepts clients.
 func (d *departure) step(now time.Time, clients []signalling.Client) (staying int) {
 	waiting := slices.DeleteFunc(slices.Clone(clients), func(c signalling.Client) bool { return d.asked[c.Session] })
 	if !now.Before(d.next) {

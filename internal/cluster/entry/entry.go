@@ -98,8 +98,8 @@ type Refused struct{ Full, Ticket, Unreachable, Expired uint64 }
 // Counts are numbers of joins since the start.
 type Counts struct {
 	// Moved counts clients that were sent to another node, at a join, a resume or during the session. Proxied counts
-	// joins and resumes whose websockets were proxied. Adopted counts sessions of other nodes that this node has taken over,
-	// Resumed resumes of sessions of this node.
+	// joins and resumes whose websockets were proxied. Adopted counts sessions of other nodes that this node has taken
+	// over, Resumed resumes of sessions of this node.
 	Moved, Proxied, Adopted, Resumed uint64
 	Refused                          Refused
 }

@@ -495,6 +495,21 @@ func TestOneAddressOfSeveralNodes(t *testing.T) {
 	}
 }
 
+// TestOriginsOfNodes: the pages of a node may connect to the others.
+func TestOriginsOfNodes(t *testing.T) {
+	p := newPlayed()
+	p.node("c").URL = "ws://192.0.2.1:8080"
+	e := newEntry(t, p)
+	for origin, want := range map[string]bool{
+		"https://b": true, "https://B": true, "http://192.0.2.1:8080": true, "http://b": false, "https://b:8080": false,
+		"https://evil.example": false, "": false, "wss://b": false, "http": false,
+	} {
+		if e.IsNode(origin) != want {
+			t.Errorf("the origin %q: expected %t", origin, want)
+		}
+	}
+}
+
 // TestADepartureAsksAllClients steps a drain while the other nodes are full, and after that.
 func TestADepartureAsksAllClients(t *testing.T) {
 	p := newPlayed()

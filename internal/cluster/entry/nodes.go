@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -59,6 +60,16 @@ func (e *Entry) others() []cluster.Node {
 		}
 	}
 	return nodes
+}
+
+// IsNode implements signalling.Cluster.
+func (e *Entry) IsNode(origin string) bool {
+	_, found := find(e.options.View.Nodes(), func(n cluster.Node) bool {
+		// The scheme ws becomes http, and wss https.
+		address, isWebsocket := strings.CutPrefix(n.URL, "ws")
+		return isWebsocket && strings.EqualFold(origin, "http"+address)
+	})
+	return found
 }
 
 // reportAddresses logs each other node that announces the address of this node for clients, once.

@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/internal/redundancy"
 )
 
-// control processes the RTCP packets of one receiver, the parameter of its methods. Any goroutine may use it. The fields
-// are guarded by Receiver.mu: a mutex and a pointer of its own would take a receiver beyond 2 kB.
+// control processes the RTCP packets of one receiver, the parameter of its methods. Any goroutine may use it. The
+// fields are guarded by Receiver.mu: a mutex and a pointer of its own would take a receiver beyond 2 kB.
 type control struct {
 	// keyFrames limits the receiver's key frame requests, reportLimit its reports of arrivals and of paths.
 	keyFrames   keyFrameBudget

@@ -27,6 +27,9 @@ const (
 	// restartDistance is the distance by which a frame number is below the newest number if the publisher has started
 	// its numbers again.
 	restartDistance = 1000
+	// unrelatedAfter is the distance by which a timestamp is behind the newest if the connections do not share the
+	// origin of timestamps: browsers choose another one for each connection.
+	unrelatedAfter = 10 * time.Second
 )
 
 // takeovers are the streams of an ingress that wait for their first packet. The mutex of the ingress guards them.
@@ -326,8 +329,9 @@ func (i *Ingress) yields(t *track.Track, first, last *heldPacket, looks int, now
 	silent := looks >= minLooks && now.Sub(s.arrived) >= limit
 	if !first.framed {
 		later := func(h *heldPacket) bool { return int32(h.timestamp-s.facts.timestamp) > 0 }
+		behind := float64(int32(s.facts.timestamp - first.timestamp))
 		switch {
-		case silent, later(first):
+		case silent, later(first), behind > unrelatedAfter.Seconds()*float64(t.Codec().ClockRate):
 			return verdictTake
 		case later(last), now.Sub(first.info.At) >= limit:
 			return verdictDrop

@@ -283,6 +283,25 @@ func TestTakeoverOfOtherMedia(t *testing.T) {
 	}
 }
 
+// TestTakeoverWithAnotherOrigin: every connection of a browser has another origin of timestamps. A packet far behind
+// the former ones takes the track over at once, also while the former connection still sends.
+func TestTakeoverWithAnotherOrigin(t *testing.T) {
+	for seconds, taken := range map[uint32]bool{5: false, 20: true} {
+		c := newCrossing(t, volumetric.MIMEOpus)
+		send := func(over int, timestamp uint32) [][]byte {
+			c.sends[over].Timestamp = timestamp
+			packet := c.sends[over].Packet(fmt.Append(nil, over, timestamp), true)
+			c.sends[over].Send(c.now, packet)
+			return [][]byte{packet}
+		}
+		packets := send(0, 1000)
+		if next := send(1, 1000-seconds*48000); taken {
+			packets = append(packets, next...)
+		}
+		c.expect(fmt.Sprintf("%d s behind", seconds), packets)
+	}
+}
+
 // TestTakeoverEnds checks the ends of bindings that wait: Unbind, Close, another track with the SSRC, and a closed
 // track. A track that the former connection leaves is bound with the next packet.
 func TestTakeoverEnds(t *testing.T) {

@@ -11,7 +11,7 @@ namespace Volsfu.Tests
     /// <summary>Programs that use the C library in this process.</summary>
     static class NativePuppet
     {
-        const string Usage = "expected sizes, receive URL ROOM SECONDS, publish URL ROOM CODEC POINTS, or talk URL ROOM; each may end with a passphrase";
+        const string Usage = "expected sizes, receive URL ROOM SECONDS, publish URL ROOM CODEC POINTS, talk URL ROOM, or move URL ROOM; each may end with a passphrase";
 
         internal static int Run(string[] args)
         {
@@ -21,6 +21,7 @@ namespace Volsfu.Tests
                 case "receive": return Receive(args, double.Parse(args[4], CultureInfo.InvariantCulture));
                 case "publish": return Publish(args, int.Parse(args[5], CultureInfo.InvariantCulture));
                 case "talk": return Talk(args);
+                case "move": return Move(args);
                 default:
                     Console.Error.WriteLine(Usage);
                     return 2;
@@ -182,6 +183,61 @@ namespace Volsfu.Tests
                 points.Colors[4 * i + 3] = 255;
             }
             points.Count = count;
+        }
+
+        /// <summary>
+        /// Publishes and receives while the session moves to another server. It prints a line before the move and a line
+        /// with what was received after the move, and ends with its input.
+        /// </summary>
+        static int Move(string[] args)
+        {
+            const int enough = 20;
+            var over = new ManualResetEvent(false);
+            new Thread(() => { Console.In.ReadToEnd(); over.Set(); }) { IsBackground = true }.Start();
+            var box = new Box(-1, -1, -1, 1, 1, 1);
+            var numbers = new HashSet<long>();
+            int frames = 0, wanted = enough, interrupted = 0, moved = 0;
+            var clock = Stopwatch.StartNew();
+            using (var sphere = new PointBuffer(100))
+            using (var tile = new ReceivedTile())
+            using (Session session = Enter(args, 4, "csharp", true))
+            using (Publisher publisher = session.Publish("body", 10, new[] { new TileDescription { Label = "body", Box = box } }, new[] { new QualityDescription { Name = "only" } }))
+            {
+                var data = new byte[1];
+                for (uint number = 0; !over.WaitOne(0); )
+                {
+                    if (clock.ElapsedMilliseconds >= 100 * number && publisher.Wanted(0, 0))
+                    {
+                        Fill(sphere, 100, number);
+                        int length = Codecs.Encode(sphere, "zstd", box, 11, ref data);
+                        publisher.Write(0, 0, number, "zstd", data, length);
+                        number++;
+                    }
+                    if (session.TryNextFrame(10, tile))
+                    {
+                        frames++;
+                        numbers.Add(tile.Number);
+                        tile.Release();
+                    }
+                    SessionEvent e;
+                    while (session.TryNextEvent(0, out e))
+                    {
+                        interrupted += e.Kind == EventKind.Interrupted || e.Kind == EventKind.Resumed ? 1 : 0;
+                        if (e.Kind == EventKind.Moved)
+                        {
+                            moved++;
+                            wanted = frames + enough;
+                        }
+                    }
+                    if (frames < wanted)
+                    {
+                        continue;
+                    }
+                    wanted = int.MaxValue;
+                    Console.WriteLine(moved == 0 ? "receiving" : "{\"moved\":" + moved + ",\"interrupted\":" + interrupted + ",\"repeated\":" + (frames - numbers.Count) + "}");
+                }
+            }
+            return 0;
         }
 
         /// <summary>Has two participants hear each other and exchange messages. It prints a line for each step.</summary>

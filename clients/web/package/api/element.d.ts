@@ -37,6 +37,10 @@ export declare class VolsfuRoomElement extends HTMLElement {
     get session(): Room | undefined;
     connectedCallback(): void;
     disconnectedCallback(): void;
+    /** The other participants need not wait for the grace period when the page is closed. */
+    private readonly pageHidden;
+    /** Enters the room again when the browser shows a page that it has kept. */
+    private readonly pageShown;
     attributeChangedCallback(_name: string, before: string | null, after: string | null): void;
     /** Switches sound on or off, from the direction of the speakers. It must be called from a click or a key. */
     toggleSound(): Promise<boolean>;

@@ -198,12 +198,26 @@ export class VolsfuRoomElement extends HTMLElement {
   }
 
   connectedCallback(): void {
+    addEventListener("pagehide", this.pageHidden);
+    addEventListener("pageshow", this.pageShown);
     this.change();
   }
 
   disconnectedCallback(): void {
+    removeEventListener("pagehide", this.pageHidden);
+    removeEventListener("pageshow", this.pageShown);
     this.change();
   }
+
+  /** The other participants need not wait for the grace period when the page is closed. */
+  private readonly pageHidden = (): void => this.close();
+
+  /** Enters the room again when the browser shows a page that it has kept. */
+  private readonly pageShown = ({ persisted }: PageTransitionEvent): void => {
+    if (persisted) {
+      this.change();
+    }
+  };
 
   attributeChangedCallback(_name: string, before: string | null, after: string | null): void {
     if (before !== after) {

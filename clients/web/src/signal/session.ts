@@ -265,7 +265,10 @@ export class Session {
         this.moved(message);
         return;
       case "nodes":
-        this.servers.set(message.nodes);
+        this.servers.set(message.nodes ?? []);
+        if (message.secret !== undefined && this.resume) {
+          this.resume.secret = message.secret;
+        }
         return;
       case "closing":
         if (this.making && message.code === "replaced") {

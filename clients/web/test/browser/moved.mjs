@@ -1,22 +1,25 @@
 // Moves a page to another server: ada publishes on the server that is drained, bob and eye are on the
-// other one. Frames of points arrive once and without gaps at ada and at eye, and sound goes on. The
-// arguments are the address of the other server, and the fragment of the pages' addresses.
+// other one. It reports the frames of points that leave the publishers and that arrive at ada and at
+// eye, and the longest pause of sound at eye. The arguments are the address of the other server, and the fragment of the pages' addresses.
 
-import { base, goOn, listen, open, openForeign, publishWithSound, rest, run, tell, until } from "./visit.mjs";
+import { goOn, listen, open, openForeign, publishWithSound, rest, run, tell, until } from "./visit.mjs";
 
 const small = { viewport: { width: 320, height: 240 } };
 const [other, fragment = ""] = rest;
 const light = "points=500&fps=10&tiles=2&qualities=low&decode=off";
 
-/** Records the numbers of the frames of a participant that a page shows, and the states of the page. */
+/** Records the numbers of the frames of a participant that a page shows, the states of the page, and its longest delay. */
 const record = (page, who) => page.evaluate((name) => {
   const { events } = volsfu.conference;
   const { frame, state } = events;
   globalThis.numbers = new Map();
   globalThis.states = [];
+  globalThis.skipped = 0;
+  globalThis.delay = 0;
   events.frame = (track, decoded) => {
     if (track.participant === name) {
       globalThis.numbers.set(track.tile, [...(globalThis.numbers.get(track.tile) ?? []), decoded.number]);
+      globalThis.skipped += decoded.skipped;
     }
     frame(track, decoded);
   };
@@ -24,7 +27,23 @@ const record = (page, who) => page.evaluate((name) => {
     globalThis.states.push(now);
     state(now, why);
   };
+  let due = performance.now() + 20;
+  setInterval(() => {
+    globalThis.delay = Math.max(globalThis.delay, performance.now() - due);
+    due = performance.now() + 20;
+  }, 20);
 }, who);
+
+/** Records the numbers of the frames that leave a page: a slow page leaves out some. */
+const recordSent = (page) => page.evaluate(() => {
+  const { figures } = volsfu.panel.publisher;
+  const sent = figures.sent.bind(figures);
+  globalThis.sentNumbers = new Map();
+  figures.sent = (frame, at) => {
+    globalThis.sentNumbers.set(frame.tile, [...(globalThis.sentNumbers.get(frame.tile) ?? []), frame.number]);
+    sent(frame, at);
+  };
+});
 
 /** Waits for a number of further frames of each tile. */
 const more = async (page, frames) => {
@@ -32,10 +51,13 @@ const more = async (page, frames) => {
   await until(page, (count) => globalThis.numbers.size === 2 && [...globalThis.numbers.values()].every((n) => n.length > count), before + frames);
 };
 
-const seen = (page) => page.evaluate(() => ({
-  tiles: [...globalThis.numbers.values()], states: globalThis.states, missing: volsfu.conference.meters.total.missing,
-  rejected: volsfu.conference.encryption?.total.rejected ?? 0, messages: document.querySelector("#messages").textContent,
-}));
+const seen = async (page, publisher) => ({
+  ...(await page.evaluate(() => ({
+    tiles: [0, 1].map((tile) => globalThis.numbers.get(tile)), skipped: globalThis.skipped, states: globalThis.states, delay: globalThis.delay,
+    rejected: volsfu.conference.encryption?.total.rejected ?? 0, messages: document.querySelector("#messages").textContent,
+  }))),
+  sent: await publisher.evaluate(() => [0, 1].map((tile) => globalThis.sentNumbers.get(tile))),
+});
 
 /** Measures the longest time without sound of a participant in milliseconds. */
 const quiet = (page) => page.evaluate(() => {
@@ -58,6 +80,9 @@ run(async () => {
   await bob.keyboard.press("p");
   await bob.locator(".self form button").focus();
   await bob.keyboard.press("Enter");
+  await until(bob, () => volsfu.panel?.publisher?.state().live);
+  await recordSent(ada);
+  await recordSent(bob);
   const eye = await openForeign(other + address("eye", "decode=off"));
   const { sounds } = await listen(eye);
   await sounds();
@@ -73,7 +98,7 @@ run(async () => {
   await more(ada, 20);
   await more(eye, 20);
   tell("moved", {
-    session: await ada.evaluate(() => volsfu.conference.session.resume.session), ada: await seen(ada), eye: await seen(eye),
-    quiet: await eye.evaluate(() => globalThis.longestQuiet), lines: await ada.evaluate(() => volsfu.sound.tracks.size), host: new URL(base).host,
+    session: await ada.evaluate(() => volsfu.conference.session.resume.session), ada: await seen(ada, bob), eye: await seen(eye, ada),
+    quiet: await eye.evaluate(() => globalThis.longestQuiet),
   });
 });

@@ -21,6 +21,11 @@ run(async () => {
   const loaded = await Promise.all(visitors.map((page) => page.evaluate(() => performance.timeOrigin + performance.getEntriesByType("navigation")[0].loadEventEnd)));
   await visitors[0].screenshot({ path: `${artefacts}/package.png` });
   tell("seen", { milliseconds: Math.max(...seen) - Math.max(...loaded) });
+  // The server keeps the place of a participant who has not left for longer than the test waits.
+  const leaver = await visitors[1].evaluate(() => document.querySelector("volsfu-room").session.identity);
+  await visitors[1].goto("about:blank");
+  await until(visitors[0], (who) => !document.querySelector("volsfu-room").session.participants.has(who), leaver);
+  tell("left");
   await visitors[1].close();
 
   const embedding = await openForeign(`${pages}/embed.html?${server}&identity=eye`);

@@ -374,6 +374,18 @@ describe("Session", () => {
     expect(last().sent[0]).toMatchObject({ resume: { secret: "t1cket", new_connection: false } });
   });
 
+  it("resumes with the last secret that the server has given", () => {
+    begin();
+    last().open();
+    last().say(joined);
+    last().say({ type: "nodes", nodes: [], secret: "newer" });
+    last().say({ type: "nodes", nodes: [] });
+    last().close();
+    vi.advanceTimersByTime(300);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "newer" } });
+  });
+
   it("does not wait long for one of several servers", () => {
     begin();
     last().open();

@@ -63,20 +63,27 @@ func (r *Requests) Reply(m signal.Message) bool {
 func (r *Requests) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.resumed != nil {
-		close(r.resumed)
-		r.resumed = nil
-	}
+	r.resume()
 	for id, waiting := range r.pending {
 		close(waiting)
 		delete(r.pending, id)
 	}
 }
 
-// Made returns the number of requests so far.
-func (r *Requests) Made() int {
+// resume ends the wait for another websocket. The caller holds the lock.
+func (r *Requests) resume() {
+	if r.resumed != nil {
+		close(r.resumed)
+		r.resumed = nil
+	}
+}
+
+// Move ends the wait for another websocket, and returns the number of requests so far: the replies to these still come
+// over the former websocket.
+func (r *Requests) Move() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.resume()
 	return r.made
 }
 

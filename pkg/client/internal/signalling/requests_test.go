@@ -84,3 +84,23 @@ func TestAbandonedRequests(t *testing.T) {
 	default:
 	}
 }
+
+// TestAMoveEndsTheWaitForAWebsocket: a request that was not sent is made again on the next server.
+func TestAMoveEndsTheWaitForAWebsocket(t *testing.T) {
+	r := NewRequests()
+	resumed := r.Resumed()
+	_, reply := r.Open()
+	if made := r.Move(); made != 1 {
+		t.Errorf("%d requests were made, expected 1", made)
+	}
+	select {
+	case <-resumed:
+	default:
+		t.Error("the wait for another websocket goes on")
+	}
+	select {
+	case <-reply:
+		t.Error("the wait for a reply over the former websocket has ended")
+	default:
+	}
+}

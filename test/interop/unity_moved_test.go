@@ -1,0 +1,83 @@
+package interop
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/long"
+	"github.com/volsfu/volsfu/test/testbed"
+	"github.com/volsfu/volsfu/test/wait"
+)
+
+// TestUnityNativeMoves drains the node of a program in C# that uses the C library: the program continues on the other
+// node. It is not interrupted, no frame comes to it twice, and its own frames go on.
+func TestUnityNativeMoves(t *testing.T) {
+	long.Test(t)
+	core, library := unityCore(t), nativeLibrary(t)
+	nodes, err := testbed.NewCluster(t.TempDir(), zap.NewNop(), testbed.Unhurried, "a@eu", "b@us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		t.Cleanup(node.Close)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	bob, err := nodes[1].Join(ctx, testbed.Part{
+		Room: "room", Identity: "bob", Receive: true,
+		Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 10}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := nativeCommand(t, core, library, "move", nodes[0].Server.URL(), "room")
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() || lines.Text() != "receiving" {
+		t.Fatalf("the program printed %q, expected receiving", lines.Text())
+	}
+	nodes[0].Server.Drain(ctx)
+	var got struct{ Moved, Interrupted, Repeated int }
+	if !lines.Scan() {
+		t.Fatal("the program ended before the move")
+	}
+	if err := json.Unmarshal(lines.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %s", err, lines.Bytes())
+	}
+	if got.Moved != 1 || got.Interrupted != 0 || got.Repeated != 0 {
+		t.Errorf("the program has moved %d times and was interrupted %d times, and %d frames came twice, expected 1, 0, 0",
+			got.Moved, got.Interrupted, got.Repeated)
+	}
+	own := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "csharp", Publication: "body"}}
+	complete := func() (n int64) {
+		for _, s := range bob.Session.Stats() {
+			if s.Track.TileRef == own {
+				n += s.Complete
+			}
+		}
+		return n
+	}
+	before := complete()
+	wait.Until(t, "frames of the program go on", func() bool { return complete() > before+5 })
+	if err := stdin.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := command.Wait(); err != nil {
+		t.Errorf("the program ended with %v", err)
+	}
+}
