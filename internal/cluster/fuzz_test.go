@@ -118,7 +118,8 @@ func fuzzMessage(t *testing.T, data []byte) {
 	// A node that is silent is dead after 10 s, or after 60 s if no node beats, and is forgotten 60 s later.
 	for end := now.Add(3 * time.Minute); now.Before(end); now = now.Add(r.config.Beat) {
 		r.Step(now)
-		r.out, r.events = nil, nil
+		r.out = nil
+		r.Events()
 	}
 	if nodes := r.Nodes(); len(nodes) > 0 {
 		t.Fatalf("%v are remembered after three minutes of silence", nodes)
