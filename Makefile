@@ -13,14 +13,15 @@ BUILD = github.com/volsfu/volsfu/internal/build
 COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 DATE ?= $(shell git log -1 --format=%cs 2>/dev/null)
 LDFLAGS = -X main.version=$(VERSION) -X $(BUILD).commit=$(COMMIT) -X $(BUILD).date=$(DATE)
+# With -trimpath the keys of Go's build cache have no path, so that a new clone uses what another one has compiled.
 # LDFLAGS sets the version; Go's version stamp would fail in a checkout that belongs to another user.
-GOBUILD = go build -trimpath -buildvcs=false
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
 
 # Every command that has sources. The lab is a module of its own, with its commands.
 COMMANDS := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/*.go lab/cmd/*/*.go)))))
 
 # Builds the command that the target is called after. Its module alone decides on versions, without go.work.
-GOCOMMAND = GOWORK=off go build -C $(if $(wildcard lab/cmd/$(@F)),lab,.) -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(CURDIR)/$@ ./cmd/$(@F)
+GOCOMMAND = GOWORK=off go build -C $(if $(wildcard lab/cmd/$(@F)),lab,.) -ldflags '$(LDFLAGS)' -o $(CURDIR)/$@ ./cmd/$(@F)
 
 .PHONY: help
 help: ## list the targets
@@ -80,7 +81,7 @@ SUITE = .tools/bin/suite
 
 .PHONY: $(SUITE)
 $(SUITE):
-	@$(GOBUILD) -o $@ ./test/suite
+	@go build -o $@ ./test/suite
 
 .PHONY: test
 test: deps-test $(WEB) $(SUITE) ## run the tests with the race detector, without the long ones (PKG=./pkg/...)
@@ -110,9 +111,19 @@ else
 	@bin/vollab bench --claims --write docs/performance.md
 endif
 
+# Kubernetes reports this version. Helm refuses a chart whose kubeVersion is later.
+KUBERNETES = k8s.io/component-base/version
+KUBERNETES_VERSION = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' test/kubernetes/go.mod)
+
+.PHONY: kubernetes
+kubernetes: ## build the control plane of Kubernetes, and Helm, into .tools/bin/ for vollab check cluster --only 14
+	@mkdir -p .tools/bin
+	@cd test/kubernetes && GOWORK=off CGO_ENABLED=0 $(GOBUILD) -o $(CURDIR)/.tools/bin/ \
+		-ldflags '-s -w -X $(KUBERNETES).gitVersion=$(KUBERNETES_VERSION)' tool
+
 .PHONY: clib
 clib: deps-build ## build the SDK as a C library, libvolsfu.so and volsfu.h, into bin/
-	@CGO_ENABLED=1 $(GOBUILD) -buildmode=c-shared -tags portable -o bin/libvolsfu.so ./clients/c
+	@CGO_ENABLED=1 go build -buildmode=c-shared -tags portable -o bin/libvolsfu.so ./clients/c
 	@cp clients/c/volsfu.h bin/ && rm -f bin/libvolsfu.h
 
 .PHONY: wheel

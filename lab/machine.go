@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // ErrProc is returned if the system has no /proc of Linux, or a malformed one.
@@ -75,4 +76,27 @@ func parseMachineTime(data []byte) (MachineTime, error) {
 		}
 	}
 	return t, nil
+}
+
+// The fields of /proc/PID/stat after the command, which ends with the last parenthesis (proc(5)): time in user mode and
+// in the kernel, in ticks of 10 ms.
+const (
+	fieldUser   = 11
+	fieldSystem = 12
+	tick        = 10 * time.Millisecond
+)
+
+// ProcessTime returns the processor time of a process; 0 if the system does not report it.
+func ProcessTime(pid int) time.Duration {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) <= fieldSystem {
+		return 0
+	}
+	user, _ := strconv.ParseInt(string(fields[fieldUser]), 10, 64)
+	system, _ := strconv.ParseInt(string(fields[fieldSystem]), 10, 64)
+	return time.Duration(user+system) * tick
 }

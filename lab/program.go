@@ -49,7 +49,7 @@ const stopPatience = 10 * time.Second
 // goroutine that started it.
 type Program struct {
 	name   string
-	cmd    *exec.Cmd
+	runner Runner
 	ended  chan struct{}
 	status error
 	errors Tail
@@ -62,19 +62,55 @@ func StartProgram(name, path string, watch io.Writer, arguments ...string) (*Pro
 	return StartCommand(name, exec.Command(path, arguments...), watch)
 }
 
+// Runner is a started program: a process of this machine, or one on another machine.
+type Runner interface {
+	// Wait waits for the end. The error describes a status other than 0; it has a method ExitCode if there is a status.
+	Wait() error
+	// Terminate asks the program to end, as SIGTERM does. Kill ends it.
+	Terminate()
+	Kill()
+	// PID returns the number of the process, 0 on another machine.
+	PID() int
+	// Time returns the processor time so far, 0 if the system does not report it.
+	Time() time.Duration
+}
+
+// command is a process of this machine.
+type command struct{ *exec.Cmd }
+
+// Terminate implements Runner.
+func (c command) Terminate() { _ = c.Process.Signal(syscall.SIGTERM) }
+
+// Kill implements Runner.
+func (c command) Kill() { _ = c.Process.Kill() }
+
+// PID implements Runner.
+func (c command) PID() int { return c.Process.Pid }
+
+// Time implements Runner.
+func (c command) Time() time.Duration { return ProcessTime(c.Process.Pid) }
+
 // StartCommand is StartProgram for a command, which may run the program elsewhere, for instance in a namespace.
 func StartCommand(name string, cmd *exec.Cmd, watch io.Writer) (*Program, error) {
-	p := &Program{name: name, cmd: cmd, ended: make(chan struct{})}
-	p.cmd.Stdout = &p.output
-	p.cmd.Stderr = &p.errors
+	return StartRunner(name, watch, func(output, errors io.Writer) (Runner, error) {
+		cmd.Stdout, cmd.Stderr = output, errors
+		return command{cmd}, cmd.Start()
+	})
+}
+
+// StartRunner is StartProgram for a function that starts the program with the given standard output and standard error.
+func StartRunner(name string, watch io.Writer, start func(output, errors io.Writer) (Runner, error)) (*Program, error) {
+	p := &Program{name: name, ended: make(chan struct{})}
+	var printed io.Writer = &p.errors
 	if watch != nil {
-		p.cmd.Stderr = io.MultiWriter(&p.errors, watch)
+		printed = io.MultiWriter(printed, watch)
 	}
-	if err := p.cmd.Start(); err != nil {
+	var err error
+	if p.runner, err = start(&p.output, printed); err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrProgram, name, err)
 	}
 	go func() {
-		p.status = p.cmd.Wait()
+		p.status = p.runner.Wait()
 		close(p.ended)
 	}()
 	return p, nil
@@ -118,14 +154,14 @@ func (p *Program) Ended() <-chan struct{} { return p.ended }
 
 // Stop sends SIGTERM, waits for the program to end, and kills the program after stopPatience.
 func (p *Program) Stop() error {
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.runner.Terminate()
 	timer := time.NewTimer(stopPatience)
 	defer timer.Stop()
 	select {
 	case <-p.ended:
 		return p.failure()
 	case <-timer.C:
-		_ = p.cmd.Process.Kill()
+		p.runner.Kill()
 		<-p.ended
 		return fmt.Errorf("%w %s did not end within %v of SIGTERM", ErrProgram, p.name, stopPatience)
 	}
@@ -133,12 +169,15 @@ func (p *Program) Stop() error {
 
 // Kill ends the program immediately and waits until it has ended.
 func (p *Program) Kill() {
-	_ = p.cmd.Process.Kill()
+	p.runner.Kill()
 	<-p.ended
 }
 
-// PID returns the number of the process.
-func (p *Program) PID() int { return p.cmd.Process.Pid }
+// PID returns the number of the process, 0 on another machine.
+func (p *Program) PID() int { return p.runner.PID() }
+
+// Time returns the processor time of the program so far.
+func (p *Program) Time() time.Duration { return p.runner.Time() }
 
 // Output returns the program's standard output. Call it only after the program has ended, when the output is complete.
 func (p *Program) Output() []byte { return p.output.Bytes() }

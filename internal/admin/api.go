@@ -91,9 +91,9 @@ type API struct {
 	host  Host
 	log   Log
 	mux   *http.ServeMux
-	// cluster is nil if the server runs alone. own handles requests that concern this node only, in a cluster.
+	// cluster and nodes are nil if the server runs alone.
 	cluster Cluster
-	own     *http.ServeMux
+	nodes   *nodes
 }
 
 // Log is the log of an API.
@@ -109,8 +109,8 @@ func NewAPI(gate Gate, rooms Rooms, host Host, log Log, cluster Cluster) *API {
 	a := &API{gate: gate, rooms: rooms, host: host, log: log, cluster: cluster}
 	routes := a.routes()
 	if cluster != nil {
-		a.own = muxOf(a.ownRoutes())
-		maps.Copy(routes, a.clusterRoutes())
+		a.nodes = &nodes{cluster, muxOf(ownNode{a}.routes())}
+		maps.Copy(routes, distributor{a}.routes())
 	}
 	a.mux = muxOf(routes)
 	return a
@@ -313,6 +313,7 @@ func (a *API) fail(w http.ResponseWriter, err error) {
 	}{
 		{sfu.ErrNotFound, http.StatusNotFound},
 		{ErrNode, http.StatusNotFound},
+		{ErrUnsuitable, http.StatusConflict},
 		{errAlone, http.StatusNotFound},
 		{errNodes, http.StatusBadGateway},
 		{admission.ErrExclusion, http.StatusBadRequest},

@@ -477,7 +477,7 @@ func TestDescription(t *testing.T) {
 	}
 	nodes := newTestCluster()
 	a := NewAPI(gate{}, &fakeRooms{}, &fakeHost{}, quiet{zap.NewNop()}, &testCluster{
-		[]*testNode{nodes["a"], nodes["b"], nodes["d"]}, "a"})
+		nodes: []*testNode{nodes["a"], nodes["b"], nodes["d"]}, self: "a"})
 	nodes["a"].api = a
 	replace := strings.NewReplacer("{room}", "lab", "{identity}", "ada", "{id}", "e", "{node}", "b")
 	body := func(path string) string {

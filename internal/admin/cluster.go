@@ -23,15 +23,18 @@ type Cluster interface {
 	// Do sends a request to the API of another node (API.ForNodes). URL has a path and a query only. Do ends with the
 	// context of the request.
 	Do(node string, r *http.Request) (*http.Response, error)
-	// Move sends the participants that this node has in a room to another node. remaining is the number of those whose
-	// clients cannot be moved. Errors wrap ErrNode, or sfu.ErrNotFound if the room is not on this node.
+	// Move begins to send the participants that this node has in a room to another node. Move returns the number of
+	// participants whose clients are asked, and of those whose clients do not follow. Errors wrap ErrUnsuitable, or
+	// sfu.ErrNotFound if the room is not on this node.
 	Move(room, node string) (moved, remaining int, err error)
 }
 
 // Errors about nodes.
 var (
-	// ErrNode: the node does not exist, or cannot take participants.
+	// ErrNode: the node does not exist or is dead.
 	ErrNode = errors.New("no such node")
+	// ErrUnsuitable: the node cannot take participants at present.
+	ErrUnsuitable = errors.New("unsuitable node")
 	// errAlone: the request needs a cluster.
 	errAlone = errors.New("this server runs alone, without --cluster")
 	// errNodes: nodes did not answer or have failed.
@@ -186,7 +189,7 @@ func (a *API) view(ctx context.Context, room string, past bool) (rooms []Room, f
 	if room != "" {
 		path = roomPath(path, room)
 	}
-	replies := a.askAll(ctx, others, request{method: http.MethodGet, path: path})
+	replies := a.nodes.askAll(ctx, others, request{method: http.MethodGet, path: path})
 	states, err := a.states(ctx, room, past)
 	if err != nil {
 		return nil, nil, err
@@ -228,7 +231,7 @@ func (a *API) drainNode(w http.ResponseWriter, r *http.Request) {
 		a.fail(w, err)
 		return
 	}
-	answer := a.ask(r.Context(), name, request{method: http.MethodPost, path: "drain"})
+	answer := a.nodes.ask(r.Context(), name, request{method: http.MethodPost, path: "drain"})
 	if answer.ok() {
 		a.done(r, "drain of a node asked for", zap.String("node", name))
 	}
@@ -262,7 +265,7 @@ type moveBody struct {
 
 // MoveState is the result of moving a room.
 type MoveState struct {
-	// Moved is the number of clients that were sent to the other node, Remaining that of clients that cannot be moved.
+	// Moved is the number of clients that are asked to move, Remaining that of clients that do not follow.
 	Moved     int       `json:"moved"`
 	Remaining int       `json:"remaining"`
 	Failed    []Failure `json:"failed,omitempty"`
@@ -290,25 +293,30 @@ func (a *API) move(w http.ResponseWriter, r *http.Request) {
 		remote: r.RemoteAddr,
 	}
 	var total MoveState
+	var failed []result
 	found := false
-	for answer := range a.askAll(r.Context(), from, q) {
+	for answer := range a.nodes.askAll(r.Context(), from, q) {
 		var part MoveState
 		switch {
-		case answer.status == http.StatusNotFound || answer.status == http.StatusMisdirectedRequest:
-			continue
+		case answer.status == http.StatusMisdirectedRequest:
 		case answer.ok() && answer.decode(&part) == nil:
 			total.Moved, total.Remaining = total.Moved+part.Moved, total.Remaining+part.Remaining
+			found = true
 		default:
 			total.Failed = append(total.Failed, answer.failure())
+			failed = append(failed, answer)
 		}
-		found = true
 	}
-	if !found {
+	switch {
+	case !found && len(failed) > 0:
+		a.pass(w, failed[0])
+		return
+	case !found:
 		a.fail(w, fmt.Errorf("%w: room %q on %s", sfu.ErrNotFound, room, strings.Join(from, ", ")))
 		return
 	}
 	slices.SortFunc(total.Failed, func(a, b Failure) int { return strings.Compare(a.Node, b.Node) })
-	a.done(r, "room moved", zap.String("room", room), zap.String("node", body.Node), zap.Int("moved", total.Moved),
+	a.done(r, "clients of a room are asked to move", zap.String("room", room), zap.String("node", body.Node), zap.Int("moved", total.Moved),
 		zap.Int("remaining", total.Remaining))
 	reply(w, http.StatusOK, total)
 }
@@ -319,35 +327,15 @@ func (a *API) sources(body moveBody) ([]string, error) {
 		return nil, fmt.Errorf("%w: node is missing, expected the name of the node that takes the participants",
 			errBody)
 	}
-	to, err := a.nodeNamed(body.Node)
+	_, err := a.nodeNamed(body.Node)
 	switch {
 	case err != nil:
 		return nil, err
-	case to.Draining:
-		return nil, fmt.Errorf("%w: node %q is draining", ErrNode, body.Node)
 	case body.From == body.Node:
 		return nil, fmt.Errorf("%w: node and from are both %q", errBody, body.Node)
 	case body.From != "":
 		_, err := a.nodeNamed(body.From)
 		return []string{body.From}, err
 	}
-	return slices.DeleteFunc(a.answering(), func(node string) bool { return node == body.Node }), nil
-}
-
-// moveFrom moves the participants of this node, at the request of a node.
-func (a *API) moveFrom(w http.ResponseWriter, r *http.Request) {
-	room := r.PathValue("room")
-	var body moveBody
-	err := read(w, r, &body)
-	var state MoveState
-	if err == nil {
-		state.Moved, state.Remaining, err = a.cluster.Move(room, body.Node)
-	}
-	if err != nil {
-		a.fail(w, err)
-		return
-	}
-	a.done(r, "participants of a room moved", zap.String("room", room), zap.String("node", body.Node),
-		zap.Int("moved", state.Moved), zap.Int("remaining", state.Remaining))
-	reply(w, http.StatusOK, state)
+	return slices.DeleteFunc(a.nodes.answering(), func(node string) bool { return node == body.Node }), nil
 }

@@ -92,14 +92,17 @@ type testNode struct {
 	host  *fakeHost
 	api   *API
 	state NodeLife
-	// silent is set if the node does not answer, draining if it refuses participants.
-	silent, draining bool
+	// silent is set if the node does not answer, draining if it refuses participants. late is set if it does not answer
+	// requests that change something.
+	silent, draining, late bool
 }
 
 // testCluster are nodes in this process. testCluster implements Cluster for the node self.
 type testCluster struct {
 	nodes []*testNode
 	self  string
+	// differs is set if this node takes all nodes for suitable.
+	differs bool
 }
 
 func (c *testCluster) Self() string { return c.self }
@@ -124,7 +127,7 @@ func (c *testCluster) node(name string) *testNode {
 
 func (c *testCluster) Do(node string, r *http.Request) (*http.Response, error) {
 	n := c.node(node)
-	if n.silent {
+	if n.silent || n.late && r.Method != http.MethodGet {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
@@ -135,6 +138,9 @@ func (c *testCluster) Do(node string, r *http.Request) (*http.Response, error) {
 
 func (c *testCluster) Move(room, node string) (moved, remaining int, err error) {
 	n := c.node(c.self)
+	if c.node(node).draining && !c.differs {
+		return 0, 0, fmt.Errorf("%w: %q drains", ErrUnsuitable, node)
+	}
 	n.rooms.done("move %s to %s", room, node)
 	return len(n.rooms.rooms[room]), 1, nil
 }
@@ -154,7 +160,7 @@ func newTestCluster() map[string]*testNode {
 	nodes["b"].rooms.rooms["attic"] = []string{"eve"}
 	nodes["d"].state = NodeDead
 	for _, n := range ordered {
-		n.api = NewAPI(gate{}, n.rooms, n.host, quiet{zap.NewNop()}, &testCluster{ordered, n.name})
+		n.api = NewAPI(gate{}, n.rooms, n.host, quiet{zap.NewNop()}, &testCluster{nodes: ordered, self: n.name})
 	}
 	return nodes
 }
@@ -277,7 +283,7 @@ func TestSilentNode(t *testing.T) {
 		}{
 			{"PUT", "revocations/x", 502}, {"PATCH", "rooms/lab", 502}, {"DELETE", "rooms/lab", 204},
 			{"DELETE", "rooms/lab/participants/bob", 502}, {"DELETE", "rooms/lab/participants/ada", 204},
-			{"PUT", "rooms/cellar", 201}, {"POST", "rooms/attic/messages", 502}, {"POST", "nodes/b/drain", 502},
+			{"PUT", "rooms/cellar", 502}, {"POST", "rooms/attic/messages", 502}, {"POST", "nodes/b/drain", 502},
 		} {
 			got := nodes["a"].asked(test.method, test.path, "{}")
 			named := strings.Contains(got.Body.String(), "b: the node does not answer")
@@ -306,10 +312,34 @@ func TestDrainOfNodes(t *testing.T) {
 	}
 	nodes := newTestCluster()
 	nodes["c"].draining = true
-	if got := nodes["a"].asked("POST", "rooms/lab/move", `{"node": "c"}`); got.Code != http.StatusNotFound ||
-		!strings.Contains(got.Body.String(), "draining") {
+	if got := nodes["a"].asked("POST", "rooms/lab/move", `{"node": "c"}`); got.Code != http.StatusConflict ||
+		!strings.Contains(got.Body.String(), "drains") {
 		t.Errorf("a move to a draining node: %d %s", got.Code, got.Body)
 	}
+	// The nodes differ in their view of node c.
+	nodes["b"].api.cluster.(*testCluster).differs = true
+	got := nodes["a"].asked("POST", "rooms/lab/move", `{"node": "c"}`)
+	if text := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(text, `"moved":1`) ||
+		!strings.Contains(text, `"failed":[{"node":"a","error":"unsuitable node: \"c\" drains"}]`) {
+		t.Errorf("a move that one node cannot make: %d %s", got.Code, text)
+	}
+	if got := nodes["a"].asked("POST", "rooms/attic/move", `{"node": "c", "from": "a"}`); got.Code !=
+		http.StatusNotFound {
+		t.Errorf("a move from a node without the room: %d %s", got.Code, got.Body)
+	}
+}
+
+// TestARequestIsNotRepeated: if the node with the room does not answer, no other node sends the message.
+func TestARequestIsNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := newTestCluster()
+		nodes["c"].rooms.rooms["attic"] = []string{"eve"}
+		nodes["b"].late = true
+		got := nodes["a"].asked("POST", "rooms/attic/messages", `{"text": "Hi"}`)
+		if got.Code != http.StatusBadGateway || len(nodes["c"].rooms.actions) != 0 {
+			t.Errorf("a message to a room of b: %d %s, node c did %q", got.Code, got.Body, nodes["c"].rooms.actions)
+		}
+	})
 }
 
 // TestClusterFailures: the error of one node is the result, and errors of a node that fails are named.

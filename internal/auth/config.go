@@ -10,7 +10,7 @@ type Config struct {
 	Keys    []string `yaml:"keys" secret:"true" help:"signing keys, KID:SECRET or KID:base64:DATA; prefer key_file"`
 	KeyFile string   `yaml:"key_file" help:"file with one key per line in the same form; empty lines and # are ignored"`
 	// Leeway: the clocks of hosts with NTP differ by less than a second; 10 s tolerates a host that has just started.
-	Leeway time.Duration `yaml:"leeway" help:"accepted clock difference between issuer and server"`
+	Leeway time.Duration `yaml:"-"`
 }
 
 // DefaultConfig has no keys.

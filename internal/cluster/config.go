@@ -27,11 +27,18 @@ type Config struct {
 	// MirrorBytes is the maximum weight of the mirrors of one node, 64 MiB: 800 participants with the longest
 	// publication each, or 40,000 with a body of 15 tiles.
 	MirrorBytes int
-	// MessageRate and MessageBurst limit the messages of one node, 5,000 per second and 20,000: after a partition each
-	// of MaxRooms rooms takes a request and a snapshot.
+	// MessageRate and MessageBurst limit the messages of one node besides beats and records of sessions, 5,000 per
+	// second and 20,000: after a partition each of MaxRooms rooms takes a request and a snapshot.
 	MessageRate, MessageBurst int
-	// ByteRate and ByteBurst limit the bytes of messages of one node, and those of snapshots for it, 32 and 128 MiB.
+	// ByteRate and ByteBurst limit the bytes of these messages, and those of snapshots for the node, 32 and 128 MiB.
 	ByteRate, ByteBurst int
+	// BeatRate and BeatBurst limit the beats of one node, 20 per second and 1,000. Other messages of the node, however
+	// many, do not make its beats late.
+	BeatRate, BeatBurst int
+	// SessionRate and SessionBurst limit the records of sessions of one node, 1,000 per second and 16,384: the ends of
+	// all sessions of a node at once. SessionByteRate and SessionByteBurst limit their bytes, 8 and 32 MiB.
+	SessionRate, SessionBurst         int
+	SessionByteRate, SessionByteBurst int
 }
 
 func (c Config) withDefaults() Config {
@@ -49,6 +56,13 @@ func (c Config) withDefaults() Config {
 		MessageBurst: cmp.Or(c.MessageBurst, 20_000),
 		ByteRate:     cmp.Or(c.ByteRate, 32<<20),
 		ByteBurst:    cmp.Or(c.ByteBurst, 128<<20),
+		BeatRate:     cmp.Or(c.BeatRate, 20),
+		BeatBurst:    cmp.Or(c.BeatBurst, 1000),
+
+		SessionRate:      cmp.Or(c.SessionRate, 1000),
+		SessionBurst:     cmp.Or(c.SessionBurst, 1<<14),
+		SessionByteRate:  cmp.Or(c.SessionByteRate, 8<<20),
+		SessionByteBurst: cmp.Or(c.SessionByteBurst, 32<<20),
 	}
 }
 

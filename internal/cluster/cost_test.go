@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -86,7 +88,7 @@ func TestLongestMessages(t *testing.T) {
 	name := strings.Repeat(`"`, volumetric.MaxNameLength)
 	beat := &Message{Beat: &Beat{Changed: keys}}
 	for range maxSuspects {
-		beat.Beat.Suspects = append(beat.Beat.Suspects, strings.Repeat("n", maxNodeName))
+		beat.Beat.Suspects = append(beat.Beat.Suspects, strings.Repeat("n", certificate.MaxName))
 	}
 	for range maxTombstones {
 		beat.Tombstones = append(beat.Tombstones, Tombstone{Kind: TombstoneSession, Room: name, Identity: name,
@@ -134,4 +136,47 @@ func lengthOf(t *testing.T, m *Message) int {
 		t.Fatal(err)
 	}
 	return len(data)
+}
+
+// TestLimitsOfKinds checks that a flood of messages of one kind does not make a node refuse those of another.
+func TestLimitsOfKinds(t *testing.T) {
+	now := time.Unix(0, 0)
+	r := New(Config{}, Self{Name: "a", Incarnation: 1}, now)
+	number := uint64(0)
+	beat := func() error {
+		number++
+		return r.Receive(now, &Message{Node: "b", Incarnation: 1, Beat: &Beat{Number: number, Version: Version,
+			Oldest: Oldest}})
+	}
+	if err := beat(); err != nil {
+		t.Fatal(err)
+	}
+	flood := func(m Message, most int) {
+		t.Helper()
+		for i := range most + 1 {
+			m := m
+			m.Node, m.Incarnation = "b", 1
+			if err := r.Receive(now, &m); errors.Is(err, ErrLimited) != (i == most) {
+				t.Fatalf("message %d of %d: %v", i, most, err)
+			}
+		}
+	}
+	limits := Config{}.withDefaults()
+	record := &SessionRecord{Room: "r", Identity: "ann", Session: "s", Number: 1}
+	flood(Message{Session: record}, limits.SessionBurst)
+	request := &Request{Rooms: []string{"r"}}
+	flood(Message{Request: request}, limits.MessageBurst)
+	if err := beat(); err != nil {
+		t.Errorf("a beat after many messages: %v", err)
+	}
+	for range limits.BeatBurst {
+		_ = beat()
+	}
+	if err := beat(); !errors.Is(err, ErrLimited) {
+		t.Errorf("a beat after %d beats at once: %v", limits.BeatBurst, err)
+	}
+	now = now.Add(time.Second)
+	if err := r.Receive(now, &Message{Node: "b", Incarnation: 1, Session: record}); err != nil {
+		t.Errorf("a record after a second: %v", err)
+	}
 }

@@ -45,6 +45,10 @@
 // Messages have at most 256 KiB. For each node the rates of messages, of bytes and of answered requests are limited,
 // and the memory of its mirrors. A message beyond a limit is dropped and counted. The next beat repairs the loss.
 //
-// The package is pure: a Replica is stepped with an explicit now and returns the messages to send and the events. There
-// are no goroutines, locks or clocks. A Replica belongs to one goroutine. Decode and Encode may run on any goroutine.
+// # Parts
+//
+// A Replica has two parts: the nodes, this one and the others as it knows them, and the views, the rooms of this node
+// with the claims of all nodes. The package is pure: a Replica is stepped with an explicit now and returns the messages
+// to send and the events. There are no goroutines, locks or clocks. A Replica belongs to one goroutine. Decode and
+// Encode may run on any goroutine.
 package cluster

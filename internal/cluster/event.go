@@ -134,10 +134,11 @@ type (
 	}
 	// Kicked reports that a participant was removed by an operator at any node.
 	Kicked struct{ Room, Identity, Session string }
-	// Banned reports a kick at another node that excludes the identity from the room until a time.
+	// Banned reports a kick at another node that excludes the identity from the room until a time, and a token unless
+	// TokenID is empty.
 	Banned struct {
-		Room, Identity string
-		Until          time.Time
+		Room, Identity, TokenID string
+		Until                   time.Time
 	}
 	// RoomClosed reports that an operator at any node has ended the room at a time: all participants that joined before
 	// are to be closed. RoomClosed precedes Kicked for each of them.

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// HeardTrunk notes a packet on the trunk to an incarnation of a node, which is authenticated by the trunk. A dead node
-// returns.
-func (r *Replica) HeardTrunk(now time.Time, node string, incarnation uint64) {
+// TrunkReceived notes a packet on the trunk to an incarnation of a node, which is authenticated by the trunk. A dead
+// node returns.
+func (r *Replica) TrunkReceived(now time.Time, node string, incarnation uint64) {
 	p := r.peers[node]
 	if p == nil || p.home.Incarnation != incarnation || p.state == stopped {
 		return
 	}
-	p.trunk, p.heard = true, now
+	p.trunk, p.received = true, now
 	if p.state == Dead {
 		p.state = Suspected
 		r.returned(p)
@@ -20,30 +20,8 @@ func (r *Replica) HeardTrunk(now time.Time, node string, incarnation uint64) {
 	}
 }
 
-// late is the lateness of a Step, in intervals of beats, above which the node was not running.
-const late = 2
-
-// postpone moves the times by which other nodes are judged by the lateness of a Step. Messages that arrived while this
-// process did not run have not been read, so the time says nothing about the other nodes.
-func (r *Replica) postpone(now time.Time, lateness time.Duration) {
-	earlier := func(t time.Time) time.Time {
-		if t = t.Add(lateness); t.After(now) {
-			return now
-		}
-		return t
-	}
-	for _, p := range slices.Concat(r.ordered, r.former) {
-		p.beat, p.heard, p.deadSince = earlier(p.beat), earlier(p.heard), earlier(p.deadSince)
-	}
-}
-
-// TrunkClosed notes that there is no trunk to a node: it was closed since no room needs it. A trunk that failed is not
-// closed but silent.
-func (r *Replica) TrunkClosed(node string) {
-	if p := r.peers[node]; p != nil {
-		p.trunk = false
-	}
-}
+// lateIntervals is the lateness of a Step, in intervals of beats, above which the node was not running.
+const lateIntervals = 2
 
 // checkBeats changes the states of nodes whose beats are missing.
 func (r *Replica) checkBeats(now time.Time) {
@@ -72,28 +50,6 @@ func (r *Replica) checkBeats(now time.Time) {
 			r.detach(now, p)
 		}
 	}
-}
-
-// expired reports whether a suspected node is dead.
-func (r *Replica) expired(now time.Time, p *peer) bool {
-	switch {
-	case p.trunk:
-		return now.Sub(p.heard) >= r.config.TrunkSilence && now.Sub(p.beat) >= r.config.Suspect
-	case r.lost:
-		return now.Sub(p.beat) >= r.config.Tombstone
-	case now.Sub(p.beat) >= r.config.Silence:
-		return true
-	}
-	votes, voters := 0, 0
-	for _, other := range r.peers {
-		if other != p && other.state == Alive {
-			voters++
-			if slices.Contains(other.latest.Suspects, p.home.Node) {
-				votes++
-			}
-		}
-	}
-	return voters > 0 && votes >= min(2, voters)
 }
 
 // markDead changes the state of a node that is dead or has stopped.
@@ -169,15 +125,4 @@ func (r *Replica) drop(now time.Time, p *peer, reason LeftReason) {
 	// A node that returns is asked for everything.
 	p.digest, p.sum, p.sequence, p.agreed = map[string]uint64{}, 0, 0, false
 	clear(p.unchecked)
-}
-
-// suspects returns the names of the nodes that this one suspects, for a beat.
-func (r *Replica) suspects() []string {
-	var names []string
-	for _, p := range r.ordered {
-		if (p.state == Suspected || p.state == Dead) && len(names) < maxSuspects {
-			names = append(names, p.home.Node)
-		}
-	}
-	return names
 }

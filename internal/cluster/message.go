@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -35,14 +35,12 @@ const (
 	maxRequested  = 256
 	maxSuspects   = 1024
 	maxTombstones = 64
-	// maxText is the maximum length of an address, region or fingerprint.
+	// maxText is the maximum length of an address, region, fingerprint or token.
 	maxText = 256
 	// maxKind is the maximum length of the kind of a tombstone. Later versions may have other kinds.
 	maxKind = 16
 	// MaxSessionState is the maximum length of the state of a session, in bytes.
 	MaxSessionState = 64 << 10
-	// maxNodeName is the maximum length of a node's name.
-	maxNodeName = 64
 	// keyDigits is the number of digits of a room's key.
 	keyDigits = 16
 )
@@ -179,8 +177,9 @@ type Tombstone struct {
 	Session string    `json:"session,omitempty"`
 	Epoch   uint64    `json:"epoch,omitempty"`
 	At      time.Time `json:"at"`
-	// Until is the end of the ban of a kick, zero for none.
-	Until time.Time `json:"until,omitzero"`
+	// Until is the end of the ban of a kick, zero for none. The ban excludes the token TokenID, too, if it is set.
+	Until   time.Time `json:"until,omitzero"`
+	TokenID string    `json:"token_id,omitempty"`
 }
 
 // TombstoneKind is the kind of a tombstone.
@@ -253,21 +252,8 @@ func Decode(data []byte) (*Message, error) {
 	return m, nil
 }
 
-// ValidateNode returns an error unless name is a name of a node: 1 to 64 letters, digits, "-", "_" and single dots
-// between them. Such a name is also a part of a subject.
-func ValidateNode(name string) error {
-	if name == "" || len(name) > maxNodeName || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") ||
-		strings.Contains(name, "..") || strings.ContainsFunc(name, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
-	}) {
-		return fmt.Errorf("%w: name of a node is %.80q, expected 1 to %d letters, digits, \"-\", \"_\" and single dots",
-			ErrMessage, name, maxNodeName)
-	}
-	return nil
-}
-
 func (m *Message) validate() error {
-	if err := ValidateNode(m.Node); err != nil {
+	if err := certificate.CheckName(m.Node); err != nil {
 		return err
 	}
 	if m.Incarnation == 0 {
@@ -315,7 +301,7 @@ func (b *Beat) validate() error {
 		return tooMany("suspects", len(b.Suspects), maxSuspects)
 	}
 	for _, name := range b.Suspects {
-		if err := ValidateNode(name); err != nil {
+		if err := certificate.CheckName(name); err != nil {
 			return err
 		}
 	}
@@ -454,6 +440,9 @@ func (t *Tombstone) validate() error {
 	if len(t.Session) > maxSessionBytes {
 		return fmt.Errorf("%w: session of a tombstone has %d bytes, expected at most %d", ErrMessage, len(t.Session),
 			maxSessionBytes)
+	}
+	if len(t.TokenID) > maxText {
+		return fmt.Errorf("%w: token of a ban has %d bytes, expected at most %d", ErrMessage, len(t.TokenID), maxText)
 	}
 	if len(t.Kind) > maxKind {
 		return fmt.Errorf("%w: kind of a tombstone has %d bytes, expected at most %d", ErrMessage, len(t.Kind), maxKind)

@@ -38,9 +38,9 @@ type peer struct {
 	beat   time.Time
 	// deadSince is the time of the node's death or stop.
 	deadSince time.Time
-	// trunk is set if there is a trunk, heard the time of the latest packet on it.
-	trunk bool
-	heard time.Time
+	// trunk is set if there is a trunk, received the time of the latest packet on it.
+	trunk    bool
+	received time.Time
 
 	// digest is the node's digest at the number sequence. agreed is set if its sum is that of the latest beat.
 	digest   map[string]uint64
@@ -59,8 +59,34 @@ type peer struct {
 	ask                    []string
 	serve                  map[string]bool
 
-	messages       *rate.Limiter
-	bytes, replied *rate.Limiter
+	// beatLimits, sessionLimits and otherLimits bound the messages of the node by kind, replied the bytes of replies.
+	beatLimits, sessionLimits, otherLimits limits
+	replied                                *rate.Limiter
+}
+
+// limits bound messages by number and bytes.
+type limits struct{ messages, bytes *rate.Limiter }
+
+// newLimits returns limits with rates per second.
+func newLimits(messages, messageBurst, bytes, byteBurst int) limits {
+	return limits{rate.NewLimiter(rate.Limit(messages), messageBurst), rate.NewLimiter(rate.Limit(bytes), byteBurst)}
+}
+
+// allow reports whether a message of a length is within the limits, and counts it.
+func (l *limits) allow(now time.Time, size int) bool {
+	return l.messages.AllowN(now, 1) && l.bytes.AllowN(now, size)
+}
+
+// limitsOf returns the limits of the kind of a message. Each kind has its own, so that none displaces another.
+func (p *peer) limitsOf(m *Message) *limits {
+	switch {
+	case m.Beat != nil:
+		return &p.beatLimits
+	case m.Session != nil:
+		return &p.sessionLimits
+	default:
+		return &p.otherLimits
+	}
 }
 
 // mirror is the copy of one node's part of a room.
@@ -83,10 +109,13 @@ func newPeer(config *Config, home Home) *peer {
 	return &peer{
 		home: home, state: Alive,
 		digest: map[string]uint64{}, mirrors: map[string]*mirror{}, unchecked: map[string]bool{},
-		serve:    map[string]bool{},
-		messages: rate.NewLimiter(rate.Limit(config.MessageRate), config.MessageBurst),
-		bytes:    rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst),
-		replied:  rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst),
+		serve: map[string]bool{},
+		beatLimits: newLimits(config.BeatRate, config.BeatBurst, config.BeatRate*MaxMessageBytes,
+			config.BeatBurst*MaxMessageBytes),
+		sessionLimits: newLimits(config.SessionRate, config.SessionBurst, config.SessionByteRate,
+			config.SessionByteBurst),
+		otherLimits: newLimits(config.MessageRate, config.MessageBurst, config.ByteRate, config.ByteBurst),
+		replied:     rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst),
 	}
 }
 
@@ -107,18 +136,21 @@ func (p *peer) has(room, key string) bool {
 	return p.digest[key] != 0
 }
 
-// takeBeat applies the numbers of a beat to the digest, and reports whether the node has entered or left one of rooms,
-// this node's rooms by key.
-func (p *peer) takeBeat(b *Beat, rooms map[string]*room) (regrouped bool) {
+// takeBeat applies the numbers of a beat to the digest, and returns those of rooms, this node's rooms by key, that the
+// node has entered or left.
+func (p *peer) takeBeat(b *Beat, rooms map[string]*room) (regrouped []string) {
 	if b.Sequence < p.sequence {
 		// A reply with the whole digest has overtaken the beat.
-		return false
+		return nil
 	}
+	had := map[*room]bool{}
 	for key, sequence := range b.Changed {
+		if in := rooms[key]; in != nil {
+			had[in] = p.has(in.name, key)
+		}
 		if p.digest[key] == sequence || sequence != 0 && p.digest[key] == 0 && len(p.digest) >= MaxRooms {
 			continue
 		}
-		regrouped = regrouped || rooms[key] != nil && (p.digest[key] == 0) != (sequence == 0)
 		p.sum += entrySumOf(key, sequence) - entrySumOf(key, p.digest[key])
 		if sequence == 0 {
 			delete(p.digest, key)
@@ -130,7 +162,17 @@ func (p *peer) takeBeat(b *Beat, rooms map[string]*room) (regrouped bool) {
 		}
 	}
 	p.sequence, p.agreed = b.Sequence, p.sum == b.Sum
-	return regrouped
+	return p.regrouped(had)
+}
+
+// regrouped returns the names of rooms that the node has entered or left since it had them or not.
+func (p *peer) regrouped(had map[*room]bool) (names []string) {
+	for in, before := range had {
+		if p.has(in.name, in.key) != before {
+			names = append(names, in.name)
+		}
+	}
+	return names
 }
 
 // entrySumOf returns the contribution of a room, 0 for a room that the node does not have.
@@ -142,12 +184,14 @@ func entrySumOf(key string, sequence uint64) uint64 {
 }
 
 // takeDigest replaces the digest and reports whether it was not older than the present one. rooms are this node's rooms
-// by key.
-func (p *peer) takeDigest(d *Digest, rooms map[string]*room) bool {
+// by key; takeDigest returns those that the node has entered or left.
+func (p *peer) takeDigest(d *Digest, rooms map[string]*room) (regrouped []string, taken bool) {
 	if d.Sequence < p.sequence || d.Sequence == p.sequence && p.agreed {
-		return false
+		return nil, false
 	}
-	for key := range rooms {
+	had := make(map[*room]bool, len(rooms))
+	for key, in := range rooms {
+		had[in] = p.has(in.name, key)
 		if d.Rooms[key] != p.digest[key] {
 			p.unchecked[key] = true
 		}
@@ -158,7 +202,7 @@ func (p *peer) takeDigest(d *Digest, rooms map[string]*room) bool {
 	}
 	p.digest, p.sequence, p.agreed = maps.Clone(d.Rooms), d.Sequence, true
 	maps.DeleteFunc(p.digest, func(_ string, sequence uint64) bool { return sequence == 0 })
-	return true
+	return p.regrouped(had), true
 }
 
 // mirror returns the mirror of a room, which is created if it does not exist.

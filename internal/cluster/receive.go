@@ -31,8 +31,10 @@ func (r *Replica) Receive(now time.Time, m *Message) error {
 	case m.Snapshot != nil:
 		return r.receiveSnapshot(now, p, m.Snapshot)
 	case m.Digest != nil:
-		if p.takeDigest(m.Digest, r.byKey) {
-			r.regroup()
+		if regrouped, taken := p.takeDigest(m.Digest, r.byKey); taken {
+			for _, name := range regrouped {
+				r.regroupRoom(name)
+			}
 			r.counters.Received++
 			r.check(now, p)
 		}
@@ -52,23 +54,13 @@ func (r *Replica) Receive(now time.Time, m *Message) error {
 	return nil
 }
 
-// limit counts a message against the limits of its node.
+// limit counts a message against the limits of its node and its kind.
 func (r *Replica) limit(now time.Time, p *peer, m *Message) error {
-	if !p.messages.AllowN(now, 1) || !p.bytes.AllowN(now, m.size) {
+	if !p.limitsOf(m).allow(now, m.size) {
 		r.counters.Limited++
 		return fmt.Errorf("%w of rate of %q", ErrLimited, p.home.Node)
 	}
 	return nil
-}
-
-// refuse reports a node that this one cannot share rooms with, once per incarnation.
-func (r *Replica) refuse(home Home, reason string) {
-	if r.refused[home.Node] == home.Incarnation ||
-		r.refused[home.Node] == 0 && len(r.refused) >= r.config.MaxNodes {
-		return
-	}
-	r.refused[home.Node] = home.Incarnation
-	r.emit(NodeRefused{home, reason})
 }
 
 // receiveBeat applies a beat. p is the present incarnation of the node, nil if it is unknown.
@@ -109,8 +101,8 @@ func (r *Replica) receiveBeat(now time.Time, p *peer, m *Message) error {
 		return err
 	}
 	r.counters.Beats++
-	if p.takeBeat(b, r.byKey) {
-		r.regroup()
+	for _, name := range p.takeBeat(b, r.byKey) {
+		r.regroupRoom(name)
 	}
 	r.receiveTombstones(now, p, m.Tombstones)
 	if !p.agreed && now.Sub(p.asked) >= r.config.Retry {
@@ -186,7 +178,7 @@ func (r *Replica) receiveTombstones(now time.Time, p *peer, received []Tombstone
 			continue
 		}
 		if !t.Until.IsZero() {
-			r.emit(Banned{t.Room, t.Identity, t.Until})
+			r.emit(Banned{t.Room, t.Identity, t.TokenID, t.Until})
 		}
 		r.cover(now, t)
 	}
@@ -232,7 +224,7 @@ func (r *Replica) receiveDelta(now time.Time, p *peer, d *Delta) error {
 		p.weight += difference
 	}
 	if d.Previous == 0 || d.Gone {
-		r.regroup()
+		r.regroupRoom(d.Room)
 	}
 	if own := r.journal.rooms[d.Room]; d.Previous == 0 && own.sequence > r.beaten {
 		// The node has just entered the room, and no beat has told that this node has the room.
@@ -272,9 +264,11 @@ func (r *Replica) receiveSnapshot(now time.Time, p *peer, s *Snapshot) error {
 		// The other rooms were told that a dead node has no state.
 		r.emit(RoomChanged{in.name, p.home, *state})
 	}
+	if !p.has(s.Room, in.key) {
+		r.regroupRoom(s.Room)
+	}
 	m.sequence, m.gone, m.detached = s.Sequence, false, false
 	p.unchecked[in.key] = true
-	r.regroup()
 	r.setState(in, p, m, state)
 	r.refreshAll(now, in, p.replace(m, whole), LeftItself)
 	return nil

@@ -132,13 +132,15 @@ type RoomState struct {
 	MetadataAt int64             `json:"metadata_at,omitempty"`
 	// Recording is the time since which the node records the room, in ns since 1970, 0 if the node does not.
 	Recording int64 `json:"recording,omitempty"`
+	// Ended is set if an operator has ended the recording of the node.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // validate returns an error if the metadata exceeds a limit.
 func (s *RoomState) validate() error { return validateAttributes("the room", s.Metadata) }
 
 func (s *RoomState) equal(other *RoomState) bool {
-	return s.MetadataAt == other.MetadataAt && s.Recording == other.Recording &&
+	return s.MetadataAt == other.MetadataAt && s.Recording == other.Recording && s.Ended == other.Ended &&
 		maps.Equal(s.Metadata, other.Metadata)
 }
 

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,15 +9,6 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
-)
-
-// Errors of local writes.
-var (
-	ErrRoom   = errors.New("the node has not entered the room")
-	ErrRooms  = errors.New("the node has the maximum number of rooms")
-	ErrKicked = errors.New("the participant was removed")
-	ErrEnded  = errors.New("the session has ended")
-	ErrPlace  = errors.New("the participant is not in the room")
 )
 
 // Errors of received messages. The state repairs itself; the errors are for counters.
@@ -54,27 +44,9 @@ func (s *Self) Validate() error {
 // Replica is the state of one node: its own part of its rooms, and mirrors of the parts of others. After each call with
 // a now, the user sends Messages and acts on Events, and calls Step at Wake.
 type Replica struct {
-	config Config
-	self   Self
+	*nodes
+	*views
 	status Status
-
-	journal    journal
-	tombstones tombstones
-	rooms      map[string]*room
-	byKey      map[string]*room
-	// peers are the present incarnations of the other nodes, ordered the same in the order of names.
-	peers   map[string]*peer
-	ordered []*peer
-	// former are earlier incarnations, which are dead.
-	former []*peer
-	// refused has the latest incarnation of each refused node.
-	refused map[string]uint64
-	// shared are the names of the nodes that have a room with this one, nil if they must be computed. grouping counts
-	// the changes of nodes and of the nodes in this node's rooms.
-	shared   []string
-	grouping uint64
-	// lost is set while no node beats.
-	lost bool
 	// busy is set if a node has requests or replies to send.
 	busy bool
 
@@ -83,29 +55,20 @@ type Replica struct {
 	beaten   uint64
 	next     time.Time
 	out      []Outgoing
-	events   []Event
 	counters Counters
 }
 
 // New returns the state of a node without rooms. The first Step sends a beat.
 func New(config Config, self Self, now time.Time) *Replica {
+	n := &nodes{
+		events: &events{}, config: config.withDefaults(), self: self, peers: map[string]*peer{},
+		refused: map[string]uint64{}, regroupedRooms: map[string]bool{},
+	}
 	return &Replica{
-		config: config.withDefaults(), self: self, journal: newJournal(),
-		rooms: map[string]*room{}, byKey: map[string]*room{}, peers: map[string]*peer{},
-		refused: map[string]uint64{}, next: now,
+		nodes: n, next: now,
+		views: &views{nodes: n, journal: newJournal(), rooms: map[string]*room{}, byKey: map[string]*room{}},
 	}
 }
-
-// reorder sorts the nodes after one was added or removed.
-func (r *Replica) reorder() {
-	r.ordered = slices.SortedFunc(maps.Values(r.peers), func(a, b *peer) int {
-		return cmp.Compare(a.home.Node, b.home.Node)
-	})
-}
-
-func (r *Replica) home() Home { return Home{r.self.Name, r.self.Incarnation} }
-
-func (r *Replica) emit(e Event) { r.events = append(r.events, e) }
 
 // SetStatus changes the status in beats. A change of Draining is sent with the next Step. Loads that are no finite
 // number count as 0.
@@ -134,7 +97,7 @@ func (r *Replica) Enter(now time.Time, name string) error {
 	}
 	in := &room{name: name, key: RoomKey(name), shown: map[string]shown{}, contests: map[string]time.Time{}}
 	r.rooms[name], r.byKey[in.key] = in, in
-	r.regroup()
+	r.regroupRoom(name)
 	r.journal.enter(name, in.key)
 	for _, p := range r.peers {
 		if p.digest[in.key] == 0 {
@@ -164,88 +127,7 @@ func (r *Replica) Exit(now time.Time, name string) {
 	}
 	delete(r.rooms, name)
 	delete(r.byKey, in.key)
-	r.regroup()
-}
-
-// regroup notes that a node or a node's rooms have changed.
-func (r *Replica) regroup() {
-	r.shared = nil
-	r.grouping++
-}
-
-// Grouping returns a number that changes with the states of nodes and with the nodes in the rooms of this node.
-func (r *Replica) Grouping() uint64 { return r.grouping }
-
-// SetRoomState replaces this node's part of the state of a room that the node has entered. The error wraps ErrRoom.
-func (r *Replica) SetRoomState(room string, state RoomState) error {
-	l := r.journal.rooms[room]
-	if l == nil {
-		return fmt.Errorf("%w: %q", ErrRoom, room)
-	}
-	if err := state.validate(); err != nil {
-		return err
-	}
-	if l.state == nil || !l.state.equal(&state) {
-		r.journal.write(l, Change{State: &state})
-	}
-	return nil
-}
-
-// Join adds a participant of this node, without publications. It replaces the node's present record of the identity.
-// The error wraps ErrRoom, or ErrKicked or ErrEnded if a tombstone covers the participant.
-func (r *Replica) Join(now time.Time, room string, p Participant) error {
-	l, in := r.journal.rooms[room], r.rooms[room]
-	if l == nil {
-		return fmt.Errorf("%w: %q", ErrRoom, room)
-	}
-	if err := p.validate(); err != nil {
-		return err
-	}
-	if t := r.tombstones.covering(room, &p); t != nil {
-		err := ErrKicked
-		if t.Kind == TombstoneSession {
-			err = ErrEnded
-		}
-		return fmt.Errorf("%w: %q in %q", err, p.Identity, room)
-	}
-	if l.content[p.Identity] != nil {
-		r.journal.write(l, Change{Left: p.Identity})
-	}
-	r.journal.write(l, Change{Participant: &p})
-	r.refresh(now, in, p.Identity, LeftItself)
-	return nil
-}
-
-// local returns the log of a room and the record of a participant of this node with the session, or an error.
-func (r *Replica) local(room, identity, session string) (*log, *record, error) {
-	l := r.journal.rooms[room]
-	if l == nil {
-		return nil, nil, fmt.Errorf("%w: %q", ErrRoom, room)
-	}
-	present := l.content[identity]
-	if present == nil || session != "" && present.participant.Session != session {
-		return nil, nil, fmt.Errorf("%w: %q in %q", ErrPlace, identity, room)
-	}
-	return l, present, nil
-}
-
-// Change changes the record of a participant of this node. A session that returns from another node, with a higher
-// epoch, joins again without publications. The error wraps ErrRoom, or ErrPlace if the node has no participant with
-// this identity and session.
-func (r *Replica) Change(now time.Time, room string, p Participant) error {
-	l, present, err := r.local(room, p.Identity, p.Session)
-	if err == nil {
-		err = p.validate()
-	}
-	if err != nil {
-		return err
-	}
-	if present.superseded && p.Epoch > present.participant.Epoch {
-		return r.Join(now, room, p)
-	}
-	r.journal.write(l, Change{Participant: &p})
-	r.refresh(now, r.rooms[room], p.Identity, LeftItself)
-	return nil
+	r.regroupRoom(name)
 }
 
 // Leave removes a participant of this node. Another session with the identity is not removed. The end of an adopted
@@ -264,35 +146,11 @@ func (r *Replica) Leave(now time.Time, room, identity, session string) {
 	r.refresh(now, r.rooms[room], identity, LeftItself)
 }
 
-// Publish adds a publication of a participant of this node, or changes the one with the same name. The errors are those
-// of Change.
-func (r *Replica) Publish(now time.Time, room, identity string, p Publication) error {
-	l, _, err := r.local(room, identity, "")
-	if err == nil {
-		err = p.Description.Validate()
-	}
-	if err != nil {
-		return err
-	}
-	r.journal.write(l, Change{Publisher: identity, Publication: &p})
-	r.refresh(now, r.rooms[room], identity, LeftItself)
-	return nil
-}
-
-// Unpublish removes a publication of a participant of this node.
-func (r *Replica) Unpublish(now time.Time, room, identity, name string) {
-	l, present, err := r.local(room, identity, "")
-	if err != nil || present.find(name) < 0 {
-		return
-	}
-	r.journal.write(l, Change{Publisher: identity, Unpublished: name})
-	r.refresh(now, r.rooms[room], identity, LeftItself)
-}
-
 // Kick removes a participant of a room at all nodes, and all claims of the identity that joined before now. This node
-// need not have the room. until is the end of a ban for Banned at the other nodes, zero for none.
-func (r *Replica) Kick(now time.Time, room, identity string, until time.Time) {
-	t := Tombstone{Kind: TombstoneKick, Room: room, Identity: identity, At: now, Until: until}
+// need not have the room. until is the end of a ban for Banned at the other nodes, zero for none; token is the id of
+// the token that the ban excludes, empty if this node does not know it.
+func (r *Replica) Kick(now time.Time, room, identity, token string, until time.Time) {
+	t := Tombstone{Kind: TombstoneKick, Room: room, Identity: identity, At: now, Until: until, TokenID: token}
 	if claim, ok := r.Winner(room, identity); ok {
 		t.Session = claim.Participant.Session
 	}
@@ -358,7 +216,7 @@ func (r *Replica) beat(now time.Time) *Message {
 
 // Step does what is due: the beat, the judgement of silent nodes, and the end of what has expired.
 func (r *Replica) Step(now time.Time) {
-	if lateness := now.Sub(r.next); lateness > late*r.config.Beat {
+	if lateness := now.Sub(r.next); lateness > lateIntervals*r.config.Beat {
 		r.postpone(now, lateness)
 	}
 	r.tombstones.expire(now)
@@ -387,7 +245,7 @@ func (r *Replica) Wake() time.Time {
 		case p.state == Alive:
 			earlier(p.beat.Add(r.config.Suspect))
 		case p.state == Suspected && p.trunk:
-			earlier(p.heard.Add(r.config.TrunkSilence))
+			earlier(p.received.Add(r.config.TrunkSilence))
 		}
 	}
 	return wake
@@ -460,36 +318,6 @@ func (r *Replica) replies(now time.Time, p *peer) {
 	}
 }
 
-// Events returns the events since the last call.
-func (r *Replica) Events() []Event {
-	events := r.events
-	r.events = nil
-	return events
-}
-
-// Nodes returns the other nodes, in the order of names.
-func (r *Replica) Nodes() []Node {
-	nodes := make([]Node, 0, len(r.peers))
-	for _, p := range r.ordered {
-		if p.state != stopped {
-			nodes = append(nodes, p.node())
-		}
-	}
-	return nodes
-}
-
-// NodesOf returns the names of the other nodes that have a room and are not dead. This node need not have the room.
-func (r *Replica) NodesOf(room string) []string {
-	key := RoomKey(room)
-	var names []string
-	for _, p := range r.ordered {
-		if p.beats() && p.has(room, key) {
-			names = append(names, p.home.Node)
-		}
-	}
-	return names
-}
-
 // Shared returns the names of the nodes that are not dead and have a room with this node. The caller does not change
 // the list.
 func (r *Replica) Shared() []string {
@@ -511,22 +339,13 @@ func (r *Replica) Shared() []string {
 	return r.shared
 }
 
-// SendSession queues a record of a session for a node. The record does not change afterwards.
-func (r *Replica) SendSession(node string, record *SessionRecord) {
-	r.send(Outgoing{Node: node, Message: &Message{Session: record}})
-}
-
-// Node returns another node that is not dead.
-func (r *Replica) Node(name string) (Node, bool) {
-	p := r.peers[name]
-	if p == nil || !p.beats() {
-		return Node{}, false
+// SendSession queues a record of a session for nodes, as one message. The record does not change afterwards.
+func (r *Replica) SendSession(nodes []string, record *SessionRecord) {
+	m := &Message{Session: record}
+	for _, node := range nodes {
+		r.send(Outgoing{Node: node, Message: m})
 	}
-	return p.node(), true
 }
-
-// Has reports whether this node has entered a room.
-func (r *Replica) Has(room string) bool { return r.rooms[room] != nil }
 
 // Counters returns the counts since the creation.
 func (r *Replica) Counters() Counters { return r.counters }

@@ -164,7 +164,7 @@ func (s *simulation) ping(i int) {
 		}
 		for name := range n.seen {
 			if other.seen[name] != nil {
-				other.replica.HeardTrunk(s.now, n.name, n.incarnation)
+				other.replica.TrunkReceived(s.now, n.name, n.incarnation)
 				break
 			}
 		}
@@ -343,7 +343,7 @@ func (s *simulation) act() {
 	case chance < 75:
 		n.replica.Unpublish(s.now, room, identity, fmt.Sprintf("body%d", s.random.IntN(3)))
 	case chance < 78:
-		n.replica.Kick(s.now, room, identity, time.Time{})
+		n.replica.Kick(s.now, room, identity, "", time.Time{})
 	case chance < 79:
 		n.replica.CloseRoom(s.now, room)
 	case chance < 81:

@@ -23,9 +23,10 @@ type heldTombstone struct {
 	expires time.Time
 }
 
-// same reports whether t and other replace each other.
+// same reports whether t and other replace each other. Bans of two tokens do not, because two nodes set their times.
 func (t *Tombstone) same(other *Tombstone) bool {
-	return t.Kind == other.Kind && t.Room == other.Room && t.Identity == other.Identity && t.Session == other.Session
+	return t.Kind == other.Kind && t.Room == other.Room && t.Identity == other.Identity &&
+		t.Session == other.Session && t.TokenID == other.TokenID
 }
 
 // covers reports whether the tombstone removes a participant of its room. Unknown kinds cover nothing.

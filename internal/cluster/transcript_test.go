@@ -116,16 +116,16 @@ func (c *trio) do(r *Replica, verb string, words []string) {
 	case "unpublish":
 		r.Unpublish(c.now(), words[0], words[1], words[2])
 	case "kick":
-		r.Kick(c.now(), words[0], words[1], time.Time{})
+		r.Kick(c.now(), words[0], words[1], "", time.Time{})
 	case "ban":
-		r.Kick(c.now(), words[0], words[1], c.now().Add(time.Hour))
+		r.Kick(c.now(), words[0], words[1], "", c.now().Add(time.Hour))
 	case "close":
 		r.CloseRoom(c.now(), words[0])
 	case "state":
 		name, value, _ := strings.Cut(words[1], "=")
 		err = r.SetRoomState(words[0], RoomState{Metadata: map[string]string{name: value}, Recording: 7})
 	case "keep":
-		r.SendSession(words[0], &SessionRecord{Room: "r", Identity: "ann", Session: words[1], Number: 1})
+		r.SendSession(words[:1], &SessionRecord{Room: "r", Identity: "ann", Session: words[1], Number: 1})
 	case "shared":
 		fmt.Fprintf(&c.out, "%v\n", r.Shared())
 	case "drain":
@@ -184,7 +184,7 @@ func (c *trio) pass(d time.Duration) {
 			}
 			for _, other := range c.names() {
 				if c.trunks[other+name] && c.stopped[other] == nil {
-					r.HeardTrunk(c.now(), other, c.nodes[other].self.Incarnation)
+					r.TrunkReceived(c.now(), other, c.nodes[other].self.Incarnation)
 				}
 			}
 			if !c.now().Before(r.Wake()) {

@@ -27,14 +27,24 @@ type shown struct {
 	publications []*Publication
 }
 
+// views are the rooms of this node with the claims of all nodes: the journal of this node, the tombstones, and the
+// mirrors of the others.
+type views struct {
+	*nodes
+	journal    journal
+	tombstones tombstones
+	rooms      map[string]*room
+	byKey      map[string]*room
+}
+
 // claims returns all claims of an identity that no tombstone covers. local is the record of this node, nil if there is
 // none; covering is the tombstone that covers it.
-func (r *Replica) claims(room, identity string) (claims []candidate, local *record, covering *Tombstone) {
-	if l := r.journal.rooms[room]; l != nil {
+func (v *views) claims(room, identity string) (claims []candidate, local *record, covering *Tombstone) {
+	if l := v.journal.rooms[room]; l != nil {
 		if local = l.content[identity]; local != nil {
-			covering = r.tombstones.covering(room, local.participant)
+			covering = v.tombstones.covering(room, local.participant)
 			if covering == nil && !local.superseded {
-				claims = append(claims, candidate{home: r.home(), record: local, live: local.participant.Live})
+				claims = append(claims, candidate{home: v.home(), record: local, live: local.participant.Live})
 			}
 		}
 	}
@@ -44,15 +54,15 @@ func (r *Replica) claims(room, identity string) (claims []candidate, local *reco
 			return
 		}
 		remote := m.content[identity]
-		if r.tombstones.covering(room, remote.participant) == nil {
+		if v.tombstones.covering(room, remote.participant) == nil {
 			claims = append(claims, candidate{home: p.home, record: remote, peer: p,
 				live: remote.participant.Live && !m.detached, detached: m.detached})
 		}
 	}
-	for _, p := range r.peers {
+	for _, p := range v.peers {
 		add(p)
 	}
-	for _, p := range r.former {
+	for _, p := range v.former {
 		add(p)
 	}
 	return claims, local, covering
@@ -60,15 +70,15 @@ func (r *Replica) claims(room, identity string) (claims []candidate, local *reco
 
 // refresh chooses the winner of an identity and reports the difference to the claim that was reported before. reason is
 // the reason if the claim is gone.
-func (r *Replica) refresh(now time.Time, in *room, identity string, reason LeftReason) {
-	claims, local, covering := r.claims(in.name, identity)
+func (v *views) refresh(now time.Time, in *room, identity string, reason LeftReason) {
+	claims, local, covering := v.claims(in.name, identity)
 	if covering != nil && !local.superseded {
-		r.removeLocal(in, local, covering)
+		v.removeLocal(in, local, covering)
 	}
 	winner := choose(claims)
 	if winner >= 0 && local != nil && covering == nil && !local.superseded && claims[winner].peer != nil {
-		if code, decided := r.decide(now, in, claims, winner); decided {
-			r.supersede(in, local, code, &claims[winner])
+		if code, decided := v.decide(now, in, claims, winner); decided {
+			v.supersede(in, local, code, &claims[winner])
 		} else {
 			winner = slices.IndexFunc(claims, func(c candidate) bool { return c.peer == nil })
 		}
@@ -78,8 +88,8 @@ func (r *Replica) refresh(now time.Time, in *room, identity string, reason LeftR
 	before, present := in.shown[identity]
 	if winner < 0 {
 		delete(in.shown, identity)
-		if present && before.home != r.home() {
-			r.left(in, &before, r.reasonFor(in, &before, reason))
+		if present && before.home != v.home() {
+			v.left(in, &before, v.reasonFor(in, &before, reason))
 		}
 		return
 	}
@@ -87,35 +97,35 @@ func (r *Replica) refresh(now time.Time, in *room, identity string, reason LeftR
 	in.shown[identity] = shown{won.home, won.participant, won.live, won.detached, won.publications}
 	switch {
 	case won.peer == nil:
-		if present && before.home != r.home() && before.participant.Session != won.participant.Session {
-			r.left(in, &before, LeftReplaced)
+		if present && before.home != v.home() && before.participant.Session != won.participant.Session {
+			v.left(in, &before, LeftReplaced)
 		}
-	case !present || before.home == r.home():
-		r.emit(ParticipantJoined{in.name, won.claim()})
+	case !present || before.home == v.home():
+		v.emit(ParticipantJoined{in.name, won.claim()})
 	case before.participant.Session != won.participant.Session:
-		r.left(in, &before, LeftReplaced)
-		r.emit(ParticipantJoined{in.name, won.claim()})
+		v.left(in, &before, LeftReplaced)
+		v.emit(ParticipantJoined{in.name, won.claim()})
 	case before.home != won.home:
-		r.emit(ParticipantMoved{in.name, before.home, won.claim()})
+		v.emit(ParticipantMoved{in.name, before.home, won.claim()})
 	default:
-		r.compare(in, &before, won)
+		v.compare(in, &before, won)
 	}
 }
 
 // removeLocal reports that a tombstone covers a participant of this node.
-func (r *Replica) removeLocal(in *room, local *record, covering *Tombstone) {
+func (v *views) removeLocal(in *room, local *record, covering *Tombstone) {
 	local.superseded = true
 	p := local.participant
 	if covering.Kind == TombstoneSession {
-		r.emit(Superseded{Room: in.name, Identity: p.Identity, Session: p.Session, Code: signal.CodeReplaced})
+		v.emit(Superseded{Room: in.name, Identity: p.Identity, Session: p.Session, Code: signal.CodeReplaced})
 		return
 	}
-	r.emit(Kicked{in.name, p.Identity, p.Session})
+	v.emit(Kicked{in.name, p.Identity, p.Session})
 }
 
 // decide reports whether the local claim of a contest is to be closed, and the code. A local participant that joined
 // later is closed only after a beat has confirmed the other claim since the contest began.
-func (r *Replica) decide(now time.Time, in *room, claims []candidate, winner int) (signal.Code, bool) {
+func (v *views) decide(now time.Time, in *room, claims []candidate, winner int) (signal.Code, bool) {
 	won := &claims[winner]
 	local := &claims[slices.IndexFunc(claims, func(c candidate) bool { return c.peer == nil })]
 	identity := local.participant.Identity
@@ -138,17 +148,17 @@ func (r *Replica) decide(now time.Time, in *room, claims []candidate, winner int
 }
 
 // supersede reports that another claim has the identity of a participant of this node.
-func (r *Replica) supersede(in *room, local *record, code signal.Code, by *candidate) {
+func (v *views) supersede(in *room, local *record, code signal.Code, by *candidate) {
 	p := local.participant
 	local.superseded = true
 	delete(in.contests, p.Identity)
-	r.emit(Superseded{Room: in.name, Identity: p.Identity, Session: p.Session, Code: code, By: by.home,
+	v.emit(Superseded{Room: in.name, Identity: p.Identity, Session: p.Session, Code: code, By: by.home,
 		Moved: by.participant.Session == p.Session})
 }
 
 // reasonFor returns the reason for which a claim is gone: that of the tombstone that covers it, or the one given.
-func (r *Replica) reasonFor(in *room, s *shown, reason LeftReason) LeftReason {
-	t := r.tombstones.covering(in.name, s.participant)
+func (v *views) reasonFor(in *room, s *shown, reason LeftReason) LeftReason {
+	t := v.tombstones.covering(in.name, s.participant)
 	switch {
 	case t == nil || t.Kind == TombstoneSession:
 		return reason
@@ -159,19 +169,19 @@ func (r *Replica) reasonFor(in *room, s *shown, reason LeftReason) LeftReason {
 	}
 }
 
-func (r *Replica) left(in *room, s *shown, reason LeftReason) {
-	r.emit(ParticipantLeft{Room: in.name, Home: s.home, Identity: s.participant.Identity,
+func (v *views) left(in *room, s *shown, reason LeftReason) {
+	v.emit(ParticipantLeft{Room: in.name, Home: s.home, Identity: s.participant.Identity,
 		Session: s.participant.Session, Reason: reason})
 }
 
 // compare reports the differences between the claim that was reported and the present one. Session and home are the
 // same.
-func (r *Replica) compare(in *room, before *shown, won *candidate) {
+func (v *views) compare(in *room, before *shown, won *candidate) {
 	if before.participant != won.participant && !before.participant.equal(won.participant) {
-		r.emit(ParticipantChanged{in.name, won.claim()})
+		v.emit(ParticipantChanged{in.name, won.claim()})
 	}
 	if !before.detached && won.detached {
-		r.emit(ParticipantDetached{in.name, won.claim()})
+		v.emit(ParticipantDetached{in.name, won.claim()})
 	}
 	was := make(map[string]*Publication, len(before.publications))
 	for _, p := range before.publications {
@@ -189,33 +199,33 @@ func (r *Replica) compare(in *room, before *shown, won *candidate) {
 	}
 	for _, p := range before.publications {
 		if name := p.Description.Name; !kept[name] {
-			r.emit(PublicationRemoved{in.name, before.home, ref(name)})
+			v.emit(PublicationRemoved{in.name, before.home, ref(name)})
 		}
 	}
 	for _, p := range won.publications {
 		name := p.Description.Name
 		switch {
 		case !kept[name]:
-			r.emit(PublicationAdded{in.name, won.home, ref(name), *p})
+			v.emit(PublicationAdded{in.name, won.home, ref(name), *p})
 		case p != was[name] && !p.equal(was[name]):
-			r.emit(PublicationChanged{in.name, won.home, ref(name), *p})
+			v.emit(PublicationChanged{in.name, won.home, ref(name), *p})
 		}
 	}
 	if before.detached && !won.detached {
-		r.emit(ParticipantBack{in.name, won.claim()})
+		v.emit(ParticipantBack{in.name, won.claim()})
 	}
 }
 
 // refreshAll refreshes identities in their order.
-func (r *Replica) refreshAll(now time.Time, in *room, identities map[string]bool, reason LeftReason) {
+func (v *views) refreshAll(now time.Time, in *room, identities map[string]bool, reason LeftReason) {
 	for _, identity := range slices.Sorted(maps.Keys(identities)) {
-		r.refresh(now, in, identity, reason)
+		v.refresh(now, in, identity, reason)
 	}
 }
 
 // Winner returns the claim that has an identity in a room.
-func (r *Replica) Winner(room, identity string) (Claim, bool) {
-	in := r.rooms[room]
+func (v *views) Winner(room, identity string) (Claim, bool) {
+	in := v.rooms[room]
 	if in == nil {
 		return Claim{}, false
 	}
@@ -227,8 +237,8 @@ func (r *Replica) Winner(room, identity string) (Claim, bool) {
 }
 
 // Claim returns the claim of a session in a room of this node.
-func (r *Replica) Claim(room, session string) (Claim, bool) {
-	in := r.rooms[room]
+func (v *views) Claim(room, session string) (Claim, bool) {
+	in := v.rooms[room]
 	if in == nil {
 		return Claim{}, false
 	}
@@ -241,8 +251,8 @@ func (r *Replica) Claim(room, session string) (Claim, bool) {
 }
 
 // View returns the participants of a room of this node, local and remote, in the order of identities.
-func (r *Replica) View(room string) []Claim {
-	in := r.rooms[room]
+func (v *views) View(room string) []Claim {
+	in := v.rooms[room]
 	if in == nil {
 		return nil
 	}
@@ -258,3 +268,6 @@ func (s *shown) claim() Claim {
 	return (&candidate{home: s.home, live: s.live, detached: s.detached,
 		record: &record{participant: s.participant, publications: s.publications}}).claim()
 }
+
+// Has reports whether this node has entered a room.
+func (v *views) Has(room string) bool { return v.rooms[room] != nil }

@@ -61,10 +61,12 @@ func DefaultConfig() Config {
 // loopback is the listening address of a server with --dev.
 const loopback = "127.0.0.1"
 
-// Settle derives values from others after all are loaded: frames may be as large as clients are told, and with --dev,
-// addresses without a host become loopback addresses.
+// Settle derives values from others after all are loaded: frames may be as large as clients are told, the cache of a
+// track holds one, and with --dev, addresses without a host become loopback addresses.
 func (c *Config) Settle() {
 	c.Forward.MaxFrameBytes = c.Rooms.FrameBytes
+	// A frame of 16 MiB occupies 25 MB.
+	c.Forward.TrackCacheBytes = max(c.Forward.TrackCacheBytes, 2*int64(c.Rooms.FrameBytes))
 	if !c.Server.Dev {
 		return
 	}

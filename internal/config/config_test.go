@@ -184,6 +184,9 @@ func TestFrameSizes(t *testing.T) {
 	if err := NewLoader(&config).Load([]string{"VOLSFU_ROOMS_FRAME_BYTES=1000"}); err != nil {
 		t.Fatal(err)
 	}
+	if config.Forward.TrackCacheBytes != 32<<20 {
+		t.Errorf("a track may have %d bytes", config.Forward.TrackCacheBytes)
+	}
 	if config.Forward.MaxFrameBytes != 1000 {
 		t.Errorf("frames may have %d bytes, clients are told 1000", config.Forward.MaxFrameBytes)
 	}
@@ -214,12 +217,26 @@ func TestSections(t *testing.T) {
 		func(s *Server) { s.DrainTime = -time.Second },
 		func(s *Server) { s.DrainTime = 25 * time.Hour }, func(s *Server) { s.AddressConnections = 0 },
 		func(s *Server) { s.Edge = "conference@studio.sock" }, func(s *Server) { s.Edge = "@/run/studio.sock" },
+		func(s *Server) { s.PublicURL = "sfu.example.org" }, func(s *Server) { s.PublicURL = "https://sfu.example.org" },
+		func(s *Server) { s.PublicURL = "wss://" }, func(s *Server) { s.PublicURL = "wss://sfu.example.org/v1/signal" },
+		func(s *Server) { s.PublicURL = "wss://me@sfu.example.org" }, func(s *Server) { s.PublicURL = "wss://a?b" },
+		func(s *Server) { s.PublicURL, s.TLSCert, s.TLSKey = "ws://a", "c", "k" },
 		func(s *Server) { s.Edge = "/run/studio.sock" }, func(s *Server) { s.Edge = "conference/run/studio.sock" },
 	} {
 		server := DefaultServer()
 		spoil(&server)
 		if err := server.Validate(); !errors.Is(err, ErrValue) {
 			t.Errorf("%+v: error is %v", server, err)
+		}
+	}
+	for address, want := range map[string]string{
+		"": "", "wss://sfu.example.org": "wss://sfu.example.org", "ws://192.0.2.1:8080/": "ws://192.0.2.1:8080",
+		"wss://[2001:db8::1]:8080": "wss://[2001:db8::1]:8080",
+	} {
+		server := DefaultServer()
+		server.PublicURL = address
+		if got, err := server.ParsePublicURL(); got != want || err != nil || server.Validate() != nil {
+			t.Errorf("the public URL %q is %q, %v, expected %q", address, got, err, want)
 		}
 	}
 	edge, err := ParseEdge("conference@/run/a@b.sock")

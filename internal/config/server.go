@@ -13,7 +13,11 @@ import (
 
 // Server configures the process and its listener.
 type Server struct {
-	Listen  string `yaml:"listen" flag:"listen" help:"address of signalling, viewer and console"`
+	Listen string `yaml:"listen" flag:"listen" help:"address of signalling, viewer and console"`
+	// PublicURL is read by ParsePublicURL. If PublicURL is empty, the certificate or the address of the host gives the
+	// address.
+	PublicURL string `yaml:"public_url" flag:"public-url" help:"address for clients of a cluster, such as wss://HOST:8080"`
+
 	TLSCert string `yaml:"tls_cert" flag:"tls-cert" help:"certificate chain (PEM file); enables https and wss"`
 	TLSKey  string `yaml:"tls_key" flag:"tls-key" help:"private key of the certificate (PEM file)"`
 	// ACMEDomains: the certificate authority connects to port 443 of each domain (TLS-ALPN-01, RFC 8737), which has to
@@ -57,6 +61,9 @@ func (s Server) Validate() error {
 	if err := s.validateACME(); err != nil {
 		return err
 	}
+	if _, err := s.ParsePublicURL(); err != nil {
+		return err
+	}
 	if s.AddressConnections < 1 {
 		return fmt.Errorf("%w: address_connections is %d, expected 1 or more", ErrValue, s.AddressConnections)
 	}
@@ -68,6 +75,24 @@ func (s Server) Validate() error {
 	}
 	_, err := ParseEdge(s.Edge)
 	return err
+}
+
+// ParsePublicURL returns the address of this server for clients, without a slash at the end, empty if there is none.
+func (s Server) ParsePublicURL() (string, error) {
+	if s.PublicURL == "" {
+		return "", nil
+	}
+	u, err := url.Parse(s.PublicURL)
+	if err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Hostname() == "" ||
+		(&url.URL{Scheme: u.Scheme, Host: u.Host}).String() != strings.TrimSuffix(s.PublicURL, "/") {
+		return "", fmt.Errorf("%w: public_url is %q, expected wss://HOST, wss://HOST:PORT or the same with ws://", ErrValue,
+			s.PublicURL)
+	}
+	if u.Scheme == "ws" && (s.TLSCert != "" || len(s.ACMEDomains) > 0) {
+		return "", fmt.Errorf("%w: public_url is %q, expected wss://: the server has a certificate, so clients need TLS",
+			ErrValue, s.PublicURL)
+	}
+	return strings.TrimSuffix(s.PublicURL, "/"), nil
 }
 
 func (s Server) validateACME() error {

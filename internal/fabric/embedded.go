@@ -27,6 +27,9 @@ const (
 	readyInterval = 50 * time.Millisecond
 	// handshakeTimeout bounds the TLS handshake of a route, in seconds.
 	handshakeTimeout = 2.0
+	// connectRetries is the number of attempts to reach a node that is no seed, at intervals of one to two seconds. The
+	// addresses of nodes that have gone for good are forgotten then.
+	connectRetries = 3600
 )
 
 // startEmbedded starts a NATS server inside this process, and returns the server with the password of its only user.
@@ -45,6 +48,9 @@ func startEmbedded(c Config, log *zap.Logger) (*seeds, string, error) {
 			Name: c.Cluster, Host: c.listenHost(), Port: c.Address.RoutePort, TLSConfig: c.TLS.Clone(),
 			TLSTimeout: handshakeTimeout, PingInterval: pingInterval, MaxPingsOut: maxPings,
 			Permissions: &server.RoutePermissions{Import: rights, Export: rights},
+			// Two nodes that learned of each other from a seed and have lost their connection try again for an hour or
+			// two, unless one of them connects to a seed again.
+			ConnectRetries: connectRetries,
 			// One connection for each pair of nodes: the messages of a cluster need no more.
 			PoolSize:    -1,
 			Compression: server.CompressionOpts{Mode: server.CompressionOff},
@@ -66,7 +72,7 @@ func startEmbedded(c Config, log *zap.Logger) (*seeds, string, error) {
 		s.WaitForShutdown()
 		return nil, "", fmt.Errorf("%w: %s (port %d of routes)", ErrStart, reason, c.Address.RoutePort)
 	}
-	return &seeds{server: s, options: options, log: log}, password, nil
+	return &seeds{server: s, options: options, log: log, given: make(map[string]int)}, password, nil
 }
 
 // ready waits until a server listens. ready returns false if the server failed, or after startTimeout.

@@ -63,6 +63,7 @@ type Fabric struct {
 	prefix     string
 	node       string
 	server     *server.Server
+	seeds      *seeds
 	connection *nats.Conn
 	unread     chan *nats.Msg
 	notify     chan struct{}
@@ -144,7 +145,7 @@ func Open(c Config, log *zap.Logger) (*Fabric, error) {
 		if embedded, password, err = startEmbedded(c, log); err != nil {
 			return nil, err
 		}
-		f.server = embedded.server
+		f.server, f.seeds = embedded.server, embedded
 		options = append(options, nats.InProcessServer(f.server), nats.UserInfo(c.Node, password))
 	} else {
 		if c.Address.User != nil {
@@ -166,8 +167,8 @@ func Open(c Config, log *zap.Logger) (*Fabric, error) {
 	f.ended.Go(f.pump)
 	ctx, cancel := context.WithCancel(context.Background())
 	f.cancel = cancel
-	for _, seed := range c.Address.Seeds {
-		f.ended.Go(func() { embedded.reach(ctx, seed) })
+	if len(c.Address.Seeds) > 0 {
+		f.ended.Go(func() { embedded.keep(ctx, c.Address.Seeds) })
 	}
 	return f, nil
 }
@@ -215,6 +216,9 @@ func (f *Fabric) Unsubscribe(subject string) {
 	defer f.mu.Unlock()
 	if s := f.subscriptions[subject]; s != nil {
 		delete(f.subscriptions, subject)
+		if dropped, err := s.Dropped(); err == nil {
+			f.dropped.Add(uint64(dropped))
+		}
 		_ = s.Unsubscribe()
 	}
 }

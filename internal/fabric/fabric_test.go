@@ -3,10 +3,12 @@ package fabric
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,6 +180,35 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestDroppedNeverFalls: messages that the client of NATS has dropped count after the end of their subscription.
+func TestDroppedNeverFalls(t *testing.T) {
+	authority := newAuthority(t)
+	a, _ := authority.open(t, "a")
+	b, _ := authority.open(t, "b", a)
+	if err := b.Subscribe("room.1"); err != nil {
+		t.Fatal(err)
+	}
+	subscription := b.subscriptions["room.1"]
+	// The queue accepts nothing while the mutex is held.
+	b.mu.Lock()
+	wait.Until(t, "messages are dropped", func() bool {
+		for range maxUnread {
+			if err := a.Publish("room.1", []byte("delta")); err != nil {
+				b.mu.Unlock()
+				t.Fatal(err)
+			}
+		}
+		dropped, err := subscription.Dropped()
+		return err == nil && dropped > 0
+	})
+	b.mu.Unlock()
+	before := b.Stats().Dropped
+	b.Unsubscribe("room.1")
+	if after := b.Stats().Dropped; before == 0 || after < before {
+		t.Errorf("%d dropped messages, and %d after the end of the subscription", before, after)
+	}
+}
+
 // freePort returns a port that is free, below the range from which the system chooses (32768 and above), so that no
 // other process gets the port before this one uses it.
 func freePort(t *testing.T) int {
@@ -224,6 +255,102 @@ func TestSeedStartsLater(t *testing.T) {
 			return m.Subject == "room.1" && m.Sender == "b"
 		})
 	})
+}
+
+// cable passes connections to an address, and can be cut.
+type cable struct {
+	t  *testing.T
+	to string
+	// address is that of the listener, which is closed while the cable is cut.
+	address  string
+	listener net.Listener
+	mu       sync.Mutex
+	ends     []net.Conn
+}
+
+func newCable(t *testing.T, to string) *cable {
+	t.Helper()
+	c := &cable{t: t, to: to, address: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
+	c.join()
+	t.Cleanup(c.cut)
+	return c
+}
+
+// join accepts connections.
+func (c *cable) join() {
+	c.t.Helper()
+	l, err := net.Listen("tcp", c.address)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.listener = l
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", c.to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			c.mu.Lock()
+			c.ends = append(c.ends, near, far)
+			c.mu.Unlock()
+			go func() { _, _ = io.Copy(near, far); _ = near.Close() }()
+			go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
+		}
+	}()
+}
+
+// cut ends all connections and accepts no more.
+func (c *cable) cut() {
+	_ = c.listener.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, end := range c.ends {
+		_ = end.Close()
+	}
+	c.ends = nil
+}
+
+// TestSeedReturns: when a seed that was apart can be reached again, the node connects at its next attempt, and does not
+// wait for an attempt of NATS.
+func TestSeedReturns(t *testing.T) {
+	authority := newAuthority(t)
+	a, _ := authority.open(t, "a")
+	apart := newCable(t, fmt.Sprintf("127.0.0.1:%d", a.RoutePort()))
+	c := authority.start(t, "c", &Address{Embedded: true, RoutePort: -1, Seeds: []string{apart.address}})
+	given := func() (times, routes int) {
+		c.seeds.mu.Lock()
+		defer c.seeds.mu.Unlock()
+		return c.seeds.given[apart.address], c.seeds.routes
+	}
+	// In some rounds the attempt of NATS is the first.
+	const rounds = 30
+	for round := 0; ; round++ {
+		wait.Until(t, "there is a route", func() bool {
+			_, routes := given()
+			return routes == 1 && a.Stats().Routes == 1
+		})
+		before, _ := given()
+		if before > 1 {
+			return
+		}
+		if round == rounds {
+			t.Fatalf("NATS is first in %d rounds", rounds)
+		}
+		apart.cut()
+		wait.Until(t, "the loss is known", func() bool {
+			_, routes := given()
+			return routes == 0 && a.Stats().Routes == 0
+		})
+		if times, _ := given(); times != before {
+			t.Fatal("a seed that cannot be reached is given to the server")
+		}
+		apart.join()
+	}
 }
 
 // TestExternal: an external server may start later and may restart.

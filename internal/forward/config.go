@@ -31,7 +31,7 @@ type Config struct {
 	CacheAge time.Duration `yaml:"cache_age" help:"time for which packets of a track are kept for retransmission"`
 	// TrackCacheBytes must hold one frame: a frame of 16 MiB is 14,665 fragments of about 1,700 bytes of memory each,
 	// 25 MB in all.
-	TrackCacheBytes int64 `yaml:"track_cache_bytes" help:"maximum size in bytes of the packet cache of one track"`
+	TrackCacheBytes int64 `yaml:"-"`
 	CacheBytes      int64 `yaml:"cache_bytes" help:"maximum size in bytes of the packet caches of all tracks"`
 	// MaxFrameBytes is the maximum length of a frame of payload v1. The server sets it to the size that it announces to
 	// clients (rooms.frame_bytes).

@@ -21,7 +21,7 @@ const (
 	clusterRefused      = "volsfu_cluster_certificates_refused_total"
 	clusterJoins        = "volsfu_cluster_joins_total"
 	clusterJoinsRefused = "volsfu_cluster_joins_refused_total"
-	clusterPassed       = "volsfu_cluster_passed_websockets"
+	clusterProxied      = "volsfu_cluster_proxied_websockets"
 	clusterRecords      = "volsfu_cluster_session_records"
 	clusterRecordBytes  = "volsfu_cluster_session_record_bytes"
 	clusterRecordsLost  = "volsfu_cluster_session_records_dropped_total"
@@ -32,6 +32,8 @@ const (
 	trunkPackets        = "volsfu_trunk_packets_total"
 	trunkBytes          = "volsfu_trunk_bytes_total"
 	trunkMasked         = "volsfu_trunk_masked_tracks"
+	trunkCopies         = "volsfu_trunk_copies"
+	trunkPassed         = "volsfu_trunk_passed_publications"
 	trunkUntaken        = "volsfu_trunk_untaken_packets_total"
 	trunkMalformed      = "volsfu_trunk_messages_refused_total"
 	trunkPayloads       = "volsfu_trunk_payloads_dropped_total"
@@ -61,11 +63,11 @@ var clusterFamilies = []family{
 		"lossy messages).", []string{"reason"}},
 	{clusterRefused, "Certificates of peers that are not those of the cluster.", nil},
 	{clusterJoins, "Clients by the way in which the cluster handled their join or session: moved (sent to another " +
-		"node), passed (their websocket is passed on), adopted (a session of another node continues here), resumed " +
+		"node), proxied (their websocket is proxied), adopted (a session of another node continues here), resumed " +
 		"(a session of this node).", []string{"way"}},
 	{clusterJoinsRefused, "Joins and resumes that were refused, by reason: full (all nodes are), ticket (invalid), " +
-		"expired (ticket), unreachable (the node to which the client was passed on).", []string{"reason"}},
-	{clusterPassed, "Open websockets that are passed on, by side: entry (to another node), home (from another " +
+		"expired (ticket), unreachable (the node to which the websocket is proxied).", []string{"reason"}},
+	{clusterProxied, "Open websockets that are proxied, by side: entry (to another node), home (from another " +
 		"node).", []string{"side"}},
 	{clusterRecords, "Records of sessions of other nodes that this node keeps.", nil},
 	{clusterRecordBytes, "Bytes of these records.", nil},
@@ -79,6 +81,10 @@ var clusterFamilies = []family{
 	{trunkBytes, "Bytes of these packets on the wire, by direction.", []string{"direction"}},
 	{trunkMasked, "Tracks that other nodes take and that the trunks do not carry, because the estimate is too low.",
 		nil},
+	{trunkCopies, "Nodes to which this node sends a publication of its own, of the publication with the most.", nil},
+	{trunkPassed, "Publications of other nodes that pass through a node between their home and the last node, by side: " +
+		"parent (this node passes the publication on), child (another node passes it on to this node).",
+		[]string{"side"}},
 	{trunkUntaken, "Packets of tracks that this node has not taken.", nil},
 	{trunkMalformed, "Control messages of trunks that were refused; the trunk is closed.", nil},
 	{trunkPayloads, "Poses and data messages that were not sent to a node, by reason: size, rate, backlog (too " +
@@ -89,8 +95,8 @@ var clusterFamilies = []family{
 		[]string{"reason"}},
 }
 
-// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load, Passed,
-// Records, RecordBytes, Trunks and Masked are counters since the start.
+// Cluster is the state of this server as a node of a cluster. All fields except Nodes, Connected, Routes, Load, Proxied,
+// Records, RecordBytes, Trunks, Masked, Copies and PassedOn are counters since the start.
 type Cluster struct {
 	Nodes     ClusterNodes
 	Connected bool
@@ -104,13 +110,15 @@ type Cluster struct {
 	Undelivered                                Undelivered
 	CertificatesRefused                        uint64
 	Joins                                      ClusterJoins
-	Passed                                     PassedWebsockets
+	Proxied                                    ProxiedWebsockets
 	Records                                    int
 	RecordBytes                                int
 	RecordsDropped                             uint64
 	Trunks                                     []Trunk
 	TrunkReceived, TrunkSent                   Count
 	Masked                                     int
+	Copies                                     int
+	PassedOn                                   PassedPublications
 	Untaken, Malformed                         uint64
 	Payloads                                   PayloadDrops
 	TrunksOpened, TrunksClosed                 uint64
@@ -144,13 +152,19 @@ type Undelivered struct {
 
 // ClusterJoins counts joins and resumes, and those that were refused.
 type ClusterJoins struct {
-	Moved, Passed, Adopted, Resumed    uint64
+	Moved, Proxied, Adopted, Resumed   uint64
 	Full, Ticket, Expired, Unreachable uint64
 }
 
-// PassedWebsockets are the numbers of open websockets to and from other nodes.
-type PassedWebsockets struct {
+// ProxiedWebsockets are the numbers of open websockets to and from other nodes.
+type ProxiedWebsockets struct {
 	Entry, Home int
+}
+
+// PassedPublications are the numbers of publications of other nodes that this node passes on, and of those that others
+// pass on to this node.
+type PassedPublications struct {
+	Parent, Child int
 }
 
 // Trunk is the state of one open trunk.
@@ -237,15 +251,15 @@ func (c *clusterCollector) Collect(to chan<- prometheus.Metric) {
 
 func (e emitter) joins(s Cluster) {
 	e.count(clusterJoins, s.Joins.Moved, "moved")
-	e.count(clusterJoins, s.Joins.Passed, "passed")
+	e.count(clusterJoins, s.Joins.Proxied, "proxied")
 	e.count(clusterJoins, s.Joins.Adopted, "adopted")
 	e.count(clusterJoins, s.Joins.Resumed, "resumed")
 	e.count(clusterJoinsRefused, s.Joins.Full, "full")
 	e.count(clusterJoinsRefused, s.Joins.Ticket, "ticket")
 	e.count(clusterJoinsRefused, s.Joins.Expired, "expired")
 	e.count(clusterJoinsRefused, s.Joins.Unreachable, "unreachable")
-	e.gauge(clusterPassed, float64(s.Passed.Entry), "entry")
-	e.gauge(clusterPassed, float64(s.Passed.Home), "home")
+	e.gauge(clusterProxied, float64(s.Proxied.Entry), "entry")
+	e.gauge(clusterProxied, float64(s.Proxied.Home), "home")
 }
 
 func (e emitter) trunks(s Cluster) {
@@ -264,6 +278,9 @@ func (e emitter) trunks(s Cluster) {
 	e.count(trunkBytes, s.TrunkReceived.Bytes, in)
 	e.count(trunkBytes, s.TrunkSent.Bytes, out)
 	e.gauge(trunkMasked, float64(s.Masked))
+	e.gauge(trunkCopies, float64(s.Copies))
+	e.gauge(trunkPassed, float64(s.PassedOn.Parent), "parent")
+	e.gauge(trunkPassed, float64(s.PassedOn.Child), "child")
 	e.count(trunkUntaken, s.Untaken)
 	e.count(trunkMalformed, s.Malformed)
 	e.count(trunkPayloads, s.Payloads.Size, "size")

@@ -16,14 +16,15 @@ var node = Cluster{
 	Dropped:     ClusterDrops{Queue: 11, Invalid: 12, Stale: 13, Limit: 14, Events: 15, Unsent: 16},
 	Repairs:     Repairs{Gaps: 17, Requested: 18, Received: 19, Served: 20},
 	Undelivered: Undelivered{Dead: 21, Unlinked: 22, Limit: 23, Size: 24, Lossy: 61}, CertificatesRefused: 25,
-	Joins: ClusterJoins{Moved: 26, Passed: 27, Adopted: 28, Resumed: 29, Full: 30, Ticket: 31, Expired: 32,
+	Joins: ClusterJoins{Moved: 26, Proxied: 27, Adopted: 28, Resumed: 29, Full: 30, Ticket: 31, Expired: 32,
 		Unreachable: 33},
-	Passed: PassedWebsockets{Entry: 34, Home: 35}, Records: 36, RecordBytes: 37, RecordsDropped: 38,
+	Proxied: ProxiedWebsockets{Entry: 34, Home: 35}, Records: 36, RecordBytes: 37, RecordsDropped: 38,
 	Trunks: []Trunk{
 		{Lanes: 1, RoundTrip: 2 * time.Millisecond, Estimate: 8e6},
 		{Lanes: 2, RoundTrip: time.Millisecond, Estimate: 16e6},
 	},
 	TrunkReceived: Count{39, 40}, TrunkSent: Count{41, 42}, Masked: 43, Untaken: 44, Malformed: 45,
+	Copies: 62, PassedOn: PassedPublications{Parent: 63, Child: 64},
 	Payloads:     PayloadDrops{Size: 46, Rate: 47, Backlog: 48, Unlinked: 49},
 	TrunksOpened: 50, TrunksClosed: 51, HandshakesRefused: 60, CertificatesWrongOnLane: 7,
 }

@@ -44,12 +44,10 @@ func (s *startup) openCluster() error {
 		return err
 	}
 	s.own, s.nodes = own, http.NewServeMux()
-	address := netip.IPv4Unspecified()
-	if s.config.Server.Dev {
-		address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	}
+	host := s.hostForNodes()
+	address := listenAddress(host, s.config.Server.Dev)
 	s.member, err = member.Open(c, member.Options{
-		Certificate: own, Address: netip.AddrPortFrom(address, uint16(c.Port)), Host: s.hostForNodes(), Guard: s.guard,
+		Certificate: own, Address: netip.AddrPortFrom(address, uint16(c.Port)), Host: host, Guard: s.guard,
 		Loopback: s.config.Server.Dev, ResumeGrace: s.config.Rooms.ResumeGrace,
 		Rooms: s.config.Rooms.Rooms, Log: s.log,
 	})
@@ -64,6 +62,18 @@ func (s *startup) openCluster() error {
 	return nil
 }
 
+// listenAddress returns the address at which this node listens for other nodes. host is the address that they use.
+func listenAddress(host string, dev bool) netip.Addr {
+	address, err := netip.ParseAddr(host)
+	switch {
+	case dev:
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case err == nil && address.Is6() && !address.Is4In6():
+		return netip.IPv6Unspecified()
+	}
+	return netip.IPv4Unspecified()
+}
+
 // enterByCluster lets the cluster decide where the clients of signalling join.
 func (s *startup) enterByCluster(handler *signalling.Server) {
 	if s.member == nil {
@@ -71,11 +81,11 @@ func (s *startup) enterByCluster(handler *signalling.Server) {
 	}
 	s.signalling = handler
 	s.entry = entry.New(entry.Options{
-		View: s.member, Rooms: s.node, Sealer: s.sealer, TLS: s.own.TLS(), ResumeGrace: s.config.Rooms.ResumeGrace,
-		Log: s.log,
+		View: s.member, Rooms: s.node, Sealer: s.sealer, ResumeGrace: s.config.Rooms.ResumeGrace,
+		Dial: nodeDialer{s.member, s.own}.dial, Log: s.log,
 	})
 	handler.SetCluster(s.entry)
-	s.nodes.Handle(signal.Path, handler.Passed())
+	s.nodes.Handle(signal.Path, handler.Proxied())
 }
 
 // joinCluster begins to share rooms with the other nodes.
@@ -120,9 +130,12 @@ func (s *Server) closeCluster() error {
 	}
 	if s.entry != nil {
 		s.entry.Close()
-		s.signalling.EndPassages(signal.CodeDraining, "the server is stopping")
+		s.signalling.EndProxies(signal.CodeDraining)
 	}
 	s.member.Close()
+	if s.toNodes != nil {
+		s.toNodes.CloseIdleConnections()
+	}
 	switch {
 	case s.forNodes != nil:
 		return s.forNodes.Close()
@@ -132,15 +145,20 @@ func (s *Server) closeCluster() error {
 	return nil
 }
 
-// urlForClients returns the address of this server for the clients of other nodes. The address is empty if the
-// certificate has no name for it: other nodes then pass their clients on. node is the name of this node.
+// urlForClients returns the address of this server for the clients of other nodes: that of the configuration, or one
+// with the name in the certificate. The address is empty if the certificate has no name for it: other nodes then proxy
+// the websockets of their clients. node is the name of this node.
 func (s *Server) urlForClients(node string) string {
+	if configured, err := s.config.Server.ParsePublicURL(); err == nil && configured != "" {
+		return configured
+	}
 	_, port, _ := net.SplitHostPort(s.listener.Addr().String())
 	if name := s.certificateName(node); name != "" {
 		return "wss://" + net.JoinHostPort(name, port)
 	}
 	if s.tls != nil {
-		s.log.Warn("clients of other nodes are passed on to this node, because its certificate has no name")
+		s.log.Warn("clients of other nodes are proxied to this node, because its certificate has no name; " +
+			"server.public_url names its address")
 		return ""
 	}
 	host, _, _ := net.SplitHostPort(s.config.Server.Listen)
@@ -153,16 +171,24 @@ func (s *Server) urlForClients(node string) string {
 }
 
 // hostForNodes returns the address at which other nodes reach this host: the address from which this host reaches the
-// first seed or NATS server, else the address of its default route. No packet is sent.
+// first seed or NATS server. The names of seeds may not exist yet, as of pods that start; then it is the public address
+// if this host has it, else the address of the default route. No packet is sent.
 func (s *Server) hostForNodes() string {
 	if s.config.Server.Dev {
 		return "127.0.0.1"
 	}
-	// TEST-NET-1 (RFC 5737) has the default route on every host.
-	targets := []string{"192.0.2.1:9"}
+	var targets []string
 	if address, err := fabric.Parse(s.config.Cluster.URL); err == nil {
-		targets = append(address.Reached(), targets...)
+		targets = address.Reached()
 	}
+	for _, public := range s.config.Media.PublicIPs {
+		// The listeners for nodes have no IPv6.
+		if a, err := netip.ParseAddr(public); err == nil && a.Is4() {
+			targets = append(targets, net.JoinHostPort(public, "9"))
+		}
+	}
+	// TEST-NET-1 (RFC 5737) has the default route on every host.
+	targets = append(targets, "192.0.2.1:9")
 	for _, target := range targets {
 		c, err := net.Dial("udp", target)
 		if err != nil {

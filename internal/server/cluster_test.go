@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/internal/config"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -71,7 +72,7 @@ func TestOnlyNodesReachTheNodesListener(t *testing.T) {
 		}
 	}
 	wait.Until(t, "the foreign certificate is counted", func() bool { return s.member.Counts().Refused == refused+1 })
-	wait.Until(t, "the accepted websocket has ended", func() bool { return s.signalling.Passages().Passed == 0 })
+	wait.Until(t, "the accepted websocket has ended", func() bool { return s.signalling.Proxies().Home == 0 })
 }
 
 // TestAReplacedSecretIsRead: tickets of the former secret and of the new one are valid on a running node.
@@ -127,5 +128,53 @@ func TestAReplacedSecretIsRead(t *testing.T) {
 	third := join(&signal.ResumeRequest{Session: first.Session, Secret: second.Resume.Secret, NewConnection: true})
 	if !third.Resumed {
 		t.Error("a ticket of the new secret does not resume the session")
+	}
+}
+
+// TestAddressesOfANode checks the address for clients of the configuration, and the one at which other nodes connect.
+func TestAddressesOfANode(t *testing.T) {
+	directory := t.TempDir()
+	issued(t, directory, "a")
+	s := newStage(t, func(c *config.Config) {
+		c.Cluster.URL, c.Cluster.Port, c.Cluster.Directory = "embedded://:0", 0, filepath.Join(directory, "a")
+		c.Server.PublicURL = "wss://a.sfu.example.org/"
+	})
+	if got := s.member.Self().URL; got != "wss://a.sfu.example.org" {
+		t.Errorf("clients connect to %q", got)
+	}
+	for _, test := range []struct {
+		host string
+		dev  bool
+		want string
+	}{
+		{"192.0.2.1", false, "0.0.0.0"}, {"2001:db8::1", false, "::"}, {"2001:db8::1", true, "127.0.0.1"},
+		{"127.0.0.1", true, "127.0.0.1"},
+	} {
+		if got := listenAddress(test.host, test.dev); got.String() != test.want {
+			t.Errorf("a node at %s listens on %v, expected %s", test.host, got, test.want)
+		}
+	}
+}
+
+// TestNodesAreDialedByName connects to a node whose address has become that of another.
+func TestNodesAreDialedByName(t *testing.T) {
+	directory := t.TempDir()
+	issued(t, directory, "a")
+	s := newStage(t, func(c *config.Config) {
+		c.Cluster.URL, c.Cluster.Port, c.Cluster.Directory = "embedded://:0", 0, filepath.Join(directory, "a")
+	})
+	dialer := nodeDialer{s.member, issued(t, directory, "b")}
+	if _, err := dialer.dial(t.Context(), "z"); !errors.Is(err, admin.ErrNode) {
+		t.Errorf("a node that is not there: %v", err)
+	}
+	for name, want := range map[string]error{"a": nil, "b": certificate.ErrRefused} {
+		config := dialer.own.TLSTo(name)
+		conn, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", s.nodeListener.Addr().String())
+		if !errors.Is(err, want) {
+			t.Errorf("the listener of a as %s: %v", name, err)
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
 	}
 }

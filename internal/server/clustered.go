@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -22,10 +21,6 @@ import (
 // nodeIdleTimeout is the time after which an unused connection to another node is closed. A console asks every second.
 const nodeIdleTimeout = 10 * time.Second
 
-// nodeDialTimeout bounds the TCP and the TLS handshake with another node, each. A dial goes on after its request has
-// ended.
-const nodeDialTimeout = 3 * time.Second
-
 // clustered is the cluster of a server from the view of operators. clustered implements admin.Cluster.
 type clustered struct {
 	*Server
@@ -36,37 +31,16 @@ type clustered struct {
 
 func newClustered(s *Server, own *certificate.Node) *clustered {
 	c := &clustered{Server: s, own: own}
-	config := own.TLS()
-	verify := config.VerifyConnection
-	config.VerifyConnection = func(state tls.ConnectionState) error {
-		if err := verify(state); err != nil {
-			return err
-		}
-		// The server name is that of the URL.
-		if names := state.PeerCertificates[0].DNSNames; len(names) == 0 || names[0] != state.ServerName {
-			return fmt.Errorf("the certificate is that of node %q, expected %q", names, state.ServerName)
-		}
-		return nil
-	}
+	dialer := nodeDialer{s.member, own}
 	c.transport = &http.Transport{
-		TLSClientConfig: config, DialContext: c.dial, MaxIdleConnsPerHost: 1, IdleConnTimeout: nodeIdleTimeout,
-		TLSHandshakeTimeout: nodeDialTimeout,
+		DialTLSContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			// The host of the URL is the name of a node.
+			node, _, _ := strings.Cut(address, ":")
+			return dialer.dial(ctx, node)
+		},
+		MaxIdleConnsPerHost: 1, IdleConnTimeout: nodeIdleTimeout,
 	}
 	return c
-}
-
-// dial connects to the node that an address names in place of a host.
-func (c *clustered) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	name, _, _ := strings.Cut(address, ":")
-	nodes := c.member.Nodes()
-	at := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Home.Node == name })
-	switch {
-	case at < 0:
-		return nil, fmt.Errorf("%w: the node has left", admin.ErrNode)
-	case nodes[at].Proxy == "":
-		return nil, fmt.Errorf("%w: the node has no address for requests of other nodes", admin.ErrNode)
-	}
-	return (&net.Dialer{Timeout: nodeDialTimeout}).DialContext(ctx, network, nodes[at].Proxy)
 }
 
 // Self implements admin.Cluster.
@@ -119,11 +93,11 @@ func (c *clustered) Do(node string, r *http.Request) (*http.Response, error) {
 // Move implements admin.Cluster.
 func (c *clustered) Move(room, node string) (moved, remaining int, err error) {
 	if c.entry == nil {
-		return 0, 0, fmt.Errorf("%w: the clients of this node cannot be moved", admin.ErrNode)
+		return 0, 0, fmt.Errorf("%w: the clients of this node cannot be moved", admin.ErrUnsuitable)
 	}
-	moved, remaining, err = c.entry.Move(context.Background(), room, node)
+	moved, remaining, err = c.entry.Move(room, node)
 	if errors.Is(err, entry.ErrNode) {
-		err = fmt.Errorf("%w: %w", admin.ErrNode, err)
+		err = fmt.Errorf("%w: %w", admin.ErrUnsuitable, err)
 	}
 	return moved, remaining, err
 }
@@ -134,6 +108,7 @@ func (s *startup) operateCluster() error {
 		return nil
 	}
 	s.clustered = newClustered(s.Server, s.own)
+	s.toNodes = s.clustered.transport
 	s.nodes.Handle(admin.APIPath, admin.NewAPI(nil, s.node, s.host, s.requests, s.clustered).ForNodes())
 	return metrics.RegisterCluster(s.registry, s.clusterMetrics)
 }
@@ -182,11 +157,11 @@ func (s *Server) clusterMetrics() metrics.Cluster {
 	}
 	trunkMetrics(&c, counts.Trunk)
 	if s.entry != nil {
-		joins, passages := s.entry.Counts(), s.signalling.Passages()
-		c.Joins = metrics.ClusterJoins{Moved: joins.Moved, Passed: joins.Proxied, Adopted: joins.Adopted,
+		joins, proxies := s.entry.Counts(), s.signalling.Proxies()
+		c.Joins = metrics.ClusterJoins{Moved: joins.Moved, Proxied: joins.Proxied, Adopted: joins.Adopted,
 			Resumed: joins.Resumed, Full: joins.Refused.Full, Ticket: joins.Refused.Ticket,
 			Expired: joins.Refused.Expired, Unreachable: joins.Refused.Unreachable}
-		c.Passed = metrics.PassedWebsockets{Entry: passages.Passing, Home: passages.Passed}
+		c.Proxied = metrics.ProxiedWebsockets{Entry: proxies.Entry, Home: proxies.Home}
 	}
 	return c
 }
@@ -196,6 +171,7 @@ func trunkMetrics(c *metrics.Cluster, s trunk.Stats) {
 	c.TrunkReceived = metrics.Count{Packets: s.Received.Packets, Bytes: s.Received.Bytes}
 	c.TrunkSent = metrics.Count{Packets: s.Sent.Packets, Bytes: s.Sent.Bytes}
 	c.Masked, c.Untaken, c.Malformed = s.Masked, s.Untaken, s.Malformed
+	c.Copies, c.PassedOn = s.Copies, metrics.PassedPublications{Parent: s.Passed, Child: s.Fed}
 	c.Payloads = metrics.PayloadDrops{Size: s.TooLarge, Rate: s.TooMany, Backlog: s.Unsent, Unlinked: s.Unlinked}
 	c.TrunksOpened, c.TrunksClosed = s.Opened, s.Closed
 	c.HandshakesRefused, c.CertificatesWrongOnLane = s.Refused, s.WrongCertificate

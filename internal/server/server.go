@@ -91,6 +91,8 @@ type Server struct {
 	signalling   *signalling.Server
 	nodeListener net.Listener
 	forNodes     *http.Server
+	// toNodes sends requests to other nodes, nil if the server runs alone.
+	toNodes *http.Transport
 	// draining is set when new clients are refused.
 	draining atomic.Bool
 	// leaving receives an operator's request to drain.
@@ -252,6 +254,7 @@ func (s *Server) Drain(ctx context.Context) {
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
 	s.log.Info("draining", zap.Duration("at_most", s.config.Server.DrainTime))
+	s.node.RefuseJoins()
 	switch {
 	case s.entry != nil:
 		s.entry.Drain(ctx)

@@ -145,7 +145,7 @@ func (s *startup) serveClients() error {
 	s.mux.Handle(signalling.RoomsPath, s.limits.Guard(origins.Share(rooms, http.MethodGet)))
 	s.serveWHIP()
 	pages, _ := web.Pages()
-	s.mux.Handle("/", viewer.New(pages, c.AllowedOrigins))
+	s.mux.Handle("/", viewer.New(pages, c.AllowedOrigins, s.member != nil))
 	api := s.api(s.operators)
 	s.mux.Handle(admin.APIPath, s.limits.Guard(origins.Share(api, admin.Methods...)))
 	return nil

@@ -66,7 +66,7 @@ func (p *participant) acknowledgeUnnamed(told []signal.Assignment) {
 
 // checkWatched returns an error if the participant that a client asks to watch publishes nothing that the client can
 // receive.
-func (r *Room) checkWatched(q *JoinRequest) *signal.Error {
+func (q *JoinRequest) checkWatched(r *Room) *signal.Error {
 	watched := r.presence(q.Watched)
 	if watched == nil || len(watched.publications) == 0 {
 		return notWatchable(q)

@@ -7,9 +7,10 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// attributesRequested changes the attributes of the client, or of another participant if the client is an operator.
-func (r *Room) attributesRequested(p *participant, m *signal.Attributes) *signal.Error {
-	target, refused := r.target(p, m.Participant)
+// changeAttributes changes the attributes of the client, or of another participant if the client is an operator.
+func (q messageRequest) changeAttributes(r *Room, m *signal.Attributes) *signal.Error {
+	p := q.participant
+	target, refused := q.target(r, m.Participant)
 	if refused != nil {
 		return refused
 	}
@@ -47,11 +48,12 @@ func (r *Room) sendAttributes(p *presence) {
 		return
 	}
 	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
-	r.recordChange(p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
+	r.recorder.current.changed(r.now, p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
 }
 
-// metadataRequested changes the metadata of the room for a client that is an operator.
-func (r *Room) metadataRequested(p *participant, m *signal.Metadata) *signal.Error {
+// changeMetadata changes the metadata of the room for a client that is an operator.
+func (q messageRequest) changeMetadata(r *Room, m *signal.Metadata) *signal.Error {
+	p := q.participant
 	if !p.grants.Admin {
 		return refuse(signal.CodeForbidden, "the token does not grant changes to the room's metadata (admin)")
 	}
@@ -72,7 +74,7 @@ func (r *Room) setMetadata(requester *participant, changed map[string]string) *s
 	// The clocks of nodes differ. The last change wins also after a node with a fast clock.
 	r.metadataAt = max(r.now.UnixMicro(), r.metadataAt+1)
 	r.participants.share(nil, &signal.Metadata{Metadata: merged})
-	r.recordMetadata()
+	r.recorder.current.metadata(r.now, r.metadata)
 	r.span.changedShared()
 	return nil
 }

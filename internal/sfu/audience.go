@@ -14,68 +14,59 @@ const (
 	audienceInterval = time.Second
 )
 
-// audience is the state of the messages with the number of participants that are not announced.
+// audience announces the participants of a room to its local participants: by name, or by the number of those that may
+// not publish. The room's goroutine owns the audience.
 type audience struct {
+	room *Room
 	// sent is the number last sent. changed is set if the number may be another, which is sent from the time next.
 	sent    int
 	changed bool
 	next    time.Time
 }
 
-// joinsAudience reports whether a participant that joins is not announced to the others. The choice is that of the
-// participant's home, and lasts until the participant may publish.
-func (r *Room) joinsAudience(p *participant) bool {
-	return !p.grants.Publish && len(r.participants)+r.span.size() >= announcedParticipants
-}
-
-// announceJoined announces a participant without its publications, or counts it.
-func (r *Room) announceJoined(p *presence, except *participant) {
+// joined announces a participant without its publications, or counts it.
+func (a *audience) joined(p *presence, except *participant) {
+	r := a.room
 	if p.audience {
-		r.audienceChanged()
+		a.change()
 		return
 	}
 	r.participants.share(except, &signal.ParticipantJoined{Participant: p.describe()})
-	r.recordJoined(p)
+	r.recorder.current.joined(r.now, p)
 }
 
-// announceLeft announces the end of a participant.
-func (r *Room) announceLeft(p *presence, except *participant, reason string) {
+// left announces the end of a participant.
+func (a *audience) left(p *presence, except *participant, reason string) {
+	r := a.room
 	if p.audience {
-		r.audienceChanged()
+		a.change()
 	} else {
 		r.participants.share(except, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
 	}
-	r.recordLeft(p, reason)
+	r.recorder.current.left(r.now, p, reason)
+	if len(r.participants) == 0 {
+		r.recorder.stop("the last participant has left")
+	}
 }
 
-// leaveAudience announces a participant that was not announced before.
-func (r *Room) leaveAudience(p *presence) {
+// name announces a participant that was not announced before.
+func (a *audience) name(p *presence) {
 	if p.audience {
 		p.audience = false
-		r.announceJoined(p, r.participants[p.identity])
-		r.audienceChanged()
+		a.joined(p, a.room.participants[p.identity])
+		a.change()
 	}
 }
 
-// audienceSize returns the number of participants that are not announced.
-func (r *Room) audienceSize() (n int) {
-	for p := range r.unordered {
-		if p.audience {
-			n++
-		}
-	}
-	return n
+// change sends the number of participants that are not announced, now or at the end of the interval.
+func (a *audience) change() {
+	a.changed = true
+	a.send()
 }
 
-// audienceChanged sends the number of participants that are not announced, now or at the end of the interval.
-func (r *Room) audienceChanged() {
-	r.audience.changed = true
-	r.sendAudience()
-}
-
-// sendAudience sends the number if a change is due.
-func (r *Room) sendAudience() {
-	a := &r.audience
+// send sends the number if a change is due.
+func (a *audience) send() {
+	r := a.room
 	switch {
 	case !a.changed:
 	case r.now.Before(a.next):
@@ -89,9 +80,9 @@ func (r *Room) sendAudience() {
 	}
 }
 
-// welcomeAudience sends a new participant the number last sent to the others, if there is an audience.
-func (r *Room) welcomeAudience(p *participant) {
-	if r.audience.sent > 0 {
-		p.send(&signal.Audience{Count: r.audience.sent})
+// welcome sends a new participant the number last sent to the others, if there is an audience.
+func (a *audience) welcome(p *participant) {
+	if a.sent > 0 {
+		p.send(&signal.Audience{Count: a.sent})
 	}
 }

@@ -89,13 +89,15 @@ type (
 		Ref volumetric.PublicationRef
 		ID  uint64
 	}
-	// Mirrored reports that this node has tracks for a publication whose home is Node. The trunk to Node binds the
-	// tracks, which another trunk may have bound before. Mirrored is for this node only.
+	// Mirrored reports that this node has tracks for a publication whose home is Node, by tile × Qualities + quality.
+	// The trunk to Node binds the tracks with the first packet of each. Until then the trunk to a former home, or the
+	// publisher's own connection, feeds them. Mirrored is for this node only.
 	Mirrored struct {
-		Ref    volumetric.PublicationRef
-		Node   string
-		ID     uint64
-		Tracks []*track.Track
+		Ref       volumetric.PublicationRef
+		Node      string
+		ID        uint64
+		Qualities int
+		Tracks    []*track.Track
 	}
 	// Unmirrored ends Mirrored: the trunk to Node must not feed the tracks. Unmirrored is for this node only.
 	Unmirrored struct {
@@ -165,6 +167,8 @@ type (
 		// Recording is the time at which the node began to record the room, in nanoseconds since 1970, 0 if the node
 		// does not record the room.
 		Recording int64 `json:"recording,omitempty"`
+		// Ended is set if an operator has ended the recording of the node: no other node continues the recording.
+		Ended bool `json:"ended,omitempty"`
 	}
 	// Superseded reports that another claim to the identity of a local participant prevails. Code is CodeReplaced or
 	// CodeIdentityTaken. If Moved is set, the claim is that of the same session on another node. A Present with a later
@@ -176,10 +180,11 @@ type (
 		Reason            string
 	}
 	// Kick removes a participant, if it has the session or if Session is empty. Until is the end of its ban from the
-	// room, zero for no ban.
+	// room, zero for no ban. TokenID is the id of the participant's token, which the ban excludes too. Only the home
+	// knows the token, and tells a Kick of its own.
 	Kick struct {
-		Identity, Session string
-		Until             time.Time
+		Identity, Session, TokenID string
+		Until                      time.Time
 	}
 	// Close removes the participants that joined before a time, all participants if the time is zero.
 	Close struct{ Before time.Time }
@@ -269,7 +274,7 @@ func (remoteEvents) apply(r *Room) {
 func (n *Node) Remote(room, node string, e Event) bool {
 	if k, ok := e.(Kick); ok && !k.Until.IsZero() {
 		now := time.Now()
-		ban := admission.Ban{Room: room, Identity: k.Identity, Until: k.Until}
+		ban := admission.Ban{Room: room, Identity: k.Identity, TokenID: k.TokenID, Until: k.Until}
 		if err := n.exclusions.Ban(ban, now); err != nil {
 			n.log.Warn("the ban of another node is not in force on this node", errorField(err))
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -242,6 +243,35 @@ func TestTwoNodes(t *testing.T) {
 	handle(bob, &signal.Leave{})
 	expect[*signal.ParticipantLeft](t, carolBox, 1)
 	eventually(t, func() bool { return nodes[1].room("room") == nil }, "the end of the room on node b")
+}
+
+// TestBanReachesTheTokenOnAllNodes checks that a ban by the operator of another node excludes the participant's token
+// under any identity on all nodes, in whatever order the bans of both nodes arrive.
+func TestBanReachesTheTokenOnAllNodes(t *testing.T) {
+	nodes := joinedNodes(t, "a", "b", "c")
+	token := admission.Token{ID: "e"}
+	if _, refused := brings(nodes[0], "room", "eve", token); refused != nil {
+		t.Fatal(refused)
+	}
+	_, bobBox := enter(t, nodes[1], "bob", true)
+	knows(t, bobBox, "eve", 0)
+	if err := nodes[1].Kick(t.Context(), "room", "eve", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	nodes[2].Remote("room", "b", Kick{Identity: "eve", Until: time.Now().Add(time.Hour)})
+	for i, n := range nodes {
+		eventually(t, func() bool {
+			bans := n.Bans()
+			return len(bans) == 1 && bans[0].TokenID == "e"
+		}, "the ban of the token on node %d", i)
+		if _, refused := brings(n, "room", "another", token); codeOf(refused) != signal.CodeKicked {
+			t.Errorf("the banned token joins node %d as another: %v", i, refused)
+		}
+	}
+	nodes[2].Remote("room", "b", Kick{Identity: "eve", Until: time.Now().Add(time.Hour)})
+	if bans := nodes[2].Bans(); bans[0].TokenID != "e" {
+		t.Errorf("a ban without the token replaces that with the token: %+v", bans)
+	}
 }
 
 // TestNodesWithoutACluster checks that a room without a cluster has no span.

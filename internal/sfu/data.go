@@ -86,9 +86,10 @@ func (q dataCopied) apply(r *Room) {
 	}
 }
 
-// dataRequested handles a data message from the websocket. A message that came over the message channel before is
-// answered only then.
-func (r *Room) dataRequested(p *participant, m *signal.Data) {
+// data handles a data message from the websocket. A message that came over the message channel before is answered only
+// then.
+func (q messageRequest) data(r *Room, m *signal.Data) {
+	p := q.participant
 	if m.Lossy {
 		r.lossyRequested(p, m)
 		return
@@ -138,29 +139,6 @@ func (r *Room) forwardData(p *participant, m *signal.Data) *signal.Error {
 	return missing
 }
 
-// recipients returns the named participants except the sender, or all others if there are no names. missing is the
-// error about the first name that is not in the room.
-func (r *Room) recipients(sender *participant, names []string) (list []*participant, missing *signal.Error) {
-	if len(names) == 0 {
-		return r.participants.others(sender), nil
-	}
-	named := make(map[string]bool, len(names))
-	for _, name := range names {
-		p := r.participants[name]
-		switch {
-		case p == nil && missing == nil && r.span.detached(name) != nil:
-			missing = noAnswer(name)
-		case p == nil && r.span.shown(name) != nil:
-		case p == nil && missing == nil:
-			missing = refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
-		case p != nil && p != sender && !named[name]:
-			named[name] = true
-			list = append(list, p)
-		}
-	}
-	return list, missing
-}
-
 // deliver sends a message of the named sender to recipients. The sender is empty for the operator.
 func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data) *signal.Error {
 	if !r.deliveries.AllowN(r.now, len(recipients)+r.span.recipients(m.To)) {
@@ -179,7 +157,7 @@ func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data)
 // fanOut records a message of the named sender and sends it to recipients. seq is the number of a lossy message.
 func (r *Room) fanOut(sender string, recipients []*participant, m *signal.Data, seq int64) {
 	if len(m.To) == 0 {
-		r.recordMessage(&signal.Data{
+		r.recorder.current.message(r.now, &signal.Data{
 			Participant: sender, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary,
 		})
 	}
@@ -191,16 +169,6 @@ func (r *Room) fanOut(sender string, recipients []*participant, m *signal.Data, 
 			Seq: seq, Participant: sender, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary,
 		})
 	}
-}
-
-// nextLossy returns the number of a sender's next lossy message.
-func (r *Room) nextLossy(sender string) int64 {
-	p := r.participants[sender]
-	if p == nil {
-		return 0
-	}
-	p.data.lossy++
-	return p.data.lossy
 }
 
 // noAnswer returns the error of a request about a participant whose home does not answer.

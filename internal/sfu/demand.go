@@ -5,14 +5,22 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
+// demands are the demand for the publications of a room. The room's goroutine owns them.
+type demands struct {
+	room *Room
+	// unsettled has the publications whose demand may have changed.
+	unsettled demand.Queue
+}
+
 // settle sends publishers the changes of the demand. settle runs after every request, so that a suppressed quality is
 // requested as soon as a receiver needs the quality.
-func (r *Room) settle() {
-	if r.unsettled.Len() == 0 {
+func (s *demands) settle() {
+	r := s.room
+	if s.unsettled.Len() == 0 {
 		return
 	}
 	told := make(map[*participant][]signal.WantedPublication)
-	r.unsettled.Each(func(d *demand.Publication) {
+	s.unsettled.Each(func(d *demand.Publication) {
 		p := r.publication(d.Ref)
 		if p == nil || p.Demand != d {
 			return
@@ -31,7 +39,7 @@ func (r *Room) settle() {
 			return
 		}
 		if changed {
-			r.account(d)
+			s.account(d)
 			r.node.metrics.TracksPaused(d.CountPaused(p.Levels.Rate))
 		}
 		if d.SettleParity(r.now) || changed {
@@ -48,7 +56,8 @@ func (r *Room) settle() {
 }
 
 // account adds the bits that a publisher did not send to the metrics.
-func (r *Room) account(d *demand.Publication) {
+func (s *demands) account(d *demand.Publication) {
+	r := s.room
 	if !d.Suppressible() {
 		return
 	}
@@ -60,14 +69,15 @@ func (r *Room) account(d *demand.Publication) {
 	}
 }
 
-// endDemand ends the accounting of a publication that ends.
-func (r *Room) endDemand(d *demand.Publication) {
-	r.account(d)
-	r.node.metrics.TracksPaused(d.EndPausing())
+// end ends the accounting of a publication that ends.
+func (s *demands) end(d *demand.Publication) {
+	s.account(d)
+	s.room.node.metrics.TracksPaused(d.EndPausing())
 }
 
-// updateDemand performs the steps that are due in the demand for a publication.
-func (r *Room) updateDemand(d *demand.Publication) {
+// update performs the steps that are due in the demand for a publication.
+func (s *demands) update(d *demand.Publication) {
+	r := s.room
 	if !d.Suppressible() {
 		return
 	}
@@ -82,7 +92,7 @@ func (r *Room) updateDemand(d *demand.Publication) {
 		if due := d.AccountDue(); r.now.Before(due) {
 			r.wakeBy(due)
 		} else {
-			r.account(d)
+			s.account(d)
 		}
 	}
 }

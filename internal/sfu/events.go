@@ -1,6 +1,7 @@
 package sfu
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -13,24 +14,36 @@ type Events interface {
 	RoomEvent(webhook.Event)
 }
 
+// roomEvents emits the events of one room.
+type roomEvents struct {
+	// receiver is nil if no program receives events.
+	receiver Events
+	// room has the name of the room and the id of its present life, from its start to its end.
+	room webhook.Room
+	// begun is set from the event of the room's start to that of its end, emitted counts the room's events. Both are
+	// safe for concurrent use.
+	begun   atomic.Bool
+	emitted atomic.Uint64
+}
+
 // emit passes an event of the room on. The events RoomStarted and RoomEnded are emitted by begin and end.
-func (r *Room) emit(e webhook.Event) {
-	if r.node.config.Events == nil {
+func (r *roomEvents) emit(e webhook.Event) {
+	if r.receiver == nil {
 		return
 	}
-	e.Room, e.Sequence, e.At = webhook.Room{Name: r.name, ID: r.id}, r.emitted.Add(1), time.Now()
-	r.node.config.Events.RoomEvent(e)
+	e.Room, e.Sequence, e.At = r.room, r.emitted.Add(1), time.Now()
+	r.receiver.RoomEvent(e)
 }
 
 // begin emits the start of the room once. A room that a join opens starts when the join is accepted.
-func (r *Room) begin() {
+func (r *roomEvents) begin() {
 	if r.begun.CompareAndSwap(false, true) {
 		r.emit(webhook.Event{Kind: webhook.RoomStarted})
 	}
 }
 
 // end emits the end of the room once, if the room has started. No event of the room may follow.
-func (r *Room) end() {
+func (r *roomEvents) end() {
 	if r.begun.CompareAndSwap(true, false) {
 		r.emit(webhook.Event{Kind: webhook.RoomEnded})
 	}
@@ -41,8 +54,29 @@ func (p *participant) event(kind webhook.Kind) webhook.Event {
 	return webhook.Event{Kind: kind, Participant: &webhook.Participant{Identity: p.identity, TokenID: p.token.ID}}
 }
 
+// movedReason is the reason of a departure by a move. Each node has a room of its own, with its own events.
+const movedReason = "moved to another server"
+
+// emitJoined emits the arrival of a participant, with the publications that it brings from another node.
+func (r *roomEvents) emitJoined(p *participant) {
+	r.emit(p.event(webhook.ParticipantJoined))
+	for _, publication := range p.publications {
+		r.emitPublication(p, publication, webhook.Published)
+	}
+}
+
+// emitMoved emits the end of a participant's publications on this node and its departure to another node.
+func (r *roomEvents) emitMoved(p *participant) {
+	for _, publication := range p.publications {
+		r.emitPublication(p, publication, webhook.Unpublished)
+	}
+	left := p.event(webhook.ParticipantLeft)
+	left.Reason = movedReason
+	r.emit(left)
+}
+
 // emitPublication emits an event of a publication, unless others do not know the publication.
-func (r *Room) emitPublication(owner *participant, p *publication, kind webhook.Kind) {
+func (r *roomEvents) emitPublication(owner *participant, p *publication, kind webhook.Kind) {
 	if p.silent {
 		return
 	}

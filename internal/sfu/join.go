@@ -11,7 +11,6 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
 // JoinRequest is the request of a client to join a room, as signalling has verified it.
@@ -73,7 +72,7 @@ const reserved = "the place of %q is reserved for its return, which needs the se
 
 // checkEntry returns an error if a client may not have a new place in the room. present is the participant with the
 // same identity, nil if there is none.
-func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
+func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 	config := &r.node.config
 	switch {
 	case r.ending:
@@ -99,12 +98,12 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 		return refused
 	}
 	if present == nil && r.span.shown(q.Identity) == nil {
-		if refused := r.checkPlaces(); refused != nil {
+		if refused := r.settings.checkPlaces(r.size(), &r.node.config); refused != nil {
 			return refused
 		}
 	}
 	if q.Watched != "" {
-		if refused := r.checkWatched(q); refused != nil {
+		if refused := q.checkWatched(r); refused != nil {
 			return refused
 		}
 	}
@@ -120,7 +119,7 @@ func (r *Room) checkEntry(q *JoinRequest, present *participant) *signal.Error {
 // admit adds a participant to the room. All checks that may refuse the join precede the peer connection.
 func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *signal.Error) {
 	present, returns := r.participants[q.Identity]
-	if refused := r.checkEntry(&q, present); refused != nil {
+	if refused := q.checkEntry(r, present); refused != nil {
 		return nil, refused
 	}
 	moved := r.span.adoptable(&q)
@@ -192,12 +191,12 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if moved == nil {
 		p.audience = r.joinsAudience(p)
 	}
-	r.recordAutomatically()
+	r.recorder.automatic()
 	r.participants[p.identity] = p
 	r.node.remember(p)
 	r.begin()
+	r.emitJoined(p)
 	if moved == nil {
-		r.emit(p.event(webhook.ParticipantJoined))
 		p.log.Info("participant joined", zap.String("session", p.session))
 	}
 	for _, publication := range p.publications {
@@ -219,11 +218,11 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		welcome.Restored = new(bool)
 	}
 	p.send(welcome)
-	r.welcomeAudience(p)
+	r.audience.welcome(p)
 	p.sendPoses()
 	added := announced(p.publications[kept:])
 	if moved == nil {
-		r.announceJoined(&p.presence, p)
+		r.audience.joined(&p.presence, p)
 	} else {
 		for _, publication := range added {
 			r.participants.share(p, &signal.Published{Participant: p.identity, Publication: publication.Description})
@@ -283,7 +282,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Permissions:  &permissions,
 		Muted:        p.mutings(),
 		DataReceived: p.data.received.Last(),
-		Recorded:     r.isRecorded(),
+		Recorded:     r.recorder.active(),
 	}
 }
 

@@ -55,9 +55,9 @@ func (q messageRequest) apply(r *Room) {
 	id := q.message.Head().ID
 	switch m := q.message.(type) {
 	case *signal.Publish:
-		p.reply(id, r.publishRequested(p, m))
+		p.reply(id, q.publish(r, m))
 	case *signal.Unpublish:
-		p.reply(id, r.unpublishRequested(p, m))
+		p.reply(id, q.unpublish(r, m))
 	case *signal.Answer:
 		p.connection.Do(peer.Answer{ID: id, Offer: m.Offer, SDP: m.SDP})
 	case *signal.Candidate:
@@ -66,20 +66,18 @@ func (q messageRequest) apply(r *Room) {
 	case *RestartICE:
 		p.connection.Do(peer.RestartRemote{ID: id, Ufrag: m.Ufrag, Password: m.Password})
 	case *signal.SetQuality:
-		p.reply(id, r.setQuality(p, m, q.at))
+		p.reply(id, q.choose(r, m))
 	case *signal.Acknowledge:
-		p.reply(id, p.acknowledge(m, q.at))
+		p.reply(id, q.acknowledge(m))
 	case *signal.Viewpoint:
-		if r.span != nil {
-			p.viewpoint = m
-		}
+		r.span.looked(p, m)
 		viewpoint := subscriber.ViewpointOf(m, q.at)
 		if p.subscriber.Look(r.now, viewpoint, r.node.config.AllocationInterval) && p.receives() {
 			p.decide()
 		}
 		p.reply(id, nil)
 	case *signal.Pose:
-		p.reply(id, r.poseRequested(p, m))
+		p.reply(id, q.pose(r, m))
 	case *signal.Arrange:
 		if r.span != nil {
 			p.arrangement = m.Objects
@@ -91,22 +89,22 @@ func (q messageRequest) apply(r *Room) {
 		p.limitBitrate()
 		p.reply(id, nil)
 	case *signal.Uplink:
-		p.reply(id, r.uplinkReported(p, m))
+		p.reply(id, q.reportUplink(r, m))
 	case *signal.Trace:
 		r.traceRequested(p, m.FrameTimes)
 		p.reply(id, nil)
 	case *signal.Data:
-		r.dataRequested(p, m)
+		q.data(r, m)
 	case *signal.Attributes:
-		p.reply(id, r.attributesRequested(p, m))
+		p.reply(id, q.changeAttributes(r, m))
 	case *signal.Metadata:
-		p.reply(id, r.metadataRequested(p, m))
+		p.reply(id, q.changeMetadata(r, m))
 	case *signal.Mute:
-		p.reply(id, r.muteRequested(p, m))
+		p.reply(id, q.mute(r, m))
 	case *signal.SetPermissions:
-		p.reply(id, r.permissionsRequested(p, m))
+		p.reply(id, q.changePermissions(r, m))
 	case *signal.FrameTimes:
-		r.timesReported(p, m)
+		q.forwardTimes(r, m)
 		p.reply(id, nil)
 	case *signal.Time:
 		config := &r.node.config
@@ -129,7 +127,8 @@ func (q messageRequest) apply(r *Room) {
 	}
 }
 
-func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error {
+func (q messageRequest) publish(r *Room, m *signal.Publish) *signal.Error {
+	p := q.participant
 	if !p.publishing.AllowN(r.now, 1) {
 		return refuse(signal.CodeLimit, "the limit is %g new publications per second",
 			r.node.config.PublishRate)
@@ -153,7 +152,8 @@ func (r *Room) publishRequested(p *participant, m *signal.Publish) *signal.Error
 	return nil
 }
 
-func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.Error {
+func (q messageRequest) unpublish(r *Room, m *signal.Unpublish) *signal.Error {
+	p := q.participant
 	publication := p.publication(m.Publication)
 	if publication == nil {
 		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
@@ -163,8 +163,9 @@ func (r *Room) unpublishRequested(p *participant, m *signal.Unpublish) *signal.E
 	return nil
 }
 
-// setQuality applies all choices of a message or none.
-func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *signal.Error {
+// choose applies all choices of a message or none.
+func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
+	p := q.participant
 	for _, choice := range m.Choices {
 		if publication := r.publication(choice.PublicationRef); publication != nil {
 			if err := subscriber.CheckChoice(choice, &publication.Description); err != nil {
@@ -178,18 +179,19 @@ func (r *Room) setQuality(p *participant, m *signal.SetQuality, at time.Time) *s
 			"the limit is %d quality choices", r.node.config.ChoicesPerParticipant)
 	}
 	if changed {
-		p.refresh(at)
+		p.refresh(q.at)
 	}
 	return nil
 }
 
 // acknowledge opens slots whose present assignment the client knows. Older generations are ignored, because a newer
 // assignment is already sent.
-func (p *participant) acknowledge(m *signal.Acknowledge, at time.Time) *signal.Error {
+func (q messageRequest) acknowledge(m *signal.Acknowledge) *signal.Error {
+	p := q.participant
 	opened := false
 	defer func() {
 		if opened {
-			p.refresh(at)
+			p.refresh(q.at)
 		}
 	}()
 	for _, known := range m.Slots {

@@ -24,6 +24,8 @@ type mirror struct {
 	received int64
 	// remotes are the publications that the home has told. A mirror that is not shown has no other publications.
 	remotes []*remotePublication
+	// presented is set once the home has told its state since it has become the home.
+	presented bool
 	// shown is set if the participants of the room see the mirror. A mirror with the identity of a local participant is
 	// not shown until the cluster has decided between both.
 	shown bool
@@ -32,8 +34,9 @@ type mirror struct {
 // remotePublication is a publication as its home has told it.
 type remotePublication struct {
 	checked
-	// id is that of the home. bound is set while the trunk to the home feeds the tracks. former is set until the
-	// present home has told the publication.
+	// node is the last home that has told the publication, and id the publication's id there. bound is set while the
+	// trunk to that node may feed the tracks. former is set until the present home has told the publication.
+	node          string
 	id            uint64
 	bound, former bool
 	rates         []volumetric.Bitrate
@@ -65,7 +68,7 @@ func (m *mirror) show(s *span) {
 	for _, d := range m.remotes {
 		m.add(s, d)
 	}
-	r.announceJoined(&m.presence, nil)
+	r.audience.joined(&m.presence, nil)
 	r.announce(&m.presence, m.publications)
 }
 
@@ -79,7 +82,7 @@ func (m *mirror) hide(s *span, reason string) {
 		m.retract(s, p, false)
 	}
 	m.shown = false
-	r.announceLeft(&m.presence, nil, reason)
+	r.audience.left(&m.presence, nil, reason)
 }
 
 // add creates the tracks of a publication.
@@ -87,7 +90,7 @@ func (m *mirror) add(s *span, d *remotePublication) *publication {
 	p := newPublication(s.room.node.engine, m.identity, d.Publication, false, nextGroup)
 	p.Number, p.encoded = m.number, d.encoded
 	p.mute = m.muteOf(d.Name)
-	p.Demand.Relay(&s.room.unsettled)
+	p.Demand.Relay(&s.room.demands.unsettled)
 	p.Levels.SetMeasured(d.rates)
 	p.Levels.GiveUp(d.unavailable())
 	m.publications = append(m.publications, p)
@@ -98,7 +101,7 @@ func (m *mirror) add(s *span, d *remotePublication) *publication {
 
 // retract ends a publication. If announce is set, the participants of the room receive a message.
 func (m *mirror) retract(s *span, p *publication, announce bool) {
-	s.room.recordUnpublished(p)
+	s.room.recorder.current.unpublished(s.room.now, p)
 	s.room.retract(&m.presence, p, announce)
 	m.unbind(s, m.find(p.Ref.Publication))
 }
@@ -115,40 +118,49 @@ func (d *remotePublication) unavailable() []allocate.QualitySet {
 }
 
 // move follows a participant to another home, or back to the home that answers again. Tracks are bound to the trunk of
-// another home when that home tells the publication.
+// another home when that home tells the publication. Until then the trunk to the former home feeds them, if that home
+// answers.
 func (m *mirror) move(s *span, node string) {
-	if m.node == node && !m.detached {
+	moved, lost := m.node != node, m.detached
+	if !moved && !lost {
 		return
-	}
-	moved := m.node != node
-	if moved {
-		for _, p := range m.publications {
-			m.unbind(s, m.find(p.Ref.Publication))
-		}
 	}
 	m.node, m.detached = node, false
-	if moved {
-		return
-	}
 	for _, p := range m.publications {
-		m.bind(s, p, m.find(p.Ref.Publication))
-		s.take(p)
+		switch d := m.find(p.Ref.Publication); {
+		case !moved:
+			m.bind(s, p, d)
+			s.take(p)
+		case lost:
+			m.unbind(s, d)
+		}
 	}
 }
 
 // bind tells the trunk to the home the tracks of a publication.
 func (m *mirror) bind(s *span, p *publication, d *remotePublication) {
-	d.bound = true
-	s.tell(Mirrored{Ref: p.Ref, Node: m.node, ID: d.id, Tracks: slices.Clone(p.Tracks)})
+	d.bound, d.node = true, m.node
+	delete(s.ending, m.feed(d))
+	s.tell(Mirrored{Ref: p.Ref, Node: d.node, ID: d.id, Qualities: len(d.Qualities), Tracks: slices.Clone(p.Tracks)})
 }
 
-// unbind tells the trunk to the home to end the feeding of the tracks of a publication.
+// unbind tells the trunks to the home and to former homes to end the feeding of the tracks of a publication.
 func (m *mirror) unbind(s *span, d *remotePublication) {
 	if d.bound {
 		d.bound = false
-		ref := volumetric.PublicationRef{Participant: m.identity, Publication: d.Name}
-		s.tell(Unmirrored{Ref: ref, Node: m.node, ID: d.id})
+		s.tell(m.feed(d).unmirrored())
 	}
+	for f := range s.ending {
+		if f.ref.Participant == m.identity && f.ref.Publication == d.Name {
+			delete(s.ending, f)
+			s.tell(f.unmirrored())
+		}
+	}
+}
+
+// feed returns the feed of a publication.
+func (m *mirror) feed(d *remotePublication) feed {
+	return feed{volumetric.PublicationRef{Participant: m.identity, Publication: d.Name}, d.node, d.id}
 }
 
 // update applies the state that the home has told.
@@ -166,7 +178,7 @@ func (m *mirror) update(s *span, state Presence) {
 	}
 	if m.audience && !state.Audience {
 		if m.shown {
-			s.room.leaveAudience(&m.presence)
+			s.room.audience.name(&m.presence)
 		}
 		m.audience = false
 	}
@@ -213,7 +225,7 @@ func (m *mirror) publish(s *span, e Published) {
 		same := func(other signal.MuteState) bool { return other.Publication == mute.Publication }
 		m.state.Muted = append(slices.DeleteFunc(slices.Clone(m.state.Muted), same), mute)
 	}
-	d := &remotePublication{checked: added[0], id: e.ID}
+	d := &remotePublication{checked: added[0], node: m.node, id: e.ID}
 	m.remotes = append(m.remotes, d)
 	if !m.shown {
 		return
@@ -232,15 +244,21 @@ func (m *mirror) complete(s *span) {
 	}
 }
 
-// rebind binds the tracks of a publication to the present home, where it has another id. The masks are those of the
-// former trunk.
+// rebind binds the tracks of a publication to the present home, where it has another id. The former home feeds the
+// tracks until the publisher sends to the present one. The masks are those of the former trunk.
 func (m *mirror) rebind(s *span, d *remotePublication, id uint64) {
 	d.former = false
-	if d.id == id && (d.bound || !m.shown) {
+	same := d.id == id && d.node == m.node
+	if same && (d.bound || !m.shown) {
 		return
 	}
-	m.unbind(s, d)
-	d.id, d.gaveUp, d.masked = id, nil, nil
+	if d.bound && d.node != m.node {
+		s.endLater(m.feed(d))
+		d.bound = false
+	} else {
+		m.unbind(s, d)
+	}
+	d.node, d.id, d.gaveUp, d.masked = m.node, id, nil, nil
 	if p := m.publication(d.Name); p != nil {
 		m.bind(s, p, d)
 		m.limit(s.room, d)
@@ -273,7 +291,7 @@ func (m *mirror) limit(r *Room, d *remotePublication) {
 	p := m.publication(d.Name)
 	if p != nil && p.Levels.GiveUp(d.unavailable()) {
 		r.scheduler.Changes.Offered++
-		r.readRecorded(p)
+		r.recorder.current.read(r.now, p)
 	}
 }
 

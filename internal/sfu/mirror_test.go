@@ -91,7 +91,7 @@ func (w *wire) pass(c conference, e Event) {
 	case Mirrored:
 		w.mirrored[e.Ref] = e
 	case Unmirrored:
-		if w.mirrored[e.Ref].ID == e.ID {
+		if m := w.mirrored[e.Ref]; m.ID == e.ID && m.Node == e.Node {
 			delete(w.mirrored, e.Ref)
 		}
 	case Take:
@@ -474,7 +474,7 @@ func TestJoinsBesideMirrors(t *testing.T) {
 		var code signal.Code
 		c[1].stage.ask(func(r *Room) {
 			q := &JoinRequest{Join: &signal.Join{}, Room: "room", Identity: identity, OwnsIdentity: owns}
-			if refused := r.checkEntry(q, nil); refused != nil {
+			if refused := q.checkEntry(r, nil); refused != nil {
 				code = refused.Code
 			}
 		})

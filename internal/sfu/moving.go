@@ -24,6 +24,9 @@ type Adoption struct {
 }
 
 const (
+	// formerFeed is the time for which the trunk to a former home may feed the tracks of a participant that has moved:
+	// that home has withdrawn the publications before.
+	formerFeed = formerConnection + releaseAfter
 	// formerConnection bounds the time for which the former home keeps the peer connection of a participant that has
 	// moved, with its slots. The client sends and receives on both connections until the next home and the trunk have
 	// taken over, and then closes the former websocket.
@@ -41,6 +44,33 @@ type completeRequest struct{ participant *participant }
 
 // apply implements request.
 func (q completeRequest) apply(r *Room) { r.span.completed(q.participant) }
+
+// feed is the delivery of a publication by the trunk to a home.
+type feed struct {
+	ref  volumetric.PublicationRef
+	node string
+	id   uint64
+}
+
+func (f feed) unmirrored() Unmirrored { return Unmirrored{Ref: f.ref, Node: f.node, ID: f.id} }
+
+// feedEnd ends the feed of a former home.
+type feedEnd struct{ feed feed }
+
+// apply implements request.
+func (q *feedEnd) apply(r *Room) {
+	if s := r.span; s.ending[q.feed] == q {
+		delete(s.ending, q.feed)
+		s.tell(q.feed.unmirrored())
+	}
+}
+
+// endLater ends the feed of a former home some time after the publisher has moved.
+func (s *span) endLater(f feed) {
+	end := &feedEnd{f}
+	s.ending[f] = end
+	s.room.after(formerFeed, end)
+}
 
 // adoptable returns the mirror whose session a client continues on this node, nil if there is none.
 func (s *span) adoptable(q *JoinRequest) *mirror {
@@ -82,7 +112,7 @@ func (r *Room) adopted(
 		return nil, nil, refuse(signal.CodeLimit,
 			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
 	}
-	if refused := r.checkPublications(count); refused != nil {
+	if refused := r.settings.checkPublications(count); refused != nil {
 		return nil, nil, refused
 	}
 	return added, replaced, r.checkDescriptions(m.identity, m.describedBytes()+encodedBytes(added))
@@ -105,7 +135,9 @@ func (s *span) adopt(m *mirror, p *participant, lost bool) {
 	r := s.room
 	delete(s.mirrors, m.identity)
 	for _, publication := range m.publications {
-		m.unbind(s, m.find(publication.Ref.Publication))
+		if d := m.find(publication.Ref.Publication); d.bound {
+			s.endLater(m.feed(d))
+		}
 		publication.Levels.GiveUp(make([]allocate.QualitySet, len(publication.Description.Tiles)))
 		for i, t := range publication.Tracks {
 			publication.Levels.SetMeter(i, t)
@@ -126,7 +158,7 @@ func (p *participant) suppress(publication *publication) {
 	if !p.pauses {
 		return
 	}
-	publication.Demand.Suppress(p.room.node.config.Suppression, &p.room.unsettled, p.room.now)
+	publication.Demand.Suppress(p.room.node.config.Suppression, &p.room.demands.unsettled, p.room.now)
 	if p.asked.multipath != nil {
 		publication.Demand.ReportLowest()
 	}
@@ -141,6 +173,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 			r.unpublish(p, publication, false)
 		}
 	}
+	r.emitMoved(p)
 	m := &mirror{presence: p.presence, node: node, shown: true, received: p.data.received.Last()}
 	p.publications = nil
 	released := Released{Identity: p.identity, Session: p.session, Epoch: p.epoch}
@@ -151,8 +184,8 @@ func (s *span) release(p *participant, node string, state Presence) {
 		})
 		released.Publications = append(released.Publications, Unpublished{Ref: publication.Ref, ID: publication.id})
 		publication.Levels.SetMeasured(publication.Levels.Measured())
-		r.endDemand(publication.Demand)
-		publication.Demand.Relay(&r.unsettled)
+		r.demands.end(publication.Demand)
+		publication.Demand.Relay(&r.demands.unsettled)
 	}
 	s.mirrors[m.identity] = m
 	delete(r.participants, p.identity)
@@ -168,7 +201,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 		r.after(releaseAfter, releasedRequest{p})
 	}
 	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has moved to another node")
+		r.recorder.stop("the last participant has moved to another node")
 	}
 	r.node.endSession(p.session)
 	r.participants.askForTimes()
@@ -190,6 +223,12 @@ func (s *span) released(moved *participant) {
 		return
 	}
 	delete(s.releasing, moved)
+	for _, other := range s.releasing {
+		// The session has returned and moved again, and its last connection to this node still feeds the publications.
+		e.Publications = slices.DeleteFunc(e.Publications, func(p Unpublished) bool {
+			return slices.Contains(other.Publications, p)
+		})
+	}
 	moved.subscriber.Slots.Release()
 	moved.dismiss()
 	if p := s.room.participants[e.Identity]; p == nil || p.session != e.Session {

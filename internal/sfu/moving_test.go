@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -219,4 +220,70 @@ func TestTheFormerHomeKeepsReceiving(t *testing.T) {
 			t.Error("alice is not on node b")
 		}
 	})
+}
+
+// TestEventsBalanceOverMoves checks that in the events of each room id participants and publications end as often as
+// they begin, for a session that moves to a node that has the room, back, and to one that does not.
+func TestEventsBalanceOverMoves(t *testing.T) {
+	diaries := map[string]*diary{"a": {}, "b": {}, "c": {}}
+	nodes := joinedNodesWith(t, func(name string, c *Config) { c.Events = diaries[name] }, "a", "b", "c")
+	present, aliceBox := enter(t, nodes[0], "alice", true, bodyOf(1, 2))
+	joined := expect[*signal.Joined](t, aliceBox, 1)
+	carol, carolBox := enter(t, nodes[1], "carol", true)
+	knows(t, carolBox, "alice", 1)
+	for move, to := range []int{1, 0, 2} {
+		former := present
+		present, _ = adopt(t, nodes[to], &Adoption{Session: joined.Session, Epoch: uint64(move + 1)}, nil,
+			Grants{Publish: true, Subscribe: true})
+		for _, s := range []*Session{former, carol} {
+			eventually(t, func() bool {
+				known := false
+				inRoom(t, s, func(r *Room) {
+					m := r.span.mirrors["alice"]
+					known = m != nil && m.node == string("abc"[to]) || s == carol && to == 1
+				})
+				return known
+			}, "move %d to be known", move)
+		}
+		former.Detach()
+	}
+	if m, _ := latest[*signal.ParticipantLeft](carolBox); m != nil {
+		t.Errorf("carol is told that %s has left", m.Identity)
+	}
+	handle(present, &signal.Leave{})
+	handle(carol, &signal.Leave{})
+	eventually(t, func() bool {
+		for _, n := range nodes {
+			if n.room("room") != nil {
+				return false
+			}
+		}
+		return true
+	}, "the end of the room on all nodes")
+	visits := 0
+	for name, d := range diaries {
+		lines := d.lines(t)
+		balance := map[string]int{}
+		for _, line := range lines {
+			text, _, _ := strings.Cut(line, ":")
+			kind, of, _ := strings.Cut(text, " ")
+			switch kind {
+			case "participant_joined", "published":
+				balance[of]++
+			case "participant_left", "unpublished":
+				balance[of]--
+			}
+			if kind == "participant_joined" && of == "room alice" {
+				visits++
+			}
+		}
+		for of, n := range balance {
+			if n != 0 {
+				t.Errorf("node %s: %d more events begin %q than end it:\n%s", name, n, of, strings.Join(lines, "\n"))
+			}
+		}
+	}
+	if visits != 4 {
+		t.Errorf("alice has joined %d rooms, expected 4", visits)
+	}
 }

@@ -11,9 +11,10 @@ import (
 // muted reports whether a publication is not forwarded.
 func (p *publication) muted() bool { return p.mute.Own || p.mute.Operator }
 
-// muteRequested mutes a publication of the client, or of another participant if the client is an operator.
-func (r *Room) muteRequested(p *participant, m *signal.Mute) *signal.Error {
-	target, refused := r.target(p, m.Participant)
+// mute mutes a publication of the client, or of another participant if the client is an operator.
+func (q messageRequest) mute(r *Room, m *signal.Mute) *signal.Error {
+	p := q.participant
+	target, refused := q.target(r, m.Participant)
 	if refused != nil {
 		return refused
 	}
@@ -30,7 +31,8 @@ func (r *Room) muteRequested(p *participant, m *signal.Mute) *signal.Error {
 
 // target returns the participant that a request is about: the client itself if the name is empty, nil for a participant
 // whose home is another node. Other participants need the grant admin.
-func (r *Room) target(p *participant, name string) (*participant, *signal.Error) {
+func (q messageRequest) target(r *Room, name string) (*participant, *signal.Error) {
+	p := q.participant
 	if name == "" || name == p.identity {
 		return p, nil
 	}
@@ -70,7 +72,7 @@ func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal
 // sendMuted sends all participants the muting of a publication. before is set if the publication was muted before.
 func (r *Room) sendMuted(owner *presence, p *publication, before bool) {
 	r.participants.share(nil, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
-	r.recordChange(owner, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
+	r.recorder.current.changed(r.now, owner, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
 	switch now := p.muted(); {
 	case now == before:
 	case now:

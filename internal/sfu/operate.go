@@ -37,24 +37,33 @@ const (
 )
 
 // apply implements request. Other nodes remove their participants themselves.
-func (q removeRequest) apply(r *Room) { q.result <- r.removeAll(q) || r.span.shown(q.identity) != nil }
+func (q removeRequest) apply(r *Room) { q.result <- q.remove(r) || r.span.shown(q.identity) != nil }
 
-// removeAll removes the local participants that a request names, and reports whether there was one.
-func (r *Room) removeAll(q removeRequest) bool {
+// remove removes the local participants that the request names, and reports whether there was one.
+func (q removeRequest) remove(r *Room) bool {
 	found := false
 	for _, p := range r.participants.others(nil) {
 		if q.names(p) {
 			found = true
 			if !q.until.IsZero() {
-				ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
-				if err := r.node.exclusions.Ban(ban, r.now); err != nil {
-					p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
-				}
+				q.banToken(r, p)
 			}
 			r.expel(p, q.code, q.reason)
 		}
 	}
 	return found
+}
+
+// banToken bans the token of a participant that is removed, on all nodes.
+func (q removeRequest) banToken(r *Room, p *participant) {
+	if p.token.ID == "" {
+		return
+	}
+	ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
+	if err := r.node.exclusions.Ban(ban, r.now); err != nil {
+		p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
+	}
+	r.span.tell(Kick{Identity: p.identity, Session: p.session, TokenID: p.token.ID, Until: q.until})
 }
 
 // names reports whether a request names a participant.
@@ -286,4 +295,51 @@ func (n *Node) SetPermissions(
 		r.setPermissions(p, &permissions)
 		return nil
 	})
+}
+
+// operate passes the change of a mirrored participant to its home. The error names what the room knows to be wrong.
+// Whether the home makes the change is not known. requester is nil for the operator.
+func (s *span) operate(requester *participant, identity string, e Operate) *signal.Error {
+	m := s.mirrors[identity]
+	if m.detached {
+		return noAnswer(identity)
+	}
+	switch {
+	case e.Mute != nil && m.publication(e.Mute.Publication) == nil:
+		return refuse(signal.CodeNotFound, "there is no publication %q of %q", e.Mute.Publication, identity)
+	case e.Attributes != nil:
+		_, bytes, refused := mergeAttributes("attributes", m.attributes, e.Attributes.Attributes)
+		if refused == nil {
+			refused = s.room.checkDescriptions(identity, m.describedBytes()-m.attributesBytes+bytes)
+		}
+		if refused == nil {
+			refused = s.room.charge(requester, bytes)
+		}
+		if refused != nil {
+			return refused
+		}
+	}
+	e.Node, e.Identity = m.node, identity
+	s.tell(e)
+	return nil
+}
+
+// apply implements Event.
+func (e Operate) apply(r *Room, node string) {
+	p := r.participants[e.Identity]
+	var refused *signal.Error
+	switch {
+	case p == nil:
+		refused = refuse(signal.CodeNotFound, "there is no participant %q in the room", e.Identity)
+	case e.Mute != nil:
+		refused = r.mute(p, e.Mute.Publication, e.Mute.Muted, true)
+	case e.Permissions != nil:
+		r.setPermissions(p, e.Permissions)
+	case e.Attributes != nil:
+		refused = r.setAttributes(nil, p, e.Attributes.Attributes)
+	}
+	if refused != nil {
+		r.log.Warn("a change by another node has no effect", zap.String("node", node),
+			zap.String("participant", e.Identity), errorField(refused))
+	}
 }

@@ -28,6 +28,23 @@ func TestLastAnswer(t *testing.T) {
 	}
 }
 
+// TestJoinsAreRefusedBeforeADrain: participants resume, and are not told of a drain.
+func TestJoinsAreRefusedBeforeADrain(t *testing.T) {
+	n := newTestNode(t, mediaOnLoopback(), nil)
+	s, former := enter(t, n, "alice", false)
+	n.RefuseJoins()
+	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version}, Room: "room", Identity: "bob",
+		Outbox: &shelf{}, At: time.Now()})
+	if refused == nil || refused.Code != signal.CodeDraining {
+		t.Errorf("a join: %v, expected %q", refused, signal.CodeDraining)
+	}
+	s.Detach()
+	_, o := resume(t, n, "alice", former)
+	if _, count := latest[*signal.Closing](o); count != 0 {
+		t.Errorf("%d closing messages before the drain", count)
+	}
+}
+
 // TestJoiningWhileDraining checks that a join in progress at the beginning of a drain is refused.
 func TestJoiningWhileDraining(t *testing.T) {
 	n := newTestNode(t, mediaOnLoopback(), nil)

@@ -6,12 +6,13 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// permissionsRequested changes the permissions of a participant for a client that is an operator.
-func (r *Room) permissionsRequested(p *participant, m *signal.SetPermissions) *signal.Error {
+// changePermissions changes the permissions of a participant for a client that is an operator.
+func (q messageRequest) changePermissions(r *Room, m *signal.SetPermissions) *signal.Error {
+	p := q.participant
 	if !p.grants.Admin {
 		return refuse(signal.CodeForbidden, "the token does not grant changes of permissions (admin)")
 	}
-	target, refused := r.target(p, m.Participant)
+	target, refused := q.target(r, m.Participant)
 	if refused != nil {
 		return refused
 	}
@@ -35,7 +36,7 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 		}
 	}
 	before := p.grants
-	grants := p.permitted(p.granted)
+	grants := p.granted.with(p.permissions)
 	if grants == before {
 		return
 	}
@@ -55,18 +56,17 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 		zap.Bool("data", grants.Data))
 }
 
-// permitted returns the grants of a token with the permissions that an operator has set.
-func (p *participant) permitted(token Grants) Grants {
+// with returns the grants of a token with the permissions that an operator has set.
+func (g Grants) with(set signal.SetPermissions) Grants {
 	for _, permission := range []struct {
 		grant *bool
 		set   *bool
-	}{{&token.Publish, p.permissions.Publish}, {&token.Subscribe, p.permissions.Subscribe},
-		{&token.Data, p.permissions.Data}} {
+	}{{&g.Publish, set.Publish}, {&g.Subscribe, set.Subscribe}, {&g.Data, set.Data}} {
 		if permission.set != nil {
 			*permission.grant = *permission.set
 		}
 	}
-	return token
+	return g
 }
 
 // permissions returns the permissions for the client.

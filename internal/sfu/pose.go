@@ -5,8 +5,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// poseRequested stores the pose of an object and forwards the pose.
-func (r *Room) poseRequested(p *participant, m *signal.Pose) *signal.Error {
+// pose stores the pose of an object and forwards the pose.
+func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
+	p := q.participant
 	publication := p.publication(m.Publication)
 	if publication == nil {
 		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
@@ -36,7 +37,7 @@ func (r *Room) forwardPose(p *publication) {
 	}
 	next := p.Place.Next(p.Ref.Participant, r.now)
 	r.participants.broadcast(r.participants[p.Ref.Participant], next)
-	r.recordPose(p, next())
+	r.recorder.current.pose(r.now, p, next())
 	r.span.posed(p, "")
 }
 
@@ -51,8 +52,9 @@ func (p *participant) sendPoses() {
 	}
 }
 
-// uplinkReported stores the qualities that a publisher's uplink cannot carry. Tracks of ended publications are ignored.
-func (r *Room) uplinkReported(p *participant, m *signal.Uplink) *signal.Error {
+// reportUplink stores the qualities that a publisher's uplink cannot carry. Tracks of ended publications are ignored.
+func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
+	p := q.participant
 	for _, track := range m.GaveUp {
 		publication := p.publication(track.Publication)
 		if publication == nil {
@@ -72,7 +74,7 @@ func (r *Room) uplinkReported(p *participant, m *signal.Uplink) *signal.Error {
 		}
 		if publication.Levels.GiveUp(gaveUp) {
 			r.scheduler.Changes.Offered++
-			r.readRecorded(publication)
+			r.recorder.current.read(r.now, publication)
 			r.span.gaveUp(publication)
 		}
 	}

@@ -39,7 +39,7 @@ func numberedPublication(number uint32, name string, tiles int) *publication {
 
 // roomOf returns a room of participants that each have a publication with the given number of tiles.
 func roomOf(tiles map[string]int) *Room {
-	r := &Room{participants: make(members)}
+	r := &Room{roster: roster{participants: make(members)}}
 	for identity, n := range tiles {
 		p := &participant{room: r, presence: presence{identity: identity}, profile: &namedProfile, log: zap.NewNop()}
 		r.participants[identity] = p
@@ -92,7 +92,7 @@ func TestSecondPublications(t *testing.T) {
 
 // TestClientNumbers checks the numbers of participants.
 func TestClientNumbers(t *testing.T) {
-	r := &Room{participants: make(members)}
+	r := &Room{roster: roster{participants: make(members)}}
 	for _, step := range []struct {
 		identity string
 		want     uint32

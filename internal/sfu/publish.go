@@ -76,27 +76,10 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	if len(added) == 0 {
 		return nil
 	}
-	if refused := r.checkPublications(len(p.publications) + len(added)); refused != nil {
+	if refused := r.settings.checkPublications(len(p.publications) + len(added)); refused != nil {
 		return refused
 	}
 	return r.checkDescriptions(p.identity, p.describedBytes()+encodedBytes(added))
-}
-
-// checkDescriptions returns an error if the descriptions of all participants would not fit in the reply to a join.
-// bytes is the length of the descriptions of the named participant.
-func (r *Room) checkDescriptions(identity string, bytes int) *signal.Error {
-	all := bytes
-	for other := range r.unordered {
-		if other.identity != identity {
-			all += other.describedBytes()
-		}
-	}
-	if limit := r.node.config.DescriptionBytes; all > limit {
-		return refuse(signal.CodeLimit,
-			"the descriptions of publications and attributes would have %d bytes in this room, the limit is %d", all,
-			limit)
-	}
-	return nil
 }
 
 // publish checks and adds a publication. Others receive no message before announce.
@@ -123,6 +106,12 @@ func (r *Room) add(p *participant, description checked) {
 	converted := p.profile.Converted
 	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
 	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
+	if p.epoch > 0 && !p.complete {
+		// Other nodes have the frames up to the first one here, which is the first one that they take from this node.
+		for _, t := range publication.Tracks {
+			t.TakeOver()
+		}
+	}
 	p.suppress(publication)
 	p.publications = append(p.publications, publication)
 	p.placePictures()
@@ -156,13 +145,13 @@ func (r *Room) announce(p *presence, publications []*publication) {
 	for _, other := range r.othersThan(p) {
 		other.subscribe(publications)
 	}
-	r.recordPublished(publications)
+	r.recorder.current.published(r.now, publications)
 }
 
 // unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
 // publication.
 func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
-	r.recordUnpublished(publication)
+	r.recorder.current.unpublished(r.now, publication)
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
 	}
@@ -184,7 +173,7 @@ func (r *Room) retract(owner *presence, publication *publication, announce bool)
 	owner.publications = slices.DeleteFunc(owner.publications, isPublication(publication))
 	owner.placePictures()
 	publication.close()
-	r.endDemand(publication.Demand)
+	r.demands.end(publication.Demand)
 	for _, other := range r.othersThan(owner) {
 		other.unsubscribe(publication)
 		if announce {

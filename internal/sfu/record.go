@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -45,210 +47,164 @@ type Recording interface {
 	Stop(now time.Time, reason string)
 }
 
-// recordedRoom is the recording of a room. The recording is a receiver of the room's publications without a connection
-// and without a limit of its rate.
-type recordedRoom struct {
-	Recording
-	qualities recording.Qualities
-	// automatic is set if the node records every room. since is the start in nanoseconds since 1970.
-	automatic    bool
-	since        int64
-	publications map[*publication]*recordedPublication
+// roomRecorder begins and ends the recordings of one room. If the room has several nodes, one of them records
+// automatically. The room's goroutine owns the recorder.
+type roomRecorder struct {
+	room *Room
+	// current is the recording, nil if this node does not record the room.
+	current *recordedRoom
+	// node is the last other node that recorded the room.
+	node string
+	// delayed begins an automatic recording after the time in which the node learns of recordings of others.
+	delayed timer
+	// ended is set if an operator has ended the recording of this node, until the next one begins.
+	ended bool
 }
 
-// recordedPublication is a publication that is recorded: its number, and for each track whether it is read.
-type recordedPublication struct {
-	number uint32
-	read   []bool
+const (
+	// automaticDelay is the time after which a node begins an automatic recording, if no other node records the room: a
+	// node learns of the recordings of others within a beat and a round trip.
+	automaticDelay = time.Second
+	// automaticSpread is the maximum of the random time added, so that two nodes rarely begin together.
+	automaticSpread = time.Second
+)
+
+// wanted returns the qualities in which the room is recorded automatically, empty if it is recorded already or only on
+// request.
+func (c *roomRecorder) wanted() recording.Qualities {
+	recorder := c.room.node.config.Recorder
+	if recorder == nil || c.current != nil {
+		return ""
+	}
+	return recorder.Automatic()
 }
 
-// The keys of the state of a recording. keyOf joins names, which cannot contain the separator.
-func keyOf(identity string) string { return "participant\x00" + identity }
-
-func poseKey(ref volumetric.PublicationRef) string {
-	return keyOf(ref.Participant) + "\x00pose\x00" + ref.Publication
-}
-
-// recordsAutomatically reports whether all rooms are recorded and this room is not recorded yet.
-func (r *Room) recordsAutomatically() bool {
-	recorder := r.node.config.Recorder
-	return recorder != nil && r.recorded == nil && recorder.Automatic() != ""
-}
-
-// recordAutomatically begins a recording if all rooms are recorded. Of several nodes, one records the room.
-func (r *Room) recordAutomatically() {
+// automatic begins a recording if all rooms are recorded. If the room may have other nodes, the recording begins later,
+// if no other node then records the room.
+func (c *roomRecorder) automatic() {
+	qualities := c.wanted()
 	switch {
-	case !r.recordsAutomatically():
-	case r.span != nil:
-		r.span.elect()
+	case qualities == "":
+	case c.room.span == nil:
+		c.start(qualities, true)
 	default:
-		r.startRecording(r.node.config.Recorder.Automatic(), true)
+		c.schedule()
 	}
 }
 
-// startRecording begins a recording with the present participants, except those whose join is in progress.
-func (r *Room) startRecording(q recording.Qualities, automatic bool) {
-	before := r.isRecorded()
-	r.recorded = &recordedRoom{
+func (c *roomRecorder) schedule() {
+	if !c.delayed.running() {
+		c.delayed.set(c.room, automaticDelay+rand.N(automaticSpread), automaticRequest{})
+	}
+}
+
+// automaticRequest begins an automatic recording.
+type automaticRequest struct{}
+
+// apply implements request. The request may have been stopped after it was queued.
+func (automaticRequest) apply(r *Room) {
+	c := &r.recorder
+	if !c.delayed.running() {
+		return
+	}
+	c.delayed.stop()
+	if qualities := c.wanted(); qualities != "" && !c.elsewhere() && len(r.participants) > 0 {
+		c.start(qualities, true)
+	}
+}
+
+// active reports whether a node records the room.
+func (c *roomRecorder) active() bool { return c.current != nil || c.elsewhere() }
+
+// elsewhere reports whether another node records the room.
+func (c *roomRecorder) elsewhere() bool {
+	if c.room.span == nil {
+		return false
+	}
+	for _, e := range c.room.span.shared {
+		if e.Recording != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// announce tells the participants whether the room is recorded, if that has changed.
+func (c *roomRecorder) announce(before bool) {
+	if now := c.active(); now != before {
+		c.room.participants.broadcast(nil, func() signal.Message { return &signal.Recording{Active: now} })
+	}
+}
+
+// follow applies another node's part of the state of the room to the recordings of this node. If the node that recorded
+// the room ends its recording or leaves, this node may continue, unless an operator has ended it.
+func (c *roomRecorder) follow(e Shared, node string) {
+	switch {
+	case e.Recording != 0:
+		c.node = node
+		c.yield(e.Recording, node)
+	case c.node != node:
+	case e.Ended:
+		c.node = ""
+		c.delayed.stop()
+	default:
+		c.node = ""
+		c.schedule()
+	}
+}
+
+// yield ends an automatic recording of this node if another node began to record earlier.
+func (c *roomRecorder) yield(since int64, node string) {
+	if c.current != nil && c.current.automatic && since < c.current.since {
+		c.room.log.Info("another node records the room", zap.String("node", node))
+		c.stop("another node records the room")
+	}
+}
+
+// start begins a recording with the present participants, except those whose join is in progress.
+func (c *roomRecorder) start(q recording.Qualities, automatic bool) {
+	r, before := c.room, c.active()
+	c.current = &recordedRoom{
 		Recording: r.node.config.Recorder.Start(r.name, r.now), qualities: q, automatic: automatic,
 		since: r.now.UnixNano(), publications: make(map[*publication]*recordedPublication),
 	}
-	r.announceRecorded(before)
+	c.ended = false
+	c.announce(before)
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
-	r.recordMetadata()
+	c.current.metadata(r.now, r.metadata)
 	for _, p := range r.presences(nil) {
 		if p.audience {
 			continue
 		}
-		r.recordJoined(p)
-		r.recordPublished(announced(p.publications))
+		c.current.joined(r.now, p)
+		c.current.published(r.now, announced(p.publications))
 		for _, publication := range p.publications {
-			r.recordPose(publication, nil)
+			c.current.pose(r.now, publication, nil)
 		}
 	}
 }
 
-// stopRecording ends the recording, if there is one.
-func (r *Room) stopRecording(reason string) {
-	c := r.recorded
-	if c == nil {
+// stop ends the recording, if there is one.
+func (c *roomRecorder) stop(reason string) {
+	r, current := c.room, c.current
+	if current == nil {
 		return
 	}
-	for publication := range c.publications {
-		r.recordUnpublished(publication)
+	for publication := range current.publications {
+		current.unpublished(r.now, publication)
 	}
-	c.Stop(r.now, reason)
-	r.recorded = nil
-	r.announceRecorded(true)
+	current.Stop(r.now, reason)
+	c.current = nil
+	c.announce(true)
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingEnded, Reason: reason})
 }
 
-// recordMessage records a message to the whole room. The message must not be sent to a client.
-func (r *Room) recordMessage(m signal.Message) {
-	if r.recorded != nil {
-		r.recorded.Message(r.now, m)
-	}
-}
-
-// recordJoined records that a participant has joined. Publications are recorded separately.
-func (r *Room) recordJoined(p *presence) {
-	r.recordChange(p, joinedMessage(p))
-}
-
-// recordChange records a change of a participant. Later files of the recording begin with its present description.
-func (r *Room) recordChange(p *presence, m signal.Message) {
-	if r.recorded != nil {
-		r.recorded.Message(r.now, m)
-		r.recorded.State(keyOf(p.identity), joinedMessage(p))
-	}
-}
-
-// joinedMessage describes a participant without its publications.
-func joinedMessage(p *presence) signal.Message {
-	m := &signal.ParticipantJoined{Participant: p.describe()}
-	m.Participant.Publications = []volumetric.Publication{}
-	return m
-}
-
-// recordMetadata records the metadata of the room, if there are any.
-func (r *Room) recordMetadata() {
-	if r.recorded != nil && r.metadata != nil {
-		r.recorded.Message(r.now, &signal.Metadata{Metadata: r.metadata})
-		r.recorded.State("metadata", &signal.Metadata{Metadata: r.metadata})
-	}
-}
-
-// recordLeft records that a participant has left, and ends the recording with the last participant.
-func (r *Room) recordLeft(p *presence, reason string) {
-	if r.recorded == nil {
-		return
-	}
-	if !p.audience {
-		r.recorded.State(keyOf(p.identity), nil)
-		r.recorded.Message(r.now, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
-	}
-	if len(r.participants) == 0 {
-		r.stopRecording("the last participant has left")
-	}
-}
-
-// recordPublished begins the recording of publications that are announced.
-func (r *Room) recordPublished(publications []*publication) {
-	c := r.recorded
-	if c == nil {
-		return
-	}
-	for _, p := range publications {
-		if c.publications[p] != nil {
-			continue
-		}
-		number := c.Publish(r.now, p.Ref.Participant, c.qualities, p.Description)
-		c.publications[p] = &recordedPublication{number, make([]bool, len(p.Tracks))}
-		r.readRecorded(p)
-	}
-}
-
-// recordUnpublished ends the recording of a publication whose tracks are still open.
-func (r *Room) recordUnpublished(p *publication) {
-	c := r.recorded
-	if c == nil || c.publications[p] == nil {
-		return
-	}
-	recorded := c.publications[p]
-	delete(c.publications, p)
-	for i, read := range recorded.read {
-		if read {
-			p.Demand.Remove(recordedNeed(i))
-		}
-	}
-	c.Unpublish(r.now, recorded.number)
-	c.State(poseKey(p.Ref), nil)
-	c.Message(r.now, &signal.Unpublished{PublicationRef: p.Ref})
-}
-
-// recordPose records a pose as it was sent, nil if none was sent. Later files of the recording begin with the latest
-// pose and its boxes.
-func (r *Room) recordPose(p *publication, sent signal.Message) {
-	if r.recorded == nil || p.Place.Latest() == nil {
-		return
-	}
-	latest := *p.Place.Latest()
-	latest.Participant = p.Ref.Participant
-	if sent == nil {
-		first := latest
-		sent = &first
-	}
-	r.recorded.Message(r.now, sent)
-	r.recorded.State(poseKey(p.Ref), &latest)
-}
-
-// recordedNeed is the need of a recording for a track.
-func recordedNeed(track int) demand.Need { return demand.Need{Tracks: [2]int{track, -1}, Near: -1} }
-
-// readRecorded selects the tracks of a publication that are recorded, and asks the publisher for them.
-func (r *Room) readRecorded(p *publication) {
-	c := r.recorded
-	if c == nil || c.publications[p] == nil {
-		return
-	}
-	recorded, qualities := c.publications[p], len(p.Description.Qualities)
-	every := c.qualities == recording.All || p.Description.Mode == volumetric.ModeDescriptions
-	for i, t := range p.Tracks {
-		tile, q := i/qualities, volumetric.Quality(i%qualities)
-		wanted := every || q == p.Levels.Best(tile)
-		if wanted == recorded.read[i] {
-			continue
-		}
-		recorded.read[i] = wanted
-		c.Read(r.now, recorded.number, tile, q, t, wanted)
-		if wanted {
-			p.Demand.Add(recordedNeed(i))
-		} else {
-			p.Demand.Remove(recordedNeed(i))
-		}
-	}
+// stopForOperator ends the recording, if there is one. No other node continues the recording.
+func (c *roomRecorder) stopForOperator(reason string) {
+	c.ended = true
+	c.stop(reason)
 }
 
 // recordRequest begins or ends the recording of a room. Empty qualities end the recording.
@@ -261,15 +217,15 @@ type recordRequest struct {
 func (q recordRequest) apply(r *Room) {
 	var err error
 	switch {
-	case q.qualities == "" && r.recorded == nil:
+	case q.qualities == "" && r.recorder.current == nil:
 		err = fmt.Errorf("%w: %q", ErrNotRecorded, r.name)
 	case q.qualities == "":
-		r.stopRecording("an operator ended the recording")
-	case r.recorded != nil && r.recorded.qualities == q.qualities:
+		r.recorder.stopForOperator("an operator ended the recording")
+	case r.recorder.current != nil && r.recorder.current.qualities == q.qualities:
 		// The room is recorded as requested.
 	default:
-		r.stopRecording("an operator changed the recorded qualities")
-		r.startRecording(q.qualities, false)
+		r.recorder.stopForOperator("an operator changed the recorded qualities")
+		r.recorder.start(q.qualities, false)
 	}
 	q.result <- err
 }

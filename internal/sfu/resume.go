@@ -44,11 +44,11 @@ func (q resumeRequest) apply(r *Room) {
 	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
 	p.token = q.Token
 	p.granted = q.Grants
-	changed := r.regrant(p, p.permitted(q.Grants), q.Join.Resume.NewConnection)
+	changed := r.regrant(p, q.Grants.with(p.permissions), q.Join.Resume.NewConnection)
 	r.span.changed(p)
 	p.send(r.welcome(p, q.Join.ID, true))
 	changed.send(p)
-	r.welcomeAudience(p)
+	r.audience.welcome(p)
 	p.sendPoses()
 	p.sendWanted()
 	p.sendTrace()
@@ -140,7 +140,7 @@ type regranted struct {
 func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
 	p.grants = grants
 	if grants.Publish {
-		r.leaveAudience(&p.presence)
+		r.audience.name(&p.presence)
 	}
 	changed.reason = "the token no longer grants it"
 	if newConnection {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -24,25 +23,20 @@ type request interface {
 
 // Room is one conference. The goroutine owns all fields, except those that are documented as safe.
 type Room struct {
-	node *Node
-	name string
-	// id identifies one room of the name, from its start to its end.
-	id       string
+	node     *Node
+	name     string
 	log      *zap.Logger
 	requests chan request
 	// done is closed when the room has ended. Later requests are discarded.
-	done         chan struct{}
-	participants members
+	done chan struct{}
+	roster
 	// drained is the time at which the server will stop, zero if there is no drain.
 	drained time.Time
 	// ending is set when the server stops. Joins in progress are then refused.
 	ending bool
 	// settings are those of the API, nil if there are none.
 	settings *RoomSettings
-	// begun is set from the event of the room's start to that of its end, emitted counts the room's events. Both are
-	// safe for concurrent use.
-	begun   atomic.Bool
-	emitted atomic.Uint64
+	roomEvents
 
 	// now is the time of the present request.
 	now time.Time
@@ -50,11 +44,10 @@ type Room struct {
 	alarm            *time.Timer
 	wakeAt, nextTick time.Time
 	scheduler        subscriber.Scheduler
-	unsettled        demand.Queue
+	demands          demands
 
 	announcements *admission.Announcements
-	// recorded is the recording of the room, nil if the room is not recorded.
-	recorded *recordedRoom
+	recorder      roomRecorder
 	// metadata describes the room to its participants. The map does not change.
 	metadata map[string]string
 	// metadataAt is the time of the last change of the metadata, in microseconds since 1970, 0 for none.
@@ -62,8 +55,6 @@ type Room struct {
 	audience   audience
 	// deliveries limits the data messages that all participants receive.
 	deliveries *rate.Limiter
-	// span connects the room to the same room on other nodes, nil without a cluster.
-	span *span
 	// census has the numbers of participants and publications, for other goroutines.
 	census atomic.Pointer[census]
 }
@@ -89,15 +80,14 @@ func newRoom(node *Node, name string) *Room {
 	alarm := time.NewTimer(0)
 	alarm.Stop()
 	r := &Room{
-		node:         node,
-		name:         name,
-		id:           rand.Text(),
-		log:          node.log.With(zap.String("room", name)),
-		requests:     make(chan request, requestBacklog),
-		done:         make(chan struct{}),
-		participants: make(members),
-		now:          time.Now(),
-		alarm:        alarm,
+		node:     node,
+		name:     name,
+		log:      node.log.With(zap.String("room", name)),
+		requests: make(chan request, requestBacklog),
+		done:     make(chan struct{}),
+		roster:   roster{participants: make(members), descriptionBytes: node.config.DescriptionBytes},
+		now:      time.Now(),
+		alarm:    alarm,
 		scheduler: subscriber.Scheduler{
 			Allocator: allocator, Metrics: node.metrics, Clock: time.Now, Interval: node.config.AllocationInterval,
 		},
@@ -105,6 +95,8 @@ func newRoom(node *Node, name string) *Room {
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
 		deliveries:    newDeliveries(),
 	}
+	r.recorder.room, r.audience.room, r.demands.room = r, r, r
+	r.roomEvents.receiver, r.roomEvents.room = node.config.Events, webhook.Room{Name: name, ID: rand.Text()}
 	if node.config.Cluster != nil {
 		r.span = newSpan(r, node.config.Cluster)
 	}
@@ -147,7 +139,7 @@ func (r *Room) abandon() {
 	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
-	r.node.config.Guard.Try(placeRoom, func() { r.stopRecording("internal error of the server") })
+	r.node.config.Guard.Try(placeRoom, func() { r.recorder.stop("internal error of the server") })
 	r.node.config.Guard.Try(placeRoom, r.span.end)
 	r.end()
 }
@@ -178,7 +170,7 @@ func (r *Room) abandonParticipant(p *participant) {
 func (r *Room) do(now time.Time, q request) {
 	r.now = now
 	q.apply(r)
-	r.settle()
+	r.demands.settle()
 	r.span.save()
 }
 
@@ -237,7 +229,7 @@ func (r *Room) remove(p *participant, reason string) {
 	r.node.forget(p)
 	p.trace(false)
 	r.participants.askForTimes()
-	r.announceLeft(&p.presence, p, reason)
+	r.audience.left(&p.presence, p, reason)
 	r.span.showMirror(p.identity)
 	p.log.Info("participant left", zap.String("reason", reason))
 }

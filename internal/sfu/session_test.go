@@ -131,7 +131,7 @@ func FuzzSessionRecord(f *testing.F) {
 }
 
 // TestSessionStatesAreRare checks that a record follows each change, at most twice per second, and that nothing is told
-// without a change.
+// without a change, or because the viewpoint moves.
 func TestSessionStatesAreRare(t *testing.T) {
 	c := newConference(t, nil, "a", "b")
 	alice := c.enter(c[0], "alice", true, true, ladder(2, 3))
@@ -147,8 +147,19 @@ func TestSessionStatesAreRare(t *testing.T) {
 		look(float64(i))
 		c.pass(10 * time.Millisecond)
 	}
-	if n := len(c[0].states); n < 10 || n > 12 {
-		t.Errorf("%d states after 5 s of motion, expected two per second", n)
+	if n := len(c[0].states); n != 2 {
+		t.Errorf("%d states after 5 s of motion, expected those of the join and of the first viewpoint", n)
+	}
+	c.pass(viewpointInterval)
+	if n := len(c[0].states); n != 3 {
+		t.Errorf("%d states %v after the motion, expected one of the viewpoint", n, viewpointInterval)
+	}
+	for i := range 500 {
+		alice.say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: 1e6 + volumetric.Bitrate(i)}})
+		c.pass(10 * time.Millisecond)
+	}
+	if n := len(c[0].states); n < 13 || n > 15 {
+		t.Errorf("%d states after 5 s of changes, expected two per second", n-3)
 	}
 	c.pass(time.Second)
 	before := len(c[0].states)
@@ -195,22 +206,66 @@ func TestSessionStatesAreRare(t *testing.T) {
 	}
 }
 
+// TestUnsavedSessionsWakeTheRoomTogether checks that the records of many participants that change at different times
+// wake the room at most twice per second, and that the record of a join does not wait.
+func TestUnsavedSessionsWakeTheRoomTogether(t *testing.T) {
+	c := newConference(t, nil, "a", "b")
+	var all []*player
+	for i := range 20 {
+		all = append(all, c.enter(c[0], fmt.Sprint("p", i), false, false))
+		c.pass(25 * time.Millisecond)
+		if n := len(c[0].states); n < i+1 {
+			t.Fatalf("%d states after %d joins", n, i+1)
+		}
+	}
+	c.pass(time.Second)
+	before, bursts, told := len(c[0].states), 0, 0
+	for i := range 200 {
+		all[i%len(all)].say(&signal.SetLimits{BitrateLimits: signal.BitrateLimits{Max: 1e6 + volumetric.Bitrate(i)}})
+		c.pass(10 * time.Millisecond)
+		if n := len(c[0].states) - before; n > told {
+			told = n
+			bursts++
+		}
+	}
+	if bursts < 4 || bursts > 6 {
+		t.Errorf("the room tells records %d times in 2 s, expected twice per second", bursts)
+	}
+}
+
+// BenchmarkUnsaved measures the search for records that are due, after each request, in a room with 100 participants
+// whose records have changed.
+func BenchmarkUnsaved(b *testing.B) {
+	now := time.Unix(1, 0)
+	s := &span{room: &Room{now: now, wakeAt: now}}
+	s.unsaved.due = now.Add(recordInterval)
+	for range 100 {
+		p := &participant{profile: &Profile{Resumes: true}}
+		p.saving.hash = 1
+		s.stateChanged(p)
+	}
+	for b.Loop() {
+		s.save()
+	}
+	if n := len(s.unsaved.participants); n != 100 {
+		b.Fatalf("%d participants wait, expected 100", n)
+	}
+}
+
 // TestStatesWithoutACluster checks that a room without a cluster does nothing for records.
 func TestStatesWithoutACluster(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", true, true)
 	m := &signal.Viewpoint{Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1}
 	if n := testing.AllocsPerRun(100, func() {
-		if changesState(m) {
-			s.room.span.stateChanged(alice.participant)
-		}
+		s.room.span.stateChanged(alice.participant)
 		s.room.span.save()
-		s.room.sendAudience()
+		s.room.audience.send()
 	}); n != 0 {
 		t.Errorf("%g allocations per message", n)
 	}
 	alice.say(m)
-	if alice.viewpoint != nil || alice.saving.pending {
+	if alice.viewpoint != nil || alice.saving != (saving{}) {
 		t.Error("the viewpoint is kept for a record")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -97,69 +96,6 @@ func (n *Node) SetRoom(
 	return false, nil
 }
 
-// hold opens a room for the API, or sets the empty time of a present room.
-func (n *Node) hold(name string, settings RoomSettings, onlyNew bool) (room *Room, created bool, err error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	o, exists := n.rooms[name]
-	switch {
-	case n.draining:
-		return nil, false, fmt.Errorf("%w: the server is about to stop", ErrRooms)
-	case exists && onlyNew:
-		return nil, false, fmt.Errorf("%w: %q", ErrExists, name)
-	case !exists && len(n.rooms) >= n.config.Rooms:
-		return nil, false, fmt.Errorf("%w: the server has the maximum of %d rooms (rooms.rooms)", ErrRooms,
-			n.config.Rooms)
-	case !exists:
-		o = n.open(name, "", &settings)
-		o.room.begin()
-	}
-	o.emptyTimeout = settings.emptyTimeout()
-	if o.members == 0 {
-		n.vacate(o)
-	}
-	return o.room, !exists, nil
-}
-
-// vacate ends a room without members after its empty time. The caller holds the node's mutex.
-func (n *Node) vacate(o *occupied) {
-	o.vacancy++
-	vacancy := o.vacancy
-	o.stopTimer()
-	o.timer = time.AfterFunc(o.emptyTimeout, func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.rooms[o.room.name] == o && o.members == 0 && o.vacancy == vacancy {
-			n.remove(o)
-			o.room.end()
-		}
-	})
-}
-
-func (o *occupied) stopTimer() {
-	if o.timer != nil {
-		o.timer.Stop()
-	}
-}
-
-// release lets a room end with its last member, at once if the room has none. release reports whether the room exists,
-// and whether it has ended.
-func (n *Node) release(name string) (exists, ended bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	o := n.rooms[name]
-	if o == nil {
-		return false, false
-	}
-	o.emptyTimeout = 0
-	if o.members > 0 {
-		return true, false
-	}
-	n.remove(o)
-	o.room.end()
-	return true, true
-}
-
 // settingsRequest replaces the settings of a room.
 type settingsRequest struct {
 	settings RoomSettings
@@ -177,54 +113,37 @@ func (q settingsRequest) apply(r *Room) {
 
 // limitBitrate bounds the rate of a receiver by its own limits and those of the room.
 func (p *participant) limitBitrate() {
-	p.subscriber.SetLimits(p.bitrateLimits(), p.room.node.config.ClaimedMin, p.room.node.engine.StartRate())
+	p.subscriber.SetLimits(p.room.settings.within(p.limits), p.room.node.config.ClaimedMin, p.room.node.engine.StartRate())
 }
 
-// bitrateLimits returns the client's own limits within those of the room.
-func (p *participant) bitrateLimits() signal.BitrateLimits {
-	limits := p.limits
-	if s := p.room.settings; s != nil && s.MaxBitrate != 0 && (limits.Max == 0 || limits.Max > s.MaxBitrate) {
+// within returns the limits of a client within those of the settings, nil for no settings.
+func (s *RoomSettings) within(limits signal.BitrateLimits) signal.BitrateLimits {
+	if s != nil && s.MaxBitrate != 0 && (limits.Max == 0 || limits.Max > s.MaxBitrate) {
 		limits.Max = s.MaxBitrate
 		limits.Min, limits.Start = min(limits.Min, limits.Max), min(limits.Start, limits.Max)
 	}
 	return limits
 }
 
-// checkPlaces returns an error if the room has no place for another participant.
-func (r *Room) checkPlaces() *signal.Error {
-	limit, name := r.node.config.ParticipantsPerRoom, "rooms.participants_per_room"
-	if s := r.settings; s != nil && s.MaxParticipants != 0 && s.MaxParticipants < limit {
+// checkPlaces returns an error if a room with a number of participants has no place for another. The limit is that of
+// the settings, nil if there are none, or that of the configuration.
+func (s *RoomSettings) checkPlaces(present int, config *Config) *signal.Error {
+	limit, name := config.ParticipantsPerRoom, "rooms.participants_per_room"
+	if s != nil && s.MaxParticipants != 0 && s.MaxParticipants < limit {
 		limit, name = s.MaxParticipants, "max_participants of the room"
 	}
-	if len(r.participants)+r.span.size() >= limit {
+	if present >= limit {
 		return refuse(signal.CodeLimit, "the room has the maximum of %d participants (%s)", limit, name)
 	}
 	return nil
 }
 
-// checkPublications returns an error if a participant with a number of publications would have too many in this room.
-func (r *Room) checkPublications(count int) *signal.Error {
-	if s := r.settings; s != nil && s.MaxPublications != 0 && count > s.MaxPublications {
+// checkPublications returns an error if a participant with a number of publications would have too many. Without
+// settings there is no limit but that of the configuration.
+func (s *RoomSettings) checkPublications(count int) *signal.Error {
+	if s != nil && s.MaxPublications != 0 && count > s.MaxPublications {
 		return refuse(signal.CodeLimit, "the limit is %d publications per participant (max_publications of the room)",
 			s.MaxPublications)
 	}
 	return nil
-}
-
-// open adds a room, which the caller gives members or an empty time. The caller holds the node's mutex. settings is nil
-// for a room that a join opens.
-func (n *Node) open(name string, opener admission.Bearer, settings *RoomSettings) *occupied {
-	o := &occupied{
-		room: newRoom(n, name), places: make(map[admission.Bearer]int), opener: opener, end: make(chan struct{}),
-	}
-	if settings != nil {
-		o.room.settings = settings
-		o.room.census.Store(&census{})
-	}
-	n.rooms[name] = o
-	o.room.span.tell(Entered{})
-	n.running.Add(1)
-	go o.room.run(o.end)
-	n.metrics.Rooms(len(n.rooms))
-	return o
 }

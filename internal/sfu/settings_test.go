@@ -268,7 +268,7 @@ func TestBitrateOfRoom(t *testing.T) {
 	join.Max, join.Min = 8_000_000, 6_000_000
 	session, _ := admitted(t, n, "ada", join)
 	limits := func() (got signal.BitrateLimits) {
-		inRoom(t, session, func(r *Room) { got = r.participants["ada"].bitrateLimits() })
+		inRoom(t, session, func(r *Room) { got = r.settings.within(r.participants["ada"].limits) })
 		return got
 	}
 	if got := limits(); got.Max != 5_000_000 || got.Min != 5_000_000 {

@@ -24,20 +24,17 @@ type span struct {
 	mirrors map[string]*mirror
 	// shared has the parts of other nodes in the state of the room.
 	shared map[string]Shared
-	// recorder is the last node that recorded the room.
-	recorder string
-	// electing is set while the node waits for the recordings of others before it records the room automatically.
-	electing bool
+	// ending are the feeds of former homes that have not ended.
+	ending map[feed]*feedEnd
 	// releasing are the participants that have moved and still have their place.
 	releasing map[*participant]Released
-	// unsaved are the participants whose records may have changed.
-	unsaved []*participant
+	unsaved   unsaved
 }
 
 func newSpan(r *Room, c Cluster) *span {
 	return &span{
 		room: r, cluster: c, inbox: inbox{filled: make(chan struct{}, 1)}, mirrors: make(map[string]*mirror),
-		shared: make(map[string]Shared), releasing: make(map[*participant]Released),
+		shared: make(map[string]Shared), releasing: make(map[*participant]Released), ending: make(map[feed]*feedEnd),
 	}
 }
 
@@ -144,6 +141,10 @@ func (s *span) joined(p *participant) {
 	s.tell(Present{p.shared()})
 	for _, publication := range announced(p.publications) {
 		s.published(publication)
+		if p.epoch > 0 {
+			// The rates of an adopted publication are known, and may not change.
+			s.measured(publication)
+		}
 	}
 	s.stateChanged(p)
 }
@@ -282,8 +283,16 @@ func (s *span) take(p *publication) {
 	if m == nil || m.detached {
 		return
 	}
+	tell := func(f feed) {
+		s.tell(Take{Ref: f.ref, Node: f.node, ID: f.id, Tiles: take.Tiles, Near: take.Near, Parity: take.Parity})
+	}
 	if d := m.find(p.Ref.Publication); d != nil && d.bound {
-		s.tell(Take{Ref: p.Ref, Node: m.node, ID: d.id, Tiles: take.Tiles, Near: take.Near, Parity: take.Parity})
+		tell(m.feed(d))
+	}
+	for f := range s.ending {
+		if f.ref == p.Ref {
+			tell(f)
+		}
 	}
 }
 
@@ -362,6 +371,7 @@ func (e Present) apply(r *Room, node string) {
 	if p := r.participants[e.Identity]; p != nil && p.session == e.Session {
 		if e.Epoch > p.epoch {
 			s.release(p, node, e.Presence)
+			s.mirrors[e.Identity].presented = true
 		}
 		return
 	}
@@ -375,17 +385,19 @@ func (e Present) apply(r *Room, node string) {
 		return
 	}
 	if m != nil {
-		present := e.Epoch == m.state.Epoch
-		if !present {
+		if e.Epoch > m.state.Epoch || m.node != node {
+			m.presented = false
 			for _, d := range m.remotes {
 				d.former = true
 			}
 		}
 		m.move(s, node)
 		m.update(s, e.Presence)
-		if present && e.Complete {
+		if m.presented && e.Complete {
+			// All publications of the home are between two events.
 			m.complete(s)
 		}
+		m.presented = true
 		return
 	}
 	if limit := mirrorsPerPlace * r.node.config.ParticipantsPerRoom; len(s.mirrors) >= limit {
@@ -393,7 +405,9 @@ func (e Present) apply(r *Room, node string) {
 			zap.Int("limit", limit))
 		return
 	}
-	m = &mirror{presence: presence{identity: e.Identity, session: e.Session, audience: e.Audience}, node: node}
+	m = &mirror{
+		presence: presence{identity: e.Identity, session: e.Session, audience: e.Audience}, node: node, presented: true,
+	}
 	s.mirrors[e.Identity] = m
 	m.update(s, e.Presence)
 	if r.participants[e.Identity] == nil {
@@ -542,13 +556,13 @@ func (e Superseded) apply(r *Room, node string) {
 // apply implements Event.
 func (e Kick) apply(r *Room, _ string) {
 	if e.Identity != "" {
-		r.removeAll(removeRequest{
+		removeRequest{
 			identity: e.Identity, session: e.Session, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
-		})
+		}.remove(r)
 	}
 }
 
 // apply implements Event.
 func (e Close) apply(r *Room, _ string) {
-	r.removeAll(removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before})
+	removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before}.remove(r)
 }

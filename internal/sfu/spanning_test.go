@@ -425,10 +425,10 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 		return a + b
 	}
 	inRoom(t, alice, func(r *Room) {
-		if !r.span.electing && r.recorded == nil {
-			t.Error("no election has begun")
+		if !r.recorder.delayed.running() && r.recorder.current == nil {
+			t.Error("no automatic recording is scheduled")
 		}
-		elected{}.apply(r)
+		automaticRequest{}.apply(r)
 	})
 	if n := present(); n != 1 {
 		t.Fatalf("%d recordings, expected that of node a", n)
@@ -437,18 +437,19 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 	knows(t, bobBox, "alice", 1)
 	eventually(t, func() bool {
 		known := false
-		inRoom(t, bob, func(r *Room) { known = r.span.recordedElsewhere() })
+		inRoom(t, bob, func(r *Room) { known = r.recorder.elsewhere() })
 		return known
 	}, "the recording to be known on node b")
 	inRoom(t, bob, func(r *Room) {
-		elected{}.apply(r)
-		if r.recorded != nil {
+		r.recorder.schedule()
+		automaticRequest{}.apply(r)
+		if r.recorder.current != nil {
 			t.Error("node b records what node a records")
 		}
 		// Node b has begun before it knew of node a.
-		r.startRecording(recording.Best, true)
-		r.yieldRecording(r.recorded.since-1, "a")
-		if r.recorded != nil {
+		r.recorder.start(recording.Best, true)
+		r.recorder.yield(r.recorder.current.since-1, "a")
+		if r.recorder.current != nil {
 			t.Error("the later recording continues")
 		}
 	})
@@ -459,9 +460,7 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 	adopt(t, nodes[1], &Adoption{Session: joined.Session, Epoch: 1}, nil, Grants{Publish: true, Subscribe: true})
 	eventually(t, func() bool {
 		inRoom(t, bob, func(r *Room) {
-			if r.span.electing {
-				elected{}.apply(r)
-			}
+			automaticRequest{}.apply(r)
 		})
 		_, a := tapes["a"].counts()
 		_, b := tapes["b"].counts()
@@ -471,6 +470,48 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 	defer tapes["a"].mu.Unlock()
 	if want := "the last participant has moved to another node"; !slices.Contains(tapes["a"].ends, want) {
 		t.Errorf("the recording of node a has ended: %q", tapes["a"].ends)
+	}
+}
+
+// TestOperatorEndsAnAutomaticRecording checks that no other node continues a recording that an operator has ended, also
+// if the room has no metadata, and that another node continues one that ends with its node.
+func TestOperatorEndsAnAutomaticRecording(t *testing.T) {
+	tapes := map[string]*taped{"a": {automatic: recording.Best}, "b": {}}
+	nodes := joinedNodesWith(t, func(name string, c *Config) { c.Recorder = tapes[name] }, "a", "b")
+	alice, _ := enter(t, nodes[0], "alice", true, bodyOf(1, 1))
+	bob, bobBox := enter(t, nodes[1], "bob", true)
+	knows(t, bobBox, "alice", 1)
+	begin := func(s *Session) {
+		inRoom(t, s, func(r *Room) { automaticRequest{}.apply(r) })
+	}
+	recorder := func(want string) {
+		t.Helper()
+		eventually(t, func() bool {
+			got := ""
+			inRoom(t, bob, func(r *Room) { got = r.recorder.node })
+			return got == want
+		}, "node b to know the recording node %q", want)
+	}
+	begin(alice)
+	recorder("a")
+	inRoom(t, bob, func(*Room) { tapes["b"].automatic = recording.Best })
+	if err := nodes[0].StopRecording(t.Context(), "room"); err != nil {
+		t.Fatal(err)
+	}
+	recorder("")
+	begin(bob)
+	if begun, _ := tapes["b"].counts(); begun != 0 {
+		t.Error("node b records the room after an operator has ended the recording of node a")
+	}
+	// The recording of node a begins again, and ends with its last participant.
+	inRoom(t, alice, func(r *Room) { r.recorder.automatic() })
+	begin(alice)
+	recorder("a")
+	handle(alice, &signal.Leave{})
+	recorder("")
+	begin(bob)
+	if begun, _ := tapes["b"].counts(); begun != 1 {
+		t.Error("node b does not continue the recording of node a")
 	}
 }
 
@@ -584,8 +625,8 @@ func TestTheAudienceIsCounted(t *testing.T) {
 			delete(r.participants, identity)
 			v.audience = r.joinsAudience(v.participant)
 			r.participants[identity] = v.participant
-			r.welcomeAudience(v.participant)
-			r.announceJoined(&v.presence, v.participant)
+			r.audience.welcome(v.participant)
+			r.audience.joined(&v.presence, v.participant)
 			r.span.joined(v.participant)
 		})
 		c.exchange()

@@ -104,8 +104,8 @@ type describeRequest struct {
 // apply implements request.
 func (q describeRequest) apply(r *Room) {
 	state := RoomState{
-		Name: r.name, ID: r.id, Metadata: r.metadata, Settings: r.settings, Participants: []ParticipantState{},
-		Recorded: r.recorded != nil,
+		Name: r.name, ID: r.room.ID, Metadata: r.metadata, Settings: r.settings, Participants: []ParticipantState{},
+		Recorded: r.recorder.current != nil,
 	}
 	for _, p := range r.participants.others(nil) {
 		state.Participants = append(state.Participants, p.state(q.past))

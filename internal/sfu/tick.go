@@ -22,7 +22,7 @@ func (r *Room) wakeBy(at time.Time) {
 func (wake) apply(r *Room) {
 	r.wakeAt = time.Time{}
 	receiving := false
-	r.sendAudience()
+	r.audience.send()
 	for publication := range r.publications {
 		r.attend(publication)
 	}
@@ -62,7 +62,9 @@ const unwatchedInterval = 200 * time.Millisecond
 func (r *Room) measureUnwatched() {
 	coming := false
 	for publication := range r.publications {
-		r.measure(publication)
+		if publication.Measure(r.now) {
+			r.span.measured(publication)
+		}
 		publication.Demand.Parity.Reset()
 		publication.Demand.CheckParity(r.now)
 		coming = coming || !publication.Demand.AllPaused()
@@ -70,15 +72,6 @@ func (r *Room) measureUnwatched() {
 	if coming {
 		r.wakeBy(r.now.Add(unwatchedInterval))
 	}
-}
-
-// measure reads the rates of the tracks of a publication and reports whether any rate has changed.
-func (r *Room) measure(p *publication) bool {
-	changed := p.Measure(r.now)
-	if changed {
-		r.span.measured(p)
-	}
-	return changed
 }
 
 // attend performs the steps that are due for one publication.
@@ -89,7 +82,7 @@ func (r *Room) attend(p *publication) {
 	if p.silent {
 		r.announceBegun(r.participants[p.Ref.Participant], p)
 	}
-	r.updateDemand(p.Demand)
+	r.demands.update(p.Demand)
 }
 
 // tick checks whether other qualities are needed. tick reports false if time did not suffice for all receivers. The
@@ -97,7 +90,8 @@ func (r *Room) attend(p *publication) {
 func (r *Room) tick() (complete bool) {
 	r.scheduler.Tick(r.now)
 	for publication := range r.publications {
-		if r.measure(publication) {
+		if publication.Measure(r.now) {
+			r.span.measured(publication)
 			r.scheduler.Changes.Rates++
 		}
 		publication.Demand.Parity.Reset()

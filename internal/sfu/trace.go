@@ -6,6 +6,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -72,9 +73,10 @@ func (p *participant) sendTrace() {
 	}
 }
 
-// timesReported forwards the times of a publisher's frames to participants that asked for times, within the rate limit.
+// forwardTimes forwards the times of a publisher's frames to participants that asked for times, within the rate limit.
 // Tracks that the publisher does not publish are ignored.
-func (r *Room) timesReported(p *participant, m *signal.FrameTimes) {
+func (q messageRequest) forwardTimes(r *Room, m *signal.FrameTimes) {
+	p := q.participant
 	t := &p.tracing
 	if t.limiter == nil {
 		t.limiter = rate.NewLimiter(timesRate, timesBurst)
@@ -135,7 +137,7 @@ func (p *participant) timesMessage(frames []egress.FrameTimes) *signal.FrameTime
 	places := make(map[volumetric.TrackRef]int)
 	for i := range frames {
 		f := &frames[i]
-		track, ok := p.carried(f)
+		track, ok := carried(p.subscriber.Slots, f)
 		if !ok {
 			continue
 		}
@@ -156,8 +158,8 @@ func (p *participant) timesMessage(frames []egress.FrameTimes) *signal.FrameTime
 }
 
 // carried returns the track of a frame, false if its slot has another assignment since.
-func (p *participant) carried(f *egress.FrameTimes) (volumetric.TrackRef, bool) {
-	s := p.subscriber.Slots.ByOutput(f.Slot)
+func carried(slots *subscriber.Slots, f *egress.FrameTimes) (volumetric.TrackRef, bool) {
+	s := slots.ByOutput(f.Slot)
 	if s == nil || s.Target == nil {
 		return volumetric.TrackRef{}, false
 	}

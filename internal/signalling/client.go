@@ -29,11 +29,11 @@ type client struct {
 	source netip.Prefix
 	// refused is the number of refused joins.
 	refused int
-	// passed reports that another node passes the websocket on to this node, passing that this node passes the
-	// websocket on to another. bearer has the client's token if the server is a node of a cluster.
-	passed  bool
-	passing atomic.Bool
-	bearer  bearer
+	// proxied reports that another node proxies the websocket to this node, proxying that this node proxies the
+	// websocket to another. bearer has the client's token if the server is a node of a cluster.
+	proxied  bool
+	proxying atomic.Bool
+	bearer   bearer
 	// entered describes the client after its join if the server is a node of a cluster.
 	entered Client
 }
@@ -45,7 +45,7 @@ func (c *client) serve() {
 	// Before the join, a join is the only message that a client may send.
 	c.inbox.limit = min(c.server.config.MessageBytes, signal.MaxBytes(signal.TypeJoin))
 	c.inbox.TakeControl(func() {
-		if (c.session != nil || c.passing.Load()) && !c.outbox.ended() {
+		if (c.session != nil || c.proxying.Load()) && !c.outbox.ended() {
 			c.inbox.Alive()
 		}
 	})
@@ -142,8 +142,8 @@ func (c *client) join(join *signal.Join, data []byte) bool {
 		return c.refuseJoin(join.ID, refused)
 	}
 	if c.server.cluster != nil {
-		if elsewhere, goesOn := c.route(&request, data); elsewhere {
-			return goesOn
+		if handled, open := c.route(&request, data); handled {
+			return open
 		}
 	}
 	session, refused := c.server.locator.Locate(&request).Join(request)

@@ -1,15 +1,15 @@
 package signalling
 
 import (
-	"crypto/tls"
+	"context"
+	"net"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// Cluster decides which node handles a client. The methods are safe for concurrent use and do not wait for other
-// nodes.
+// Cluster decides which node handles a client. The methods are safe for concurrent use. Only Dial waits for other nodes.
 type Cluster interface {
 	// Route returns the node that handles a join. The client's token and the names of the join are checked before.
 	//
@@ -23,21 +23,19 @@ type Cluster interface {
 	// resume secret. grants are those of the client's token, epoch is that of the route. Welcome is called by the
 	// goroutine of the room, without a lock of this package.
 	Welcome(joined *signal.Joined, grants sfu.Grants, epoch uint64)
-	// TLS returns the configuration of a client for connections to other nodes, nil for connections without TLS.
-	TLS() *tls.Config
+	// Dial connects to the handler Server.Proxied of another node. Dial waits for the node, at most until the context
+	// ends, and returns an error if the certificate is that of another node.
+	Dial(ctx context.Context, node string) (net.Conn, error)
 }
 
 // Route is the way of a join.
 type Route struct {
-	// Node is the name of another node that handles the join, empty if this node handles the join. The name is in the
-	// certificate of the node.
+	// Node is the name of another node that handles the join, empty if this node handles the join.
 	Node string
-	// URL is Node's address for clients, as in signal.NodeAddress. If URL is empty, all messages are passed on.
+	// URL is Node's address for clients, as in signal.NodeAddress. If URL is empty, the websocket is proxied.
 	URL string
-	// Ticket is the ticket for the message Moved.
+	// Ticket is the ticket with which the client joins or resumes on Node.
 	Ticket string
-	// Proxy is the host and port of Node at which websockets are passed on to its handler Server.Passed.
-	Proxy string
 	// Epoch counts the homes of the session that this node resumes or takes over, from 0.
 	Epoch uint64
 	// Reconnect reports that this node takes over the session of a resume, which needs a new peer connection. Grace is
@@ -46,14 +44,15 @@ type Route struct {
 	Grace     time.Duration
 }
 
-// Moves reports whether a client is sent to the node of the route by the message Moved, and otherwise passed on.
+// Moves reports whether a client is sent to the node of the route by the message Moved. Otherwise its websocket is
+// proxied to the node.
 func (r *Route) Moves(join *signal.Join) bool { return join.Moves && r.URL != "" }
 
 // SetCluster makes the server a node of a cluster. SetCluster is called before the first request.
 func (s *Server) SetCluster(c Cluster) {
 	s.cluster = c
 	s.clients = make(map[*client]struct{})
-	s.passing = make(map[*client]struct{})
+	s.proxies.entry = make(map[*client]struct{})
 }
 
 // Client is a client that has joined on this node.
@@ -99,11 +98,11 @@ type welcomer struct {
 	epoch   uint64
 }
 
-// route decides which node handles a join. elsewhere reports that the client needs no place on this node; goesOn
-// reports whether such a client may send more messages.
-func (c *client) route(request *sfu.JoinRequest, data []byte) (elsewhere, goesOn bool) {
+// route decides which node handles a join. handled reports that the client needs no place on this node. open reports
+// whether such a client may send more messages.
+func (c *client) route(request *sfu.JoinRequest, data []byte) (handled, open bool) {
 	join := request.Join
-	if c.passed && join.Resume == nil {
+	if c.proxied && join.Resume == nil {
 		// The node to which the client is connected has chosen this node.
 		return false, true
 	}
@@ -117,7 +116,7 @@ func (c *client) route(request *sfu.JoinRequest, data []byte) (elsewhere, goesOn
 	case route.Node == "":
 		c.outbox.welcome.epoch = route.Epoch
 		return false, true
-	case c.passed:
+	case c.proxied:
 		return true, c.refuseJoin(join.ID, &signal.Error{
 			Code: signal.CodeInternal, Message: "the session has moved to another node", RetryAfterMS: retryAfterMS,
 		})
@@ -126,7 +125,7 @@ func (c *client) route(request *sfu.JoinRequest, data []byte) (elsewhere, goesOn
 		c.outbox.Close("", "")
 		return true, false
 	default:
-		return true, c.pass(join.ID, data, route)
+		return true, c.proxyTo(join.ID, data, route)
 	}
 }
 

@@ -1,6 +1,7 @@
 package signalling
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -22,10 +23,12 @@ import (
 
 // playedCluster is a Cluster with one route for all joins.
 type playedCluster struct {
-	// mu guards route in tests that change the route.
+	// mu guards address in tests that change the address.
 	mu      sync.Mutex
 	route   Route
 	refused *signal.Error
+	// address is that of all other nodes, config for connections to them, nil without TLS.
+	address string
 	config  *tls.Config
 	// secret replaces the secrets of resumes that this node handles.
 	secret string
@@ -50,8 +53,18 @@ func (p *playedCluster) Welcome(joined *signal.Joined, grants sfu.Grants, epoch 
 	joined.Nodes = []signal.NodeAddress{{URL: "wss://other"}}
 }
 
-// TLS implements Cluster.
-func (p *playedCluster) TLS() *tls.Config { return p.config }
+// Dial implements Cluster.
+func (p *playedCluster) Dial(ctx context.Context, node string) (net.Conn, error) {
+	p.mu.Lock()
+	address := p.address
+	p.mu.Unlock()
+	if p.config == nil {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}
+	config := p.config.Clone()
+	config.ServerName = node
+	return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
+}
 
 // byToken is an Authenticator of the one token "right".
 type byToken struct{}
@@ -130,14 +143,14 @@ func listen(t *testing.T, handler http.Handler, secure bool) *httptest.Server {
 	return server
 }
 
-// talker is a client of the test.
-type talker struct {
+// testClient is a client of the test.
+type testClient struct {
 	t    *testing.T
 	conn *websocket.Conn
 }
 
 // connect opens a websocket with the right token in the header or in the query.
-func connect(t *testing.T, server *httptest.Server, query bool) *talker {
+func connect(t *testing.T, server *httptest.Server, query bool) *testClient {
 	t.Helper()
 	address, header := "ws"+strings.TrimPrefix(server.URL, "http"), http.Header{}
 	if query {
@@ -151,10 +164,10 @@ func connect(t *testing.T, server *httptest.Server, query bool) *talker {
 	}
 	_ = answer.Body.Close()
 	t.Cleanup(func() { _ = conn.Close() })
-	return &talker{t, conn}
+	return &testClient{t, conn}
 }
 
-func (c *talker) say(m signal.Message) {
+func (c *testClient) send(m signal.Message) {
 	c.t.Helper()
 	text, err := signal.Encode(m)
 	if err == nil {
@@ -165,8 +178,8 @@ func (c *talker) say(m signal.Message) {
 	}
 }
 
-// hear returns the next message, which has the type M.
-func hear[M signal.Message](c *talker) M {
+// next returns the next message, which has the type M.
+func next[M signal.Message](c *testClient) M {
 	c.t.Helper()
 	_ = c.conn.SetReadDeadline(time.Now().Add(wait.Patience))
 	_, text, err := c.conn.ReadMessage()
@@ -184,8 +197,8 @@ func hear[M signal.Message](c *talker) M {
 	return wanted
 }
 
-// ends waits for the end of the websocket and returns its reason.
-func (c *talker) ends() string {
+// closeReason waits for the end of the websocket and returns its reason.
+func (c *testClient) closeReason() string {
 	c.t.Helper()
 	_ = c.conn.SetReadDeadline(time.Now().Add(wait.Patience))
 	_, text, err := c.conn.ReadMessage()
@@ -205,48 +218,48 @@ func entryOf(moves bool) *signal.Join {
 // TestAClientThatMovesIsSentToTheNode also checks that other replies of the cluster reach the client.
 func TestAClientThatMovesIsSentToTheNode(t *testing.T) {
 	t.Parallel()
-	cluster := &playedCluster{route: Route{Node: "home", URL: "wss://home", Ticket: "ticket", Proxy: "127.0.0.1:1"}}
+	cluster := &playedCluster{route: Route{Node: "home", URL: "wss://home", Ticket: "ticket"}, address: "127.0.0.1:1"}
 	server := listen(t, node(t, DefaultConfig(), newWelcomingNode(), cluster), false)
 	c := connect(t, server, false)
-	c.say(entryOf(true))
-	if m := hear[*signal.Moved](c); m.ID != "1" || m.URL != "wss://home" || m.Ticket != "ticket" {
+	c.send(entryOf(true))
+	if m := next[*signal.Moved](c); m.ID != "1" || m.URL != "wss://home" || m.Ticket != "ticket" {
 		t.Errorf("moved with %+v", m)
 	}
-	if reason := c.ends(); reason != "" {
+	if reason := c.closeReason(); reason != "" {
 		t.Errorf("the websocket ends for %q", reason)
 	}
 	other := connect(t, server, false)
-	other.say(entryOf(false))
-	if e := hear[*signal.Error](other); e.ID != "1" || e.Code != signal.CodeInternal || e.RetryAfterMS == 0 {
+	other.send(entryOf(false))
+	if e := next[*signal.Error](other); e.ID != "1" || e.Code != signal.CodeInternal || e.RetryAfterMS == 0 {
 		t.Errorf("a node that cannot be reached: %+v", e)
 	}
 	full := &playedCluster{refused: &signal.Error{Code: signal.CodeLimit, Message: "full", RetryAfterMS: 1000}}
 	third := connect(t, listen(t, node(t, DefaultConfig(), newWelcomingNode(), full), false), false)
-	third.say(entryOf(true))
-	if e := hear[*signal.Error](third); e.ID != "1" || e.Code != signal.CodeLimit || e.RetryAfterMS != 1000 {
+	third.send(entryOf(true))
+	if e := next[*signal.Error](third); e.ID != "1" || e.Code != signal.CodeLimit || e.RetryAfterMS != 1000 {
 		t.Errorf("a full cluster: %+v", e)
 	}
 }
 
-// TestOtherClientsArePassedOn connects a client without moves by way of an entry node, with and without TLS between the
+// TestOtherClientsAreProxied connects a client without moves by way of an entry node, with and without TLS between the
 // nodes, with the token in the header and in the query.
-func TestOtherClientsArePassedOn(t *testing.T) {
+func TestOtherClientsAreProxied(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		rooms := newWelcomingNode()
-		// The home would choose another node, which it must not for a client that is passed on.
-		home := node(t, DefaultConfig(), rooms, &playedCluster{route: Route{Node: "third", Proxy: "127.0.0.1:1"}})
-		passed := listen(t, home.Passed(), secure)
-		cluster := &playedCluster{route: Route{
-			Node: "example.com", URL: "wss://home", Proxy: passed.Listener.Addr().String(),
-		}}
+		// The home would choose another node, which it must not for a client that is proxied.
+		home := node(t, DefaultConfig(), rooms, &playedCluster{route: Route{Node: "third"}, address: "127.0.0.1:1"})
+		proxied := listen(t, home.Proxied(), secure)
+		cluster := &playedCluster{
+			route: Route{Node: "example.com", URL: "wss://home"}, address: proxied.Listener.Addr().String(),
+		}
 		if secure {
-			cluster.config = passed.Client().Transport.(*http.Transport).TLSClientConfig
+			cluster.config = proxied.Client().Transport.(*http.Transport).TLSClientConfig
 		}
 		entry := node(t, DefaultConfig(), newWelcomingNode(), cluster)
 		c := connect(t, listen(t, entry, false), secure)
-		c.say(entryOf(false))
-		if m := hear[*signal.Joined](c); m.Identity != "ann" || m.Resume.Secret != "ticket around secret" ||
+		c.send(entryOf(false))
+		if m := next[*signal.Joined](c); m.Identity != "ann" || m.Resume.Secret != "ticket around secret" ||
 			len(m.Nodes) != 1 {
 			t.Errorf("joined %+v", m)
 		}
@@ -259,7 +272,7 @@ func TestOtherClientsArePassedOn(t *testing.T) {
 			t.Errorf("clients of the home %+v, of the entry %+v", list, entry.Clients())
 		}
 		for i := range int64(100) {
-			c.say(&signal.Time{T0: i})
+			c.send(&signal.Time{T0: i})
 		}
 		for i := range int64(100) {
 			if m := within(t, "a message", rooms.messages).(*signal.Time); m.T0 != i {
@@ -269,14 +282,14 @@ func TestOtherClientsArePassedOn(t *testing.T) {
 		outbox := within(t, "the outbox", rooms.outboxes)
 		long := strings.Repeat("x", 1<<20)
 		outbox.Send(&signal.Offer{Offer: 1, SDP: long})
-		if m := hear[*signal.Offer](c); m.SDP != long {
+		if m := next[*signal.Offer](c); m.SDP != long {
 			t.Errorf("the offer has %d bytes, expected %d", len(m.SDP), len(long))
 		}
 		outbox.Close(signal.CodeKicked, "go away")
-		if m := hear[*signal.Closing](c); m.Code != signal.CodeKicked {
+		if m := next[*signal.Closing](c); m.Code != signal.CodeKicked {
 			t.Errorf("closing %+v", m)
 		}
-		if reason := c.ends(); reason != string(signal.CodeKicked) {
+		if reason := c.closeReason(); reason != string(signal.CodeKicked) {
 			t.Errorf("the websocket ends for %q", reason)
 		}
 		within(t, "the end of the session", rooms.detached)
@@ -284,42 +297,42 @@ func TestOtherClientsArePassedOn(t *testing.T) {
 	}
 }
 
-// TestAPassedClientThatLeavesIsDetached ends the websockets of both sides when one ends.
-func TestAPassedClientThatLeavesIsDetached(t *testing.T) {
+// TestAProxiedClientThatLeavesIsDetached ends the websockets of both sides when one ends.
+func TestAProxiedClientThatLeavesIsDetached(t *testing.T) {
 	t.Parallel()
-	for _, end := range []func(c *talker, passed *httptest.Server){
-		func(c *talker, _ *httptest.Server) { _ = c.conn.NetConn().Close() },
-		func(c *talker, _ *httptest.Server) {
+	for _, end := range []func(c *testClient, proxied *httptest.Server){
+		func(c *testClient, _ *httptest.Server) { _ = c.conn.NetConn().Close() },
+		func(c *testClient, _ *httptest.Server) {
 			// Longer than any message may be.
 			_ = c.conn.WriteMessage(websocket.TextMessage, make([]byte, DefaultConfig().MessageBytes+1))
-			if e := hear[*signal.Error](c); e.Code != signal.CodeTooLarge {
+			if e := next[*signal.Error](c); e.Code != signal.CodeTooLarge {
 				t.Errorf("error %+v", e)
 			}
 		},
 	} {
 		rooms := newWelcomingNode()
-		passed := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Passed(), false)
-		cluster := &playedCluster{route: Route{Node: "home", Proxy: passed.Listener.Addr().String()}}
+		proxied := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Proxied(), false)
+		cluster := &playedCluster{route: Route{Node: "home"}, address: proxied.Listener.Addr().String()}
 		c := connect(t, listen(t, node(t, DefaultConfig(), newWelcomingNode(), cluster), false), false)
-		c.say(entryOf(true)) // The home has no address for clients.
-		hear[*signal.Joined](c)
-		end(c, passed)
+		c.send(entryOf(true)) // The home has no address for clients.
+		next[*signal.Joined](c)
+		end(c, proxied)
 		within(t, "the end of the session", rooms.detached)
 	}
 }
 
-// TestAClientThatDoesNotReadEndsThePassage sends more than the buffers of both connections hold.
-func TestAClientThatDoesNotReadEndsThePassage(t *testing.T) {
+// TestAClientThatDoesNotReadEndsTheProxy sends more than the buffers of both connections hold.
+func TestAClientThatDoesNotReadEndsTheProxy(t *testing.T) {
 	t.Parallel()
 	config := DefaultConfig()
 	// A shorter time may pass between the setting of the deadline and the write on a busy machine.
 	config.WriteTimeout = 2 * time.Second
 	rooms := newWelcomingNode()
-	passed := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Passed(), false)
-	cluster := &playedCluster{route: Route{Node: "home", Proxy: passed.Listener.Addr().String()}}
+	proxied := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Proxied(), false)
+	cluster := &playedCluster{route: Route{Node: "home"}, address: proxied.Listener.Addr().String()}
 	c := connect(t, listen(t, node(t, config, newWelcomingNode(), cluster), false), false)
-	c.say(entryOf(false))
-	hear[*signal.Joined](c)
+	c.send(entryOf(false))
+	next[*signal.Joined](c)
 	outbox := within(t, "the outbox", rooms.outboxes)
 	offer := &signal.Offer{Offer: 1, SDP: strings.Repeat("x", 1<<20)}
 	for range 100 {
@@ -328,10 +341,10 @@ func TestAClientThatDoesNotReadEndsThePassage(t *testing.T) {
 	within(t, "the end of the session", rooms.detached)
 }
 
-// TestForeignPassagesAreRefused calls the handler for other nodes without an address and with a wrong token.
-func TestForeignPassagesAreRefused(t *testing.T) {
+// TestForeignProxiesAreRefused calls the handler for other nodes without an address and with a wrong token.
+func TestForeignProxiesAreRefused(t *testing.T) {
 	t.Parallel()
-	passed := listen(t, node(t, DefaultConfig(), newWelcomingNode(), &playedCluster{}).Passed(), false)
+	proxied := listen(t, node(t, DefaultConfig(), newWelcomingNode(), &playedCluster{}).Proxied(), false)
 	for _, test := range []struct {
 		address, token string
 		status         int
@@ -341,7 +354,7 @@ func TestForeignPassagesAreRefused(t *testing.T) {
 		{"192.0.2.1:7", "wrong", http.StatusUnauthorized},
 	} {
 		header := http.Header{clientHeader: {test.address}, "Authorization": {"Bearer " + test.token}}
-		_, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(passed.URL, "http"), header)
+		_, answer, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(proxied.URL, "http"), header)
 		if err == nil || answer == nil || answer.StatusCode != test.status {
 			t.Errorf("%+v: got %v, %v", test, answer, err)
 		}
@@ -358,23 +371,23 @@ func TestResumesOnAForeignNode(t *testing.T) {
 	resume.Resume = &signal.ResumeRequest{Session: "session", Secret: "ticket"}
 	cluster.secret = ""
 	c := connect(t, server, false)
-	c.say(resume)
-	joined := hear[*signal.Joined](c)
+	c.send(resume)
+	joined := next[*signal.Joined](c)
 	if !joined.Resumed || joined.Session != "session" || joined.Resume.Secret != "ticket" ||
 		joined.Resume.GraceMS != 15000 || joined.Room != "hall" || joined.Identity != "ann" {
 		t.Errorf("joined %+v", joined)
 	}
-	if m := hear[*signal.Closing](c); m.Code != signal.CodeConnection || m.GraceMS != 0 {
+	if m := next[*signal.Closing](c); m.Code != signal.CodeConnection || m.GraceMS != 0 {
 		t.Errorf("closing %+v", m)
 	}
-	if reason := c.ends(); reason != string(signal.CodeConnection) {
+	if reason := c.closeReason(); reason != string(signal.CodeConnection) {
 		t.Errorf("the websocket ends for %q", reason)
 	}
 	cluster.secret = "inner"
 	again := connect(t, server, false)
 	resume.Resume.NewConnection = true
-	again.say(resume)
-	if joined := hear[*signal.Joined](again); joined.Resume.Secret != "ticket around secret" {
+	again.send(resume)
+	if joined := next[*signal.Joined](again); joined.Resume.Secret != "ticket around secret" {
 		t.Errorf("joined %+v", joined)
 	}
 	if q := within(t, "the resume", rooms.joined); q.Join.Resume.Secret != "inner" {
@@ -390,77 +403,126 @@ func TestADialEndsWithItsClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	entry := node(t, DefaultConfig(), newWelcomingNode(),
-		&playedCluster{route: Route{Node: "home", Proxy: mute.Addr().String()}})
+	config := DefaultConfig()
+	config.DialTimeout = 10 * wait.Patience
+	entry := node(t, config, newWelcomingNode(),
+		&playedCluster{route: Route{Node: "home"}, address: mute.Addr().String()})
 	c := connect(t, listen(t, entry, false), false)
-	c.say(entryOf(false))
+	c.send(entryOf(false))
 	dialed, err := mute.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dialed.Close()
-	if p := entry.Passages(); p.Passing != 1 {
-		t.Errorf("passages %+v", p)
+	if p := entry.Proxies(); p.Entry != 1 {
+		t.Errorf("proxies %+v", p)
 	}
 	_ = c.conn.NetConn().Close()
-	_ = dialed.SetReadDeadline(time.Now().Add(dialTimeout / 2))
+	_ = dialed.SetReadDeadline(time.Now().Add(wait.Patience))
 	if _, err := io.Copy(io.Discard, dialed); err != nil {
 		t.Errorf("the dial goes on without its client: %v", err)
 	}
-	wait.Until(t, "the passage ends", func() bool { return entry.Passages() == (Passages{}) })
+	wait.Until(t, "the proxy ends", func() bool { return entry.Proxies() == (Proxies{}) })
 }
 
 // TestAClientTriesAgainAfterItsNodeWasNotReached joins twice on one websocket.
 func TestAClientTriesAgainAfterItsNodeWasNotReached(t *testing.T) {
 	t.Parallel()
 	rooms := newWelcomingNode()
-	passed := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Passed(), false)
-	cluster := &playedCluster{route: Route{Node: "home", Proxy: "127.0.0.1:1"}}
+	proxied := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Proxied(), false)
+	cluster := &playedCluster{route: Route{Node: "home"}, address: "127.0.0.1:1"}
 	entry := node(t, DefaultConfig(), newWelcomingNode(), cluster)
 	c := connect(t, listen(t, entry, false), false)
-	c.say(entryOf(false))
-	if e := hear[*signal.Error](c); e.Code != signal.CodeInternal || e.RetryAfterMS == 0 {
+	c.send(entryOf(false))
+	if e := next[*signal.Error](c); e.Code != signal.CodeInternal || e.RetryAfterMS == 0 {
 		t.Errorf("error %+v", e)
 	}
-	if p := entry.Passages(); p.Unreachable != 1 {
-		t.Errorf("passages %+v", p)
+	if p := entry.Proxies(); p.Unreachable != 1 {
+		t.Errorf("proxies %+v", p)
 	}
 	cluster.mu.Lock()
-	cluster.route.Proxy = passed.Listener.Addr().String()
+	cluster.address = proxied.Listener.Addr().String()
 	cluster.mu.Unlock()
-	c.say(entryOf(false))
-	hear[*signal.Joined](c)
+	c.send(entryOf(false))
+	next[*signal.Joined](c)
 	within(t, "the join", rooms.joined)
-	entry.EndPassages(signal.CodeDraining, "the server is about to stop")
-	if m := hear[*signal.Closing](c); m.Code != signal.CodeDraining || m.GraceMS != 0 {
-		t.Errorf("closing %+v", m)
-	}
-	if reason := c.ends(); reason != string(signal.CodeDraining) {
+	// A message closing would end the session of clients that do not know other nodes.
+	entry.EndProxies(signal.CodeDraining)
+	if reason := c.closeReason(); reason != string(signal.CodeDraining) {
 		t.Errorf("the websocket ends for %q", reason)
 	}
 	within(t, "the end of the session's websocket", rooms.detached)
 }
 
-// TestPassagesAreLimited fills the places of both sides.
-func TestPassagesAreLimited(t *testing.T) {
+// TestProxiesAreLimited fills the places of both sides.
+func TestProxiesAreLimited(t *testing.T) {
 	t.Parallel()
 	home := node(t, DefaultConfig(), newWelcomingNode(), &playedCluster{})
-	home.passed.Add(maxPassages)
-	passed := listen(t, home.Passed(), false)
+	home.proxies.home.Add(maxProxied)
+	proxied := listen(t, home.Proxied(), false)
 	entry := node(t, DefaultConfig(), newWelcomingNode(),
-		&playedCluster{route: Route{Node: "home", Proxy: passed.Listener.Addr().String()}})
+		&playedCluster{route: Route{Node: "home"}, address: proxied.Listener.Addr().String()})
 	server := listen(t, entry, false)
 	c := connect(t, server, false)
-	c.say(entryOf(false))
-	if e := hear[*signal.Error](c); e.Code != signal.CodeRateLimited {
+	c.send(entryOf(false))
+	if e := next[*signal.Error](c); e.Code != signal.CodeRateLimited {
 		t.Errorf("error %+v", e)
 	}
-	for range maxPassages {
-		entry.beginPassage(&client{})
+	for range maxProxied {
+		entry.beginProxy(&client{})
 	}
 	other := connect(t, server, false)
-	other.say(entryOf(false))
-	if e := hear[*signal.Error](other); e.Code != signal.CodeLimit || e.RetryAfterMS == 0 {
+	other.send(entryOf(false))
+	if e := next[*signal.Error](other); e.Code != signal.CodeLimit || e.RetryAfterMS == 0 {
 		t.Errorf("error %+v", e)
+	}
+}
+
+// TestAClientWhoseNodeWasNotReachedHasTheTimeOfAJoin joins once and sends nothing more.
+func TestAClientWhoseNodeWasNotReachedHasTheTimeOfAJoin(t *testing.T) {
+	t.Parallel()
+	config := DefaultConfig()
+	config.JoinTimeout = time.Second
+	entry := node(t, config, newWelcomingNode(), &playedCluster{route: Route{Node: "home"}, address: "127.0.0.1:1"})
+	c := connect(t, listen(t, entry, false), false)
+	c.send(entryOf(false))
+	if e := next[*signal.Error](c); e.Code != signal.CodeInternal {
+		t.Errorf("error %+v", e)
+	}
+	if p := entry.Proxies(); p.Entry != 0 {
+		t.Errorf("proxies %+v while the client may join again", p)
+	}
+	// The pongs that the client sends meanwhile do not count.
+	c.closeReason()
+}
+
+// TestAProxiedResumeHasTheTicketOfTheRoute also checks that keys that the entry node does not know are kept.
+func TestAProxiedResumeHasTheTicketOfTheRoute(t *testing.T) {
+	t.Parallel()
+	rooms := newWelcomingNode()
+	proxied := listen(t, node(t, DefaultConfig(), rooms, &playedCluster{}).Proxied(), false)
+	cluster := &playedCluster{
+		route: Route{Node: "home", Ticket: "for home"}, address: proxied.Listener.Addr().String(),
+	}
+	c := connect(t, listen(t, node(t, DefaultConfig(), newWelcomingNode(), cluster), false), false)
+	resume := entryOf(false)
+	resume.Resume = &signal.ResumeRequest{Session: "session", Secret: "of the client", NewConnection: true}
+	c.send(resume)
+	next[*signal.Joined](c)
+	q := within(t, "the resume", rooms.joined)
+	if r := q.Join.Resume; r.Secret != "for home" || r.Session != "session" || !r.NewConnection {
+		t.Errorf("the node gets the resume %+v", r)
+	}
+	for text, want := range map[string]string{
+		`{"type":"join","later":[1],"resume":{"later":true,"secret":"a"}}`: `{"later":[1],"resume":` +
+			`{"later":true,"secret":"b\""},"type":"join"}`,
+		`{"type":"join"}`:                `{"type":"join"}`,
+		`{"type":"join","resume":null}`:  `{"type":"join","resume":null}`,
+		`{"type":"join","resume":["a"]}`: `{"type":"join","resume":["a"]}`,
+		`no JSON`:                        `no JSON`,
+	} {
+		if got := withSecret([]byte(text), `b"`); string(got) != want {
+			t.Errorf("%s becomes %s, expected %s", text, got, want)
+		}
 	}
 }

@@ -28,6 +28,8 @@ type Config struct {
 	JoinTimeout    time.Duration `yaml:"join_timeout" help:"maximum time from the connection to the join"`
 	// WriteTimeout is the maximum time to write one message: 2 MiB at 1.7 Mbit/s.
 	WriteTimeout time.Duration `yaml:"-"`
+	// DialTimeout bounds the opening of a websocket to another node of a cluster: some round trips between continents.
+	DialTimeout  time.Duration `yaml:"-"`
 	PingInterval time.Duration `yaml:"ping_interval" help:"interval of pings; a client silent for three is gone"`
 	MessageBytes int           `yaml:"message_bytes" help:"maximum size of a message in bytes"`
 	// MessageBurst is the number of messages from one client at once, ByteBurst the number of bytes. A viewpoint and
@@ -64,6 +66,7 @@ func DefaultConfig() Config {
 	return Config{
 		JoinTimeout:       10 * time.Second,
 		WriteTimeout:      10 * time.Second,
+		DialTimeout:       5 * time.Second,
 		PingInterval:      5 * time.Second,
 		MessageBytes:      2 << 20,
 		MessageRate:       400,
@@ -84,9 +87,9 @@ func DefaultConfig() Config {
 // Validate returns an error that names the first wrong key.
 func (c Config) Validate() error {
 	switch {
-	case c.JoinTimeout <= 0 || c.WriteTimeout <= 0 || c.PingInterval <= 0:
-		return fmt.Errorf("%w: join_timeout is %v, write_timeout is %v and ping_interval is %v: expected "+
-			"durations over 0", ErrConfig, c.JoinTimeout, c.WriteTimeout, c.PingInterval)
+	case c.JoinTimeout <= 0 || c.WriteTimeout <= 0 || c.DialTimeout <= 0 || c.PingInterval <= 0:
+		return fmt.Errorf("%w: join_timeout is %v, write_timeout is %v, dial_timeout is %v and ping_interval is %v: "+
+			"expected durations over 0", ErrConfig, c.JoinTimeout, c.WriteTimeout, c.DialTimeout, c.PingInterval)
 	case c.MessageBytes < 1024 || c.MessageBytes > c.ByteBurst:
 		return fmt.Errorf("%w: message_bytes is %d: expected 1024 to %d, the bytes that a client may send at once",
 			ErrConfig, c.MessageBytes, c.ByteBurst)

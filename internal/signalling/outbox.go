@@ -150,7 +150,7 @@ func (o *outbox) Close(code signal.Code, reason string) {
 	o.Wake()
 }
 
-// end ends the websocket with the code of another node, which has announced the end itself.
+// end ends the websocket without the message Closing. code is the reason in the close frame.
 func (o *outbox) end(code signal.Code) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -3,7 +3,6 @@ package signalling
 import (
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -64,14 +63,11 @@ type Server struct {
 	// cluster is nil on a server that runs alone.
 	cluster Cluster
 
-	// passed is the number of websockets that other nodes pass on. unreachable counts clients that were not passed on,
-	// because the other node was not reached.
-	passed, unreachable atomic.Int64
+	proxies proxies
 
 	mu sync.Mutex
-	// clients are the clients that have joined, passing those that are passed on to other nodes. Both are nil without a
-	// cluster.
-	clients, passing map[*client]struct{}
+	// clients are the clients that have joined, nil without a cluster.
+	clients map[*client]struct{}
 }
 
 // NewServer returns the handler for signal.Path. dev is set for servers that ask for no token and listen only on
@@ -109,8 +105,8 @@ func NewUpgrader(config *Config) websocket.Upgrader {
 // its websocket ends.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) }
 
-// serve implements ServeHTTP. passed reports that another node passes the websocket on.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, passed bool) {
+// serve implements ServeHTTP. proxied reports that another node proxies the websocket to this node.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, proxied bool) {
 	opened := time.Now()
 	credentials, err := s.auth.Authenticate(r)
 	if err != nil {
@@ -140,7 +136,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, passed bool) {
 		source:      SourceOf(r.RemoteAddr),
 		outbox:      newOutbox(conn, &s.config, s.metrics),
 		opened:      opened,
-		passed:      passed,
+		proxied:     proxied,
 	}
 	if s.cluster != nil {
 		c.bearer = bearerOf(r)

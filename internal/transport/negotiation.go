@@ -56,7 +56,7 @@ func (p *Peer) AddReceiving(kind volumetric.Kind) (*Line, error) { return p.addL
 
 // AddSending adds a line on which this peer sends. The line is part of the next offer.
 func (p *Peer) AddSending(kind volumetric.Kind, id string) (*Line, error) {
-	return p.addLine(kind, p.newOutlet(kind, id)), nil
+	return p.addLine(kind, newOutlet(p, kind, id)), nil
 }
 
 // AddData adds a line with data channels, which the remote peer opens. The line is part of the first offer. Messages go
@@ -76,14 +76,14 @@ func (p *Peer) AddCopies(label string) *datachannels.Copies { return p.channels.
 // safe for any goroutine.
 func (p *Peer) Reply(label string, message []byte) { p.channels.Reply(label, message) }
 
-func (p *Peer) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
-	line := &Line{mid: strconv.Itoa(len(p.lines)), kind: kind, Outlet: outlet}
-	p.lines = append(p.lines, line)
+func (n *negotiation) addLine(kind volumetric.Kind, outlet *Outlet) *Line {
+	line := &Line{mid: strconv.Itoa(len(n.lines)), kind: kind, Outlet: outlet}
+	n.lines = append(n.lines, line)
 	return line
 }
 
 // newOutlet makes an outlet that is not bound yet.
-func (p *Peer) newOutlet(kind volumetric.Kind, id string) *Outlet {
+func newOutlet(p *Peer, kind volumetric.Kind, id string) *Outlet {
 	o := &Outlet{peer: p, id: id, streams: Streams{SSRC: newSSRC()}}
 	if kind == volumetric.KindVideo {
 		o.streams.Retransmission = newSSRC()
@@ -130,11 +130,11 @@ func (p *Peer) Offer(restart bool) (string, error) {
 
 // LastOffer returns the last offer that Offer has made, "" if there is none. It makes the text again: the text is
 // several times as long as the state that it is made from.
-func (p *Peer) LastOffer() string {
-	if p.offer == nil {
+func (n *negotiation) LastOffer() string {
+	if n.offer == nil {
 		return ""
 	}
-	return p.offer.Marshal()
+	return n.offer.Marshal()
 }
 
 // Answered applies the remote peer's answer and returns the streams that the remote peer sends, by mid. After an error
@@ -204,24 +204,26 @@ func streamsOf(d *description.Description) map[string]Streams {
 
 // Offered sets the remote peer's offer and returns the streams that the remote peer sends, by mid. Sending may be
 // called before Answer.
-func (p *Peer) Offered(text string) (map[string]Streams, error) {
+func (n *negotiation) Offered(text string) (map[string]Streams, error) {
 	offer, err := description.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	p.offer = offer
+	n.offer = offer
 	return streamsOf(offer), nil
 }
 
 // OfferedToForwarder sets the remote peer's offer, of which the caller may have removed codecs. Answers are those of a
 // side that forwards (description.AnswerAsForwarder).
-func (p *Peer) OfferedToForwarder(offer *description.Description) { p.offer, p.forwards = offer, true }
+func (n *negotiation) OfferedToForwarder(offer *description.Description) {
+	n.offer, n.forwards = offer, true
+}
 
 // RemoteRestarted changes the ICE credentials of the remote peer's offer. The next answer restarts ICE.
-func (p *Peer) RemoteRestarted(ufrag, password string) {
-	offer := *p.offer
+func (n *negotiation) RemoteRestarted(ufrag, password string) {
+	offer := *n.offer
 	offer.Transport.Ufrag, offer.Transport.Password, offer.Transport.Candidates = ufrag, password, nil
-	p.offer = &offer
+	n.offer = &offer
 }
 
 // Sending returns the outlet of a line that the remote peer offered to receive on. The first call makes the outlet. The
@@ -234,18 +236,18 @@ func (p *Peer) Sending(mid string) (*Outlet, error) {
 	if line == nil {
 		return nil, fmt.Errorf("%w: mid %q", ErrNoLine, mid)
 	}
-	outlet := p.newOutlet(line.Kind, "publish-"+mid)
+	outlet := newOutlet(p, line.Kind, "publish-"+mid)
 	p.outlets[mid] = outlet
 	return outlet, nil
 }
 
 // offered returns a line of the last offer, nil if there is none.
-func (p *Peer) offered(mid string) *description.Line {
-	if p.offer == nil {
+func (n *negotiation) offered(mid string) *description.Line {
+	if n.offer == nil {
 		return nil
 	}
-	for i := range p.offer.Lines {
-		if line := &p.offer.Lines[i]; line.MID == mid && !line.Rejected {
+	for i := range n.offer.Lines {
+		if line := &n.offer.Lines[i]; line.MID == mid && !line.Rejected {
 			return line
 		}
 	}
@@ -259,7 +261,7 @@ func (p *Peer) AddCandidate(c Candidate) error { return p.agent.name(c.Candidate
 
 // PreferReportsByStream makes answers choose RFC 8888 reports in place of transport-wide feedback, in both directions,
 // on the lines for which the offer has them. It must be called before the first answer.
-func (p *Peer) PreferReportsByStream() { p.byStream = true }
+func (n *negotiation) PreferReportsByStream() { n.byStream = true }
 
 // Answer makes an answer to the last offer and sets it.
 func (p *Peer) Answer() (string, error) {

@@ -33,13 +33,18 @@ type Config struct {
 	Incarnation uint64
 	// Address is the local address for trunks.
 	Address netip.AddrPort
-	// Lanes is the number of lanes that this node dials, 1 to transport.MaxLanes. 0 is 1.
+	// Lanes is the number of lanes that this node dials, 1 to transport.MaxLanes. 0 selects one for each two processors.
 	Lanes int
+	// Region is the region of this node. Fanout is the number of copies of a publication that this node sends, and to
+	// which others pass a publication of this node on, before more get parents. 0 is DefaultFanout.
+	Region string
+	Fanout int
 	// Certificate returns this node's certificate, Verify the name in another node's certificate, or an error if the
 	// certificate is not one of the cluster. Both are called by any goroutine.
 	Certificate func() *tls.Certificate
 	Verify      func(raw [][]byte) (node string, err error)
-	// Guard confines panics to one trunk. Without a guard a panic ends the program.
+	// Guard confines panics to one trunk. Without a guard a panic ends the program, and so does a panic while packets of
+	// media are received.
 	Guard *panics.Guard
 	// Open returns the connection of a port in place of a UDP socket, for tests with emulated networks.
 	Open func(address netip.AddrPort) (net.PacketConn, error)

@@ -68,7 +68,7 @@ func newControl(s *services, measured func(time.Duration)) *control {
 		services: s, arrivals: make(chan arrival, maxWaiting), done: make(chan struct{}), rate: messageRate.Bucket(),
 		hello: hello{
 			Versions: [2]int{minVersion, maxVersion}, Node: s.cfg.Node, Incarnation: s.cfg.Incarnation,
-			Lanes: s.cfg.Lanes,
+			Lanes: s.cfg.Lanes, Region: s.cfg.Region,
 		},
 		probing: probing{measured: measured},
 	}

@@ -1,10 +1,12 @@
 package trunk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 
@@ -14,6 +16,10 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// processorsPerLane is the number of processors for which a trunk has a lane: the packets of a lane are received by one
+// goroutine, and each packet costs as much time again at receivers.
+const processorsPerLane = 2
 
 // maxUnsent is the number of bytes waiting in SCTP above which payloads are refused. It is less than maxUnsentState, so
 // that payloads do not keep the demand from leaving.
@@ -40,7 +46,11 @@ type Host struct {
 
 // Listen opens the port for trunks.
 func Listen(cfg Config, engine *forward.Engine) (*Host, error) {
+	if cfg.Lanes == 0 {
+		cfg.Lanes = runtime.GOMAXPROCS(0) / processorsPerLane
+	}
 	cfg.Lanes = min(max(cfg.Lanes, 1), transport.MaxLanes)
+	cfg.Fanout = max(cmp.Or(cfg.Fanout, DefaultFanout), 1)
 	s := &services{cfg: cfg, engine: engine, notify: make(chan struct{}, 1)}
 	c, err := listen(s)
 	if err != nil {
@@ -122,6 +132,8 @@ func (h *Host) Step(now time.Time) []Event {
 	for _, l := range h.sorted() {
 		h.step(l, now)
 	}
+	h.followParents(now)
+	h.arrange(now)
 	h.add(h.connector.reopen(now))
 	h.add(h.connector.dial(now, h.missing))
 	events := h.pending
@@ -149,6 +161,8 @@ func (h *Host) step(l *link, now time.Time) {
 	h.collect(l)
 	if reason != "" {
 		h.unlink(l, reason)
+	} else if l.silence.silent && !silent {
+		h.lostNode(l.node, false, now)
 	}
 }
 
@@ -203,6 +217,7 @@ func (h *Host) unlink(l *link, reason string) {
 	l.close()
 	l.countPast(&h.stats)
 	h.collect(l)
+	h.lostNode(l.node, true, time.Now())
 	if l.greeted {
 		h.stats.Closed++
 		h.add([]Event{Unlinked{l.node, l.incarnation, reason}})
@@ -219,10 +234,21 @@ func (h *Host) Offer(
 	for i, t := range tracks {
 		pub.audio[i] = t != nil && t.Audio()
 	}
-	h.catalog.publications[p] = pub
-	for _, l := range h.links {
-		l.origin.publish(p, &pub.offered)
+	if former := h.catalog.publications[p]; former != nil {
+		pub.tree = former.tree
+	} else {
+		pub.tree = newTree(h.cfg.Fanout, h.cfg.Node, h.cfg.Region, p.Room+"\x00"+p.Participant+"\x00"+p.Publication,
+			h.usable)
 	}
+	h.catalog.publications[p] = pub
+	for _, l := range h.sorted() {
+		l.origin.publish(p, &pub.offered)
+		if t := l.origin.takes[p]; t != nil && !empty(t.tiles) {
+			pub.tree.take(l.node, l.region, l.version >= relayVersion, "", time.Now())
+			l.assign(p, pub, t)
+		}
+	}
+	h.catalog.changes.failed = true
 	h.wake()
 }
 
@@ -261,25 +287,26 @@ func (h *Host) change(p publication, state stateSet, f func(*local)) {
 }
 
 // Mirror adds a publication of another node with its tracks, which are bound when they arrive. If the publication is
-// mirrored already, its streams are bound to the given tracks, and its demand remains. A publication that moves to
-// another node, or has another ID, has no demand until Take.
+// mirrored already, its streams are bound to the given tracks, and its demand remains. The same tracks may have several
+// mirrors, of other nodes or with other IDs, as while a publisher moves: the tracks are bound to the last one whose
+// packets arrive. Each has no demand until Take.
 func (h *Host) Mirror(
 	node, room string, ref volumetric.PublicationRef, id uint64, qualities int, tracks []*track.Track,
 ) {
-	name, qualities := mirrorName{room, ref}, max(qualities, 1)
-	p, l := publicationOf(room, ref, id), h.links[node]
-	if m := h.catalog.mirrors[name]; m != nil {
-		if m.node == node && m.publication == p && m.qualities == qualities && len(m.tracks) == len(tracks) {
-			if l != nil {
-				l.exchange(m, tracks)
-			}
-			m.tracks = tracks
+	p, l, qualities := publicationOf(room, ref, id), h.links[node], max(qualities, 1)
+	if m := h.catalog.mirror(node, p); m != nil {
+		if m.qualities == qualities && len(m.tracks) == len(tracks) {
+			h.exchange(m, tracks)
 			return
 		}
-		h.Unmirror(m.node, room, ref, m.publication.ID)
+		h.Unmirror(node, room, ref, id)
 	}
-	m := &mirror{node: node, publication: p, qualities: qualities, tracks: tracks}
-	h.catalog.mirrors[name] = m
+	h.catalog.numbered++
+	m := &mirror{
+		number: h.catalog.numbered, node: node, publication: p, qualities: qualities, tracks: tracks,
+		feed: newFeed(h.cfg.Node, node),
+	}
+	h.catalog.mirrors[mirrorKey{node, p}] = m
 	if l != nil {
 		l.mirror(m)
 	}
@@ -291,10 +318,33 @@ func (h *Host) Unmirror(node, room string, ref volumetric.PublicationRef, id uin
 	if m == nil {
 		return
 	}
-	if l := h.links[node]; l != nil {
-		l.unmirror(m)
+	h.endRelay(m)
+	for _, l := range h.links {
+		if l.node == node || m.feed.takes(l.node) {
+			l.unmirror(m)
+		}
 	}
-	delete(h.catalog.mirrors, mirrorName{room, ref})
+	delete(h.catalog.mirrors, mirrorKey{node, m.publication})
+	delete(h.catalog.changes.unsettled, m)
+	h.wake()
+}
+
+// exchange replaces the tracks of a mirror.
+func (h *Host) exchange(m *mirror, tracks []*track.Track) {
+	same := slices.Equal(m.tracks, tracks)
+	for _, l := range h.links {
+		if m.feed.binds(l.node) {
+			l.exchange(m, tracks)
+		}
+	}
+	m.tracks = tracks
+	if m.passed == nil || same {
+		return
+	}
+	m.passed.tracks = tracks
+	for _, l := range h.links {
+		l.origin.reselect(m.keyAt(h.cfg.Node))
+	}
 	h.wake()
 }
 
@@ -307,8 +357,10 @@ func (h *Host) Take(node, room string, ref volumetric.PublicationRef, id uint64,
 		return
 	}
 	m.take = &take{publication: m.publication, Tiles: lists(tiles), Near: near, Parity: parity}
-	if l := h.links[node]; l != nil {
-		l.take(m)
+	for _, n := range m.feed.nodes() {
+		if l := h.links[n]; l != nil {
+			l.take(m)
+		}
 	}
 	h.wake()
 }
@@ -355,7 +407,20 @@ func (h *Host) Stats() Stats {
 	s := h.stats
 	s.Refused, s.WrongCertificate = h.connector.refused, h.connector.wrongCertificate.Load()
 	s.Ignored = h.connector.datagramsIgnored()
-	s.Publications, s.Mirrors = len(h.catalog.publications), len(h.catalog.mirrors)
+	s.Mirrors = len(h.catalog.mirrors)
+	for _, pub := range h.catalog.publications {
+		if pub.relay != nil {
+			s.Passed++
+		} else {
+			s.Publications++
+			s.Copies = max(s.Copies, pub.tree.copies())
+		}
+	}
+	for _, m := range h.catalog.mirrors {
+		if m.feed.source != m.node {
+			s.Fed++
+		}
+	}
 	for _, l := range h.links {
 		l.count(&s)
 	}

@@ -3,11 +3,13 @@ package trunk
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
@@ -189,5 +191,55 @@ func TestUntakenPackets(t *testing.T) {
 	})
 	if s := two.stats(); s.Untaken < MaxUntaken {
 		t.Errorf("%d packets counted, expected at least %d", s.Untaken, MaxUntaken)
+	}
+}
+
+// TestManyPublications opens a trunk between nodes of which one takes 4,000 publications: the messages at the start are
+// more than a node accepts at once, and neither node closes the trunk.
+func TestManyPublications(t *testing.T) {
+	long.Test(t)
+	const publications = 4000
+	a := newAuthority()
+	one, two := a.start(t, "one", options{}), a.start(t, "two", options{})
+	tracks, mirrored := newTracks(one.engine, 1, 1, 1, volumetric.MIMEVolumetric),
+		newTracks(two.engine, 1, 1, 9, volumetric.MIMEVolumetric)
+	named := func(i int) volumetric.PublicationRef {
+		return volumetric.PublicationRef{Participant: fmt.Sprintf("p%d", i), Publication: "cloud"}
+	}
+	one.do(func(h *Host) {
+		for i := range publications {
+			h.Offer(room, named(i), id, 1, tracks)
+			h.SetRates(room, named(i), id, []volumetric.Bitrate{1000})
+			h.SetGaveUp(room, named(i), id, []allocate.QualitySet{0})
+		}
+	})
+	two.do(func(h *Host) {
+		for i := range publications {
+			h.Mirror("one", room, named(i), id, 1, mirrored)
+			h.Take("one", room, named(i), id, []allocate.QualitySet{allocate.Qualities(0)}, nil, 0)
+		}
+	})
+	began := time.Now()
+	connect(t, one, two, "one", "two")
+	wait.Until(t, "a bound stream for each publication", func() (all bool) {
+		one.do(func(h *Host) {
+			bound := 0
+			for _, t := range h.links["two"].origin.takes {
+				if t.bound > 0 {
+					bound++
+				}
+			}
+			all = bound == publications
+		})
+		return all
+	})
+	var sent uint64
+	one.do(func(h *Host) { sent = h.links["two"].control.sent })
+	most := float64(stateRate.Burst) + float64(stateRate.PerSecond)*time.Since(began).Seconds() + 1
+	if sent < publications || float64(sent) > most {
+		t.Errorf("%d messages, expected %d to %.0f", sent, publications, most)
+	}
+	if s := two.stats(); s.Opened != 1 || s.Closed != 0 || s.Malformed != 0 {
+		t.Errorf("the counts are %+v", s)
 	}
 }

@@ -20,8 +20,12 @@ const (
 	maxUnsentState = 1 << 20
 )
 
-// sendRate limits the payloads to another node.
-var sendRate = ratelimit.Rate{PerSecond: 2000, Burst: 1000}
+// sendRate limits the payloads to another node, stateRate the other messages. Together with 20 probes per second they
+// are below messageRate, the limit at the other node.
+var (
+	sendRate  = ratelimit.Rate{PerSecond: 2000, Burst: 1000}
+	stateRate = ratelimit.Rate{PerSecond: 2500, Burst: 5000}
+)
 
 // link is the trunk to one node. The caller of the Host owns it.
 type link struct {
@@ -32,23 +36,35 @@ type link struct {
 	// greeted is set once the other node has sent its hello. offeredLanes is the number of lanes in it.
 	greeted      bool
 	offeredLanes int
+	// version is the version of the protocol, region the region of the other node.
+	version int
+	region  string
 	// lasted is set once the trunk has lasted for maxRedial.
 	lasted bool
 
 	control *control
-	// sends limits the payloads to the other node.
-	sends   ratelimit.Bucket
-	lanes   lanes
-	silence silence
-	origin  *origin
-	taking  *taking
-	updates updates
+	// sends and messages limit the payloads and the other messages to the other node. outgoing are the messages that
+	// wait for messages or for SCTP.
+	sends, messages ratelimit.Bucket
+	outgoing        []*message
+	lanes           lanes
+	silence         silence
+	origin          *origin
+	taking          *taking
+	updates         updates
 	// slots are the slots of the streams of this node's tracks.
 	slots map[*line]*egress.Slot
 	// waiting are offers with a lane that is not open here yet.
 	waiting map[publication]*offer
-	fitted  time.Time
-	events  []Event
+	// confirmed are the offers that were bound since the last step.
+	confirmed []*message
+	fitted    time.Time
+	// assigned and boundBy are the parents of mirrors and the mirrors with bound streams that the Host has not followed.
+	assigned []assigned
+	boundBy  []*mirror
+	// announced is set if the present silence of the other node was reported.
+	announced bool
+	events    []Event
 	// malformed counts control messages that were refused, failed those that could not be sent.
 	malformed, failed uint64
 }
@@ -63,7 +79,7 @@ func newLink(s *services, c *catalog, node string, now time.Time) *link {
 	l := &link{
 		services: s, catalog: c, node: node, lanes: lanes{engine: s.engine}, silence: newSilence(now),
 		origin: newOrigin(rand.Uint32() &^ 1), taking: newTaking(now), updates: newUpdates(),
-		sends: sendRate.Bucket(), slots: map[*line]*egress.Slot{}, waiting: map[publication]*offer{},
+		sends: sendRate.Bucket(), messages: stateRate.Bucket(), slots: map[*line]*egress.Slot{}, waiting: map[publication]*offer{},
 	}
 	l.control = newControl(s, l.lanes.setRTT)
 	l.lanes.permit.began = now
@@ -75,7 +91,7 @@ func newLink(s *services, c *catalog, node string, now time.Time) *link {
 		l.origin.publish(p, &pub.offered)
 	}
 	for _, m := range c.mirrors {
-		if m.node == node {
+		if m.node == node || m.feed.takes(node) {
 			l.mirror(m)
 			l.take(m)
 		}
@@ -153,17 +169,19 @@ func (l *link) step(now time.Time) (reason string) {
 	if heard.heard {
 		l.event(Heard{l.node, l.incarnation})
 	}
-	if heard.silent {
+	if l.silence.silent && !l.announced {
 		l.event(Silent{l.node, l.incarnation})
 	}
+	l.announced = l.silence.silent
 	l.control.probing.step(now)
 	if now.Sub(l.fitted) >= fitInterval {
 		l.fitted = now
 		l.fit()
 	}
-	l.originate(now)
 	l.permit(now)
-	l.flush()
+	l.confirm()
+	l.originate(now)
+	l.flush(now)
 	return ""
 }
 
@@ -177,7 +195,7 @@ func (l *link) handle(m *message) error {
 	}
 	switch {
 	case m.Take != nil:
-		return l.handleTake(m.Take)
+		return l.handleTake(m.Take, time.Now())
 	case m.Offer != nil:
 		whole, err := l.taking.collect(m.Offer)
 		if whole != nil {
@@ -186,12 +204,14 @@ func (l *link) handle(m *message) error {
 		return err
 	case m.Bound != nil:
 		l.origin.confirm(m.Bound)
-	case m.Rates != nil:
-		l.event(Rates{l.node, m.Rates.Room, m.Rates.ref(), m.Rates.ID, m.Rates.Rates})
-	case m.GaveUp != nil:
-		l.event(GaveUp{l.node, m.GaveUp.Room, m.GaveUp.ref(), m.GaveUp.ID, sets(m.GaveUp.Tiles)})
-	case m.Masks != nil:
-		l.event(Masked{l.node, m.Masks.Room, m.Masks.ref(), m.Masks.ID, sets(m.Masks.Tiles)})
+	case m.Rates != nil, m.GaveUp != nil, m.Masks != nil:
+		l.handleState(m, time.Now())
+	case m.Parent != nil:
+		// The home assigns a path, a parent does not pass the publication on.
+		if at := l.catalog.mirrorOf(l.node, m.Parent.publication); at != nil &&
+			(len(m.Parent.Path) > 0) == (m.Parent.Home == "") {
+			l.assigned = append(l.assigned, assigned{l.node, at, m.Parent.Path})
+		}
 	case m.Payload != nil:
 		l.event(Received{l.node, m.Payload})
 	}
@@ -207,27 +227,49 @@ func (l *link) greet(m *hello) error {
 		return fmt.Errorf("%w: hello of node %s, the certificate is that of node %s", ErrMessage, m.Node, l.node)
 	}
 	l.greeted, l.incarnation, l.offeredLanes = true, m.Incarnation, m.Lanes
-	l.event(Linked{l.node, m.Incarnation, min(maxVersion, m.Versions[1])})
+	l.version, l.region = min(maxVersion, m.Versions[1]), m.Region
+	l.event(Linked{l.node, m.Incarnation, l.version})
 	return nil
 }
 
-// send sends a message about a publication. A message that cannot be sent is counted and reported.
-func (l *link) send(m *message) {
-	if err := l.control.send(m); err != nil {
-		l.failed++
-		l.event(Unsent{l.node, err.Error()})
+// send queues a message about a publication.
+func (l *link) send(m *message) { l.outgoing = append(l.outgoing, m) }
+
+// sendQueued sends the queued messages, as far as the rate and SCTP permit, and reports whether all are sent. A message
+// that cannot be sent is counted and reported.
+func (l *link) sendQueued(now time.Time) bool {
+	for len(l.outgoing) > 0 {
+		if l.control.unsent() > maxUnsentState || !l.messages.Take(now) {
+			return false
+		}
+		if err := l.control.send(l.outgoing[0]); err != nil {
+			l.failed++
+			l.event(Unsent{l.node, err.Error()})
+		}
+		l.outgoing = l.outgoing[1:]
 	}
+	l.outgoing = nil
+	return true
 }
 
 // The origin's side.
 
 // handleTake sets the demand of the other node for a publication of this node. The other node may know nothing of the
 // publication's state, so that all of it is sent.
-func (l *link) handleTake(m *take) error {
+func (l *link) handleTake(m *take, now time.Time) error {
+	pub := l.catalog.publications[m.publication]
+	switch {
+	case m.Home != "":
+		if pub = l.passOn(m); pub == nil {
+			return nil
+		}
+	case len(m.Path) > 0:
+		m.Tiles, m.Near = nil, nil
+	}
 	if !l.origin.take(m) {
 		return fmt.Errorf("%w: node %s takes more than %d publications", ErrMessage, l.node, maxTakes)
 	}
-	if l.catalog.publications[m.publication] != nil {
+	if pub != nil {
 		l.updates.add(m.publication, stateRates|stateGaveUp|stateMasks)
 		l.updates.repeatRates(m.publication)
 	}
@@ -235,6 +277,12 @@ func (l *link) handleTake(m *take) error {
 		if line.selected {
 			l.slots[line].PassParity(m.Parity)
 		}
+	}
+	if m.Home != "" {
+		return nil
+	}
+	if pub != nil {
+		l.place(pub, m, now)
 	}
 	l.event(Took{l.node, m.Room, m.ref(), m.ID, sets(m.Tiles), m.Near, m.Parity})
 	return nil
@@ -247,10 +295,10 @@ func (l *link) changed(p publication, states stateSet) {
 	}
 }
 
-// originate follows the demand of the other node: opens slots, selects tracks, and sends offers. While SCTP has no
-// room, the demand waits.
+// originate follows the demand of the other node: opens slots, selects tracks, and sends offers. While messages wait,
+// the demand waits.
 func (l *link) originate(now time.Time) {
-	for l.control.unsent() <= maxUnsentState {
+	for l.sendQueued(now) {
 		actions, more := l.origin.step(now)
 		for _, a := range actions {
 			l.perform(a, now)
@@ -281,15 +329,58 @@ func (l *link) perform(a action, now time.Time) {
 		if pub := l.catalog.publications[a.publication]; pub != nil && pub.tracks[a.track] != nil {
 			t := pub.tracks[a.track]
 			l.slots[a.line].PassParity(a.parity)
-			l.slots[a.line].Select(t, t.Group(), now)
+			origin := uint32(0)
+			if pub.relay != nil {
+				origin = pub.relay.mirror.number
+			}
+			l.slots[a.line].SelectFrom(t, t.Group(), origin, now)
 		}
 	}
 }
 
 // fit masks the tracks that the estimate of the lanes does not carry, and states the wanted rate.
 func (l *link) fit() {
-	var candidates []candidate
-	var wanted volumetric.Bitrate
+	estimate, known := l.lanes.estimate()
+	wanted, masked := l.wanted()
+	l.lanes.want(volumetric.Bitrate(float64(wanted) / returnShare))
+	if !known {
+		return
+	}
+	if !masked && float64(wanted) <= mediaShare*float64(estimate) {
+		l.origin.allFit()
+		return
+	}
+	candidates := l.candidates()
+	fit(candidates, estimate)
+	for _, c := range candidates {
+		if l.origin.fits(c.publication, c.track, !c.masked) {
+			l.updates.add(c.publication, stateMasks)
+		}
+	}
+}
+
+// wanted returns the rate of the tracks that the other node takes and of those that are masked, and whether a track is
+// masked.
+func (l *link) wanted() (rate volumetric.Bitrate, masked bool) {
+	l.eachCandidate(func(_ publication, _ int, r volumetric.Bitrate) { rate += r })
+	for _, t := range l.origin.takes {
+		masked = masked || len(t.masked) > 0
+	}
+	return rate, masked
+}
+
+// candidates returns the tracks that the other node takes, and those that are masked.
+func (l *link) candidates() (candidates []candidate) {
+	l.eachCandidate(func(p publication, track int, rate volumetric.Bitrate) {
+		pub := l.catalog.publications[p]
+		candidates = append(candidates, candidate{p, track, pub.audio[track], track % pub.qualities, rate,
+			l.origin.takes[p].masked[track]})
+	})
+	return candidates
+}
+
+// eachCandidate calls a function with each track that the other node takes or that is masked, and its rate.
+func (l *link) eachCandidate(f func(p publication, track int, rate volumetric.Bitrate)) {
 	for p, t := range l.origin.takes {
 		pub := l.catalog.publications[p]
 		if pub == nil {
@@ -303,60 +394,97 @@ func (l *link) fit() {
 			if !known && track < len(pub.rates) {
 				rate = pub.rates[track]
 			}
-			wanted += rate
-			candidates = append(candidates, candidate{p, track, pub.audio[track], track % pub.qualities, rate,
-				t.masked[track]})
-		}
-	}
-	l.lanes.want(volumetric.Bitrate(float64(wanted) / returnShare))
-	estimate, known := l.lanes.estimate()
-	if !known {
-		return
-	}
-	fit(candidates, estimate)
-	for _, c := range candidates {
-		if l.origin.fits(c.publication, c.track, !c.masked) {
-			l.updates.add(c.publication, stateMasks)
+			f(p, track, rate)
 		}
 	}
 }
 
 // The taking node's side.
 
-// mirror adds a publication of the other node.
-func (l *link) mirror(m *mirror) { l.taking.mirror(m.publication, m.qualities, len(m.tracks)) }
+// mirror adds a publication that the other node offers.
+func (l *link) mirror(m *mirror) { l.taking.mirror(m.keyAt(l.node), m.qualities, len(m.tracks)) }
 
 // take sends the demand for a mirror, if there is one.
 func (l *link) take(m *mirror) {
-	if m.take != nil {
-		l.taking.demand(m.publication, sets(m.take.Tiles))
-		l.updates.add(m.publication, stateTake)
+	demand, p := m.demand(), m.keyAt(l.node)
+	if demand == nil {
+		return
 	}
+	tiles := sets(demand.Tiles)
+	if l.node == m.node && m.feed.pathBy(l.node) != nil {
+		tiles = nil
+	}
+	l.taking.demand(p, tiles)
+	l.updates.add(p, stateTake)
 }
 
-// unmirror removes a publication of the other node. Its demand ends, and its tracks are unbound.
+// unmirror removes a publication that the other node offers. Its demand ends, and its tracks are unbound.
 func (l *link) unmirror(m *mirror) {
-	if m.take != nil {
-		l.updates.ended[m.publication] = struct{}{}
-		l.updates.add(m.publication, stateTake)
+	p := m.keyAt(l.node)
+	if l.taking.demanded(p) {
+		l.updates.ended[p] = struct{}{}
+		l.updates.add(p, stateTake)
 	}
 	l.exchange(m, make([]*track.Track, len(m.tracks)))
-	l.taking.remove(m.publication)
-	delete(l.waiting, m.publication)
+	l.taking.remove(p)
+	delete(l.waiting, p)
 }
 
-// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none.
+// handleState handles rates, qualities that the publisher has given up, and masks. Those of a node from which this node
+// does not take the publication are out of date.
+func (l *link) handleState(m *message, now time.Time) {
+	var p publication
+	switch {
+	case m.Rates != nil:
+		p = m.Rates.publication
+	case m.GaveUp != nil:
+		p = m.GaveUp.publication
+	default:
+		p = m.Masks.publication
+	}
+	home, known := p.Home, l.catalog.mirrorOf(l.node, p)
+	if home == "" {
+		home = l.node
+	}
+	if known == nil && p.Home != "" || known != nil && !known.feed.binds(l.node) {
+		return
+	}
+	if known == nil {
+		known = new(mirror)
+	}
+	switch {
+	case m.Rates != nil:
+		known.rates = m.Rates.Rates
+		l.pass(known, stateRates)
+		l.event(Rates{home, p.Room, p.ref(), p.ID, m.Rates.Rates})
+	case m.GaveUp != nil:
+		known.gaveUp = sets(m.GaveUp.Tiles)
+		l.pass(known, stateGaveUp)
+		l.event(GaveUp{home, p.Room, p.ref(), p.ID, known.gaveUp})
+	default:
+		known.masked = sets(m.Masks.Tiles)
+		l.pass(known, stateMasks)
+		if known.feed != nil {
+			known.feed.masked(l.node, m.Masks.Own, now)
+			l.catalog.changes.unsettled[known] = struct{}{}
+		}
+		l.event(Masked{home, p.Room, p.ref(), p.ID, known.masked})
+	}
+}
+
+// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have been
+// bound to another trunk meanwhile.
 func (l *link) exchange(m *mirror, tracks []*track.Track) {
-	for index, s := range l.taking.streams(m.publication) {
+	for index, s := range l.taking.streams(m.keyAt(l.node)) {
 		lane, former, next := l.lanes.all[s.Lane], m.tracks[index], tracks[index]
-		if lane == nil || former == next {
+		if lane == nil {
 			continue
 		}
-		if former != nil {
+		if former != nil && former != next {
 			lane.ingress.Unbind(former)
 		}
 		if next != nil {
-			lane.ingress.Bind(s.SSRC, s.Retransmission, next)
+			lane.ingress.BindFrom(s.SSRC, s.Retransmission, next, m.number)
 		}
 	}
 }
@@ -369,7 +497,7 @@ func (l *link) bind(m *offer) {
 		return
 	}
 	delete(l.waiting, m.publication)
-	mirror := l.catalog.mirror(l.node, m.publication)
+	mirror := l.catalog.mirrorOf(l.node, m.publication)
 	changes, known := l.taking.offered(m)
 	if !known || mirror == nil {
 		return
@@ -380,12 +508,21 @@ func (l *link) bind(m *offer) {
 		case t == nil:
 		case c.unbind:
 			lane.ingress.Unbind(t)
+		case !mirror.feed.binds(l.node):
 		default:
-			lane.ingress.Bind(c.SSRC, c.Retransmission, t)
+			lane.ingress.BindFrom(c.SSRC, c.Retransmission, t, mirror.number)
 		}
 	}
-	l.permit(time.Now())
-	l.send(&message{Bound: &bound{m.publication, m.Offer}})
+	l.confirmed = append(l.confirmed, &message{Bound: &bound{m.publication, m.Offer}})
+	if mirror.feed.next == l.node {
+		l.boundBy = append(l.boundBy, mirror)
+	}
+}
+
+// confirm confirms the offers that were bound. The streams of all of them were permitted before.
+func (l *link) confirm() {
+	l.outgoing = append(l.outgoing, l.confirmed...)
+	l.confirmed = nil
 }
 
 // permit passes the SSRCs that may arrive to the lanes, if they have changed.
@@ -397,17 +534,17 @@ func (l *link) permit(now time.Time) {
 
 // Both sides.
 
-// flush sends the states that have changed, as far as SCTP has room.
-func (l *link) flush() {
-	if len(l.updates.due) == 0 {
+// flush sends the states that have changed, as far as the rate and SCTP permit.
+func (l *link) flush(now time.Time) {
+	if !l.sendQueued(now) || len(l.updates.due) == 0 {
 		return
 	}
 	for _, p := range l.updates.publications() {
-		if l.control.unsent() > maxUnsentState {
-			return
-		}
 		for _, m := range l.states(p, l.updates.remove(p)) {
 			l.send(m)
+		}
+		if !l.sendQueued(now) {
+			return
 		}
 	}
 }
@@ -417,15 +554,21 @@ func (l *link) states(p publication, states stateSet) (messages []*message) {
 	if states&stateTake != 0 {
 		_, ended := l.updates.ended[p]
 		delete(l.updates.ended, p)
-		if m := l.catalog.mirror(l.node, p); m != nil && m.take != nil {
-			t := *m.take
-			t.Fresh = l.taking.fresh(p)
-			messages = append(messages, &message{Take: &t})
+		if m := l.catalog.mirrorOf(l.node, p); m != nil && m.demand() != nil && l.taking.demanded(p) {
+			messages = append(messages, &message{Take: l.takeOf(m, p)})
 		} else if ended {
 			messages = append(messages, &message{Take: &take{publication: p, Tiles: [][]int{}}})
 		}
 	}
 	pub := l.catalog.publications[p]
+	if states&stateParent != 0 {
+		switch {
+		case p.Home != "":
+			messages = append(messages, &message{Parent: &parent{p, []string{}}})
+		case pub != nil:
+			messages = append(messages, &message{Parent: &parent{p, pub.tree.path(l.node)}})
+		}
+	}
 	if pub == nil {
 		return messages
 	}
@@ -434,12 +577,37 @@ func (l *link) states(p publication, states stateSet) (messages []*message) {
 		messages = append(messages, &message{Rates: &rates{p, pub.rates}})
 	}
 	if states&stateGaveUp != 0 && pub.gaveUp != nil {
-		messages = append(messages, &message{GaveUp: &tileSets{p, lists(pub.gaveUp)}})
+		messages = append(messages, &message{GaveUp: &tileSets{publication: p, Tiles: lists(pub.gaveUp)}})
 	}
 	if states&stateMasks != 0 {
-		messages = append(messages, &message{Masks: &tileSets{p, l.origin.maskedTiles(p)}})
+		masks := l.origin.maskedTiles(p)
+		m := &tileSets{publication: p, Tiles: lists(masks)}
+		if pub.relay != nil {
+			m.Own = !empty(masks)
+			for tile, set := range pub.relay.mirror.masked {
+				if tile < len(masks) {
+					masks[tile] |= set
+				}
+			}
+			m.Tiles = lists(masks)
+		}
+		messages = append(messages, &message{Masks: m})
 	}
 	return messages
+}
+
+// takeOf returns the demand for a mirror at the other node, or at the home the path by which this node takes the
+// mirror.
+func (l *link) takeOf(m *mirror, p publication) *take {
+	t := *m.demand()
+	t.publication, t.Fresh, t.Path = p, l.taking.fresh(p), m.feed.pathBy(l.node)
+	if l.node == m.node {
+		t.Refused = m.feed.refused
+		if t.Path != nil {
+			t.Tiles, t.Near, t.Parity, t.Fresh = [][]int{}, nil, 0, false
+		}
+	}
+	return &t
 }
 
 // state returns the state of the trunk.

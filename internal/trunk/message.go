@@ -14,10 +14,12 @@ import (
 // ErrMessage is wrapped with the reason why a control message was refused.
 var ErrMessage = errors.New("invalid trunk message")
 
-// The versions of the protocol that this node speaks. Two nodes use the highest version that both speak.
+// The versions of the protocol that this node speaks. Two nodes use the highest version that both speak. Nodes pass
+// publications on from relayVersion.
 const (
-	minVersion = 1
-	maxVersion = 1
+	minVersion   = 1
+	maxVersion   = 2
+	relayVersion = 2
 )
 
 const (
@@ -32,6 +34,8 @@ const (
 	maxPart = 2000
 	// maxName bounds names of rooms, participants and publications, in bytes.
 	maxName = 256
+	// maxPath bounds the nodes of a path.
+	maxPath = 16
 	// maxParity is the maximum share of parity.
 	maxParity = 0.25
 	// maxRate is the maximum rate of a track in bit/s.
@@ -50,6 +54,7 @@ type message struct {
 	Rates  *rates    `json:"rates,omitempty"`
 	Masks  *tileSets `json:"masks,omitempty"`
 	GaveUp *tileSets `json:"gave_up,omitempty"`
+	Parent *parent   `json:"parent,omitempty"`
 	// Payload is the payload of Host.Send.
 	Payload []byte `json:"payload,omitempty"`
 }
@@ -60,14 +65,17 @@ type hello struct {
 	Node        string `json:"node"`
 	Incarnation uint64 `json:"incarnation"`
 	Lanes       int    `json:"lanes"`
+	Region      string `json:"region,omitempty"`
 }
 
-// publication names a publication. ID is a number that its home node has not used for another publication.
+// publication names a publication. ID is a number that its home node has not used for another publication. Home is the
+// name of the home node if the sender of the offer passes the publication on, and empty if the sender is the home.
 type publication struct {
 	Room        string `json:"room"`
 	Participant string `json:"participant"`
 	Publication string `json:"publication"`
 	ID          uint64 `json:"id"`
+	Home        string `json:"home,omitempty"`
 }
 
 // take is the demand of a node for a publication: for each tile its qualities, and whether the tile is wanted soon.
@@ -78,6 +86,18 @@ type take struct {
 	Parity float64 `json:"parity,omitempty"`
 	// Fresh is set if the node has no offer for the publication. The origin then repeats its offer.
 	Fresh bool `json:"fresh,omitempty"`
+	// Path are the nodes from the home to the parent from which the node takes the publication. At the home, a take with
+	// a path has no demand.
+	Path []string `json:"path,omitempty"`
+	// Refused is a parent that has failed.
+	Refused string `json:"refused,omitempty"`
+}
+
+// parent assigns the node from which another node takes a publication. Path are the nodes from the home to the parent,
+// both included. A node that passes publications on sends an empty path if it does not pass a publication on.
+type parent struct {
+	publication
+	Path []string `json:"path"`
 }
 
 // offer has the streams that carry the tracks of a publication. The receiver of the offer replies with bound. More is
@@ -127,6 +147,8 @@ type rates struct {
 type tileSets struct {
 	publication
 	Tiles [][]int `json:"tiles"`
+	// Own is set in masks if some are those of the trunk of the sender, who is not the home.
+	Own bool `json:"own,omitempty"`
 }
 
 // probe is a message of the second stream, which is neither ordered nor repeated. Times are in nanoseconds since 1970:
@@ -157,7 +179,17 @@ func decode(data []byte) (*message, error) {
 		if err = m.Take.check(m.Take.Tiles); err == nil && len(m.Take.Near) > len(m.Take.Tiles) {
 			err = fmt.Errorf("%w: near has %d tiles, tiles has %d", ErrMessage, len(m.Take.Near), len(m.Take.Tiles))
 		}
+		if err == nil {
+			err = checkPath(m.Take.Path)
+		}
+		if err == nil && len(m.Take.Refused) > maxName {
+			err = fmt.Errorf("%w: a node name of %d bytes, expected at most %d", ErrMessage, len(m.Take.Refused), maxName)
+		}
 		m.Take.Parity = min(max(m.Take.Parity, 0), maxParity)
+	case m.Parent != nil:
+		if err = m.Parent.check(nil); err == nil {
+			err = checkPath(m.Parent.Path)
+		}
 	case m.Offer != nil:
 		err = m.Offer.check()
 	case m.Bound != nil:
@@ -181,7 +213,7 @@ func decode(data []byte) (*message, error) {
 func (m *message) contents() (n int) {
 	for _, present := range []bool{
 		m.Hello != nil, m.Take != nil, m.Offer != nil, m.Bound != nil, m.Rates != nil, m.Masks != nil, m.GaveUp != nil,
-		m.Payload != nil,
+		m.Parent != nil, m.Payload != nil,
 	} {
 		if present {
 			n++
@@ -198,12 +230,34 @@ func (h *hello) check() error {
 		return fmt.Errorf("%w: node %s speaks versions %d to %d, this node %d to %d", ErrMessage, h.Node, h.Versions[0],
 			h.Versions[1], minVersion, maxVersion)
 	}
+	if len(h.Region) > maxName {
+		return fmt.Errorf("%w: a region of %d bytes, expected at most %d", ErrMessage, len(h.Region), maxName)
+	}
 	h.Lanes = min(max(h.Lanes, 1), transport.MaxLanes)
+	return nil
+}
+
+// checkPath checks the names of nodes.
+func checkPath(path []string) error {
+	if len(path) > maxPath {
+		return fmt.Errorf("%w: a path of %d nodes, the limit is %d", ErrMessage, len(path), maxPath)
+	}
+	for i, node := range path {
+		if node == "" || len(node) > maxName {
+			return fmt.Errorf("%w: a node name of %d bytes, expected 1 to %d", ErrMessage, len(node), maxName)
+		}
+		if slices.Contains(path[:i], node) {
+			return fmt.Errorf("%w: a path with node %s twice", ErrMessage, node)
+		}
+	}
 	return nil
 }
 
 // check checks the names, and the qualities of tiles.
 func (p *publication) check(tiles [][]int) error {
+	if len(p.Home) > maxName {
+		return fmt.Errorf("%w: a node name of %d bytes, expected at most %d", ErrMessage, len(p.Home), maxName)
+	}
 	for _, name := range []string{p.Room, p.Participant, p.Publication} {
 		if name == "" || len(name) > maxName {
 			return fmt.Errorf("%w: a name of %d bytes, expected 1 to %d", ErrMessage, len(name), maxName)

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -24,6 +26,10 @@ func FuzzDecode(f *testing.F) {
 		`{"n":7,"payload":"AAAA","unknown":{}}`,
 		`{"n":8,"offer":{"room":"r","participant":"p","publication":"c","id":1,"offer":1,"more":true,` +
 			`"streams":[{"track":1,"ssrc":4,"rtx":5,"lane":0}]}}`,
+		`{"n":9,"parent":{"room":"r","participant":"p","publication":"c","id":1,"path":["one","two"]}}`,
+		`{"n":10,"parent":{"room":"r","participant":"p","publication":"c","id":1,"home":"one","path":[]}}`,
+		`{"n":11,"take":{"room":"r","participant":"p","publication":"c","id":1,"home":"one","tiles":[[0]],` +
+			`"path":["one","two"],"refused":"four"}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -41,6 +47,7 @@ func FuzzDecode(f *testing.F) {
 		if _, err := json.Marshal(m); err != nil {
 			t.Fatal(err)
 		}
+		followPath(t, m)
 		o, k := newOrigin(2), newTaking(start)
 		if m.Take != nil {
 			o.publish(m.Take.publication, &offered{3, make([]bool, 6)})
@@ -69,12 +76,43 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// followPath passes a message to a feed that takes from a parent, and to a tree with a node below another. The feed has
+// one source and never a path through its own node, and each node of the tree has a path.
+func followPath(t *testing.T, m *message) {
+	f := newFeed("three", "one")
+	f.assign([]string{"one", "two"}, true, true, start)
+	if m.Parent != nil && len(m.Parent.Path) > 0 {
+		f.assign(m.Parent.Path, true, false, start)
+		f.step(start.Add(time.Minute))
+	}
+	if f.source == "" || slices.Contains(f.path, "three") || slices.Contains(f.nextPath, "three") {
+		t.Fatalf("the feed is %+v", f)
+	}
+	tree := newTree(1, "one", "", "", func(string) bool { return true })
+	for _, node := range []string{"two", "three", "four"} {
+		tree.take(node, "", true, "", start)
+	}
+	if m.Take != nil {
+		tree.refuse("three", m.Take.Refused, m.Take.Path, start)
+		if len(m.Take.Path) > 0 {
+			tree.confirm("three", "", m.Take.Path, start)
+			tree.confirm("five", "", m.Take.Path, start)
+		}
+		tree.step(start.Add(time.Minute))
+	}
+	for node := range tree.branches {
+		if path := tree.path(node); len(path) > len(tree.branches) || slices.Contains(path, node) {
+			t.Fatalf("the path of %s is %v", node, path)
+		}
+	}
+}
+
 // TestDecodeRefuses checks the errors of messages above the limits.
 func TestDecodeRefuses(t *testing.T) {
 	name := strings.Repeat("x", maxName+1)
 	for _, c := range []struct{ data, want string }{
 		{`{`, "unexpected end"},
-		{`{"hello":{"versions":[2,3],"node":"one"}}`, "node one speaks versions 2 to 3, this node 1 to 1"},
+		{`{"hello":{"versions":[3,4],"node":"one"}}`, "node one speaks versions 3 to 4, this node 1 to 2"},
 		{`{"hello":{"versions":[1,1]}}`, "a node name of 0 bytes, expected 1 to 256"},
 		{`{"take":{"room":"` + name + `"}}`, "a name of 257 bytes, expected 1 to 256"},
 		{`{"take":{"room":"r","participant":"p","publication":"c","tiles":[[64]]}}`, "quality 64, expected 0 to"},
@@ -84,6 +122,15 @@ func TestDecodeRefuses(t *testing.T) {
 			"near has 2 tiles, tiles has 1"},
 		{`{"masks":{"room":"r"},"gave_up":{"room":"r"}}`, "2 contents, expected one"},
 		{`{"rates":{"room":"r","participant":"p","publication":"c","rates":[-1]}}`, "a rate of -1 bit/s"},
+		{`{"parent":{"room":"r","participant":"p","publication":"c","path":["one","two","one"]}}`,
+			"a path with node one twice"},
+		{`{"parent":{"room":"r","participant":"p","publication":"c","path":[""]}}`, "a node name of 0 bytes"},
+		{`{"take":{"room":"r","participant":"p","publication":"c","path":[` + strings.Repeat(`"x",`, maxPath) + `"y"]}}`,
+			"a path of 17 nodes, the limit is 16"},
+		{`{"take":{"room":"r","participant":"p","publication":"c","refused":"` + name + `"}}`,
+			"a node name of 257 bytes"},
+		{`{"take":{"room":"r","participant":"p","publication":"c","home":"` + name + `"}}`,
+			"a node name of 257 bytes"},
 		{strings.Repeat(" ", maxMessage+1), "262145 bytes, the limit is 262144"},
 	} {
 		if _, err := decode([]byte(c.data)); !errors.Is(err, ErrMessage) || !strings.Contains(err.Error(), c.want) {
@@ -102,7 +149,11 @@ func TestLaterMessagesAreIgnored(t *testing.T) {
 // TestLargestMessagesFit encodes the messages of the largest publication. Offers are split.
 func TestLargestMessagesFit(t *testing.T) {
 	name := strings.Repeat("\x01", maxName)
-	p := publication{name, name, name, math.MaxUint64}
+	p := publication{name, name, name, math.MaxUint64, name}
+	var path []string
+	for i := range maxPath {
+		path = append(path, name[1:]+string(rune('a'+i)))
+	}
 	whole := &offer{publication: p, Offer: math.MaxUint64}
 	r := &rates{publication: p}
 	tiles := &tileSets{publication: p}
@@ -116,7 +167,8 @@ func TestLargestMessagesFit(t *testing.T) {
 		}
 	}
 	messages := []*message{{Rates: r}, {Masks: tiles}, {Payload: make([]byte, MaxPayload)},
-		{Take: &take{publication: p, Tiles: tiles.Tiles, Near: make([]bool, volumetric.MaxTiles), Parity: maxParity}}}
+		{Take: &take{publication: p, Tiles: tiles.Tiles, Near: make([]bool, volumetric.MaxTiles), Parity: maxParity,
+			Path: path, Refused: name}}, {Parent: &parent{p, path}}}
 	for _, part := range whole.parts() {
 		messages = append(messages, &message{Offer: part})
 	}

@@ -72,6 +72,8 @@ type taken struct {
 	// node does not know the last offer.
 	offer, bound uint64
 	repeat       bool
+	// held is set while a parent is to send the tracks.
+	held bool
 }
 
 // action is a consequence of a step. Open precedes the first use of a stream. Track is -1 if the stream is to carry
@@ -133,10 +135,10 @@ func (o *origin) confirm(m *bound) {
 	}
 }
 
-// wants reports whether a track is in the demand.
+// wants reports whether this node has to send a track.
 func (t *taken) wants(track, qualities int) bool {
 	tile := track / qualities
-	return tile < len(t.tiles) && t.tiles[tile].Has(volumetric.Quality(track%qualities))
+	return !t.held && tile < len(t.tiles) && t.tiles[tile].Has(volumetric.Quality(track%qualities))
 }
 
 // step returns what follows from the changes of one publication, and whether others have changed as well.
@@ -254,6 +256,13 @@ func (o *origin) fits(p publication, track int, fits bool) bool {
 	return t.excess[track] >= maskAfter && o.mask(p, track, true)
 }
 
+// allFit records a decision that the trunk carries all tracks, none of which is masked.
+func (o *origin) allFit() {
+	for _, t := range o.takes {
+		clear(t.excess)
+	}
+}
+
 // mask sets whether the trunk does not carry a track. mask reports whether that is a change.
 func (o *origin) mask(p publication, track int, masked bool) bool {
 	t := o.takes[p]
@@ -269,11 +278,21 @@ func (o *origin) mask(p publication, track int, masked bool) bool {
 	return true
 }
 
+// reselect makes the slots of a publication select its tracks again, which have been replaced by others.
+func (o *origin) reselect(p publication) {
+	if t := o.takes[p]; t != nil {
+		for _, l := range t.streams {
+			l.selected = false
+		}
+		o.changed[p] = struct{}{}
+	}
+}
+
 // maskedTiles returns the tracks of a publication that the trunk does not carry.
-func (o *origin) maskedTiles(p publication) [][]int {
+func (o *origin) maskedTiles(p publication) []allocate.QualitySet {
 	pub, t := o.publications[p], o.takes[p]
 	if pub == nil || t == nil {
-		return [][]int{}
+		return nil
 	}
 	tiles := make([]allocate.QualitySet, (len(pub.audio)+pub.qualities-1)/pub.qualities)
 	for track := range t.masked {
@@ -281,5 +300,5 @@ func (o *origin) maskedTiles(p publication) [][]int {
 			tiles[tile] |= allocate.Qualities(volumetric.Quality(track % pub.qualities))
 		}
 	}
-	return lists(tiles)
+	return tiles
 }

@@ -31,7 +31,8 @@ type probing struct {
 func (p *probing) step(now time.Time) {
 	if p.stream != nil && now.Sub(p.sent) >= probeInterval {
 		p.sent = now
-		p.send(probe{T0: now.UnixNano()})
+		// now is the time of the step, which may have taken milliseconds until here.
+		p.send(probe{T0: time.Now().UnixNano()})
 	}
 }
 

@@ -89,6 +89,7 @@ type node struct {
 
 type options struct {
 	lanes   int
+	fanout  int
 	foreign bool
 	open    func(netip.AddrPort) (net.PacketConn, error)
 	address string
@@ -105,7 +106,7 @@ func (a *authority) start(t testing.TB, name string, o options) *node {
 	}
 	certificate := a.certify(t, name, o.foreign)
 	host, err := Listen(Config{
-		Node: name, Incarnation: 7, Address: netip.MustParseAddrPort(o.address), Lanes: o.lanes,
+		Node: name, Incarnation: 7, Address: netip.MustParseAddrPort(o.address), Lanes: max(o.lanes, 1), Fanout: o.fanout,
 		Certificate: func() *tls.Certificate { return certificate }, Verify: a.verify, Open: o.open,
 	}, engine)
 	if err != nil {
@@ -195,8 +196,8 @@ func connect(t testing.TB, a, b *node, nameA, nameB string) {
 	t.Helper()
 	a.do(func(h *Host) { h.Connect(nameB, b.host.Address()) })
 	b.do(func(h *Host) { h.Connect(nameA, a.host.Address()) })
-	await(t, a, "the trunk at one end", func(Linked) bool { return true })
-	await(t, b, "the trunk at the other end", func(Linked) bool { return true })
+	await(t, a, "the trunk at one end", func(e Linked) bool { return e.Node == nameB })
+	await(t, b, "the trunk at the other end", func(e Linked) bool { return e.Node == nameA })
 }
 
 // publisherPeer is the connection of a publisher.
@@ -362,7 +363,8 @@ func view(n *node, tracks []*track.Track) *viewer {
 	v := &viewer{tracks: make([]received, len(tracks))}
 	receiver := n.engine.NewRelay(&viewerPeer{}, Limits)
 	for i, made := range tracks {
-		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).Select(made, made.Group(), time.Now())
+		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).SelectFrom(made, made.Group(), egress.AnyOrigin,
+			time.Now())
 	}
 	n.t.Cleanup(receiver.Close)
 	return v

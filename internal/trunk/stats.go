@@ -42,4 +42,7 @@ type Stats struct {
 	// publications that other nodes take, Streams that of streams to other nodes, Masked that of taken tracks that the
 	// trunks do not carry, Starved that of taken publications for which the streams do not suffice.
 	Publications, Mirrors, Takes, Streams, Masked, Starved int
+	// Passed is the number of mirrors that this node passes on, Fed that of mirrors that a parent passes on to this
+	// node. Copies is the number of nodes that this node sends one publication, of the publication with the most.
+	Passed, Fed, Copies int
 }

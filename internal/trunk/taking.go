@@ -36,6 +36,8 @@ type taker struct {
 	qualities, tracks int
 	tiles             []allocate.QualitySet
 	streams           map[int]stream
+	// demanded is set once there was a demand.
+	demanded bool
 	// partial has the parts of an offer that is not complete. offered is set once an offer is complete.
 	partial *offer
 	offered bool
@@ -65,8 +67,14 @@ func (t *taking) remove(p publication) {
 // demand sets the demand for a publication.
 func (t *taking) demand(p publication, tiles []allocate.QualitySet) {
 	if k := t.mirrors[p]; k != nil {
-		k.tiles, t.stale = tiles, true
+		k.tiles, k.demanded, t.stale = tiles, true, true
 	}
+}
+
+// demanded reports whether there was a demand for a publication.
+func (t *taking) demanded(p publication) bool {
+	k := t.mirrors[p]
+	return k != nil && k.demanded
 }
 
 // fresh reports whether this node has no offer for a publication that it mirrors.

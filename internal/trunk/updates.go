@@ -20,6 +20,7 @@ const (
 	stateRates
 	stateGaveUp
 	stateMasks
+	stateParent
 )
 
 // updates are the states that have to be sent to another node. A state that changes again before it is sent is sent
@@ -49,7 +50,8 @@ func (u *updates) repeatRates(p publication) { delete(u.rates, p) }
 func (u *updates) publications() []publication {
 	return slices.SortedFunc(maps.Keys(u.due), func(a, b publication) int {
 		return cmp.Or(cmp.Compare(a.Room, b.Room), cmp.Compare(a.ID, b.ID),
-			cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication))
+			cmp.Compare(a.Participant, b.Participant), cmp.Compare(a.Publication, b.Publication),
+			cmp.Compare(a.Home, b.Home))
 	})
 }
 

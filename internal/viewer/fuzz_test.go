@@ -23,7 +23,7 @@ func FuzzPath(f *testing.F) {
 	for _, name := range []string{"index.html", "console/index.html", "assets/main.js"} {
 		files[name] = &fstest.MapFile{Data: []byte(name)}
 	}
-	h := New(files, nil)
+	h := New(files, nil, false)
 	f.Fuzz(func(t *testing.T, text string) {
 		recorder := httptest.NewRecorder()
 		h.ServeHTTP(recorder, &http.Request{Method: http.MethodGet, URL: &url.URL{Path: text}})

@@ -15,10 +15,16 @@ import (
 
 // policy is the content security policy of all pages, without the origins that may embed them: scripts, styles, workers
 // and connections of this server only, nothing inline, nothing from other servers. WebAssembly is compiled (Draco);
-// pictures are made by scripts (blob:).
-const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
-	"img-src 'self' blob:; connect-src 'self'; media-src 'self' blob:; form-action 'self'; " +
-	"base-uri 'none'; frame-ancestors "
+// pictures are made by scripts (blob:). elsewhere are further sources of connections.
+func policy(elsewhere string) string {
+	return "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
+		"img-src 'self' blob:; connect-src 'self'" + elsewhere + "; media-src 'self' blob:; form-action 'self'; " +
+		"base-uri 'none'; frame-ancestors "
+}
+
+// websockets are the connections of the viewer in a cluster: a session continues on nodes that are not known when the
+// page is loaded. Browsers refuse ws: in pages over https.
+const websockets = " ws: wss:"
 
 // viewerPage is the file of the viewer.
 const viewerPage = "index.html"
@@ -46,11 +52,15 @@ type file struct {
 
 // New returns a handler for the files. Pages of the given origins, in the form https://host[:port] or *, may embed the
 // viewer (index.html). No page may embed another page, such as the console: an embedding page could lead an operator to
-// click on a button that is not what it seems.
-func New(files fs.FS, origins []string) *Handler {
-	h := &Handler{files: files, embedded: policy + "'none'", loaded: make(map[string]*file)}
+// click on a button that is not what it seems. In a cluster the viewer may connect to the websockets of other nodes.
+func New(files fs.FS, origins []string, cluster bool) *Handler {
+	viewerPolicy := policy("")
+	if cluster {
+		viewerPolicy = policy(websockets)
+	}
+	h := &Handler{files: files, embedded: viewerPolicy + "'none'", loaded: make(map[string]*file)}
 	if len(origins) > 0 {
-		h.embedded = policy + strings.Join(origins, " ")
+		h.embedded = viewerPolicy + strings.Join(origins, " ")
 	}
 	return h
 }
@@ -77,7 +87,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if name == viewerPage {
 		header.Set("Content-Security-Policy", h.embedded)
 	} else {
-		header.Set("Content-Security-Policy", policy+"'none'")
+		header.Set("Content-Security-Policy", policy("")+"'none'")
 	}
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")

@@ -19,7 +19,7 @@ func TestHandler(t *testing.T) {
 		"assets/d.wasm":       {Data: []byte{0, 'a', 's', 'm'}},
 		"icon.svg":            {Data: []byte("<svg/>")},
 		"licenses.txt":        {Data: []byte("MIT")},
-	}, nil)
+	}, nil, false)
 	for _, test := range []struct {
 		method, path string
 		status       int
@@ -67,7 +67,7 @@ func TestHandler(t *testing.T) {
 func policyOf(path string, origins ...string) (all, ancestors string) {
 	recorder := httptest.NewRecorder()
 	files := fstest.MapFS{"index.html": {Data: []byte("x")}, "console/index.html": {Data: []byte("x")}}
-	New(files, origins).ServeHTTP(recorder, httptest.NewRequest("GET", path, nil))
+	New(files, origins, false).ServeHTTP(recorder, httptest.NewRequest("GET", path, nil))
 	all, ancestors, _ = strings.Cut(recorder.Header().Get("Content-Security-Policy"), "frame-ancestors ")
 	return all, ancestors
 }
@@ -105,6 +105,21 @@ func TestPolicy(t *testing.T) {
 	for _, needed := range []string{"default-src 'none'", "base-uri 'none'"} {
 		if !strings.Contains(got, needed) {
 			t.Errorf("the policy lacks %s: %s", needed, got)
+		}
+	}
+}
+
+// TestPolicyInACluster: the viewer may connect to other nodes, other pages only to their own.
+func TestPolicyInACluster(t *testing.T) {
+	files := fstest.MapFS{"index.html": {Data: []byte("x")}, "console/index.html": {Data: []byte("x")}}
+	h := New(files, nil, true)
+	for path, want := range map[string]string{
+		"/": "connect-src 'self' ws: wss:; ", "/console": "connect-src 'self'; ",
+	} {
+		recorder := httptest.NewRecorder()
+		h.ServeHTTP(recorder, httptest.NewRequest("GET", path, nil))
+		if got := recorder.Header().Get("Content-Security-Policy"); !strings.Contains(got, want) {
+			t.Errorf("the policy of %s is %s, expected %s", path, got, want)
 		}
 	}
 }

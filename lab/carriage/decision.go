@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -115,7 +116,7 @@ type outcome struct {
 // decide plays the decisions until the context ends.
 func (w *Watcher) decide(ctx context.Context, begun time.Time) {
 	for _, d := range w.config.Decisions {
-		timer := time.NewTimer(time.Until(begun.Add(d.At)))
+		timer := time.NewTimer(begun.Add(d.At).Sub(wallclock.Now()))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -133,7 +134,7 @@ func (w *Watcher) decide(ctx context.Context, begun time.Time) {
 func (w *Watcher) choose(d Decision, begun time.Time) (qualities []volumetric.Quality, changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
+	now := wallclock.Now()
 	for i, t := range w.tiles {
 		if d.Qualities[i] == t.quality {
 			continue

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/queue"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
@@ -127,9 +128,9 @@ func (w *Watcher) decode(ctx context.Context, t *watchedTile) {
 		case <-ctx.Done():
 			return
 		}
-		in.record.Set(frametimes.DecodingBegan, time.Now())
+		in.record.Set(frametimes.DecodingBegan, wallclock.Now())
 		err := w.content(t, &in.frame)
-		in.record.Set(frametimes.Decoded, time.Now())
+		in.record.Set(frametimes.Decoded, wallclock.Now())
 		<-w.slots
 		w.decoded(t, in, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/ladder"
@@ -54,7 +55,7 @@ type encoding struct {
 // OpenLive opens a material that is encoded while it is captured, fps times per second, by the given number of workers;
 // 0 means one per processor. OpenLive reads one capture, so that a failing source or codec is reported here.
 func OpenLive(ctx context.Context, m Material, fps float64, workers int) (Feed, error) {
-	l, err := openLive(ctx, capture.SystemClock{}, m, fps, workers)
+	l, err := openLive(ctx, wallclock.Clock{}, m, fps, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -123,17 +124,18 @@ func (l *live) Read(ctx context.Context, c *Capture) error {
 	if err := l.source.Read(ctx, &c.frame); err != nil {
 		return err
 	}
-	c.At, c.Acquired, c.Missed = c.frame.Capture, time.Now(), c.frame.Skipped
+	c.At, c.Acquired, c.Missed = c.frame.Capture, wallclock.Now(), c.frame.Skipped
 	return nil
 }
 
 // Encode implements Feed.
 func (l *live) Encode(c *Capture, number uint32, wanted func(Job) bool, done func(*Encoded)) error {
-	l.taken = time.Now()
+	l.taken = wallclock.Now()
 	if err := l.splitter.Split(l.tiler, &c.frame.Cloud, l.tiles); err != nil {
 		return err
 	}
-	l.capture, l.number, l.wanted, l.done, l.tiled, l.points = c, number, wanted, done, time.Now(), c.frame.Cloud.Len()
+	l.capture, l.number, l.wanted, l.done, l.tiled = c, number, wanted, done, wallclock.Now()
+	l.points = c.frame.Cloud.Len()
 	l.next.Store(0)
 	l.busy.Add(len(l.workers))
 	for _, w := range l.workers {
@@ -168,14 +170,14 @@ func (l *live) do(w *encoding, job Job) error {
 	*e = Encoded{}
 	l.capture.begin(&e.Record, l.taken)
 	e.Record.Set(frametimes.Tiled, l.tiled)
-	e.Record.Set(frametimes.EncodingBegan, time.Now())
+	e.Record.Set(frametimes.EncodingBegan, wallclock.Now())
 	level := l.recipe.levels[job.Quality]
 	w.view = l.tiles[job.Tile].View(0, part(level, l.points, l.tiles[job.Tile].Len()))
 	var err error
 	if w.data, err = w.encoder.Encode(w.data[:0], &w.view, l.recipe.params(level, l.source.Info().Box)); err != nil {
 		return err
 	}
-	e.Record.Set(frametimes.Encoded, time.Now())
+	e.Record.Set(frametimes.Encoded, wallclock.Now())
 	e.Frame = Frame{Tile: job.Tile, Quality: job.Quality, Number: l.number, Codec: l.recipe.codec.FourCC(),
 		Capture: l.capture.At, Data: w.data}
 	l.done(e)

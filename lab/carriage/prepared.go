@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/journal"
 	"github.com/volsfu/volsfu/pkg/frametimes"
@@ -30,7 +31,7 @@ type prepared struct {
 // OpenPrepared opens a journal of encoded tiles (package journal), whose captures are played in a loop, fps times per
 // second.
 func OpenPrepared(path string, fps float64) (Feed, error) {
-	p, err := openPrepared(capture.SystemClock{}, path, fps)
+	p, err := openPrepared(wallclock.Clock{}, path, fps)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (p *prepared) Read(ctx context.Context, c *Capture) error {
 
 // Encode implements Feed: the frames exist already.
 func (p *prepared) Encode(c *Capture, number uint32, wanted func(Job) bool, done func(*Encoded)) error {
-	taken := time.Now()
+	taken := wallclock.Now()
 	e := &p.out
 	for i := range p.captures[c.index] {
 		t := &p.captures[c.index][i]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/queue"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -240,7 +241,7 @@ func (p *publisher) send(encoded, sending context.Context, s *outStream) {
 
 // sent records a frame that has left, or failed to.
 func (p *publisher) sent(o *outgoing, d Departure, err error) {
-	now := time.Now()
+	now := wallclock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/queue"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -170,7 +171,7 @@ func (w *Watcher) watch(ctx context.Context, ended <-chan struct{}, running *syn
 func (w *Watcher) awaitSilence(ctx context.Context) bool {
 	for {
 		w.mu.Lock()
-		remaining := time.Until(w.last.Add(w.config.Idle))
+		remaining := w.last.Add(w.config.Idle).Sub(wallclock.Now())
 		w.mu.Unlock()
 		if remaining <= 0 {
 			return true

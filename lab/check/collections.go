@@ -135,6 +135,7 @@ func clustered(f *pflag.FlagSet) checklist {
 	f.StringVar(&o.Programs, "programs", "", "folder of volsfu; by default that of this program")
 	f.StringVar(&o.Previous, "previous", "", "volsfu of the previous release, for the rolling upgrade")
 	f.StringVar(&o.Before, "before", "", "volsfu without the code of clusters, to compare with")
+	f.StringVar(&o.Kubernetes, "kubernetes", ".tools/bin", "folder of the programs that make kubernetes builds")
 	return func(progress lab.Progress) []lab.Check { return cluster.Checks(o, progress) }
 }
 

@@ -16,6 +16,9 @@ type Options struct {
 	// Before is a program volsfu without the code of clusters, to compare with. Without it, the differences of claim
 	// 12 are not measured.
 	Before string
+	// Kubernetes is the folder of the programs of Kubernetes and Helm. Programs that it does not have are in the search
+	// path. Without one of the programs, claim 14 is not measured.
+	Kubernetes string
 }
 
 // Checks returns the checks, in the order of their numbers.
@@ -42,6 +45,7 @@ var titles = [...]string{
 	"500 viewers",
 	"a server without --cluster",
 	"three idle nodes",
+	"the chart on a control plane of Kubernetes: rollout, eviction",
 }
 
 // bench is the environment of a check.

@@ -10,8 +10,8 @@ import (
 // TestNumbers: the checks have the numbers of the claims, and every measurement belongs to a claim.
 func TestNumbers(t *testing.T) {
 	all := Checks(Options{}, lab.Progress{})
-	if len(all) != 13 {
-		t.Fatalf("%d checks, expected 13", len(all))
+	if len(all) != 14 {
+		t.Fatalf("%d checks, expected 14", len(all))
 	}
 	for i, c := range all {
 		if c.Name() != titles[i] {

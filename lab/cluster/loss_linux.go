@@ -92,8 +92,8 @@ func lossyTrunk(ctx context.Context, b *bench, loss, least float64) (lines []cla
 	lines = []claim.Line{
 		claim.AtLeast(fmt.Sprintf("%sframes received, of %d", prefix, missing+received),
 			100*float64(received)/float64(max(1, missing+received)), "%", least),
-		claim.AtMost(fmt.Sprintf("%srequested packets per lost packet of media, of %.0f", prefix, lostMedia),
-			across/max(1, lostMedia), "", 1.15),
+		claim.AtMost(fmt.Sprintf("%srequested packets, without delayed ones, per lost packet of media, of %.0f", prefix,
+			lostMedia), (across-delayedAcross)/max(1, lostMedia), "", 1.15),
 		claim.Exactly(prefix+"packets requested from publishers, without delayed ones", int64(fromPublishers-delayed),
 			"", 0),
 		claim.Information(prefix+"delayed packets requested from publishers", delayed, ""),

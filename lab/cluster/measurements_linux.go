@@ -15,4 +15,5 @@ var measurements = map[int][]measurement{
 	11: {viewers},
 	12: {alone},
 	13: {idle},
+	14: {rollout, eviction},
 }

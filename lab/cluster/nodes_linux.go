@@ -125,19 +125,11 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 		if s.oneRegion {
 			region = "all"
 		}
-		made := exec.CommandContext(ctx, s.program, "cluster", "certificate", "--directory", n.folder, "--region",
-			region, name)
-		if said, err := made.CombinedOutput(); err != nil {
-			return n, fmt.Errorf("volsfu cluster certificate: %w: %s", err, said)
+		if err := makeCertificate(ctx, s.program, n.folder, region, name); err != nil {
+			return n, err
 		}
 	}
-	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
-	if err != nil {
-		return n, err
-	}
-	now := time.Now()
-	if n.token, err = keys.Mint("", auth.Claims{Publish: true, Subscribe: true, Expires: now.Add(4 * time.Hour)},
-		now); err != nil {
+	if n.token, err = mint(true); err != nil {
 		return n, err
 	}
 	for i, name := range n.network.hosts {
@@ -150,6 +142,25 @@ func newNodes(ctx context.Context, b *bench, s setup) (n *nodes, err error) {
 		}
 	}
 	return n, n.awaitMembers(ctx)
+}
+
+// makeCertificate makes the certificate of a node in a folder, with the command of the server.
+func makeCertificate(ctx context.Context, program, folder, region, name string) error {
+	made := exec.CommandContext(ctx, program, "cluster", "certificate", "--directory", folder, "--region", region, name)
+	if said, err := made.CombinedOutput(); err != nil {
+		return fmt.Errorf("volsfu cluster certificate: %w: %s", err, said)
+	}
+	return nil
+}
+
+// mint makes a token of participants, who may publish or not.
+func mint(publish bool) (string, error) {
+	keys, err := auth.NewKeyring(auth.Config{Keys: []string{key}})
+	if err != nil {
+		return "", err
+	}
+	now := time.Now()
+	return keys.Mint("", auth.Claims{Publish: publish, Subscribe: true, Expires: now.Add(4 * time.Hour)}, now)
 }
 
 // url returns the value of --cluster for a node: all other nodes are seeds.

@@ -197,6 +197,9 @@ type Summary struct {
 	Refused    int64 `json:"frames_refused"`
 	// Estimate is the producer's last bandwidth estimate.
 	Estimate int64 `json:"estimate_bps"`
+	// ClockBound is the largest possible error of the consumer's times by the producer's clock, in milliseconds, once
+	// the first clock requests are answered; 0 with the same clock.
+	ClockBound float64 `json:"clock_bound_ms"`
 	// Packets and the following counters are the consumer's.
 	Packets          uint64 `json:"packets_received"`
 	PacketsLost      uint64 `json:"packets_lost"`

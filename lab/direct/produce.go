@@ -23,6 +23,7 @@ import (
 	"github.com/volsfu/volsfu/lab/direct/producer"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 	"github.com/volsfu/volsfu/lab/direct/stream"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -261,7 +262,7 @@ func (p *producing) run(ctx context.Context, out, console io.Writer, log *slog.L
 	if err != nil {
 		return err
 	}
-	source, err := capture.Open(p.source, p.capture)
+	source, err := capture.OpenOn(wallclock.Clock{}, p.source, p.capture)
 	if err != nil {
 		return fmt.Errorf("--source: %w", err)
 	}

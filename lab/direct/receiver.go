@@ -80,6 +80,7 @@ func (r *receiver) run(ctx context.Context) (summary *Summary, err error) {
 	}
 	report, closing := r.books.End(stages.At(r.clock.Producer(time.Now())))
 	summary.rates(report, took)
+	summary.ClockBound = float64(r.clock.Bound()) / float64(time.Millisecond)
 	r.counts(summary)
 	r.conn.Close()
 	running.Wait()

@@ -23,6 +23,7 @@ import (
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/lab/direct/stream"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -88,7 +89,7 @@ func (s *sender) run(ctx context.Context) (summary *Summary, err error) {
 	defer way.Close()
 	defer s.conn.Close()
 	took, err := s.produce(ctx, way, &running, summary)
-	report, closing := s.books.End(stages.At(time.Now()))
+	report, closing := s.books.End(stages.At(wallclock.Now()))
 	summary.rates(report, took)
 	if outlet := s.outlet.Load(); outlet != nil {
 		summary.Estimate = int64(outlet.Estimate())
@@ -165,12 +166,12 @@ func (u plainUDP) Close() { _ = u.UDP.Close() }
 // hear handles the consumer's messages until the connection ends. It returns the reason of the end.
 func (s *sender) hear() error {
 	for m := range s.conn.Messages() {
-		received := time.Now()
+		received := wallclock.Now()
 		switch m.Type {
 		case rendezvous.TypeViewpoint:
 			s.gaze.Look(m.Viewpoint)
 		case rendezvous.TypeTime:
-			if err := s.conn.Send(m.Time.Answer(received, time.Now())); err != nil {
+			if err := s.conn.Send(m.Time.Answer(received, wallclock.Now())); err != nil {
 				return err
 			}
 		case rendezvous.TypeReceived:

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/volsfu/volsfu/lab/hosts"
 )
 
 // JournalFile is the name of a run's journal in the folder of the run. The journal has a line of JSON for the run and
@@ -43,6 +45,8 @@ type entry struct {
 	Iteration IterationResult `json:"iteration"`
 	// Samples are those of the figures, by name.
 	Samples map[string][]float64 `json:"samples,omitempty"`
+	// Clocks are the clocks of the hosts after the iteration, by host.
+	Clocks map[string]hosts.State `json:"clocks,omitempty"`
 	// Elapsed is the time of the run at the end of the iteration, in seconds, without the time between an end and the
 	// resumption.
 	Elapsed float64 `json:"elapsed"`
@@ -102,8 +106,8 @@ func (j *journal) line(value any) error {
 }
 
 // add appends an iteration.
-func (j *journal) add(cell string, i IterationResult) error {
-	e := entry{Cell: cell, Iteration: i, Samples: make(map[string][]float64), Elapsed: j.seconds()}
+func (j *journal) add(cell string, i IterationResult, clocks map[string]hosts.State) error {
+	e := entry{Cell: cell, Iteration: i, Samples: make(map[string][]float64), Clocks: clocks, Elapsed: j.seconds()}
 	for _, f := range i.Figures {
 		if f.Samples != nil {
 			e.Samples[f.Name] = f.Samples
@@ -170,6 +174,8 @@ func (h *heading) sameRun(o heading) error {
 		{"folder of the test data", h.Run.Data, o.Run.Data},
 		{"selection of cells", h.Only.String(), o.Only.String()},
 		{"machine", h.Run.Machine, o.Run.Machine},
+		{"set of hosts", h.Run.Hosts.String(), o.Run.Hosts.String()},
+		{"source of clouds", h.Run.Source, o.Run.Source},
 	} {
 		if setting.journal != setting.here {
 			return fmt.Errorf("%w: the %s was %v, and is now %v", ErrJournal, setting.name, setting.journal,
@@ -190,6 +196,7 @@ func (r *Result) insert(e entry) bool {
 	i := slices.IndexFunc(r.Cells, func(c CellResult) bool { return c.Name == e.Cell })
 	if i >= 0 {
 		r.Cells[i].Iterations = append(r.Cells[i].Iterations, e.Iteration)
+		r.Hosts.SetClocks(e.Clocks)
 	}
 	return i >= 0
 }

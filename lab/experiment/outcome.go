@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Validity is the validity of an iteration.
@@ -61,6 +62,9 @@ type Outcome struct {
 	Lines   []Series `json:"series,omitempty"`
 	// Late describes the lateness of the emulated network. The figures count, including the effect of the lateness.
 	Late string `json:"network_late,omitempty"`
+	// ClockBound is the largest possible error of this iteration's times between two hosts, in milliseconds, because of
+	// their clocks; 0 with one clock.
+	ClockBound float64 `json:"clock_bound_ms,omitempty"`
 	// Notes describe the measurement for the reader. The report prints each note once.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -180,15 +184,23 @@ func (o *Outcome) Judge(p Pace) {
 	}
 }
 
-// Remark returns the reason, and the lateness of the network.
+// Remark returns the reason, the lateness of the network, and the error of the clocks.
 func (o *Outcome) Remark() string {
+	var remarks []string
+	if o.Reason != "" {
+		remarks = append(remarks, o.Reason)
+	}
 	switch {
 	case o.Late == "":
-		return o.Reason
 	case o.Reason == "":
-		return "the emulated network was late, which counts: " + o.Late
+		remarks = append(remarks, "the emulated network was late, which counts: "+o.Late)
+	default:
+		remarks = append(remarks, "and the emulated network was late: "+o.Late)
 	}
-	return o.Reason + "; and the emulated network was late: " + o.Late
+	if o.ClockBound > 0 {
+		remarks = append(remarks, fmt.Sprintf("error of times between hosts at most %.3f ms", o.ClockBound))
+	}
+	return strings.Join(remarks, "; ")
 }
 
 // blame appends to the reason of a disturbed iteration the share of the processors' time that a hypervisor gave to

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/environment"
+	"github.com/volsfu/volsfu/lab/hosts"
 	"github.com/volsfu/volsfu/lab/inference"
 )
 
@@ -25,7 +26,9 @@ type Result struct {
 	Machine lab.Machine `json:"machine"`
 	// Environment describes the machine and the programs, nil if it was not read.
 	Environment *environment.Environment `json:"environment,omitempty"`
-	Begun       time.Time                `json:"begun"`
+	// Hosts describes the machines of the roles and their clocks, nil if this machine ran all of them.
+	Hosts *hosts.Descriptions `json:"hosts,omitempty"`
+	Begun time.Time           `json:"begun"`
 	// Seconds is the time of the whole run; IterationSeconds is the measured time of each iteration.
 	Seconds          float64 `json:"seconds"`
 	IterationSeconds float64 `json:"iteration_seconds"`
@@ -34,6 +37,8 @@ type Result struct {
 	Seed             uint64  `json:"seed"`
 	// Data is the folder of the test data; empty if the synthetic figure was used.
 	Data string `json:"data,omitempty"`
+	// Source is the source of clouds in place of the scenario's, empty for the scenario's.
+	Source string `json:"source,omitempty"`
 	// Interrupted is set if the run ended before all iterations had begun. The result does not contain the missing
 	// iterations.
 	Interrupted bool               `json:"interrupted,omitempty"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/environment"
+	"github.com/volsfu/volsfu/lab/hosts"
 )
 
 // Options select the extent of a run and the place of its files.
@@ -38,6 +39,10 @@ type Options struct {
 	NoRaw bool
 	// Programs is the folder of the module's programs, empty for that of the running program.
 	Programs string
+	// Hosts run the roles, nil if this machine runs all of them. Source replaces the source of clouds if it is not
+	// empty.
+	Hosts  *hosts.Session
+	Source string
 	// Version is volsfu's, for the report.
 	Version string
 	// Environment is for the report, too.
@@ -47,6 +52,27 @@ type Options struct {
 
 // ErrNoCells reports that no cell is selected.
 var ErrNoCells = errors.New("no cell of the experiment has these parameters")
+
+// ErrOneMachine reports that an experiment runs on one machine only.
+var ErrOneMachine = errors.New("the experiment runs on one machine only")
+
+// Roles returns the roles of the experiment, which --hosts distributes. The error is ErrOneMachine if its scenario does
+// not support that.
+func (e *Experiment) Roles() ([]string, error) {
+	remote, ok := e.scenario.(Remote)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", e.Name, ErrOneMachine)
+	}
+	var roles []string
+	for _, c := range e.cells {
+		for _, role := range remote.Roles(c.Parameters) {
+			if !slices.Contains(roles, role) {
+				roles = append(roles, role)
+			}
+		}
+	}
+	return roles, nil
+}
 
 // setupTime is the time limit of an iteration in addition to measuring: for preparing frames, starting programs and
 // waiting for their connections.
@@ -61,11 +87,17 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why,
 		Version: o.Version, Environment: o.Environment,
 		Machine: lab.ThisMachine(), Begun: time.Now(), IterationSeconds: extent.Seconds, Iterations: extent.Iterations,
-		Short: o.Short, Seed: o.Seed, Data: o.Data,
+		Short: o.Short, Seed: o.Seed, Data: o.Data, Source: o.Source,
 		Parameters: e.Parameters, Quantities: e.scenario.Quantities(), Experiment: e,
 	}
 	if err := r.selectCells(o.Only, o.Cells); err != nil {
 		return nil, err
+	}
+	if o.Hosts != nil {
+		r.Hosts = o.Hosts.Describe()
+		if _, err := e.Roles(); err != nil {
+			return nil, err
+		}
 	}
 	j, err := e.begin(r, o)
 	if err != nil {
@@ -151,7 +183,9 @@ func (e *Experiment) iterate(ctx context.Context, r *Result, j *journal, extent 
 				return nil
 			}
 			c.Iterations = append(c.Iterations, result)
-			if err := j.add(c.Name, result); err != nil {
+			clocks := o.Hosts.Clocks()
+			r.Hosts.SetClocks(clocks)
+			if err := j.add(c.Name, result, clocks); err != nil {
 				return fmt.Errorf("%s: %w: %w", e.Name, ErrJournal, err)
 			}
 			o.Progress.Say("%s: %s: %s", e.Name, c.Name, result.line())
@@ -165,8 +199,8 @@ func (e *Experiment) once(ctx context.Context, c Cell, iteration int, duration t
 	o Options) (IterationResult, error) {
 	s := Settings{
 		Duration: duration, Iteration: iteration, Seed: o.Seed + uint64(iteration), Data: o.Data, Programs: o.Programs,
-		Progress: o.Progress,
-		Folder:   filepath.Join(o.Folder, "raw", c.folder(), fmt.Sprint(iteration)), Shared: o.Shared,
+		Progress: o.Progress, Hosts: o.Hosts, Source: o.Source,
+		Folder: filepath.Join(o.Folder, "raw", c.folder(), fmt.Sprint(iteration)), Shared: o.Shared,
 	}
 	if err := os.RemoveAll(s.Folder); err != nil {
 		return IterationResult{}, err

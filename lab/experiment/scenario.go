@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/lab/hosts"
 )
 
 // Scenario is the work of an experiment in one cell of its matrix.
@@ -52,6 +53,10 @@ type Settings struct {
 	Shared string
 	// Programs is the folder of volsfu, volpeer and vollab; empty selects that of the running program.
 	Programs string
+	// Hosts run the roles of the scenario, nil if this machine runs all of them.
+	Hosts *hosts.Session
+	// Source replaces the source of clouds of the scenario if it is not empty, as in realsense.
+	Source   string
 	Progress lab.Progress
 }
 
@@ -82,6 +87,23 @@ type definition[P any] struct {
 	quantities []Quantity
 	run        func(context.Context, P, Settings) (*Outcome, error)
 }
+
+// Remote is implemented by scenarios that can run on several machines (Settings.Hosts).
+type Remote interface {
+	// Roles returns the roles of a cell, which run on machines of their own.
+	Roles(Parameters) []string
+}
+
+// OnHosts returns a scenario that implements Remote with the same roles for all cells.
+func OnHosts(s Scenario, roles ...string) Scenario { return &distributed{s, roles} }
+
+type distributed struct {
+	Scenario
+	roles []string
+}
+
+// Roles implements Remote.
+func (d *distributed) Roles(Parameters) []string { return d.roles }
 
 // Quantities implements Scenario.
 func (d *definition[P]) Quantities() []Quantity { return d.quantities }

@@ -4,8 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
+
+	"github.com/volsfu/volsfu/lab/wallclock"
 )
 
 // Errors of probing, wrapped with the expected values.
@@ -68,7 +71,11 @@ func (p *Plan) Validate() error {
 	return nil
 }
 
-// Passage is a received packet with the parts of its path in nanoseconds; -1 for a missing stamp.
+// Missing stands for a time without one of its stamps. Times between two hosts may be negative, because of the error of
+// their clocks.
+const Missing = math.MinInt64
+
+// Passage is a received packet with the parts of its path in nanoseconds, or Missing.
 type Passage struct {
 	// TxSoftware is from the program to the device, TxHardware from there to the wire, RxHardware from card to card
 	// with all switches between, RxSoftware from the kernel to the program.
@@ -97,12 +104,21 @@ func Match(departures []Departure, arrivals []Arrival) (passages []Passage) {
 	return passages
 }
 
-// since returns the time between two stamps, -1 if a stamp is missing.
+// since returns the time between two stamps, Missing if a stamp is missing.
 func since(from, until int64) int64 {
 	if from == 0 || until == 0 {
-		return -1
+		return Missing
 	}
 	return until - from
+}
+
+// shift adds the offset of the process's clock to known stamps of the system's clock.
+func shift(stamps ...*int64) {
+	for _, s := range stamps {
+		if *s != 0 {
+			*s += int64(wallclock.Shift())
+		}
+	}
 }
 
 // payload returns a packet's content, which is only the packet's number.

@@ -112,6 +112,7 @@ func Send(ctx context.Context, p Plan) (departures []Departure, err error) {
 		if err := collect(fd, &d); err != nil {
 			return departures, err
 		}
+		shift(&d.Sent, &d.Software)
 		departures = append(departures, d)
 	}
 	return departures, nil
@@ -250,5 +251,6 @@ func arrived(data, oob []byte, now time.Time) (a Arrival, ok bool, err error) {
 		return a, false, nil
 	}
 	a.Software, a.Hardware, _, err = parseStamps(oob)
+	shift(&a.Software, &a.Received)
 	return a, true, err
 }

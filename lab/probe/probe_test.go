@@ -22,7 +22,7 @@ func TestMatch(t *testing.T) {
 	got := Match(departures, arrivals)
 	want := []Passage{
 		{TxSoftware: 100, TxHardware: 50, RxHardware: 250, RxSoftware: 50, Wire: 350, Total: 500},
-		{TxSoftware: 200, TxHardware: -1, RxHardware: -1, RxSoftware: 100, Wire: 300, Total: 600},
+		{TxSoftware: 200, TxHardware: Missing, RxHardware: Missing, RxSoftware: 100, Wire: 300, Total: 600},
 	}
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -48,6 +48,8 @@ type NodeAddress struct {
 type Nodes struct {
 	Header
 	Nodes []NodeAddress `json:"nodes"`
+	// Secret replaces the secret of Joined.Resume, unless it is empty.
+	Secret string `json:"secret,omitempty"`
 }
 
 // Moved asks a client to continue on another server. In reply to a join without resume, the client repeats the join

@@ -11,7 +11,8 @@ const (
 	RoomStarted Kind = "room_started"
 	// RoomEnded: the last participant has left, and the empty time of a room that the API created is over.
 	RoomEnded Kind = "room_ended"
-	// ParticipantJoined and ParticipantLeft: a resumed session causes neither. ParticipantLeft has a reason.
+	// ParticipantJoined and ParticipantLeft: a resumed session causes neither, unless it moves to another server: it
+	// then leaves the room of the former server and joins that of the next. ParticipantLeft has a reason.
 	ParticipantJoined Kind = "participant_joined"
 	ParticipantLeft   Kind = "participant_left"
 	// Published and Unpublished: a publication has begun or ended. The publications of a leaving participant end before

@@ -35,7 +35,7 @@ func decodersURL(t *testing.T) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the page of decoders: %v\n%s", err, out)
 	}
-	s := httptest.NewServer(viewer.New(os.DirFS(folder), nil))
+	s := httptest.NewServer(viewer.New(os.DirFS(folder), nil, false))
 	t.Cleanup(s.Close)
 	return s.URL
 }

@@ -112,7 +112,6 @@ func (b Build) one(root, path string) error {
 	}
 	// An interrupted build leaves no program under the final name.
 	unfinished := path + ".unfinished"
-	// Without -trimpath, the packages are those that the static checks and the tests compile.
 	build := exec.Command("go", "build", "-buildvcs=false", "-tags="+b.Tag, "-o", unfinished, "./cmd/"+name)
 	build.Dir = module
 	build.Env = append(build.Environ(), "CGO_ENABLED="+b.cgo())

@@ -70,8 +70,15 @@ func TestNodesTrustOneAnother(t *testing.T) {
 	if name, err := a.Verify(b.Certificate().Certificate); name != "b" || err != nil {
 		t.Errorf("the peer is %q, %v", name, err)
 	}
+	if err := connect(t, a.TLSTo("b"), b.TLS()); err != nil {
+		t.Errorf("the handshake with the named node failed: %v", err)
+	}
 	if a.Refused() != 0 || b.Refused() != 0 {
 		t.Errorf("%d and %d certificates are refused", a.Refused(), b.Refused())
+	}
+	// The address of a node may have become that of another.
+	if err := connect(t, a.TLSTo("c"), b.TLS()); err == nil || a.Refused() != 1 {
+		t.Errorf("a connection to c accepts the certificate of b: %v, %d are refused", err, a.Refused())
 	}
 }
 

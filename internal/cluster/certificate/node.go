@@ -178,6 +178,21 @@ func (n *Node) check(chain []*x509.Certificate) (string, error) {
 	return name, CheckName(name)
 }
 
+// TLSTo returns the configuration of a client for connections to a node. The certificate of the other side has to be
+// that of the node.
+func (n *Node) TLSTo(node string) *tls.Config {
+	config := n.TLS()
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		name, err := n.verify(state.PeerCertificates)
+		if err == nil && name != node {
+			n.refused.Add(1)
+			err = fmt.Errorf("%w: the certificate is that of node %q, expected %q", ErrRefused, name, node)
+		}
+		return err
+	}
+	return config
+}
+
 // TLS returns a configuration for both sides of a connection between nodes. Each side has to have a certificate of the
 // cluster's authority. Host names are not checked: the authority signs certificates of nodes only.
 func (n *Node) TLS() *tls.Config {

@@ -1,30 +1,36 @@
 package entry
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/placement"
+	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 const (
 	// compareInterval is the interval at which the lists of clients are compared with the nodes, that of beats.
-	// tellInterval is the least time between two messages to a client.
+	// listInterval is the least time between two messages to a client.
 	compareInterval = 200 * time.Millisecond
-	tellInterval    = time.Second
+	listInterval    = time.Second
+	// renewAfter is the age of a ticket after which a client gets another one: a client that has lost its node resumes
+	// within minutes.
+	renewAfter = ticket.Lifetime / 2
 	// maxAlternatives is the number of nodes in a list. A client tries the nodes in turn, and one that lives is enough.
 	maxAlternatives = 8
 )
 
-// told has the lists of nodes that clients were told, as keyOf.
-type told struct {
-	sessions map[string]string
+// lists are the latest lists of nodes that were sent to clients.
+type lists struct {
+	sessions map[string]list
 	// nodes and rooms are the state of the latest lists: the nodes, and those of each room.
 	nodes string
 	rooms map[string]string
@@ -32,67 +38,102 @@ type told struct {
 	at time.Time
 }
 
-func newTold() told { return told{sessions: make(map[string]string), rooms: make(map[string]string)} }
+// list is the latest list that was sent to the client of a session.
+type list struct {
+	// key is the list as keyOf.
+	key string
+	// sealed is the time of the client's latest ticket.
+	sealed time.Time
+}
 
-// run tells clients of changed alternatives until the context ends.
-func (e *Entry) run(ctx context.Context) {
+func newLists() lists { return lists{sessions: make(map[string]list), rooms: make(map[string]string)} }
+
+// run sends the message Nodes to clients until the Entry is closed.
+func (e *Entry) run() {
 	ticker := time.NewTicker(compareInterval)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-e.closed:
 			return
 		case <-ticker.C:
-			e.tell(time.Now())
+			e.sendLists(time.Now())
+			e.reportAddresses()
 		}
 	}
 }
 
-// tell tells clients of changed alternatives. If neither the nodes nor those of a client's room have changed, the
-// client's list is not determined again.
-func (e *Entry) tell(now time.Time) {
+// sendLists sends changed alternatives to clients, and another ticket if the client's is old. If neither the nodes nor
+// those of a client's room have changed, the client's list is not determined again.
+func (e *Entry) sendLists(now time.Time) {
 	e.mu.Lock()
-	former := e.told
+	former := e.lists
 	e.mu.Unlock()
-	if now.Sub(former.at) < tellInterval {
+	if now.Sub(former.at) < listInterval {
 		return
 	}
-	nodes, self := e.options.View.Nodes(), e.options.View.Self()
-	next := newTold()
+	nodes, self := e.others(), e.options.View.Self()
+	next := newLists()
+	var text strings.Builder
 	for _, n := range nodes {
-		next.nodes += fmt.Sprintln(n.Home, n.State, n.Draining, n.URL)
+		fmt.Fprintln(&text, n.Home, n.State, n.Draining, n.URL)
 	}
+	next.nodes = text.String()
 	for _, c := range e.clients.Clients() {
-		key, known := former.sessions[c.Session]
+		sent, known := former.sessions[c.Session]
 		if _, ok := next.rooms[c.Room]; !ok {
 			having := e.options.View.NodesOf(c.Room)
 			slices.Sort(having)
 			next.rooms[c.Room] = strings.Join(having, " ")
 		}
-		if c.Moves && (!known || next.nodes != former.nodes || next.rooms[c.Room] != former.rooms[c.Room]) {
-			list := e.alternatives(nodes, self, c.Room, c.Session)
-			if changed := keyOf(list); !known || changed != key {
-				key, next.at = changed, now
-				c.Outbox.Send(&signal.Nodes{Nodes: list})
+		changed := !known || next.nodes != former.nodes || next.rooms[c.Room] != former.rooms[c.Room]
+		old := now.Sub(sent.sealed) > renewAfter
+		if c.Moves && (changed || old) {
+			m := &signal.Nodes{Nodes: e.alternatives(nodes, self, c.Room, c.Session)}
+			latest := list{keyOf(m.Nodes), sent.sealed}
+			if old {
+				m.Secret, latest.sealed = e.renewed(now, c), now
+			}
+			if latest != sent {
+				next.at = now
+				if !c.Outbox.Send(m) {
+					// The next step sends the list again.
+					continue
+				}
+				sent = latest
 			}
 		}
-		next.sessions[c.Session] = key
+		next.sessions[c.Session] = sent
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told = next
+	e.lists = next
+}
+
+// renewed returns a client's ticket with a later end of validity, empty if the ticket is not valid.
+func (e *Entry) renewed(now time.Time, c signalling.Client) string {
+	t, err := e.options.Sealer.Open(c.Ticket, now)
+	if err == nil || errors.Is(err, ticket.ErrExpired) {
+		t.Expires = now.Add(ticket.Lifetime)
+		var text string
+		if text, err = e.options.Sealer.Seal(t, now); err == nil {
+			return text
+		}
+	}
+	e.log.Error("a client gets no further ticket", zap.String("session", c.Session), zap.Error(err))
+	return ""
 }
 
 // alternatives returns the nodes on which a session of this node can continue: first those that should have the record
 // of the session, then the nodes of this node's region, then the others in the ranking of the session.
 func (e *Entry) alternatives(nodes []cluster.Node, self cluster.Node, room, session string) []signal.NodeAddress {
-	usable := make(map[string]cluster.Node, len(nodes))
+	suitable := make(map[string]cluster.Node, len(nodes))
 	var near, far []string
 	for _, n := range nodes {
-		if n.State != cluster.Alive || n.Draining || n.URL == "" {
+		if (ways{moved: true}).check(n) != nil {
 			continue
 		}
-		usable[n.Home.Node] = n
+		suitable[n.Home.Node] = n
 		if n.Region == self.Region {
 			near = append(near, n.Home.Node)
 		} else {
@@ -103,11 +144,11 @@ func (e *Entry) alternatives(nodes []cluster.Node, self cluster.Node, room, sess
 		placement.Rank(session, near), placement.Rank(session, far))
 	list := []signal.NodeAddress{}
 	for _, name := range names {
-		n, ok := usable[name]
+		n, ok := suitable[name]
 		if !ok || len(list) == maxAlternatives {
 			continue
 		}
-		delete(usable, name)
+		delete(suitable, name)
 		list = append(list, signal.NodeAddress{URL: n.URL, Region: n.Region})
 	}
 	return list
@@ -120,9 +161,4 @@ func keyOf(list []signal.NodeAddress) string {
 		key.WriteString(n.URL + " " + n.Region + "\n")
 	}
 	return key.String()
-}
-
-// following returns the clients that follow the message Moved.
-func following(clients []signalling.Client) []signalling.Client {
-	return slices.DeleteFunc(clients, func(c signalling.Client) bool { return !c.Moves })
 }

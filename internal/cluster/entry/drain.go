@@ -2,6 +2,7 @@ package entry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/cluster"
+	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -28,121 +30,170 @@ const (
 	leaveInterval = 20 * time.Millisecond
 )
 
-// Drain marks this node as draining, ends the websockets that it passes on, asks its clients to move to other nodes,
-// and waits until those that follow have left, at most for moveDeadline and half of the context's time. The other
-// clients stay.
+// Drain marks this node as draining, ends the websockets that it proxies, makes its clients continue on other nodes,
+// and waits until those that follow the message Moved have left, at most for moveDeadline and half of the context's
+// time. Clients that join or return meanwhile are asked, too. Without another node, all clients stay.
 func (e *Entry) Drain(ctx context.Context) {
 	e.draining.Store(true)
 	e.options.View.Drain()
-	e.clients.EndPassages(signal.CodeDraining, "the server is about to stop")
+	e.clients.EndProxies(signal.CodeDraining)
 	limit := moveDeadline
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end)/2)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	target := func(now time.Time, c signalling.Client) (cluster.Node, bool) {
-		self := e.self()
-		node, err := e.place(now, self, &sfu.JoinRequest{Join: &signal.Join{Moves: true}, Room: c.Room})
-		return node, err == nil && node.URL != "" && node.Home != self.Home
-	}
-	moved := e.move(ctx, following(e.clients.Clients()), limit, target)
-	e.log.Info("clients are asked to move to other nodes", zap.Int("clients", len(moved)),
+	d := e.newDeparture(time.Now().Add(limit), func(now time.Time, c signalling.Client) (cluster.Node, error) {
+		return e.place(now, c.Room, "", ways{moved: c.Moves, proxied: true})
+	})
+	e.log.Info("clients are asked to move to other nodes", zap.Int("clients", len(e.clients.Clients())),
 		zap.Duration("at_most", limit))
 	ticker := time.NewTicker(leaveInterval)
 	defer ticker.Stop()
-	for e.staying(moved) > 0 {
+	for {
+		staying := d.step(time.Now(), e.clients.Clients())
+		if staying == 0 {
+			return
+		}
 		select {
 		case <-ctx.Done():
-			e.log.Warn("clients have not moved in time", zap.Int("clients", e.staying(moved)),
-				zap.Duration("limit", limit))
+			e.log.Warn("clients have not moved in time", zap.Int("clients", staying), zap.Duration("limit", limit))
 			return
 		case <-ticker.C:
 		}
 	}
 }
 
-// staying returns the number of sessions that have a client on this node.
-func (e *Entry) staying(sessions map[string]bool) (n int) {
-	for _, c := range e.clients.Clients() {
-		if sessions[c.Session] {
-			n++
-		}
-	}
-	return n
+// departure makes clients continue on other nodes, in batches. It is stepped with the time.
+type departure struct {
+	entry *Entry
+	// end is the time until which this node keeps the sessions of the clients.
+	end time.Time
+	// target returns the node for a client.
+	target func(time.Time, signalling.Client) (cluster.Node, error)
+	// asked are the sessions of the clients that were asked, size is the number of clients in a batch, next the time of
+	// the next batch. alone is set if no other node accepted clients at the latest batch.
+	asked map[string]bool
+	size  int
+	next  time.Time
+	alone bool
 }
 
-// Move asks the clients of a room on this node to move to another node. Move returns the number of clients that were
-// asked, and of those that stay because they do not follow. The error wraps ErrNode, or sfu.ErrNotFound if the room is
-// not on this node.
-func (e *Entry) Move(ctx context.Context, room, node string) (moved, remaining int, err error) {
-	self, nodes := e.self(), e.options.View.Nodes()
-	at := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Home.Node == node })
+func (e *Entry) newDeparture(
+	end time.Time, target func(time.Time, signalling.Client) (cluster.Node, error),
+) *departure {
+	e.options.Rooms.TellSessions()
+	return &departure{entry: e, end: end, target: target, asked: make(map[string]bool), size: minBatch}
+}
+
+// step asks a batch of clients if one is due. If all nodes are full, a later batch asks these clients again. step returns
+// the number of clients that are going to leave: those that follow the message Moved and have not left, and those that
+// are not asked yet, unless no other node accepts clients.
+func (d *departure) step(now time.Time, clients []signalling.Client) (staying int) {
+	waiting := slices.DeleteFunc(slices.Clone(clients), func(c signalling.Client) bool { return d.asked[c.Session] })
+	if !now.Before(d.next) {
+		d.size = max(d.size, (len(waiting)*int(batchInterval)+int(moveTime)-1)/int(moveTime))
+		d.next, d.alone = now.Add(batchInterval), false
+		for _, c := range waiting[:min(d.size, len(waiting))] {
+			node, err := d.target(now, c)
+			if d.alone = errors.Is(err, errNone); d.alone {
+				break
+			}
+			if err == nil && d.entry.send(now, c, node, d.end.Sub(now)) {
+				d.asked[c.Session] = true
+			}
+		}
+	}
+	for _, c := range clients {
+		if d.asked[c.Session] && c.Moves || !d.asked[c.Session] && !d.alone {
+			staying++
+		}
+	}
+	return staying
+}
+
+// send makes a client continue on a node: by the message Moved, or if the client does not follow, by a new connection,
+// whose resume this node sends to the other node. send reports whether the client was asked.
+func (e *Entry) send(now time.Time, c signalling.Client, node cluster.Node, deadline time.Duration) bool {
+	t, err := e.options.Sealer.Open(c.Ticket, now)
+	if err != nil && !errors.Is(err, ticket.ErrExpired) {
+		e.log.Error("a client is not asked to move: its ticket is not valid", zap.String("session", c.Session),
+			zap.Error(err))
+		return true
+	}
+	e.options.View.Share(c.Session, node.Home.Node)
+	if !c.Moves || node.URL == "" {
+		c.Outbox.Close(signal.CodeConnection, "the session continues on another server with a new peer connection")
+		return true
+	}
+	route := e.to(now, node, moveOf(t))
+	if route.URL == "" || !c.Outbox.Send(&signal.Moved{
+		URL: route.URL, Ticket: route.Ticket, DeadlineMS: max(1, int(deadline.Milliseconds())), MakeBeforeBreak: true,
+	}) {
+		return false
+	}
+	e.counts.moved.Add(1)
+	return true
+}
+
+// Move begins to ask the clients of a room on this node to move to another node, in the goroutine of the Entry. Move
+// returns the number of clients that are asked, and of those that stay because they do not follow. The error wraps
+// ErrNode, or sfu.ErrNotFound if the room is not on this node.
+func (e *Entry) Move(room, node string) (moved, remaining int, err error) {
+	self := e.self()
+	to, found := find(e.others(), func(n cluster.Node) bool { return n.Home.Node == node })
 	switch {
 	case node == self.Home.Node:
 		return 0, 0, fmt.Errorf("%w: %q is this node", ErrNode, node)
-	case at < 0:
+	case !found:
 		return 0, 0, fmt.Errorf("%w: there is no node %q", ErrNode, node)
-	case nodes[at].State != cluster.Alive:
-		return 0, 0, fmt.Errorf("%w: %q does not answer", ErrNode, node)
-	case nodes[at].Draining:
-		return 0, 0, fmt.Errorf("%w: %q drains", ErrNode, node)
-	case nodes[at].URL == "":
-		return 0, 0, fmt.Errorf("%w: %q has no address for clients", ErrNode, node)
 	case !slices.Contains(e.options.View.NodesOf(room), self.Home.Node):
 		return 0, 0, fmt.Errorf("%w: room %q on this node", sfu.ErrNotFound, room)
 	}
-	clients := slices.DeleteFunc(e.clients.Clients(), func(c signalling.Client) bool {
-		return c.Room != room
+	if err := (ways{moved: true}).check(to); err != nil {
+		return 0, 0, err
+	}
+	clients := ofRoom(e.clients.Clients(), room)
+	followers := following(clients)
+	d := e.newDeparture(time.Now().Add(moveDeadline), func(time.Time, signalling.Client) (cluster.Node, error) {
+		return to, nil
 	})
-	target := func(time.Time, signalling.Client) (cluster.Node, bool) { return nodes[at], true }
-	told := e.move(ctx, following(slices.Clone(clients)), moveDeadline, target)
+	sessions := make(map[string]bool, len(followers))
+	for _, c := range followers {
+		sessions[c.Session] = true
+	}
+	e.ended.Go(func() { e.depart(d, sessions) })
 	e.log.Info("clients of a room are asked to move", zap.String("room", room), zap.String("node", node),
-		zap.Int("clients", len(told)), zap.Int("remaining", len(clients)-len(told)))
-	return len(told), len(clients) - len(told), ctx.Err()
+		zap.Int("clients", len(followers)), zap.Int("remaining", len(clients)-len(followers)))
+	return len(followers), len(clients) - len(followers), nil
 }
 
-// move asks clients to move to nodes, in batches. target returns the node for a client, false if there is none. move
-// returns the sessions of the clients that were asked.
-func (e *Entry) move(ctx context.Context, clients []signalling.Client, deadline time.Duration,
-	target func(time.Time, signalling.Client) (cluster.Node, bool),
-) map[string]bool {
-	e.options.Rooms.TellSessions()
-	end := time.Now().Add(deadline)
-	moved := make(map[string]bool, len(clients))
-	size := max(minBatch, (len(clients)*int(batchInterval)+int(moveTime)-1)/int(moveTime))
+// depart is the goroutine that asks the clients of sessions to move, until all were asked or the time of d is over.
+func (e *Entry) depart(d *departure, sessions map[string]bool) {
 	ticker := time.NewTicker(batchInterval)
 	defer ticker.Stop()
-	for i, c := range clients {
-		if i > 0 && i%size == 0 {
-			select {
-			case <-ctx.Done():
-				return moved
-			case <-ticker.C:
-			}
-		}
+	for {
 		now := time.Now()
-		node, ok := target(now, c)
-		if !ok || !e.ask(now, c, node, end.Sub(now)) {
-			continue
+		clients := slices.DeleteFunc(e.clients.Clients(), func(c signalling.Client) bool {
+			return !sessions[c.Session] || d.asked[c.Session]
+		})
+		if d.step(now, clients) == 0 || now.After(d.end) {
+			return
 		}
-		moved[c.Session] = true
-		e.counts.moved.Add(1)
+		select {
+		case <-e.closed:
+			return
+		case <-ticker.C:
+		}
 	}
-	return moved
 }
 
-// ask asks a client to move to a node, with the client's own ticket made one for the move.
-func (e *Entry) ask(now time.Time, c signalling.Client, node cluster.Node, deadline time.Duration) bool {
-	t, err := e.options.Sealer.Open(c.Ticket, now)
-	if err != nil {
-		e.log.Warn("a client is not asked to move: its ticket is not valid", zap.String("session", c.Session),
-			zap.Error(err))
-		return false
-	}
-	e.options.View.Share(c.Session, node.Home.Node)
-	route := e.to(now, node, moveOf(t))
-	return route.URL != "" && c.Outbox.Send(&signal.Moved{
-		URL: route.URL, Ticket: route.Ticket, DeadlineMS: max(1, int(deadline.Milliseconds())), MakeBeforeBreak: true,
-	})
+// ofRoom returns the clients of a room.
+func ofRoom(clients []signalling.Client, room string) []signalling.Client {
+	return slices.DeleteFunc(slices.Clone(clients), func(c signalling.Client) bool { return c.Room != room })
+}
+
+// following returns the clients that follow the message Moved.
+func following(clients []signalling.Client) []signalling.Client {
+	return slices.DeleteFunc(slices.Clone(clients), func(c signalling.Client) bool { return !c.Moves })
 }

@@ -2,8 +2,7 @@ package entry
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,20 +47,17 @@ type Rooms interface {
 // Clients are the clients that are connected to this node. signalling.Server implements Clients.
 type Clients interface {
 	Clients() []signalling.Client
-	Passages() signalling.Passages
-	EndPassages(code signal.Code, reason string)
+	Proxies() signalling.Proxies
+	EndProxies(code signal.Code)
 }
-
-// ErrNode is wrapped with the name of a node to which no client can be moved, and the reason.
-var ErrNode = errors.New("unsuitable node")
 
 // Options are the parts of a server that its Entry needs.
 type Options struct {
 	View   View
 	Rooms  Rooms
 	Sealer *ticket.Sealer
-	// TLS is the configuration of a client for connections to other nodes.
-	TLS *tls.Config
+	// Dial connects to another node, at its address for other nodes.
+	Dial func(ctx context.Context, node string) (net.Conn, error)
 	// ResumeGrace is the time for which a session without a websocket is kept.
 	ResumeGrace time.Duration
 	Log         *zap.Logger
@@ -73,17 +69,21 @@ type Entry struct {
 	options Options
 	log     *zap.Logger
 	clients Clients
-	end     context.CancelFunc
-	ended   sync.WaitGroup
+	// closed is closed by end. ended counts the goroutines.
+	closed chan struct{}
+	end    func()
+	ended  sync.WaitGroup
 	// draining is set when this node accepts no more sessions.
 	draining atomic.Bool
 	counts   counters
+	// same are the nodes with the address of this node for clients, for the goroutine of run.
+	same map[cluster.Home]bool
 
 	mu        sync.Mutex
 	placement placement.Placement
 	// returned has the times at which clients were sent to other nodes with their session, by session.
 	returned map[string]time.Time
-	told     told
+	lists    lists
 }
 
 // counters are the atomic form of Counts.
@@ -92,13 +92,13 @@ type counters struct {
 }
 
 // Refused counts refused joins by cause: all nodes were full, the ticket was not valid or had expired, or the node to
-// which the client was passed on was not reached.
+// which the client's websocket is proxied was not reached.
 type Refused struct{ Full, Ticket, Unreachable, Expired uint64 }
 
 // Counts are numbers of joins since the start.
 type Counts struct {
 	// Moved counts clients that were sent to another node, at a join, a resume or during the session. Proxied counts
-	// joins and resumes that were passed on. Adopted counts sessions of other nodes that this node has taken over,
+	// joins and resumes whose websockets were proxied. Adopted counts sessions of other nodes that this node has taken over,
 	// Resumed resumes of sessions of this node.
 	Moved, Proxied, Adopted, Resumed uint64
 	Refused                          Refused
@@ -106,20 +106,20 @@ type Counts struct {
 
 // New returns an Entry. Serve must be called before the first join.
 func New(o Options) *Entry {
+	closed := make(chan struct{})
 	return &Entry{
-		options: o, log: o.Log, returned: make(map[string]time.Time), told: newTold(), end: func() {},
+		options: o, log: o.Log, returned: make(map[string]time.Time), lists: newLists(),
+		closed: closed, end: sync.OnceFunc(func() { close(closed) }),
 	}
 }
 
-// Serve begins to tell clients of other nodes. Close ends that.
+// Serve starts the goroutine that sends the message Nodes. Close stops the goroutine.
 func (e *Entry) Serve(clients Clients) {
 	e.clients = clients
-	var ctx context.Context
-	ctx, e.end = context.WithCancel(context.Background())
-	e.ended.Go(func() { e.run(ctx) })
+	e.ended.Go(e.run)
 }
 
-// Close ends the goroutine of Serve.
+// Close stops the goroutines of Serve and of Move.
 func (e *Entry) Close() {
 	e.end()
 	e.ended.Wait()
@@ -132,13 +132,15 @@ func (e *Entry) Counts() Counts {
 		Moved: c.moved.Load(), Proxied: c.proxied.Load(), Adopted: c.adopted.Load(), Resumed: c.resumed.Load(),
 		Refused: Refused{
 			Full: c.full.Load(), Ticket: c.ticket.Load(), Expired: c.expired.Load(),
-			Unreachable: e.clients.Passages().Unreachable,
+			Unreachable: e.clients.Proxies().Unreachable,
 		},
 	}
 }
 
-// TLS implements signalling.Cluster.
-func (e *Entry) TLS() *tls.Config { return e.options.TLS }
+// Dial implements signalling.Cluster.
+func (e *Entry) Dial(ctx context.Context, node string) (net.Conn, error) {
+	return e.options.Dial(ctx, node)
+}
 
 // Welcome implements signalling.Cluster.
 func (e *Entry) Welcome(joined *signal.Joined, grants sfu.Grants, epoch uint64) {
@@ -154,11 +156,11 @@ func (e *Entry) Welcome(joined *signal.Joined, grants sfu.Grants, epoch uint64) 
 	} else {
 		joined.Resume.Secret = text
 	}
-	nodes := e.alternatives(e.options.View.Nodes(), self, joined.Room, joined.Session)
+	nodes := e.alternatives(e.others(), self, joined.Room, joined.Session)
 	joined.Nodes = nodes
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told.sessions[joined.Session] = keyOf(nodes)
+	e.lists.sessions[joined.Session] = list{keyOf(nodes), now}
 }
 
 // bitsOf and grantsOf convert grants.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/ticket"
@@ -59,7 +60,11 @@ func (p *played) Session(_, session string) (cluster.Home, sfu.SessionState, boo
 
 func (p *played) Keepers(string, string, string) []string { return p.keepers }
 
-func (p *played) Share(session, node string) { p.shared = append(p.shared, session+" "+node) }
+func (p *played) Share(session, node string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shared = append(p.shared, session+" "+node)
+}
 
 func (p *played) Drain() { p.draining = true }
 
@@ -73,9 +78,9 @@ func (p *played) Clients() []signalling.Client {
 	return slices.Clone(p.clients)
 }
 
-func (p *played) Passages() signalling.Passages { return signalling.Passages{Unreachable: 7} }
+func (p *played) Proxies() signalling.Proxies { return signalling.Proxies{Unreachable: 7} }
 
-func (p *played) EndPassages(code signal.Code, _ string) { p.ended = code }
+func (p *played) EndProxies(code signal.Code) { p.ended = code }
 
 // nodeOf returns a node that is alive, with the incarnation 1.
 func nodeOf(name, region string, load float64) cluster.Node {
@@ -198,7 +203,7 @@ func TestJoins(t *testing.T) {
 				}
 				continue
 			}
-			if route.Node != test.node || test.node != "" && route.Proxy != test.node+":7883" {
+			if route.Node != test.node || test.node != "" && route.URL != "wss://"+test.node {
 				t.Errorf("%s: the route is %+v, expected to node %q", test.name, route, test.node)
 			}
 			counts := e.Counts()
@@ -363,9 +368,183 @@ func TestResumesHere(t *testing.T) {
 		t.Errorf("while this node drains: %+v, %v, shared %v", route, refused, p.shared)
 	}
 	q = resumeOf(e.sealed(t, ofSession()), false)
+	q.Join.Resume.NewConnection = false
 	if route, refused := e.Route(q); refused != nil || route.Node != "" {
-		t.Errorf("an old client while this node drains: %+v, %v", route, refused)
+		t.Errorf("an old client with its connection while this node drains: %+v, %v", route, refused)
 	}
+	q = resumeOf(e.sealed(t, ofSession()), false)
+	route, refused := e.Route(q)
+	if content, err := e.options.Sealer.Open(route.Ticket, time.Now()); refused != nil || route.Node != "b" ||
+		err != nil || content.Kind != ticket.Move || content.Home != "b" {
+		t.Errorf("an old client without a connection while this node drains: %+v, %v", route, refused)
+	}
+	p.nodes = nil
+	q = resumeOf(e.sealed(t, ofSession()), false)
+	if route, refused := e.Route(q); refused != nil || route.Node != "" || q.Adopt != nil {
+		t.Errorf("while this node drains alone: %+v, %v", route, refused)
+	}
+	// The client repeats a ticket of a former home.
+	p.homes["s"], p.states["s"] = p.self.Home, sfu.SessionState{Epoch: 6}
+	if route, _ := e.Route(resumeOf(e.sealed(t, ofSession()), false)); route.Epoch != 6 {
+		t.Errorf("the epoch is %d, expected 6", route.Epoch)
+	}
+}
+
+// TestALongSessionIsResumed resumes with a ticket that has expired.
+func TestALongSessionIsResumed(t *testing.T) {
+	p := newPlayed()
+	e := newEntry(t, p)
+	content := ofSession()
+	content.Expires = time.Now().Add(-time.Hour)
+	text, err := e.options.Sealer.Seal(content, time.Now().Add(-2*ticket.Lifetime))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, refused := e.Route(resumeOf(text, true)); refused == nil || refused.Code != signal.CodeResume {
+		t.Errorf("a session that is not on this node: refused with %v", refused)
+	}
+	if c := e.Counts(); c.Refused.Expired != 1 {
+		t.Errorf("counts %+v", c)
+	}
+	p.here["s"] = true
+	q := resumeOf(text, true)
+	if route, refused := e.Route(q); refused != nil || route.Node != "" || q.Join.Resume.Secret != "inner" {
+		t.Errorf("a session of this node: %+v, %v", route, refused)
+	}
+	q = resumeOf(text, true)
+	q.Identity = "bob"
+	if _, refused := e.Route(q); refused == nil {
+		t.Error("another participant resumes the session")
+	}
+	// A drain asks the client of a long session, too.
+	o := &outbox{}
+	client := signalling.Client{Room: "hall", Session: "s", Ticket: text, Moves: true, Outbox: o}
+	if !e.send(time.Now(), client, *p.node("b"), time.Second) {
+		t.Error("the client is not asked to move")
+	}
+	if _, moved := e.opened(t, o.taken()); moved.Session != "s" || moved.Home != "b" {
+		t.Errorf("the ticket is %+v", moved)
+	}
+}
+
+// TestClientsGetFurtherTickets lets a session last longer than the validity of a ticket.
+func TestClientsGetFurtherTickets(t *testing.T) {
+	p := newPlayed()
+	e := newEntry(t, p)
+	o, old := connected(e, p, "s", "hall", true), connected(e, p, "t", "hall", false)
+	now := time.Now()
+	e.sendLists(now.Add(renewAfter - time.Minute))
+	if m := o.taken(); m != nil {
+		t.Errorf("messages with a ticket that is new: %v", m)
+	}
+	for _, after := range []time.Duration{renewAfter + time.Minute, 2*renewAfter + 2*time.Minute, 5 * renewAfter} {
+		e.sendLists(now.Add(after))
+		e.sendLists(now.Add(after + 2*listInterval))
+		m := o.taken()
+		if len(m) != 1 || len(m[0].(*signal.Nodes).Nodes) != 2 {
+			t.Fatalf("messages after %v: %v", after, m)
+		}
+		got, err := e.options.Sealer.Open(m[0].(*signal.Nodes).Secret, now.Add(after+ticket.Lifetime-time.Minute))
+		if err != nil || got.Session != "s" || got.Kind != ticket.Resume {
+			t.Errorf("the ticket after %v is %+v, %v", after, got, err)
+		}
+	}
+	if m := old.taken(); m != nil {
+		t.Errorf("messages to a client that does not know them: %v", m)
+	}
+	o.full = true
+	p.node("b").Draining = true
+	e.sendLists(now.Add(6 * renewAfter))
+	o.full = false
+	e.sendLists(now.Add(6*renewAfter + 2*listInterval))
+	if m := o.taken(); len(m) != 1 || len(m[0].(*signal.Nodes).Nodes) != 1 {
+		t.Errorf("messages after one that was not taken: %v", m)
+	}
+}
+
+// TestOneAddressOfSeveralNodes: an address that leads to any of several nodes is used for none.
+func TestOneAddressOfSeveralNodes(t *testing.T) {
+	p := newPlayed()
+	p.node("b").URL, p.node("c").URL = "wss://sfu", "wss://sfu"
+	core, logged := observer.New(zap.ErrorLevel)
+	e := newEntry(t, p)
+	e.log = zap.New(core)
+	if route, refused := e.Route(joinOf("hall", true)); refused != nil || route.Node != "b" || route.URL != "" {
+		t.Errorf("the route is %+v, %v", route, refused)
+	}
+	p.rooms["hall"] = []string{"a", "b"}
+	if _, _, err := e.Move("hall", "b"); !errors.Is(err, ErrNode) {
+		t.Errorf("a move: %v", err)
+	}
+	e.reportAddresses()
+	if n := logged.Len(); n != 0 {
+		t.Errorf("%d errors about addresses of others", n)
+	}
+	p.self.URL = "wss://sfu"
+	e.reportAddresses()
+	e.reportAddresses()
+	if n := logged.FilterMessageSnippet("same address").Len(); n != 2 {
+		t.Errorf("%d errors, expected one for each of b and c", n)
+	}
+	p.node("b").State, p.node("c").State = cluster.Dead, cluster.Dead
+	e.reportAddresses()
+	p.node("b").State = cluster.Alive
+	e.reportAddresses()
+	if n := logged.Len(); n != 3 {
+		t.Errorf("%d errors after the return of b, expected 3", n)
+	}
+}
+
+// TestADepartureAsksAllClients steps a drain while the other nodes are full, and after that.
+func TestADepartureAsksAllClients(t *testing.T) {
+	p := newPlayed()
+	p.self.Draining = true
+	e := newEntry(t, p)
+	var outboxes []*outbox
+	for i := range 3 * minBatch {
+		outboxes = append(outboxes, connected(e, p, fmt.Sprint(i), "hall", true))
+	}
+	asked := func() (n int) {
+		for _, o := range outboxes {
+			o.mu.Lock()
+			n += len(o.messages)
+			o.mu.Unlock()
+		}
+		return n
+	}
+	now := time.Now()
+	d := e.newDeparture(now.Add(time.Minute), func(now time.Time, c signalling.Client) (cluster.Node, error) {
+		return e.place(now, c.Room, "", ways{moved: c.Moves, proxied: true})
+	})
+	step := func(staying, total int) {
+		t.Helper()
+		if n := d.step(now, p.Clients()); n != staying || asked() != total {
+			t.Errorf("%d stay, %d are asked, expected %d and %d", n, asked(), staying, total)
+		}
+		now = now.Add(batchInterval)
+	}
+	p.node("b").Load, p.node("c").Load = 0.9, 0.9
+	step(12, 0)
+	p.node("b").Load, p.node("c").Load = 0.1, 0.1
+	step(12, 4)
+	now = now.Add(-batchInterval / 2)
+	step(12, 4)
+	now = now.Add(batchInterval / 2)
+	step(12, 8)
+	// A client that has joined meanwhile is asked, too.
+	outboxes = append(outboxes, connected(e, p, "late", "hall", true))
+	step(13, 12)
+	step(13, 13)
+	p.clients = p.clients[:1]
+	step(1, 13)
+	p.clients = nil
+	step(0, 13)
+	// Without other nodes, all stay.
+	for i := range 3 * minBatch {
+		connected(e, p, "x"+fmt.Sprint(i), "hall", i%2 == 0)
+	}
+	p.nodes = nil
+	step(0, 13)
 }
 
 // TestAClientThatComesBackIsAdopted: the client was sent to a home that is dead, which this node does not know yet.
@@ -420,14 +599,13 @@ func TestForeignTickets(t *testing.T) {
 		"another identity":    ofTicket(func(c *ticket.Ticket) { c.Identity = "bob" }),
 		"a ticket for a join": ofTicket(func(c *ticket.Ticket) { c.Kind = ticket.Entry }),
 		"an unknown kind":     ofTicket(func(c *ticket.Ticket) { c.Kind = 9 }),
-		"expired":             ofTicket(func(c *ticket.Ticket) { c.Expires = time.Now().Add(-time.Second) }),
 	} {
 		q := resumeOf(text, true)
 		if _, refused := e.Route(q); refused == nil || refused.Code != signal.CodeResume || q.Adopt != nil {
 			t.Errorf("%s: refused with %v", name, refused)
 		}
 	}
-	if c := e.Counts(); c.Refused.Expired != 1 || c.Refused.Ticket != 8 {
+	if c := e.Counts(); c.Refused.Expired != 0 || c.Refused.Ticket != 8 {
 		t.Errorf("counts %+v", c)
 	}
 	delete(p.here, "s")
@@ -486,20 +664,34 @@ func TestWelcome(t *testing.T) {
 	}
 }
 
-// outbox keeps the messages for a client.
+// outbox keeps the messages for a client. If full is set, it takes none.
 type outbox struct {
 	mu       sync.Mutex
 	messages []signal.Message
+	code     signal.Code
+	full     bool
 }
 
 func (o *outbox) Send(m signal.Message) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.messages = append(o.messages, m)
-	return true
+	if !o.full {
+		o.messages = append(o.messages, m)
+	}
+	return !o.full
 }
 
-func (o *outbox) Close(signal.Code, string) {}
+func (o *outbox) Close(code signal.Code, _ string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.code = code
+}
+
+func (o *outbox) closed() signal.Code {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.code
+}
 
 func (o *outbox) taken() []signal.Message {
 	o.mu.Lock()
@@ -528,8 +720,8 @@ func TestClientsAreToldOfChanges(t *testing.T) {
 	o, old := connected(e, p, "s", "hall", true), connected(e, p, "t", "hall", false)
 	now := time.Now()
 	tell := func() {
-		now = now.Add(tellInterval)
-		e.tell(now)
+		now = now.Add(listInterval)
+		e.sendLists(now)
 	}
 	tell()
 	if m := o.taken(); m != nil {
@@ -553,7 +745,7 @@ func TestClientsAreToldOfChanges(t *testing.T) {
 	p.nodes = nil
 	tell()
 	p.nodes = []cluster.Node{nodeOf("b", "eu", 0)}
-	e.tell(now.Add(tellInterval / 2))
+	e.sendLists(now.Add(listInterval / 2))
 	if m := o.taken(); len(m) != 1 || len(m[0].(*signal.Nodes).Nodes) != 0 {
 		t.Errorf("messages without other nodes: %v", m)
 	}
@@ -562,8 +754,8 @@ func TestClientsAreToldOfChanges(t *testing.T) {
 	}
 	p.clients = nil
 	tell()
-	if len(e.told.sessions) != 0 || len(e.told.rooms) != 0 {
-		t.Errorf("remembered: %+v", e.told)
+	if len(e.lists.sessions) != 0 || len(e.lists.rooms) != 0 {
+		t.Errorf("remembered: %+v", e.lists)
 	}
 }
 
@@ -614,11 +806,13 @@ func TestDrain(t *testing.T) {
 	p.clients = p.clients[1:]
 	p.mu.Unlock()
 	<-ended
-	if m := old.taken(); m != nil {
-		t.Errorf("messages to a client that does not follow: %v", m)
+	// A client that does not follow resumes with a new connection, which this node sends to the other node.
+	if m := old.taken(); m != nil || old.closed() != signal.CodeConnection {
+		t.Errorf("messages to a client that does not follow: %v, the websocket ends with %q", m, old.closed())
 	}
-	if !p.draining || p.ended != signal.CodeDraining || p.told != 1 || !slices.Equal(p.shared, []string{"s b"}) {
-		t.Errorf("draining %v, passages end with %q, told %d times, shared %v", p.draining, p.ended, p.told, p.shared)
+	slices.Sort(p.shared)
+	if !p.draining || p.ended != signal.CodeDraining || p.told != 1 || !slices.Equal(p.shared, []string{"s b", "t b"}) {
+		t.Errorf("draining %v, proxies end with %q, told %d times, shared %v", p.draining, p.ended, p.told, p.shared)
 	}
 	// A client that does not leave.
 	connected(e, p, "u", "hall", true)
@@ -637,10 +831,16 @@ func TestMove(t *testing.T) {
 	e := newEntry(t, p)
 	o, elsewhere := connected(e, p, "s", "hall", true), connected(e, p, "t", "attic", true)
 	connected(e, p, "u", "hall", false)
-	if n, remaining, err := e.Move(t.Context(), "hall", "c"); n != 1 || remaining != 1 || err != nil {
+	defer e.Close()
+	if n, remaining, err := e.Move("hall", "c"); n != 1 || remaining != 1 || err != nil {
 		t.Errorf("moved %d, %d remain, %v", n, remaining, err)
 	}
-	moved, content := e.opened(t, o.taken())
+	var messages []signal.Message
+	wait.Until(t, "the client is asked to move", func() bool {
+		messages = append(messages, o.taken()...)
+		return len(messages) > 0
+	})
+	moved, content := e.opened(t, messages)
 	if moved.URL != "wss://c" || content.Home != "c" || elsewhere.taken() != nil {
 		t.Errorf("moved %+v, ticket %+v", moved, content)
 	}
@@ -656,7 +856,7 @@ func TestMove(t *testing.T) {
 		{"hall", "e", ErrNode, "address"}, {"hall", "x", ErrNode, "no node"},
 		{"cellar", "c", sfu.ErrNotFound, "cellar"},
 	} {
-		if n, _, err := e.Move(t.Context(), test.room, test.node); n != 0 || !errors.Is(err, test.want) ||
+		if n, _, err := e.Move(test.room, test.node); n != 0 || !errors.Is(err, test.want) ||
 			!strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s to %s: %d, %v", test.room, test.node, n, err)
 		}

@@ -60,14 +60,15 @@ func (e *Entry) join(now time.Time, q *sfu.JoinRequest) (signalling.Route, *sign
 			return signalling.Route{}, nil
 		}
 	}
-	node, err := e.place(now, self, q)
+	node, err := e.place(now, q.Room, q.Join.Region, waysOf(q))
 	switch {
 	case errors.Is(err, placement.ErrFull):
 		e.counts.full.Add(1)
 		return signalling.Route{}, &signal.Error{
 			Code: signal.CodeLimit, Message: err.Error(), RetryAfterMS: int(placement.RetryAfter.Milliseconds()),
 		}
-	case node.Home == self.Home:
+	case err != nil || node.Home == self.Home:
+		// If no node accepts clients, this node refuses the join with the reason.
 		return signalling.Route{}, nil
 	}
 	return e.to(now, node, ticket.Ticket{Kind: ticket.Entry, Room: q.Room, Identity: q.Identity}), nil
@@ -83,7 +84,7 @@ func (e *Entry) resume(now time.Time, q *sfu.JoinRequest) (signalling.Route, *si
 	case t.Kind != ticket.Resume && t.Kind != ticket.Move || t.Session != resume.Session:
 		return signalling.Route{}, e.refuse(errors.New("the ticket is not one for this session"))
 	case e.options.Rooms.HasSession(t.Session):
-		return e.resumeHere(now, self, t, q), nil
+		return e.resumeHere(now, t, q), nil
 	}
 	home := cluster.Home{Node: t.Home, Incarnation: t.Incarnation}
 	known, state, found := e.options.View.Session(q.Room, t.Session)
@@ -96,19 +97,19 @@ func (e *Entry) resume(now time.Time, q *sfu.JoinRequest) (signalling.Route, *si
 	if home == self.Home {
 		return signalling.Route{}, e.refuse(errors.New("the session has ended"))
 	}
-	nodes := e.options.View.Nodes()
-	alive := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Home == home && usable(n, q.Join) })
+	nodes := e.others()
+	alive, isAlive := find(nodes, func(n cluster.Node) bool { return n.Home == home && waysOf(q).check(n) == nil })
 	again := q.Join.Moves && e.isBack(now, t.Session)
 	switch {
-	case alive >= 0 && !again:
+	case isAlive && !again:
 		e.sent(now, q)
-		return e.pass(nodes[alive], resume.Secret), nil
+		return routeTo(alive, resume.Secret), nil
 	case self.Draining:
-		if node, err := e.place(now, self, q); err == nil && node.Home != self.Home {
+		if node, err := e.place(now, q.Room, q.Join.Region, waysOf(q)); err == nil {
 			return e.to(now, node, moveOf(t)), nil
 		}
 	case len(state.State) == 0 && !again:
-		if node, found := e.keeper(nodes, self, home.Node, t, q.Join); found {
+		if node, found := e.keeper(nodes, self, home.Node, t, waysOf(q)); found {
 			e.sent(now, q)
 			return e.to(now, node, moveOf(t)), nil
 		}
@@ -118,25 +119,28 @@ func (e *Entry) resume(now time.Time, q *sfu.JoinRequest) (signalling.Route, *si
 
 // keeper returns a node that should have the record of a session of which this node has none.
 func (e *Entry) keeper(
-	nodes []cluster.Node, self cluster.Node, home string, t ticket.Ticket, join *signal.Join,
+	nodes []cluster.Node, self cluster.Node, home string, t ticket.Ticket, by ways,
 ) (cluster.Node, bool) {
 	keepers := e.options.View.Keepers(home, t.Room, t.Session)
 	if slices.Contains(keepers, self.Home.Node) {
 		return cluster.Node{}, false
 	}
 	for _, name := range keepers {
-		at := slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Home.Node == name && usable(n, join) })
-		if at >= 0 {
-			return nodes[at], true
+		node, found := find(nodes, func(n cluster.Node) bool { return n.Home.Node == name && by.check(n) == nil })
+		if found {
+			return node, true
 		}
 	}
 	return cluster.Node{}, false
 }
 
-// resumeHere decides about a resume of a session of this node. If this node drains, clients that follow are moved.
-func (e *Entry) resumeHere(now time.Time, self cluster.Node, t ticket.Ticket, q *sfu.JoinRequest) signalling.Route {
-	if self.Draining && q.Join.Moves && !e.isBack(now, t.Session) {
-		if node, err := e.place(now, self, q); err == nil && node.Home != self.Home && node.URL != "" {
+// resumeHere decides about a resume of a session of this node. If this node drains, the session continues on another
+// node: at once if the client asks for a new connection, or follows the message Moved. The client keeps its connection
+// to this node otherwise, until the drain asks for another one. A client that is back did not reach the other node.
+func (e *Entry) resumeHere(now time.Time, t ticket.Ticket, q *sfu.JoinRequest) signalling.Route {
+	leaves := q.Join.Moves && !e.isBack(now, t.Session) || !q.Join.Moves && q.Join.Resume.NewConnection
+	if e.self().Draining && leaves {
+		if node, err := e.place(now, q.Room, q.Join.Region, waysOf(q)); err == nil {
 			e.options.View.Share(t.Session, node.Home.Node)
 			e.sent(now, q)
 			return e.to(now, node, moveOf(t))
@@ -144,7 +148,12 @@ func (e *Entry) resumeHere(now time.Time, self cluster.Node, t ticket.Ticket, q 
 	}
 	q.Join.Resume.Secret = t.Secret
 	e.counts.resumed.Add(1)
-	return signalling.Route{Epoch: t.Epoch}
+	epoch := t.Epoch
+	if _, state, found := e.options.View.Session(q.Room, t.Session); found {
+		// The client may repeat a ticket of a former home.
+		epoch = max(epoch, state.Epoch)
+	}
+	return signalling.Route{Epoch: epoch}
 }
 
 // adopt makes this node the home of a session. state is that of the session as this node knows it.
@@ -177,6 +186,10 @@ func (e *Entry) adopt(q *sfu.JoinRequest, t ticket.Ticket, state sfu.SessionStat
 // open opens the ticket of a request, and compares the ticket's names with those of the request.
 func (e *Entry) open(now time.Time, text string, q *sfu.JoinRequest) (ticket.Ticket, *signal.Error) {
 	t, err := e.options.Sealer.Open(text, now)
+	if errors.Is(err, ticket.ErrExpired) && t.Kind == ticket.Resume && e.options.Rooms.HasSession(t.Session) {
+		// The session is longer than the validity of tickets. Its secret decides.
+		err = nil
+	}
 	switch {
 	case err != nil:
 		return ticket.Ticket{}, e.refuse(err)
@@ -198,56 +211,6 @@ func (e *Entry) refuse(reason error) *signal.Error {
 	}
 }
 
-// self returns this node. The cluster learns of a drain later than Entry.
-func (e *Entry) self() cluster.Node {
-	self := e.options.View.Self()
-	self.Draining = self.Draining || e.draining.Load()
-	return self
-}
-
-// usable reports whether clients can be sent to another node. A suspected node does not answer the clients that come
-// from it either.
-func usable(n cluster.Node, join *signal.Join) bool {
-	return n.State == cluster.Alive && !n.Draining && (n.Proxy != "" || join.Moves && n.URL != "")
-}
-
-// place chooses a node for a participant among the nodes that accept clients. The error is placement.ErrFull.
-func (e *Entry) place(now time.Time, self cluster.Node, q *sfu.JoinRequest) (cluster.Node, error) {
-	region := q.Join.Region
-	if region == "" {
-		region = self.Region
-	}
-	nodes := slices.DeleteFunc(slices.Clone(e.options.View.Nodes()), func(n cluster.Node) bool {
-		return !usable(n, q.Join)
-	})
-	if !self.Draining {
-		self.Beat = now
-		nodes = append(nodes, self)
-	}
-	if len(nodes) == 0 {
-		// This node refuses the join with the reason, or ends before the client has one.
-		return self, nil
-	}
-	return e.choose(now, q.Room, region, nodes)
-}
-
-// choose chooses among nodes for a room, and counts the join.
-func (e *Entry) choose(now time.Time, room, region string, nodes []cluster.Node) (cluster.Node, error) {
-	having := e.options.View.NodesOf(room)
-	candidates := make([]placement.Node, len(nodes))
-	for i, n := range nodes {
-		candidates[i] = placement.Node{Name: n.Home.Node, Region: n.Region, Load: n.Load, PerJoin: n.JoinLoad,
-			Reported: n.Beat, HasRoom: slices.Contains(having, n.Home.Node)}
-	}
-	e.mu.Lock()
-	chosen, err := e.placement.Choose(now, room, region, candidates)
-	e.mu.Unlock()
-	if err != nil {
-		return cluster.Node{}, err
-	}
-	return nodes[slices.IndexFunc(nodes, func(n cluster.Node) bool { return n.Home.Node == chosen.Name })], nil
-}
-
 // moveOf returns the ticket with which the session of a ticket continues on another node.
 func moveOf(t ticket.Ticket) ticket.Ticket {
 	t.Kind = ticket.Move
@@ -260,19 +223,23 @@ func (e *Entry) to(now time.Time, node cluster.Node, t ticket.Ticket) signalling
 	text, err := e.options.Sealer.Seal(t, now)
 	if err != nil {
 		// The names of a join are shorter than the limit of a ticket.
-		e.log.Error("a client is passed on without a ticket", zap.String("node", node.Home.Node), zap.Error(err))
+		e.log.Error("a client is sent to another node without a ticket", zap.String("node", node.Home.Node),
+			zap.Error(err))
 		node.URL = ""
 	}
-	return e.pass(node, text)
+	return routeTo(node, text)
 }
 
-// pass returns the route to another node with a ticket that the client has.
-func (e *Entry) pass(node cluster.Node, text string) signalling.Route {
-	return signalling.Route{Node: node.Home.Node, URL: node.URL, Proxy: node.Proxy, Ticket: text}
+// routeTo returns the route to another node with a ticket.
+func routeTo(node cluster.Node, text string) signalling.Route {
+	return signalling.Route{Node: node.Home.Node, URL: node.URL, Ticket: text}
 }
 
-// sent remembers that a client is sent to another node with its session. Clients that are passed on come again for a
-// new connection after the other node was reached.
+// waysOf returns the ways of a client to another node.
+func waysOf(q *sfu.JoinRequest) ways { return ways{moved: q.Join.Moves, proxied: true} }
+
+// sent remembers that a client is sent to another node with its session. Clients whose websocket is proxied come again
+// for a new connection after the other node was reached.
 func (e *Entry) sent(now time.Time, q *sfu.JoinRequest) {
 	if !q.Join.Moves {
 		return

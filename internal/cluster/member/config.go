@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/volsfu/volsfu/internal/fabric"
+	"github.com/volsfu/volsfu/internal/trunk"
 )
 
 // Config configures a node of a cluster. The names of the node, the cluster and the region are in the certificate.
@@ -12,10 +13,11 @@ type Config struct {
 	URL       string `yaml:"url" flag:"cluster" secret:"true" help:"embedded://SEED:6222,… or nats://HOST:4222,…"`
 	Port      int    `yaml:"port" flag:"cluster-port" help:"UDP port for media of other nodes"`
 	Directory string `yaml:"directory" flag:"cluster-directory" help:"directory made by volsfu cluster certificate"`
+	Fanout    int    `yaml:"fanout" flag:"cluster-fanout" help:"copies of a publication that a node sends to others"`
 }
 
 // DefaultConfig returns the configuration of a server that runs alone.
-func DefaultConfig() Config { return Config{Port: 7883} }
+func DefaultConfig() Config { return Config{Port: 7883, Fanout: trunk.DefaultFanout} }
 
 // ErrConfig is wrapped with the key and the expected value.
 var ErrConfig = errors.New("invalid cluster")
@@ -24,6 +26,9 @@ var ErrConfig = errors.New("invalid cluster")
 func (c Config) Validate() error {
 	if c.Port < 0 || c.Port > 65535 {
 		return fmt.Errorf("%w: port is %d, expected 0 to 65535; with 0 the system chooses", ErrConfig, c.Port)
+	}
+	if c.Fanout < 1 || c.Fanout > trunk.MaxFanout {
+		return fmt.Errorf("%w: fanout is %d, expected 1 to %d", ErrConfig, c.Fanout, trunk.MaxFanout)
 	}
 	if c.URL == "" {
 		return nil

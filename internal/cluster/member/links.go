@@ -9,9 +9,9 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 )
 
-// linger is the time for which a trunk to a node without a common room stays open: rooms often begin again, and the
+// idleTime is the time for which a trunk to a node without a common room stays open: rooms often begin again, and the
 // nodes of a room that has just ended know each other's trunk.
-const linger = 30 * time.Second
+const idleTime = 30 * time.Second
 
 // links decides to which nodes there are trunks.
 type links struct {
@@ -53,7 +53,7 @@ func (l *links) step(now time.Time, shared []string, node func(name string) (clu
 		connect(name, address)
 	}
 	for name, wanted := range l.nodes {
-		if now.Sub(wanted.shared) >= linger {
+		if now.Sub(wanted.shared) >= idleTime {
 			delete(l.nodes, name)
 			disconnect(name)
 		}

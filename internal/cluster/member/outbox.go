@@ -37,6 +37,12 @@ type poseKey struct {
 	ref  volumetric.PublicationRef
 }
 
+// unlink notes that the trunk has ended. Poses do not wait for the next one.
+func (o *outbox) unlink() {
+	o.linked = false
+	clear(o.poses)
+}
+
 // add adds a reliable payload. add reports false if too many wait.
 func (o *outbox) add(now time.Time, payload []byte) bool {
 	if len(o.reliable) >= outboxMessages || o.bytes+len(payload) > outboxBytes {
@@ -47,7 +53,7 @@ func (o *outbox) add(now time.Time, payload []byte) bool {
 	return true
 }
 
-// pose replaces the pose of an object. Without a trunk the pose is lost: its room tells the pose again when the node
+// pose replaces the pose of an object. Without a trunk the pose is lost: its room sends the pose again when the node
 // takes the publication.
 func (o *outbox) pose(key poseKey, payload []byte) {
 	if o.linked {

@@ -70,25 +70,34 @@ type Lost struct {
 	Dead, Unlinked, Limited, Large, Lossy uint64
 }
 
+// payloads sends poses, data messages and changes of operators over the trunks.
+type payloads struct {
+	directory *directory
+	trunks    Trunks
+	log       *zap.Logger
+	outboxes  map[string]*outbox
+	lost      Lost
+}
+
 // sendPose sends a pose to the nodes that have the room, or to one node.
-func (m *Member) sendPose(room string, e sfu.Posed) {
+func (p *payloads) sendPose(room string, e sfu.Posed) {
 	data, err := (&payload{Room: room, Ref: e.Ref, Pose: e.Pose}).encode()
 	if err != nil || len(data) > trunk.MaxPayload {
-		m.log.Error("a pose cannot be sent to other nodes", zap.Stringer("publication", e.Ref), zap.Error(err))
+		p.log.Error("a pose cannot be sent to other nodes", zap.Stringer("publication", e.Ref), zap.Error(err))
 		return
 	}
 	nodes := []string{e.Node}
 	if e.Node == "" {
-		nodes = m.replica.NodesOf(room)
+		nodes = p.directory.replica.NodesOf(room)
 	}
 	for _, node := range nodes {
-		m.outbox(node).pose(poseKey{room, e.Ref}, data)
+		p.outbox(node).pose(poseKey{room, e.Ref}, data)
 	}
 }
 
 // sendData sends a data message to the nodes of its recipients.
-func (m *Member) sendData(now time.Time, room string, e sfu.Sent) {
-	present := m.replica.NodesOf(room)
+func (p *payloads) sendData(now time.Time, room string, e sfu.Sent) {
+	present := p.directory.replica.NodesOf(room)
 	nodes := e.Nodes
 	if nodes == nil {
 		nodes = present
@@ -97,78 +106,72 @@ func (m *Member) sendData(now time.Time, room string, e sfu.Sent) {
 	for _, node := range nodes {
 		switch {
 		case err != nil || len(data) > trunk.MaxPayload:
-			m.lost.Large++
+			p.lost.Large++
 		case !slices.Contains(present, node):
-			m.lost.Dead++
+			p.lost.Dead++
 		case e.Data.Lossy:
-			if o := m.outbox(node); !o.linked || len(o.reliable) > 0 || m.trunks.Send(node, data) != nil {
-				m.lost.Lossy++
+			if o := p.outbox(node); !o.linked || len(o.reliable) > 0 || p.trunks.Send(node, data) != nil {
+				p.lost.Lossy++
 			}
-		case !m.outbox(node).add(now, data):
-			m.lost.Limited++
+		case !p.outbox(node).add(now, data):
+			p.lost.Limited++
 		}
 	}
 }
 
 // sendOperate sends an operator's change to the home of a participant.
-func (m *Member) sendOperate(now time.Time, room string, e sfu.Operate) {
+func (p *payloads) sendOperate(now time.Time, room string, e sfu.Operate) {
 	data, err := (&payload{Room: room, Operate: &e}).encode()
-	if err != nil || len(data) > trunk.MaxPayload || !slices.Contains(m.replica.NodesOf(room), e.Node) ||
-		!m.outbox(e.Node).add(now, data) {
-		m.lost.Limited++
-		m.log.Warn("an operator's change does not reach the node of the participant", zap.String("room", room),
+	if err != nil || len(data) > trunk.MaxPayload || !slices.Contains(p.directory.replica.NodesOf(room), e.Node) ||
+		!p.outbox(e.Node).add(now, data) {
+		p.lost.Limited++
+		p.log.Warn("an operator's change does not reach the node of the participant", zap.String("room", room),
 			zap.String("participant", e.Identity), zap.String("node", e.Node), zap.Error(err))
 	}
 }
 
 // outbox returns the queue of a node.
-func (m *Member) outbox(node string) *outbox {
-	o := m.outboxes[node]
+func (p *payloads) outbox(node string) *outbox {
+	o := p.outboxes[node]
 	if o == nil {
 		o = &outbox{poses: map[poseKey][]byte{}}
-		m.outboxes[node] = o
+		p.outboxes[node] = o
 	}
 	return o
 }
 
-// flushOutboxes sends what waits for trunks.
-func (m *Member) flushOutboxes(now time.Time) {
-	for node, o := range m.outboxes {
+// flush sends what waits for trunks.
+func (p *payloads) flush(now time.Time) {
+	for node, o := range p.outboxes {
 		if o.empty() {
 			continue
 		}
-		expired := o.flush(now, func(data []byte) bool { return m.trunks.Send(node, data) == nil })
+		expired := o.flush(now, func(data []byte) bool { return p.trunks.Send(node, data) == nil })
 		if o.linked {
-			m.lost.Limited += uint64(expired)
+			p.lost.Limited += uint64(expired)
 		} else {
-			m.lost.Unlinked += uint64(expired)
+			p.lost.Unlinked += uint64(expired)
 		}
 	}
 }
 
-// receivePayload passes a payload of another node to its room.
-func (m *Member) receivePayload(now time.Time, node string, data []byte) {
-	p, err := decodePayload(data)
-	if err != nil {
-		m.invalid++
-		return
+// link notes that the trunk to a node is open, unlink that it has ended.
+func (p *payloads) link(node string)   { p.outbox(node).linked = true }
+func (p *payloads) unlink(node string) { p.outbox(node).unlink() }
+
+// drop removes what waits for a node that is dead.
+func (p *payloads) drop(node string) {
+	if o := p.outboxes[node]; o != nil {
+		p.lost.Dead += uint64(o.clear())
 	}
-	r := m.entered[p.Room]
-	if r == nil {
-		return
+}
+
+// waiting reports whether a payload waits for a trunk.
+func (p *payloads) waiting() bool {
+	for _, o := range p.outboxes {
+		if !o.empty() {
+			return true
+		}
 	}
-	kept := true
-	switch {
-	case p.Pose != nil:
-		kept = r.pose(node, sfu.Posed{Ref: p.Ref, Pose: p.Pose})
-	case p.Data != nil:
-		kept = r.receive(now, node, sfu.Sent{From: p.From, Data: p.Data})
-	case len(r.orders) < roomData:
-		r.order(node, *p.Operate)
-	default:
-		kept = false
-	}
-	if !kept {
-		m.dropped++
-	}
+	return false
 }

@@ -249,6 +249,9 @@ func describe(from string, e sfu.Event) string {
 		if !e.Until.IsZero() {
 			text += " with a ban"
 		}
+		if e.TokenID != "" {
+			text += " of token " + e.TokenID
+		}
 		return text
 	case sfu.Close:
 		return "close"
@@ -337,7 +340,7 @@ func (r *rig) settle() {
 		again = false
 		for _, name := range r.names() {
 			n := r.nodes[name]
-			if len(n.messages.queue)+len(n.trunks.events)+len(n.told) > 0 || !r.now().Before(n.next) {
+			if len(n.messages.queue)+len(n.trunks.events)+len(n.queue.events) > 0 || !r.now().Before(n.next) {
 				n.next = n.step(r.now())
 				again = true
 			}
@@ -372,7 +375,7 @@ func (n *node) do(verb string, words []string) {
 			Publications: []sfu.Unpublished{{Ref: volumetric.PublicationRef{Participant: words[1], Publication: "body"},
 				ID: number(4)}}})
 	case "mirrored":
-		n.Tell(words[0], sfu.Mirrored{Ref: ref(1), ID: number(3), Node: words[4]})
+		n.Tell(words[0], sfu.Mirrored{Ref: ref(1), ID: number(3), Node: words[4], Qualities: 2})
 	case "takes":
 		n.Tell(words[0], sfu.Take{Ref: ref(1), ID: number(3), Node: words[4],
 			Tiles: []allocate.QualitySet{allocate.QualitySet(number(5))}})
@@ -392,7 +395,11 @@ func (n *node) do(verb string, words []string) {
 	case "kick":
 		n.Tell(words[0], sfu.Kick{Identity: words[1]})
 	case "ban":
-		n.Tell(words[0], sfu.Kick{Identity: words[1], Until: n.rig.now().Add(time.Hour)})
+		k := sfu.Kick{Identity: words[1], Until: n.rig.now().Add(time.Hour)}
+		if len(words) > 2 {
+			k.TokenID = words[2]
+		}
+		n.Tell(words[0], k)
 	case "close":
 		n.Tell(words[0], sfu.Close{})
 	case "record":

@@ -22,8 +22,8 @@ const (
 	unknownSender = time.Second
 )
 
-// room is a room of this node: what its participants on other nodes were told, and what the room was told of the
-// participants of other nodes.
+// room is a room of this node: what other nodes have received of the room's participants, and what the room has
+// received of the participants of other nodes.
 type room struct {
 	name string
 
@@ -33,9 +33,9 @@ type room struct {
 	offered  map[publication]bool
 	mirrored map[mirrored]bool
 
-	// told are the participants of other nodes as the room was told. changed are the identities whose claims may
+	// known are the participants of other nodes as the room knows them. changed are the identities whose claims may
 	// differ, in their order, with the reason if the claim is gone.
-	told    map[string]*told
+	known   map[string]*known
 	changed []string
 	reasons map[string]string
 	// orders are events that are passed in their order. states are whole states of which the latest counts, by key, in
@@ -67,18 +67,18 @@ type mirrored struct {
 	node string
 }
 
-// told is a participant of another node as the room was told.
-type told struct {
+// known is a participant of another node as the room knows it.
+type known struct {
 	home     cluster.Home
 	presence sfu.Presence
-	// completed is set once the presence was told after all publications of the home.
+	// completed is set once the presence was passed after all publications of the home.
 	completed    bool
 	detached     bool
-	publications map[string]toldPublication
+	publications map[string]knownPublication
 }
 
-// toldPublication is a publication as the home has told it at an epoch of the session.
-type toldPublication struct {
+// knownPublication is a publication as the home has published it at an epoch of the session.
+type knownPublication struct {
 	cluster.Publication
 	home  cluster.Home
 	epoch uint64
@@ -107,7 +107,7 @@ type waitingData struct {
 func newRoom(name string) *room {
 	return &room{
 		name: name, local: map[string]*local{}, offered: map[publication]bool{}, mirrored: map[mirrored]bool{},
-		told: map[string]*told{}, reasons: map[string]string{}, states: map[stateKey]sfu.Event{},
+		known: map[string]*known{}, reasons: map[string]string{}, states: map[stateKey]sfu.Event{},
 		poses: map[volumetric.PublicationRef]remoteEvent{},
 	}
 }
@@ -176,7 +176,7 @@ func (r *room) receive(now time.Time, node string, e sfu.Sent) bool {
 	return !full
 }
 
-// waiting reports whether the room has not been told everything.
+// waiting reports whether something waits for the room.
 func (r *room) waiting() bool {
 	return len(r.orders)+len(r.changed)+len(r.states)+len(r.poses)+len(r.data) > 0
 }
@@ -193,7 +193,7 @@ func (r *room) deliver(now time.Time, pass func(node string, e sfu.Event) bool,
 	}
 	for len(r.changed) > 0 {
 		identity := r.changed[0]
-		if !r.tell(identity, pass, winner) {
+		if !r.update(identity, pass, winner) {
 			return
 		}
 		delete(r.reasons, identity)
@@ -222,7 +222,7 @@ func (r *room) deliver(now time.Time, pass func(node string, e sfu.Event) bool,
 func (r *room) deliverData(now time.Time, pass func(string, sfu.Event) bool) bool {
 	full := false
 	r.data = slices.DeleteFunc(r.data, func(d waitingData) bool {
-		if full || d.sent.From != "" && r.told[d.sent.From] == nil && now.Before(d.until) {
+		if full || d.sent.From != "" && r.known[d.sent.From] == nil && now.Before(d.until) {
 			return false
 		}
 		full = !pass(d.node, d.sent)
@@ -231,12 +231,12 @@ func (r *room) deliverData(now time.Time, pass func(string, sfu.Event) bool) boo
 	return !full
 }
 
-// tell passes the difference between the present claim of an identity and what the room was told. tell reports false if
-// the room has no place for all of it.
-func (r *room) tell(identity string, pass func(string, sfu.Event) bool,
+// update passes the difference between the present claim of an identity and what the room knows. update reports false
+// if the room has no place for all of it.
+func (r *room) update(identity string, pass func(string, sfu.Event) bool,
 	winner func(string) (cluster.Claim, bool)) bool {
 	claim, remote := winner(identity)
-	t := r.told[identity]
+	t := r.known[identity]
 	if t != nil && (!remote || t.presence.Session != claim.Participant.Session) {
 		reason := r.reasons[identity]
 		if reason == "" {
@@ -245,20 +245,20 @@ func (r *room) tell(identity string, pass func(string, sfu.Event) bool,
 		if !pass(t.home.Node, sfu.Left{Identity: identity, Session: t.presence.Session, Reason: reason}) {
 			return false
 		}
-		delete(r.told, identity)
+		delete(r.known, identity)
 		t = nil
 	}
 	if !remote {
 		return true
 	}
 	if t == nil {
-		t = &told{publications: map[string]toldPublication{}}
+		t = &known{publications: map[string]knownPublication{}}
 	}
 	return t.follow(claim, func(e sfu.Event) bool {
 		if !pass(claim.Home.Node, e) {
 			return false
 		}
-		r.told[identity] = t
+		r.known[identity] = t
 		return true
 	})
 }
@@ -266,7 +266,7 @@ func (r *room) tell(identity string, pass func(string, sfu.Event) bool,
 // follow passes the difference to a claim of the same session. At a new home the presence comes first, so that the
 // publications belong to the home, and once more after the publications, since Presence.Complete then ends those of the
 // former home that the new home does not have.
-func (t *told) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
+func (t *known) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
 	presence := presenceOf(claim)
 	moved := t.home != claim.Home || t.presence.Epoch != presence.Epoch
 	if moved || t.detached && !claim.Detached || !reflect.DeepEqual(t.presence, presence) {
@@ -289,7 +289,7 @@ func (t *told) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
 		if !pass(publishedOf(identity, p)) {
 			return false
 		}
-		t.publications[name] = toldPublication{p, t.home, presence.Epoch}
+		t.publications[name] = knownPublication{p, t.home, presence.Epoch}
 	}
 	if claim.Participant.Epoch == 0 || presence.Complete {
 		for name, p := range t.publications {

@@ -120,6 +120,12 @@ func TestOutboxLimits(t *testing.T) {
 	if expired := o.flush(now.Add(outboxTime), nil); expired != outboxMessages || !o.empty() || o.bytes != 0 {
 		t.Errorf("%d messages are expired, expected %d; %d bytes wait", expired, outboxMessages, o.bytes)
 	}
+	o.linked = true
+	o.pose(poseKey{room: "r"}, []byte("x"))
+	o.unlink()
+	if !o.empty() {
+		t.Error("a pose waits without a trunk")
+	}
 	large := make([]byte, 64<<10)
 	for i := range outboxBytes/len(large) + 1 {
 		if kept := o.add(now, large); kept != (i < outboxBytes/len(large)) {

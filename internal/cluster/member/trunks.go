@@ -8,7 +8,6 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/trunk"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // connect opens the trunks to nodes with a common room, and closes those without.
@@ -33,16 +32,14 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 	switch e := event.(type) {
 	case trunk.Linked:
 		m.log.Info("the trunk to a node is open", zap.String("node", e.Node))
-		m.outbox(e.Node).linked = true
+		m.payloads.link(e.Node)
 	case trunk.Unlinked:
 		m.log.Warn("the trunk to a node has ended", zap.String("node", e.Node), zap.String("reason", e.Reason))
-		m.outbox(e.Node).linked = false
+		m.payloads.unlink(e.Node)
 		if m.links.nodes[e.Node] == nil {
 			m.replica.TrunkClosed(e.Node)
 		}
-		for _, r := range m.entered {
-			r.exited(e.Node)
-		}
+		m.rooms.exited(e.Node)
 	case trunk.Refused:
 		m.log.Warn("a trunk is refused", zap.Stringer("address", e.Address), zap.String("reason", e.Reason),
 			zap.Uint64("not_logged_since_the_last", e.Omitted))
@@ -52,24 +49,17 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 		m.log.Error("a message for the trunk to a node cannot be sent", zap.String("node", e.Node),
 			zap.String("reason", e.Reason))
 	case trunk.Heard:
-		m.replica.HeardTrunk(now, e.Node, e.Incarnation)
+		m.replica.TrunkReceived(now, e.Node, e.Incarnation)
 	case trunk.Took:
-		m.pass(e.Room, e.Node, e.Ref, sfu.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles, Near: e.Near,
-			Parity: e.Parity})
+		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles,
+			Near: e.Near, Parity: e.Parity})
 	case trunk.Rates:
-		m.pass(e.Room, e.Node, e.Ref, sfu.Rates{Ref: e.Ref, ID: e.ID, Rates: e.Rates})
+		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Rates{Ref: e.Ref, ID: e.ID, Rates: e.Rates})
 	case trunk.GaveUp:
-		m.pass(e.Room, e.Node, e.Ref, sfu.GaveUp{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
+		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.GaveUp{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
 	case trunk.Masked:
-		m.pass(e.Room, e.Node, e.Ref, sfu.Masked{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
+		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Masked{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
 	case trunk.Received:
-		m.receivePayload(now, e.Node, e.Payload)
-	}
-}
-
-// pass adds a state of a publication for a room.
-func (m *Member) pass(room, node string, ref volumetric.PublicationRef, e sfu.Event) {
-	if r := m.entered[room]; r != nil && !r.state(node, ref, e) {
-		m.dropped++
+		m.rooms.receivePayload(now, e.Node, e.Payload)
 	}
 }

@@ -21,9 +21,11 @@ func record(session string, epoch, number uint64, state string) cluster.SessionR
 
 func sent(sendings []Sending) (list []string) {
 	for _, s := range sendings {
-		list = append(list, fmt.Sprintf("%s:%s/%d %s", s.Node, s.Record.Session, s.Record.Number, s.Record.State))
-		if s.Record.Ended {
-			list[len(list)-1] += "ended"
+		for _, node := range s.Nodes {
+			list = append(list, fmt.Sprintf("%s:%s/%d %s", node, s.Record.Session, s.Record.Number, s.Record.State))
+			if s.Record.Ended {
+				list[len(list)-1] += "ended"
+			}
 		}
 	}
 	return list
@@ -46,7 +48,7 @@ func TestSend(t *testing.T) {
 	keepers = []string{"c", "d"}
 	s.Check()
 	expect("a new keeper", "d:s/2 two")
-	if sending, ok := s.Share("s", "e"); !ok || sending.Node != "e" {
+	if sending, ok := s.Share("s", "e"); !ok || !slices.Equal(sending.Nodes, []string{"e"}) {
 		t.Errorf("the record is not shared: %v", sending)
 	}
 	if _, ok := s.Share("s", "e"); ok {
@@ -54,18 +56,127 @@ func TestSend(t *testing.T) {
 	}
 	s.Returned(now, cluster.Home{Node: "c"})
 	expect("a node that returns", "c:s/2 two")
+	s.Set(record("s", 0, 0, "three"))
+	expect("a change before the session has moved", "c:s/3 three", "d:s/3 three", "e:s/3 three")
 	now = now.Add(refreshInterval)
-	expect("after a minute", "c:s/2 two", "d:s/2 two")
+	expect("after a minute", "c:s/3 three", "d:s/3 three", "e:s/3 three")
+	now = now.Add(refreshInterval)
+	s.sweep(now)
 	s.End("s")
-	expect("the end", "c:s/3 ended", "d:s/3 ended")
+	expect("the end, before the repetition", "b:s/4 ended", "c:s/4 ended", "d:s/4 ended", "e:s/4 ended")
 	if _, _, found := s.Get("s"); found || s.Waiting() {
 		t.Error("the session has not ended")
 	}
-	for i := range sentPerStep {
-		s.Set(record(fmt.Sprint(i), 0, 0, "x"))
+}
+
+// TestSendRate: the records that are sent are limited by time, not by steps, and by bytes. A session that changes while
+// it waits is sent once, with its latest state.
+func TestSendRate(t *testing.T) {
+	s, now := New(cluster.Home{Node: "a"}, 10*time.Second), begin
+	keepers := func(string, string) []string { return []string{"b", "c"} }
+	const sessions = 1000
+	sent, latest := 0, 0
+	run := func(d time.Duration) {
+		for end := now.Add(d); now.Before(end); now = now.Add(time.Millisecond) {
+			for _, next := range s.Step(now, keepers) {
+				sent += len(next.Nodes)
+				if string(next.Record.State) == "second" {
+					latest++
+				}
+			}
+		}
 	}
-	if n := len(s.Step(now, func(string, string) []string { return keepers })); n != sentPerStep || !s.Waiting() {
-		t.Errorf("one step sends %d records, expected %d", n, sentPerStep)
+	for _, state := range []string{"first", "second"} {
+		for i := range sessions {
+			s.Set(record(fmt.Sprint(i), 0, 0, state))
+		}
+	}
+	run(time.Second)
+	if sent < sentRate || sent > sentRate+sentBurst {
+		t.Errorf("%d messages in the first second, expected %d to %d", sent, sentRate, sentRate+sentBurst)
+	}
+	run(7 * time.Second)
+	if sent != 2*sessions || latest != sessions || s.Waiting() {
+		t.Errorf("%d messages and %d latest states, expected %d and %d", sent, latest, 2*sessions, sessions)
+	}
+	sent = 0
+	large := string(make([]byte, cluster.MaxSessionState))
+	for i := range sessions {
+		s.Set(record(fmt.Sprint(i), 0, 0, large))
+	}
+	run(time.Second)
+	if most := (bytesRate + bytesBurst) / cluster.MaxSessionState; sent < most/2 || sent > most {
+		t.Errorf("%d messages of %d bytes in a second, expected at most %d", sent, len(large), most)
+	}
+}
+
+// TestCheckRooms: only the sessions of the rooms that nodes have entered or left are examined, and a step examines a
+// limited number of sessions.
+func TestCheckRooms(t *testing.T) {
+	s, now, examined := New(cluster.Home{Node: "a"}, 10*time.Second), begin, 0
+	keepers := func(string, string) []string {
+		examined++
+		return []string{"b"}
+	}
+	expect := func(why string, want int) {
+		t.Helper()
+		examined = 0
+		for s.Waiting() {
+			before := examined
+			s.Step(now, keepers)
+			if n := examined - before; n > checkedPerStep {
+				t.Errorf("%s: a step examines %d sessions, expected at most %d", why, n, checkedPerStep)
+			}
+			now = now.Add(20 * time.Millisecond)
+		}
+		if examined != want {
+			t.Errorf("%s: %d sessions are examined, expected %d", why, examined, want)
+		}
+	}
+	for i := range 300 {
+		r := record(fmt.Sprint(i), 0, 0, "x")
+		r.Room = fmt.Sprint("room ", i%100)
+		s.Set(r)
+	}
+	expect("at first", 300)
+	s.CheckRooms(nil)
+	expect("no room", 0)
+	s.CheckRooms([]string{"room 7", "room 8"})
+	expect("two rooms", 6)
+	s.Check()
+	expect("all nodes", 300)
+}
+
+// BenchmarkRegroup measures the change of the nodes of one room, at a node with 1,000 sessions in 100 rooms.
+func BenchmarkRegroup(b *testing.B) {
+	s, now := New(cluster.Home{Node: "a"}, 10*time.Second), begin
+	var nodes []string
+	for i := range 50 {
+		nodes = append(nodes, fmt.Sprint("node-", i))
+	}
+	keepers := func(_, session string) []string { return Keepers(session, nil, nodes) }
+	for i := range 1000 {
+		r := record(fmt.Sprint(i), 0, 0, "x")
+		r.Room = fmt.Sprint("room ", i%100)
+		s.Set(r)
+	}
+	step := func() {
+		for s.Waiting() {
+			s.Step(now, keepers)
+			now = now.Add(20 * time.Millisecond)
+		}
+	}
+	step()
+	for _, test := range []struct {
+		name   string
+		change func()
+	}{{"room", func() { s.CheckRooms([]string{"room 7"}) }}, {"nodes", s.Check}} {
+		b.Run(test.name, func(b *testing.B) {
+			for b.Loop() {
+				test.change()
+				step()
+			}
+		})
 	}
 }
 
@@ -91,7 +202,9 @@ func TestKeep(t *testing.T) {
 	expect("the lower name at the same epoch", "b", "also adopted")
 	s.Set(record("s", 2, 0, "own"))
 	expect("the own record", "a", "own")
-	s.Release("s")
+	s.Release("s", 1)
+	expect("a session that has returned", "a", "own")
+	s.Release("s", 2)
 	expect("a released record", "b", "also adopted")
 
 	s.Lost(now, other)

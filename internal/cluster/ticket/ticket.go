@@ -66,8 +66,7 @@ const (
 // SecretBytes is the length of the secret of a cluster.
 const SecretBytes = 32
 
-// Lifetime is the time for which tickets can be opened. A session receives a ticket only with its join and its resumes,
-// so that a session without an interruption for longer cannot be resumed.
+// Lifetime is the validity of a ticket for a resume. A session that lasts longer gets further tickets.
 const Lifetime = 24 * time.Hour
 
 const (
@@ -76,8 +75,8 @@ const (
 	nonceBytes = 12
 	head       = 1 + hourBytes + nonceBytes
 	keyBytes   = 32
-	// formerHours is the number of former hours whose keys open tickets, laterHours that of later hours: the clocks of
-	// nodes differ.
+	// formerHours is the number of former hours whose keys are kept, laterHours that of later hours whose keys open
+	// tickets: the clocks of nodes differ.
 	formerHours = uint32(Lifetime / time.Hour)
 	laterHours  = 1
 	// maxText bounds a text: a name has at most 128 bytes, a secret 26.
@@ -145,7 +144,8 @@ func (s *Sealer) SetSecret(text []byte) error {
 // hourOf returns the number of the hour of a time.
 func hourOf(t time.Time) uint32 { return uint32(t.Unix() / int64(time.Hour/time.Second)) }
 
-// key returns the cipher of an hour, which is derived if necessary. now is the present hour.
+// key returns the cipher of an hour, which is derived if necessary. now is the present hour. The keys of hours before
+// formerHours are not kept.
 func (s *secret) key(hour, now uint32) (cipher.AEAD, error) {
 	if aead := s.keys[hour]; aead != nil {
 		return aead, nil
@@ -161,13 +161,13 @@ func (s *secret) key(hour, now uint32) (cipher.AEAD, error) {
 		return nil, err
 	}
 	aead, err := cipher.NewGCM(block)
-	if err == nil {
+	if err == nil && accepted(hour, now) {
 		s.keys[hour] = aead
 	}
 	return aead, err
 }
 
-// accepted reports whether the key of an hour opens tickets in the hour now.
+// accepted reports whether tickets of an hour may be valid in the hour now.
 func accepted(hour, now uint32) bool { return hour+formerHours >= now && hour <= now+laterHours }
 
 // keys returns the ciphers of an hour: that of the present secret and, if there is one, that of the former secret.
@@ -214,7 +214,8 @@ func (s *Sealer) Seal(t Ticket, now time.Time) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// Open returns the content of a ticket that a node of the cluster has sealed. The error wraps ErrInvalid.
+// Open returns the content of a ticket that a node of the cluster has sealed. The error wraps ErrInvalid. With an error
+// that wraps ErrExpired, too, the content is that of an expired ticket.
 func (s *Sealer) Open(text string, now time.Time) (Ticket, error) {
 	if len(text) > MaxLength {
 		return Ticket{}, fmt.Errorf("%w: %d bytes, expected at most %d", ErrInvalid, len(text), MaxLength)
@@ -231,8 +232,11 @@ func (s *Sealer) Open(text string, now time.Time) (Ticket, error) {
 	if !ok {
 		return Ticket{}, fmt.Errorf("%w: incomplete content", ErrInvalid)
 	}
-	if !now.Before(t.Expires) {
-		return Ticket{}, fmt.Errorf("%w: %w %v ago", ErrInvalid, ErrExpired, now.Sub(t.Expires).Round(time.Second))
+	switch {
+	case !now.Before(t.Expires):
+		return t, fmt.Errorf("%w: %w %v ago", ErrInvalid, ErrExpired, now.Sub(t.Expires).Round(time.Second))
+	case !accepted(binary.BigEndian.Uint32(sealed[1:]), hourOf(now)):
+		return t, fmt.Errorf("%w: %w: the key of its hour is not valid", ErrInvalid, ErrExpired)
 	}
 	return t, nil
 }
@@ -240,8 +244,8 @@ func (s *Sealer) Open(text string, now time.Time) (Ticket, error) {
 // open returns the content of a sealed ticket. now is the present hour.
 func (s *Sealer) open(sealed []byte, now uint32) ([]byte, error) {
 	hour := binary.BigEndian.Uint32(sealed[1:])
-	if !accepted(hour, now) {
-		return nil, fmt.Errorf("%w: %w: the key of its hour is not valid", ErrInvalid, ErrExpired)
+	if hour > now+laterHours {
+		return nil, fmt.Errorf("%w: the key of its hour is not valid yet", ErrInvalid)
 	}
 	keys, err := s.keys(hour, now)
 	if err != nil {

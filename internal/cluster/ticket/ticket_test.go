@@ -133,7 +133,10 @@ func TestKeysChangeByTheHour(t *testing.T) {
 	ticket.Expires = now.Add(1000 * time.Hour)
 	text := seal(t, s, ticket)
 	for hours, valid := range map[int]bool{-2: false, -1: true, 0: true, 1: true, 24: true, 25: false, 500: false} {
-		_, err := s.Open(text, now.Add(time.Duration(hours)*time.Hour))
+		content, err := s.Open(text, now.Add(time.Duration(hours)*time.Hour))
+		if expired := errors.Is(err, ErrExpired); expired != (hours > 24) || expired && content.Session == "" {
+			t.Errorf("after %d hours: the content is %+v, %v", hours, content, err)
+		}
 		if valid != (err == nil) || err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("after %d hours: %v", hours, err)
 		}

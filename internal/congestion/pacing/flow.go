@@ -11,8 +11,8 @@ type Flow[P any] struct {
 	// entries is a ring; its length is a power of two.
 	entries     []entry[P]
 	first, held int
-	// place is the index of a queued flow in its heap: Pacer.beginning if begins is set, that is if the first packet
-	// begins a frame, else Pacer.ongoing.
+	// place is the index of a queued flow in its heap: flows.beginning if begins is set, that is if the first packet
+	// begins a frame, else flows.ongoing.
 	place  int
 	begins bool
 	// rank orders the flows of a heap: the due time of the first packet, or turn while the Path is smooth.

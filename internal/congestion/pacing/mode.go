@@ -112,3 +112,16 @@ func (p Plan) Span(interval time.Duration) time.Duration {
 	}
 	return time.Duration(p.share * float64(interval))
 }
+
+// tick returns the bytes of one tick at a rate: max(1 packet, min(most packets, the bytes of ahead)).
+func (p Plan) tick(rate float64) float64 {
+	return max(1, min(float64(p.most)*fullPacket, rate*float64(p.ahead)))
+}
+
+// due returns the due time of a packet. limited is set if there is an estimate.
+func (p Plan) due(o Offer, limited bool) time.Duration {
+	if p.byEstimate && limited {
+		return o.Arrived
+	}
+	return o.Due
+}

@@ -33,10 +33,9 @@ type Pacer[P, R any] struct {
 	// packets that have left in the tick, is below the plan's bound.
 	until time.Duration
 	left  int
-	// beginning holds the flows whose first packet begins a frame, ongoing the other flows with queued packets; held
-	// counts the packets.
-	beginning, ongoing flowHeap[P]
-	held               int
+	// flows are the flows with queued packets; held counts the packets.
+	flows flows[P]
+	held  int
 	// turn counts the frames that have begun.
 	turn uint64
 
@@ -44,17 +43,16 @@ type Pacer[P, R any] struct {
 	// negative value is a debt.
 	rate, credit float64
 	filled       time.Duration
-	// waits is set if packets have been queued since the last fill.
-	waits bool
-	room  room
-	lead  lead
+	// waits is set if packets have been queued since the last fill, smoothProbes if the ticks of probes are those of a
+	// smooth path.
+	waits, smoothProbes bool
+	room                room
+	lead                lead
 	// bound is nil while the Path has no window.
 	bound *bound[P]
 
 	repairs repairs[R]
 	probe   probe
-	// smoothProbes is set if the ticks of probes are those of a smooth path.
-	smoothProbes bool
 }
 
 // Offer describes a packet to a Pacer: its arrival, its due time by the Schedule, and whether it begins a frame.
@@ -99,7 +97,7 @@ func (p *Pacer[P, R]) Admit(f *Flow[P], o Offer, now time.Duration) bool {
 	if now >= p.until && p.held == 0 {
 		p.until, p.left = now+p.plan.ahead, 0
 	}
-	if !p.room.smooth && !p.leaves(p.planned(o), now) {
+	if !p.room.smooth && !p.leaves(p.plan.due(o, p.rate > 0), now) {
 		return false
 	}
 	p.bound.takes(f, o.Frame, o.Begins)
@@ -117,13 +115,13 @@ func (p *Pacer[P, R]) roomFor(o Offer, now time.Duration) bool {
 	case !p.room.admits(o.Begins) || o.Begins && p.room.short && p.held > 0:
 		return false
 	}
-	return !o.Begins || p.bound == nil || len(p.beginning) == 0 && p.bound.fits(o.Frame, now)
+	return !o.Begins || p.bound == nil || len(p.flows.beginning) == 0 && p.bound.fits(o.Frame, now)
 }
 
 // Hold queues a packet that was not admitted. It reports whether Next may have changed.
 func (p *Pacer[P, R]) Hold(f *Flow[P], packet P, o Offer) (next bool) {
 	f.push(entry[P]{
-		packet: packet, due: p.planned(o), expires: o.Expires, frame: int32(min(o.Frame, math.MaxInt32)),
+		packet: packet, due: p.plan.due(o, p.rate > 0), expires: o.Expires, frame: int32(min(o.Frame, math.MaxInt32)),
 		begins: o.Begins,
 	})
 	if p.held == 0 {
@@ -133,7 +131,7 @@ func (p *Pacer[P, R]) Hold(f *Flow[P], packet P, o Offer) (next bool) {
 	if f.held > 1 {
 		return false
 	}
-	p.wait(f)
+	p.flows.add(f)
 	return f.place == 0 || p.bound != nil
 }
 
@@ -143,8 +141,7 @@ func (p *Pacer[P, R]) Begin(f *Flow[P]) {
 	f.turn = p.turn
 	p.bound.begin(f, p.filled)
 	if p.room.smooth && f.held > 0 {
-		p.order(f)
-		p.heap(f).fix(f.place)
+		p.flows.update(f)
 	}
 }
 
@@ -183,7 +180,7 @@ func (p *Pacer[P, R]) nextMedia() (at time.Duration, ok bool) {
 	case p.bound != nil:
 		return p.nextBounded(), true
 	}
-	for _, h := range [...]flowHeap[P]{p.beginning, p.ongoing} {
+	for _, h := range p.flows.heaps() {
 		if len(h) > 0 {
 			if due := p.leaving(h[0]); !ok || due < at {
 				at, ok = due, true
@@ -232,13 +229,13 @@ func (p *Pacer[P, R]) Pop(now time.Duration) (packet P, ok bool) {
 	p.bound.takes(f, int(head.frame), head.begins)
 	packet = f.pop()
 	p.held--
-	p.settle(f)
+	p.removed(f)
 	return packet, true
 }
 
 // next returns the flow of the next packet, or nil at the end of the tick.
 func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
-	f := p.first()
+	f := p.flows.first()
 	switch {
 	case f == nil:
 		return nil
@@ -249,8 +246,8 @@ func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
 		return f
 	case p.rate > 0 && p.credit <= 0, p.room.smooth && p.room.full():
 		return nil
-	case p.room.smooth && len(p.ongoing) > 0:
-		return p.ongoing[0]
+	case p.room.smooth && len(p.flows.ongoing) > 0:
+		return p.flows.ongoing[0]
 	case p.room.smooth:
 		return p.beginner(now)
 	case !p.leaves(f.head().due, now):
@@ -261,28 +258,14 @@ func (p *Pacer[P, R]) next(now time.Duration) *Flow[P] {
 	return p.inTurn(now)
 }
 
-// first returns the flow whose packet is due first, or nil. While the Path is smooth, flows in the middle of a frame
-// precede the others.
-func (p *Pacer[P, R]) first() *Flow[P] {
-	switch {
-	case len(p.beginning) == 0 && len(p.ongoing) == 0:
-		return nil
-	case len(p.ongoing) == 0:
-		return p.beginning[0]
-	case len(p.beginning) == 0 || p.room.smooth || p.ongoing[0].head().due <= p.beginning[0].head().due:
-		return p.ongoing[0]
-	}
-	return p.beginning[0]
-}
-
 // inTurn returns the flow of the next packet while room is short or bytes in flight are bounded, or nil: flows in the
 // middle of a frame first, then the flow whose last frame began longest ago.
 func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
-	if len(p.ongoing) > 0 && p.leaves(p.ongoing[0].head().due, now) {
+	if len(p.flows.ongoing) > 0 && p.leaves(p.flows.ongoing[0].head().due, now) {
 		if !p.room.admits(false) {
 			return nil
 		}
-		return p.ongoing[0]
+		return p.flows.ongoing[0]
 	}
 	if !p.room.admits(true) {
 		return nil
@@ -295,7 +278,7 @@ func (p *Pacer[P, R]) inTurn(now time.Duration) *Flow[P] {
 // caller drops the frame.
 func (p *Pacer[P, R]) beginner(now time.Duration) *Flow[P] {
 	var first *Flow[P]
-	for _, f := range p.beginning {
+	for _, f := range p.flows.beginning {
 		head := f.head()
 		switch {
 		case !p.mayBegin(head.due, now):
@@ -334,55 +317,16 @@ func (p *Pacer[P, R]) Filter(f *Flow[P], keep func(P) bool) (next bool) {
 	if f.held == before {
 		return false
 	}
-	p.settle(f)
+	p.removed(f)
 	return true
 }
 
-// wait adds a flow with queued packets to its heap.
-func (p *Pacer[P, R]) wait(f *Flow[P]) {
-	f.begins = f.head().begins
-	p.order(f)
-	p.heap(f).push(f)
-}
-
-// order sets the rank of a flow with queued packets.
-func (p *Pacer[P, R]) order(f *Flow[P]) {
-	f.rank = f.head().due
-	if p.room.smooth {
-		f.rank = time.Duration(f.turn)
+// removed restores the order of the flows after packets of a flow were removed.
+func (p *Pacer[P, R]) removed(f *Flow[P]) {
+	p.flows.update(f)
+	if p.held == 0 {
+		p.room.short = false
 	}
-}
-
-// settle restores the heap position of a flow after packets were removed.
-func (p *Pacer[P, R]) settle(f *Flow[P]) {
-	switch h := p.heap(f); {
-	case f.held == 0:
-		h.remove(f.place)
-		if p.held == 0 {
-			p.room.short = false
-		}
-	case f.head().begins != f.begins:
-		h.remove(f.place)
-		p.wait(f)
-	default:
-		p.order(f)
-		h.fix(f.place)
-	}
-}
-
-func (p *Pacer[P, R]) heap(f *Flow[P]) *flowHeap[P] {
-	if f.begins {
-		return &p.beginning
-	}
-	return &p.ongoing
-}
-
-// planned returns the due time of a packet for this receiver.
-func (p *Pacer[P, R]) planned(o Offer) time.Duration {
-	if p.plan.byEstimate && p.rate > 0 {
-		return o.Arrived
-	}
-	return o.Due
 }
 
 // leaves reports whether a packet belongs to the current tick.

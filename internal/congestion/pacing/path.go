@@ -71,7 +71,8 @@ func (p *Pacer[P, R]) SetPath(path Path, now time.Duration) {
 		p.lead.rate = min(estimate, bytesPerNanosecond(EarlyRate))
 		p.lead.open = p.rate > 0 && path.Leads()
 	}
-	p.setSmooth(path.Smooth)
+	p.room.smooth = path.Smooth
+	p.flows.setByTurn(path.Smooth)
 	p.room.tick, p.room.burst = smoothTick, path.Burst
 	if path.Spaced {
 		p.room.tick = spacedTick
@@ -93,15 +94,7 @@ func (p *Pacer[P, R]) tick(rate float64) float64 {
 	if p.room.smooth {
 		return max(1, rate*float64(p.room.tick))
 	}
-	return max(1, min(float64(p.plan.most)*fullPacket, rate*float64(p.plan.ahead)))
-}
-
-// lateness is the lateness of a wake-up that does not reduce the rate, in nanoseconds.
-func (p *Pacer[P, R]) lateness() float64 {
-	if p.room.smooth {
-		return float64(smoothQueue)
-	}
-	return float64(slack)
+	return p.plan.tick(rate)
 }
 
 // refilled returns the time of the next full tick at a rate, if bytes may leave as of the last fill. While the Path is
@@ -119,12 +112,12 @@ func (p *Pacer[P, R]) fill(now time.Duration) {
 	passed := now - p.filled
 	most := p.tick(p.rate)
 	if p.held > 0 && (p.waits || !p.room.smooth) {
-		most += p.rate * p.lateness()
+		most += p.rate * p.room.lateness()
 	}
 	p.credit = max(p.credit, -fullPacket-p.rate*float64(maxDebt))
 	p.credit = min(p.credit+p.rate*float64(passed), most)
 	p.room.fill(passed)
 	p.lead.fill(passed, p.tick(p.lead.rate), p.held > 0)
-	p.fillRepairs(passed)
+	p.repairs.fill(passed, p.tick(p.repairs.rate), p.room.lateness())
 	p.filled, p.waits = now, p.held > 0
 }

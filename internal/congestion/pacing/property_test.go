@@ -61,9 +61,9 @@ func TestRandomArrivals(t *testing.T) {
 				t.Fatalf("seed %d: %d packets of flow %d left, expected %d", seed, n, flow, p.numbers[flow])
 			}
 		}
-		if p.pacer.Held() != 0 || len(p.pacer.beginning)+len(p.pacer.ongoing) != 0 {
+		if p.pacer.Held() != 0 || len(p.pacer.flows.beginning)+len(p.pacer.flows.ongoing) != 0 {
 			t.Fatalf("seed %d: %d packets in %d flows are left behind", seed, p.pacer.Held(),
-				len(p.pacer.beginning)+len(p.pacer.ongoing))
+				len(p.pacer.flows.beginning)+len(p.pacer.flows.ongoing))
 		}
 	}
 }

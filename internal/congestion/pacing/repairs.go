@@ -80,12 +80,12 @@ func (p *Pacer[P, R]) nextRepair() (at time.Duration, ok bool) {
 	return at, true
 }
 
-// fillRepairs adds the bytes that the rate of retransmissions allows.
-func (p *Pacer[P, R]) fillRepairs(passed time.Duration) {
-	r := &p.repairs
-	most := p.tick(r.rate)
+// fill adds the bytes that the rate allows: at most a tick, and while retransmissions are queued those of lateness, in
+// nanoseconds, as well.
+func (r *repairs[R]) fill(passed time.Duration, tick, lateness float64) {
+	most := tick
 	if r.waiting.held > 0 {
-		most += r.rate * p.lateness()
+		most += r.rate * lateness
 	}
 	r.credit = min(r.credit+r.rate*float64(passed), most)
 }

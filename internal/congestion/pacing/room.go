@@ -61,3 +61,11 @@ func (r *room) admits(begins bool) bool {
 	r.short = true
 	return false
 }
+
+// lateness is the lateness of a wake-up that does not reduce the rate, in nanoseconds.
+func (r *room) lateness() float64 {
+	if r.smooth {
+		return float64(smoothQueue)
+	}
+	return float64(slack)
+}

@@ -43,20 +43,6 @@ func (r *room) mostQueued() float64 {
 // nextTick returns the first tick after a time.
 func (r *room) nextTick(at time.Duration) time.Duration { return (at/r.tick + 1) * r.tick }
 
-// setSmooth changes the order of the queued flows.
-func (p *Pacer[P, R]) setSmooth(on bool) {
-	if p.room.smooth == on {
-		return
-	}
-	p.room.smooth = on
-	for _, h := range [...]flowHeap[P]{p.beginning, p.ongoing} {
-		for _, f := range h {
-			p.order(f)
-		}
-		h.sort()
-	}
-}
-
 // smoothAt returns the earliest tick at which the rates of a smooth path permit a packet.
 func (p *Pacer[P, R]) smoothAt() time.Duration {
 	at := p.filled
@@ -72,8 +58,8 @@ func (p *Pacer[P, R]) smoothAt() time.Duration {
 // nextSmooth returns the time of the next tick on a smooth path with queued packets.
 func (p *Pacer[P, R]) nextSmooth() time.Duration {
 	at := p.smoothAt()
-	if len(p.ongoing) > 0 || p.beginner(p.filled) != nil {
+	if len(p.flows.ongoing) > 0 || p.beginner(p.filled) != nil {
 		return at
 	}
-	return max(at, p.unblocked())
+	return max(at, p.bound.unblocked(p.flows.beginning))
 }

@@ -36,7 +36,7 @@ func (p *Pacer[P, R]) SetInFlight(bytes int) (next bool) {
 	if b == nil {
 		return false
 	}
-	next = bytes < b.flight && len(p.beginning) > 0
+	next = bytes < b.flight && len(p.flows.beginning) > 0
 	b.flight = bytes
 	return next
 }
@@ -116,16 +116,16 @@ func (b *bound[P]) fits(frame int, now time.Duration) bool {
 // nextBounded returns the time of the next tick on a path with a window and queued packets that is not smooth.
 func (p *Pacer[P, R]) nextBounded() time.Duration {
 	at := time.Duration(math.MaxInt64)
-	if len(p.ongoing) > 0 {
-		at = p.leaving(p.ongoing[0])
+	if len(p.flows.ongoing) > 0 {
+		at = p.leaving(p.flows.ongoing[0])
 	}
 	if f := p.beginner(p.filled); f != nil {
 		return min(at, p.leaving(f))
 	}
-	for _, f := range p.beginning {
+	for _, f := range p.flows.beginning {
 		begins := max(p.leaving(f), f.head().due)
 		if f.head().due <= p.filled {
-			begins = max(begins, p.unblocked())
+			begins = max(begins, p.bound.unblocked(p.flows.beginning))
 		}
 		at = min(at, begins)
 	}
@@ -133,9 +133,9 @@ func (p *Pacer[P, R]) nextBounded() time.Duration {
 }
 
 // unblocked returns the time at which one of the frames that wait for the window is dropped, or begins all the same.
-func (p *Pacer[P, R]) unblocked() time.Duration {
-	at := p.bound.latest + windowPause
-	for _, f := range p.beginning {
+func (b *bound[P]) unblocked(waiting flowHeap[P]) time.Duration {
+	at := b.latest + windowPause
+	for _, f := range waiting {
 		if expires := f.head().expires; expires > 0 {
 			at = min(at, expires)
 		}

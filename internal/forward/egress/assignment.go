@@ -41,16 +41,23 @@ func (s *Slot) apply(sel selection) {
 }
 
 // catchUp offers the slot the part of a pending track's newest frame that the writer has passed already. The slot then
-// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live.
+// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live. A
+// relay begins with the first frame since the publisher has moved, which the other server has not received from the
+// publisher's former server.
 func (s *Slot) catchUp(t *track.Track) {
 	w := s.receiver.writer
 	a := s.attachment(t)
 	if a == nil {
 		return
 	}
-	for position := t.Opened(); position < a.follower.position; position++ {
+	position, lag := t.Opened(), int64(w.set.cfg.MaxLag)
+	if taken := t.Taken(); s.receiver.relay && taken >= 0 && taken < position {
+		// The log bounds the age of packets.
+		position, lag = max(taken, t.Log().Tail()), math.MaxInt64
+	}
+	for ; position < a.follower.position; position++ {
 		p := t.Log().At(position)
-		if p == nil || int64(w.at)-p.Order > int64(w.set.cfg.MaxLag) {
+		if p == nil || int64(w.at)-p.Order > lag {
 			if p != nil {
 				p.Release()
 			}

@@ -28,6 +28,9 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 		return false
 	}
 	s := a.slot
+	if origin := s.selection.origin; s.receiver.relay && p.Origin != origin && origin != AnyOrigin {
+		return false
+	}
 	if fault.Injected && p.Facts.Framed && fault.LosesFrame(p.Facts.Frame) {
 		if p.Facts.Opens && s.switcher.Active().Track == a.follower.track.ID() {
 			// Later numbers have no gap, so that the receiver does not request the frame.

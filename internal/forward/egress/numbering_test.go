@@ -164,19 +164,26 @@ func TestBinding(t *testing.T) {
 	}
 	two.Bind(30, 0, p.track)
 	p.Send(r.now, p.Packet([]byte{5}, true))
-	if count() != 3 {
+	if count() != 4 {
+		t.Error("no packet came through the former connection before the first one of the new connection")
+	}
+	p.moveTo(two)
+	p.Next()
+	p.Send(r.now, p.Packet([]byte{6}, true))
+	if count() != 5 {
+		t.Error("no packet came through the new connection")
+	}
+	p.moveTo(one)
+	p.Send(r.now, p.Packet([]byte{6}, true))
+	if count() != 5 {
 		t.Error("a packet came through the former connection")
 	}
 	p.moveTo(two)
-	p.Send(r.now, p.Packet([]byte{6}, true))
-	if count() != 4 {
-		t.Error("no packet came through the new connection")
-	}
 	// Another track takes the SSRC.
 	other := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEOpaque, ClockRate: 90000}})
 	two.Bind(30, 0, other)
 	p.Send(r.now, p.Packet([]byte{7}, true))
-	if count() != 4 || other.Stats().Packets != 1 {
+	if count() != 5 || other.Stats().Packets != 1 {
 		t.Error("the packet did not come on the track that took the SSRC")
 	}
 	other.Close()

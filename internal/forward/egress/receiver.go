@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pion/rtcp"
-
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
@@ -16,7 +14,6 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -32,12 +29,9 @@ type Receiver struct {
 
 	slots slotTable
 
-	mu sync.Mutex
-	// keyFrames limits the receiver's key frame requests, reportLimit its reports of arrivals.
-	keyFrames   keyFrameBudget
-	reportLimit feedback.ReportLimit
-	// reference replies to the receiver's reference times, nil before the first one.
-	reference *feedback.ReferenceTimes
+	// mu guards control, and orders AddSlot and Close.
+	mu      sync.Mutex
+	control control
 
 	// path is the state of the network path to the receiver.
 	path   path
@@ -148,123 +142,7 @@ func (r *Receiver) Close() {
 
 // RTCP processes one decrypted compound RTCP packet: NACK, PLI, FIR, report blocks about the receiver's slots, and
 // reports of arrivals, of which feedback.MaxReportRate are read in a second.
-func (r *Receiver) RTCP(packet []byte, now time.Time) {
-	if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
-		if r.readsReport(now) {
-			r.Arrivals(packet, now)
-		} else {
-			r.writer.set.control.Add(counters.TransportDropped, 1)
-		}
-		return
-	}
-	if redundancy.IsReport(packet) {
-		r.pathReport(packet, now)
-		return
-	}
-	packets, err := rtcp.Unmarshal(packet)
-	if err != nil {
-		r.writer.set.control.Add(counters.MalformedRTCP, 1)
-		return
-	}
-	r.slots.name()
-	for _, p := range packets {
-		switch p := p.(type) {
-		case *rtcp.TransportLayerNack:
-			r.nacked(p)
-		case *rtcp.PictureLossIndication:
-			if r.keyFramesGranted(1, now) > 0 {
-				r.keyFrameWanted(p.MediaSSRC)
-			}
-		case *rtcp.FullIntraRequest:
-			for _, entry := range p.FIR[:r.keyFramesGranted(len(p.FIR), now)] {
-				r.keyFrameWanted(entry.SSRC)
-			}
-		case *rtcp.ReceiverReport:
-			r.reported(p.Reports, now)
-		case *rtcp.SenderReport:
-			r.reported(p.Reports, now)
-		case *rtcp.ExtendedReport:
-			r.replyToReference(p, now)
-		}
-	}
-}
-
-// replyToReference replies to a reference time, so that a receiver that sends no media learns the round-trip time.
-func (r *Receiver) replyToReference(p *rtcp.ExtendedReport, now time.Time) {
-	slots := r.slots.all()
-	if len(slots) == 0 {
-		return
-	}
-	r.mu.Lock()
-	if r.reference == nil {
-		r.reference = new(feedback.ReferenceTimes)
-	}
-	reply, ok := r.reference.Reply(p, slots[0].outlet.SSRC(), now)
-	r.mu.Unlock()
-	if ok {
-		// A closed peer sends nothing.
-		_ = r.path.peer.WriteRTCP([]rtcp.Packet{reply})
-	}
-}
-
-// readsReport reports whether one more report of arrivals is read from the receiver.
-func (r *Receiver) readsReport(now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.reportLimit.Take(now)
-}
-
-// pathReport passes a report of the receiver's paths to the writer, if the receiver has a second path. The limit of
-// reports of arrivals includes such reports.
-func (r *Receiver) pathReport(packet []byte, now time.Time) {
-	set := r.writer.set
-	routes := r.path.routes
-	switch {
-	case routes == nil || !routes.peer.SecondRoute():
-	case !r.readsReport(now):
-		set.control.Add(counters.TransportDropped, 1)
-	case len(packet) != redundancy.ReportBytes || rtcpSize(packet) != len(packet):
-		set.control.Add(counters.MalformedRTCP, 1)
-	default:
-		r.slots.name()
-		set.control.Add(counters.TransportDropped, uint64(r.writer.inbox.onReport(r, packet, set.clock.Since(now))))
-	}
-}
-
-// nacked passes the requested sequence numbers of a slot to the writer.
-func (r *Receiver) nacked(p *rtcp.TransportLayerNack) {
-	if s := r.slots.find(p.MediaSSRC); s != nil {
-		control := &r.writer.set.control
-		control.Add(counters.NacksReceived, 1)
-		ignored := r.writer.inbox.nacked(s, p.Nacks, r.writer.set.cfg.MaxNACKed)
-		control.Add(counters.NackedLimited, uint64(ignored))
-	}
-}
-
-// keyFramesGranted returns how many of the key frame requests are processed.
-func (r *Receiver) keyFramesGranted(requests int, now time.Time) int {
-	set := r.writer.set
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	granted := r.keyFrames.take(requests, r.slots.count(), set.cfg.KeyFrameInterval, now)
-	set.control.Add(counters.KeyFramesLimited, uint64(requests-granted))
-	return granted
-}
-
-func (r *Receiver) keyFrameWanted(ssrc uint32) {
-	if s := r.slots.find(ssrc); s != nil {
-		r.writer.inbox.keyFrameWanted(s)
-	}
-}
-
-// reported passes the report blocks about slots to the writer.
-func (r *Receiver) reported(blocks []rtcp.ReceptionReport, now time.Time) {
-	for _, block := range blocks {
-		if s := r.slots.find(block.SSRC); s != nil {
-			r.writer.inbox.reported(s, block, now)
-		}
-	}
-}
+func (r *Receiver) RTCP(packet []byte, now time.Time) { r.control.process(r, packet, now) }
 
 // Arrivals passes an unparsed report of arrivals to the writer. Unlike those that RTCP processes, reports that this
 // process makes about a reliable transport are not limited.

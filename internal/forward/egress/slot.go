@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -109,6 +110,8 @@ type selection struct {
 	track     *track.Track
 	group     uint64
 	requested time.Time
+	// origin is the Origin of the packets that a relay forwards.
+	origin uint32
 }
 
 // attachment connects a slot to a track that its writer follows.
@@ -212,7 +215,17 @@ func (s *Slot) FrameDropped() {
 // feeds the slot cancels a pending change and also causes an Event. If the writer has not seen several selections yet,
 // only the last takes effect.
 func (s *Slot) Select(t *track.Track, group uint64, requested time.Time) {
-	s.receiver.writer.inbox.selected(s, selection{track: t, group: group, requested: requested})
+	s.SelectFrom(t, group, 0, requested)
+}
+
+// AnyOrigin selects the packets of all origins.
+const AnyOrigin uint32 = math.MaxUint32
+
+// SelectFrom is Select for a slot of NewRelay, which forwards packets of one origin only (packetlog.Packet.Origin). A
+// track that another server feeds, or feeds until the publisher has moved, then does not return to that server. The
+// origin 0 is the publisher's own connection. Slots of other receivers forward all packets.
+func (s *Slot) SelectFrom(t *track.Track, group uint64, origin uint32, requested time.Time) {
+	s.receiver.writer.inbox.selected(s, selection{track: t, group: group, requested: requested, origin: origin})
 }
 
 // SSRC returns the negotiated SSRC of the slot, 0 before negotiation.

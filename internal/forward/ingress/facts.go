@@ -32,6 +32,10 @@ type classifier struct {
 	marker    bool
 	// newest is the number of the newest frame of a framed track, 0 before the first.
 	newest int64
+	// end is the number of the last packet of the newest frame of a framed track, except for parity.
+	end int64
+	// whole is set if the first packet belongs to a frame of which all packets are sent to this connection.
+	whole bool
 	// opened counts opened frames.
 	opened int64
 }
@@ -57,7 +61,7 @@ func (n *frameNumbers) extend(frame uint32) int64 {
 }
 
 // restart forgets the former packets, whose sequence numbers are unrelated to the next ones.
-func (c *classifier) restart() { c.started = false }
+func (c *classifier) restart() { c.started, c.whole = false, false }
 
 // classify determines the facts of a packet with an extended sequence number. classify returns an error if the payload
 // is malformed.
@@ -115,8 +119,11 @@ func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bo
 	f.FrameStart = f.Sequence - int64(d.Index)
 	f.FramePackets, f.SourcePackets = packets, int(d.Source)
 	f.Last = int(d.Index) == packets-1
+	if c.whole && !c.started {
+		c.first = f.FrameStart
+	}
 	if f.Frame > c.newest {
-		c.newest = f.Frame
+		c.newest, c.end = f.Frame, f.FrameStart+int64(f.SourcePackets)-1
 		// If the stream began in the middle of this frame, the start of the frame will never arrive.
 		f.Opens = f.FrameStart >= c.first
 	}

@@ -43,6 +43,8 @@ type Ingress struct {
 	// repairs are the same streams by the SSRC of their retransmissions.
 	repairs map[uint32]*stream
 	groups  groups
+	// takeovers are the streams that wait for their first packet.
+	takeovers takeovers
 	// names is nil unless tracks are bound by the names in packets.
 	names  *names
 	packet rtp.Packet
@@ -101,6 +103,7 @@ func (i *Ingress) unbindAll() bool {
 	}
 	clear(i.streams)
 	clear(i.repairs)
+	i.takeovers.clear()
 	i.groups.clear()
 	return true
 }
@@ -125,37 +128,48 @@ func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 		i.postpone(ssrc, packet, *info)
 		return
 	}
+	if i.accept(ssrc, packet, info) {
+		i.takeovers.settle(i.takeovers.list(0), i.set.clock.Now())
+	}
+}
+
+// accept is take for a caller without the mutex.
+func (i *Ingress) accept(ssrc uint32, packet []byte, info *transport.PacketInfo) (held bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.begin() {
-		return
+	if i.begin() {
+		held = i.take(ssrc, packet, info)
+		i.end()
 	}
-	i.take(ssrc, packet, info)
-	i.end()
+	return held
 }
 
 // postpone is RTP and Flush for fault injection that delays packets.
 func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo) {
 	packet = slices.Clone(packet)
 	fault.Later(func() {
-		i.mu.Lock()
-		if i.begin() {
-			i.take(ssrc, packet, &info)
-			i.end()
+		if i.accept(ssrc, packet, &info) {
+			i.takeovers.settle(i.takeovers.list(0), i.set.clock.Now())
 		}
-		i.mu.Unlock()
 		i.Flush()
 	})
 }
 
-// take is RTP for a caller that holds the mutex.
-func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+// take processes a packet for a caller that holds the mutex. take reports whether the packet is held: settle decides
+// about the packet.
+func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (held bool) {
 	i.codepoints.add(info.ECN, info.At)
 	i.arrived(ssrc, packet, info)
 	i.takePath(ssrc, packet, info)
-	if !i.process(ssrc, packet, info) && !(i.bindNamed(ssrc, packet) && i.process(ssrc, packet, info)) {
+	switch {
+	case i.process(ssrc, packet, info):
+	case i.takeovers.hold(ssrc, packet, info):
+		return true
+	case i.bindNamed(ssrc, packet) && i.process(ssrc, packet, info):
+	default:
 		i.stats.Add(counters.UnknownSSRC, 1)
 	}
+	return false
 }
 
 // process processes a packet of a bound SSRC. It reports false if the SSRC is not bound.
@@ -203,6 +217,7 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		i.stats.Add(counters.MalformedRTP, 1)
 		return
 	}
+	s.arrived = now
 	sequence, ok := i.admit(s, now, repaired)
 	if !ok {
 		return
@@ -215,6 +230,7 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 	stored := i.set.packets.Get(p.Payload)
 	i.order = max(i.order+1, i.set.clock.Since(now))
 	stored.Class, stored.Facts, stored.Order, stored.Ordinal = kind, facts, i.order, s.facts.opened
+	stored.Origin = s.origin
 	stored.Edge = facts.Framed && (facts.Opens || sequence != s.facts.highest ||
 		facts.Sequence-facts.FrameStart+1 >= int64(facts.SourcePackets))
 	stored.Kernel, stored.Hardware = i.set.clock.Stamp(info.Kernel, now), i.set.clock.Stamp(info.Hardware, now)
@@ -254,6 +270,9 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 		return 0, false
 	}
 	if s.missing != nil {
+		if s.lead > 0 {
+			s.missing.Received(sequence-s.lead-1, now)
+		}
 		switch s.missing.Received(sequence, now) {
 		case feedback.Recovered:
 			if repaired {
@@ -266,6 +285,7 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 		}
 		i.overlook()
 	}
+	s.lead = 0
 	return sequence, true
 }
 

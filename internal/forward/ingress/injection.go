@@ -31,21 +31,15 @@ type Injector struct {
 // rtpHeader is the size in bytes of an RTP header without extensions (RFC 3550 section 5.1).
 const rtpHeader = 12
 
-// NewInjector binds a track to injected frames, in place of its former binding. Chunked frames are at most limit bytes
-// long.
+// NewInjector binds a track to injected frames, as Bind does. Chunked frames are at most limit bytes long.
 func (i *Ingress) NewInjector(t *track.Track, limit int) *Injector {
 	j := &Injector{
 		ingress: i, header: rtp.Header{Version: 2, SSRC: rand.Uint32(), SequenceNumber: uint16(rand.Uint32())},
 		assembler: payload.NewChunkAssembler(limit),
 	}
 	j.assembler.Charge(i.chunks)
-	i.Bind(j.header.SSRC, 0, t)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if s := i.streams[j.header.SSRC]; s != nil {
-		s.injector = j
-	} else {
-		j.ended = true
+	if !i.takeovers.add(&waiting{track: t, ssrc: j.header.SSRC, injector: j}) {
+		j.end()
 	}
 	return j
 }

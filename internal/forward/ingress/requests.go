@@ -77,7 +77,7 @@ func (i *Ingress) Step(now time.Time) (compounds [][]rtcp.Packet, next time.Time
 	}
 	packets, next := i.step(now)
 	compounds = append(compounds, feedback.Compounds(packets)...)
-	return compounds, earliest(next, earliest(reportsDue, pathsDue))
+	return compounds, earliest(earliest(next, i.takeovers.step(now)), earliest(reportsDue, pathsDue))
 }
 
 // write sends RTCP packets as one compound.

@@ -80,6 +80,10 @@ type Set struct {
 	// running are the goroutines of the ingresses.
 	running sync.WaitGroup
 
+	// binding is held during a change of bindings that concerns two ingresses. It is locked before the mutex of an
+	// ingress.
+	binding sync.Mutex
+
 	mu     sync.Mutex
 	closed bool
 	open   map[*Ingress]struct{}
@@ -133,7 +137,7 @@ func (s *Set) NewStepped(p Peer) *Ingress {
 
 func (s *Set) newIngress(p Peer) *Ingress {
 	ssrc := rand.Uint32()
-	return &Ingress{
+	i := &Ingress{
 		chunks:   s.pieces.NewAllotment(),
 		noticed:  feedback.NewMissingBudget(requestRate, requestBurst),
 		set:      s,
@@ -148,6 +152,8 @@ func (s *Set) newIngress(p Peer) *Ingress {
 		budget:   newRequestBudget(),
 		arrivals: newArrivals(ssrc),
 	}
+	i.takeovers.ingress = i
+	return i
 }
 
 // Close closes all ingresses, including those added later. Close does not wait for their goroutines.

@@ -22,6 +22,12 @@ type stream struct {
 	ingress atomic.Pointer[Ingress]
 	ssrc    uint32
 	repair  uint32
+	// origin is the Origin of the packets.
+	origin uint32
+	// arrived is the time of the last packet, zero before the first.
+	arrived time.Time
+	// lead is the number of packets before the first one that belong to its frame, 0 after the first packet.
+	lead int64
 	// numbers extends sequence numbers; base is added to the result.
 	numbers   feedback.Unwrapper
 	base      int64
@@ -116,6 +122,7 @@ func (s *stream) move(to *Ingress) {
 	const cycle = 1 << 16
 	s.base += s.numbers.Highest()&^(cycle-1) + cycle
 	s.numbers = feedback.Unwrapper{}
+	s.arrived, s.lead = time.Time{}, 0
 	s.restart()
 	s.facts.frames, s.facts.newest = to.groups.frameNumbers(s.track.Group()), 0
 	if s.track.Converted() {

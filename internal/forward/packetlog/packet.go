@@ -52,6 +52,9 @@ type Packet struct {
 	Order int64
 	// Ordinal is the number of frames that the track had opened when the packet arrived, including the packet's own.
 	Ordinal int64
+	// Origin is 0 if the packet came from the publisher's own connection, otherwise the number that the binding of the
+	// track to another server's connection has.
+	Origin uint32
 	// Kernel and Hardware are the receive times of the kernel and the network card, in nanoseconds since the engine's
 	// start, 0 if unknown.
 	Kernel, Hardware int64

@@ -77,8 +77,9 @@ type Track struct {
 	// gap is two cache lines of 64 bytes, because processors fetch pairs of lines.
 	_ [128]byte
 
-	// opened is the position of the newest packet that opened a frame.
-	opened atomic.Int64
+	// opened is the position of the newest packet that opened a frame. taken is that of the first packet after the last
+	// takeover, -1 before the first takeover.
+	opened, taken atomic.Int64
 	// paused is the time at which the publisher was last told to pause the track. expected is the time from which
 	// arriving packets were sent after the publisher was told to resume. Both are in nanoseconds since the engine's
 	// start, 0 before the first time.
@@ -144,6 +145,7 @@ func (s *Tracks) New(cfg Config) *Track {
 	}
 	t.skippable = !t.audio && !t.needsKey
 	t.opened.Store(-1)
+	t.taken.Store(-1)
 	t.interval.Store(int64(pacing.DefaultInterval))
 	t.followers.Store(&[]Follower{})
 	s.open.Store(t.id, t)
@@ -209,6 +211,13 @@ func (t *Track) Log() *packetlog.Log { return t.log }
 
 // Opened returns the position in the log of the newest packet that opened a frame, -1 before the first.
 func (t *Track) Opened() int64 { return t.opened.Load() }
+
+// TakeOver records that the next packet comes from another connection than the packets before, which may be packets of
+// another server's track. Only the reader calls TakeOver, or the owner of the track before its first binding.
+func (t *Track) TakeOver() { t.taken.Store(t.log.Head()) }
+
+// Taken returns the position in the log of the first packet after the last TakeOver, -1 before the first.
+func (t *Track) Taken() int64 { return t.taken.Load() }
 
 // Interval returns the frame interval.
 func (t *Track) Interval() time.Duration { return time.Duration(t.interval.Load()) }

@@ -74,7 +74,8 @@ type Exclusions struct {
 // seat is an identity, or the id of a token, in a room.
 type seat struct{ room, name string }
 
-// Ban adds a ban or replaces the ban of the same identity in the room. The error wraps ErrFull.
+// Ban adds a ban or replaces the ban of the same identity in the room. A ban without a token keeps the token of a ban
+// in force that it replaces: another node may know the token. The error wraps ErrFull.
 func (e *Exclusions) Ban(b Ban, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,6 +94,9 @@ func (e *Exclusions) Ban(b Ban, now time.Time) error {
 		}
 	}
 	if before := e.bans[at]; before != nil {
+		if b.TokenID == "" && before.Until.After(now) {
+			b.TokenID = before.TokenID
+		}
 		e.drop(before)
 	}
 	e.bans[at] = &b

@@ -3,6 +3,8 @@ package chunks
 import (
 	"runtime"
 	"time"
+
+	"github.com/volsfu/volsfu/lab/wallclock"
 )
 
 // Outlet sends one datagram. The datagram is valid until SendOne returns.
@@ -16,7 +18,7 @@ type Outlet interface {
 func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.Duration) (first, last time.Time,
 	count int) {
 	count = Count(len(frame))
-	first = time.Now()
+	first = wallclock.Now()
 	last = first
 	if gap > 0 {
 		runtime.LockOSThread()
@@ -25,11 +27,11 @@ func Transmit(way Outlet, packet []byte, number uint32, frame []byte, gap time.D
 	}
 	for i := range count {
 		if i > 0 && gap > 0 {
-			nap(gap - time.Since(last))
-			for time.Since(last) < gap {
+			nap(gap - wallclock.Now().Sub(last))
+			for wallclock.Now().Sub(last) < gap {
 			}
 		}
-		last = time.Now()
+		last = wallclock.Now()
 		way.SendOne(Append(packet[:0], number, frame, i))
 	}
 	return first, last, count

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -134,8 +135,9 @@ func (c *Client) take(f client.Frame, to carriage.Taker) {
 		return
 	}
 	now := time.Now()
-	// Frame times are in the server's clock; shift is the difference of the clocks.
-	shift := c.session.ServerTime(now).Sub(now)
+	// Frame times are in the server's clock; shift is the difference of the clocks. The SDK estimates the offset of the
+	// system's clock.
+	shift := c.session.ServerTime(now).Sub(now) - wallclock.Shift()
 	last := f.Complete.Add(-shift)
 	to.Take(&carriage.Arrival{Data: f.Data, First: f.First.Add(-shift), Last: last, Whole: last})
 }
@@ -168,7 +170,7 @@ func (c *Client) watchEvents(ctx context.Context, stop context.CancelCauseFunc) 
 				}
 			case client.Bandwidth:
 				c.mu.Lock()
-				c.told = append(c.told, estimate{time.Now(), float64(e.Estimate) / 1e6})
+				c.told = append(c.told, estimate{wallclock.Now(), float64(e.Estimate) / 1e6})
 				c.mu.Unlock()
 			case client.ParticipantLeft:
 				if e.Identity == c.config.Watched && c.config.Tiles > 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/udp"
 	"github.com/volsfu/volsfu/lab/baseline/chunks"
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -95,7 +96,7 @@ func (e *End) Run(ctx context.Context, to carriage.Taker) error {
 		}
 		e.got.Add(int64(n))
 		// Malformed packets are not from the producer.
-		if f, closed, err := assembler.Push(buffer[:n], time.Now()); err == nil && closed {
+		if f, closed, err := assembler.Push(buffer[:n], wallclock.Now()); err == nil && closed {
 			to.Take(&carriage.Arrival{Data: slices.Clone(f.Data), First: f.First, Last: f.Last, Whole: f.Closed})
 		}
 	}

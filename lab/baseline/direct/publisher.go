@@ -7,10 +7,10 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/volsfu/volsfu/lab/baseline/tcp"
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
@@ -131,7 +131,7 @@ func (p *Publisher) Wanted(int, volumetric.Quality) bool { return true }
 // Send implements carriage.End.
 func (p *Publisher) Send(ctx context.Context, f *carriage.Frame) (d carriage.Departure, err error) {
 	for _, v := range p.viewers(carriage.Job{Tile: f.Tile, Quality: f.Quality}) {
-		begun := time.Now()
+		begun := wallclock.Now()
 		if v.send(ctx, f) != nil {
 			// A viewer that closed the connection has switched to another quality.
 			_ = v.conn.Close()
@@ -140,7 +140,7 @@ func (p *Publisher) Send(ctx context.Context, f *carriage.Frame) (d carriage.Dep
 		if d.Copies == 0 {
 			d.First = begun
 		}
-		d.Last = time.Now()
+		d.Last = wallclock.Now()
 		d.Copies++
 		p.counts.Sent.Add(int64(len(f.Bytes) + vr2gather.FrameHeaderSize))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/lab/baseline/reflector"
 	"github.com/volsfu/volsfu/lab/baseline/tcp"
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -40,7 +41,7 @@ type arrivals struct {
 // Read implements net.Conn.
 func (a arrivals) Read(p []byte) (int, error) {
 	n, err := a.Conn.Read(p)
-	a.began.CompareAndSwap(0, time.Now().UnixNano())
+	a.began.CompareAndSwap(0, wallclock.Now().UnixNano())
 	a.counts.Received.Add(int64(n))
 	return n, err
 }
@@ -111,7 +112,7 @@ func (c *Client) Run(ctx context.Context, to carriage.Taker) error {
 			}
 			return carriage.ErrEnded
 		}
-		last := time.Now()
+		last := wallclock.Now()
 		first := time.Unix(0, c.began.Swap(0))
 		// Bytes that were read together with the previous frame arrived with it.
 		if first.Unix() == 0 {
@@ -135,14 +136,14 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	defer c.sending.Unlock()
 	stop := tcp.Until(ctx, c.conn.NetConn())
 	defer stop()
-	d := carriage.Departure{First: time.Now(), Copies: 1}
+	d := carriage.Departure{First: wallclock.Now(), Copies: 1}
 	c.text = AppendEvent(c.text[:0], EventSend, reflector.StreamName(c.name,
 		carriage.Job{Tile: f.Tile, Quality: f.Quality}))
 	err := c.conn.WriteMessage(websocket.TextMessage, c.text)
 	if err == nil {
 		err = c.conn.WriteMessage(websocket.BinaryMessage, f.Bytes)
 	}
-	d.Last = time.Now()
+	d.Last = wallclock.Now()
 	return d, err
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/volsfu/volsfu/lab/baseline/tcp"
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -107,11 +107,11 @@ func (c *Client) Send(ctx context.Context, f *carriage.Frame) (carriage.Departur
 	}
 	stop := tcp.Until(ctx, c.conn)
 	defer stop()
-	d := carriage.Departure{First: time.Now(), Copies: 1}
+	d := carriage.Departure{First: wallclock.Now(), Copies: 1}
 	c.buffers = append(c.buffers[:0], c.header, f.Bytes)
 	buffers := c.buffers
 	_, err = buffers.WriteTo(c.conn)
-	d.Last = time.Now()
+	d.Last = wallclock.Now()
 	c.counts.Sent.Add(int64(HeaderSize + len(f.Bytes)))
 	return d, err
 }

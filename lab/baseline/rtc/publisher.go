@@ -17,6 +17,7 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -79,7 +80,7 @@ func Listen(
 	address string, publication volumetric.Publication, estimate Estimator, least, most volumetric.Bitrate, adapt bool,
 ) (*Publisher, error) {
 	p := &Publisher{
-		publication: publication, least: least, adapt: adapt, begun: time.Now(),
+		publication: publication, least: least, adapt: adapt, begun: wallclock.Now(),
 		estimators: make(chan cc.BandwidthEstimator, 1), connected: make(chan struct{}), failed: make(chan struct{}),
 		qualities: make([]volumetric.Quality, len(publication.Tiles)),
 	}
@@ -275,7 +276,7 @@ func (p *Publisher) Send(_ context.Context, f *carriage.Frame) (carriage.Departu
 	t := p.tracks[f.Tile]
 	t.sending.Lock()
 	defer t.sending.Unlock()
-	d := carriage.Departure{First: time.Now(), Copies: 1}
+	d := carriage.Departure{First: wallclock.Now(), Copies: 1}
 	ticks := uint32(f.Capture.Sub(p.begun) * clockRate / time.Second)
 	for offset := 0; offset < len(f.Bytes); offset += ChunkSize {
 		t.payload = AppendPayload(t.payload[:0], f.Number, f.Bytes, offset)
@@ -290,7 +291,7 @@ func (p *Publisher) Send(_ context.Context, f *carriage.Frame) (carriage.Departu
 		}
 		p.sent.Add(int64(len(t.payload) + rtpOverhead))
 	}
-	d.Last = time.Now()
+	d.Last = wallclock.Now()
 	return d, nil
 }
 

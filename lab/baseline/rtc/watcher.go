@@ -16,6 +16,7 @@ import (
 	"github.com/pion/webrtc/v4"
 
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -92,7 +93,7 @@ func (w *Watcher) read(remote *webrtc.TrackRemote) {
 			return
 		}
 		w.counts.Add(int64(len(packet.Payload) + rtpOverhead))
-		if arrival, err := a.Push(packet.Payload, time.Now()); err == nil && arrival != nil {
+		if arrival, err := a.Push(packet.Payload, wallclock.Now()); err == nil && arrival != nil {
 			w.taker.Take(arrival)
 		}
 	}

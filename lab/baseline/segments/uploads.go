@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/lab/carriage"
+	"github.com/volsfu/volsfu/lab/wallclock"
 )
 
 // uploads has the outgoing segments of all streams. One goroutine per current segment sends the segment.
@@ -65,11 +66,11 @@ func (u *uploads) send(ctx context.Context, f *carriage.Frame) (carriage.Departu
 	body := s.body
 	stop := context.AfterFunc(ctx, func() { _ = body.CloseWithError(context.Cause(ctx)) })
 	defer stop()
-	d := carriage.Departure{First: time.Now(), Copies: 1}
+	d := carriage.Departure{First: wallclock.Now(), Copies: 1}
 	// One write, which the HTTP client sends immediately, in chunks of at most 32 kB.
 	s.box = append(AppendBoxHeader(s.box[:0], len(f.Bytes)), f.Bytes...)
 	_, err := s.body.Write(s.box)
-	d.Last = time.Now()
+	d.Last = wallclock.Now()
 	if f.Number%u.frames == u.frames-1 {
 		s.end()
 	}

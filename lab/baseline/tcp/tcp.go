@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/volsfu/volsfu/lab/wallclock"
 )
 
 // ErrCongestion is returned for a congestion control that this system does not have. The wrapping error has its name.
@@ -108,7 +110,7 @@ type timed struct {
 // Read implements io.Reader.
 func (t *timed) Read(p []byte) (int, error) {
 	n, err := t.reader.Read(p)
-	t.last = time.Now()
+	t.last = wallclock.Now()
 	t.counts.Received.Add(int64(n))
 	return n, err
 }

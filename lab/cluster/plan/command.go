@@ -69,8 +69,7 @@ func command() *cobra.Command {
 	f.StringSliceVar(&regions, "regions", []string{"1"}, "shares of the participants by region")
 	f.Float64Var(&p.Spilled, "spilled", p.Spilled, "share of the rooms that span two nodes of a region")
 	f.BoolVar(&p.Anywhere, "anywhere", p.Anywhere, "place participants on random nodes, for comparison")
-	f.IntVar(&p.FanOut, "fanout", p.FanOut, "copies of an object that its origin sends at most; 0: all. Servers of "+
-		"this version send all")
+	f.IntVar(&p.FanOut, "fanout", p.FanOut, "copies of an object that its origin sends at most; 0: all")
 	p.Link /= 1e9
 	f.Float64Var(&p.Link, "link", p.Link, "rate of a node's network in one direction, in Gbit/s")
 	f.IntVar(&p.Cores, "cores", p.Cores, "processor cores of a node")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/volsfu/volsfu/internal/build"
+	"github.com/volsfu/volsfu/lab/agent"
 	"github.com/volsfu/volsfu/lab/bench"
 	"github.com/volsfu/volsfu/lab/check"
 	"github.com/volsfu/volsfu/lab/cluster/plan"
@@ -21,6 +22,7 @@ import (
 	"github.com/volsfu/volsfu/lab/probe"
 	"github.com/volsfu/volsfu/lab/reproduction"
 	"github.com/volsfu/volsfu/lab/rival"
+	"github.com/volsfu/volsfu/lab/wallclock"
 )
 
 // version is set by the linker.
@@ -34,7 +36,11 @@ const (
 )
 
 func main() {
-	if err := newRoot().Execute(); err != nil {
+	err := wallclock.Err()
+	if err == nil {
+		err = newRoot().Execute()
+	}
+	if err != nil {
 		if !errors.As(err, new(link.ExitStatus)) {
 			fmt.Fprintln(os.Stderr, "vollab:", err)
 		}
@@ -75,7 +81,7 @@ func newRoot() *cobra.Command {
 		reproduction.Command(version),
 		leaderboard.DataCommand(),
 		link.Command(),
-		peer.Command(), peer.PrepareCommand(),
+		peer.Command(), peer.PrepareCommand(), agent.Command(),
 		probe.Command(),
 		rival.Command(),
 		newVersion(),

@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/sender/precise"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/lab/direct/stream"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -49,7 +50,8 @@ func NewAdaptive(config stream.SenderConfig, fixed volumetric.Bitrate, way Way, 
 // Send implements Outlet.
 func (a *Adaptive) Send(f *Frame) error {
 	a.mu.Lock()
-	err := a.sender.Send(stream.Frame{Number: f.Sent.Frame, Capture: f.Capture, Data: f.Data}, time.Now())
+	err := a.sender.Send(stream.Frame{Number: f.Sent.Frame, Capture: f.Capture.Add(-wallclock.Shift()),
+		Data: f.Data}, time.Now())
 	if err == nil {
 		a.waiting[f.Sent.Frame] = f.Sent
 	}
@@ -142,7 +144,8 @@ func (a *Adaptive) leave() (left []stages.Sent) {
 			continue
 		}
 		delete(a.waiting, d.Number)
-		s.FirstSent, s.LastSent, s.Packets, s.Dropped = stages.At(d.First), stages.At(d.Last), d.Packets, d.Dropped
+		s.FirstSent, s.LastSent = stages.At(d.First.Add(wallclock.Shift())), stages.At(d.Last.Add(wallclock.Shift()))
+		s.Packets, s.Dropped = d.Packets, d.Dropped
 		s.Wire = s.Bytes + FrameBytes + d.Packets*stream.PacketBytes
 		left = append(left, s)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/lab/direct/individual"
 	"github.com/volsfu/volsfu/lab/direct/stages"
 	"github.com/volsfu/volsfu/lab/queue"
+	"github.com/volsfu/volsfu/lab/wallclock"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -175,7 +176,7 @@ func (p *Producer) read(ctx context.Context, s *shot) error {
 	if err := p.config.Source.Read(ctx, &s.Frame); err != nil {
 		return err
 	}
-	s.captured = time.Now()
+	s.captured = wallclock.Now()
 	if p.captured.Add(1) > 1 {
 		p.missed.Add(s.Skipped)
 	}
@@ -204,7 +205,7 @@ func (p *Producer) calibrate(ctx context.Context) error {
 
 // encode samples and encodes a frame and sends it to the outlet.
 func (p *Producer) encode(s *shot) error {
-	taken := time.Now()
+	taken := wallclock.Now()
 	sent := stages.Sent{
 		Capture: stages.At(s.Capture), Captured: stages.At(s.captured), Taken: stages.At(taken), SourceFrame: s.Number,
 		SourcePoints: s.Cloud.Len(),
@@ -264,12 +265,12 @@ func (p *Producer) try(s *shot, cloud *pointcloud.Cloud, sent *stages.Sent, poin
 		pointcloud.Stride(cloud, &p.sample, points)
 		cloud = &p.sample
 	}
-	sent.Points, sent.Sampled = points, stages.At(time.Now())
+	sent.Points, sent.Sampled = points, stages.At(wallclock.Now())
 	p.buffer = payload.Prefix{FourCC: p.config.Codec.FourCC(), Capture: s.Capture}.AppendTo(p.buffer[:0])
 	data, err := p.encoder.Encode(p.buffer, cloud, p.config.Params)
 	if err != nil {
 		return err
 	}
-	p.buffer, sent.Encoded = data, stages.At(time.Now())
+	p.buffer, sent.Encoded = data, stages.At(wallclock.Now())
 	return nil
 }

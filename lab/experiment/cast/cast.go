@@ -23,13 +23,21 @@ import (
 // Cast is the set of processes of one iteration, and the network between them.
 type Cast struct {
 	settings *experiment.Settings
-	network  *topology.Network // nil if they run side by side
+	network  *topology.Network // nil if they run side by side, or on other machines
 	players  []*Player
 }
 
-// Open starts the network. If the topology is nil, processes run side by side over the loopback interface.
+// ErrLink reports that the network between the hosts is not the network of the topology.
+var ErrLink = errors.New("the link differs")
+
+// Open starts the network. If the topology is nil, processes run side by side over the loopback interface. With
+// Settings.Hosts, the hosts of the topology are roles, and nothing is emulated: the error wraps ErrLink if the network
+// of the hosts has another delay or loss than the links of the topology.
 func Open(ctx context.Context, settings *experiment.Settings, t *topology.Topology) (*Cast, error) {
 	c := &Cast{settings: settings}
+	if settings.Hosts != nil {
+		return c, c.accept(t)
+	}
 	if t == nil {
 		return c, nil
 	}
@@ -38,10 +46,26 @@ func Open(ctx context.Context, settings *experiment.Settings, t *topology.Topolo
 	return c, err
 }
 
-// Lacking reports whether an error means that this machine does not support emulated networks, so that an iteration is
-// skipped and not failed.
+// accept reports whether the network between the hosts is that of a topology.
+func (c *Cast) accept(t *topology.Topology) error {
+	if t == nil {
+		return nil
+	}
+	link := c.settings.Hosts.Link()
+	for _, l := range t.Links {
+		for _, direction := range []topology.Direction{l.Forth, l.Back} {
+			if refusal := link.Refusal(direction.Config); refusal != "" {
+				return fmt.Errorf("%w: %s", ErrLink, refusal)
+			}
+		}
+	}
+	return nil
+}
+
+// Lacking reports whether an error means that there is no network as in the topology, so that an iteration is skipped
+// and not failed.
 func Lacking(err error) bool {
-	return errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN)
+	return errors.Is(err, router.ErrPrivileges) || errors.Is(err, router.ErrTUN) || errors.Is(err, ErrLink)
 }
 
 // Network returns the emulated network, nil if there is none.
@@ -49,6 +73,9 @@ func (c *Cast) Network() *topology.Network { return c.network }
 
 // Listen returns the listen address of a process on a host, with port 0.
 func (c *Cast) Listen(host string) string {
+	if c.settings.Hosts != nil {
+		return c.settings.Hosts.Listen(host)
+	}
 	if c.network == nil {
 		return "127.0.0.1:0"
 	}
@@ -58,6 +85,9 @@ func (c *Cast) Listen(host string) string {
 // On returns an address of a host with a port, for processes that must know the addresses of other processes in
 // advance.
 func (c *Cast) On(host, port string) string {
+	if c.settings.Hosts != nil {
+		return net.JoinHostPort(c.settings.Hosts.Address(host), port)
+	}
 	if c.network == nil {
 		return net.JoinHostPort("127.0.0.1", port)
 	}
@@ -67,6 +97,8 @@ func (c *Cast) On(host, port string) string {
 // Player is a process of the cast.
 type Player struct {
 	*lab.Program
+	cast    *Cast
+	host    string
 	name    string
 	summary string // names of files
 	records string
@@ -77,26 +109,38 @@ type Player struct {
 
 // Peer starts vollab peer on a host with the given flags; --name, --summary and --records are added.
 func (c *Cast) Peer(ctx context.Context, host, name string, flags ...string) (*Player, error) {
-	path, err := c.settings.Program("vollab")
-	if err != nil {
-		return nil, err
-	}
-	p := &Player{name: name, summary: c.settings.File(name + ".json"), records: c.settings.File(name + ".jsonl"),
-		signs: newSigns()}
+	p := &Player{cast: c, host: host, name: name, summary: c.settings.File(name + ".json"),
+		records: c.settings.File(name + ".jsonl"), signs: newSigns()}
 	arguments := append([]string{"peer", "--name", name, "--summary", p.summary}, flags...)
 	if !slices.Contains(flags, "server") {
 		arguments = append(arguments, "--records", p.records)
 	}
+	var err error
 	// Stop ends the process, so that the process prints its summary. A context must not kill the process before.
-	command := exec.Command(path, arguments...)
-	if c.network != nil {
-		command = c.network.Command(context.WithoutCancel(ctx), host, path, arguments...)
-	}
-	if p.Program, err = lab.StartCommand("vollab peer "+name, command, p.signs); err != nil {
+	if p.Program, err = c.Start(context.WithoutCancel(ctx), host, "vollab peer "+name, "vollab", p.signs,
+		arguments...); err != nil {
 		return nil, err
 	}
 	c.players = append(c.players, p)
 	return p, nil
+}
+
+// Start starts a program of the lab on a host. Close does not end it. The other parameters are those of
+// lab.StartProgram.
+func (c *Cast) Start(ctx context.Context, host, name, file string, watch io.Writer, arguments ...string) (*lab.Program,
+	error) {
+	if c.settings.Hosts != nil {
+		return c.settings.Hosts.Start(host, name, file, watch, arguments...)
+	}
+	path, err := c.settings.Program(file)
+	if err != nil {
+		return nil, err
+	}
+	command := exec.Command(path, arguments...)
+	if c.network != nil {
+		command = c.network.Command(ctx, host, path, arguments...)
+	}
+	return lab.StartCommand(name, command, watch)
 }
 
 // Close ends all running processes, and the network.
@@ -176,7 +220,7 @@ func (p *Player) Summary() (*carriage.Summary, error) {
 	return &s, nil
 }
 
-// Records returns the times of the player's frames. The player must have ended.
+// Records returns the times of the player's frames, by the clock of this machine. The player must have ended.
 func (p *Player) Records() ([]frametimes.Record, error) {
 	file, err := os.Open(p.records)
 	if err != nil {
@@ -188,6 +232,9 @@ func (p *Player) Records() ([]frametimes.Record, error) {
 		all = append(all, *r)
 		return nil
 	})
+	if err == nil {
+		err = p.convert(all)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("records of %s: %w", p.name, err)
 	}

@@ -1,15 +1,12 @@
 package cast
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"strconv"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/hosts"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
 
@@ -20,7 +17,7 @@ const Warming = 2 * time.Second
 // Window is the measured time, by the clock of this machine, which all namespaces share.
 type Window struct {
 	From, To time.Time
-	// Busy is the used share of all processors' time, 0 to 1.
+	// Busy is the used share of all processors' time, 0 to 1, of the busiest machine.
 	Busy float64
 	// Disturbed and Late have the meaning of the fields of experiment.Pace.
 	Disturbed, Late string
@@ -31,7 +28,7 @@ func (c *Cast) Measure(ctx context.Context) (Window, error) {
 	if err := lab.Pause(ctx, Warming); err != nil {
 		return Window{}, err
 	}
-	before, err := lab.ReadMachineTime()
+	before, err := c.MachineTimes()
 	if err != nil {
 		return Window{}, err
 	}
@@ -45,16 +42,25 @@ func (c *Cast) Measure(ctx context.Context) (Window, error) {
 	}
 	w.To = time.Now()
 	c.readCPU(1)
-	after, err := lab.ReadMachineTime()
+	after, err := c.MachineTimes()
 	if err != nil {
 		return Window{}, err
 	}
-	w.Busy = after.BusySince(before)
+	w.Busy = hosts.Busiest(before, after)
 	if c.network != nil {
 		v := c.network.Validity()
 		w.Disturbed, w.Late = v.Disturbance, v.Reason
 	}
 	return w, nil
+}
+
+// MachineTimes returns the processor times of all machines, for hosts.Busiest.
+func (c *Cast) MachineTimes() (map[string]lab.MachineTime, error) {
+	if c.settings.Hosts != nil {
+		return c.settings.Hosts.MachineTimes()
+	}
+	here, err := lab.ReadMachineTime()
+	return map[string]lab.MachineTime{"": here}, err
 }
 
 // Contains reports whether a frame was captured in the window.
@@ -75,34 +81,11 @@ func (w *Window) Judge(o *experiment.Outcome, wanted, done, dropped int) {
 
 func (c *Cast) readCPU(end int) {
 	for _, p := range c.players {
-		p.cpu[end] = ProcessTime(p.PID())
+		p.cpu[end] = p.Time()
 	}
 }
 
 // CPU returns the player's processor time in the window, in per cent of one core.
 func (p *Player) CPU(w Window) float64 {
 	return 100 * (p.cpu[1] - p.cpu[0]).Seconds() / w.Seconds()
-}
-
-// The fields of /proc/PID/stat after the command, which ends with the last parenthesis (proc(5)): time in user mode and
-// in the kernel, in ticks of 10 ms.
-const (
-	fieldUser   = 11
-	fieldSystem = 12
-	tick        = 10 * time.Millisecond
-)
-
-// ProcessTime returns the processor time of a process; 0 if the system does not report it.
-func ProcessTime(pid int) time.Duration {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(fields) <= fieldSystem {
-		return 0
-	}
-	user, _ := strconv.ParseInt(string(fields[fieldUser]), 10, 64)
-	system, _ := strconv.ParseInt(string(fields[fieldSystem]), 10, 64)
-	return time.Duration(user+system) * tick
 }

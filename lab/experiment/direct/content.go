@@ -1,9 +1,12 @@
 package direct
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/volsfu/volsfu/lab/experiment"
 )
@@ -50,6 +53,30 @@ func SourceOf(scene string, points int, data string) Source {
 	return Source{"synthetic", points,
 		"Without the test data the synthetic figure replaces the animated one, with " + strconv.Itoa(points) +
 			" points."}
+}
+
+// RealSense is the Settings.Source of depth cameras.
+const RealSense = "realsense"
+
+// Cameras returns the depth cameras of the producer's host as a source with at most the given number of points.
+func Cameras(points int) Source {
+	return Source{RealSense, points, "The source are the RealSense cameras of the producer's host, at most " +
+		strconv.Itoa(points) + " points per frame."}
+}
+
+// noCamera has parts of the producer's errors without a camera or without its library.
+var noCamera = []string{"no RealSense camera", "librealsense2 is not available"}
+
+// NoCamera returns the reason if a producer could not start because its host has no RealSense camera, otherwise "".
+func NoCamera(err error) string {
+	if !errors.Is(err, ErrMeeting) || !slices.ContainsFunc(noCamera, func(part string) bool {
+		return strings.Contains(err.Error(), part)
+	}) {
+		return ""
+	}
+	_, reason, _ := strings.Cut(err.Error(), "--source: ")
+	reason, _, _ = strings.Cut(reason, "\n")
+	return "the producer's host has no camera: " + reason
 }
 
 func exists(name string) bool {

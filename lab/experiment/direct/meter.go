@@ -8,16 +8,19 @@ import (
 	"github.com/volsfu/volsfu/internal/netem/router"
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/hosts"
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
 // Metered measures a network and the machine of the network.
 type Metered struct {
+	// Network is nil if the programs run on the hosts of the settings.
 	Network *topology.Network
+	hosts   *hosts.Session
 	// Began is the beginning of the current measurement.
 	Began time.Time
 
-	machine lab.MachineTime
+	machine map[string]lab.MachineTime
 	ended   *load // nil before End
 }
 
@@ -43,6 +46,29 @@ func OpenMetered(ctx context.Context, layout *topology.Topology) (*Metered, *exp
 	return m, nil, nil
 }
 
+// OnHosts measures the hosts of a session and not their network.
+func OnHosts(s *hosts.Session) (*Metered, error) {
+	m := &Metered{hosts: s}
+	return m, m.Begin()
+}
+
+// Close closes the network.
+func (m *Metered) Close() error {
+	if m.Network == nil {
+		return nil
+	}
+	return m.Network.Close()
+}
+
+// machines returns the processor times of all machines.
+func (m *Metered) machines() (map[string]lab.MachineTime, error) {
+	if m.hosts != nil {
+		return m.hosts.MachineTimes()
+	}
+	here, err := lab.ReadMachineTime()
+	return map[string]lab.MachineTime{"": here}, err
+}
+
 // NewMetered measures a started network, and the machine. The error wraps lab.ErrProc.
 func NewMetered(network *topology.Network) (*Metered, error) {
 	m := &Metered{Network: network}
@@ -52,9 +78,11 @@ func NewMetered(network *topology.Network) (*Metered, error) {
 // Begin restarts the measurement of the machine's utilisation, and the counters of the network. The error wraps
 // lab.ErrProc.
 func (m *Metered) Begin() (err error) {
-	m.Network.Restart()
+	if m.Network != nil {
+		m.Network.Restart()
+	}
 	m.Began, m.ended = time.Now(), nil
-	m.machine, err = lab.ReadMachineTime()
+	m.machine, err = m.machines()
 	return err
 }
 
@@ -74,10 +102,12 @@ func (m *Metered) Until(ctx context.Context, since time.Duration, closed <-chan 
 // End ends the measurement for Judge: afterwards, while the last frames are awaited, the machine is mostly idle.
 func (m *Metered) End() {
 	m.ended = &load{}
-	if now, err := lab.ReadMachineTime(); err == nil {
-		m.ended.busy = now.BusySince(m.machine)
+	if now, err := m.machines(); err == nil {
+		m.ended.busy = hosts.Busiest(m.machine, now)
 	}
-	m.ended.network = m.Network.Validity()
+	if m.Network != nil {
+		m.ended.network = m.Network.Validity()
+	}
 }
 
 // Busy returns the utilisation of all processors between Begin and End, 0 to 1.

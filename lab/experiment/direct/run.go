@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"time"
@@ -20,7 +19,6 @@ import (
 
 // Run is a running producer and consumer.
 type Run struct {
-	network  *topology.Network
 	producer *lab.Program
 	consumer *lab.Program
 	log      string
@@ -28,8 +26,9 @@ type Run struct {
 
 // Config configures a Run.
 type Config struct {
+	// Network is nil if the settings have hosts.
 	Network *topology.Network
-	// Producer and Consumer are hosts of the network.
+	// Producer and Consumer are hosts of the network, or roles of the settings' hosts.
 	Producer, Consumer string
 	// Produce and Consume are the flags of both programs, without the flags for addresses, duration and logs.
 	Produce, Consume []string
@@ -53,19 +52,16 @@ var waiting = regexp.MustCompile(`msg="waiting for the other side" address=(\S+)
 
 // Start starts both.
 func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) {
-	vollab, err := s.Program("vollab")
-	if err != nil {
-		return nil, err
-	}
-	address := net.JoinHostPort(c.Network.Address(c.Producer).String(), "0")
+	place := place{c.Network, s}
+	address := place.listen(c.Producer)
 	arguments := append([]string{"direct", "produce", "--listen", address, "--seconds", seconds(c.Length), "--json"},
 		c.Produce...)
 	reader, writer := io.Pipe()
 	listening := make(chan string, 1)
 	go listen(reader, listening)
-	r := &Run{network: c.Network, log: s.File("frames.jsonl")}
-	if r.producer, err = lab.StartCommand("vollab direct produce", c.Network.Command(ctx, c.Producer, vollab,
-		arguments...), writer); err != nil {
+	r := &Run{log: s.File("frames.jsonl")}
+	var err error
+	if r.producer, err = place.start(ctx, c.Producer, "vollab direct produce", writer, arguments...); err != nil {
 		_ = writer.Close()
 		return nil, err
 	}
@@ -76,14 +72,42 @@ func Start(ctx context.Context, c Config, s *experiment.Settings) (*Run, error) 
 	if address, err = lab.AwaitSign(ctx, r.producer, listening, listenPatience); err != nil {
 		return nil, errors.Join(ErrMeeting, err, r.producer.Stop())
 	}
-	// Hosts of an emulated network share one clock.
-	arguments = append([]string{"direct", "consume", "--connect", address, "--same-clock", "--log", r.log, "--json"},
-		c.Consume...)
-	if r.consumer, err = lab.StartCommand("vollab direct consume", c.Network.Command(ctx, c.Consumer, vollab,
-		arguments...), nil); err != nil {
+	arguments = append([]string{"direct", "consume", "--connect", address, "--log", r.log, "--json"}, c.Consume...)
+	if s.Hosts == nil || s.Hosts.SameClock() {
+		// Hosts of an emulated network share one clock.
+		arguments = append(arguments, "--same-clock")
+	}
+	if r.consumer, err = place.start(ctx, c.Consumer, "vollab direct consume", nil, arguments...); err != nil {
 		return nil, errors.Join(err, r.producer.Stop())
 	}
 	return r, nil
+}
+
+// place is where the programs run: an emulated network, or the hosts of the settings.
+type place struct {
+	network  *topology.Network
+	settings *experiment.Settings
+}
+
+// listen returns a listen address on a host, with port 0.
+func (p place) listen(host string) string {
+	if p.settings.Hosts != nil {
+		return p.settings.Hosts.Listen(host)
+	}
+	return net.JoinHostPort(p.network.Address(host).String(), "0")
+}
+
+// start starts vollab on a host.
+func (p place) start(ctx context.Context, host, name string, watch io.Writer, arguments ...string) (*lab.Program,
+	error) {
+	if p.settings.Hosts != nil {
+		return p.settings.Hosts.Start(host, name, "vollab", watch, arguments...)
+	}
+	vollab, err := p.settings.Program("vollab")
+	if err != nil {
+		return nil, err
+	}
+	return lab.StartCommand(name, p.network.Command(ctx, host, vollab, arguments...), watch)
 }
 
 // seconds formats a time for vollab.
@@ -113,6 +137,9 @@ type Summary struct {
 	Missed   int `json:"frames_missed"`
 	Skipped  int `json:"frames_superseded_before_encoding"`
 	Refused  int `json:"frames_refused"`
+	// ClockBound is the largest possible error of the consumer's times by the producer's clock, in milliseconds, from
+	// the consumer's summary.
+	ClockBound float64 `json:"-"`
 }
 
 // Ended returns a channel that is closed when the consumer has ended. The consumer ends after the producer.
@@ -150,6 +177,13 @@ func (r *Run) Wait(ctx context.Context, length time.Duration) ([]Frame, Summary,
 	if err := json.Unmarshal(r.producer.Output(), &summary); err != nil {
 		return nil, summary, fmt.Errorf("summary of vollab direct produce: %w", err)
 	}
+	var other struct {
+		ClockBound float64 `json:"clock_bound_ms"`
+	}
+	if err := json.Unmarshal(r.consumer.Output(), &other); err != nil {
+		return nil, summary, fmt.Errorf("summary of vollab direct consume: %w", err)
+	}
+	summary.ClockBound = other.ClockBound
 	frames, err := ReadFrames(r.log)
 	return frames, summary, err
 }
@@ -160,7 +194,7 @@ const statusNothing = 3
 // foundNothing reports whether the consumer ended normally without a decoded frame, which its exit status shows. This
 // is a result of an experiment, unless no packet arrived at all.
 func foundNothing(ended error, output []byte) bool {
-	var exit *exec.ExitError
+	var exit interface{ ExitCode() int }
 	if !errors.As(ended, &exit) || exit.ExitCode() != statusNothing {
 		return false
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/lab/awake"
 	"github.com/volsfu/volsfu/lab/environment"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/direct"
 	"github.com/volsfu/volsfu/lab/experiment/paper000"
 	"github.com/volsfu/volsfu/lab/experiment/paper001"
 	"github.com/volsfu/volsfu/lab/experiment/paper002"
@@ -28,6 +29,7 @@ import (
 	"github.com/volsfu/volsfu/lab/experiment/paper004"
 	"github.com/volsfu/volsfu/lab/experiment/report"
 	"github.com/volsfu/volsfu/lab/experiment/scale"
+	"github.com/volsfu/volsfu/lab/hosts"
 )
 
 // New returns all experiments.
@@ -49,7 +51,9 @@ type running struct {
 	out     string
 	only    []string
 	seconds float64
-	json    bool
+	// hosts is the file of hosts, empty to run all roles on this machine.
+	hosts string
+	json  bool
 }
 
 // Command returns the command vollab run. The version is for reports.
@@ -83,6 +87,10 @@ YAML and a scenario in Go; --file runs your own file.`,
 	f.Uint64Var(&r.options.Seed, "seed", 1, "seed of the first iteration; each further iteration adds 1")
 	f.StringVar(&r.options.Programs, "programs", "",
 		"folder of volsfu and volpeer; by default the folder of this program")
+	f.StringVar(&r.hosts, "hosts", "",
+		"file with the machines that run the roles of the experiment, each with vollab agent")
+	f.StringVar(&r.options.Source, "source", "",
+		"source of clouds in place of the scenes of paper 002, as in realsense")
 	f.BoolVar(&r.options.Resume, "resume", false,
 		"continue interrupted runs in the folder for reports; finished iterations are not repeated")
 	f.BoolVar(&r.options.NoRaw, "no-raw", false,
@@ -110,6 +118,9 @@ func (r *running) run(ctx context.Context, arguments []string, out, console io.W
 	if r.seconds < 0 || r.options.Iterations < 0 {
 		return errors.New("--seconds, --iterations: expected 0 or more")
 	}
+	if s := r.options.Source; s != "" && s != direct.RealSense {
+		return fmt.Errorf("--source: expected %s, got %q", direct.RealSense, s)
+	}
 	if r.options.Data != "" {
 		if info, err := os.Stat(r.options.Data); err != nil || !info.IsDir() {
 			return fmt.Errorf("--data: expected a folder, got %q", r.options.Data)
@@ -120,8 +131,57 @@ func (r *running) run(ctx context.Context, arguments []string, out, console io.W
 	if r.options.Environment, err = environment.Read(ctx, r.options.Data); err != nil {
 		return err
 	}
+	if r.hosts != "" {
+		if chosen, err = r.connect(ctx, l, chosen); err != nil {
+			return err
+		}
+		defer r.options.Hosts.Close()
+	}
 	defer awake.Hold()()
 	return r.runAll(ctx, chosen, out)
+}
+
+// connect connects to the hosts of the chosen experiments. Of all experiments, it returns those that run on several
+// machines; a single experiment must do so.
+func (r *running) connect(ctx context.Context, l *experiment.Library, chosen []*experiment.Experiment) (
+	remote []*experiment.Experiment, err error) {
+	file, err := hosts.Read(r.hosts)
+	if err != nil {
+		return nil, fmt.Errorf("--hosts: %w", err)
+	}
+	o := hosts.Options{Programs: r.options.Programs, Environment: r.options.Environment, Data: r.options.Data}
+	for _, e := range chosen {
+		roles, err := e.Roles()
+		switch {
+		case err == nil:
+			o.Roles, remote = append(o.Roles, roles...), append(remote, e)
+		case len(chosen) == 1:
+			return nil, fmt.Errorf("--hosts: %w; on several machines run %s", err, strings.Join(remoteNames(l), ", "))
+		default:
+			r.options.Progress.Say("skipped: %v", err)
+		}
+	}
+	if o.Programs == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		o.Programs = filepath.Dir(self)
+	}
+	if r.options.Hosts, err = hosts.Open(ctx, file, o); err != nil {
+		return nil, fmt.Errorf("--hosts: %w", err)
+	}
+	return remote, nil
+}
+
+// remoteNames returns the names of the experiments that run on several machines.
+func remoteNames(l *experiment.Library) (names []string) {
+	for _, e := range l.Experiments() {
+		if _, err := e.Roles(); err == nil {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }
 
 // choose finds the experiments to run.

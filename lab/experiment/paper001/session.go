@@ -100,7 +100,7 @@ func runSession(ctx context.Context, p session, s experiment.Settings) (*experim
 	outcome := experiment.NewOutcome()
 	c, err := cast.Open(ctx, &s, p.topology(s.Seed))
 	if cast.Lacking(err) {
-		return experiment.Skip("no emulated network on this machine: %v", err), nil
+		return experiment.Skip("no such network: %v", err), nil
 	}
 	if err != nil {
 		return nil, err
@@ -125,6 +125,9 @@ func runSession(ctx context.Context, p session, s experiment.Settings) (*experim
 	carrier := oneWay[p.Transport]
 	carrier.note(outcome)
 	carrier.noteSegment(outcome, p.Segment)
+	if err := c.NoteClocks(outcome, w, hostPublisher, hostWatcher); err != nil {
+		return nil, err
+	}
 	return outcome, p.evaluate(outcome, all, w)
 }
 

@@ -21,7 +21,8 @@ var files embed.FS
 // Collection returns the experiments of this package.
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
-		"paper002/streaming": experiment.Define(defaultStreaming(), quantities, run),
+		"paper002/streaming": experiment.OnHosts(experiment.Define(defaultStreaming(), quantities, run), hostProducer,
+			hostConsumer),
 	}}
 }
 
@@ -119,22 +120,24 @@ func (s *streaming) produce(source *direct.Source, settings *experiment.Settings
 
 // run measures one iteration.
 func run(ctx context.Context, s streaming, settings experiment.Settings) (*experiment.Outcome, error) {
-	forth, back, err := s.links()
-	if err != nil {
-		return nil, err
-	}
-	layout := topology.Pair("producer", "consumer", topology.Link{Forth: topology.Direction{Config: forth},
-		Back: topology.Direction{Config: back}})
-	layout.Seed = settings.Seed
-	network, skipped, err := direct.OpenMetered(ctx, layout)
+	network, skipped, err := s.open(ctx, &settings)
 	if skipped != nil || err != nil {
 		return skipped, err
 	}
-	defer func() { _ = network.Network.Close() }()
+	defer func() { _ = network.Close() }()
 	source := direct.SourceOf(s.Scene, s.Points, settings.Data)
+	if settings.Source == direct.RealSense {
+		// Cameras have their own rate. As in the paper, the producer takes the newest frame when it is done.
+		source, s.FPS = direct.Cameras(s.Points), camera
+	}
 	outcome := experiment.NewOutcome()
 	outcome.Note("%s", source.Says)
-	outcome.Note("The link from producer to consumer is %s; the other direction is %s.", s.Link, s.Back)
+	if settings.Hosts != nil {
+		outcome.Note("The link from producer to consumer is %s. The link of the cell, %s, is not emulated.",
+			settings.Hosts.Link(), s.Link)
+	} else {
+		outcome.Note("The link from producer to consumer is %s; the other direction is %s.", s.Link, s.Back)
+	}
 	if s.FPS == 0 {
 		if s.FPS, err = s.heldRate(ctx, network, &source, &settings); err != nil {
 			return nil, err
@@ -145,23 +148,52 @@ func run(ctx context.Context, s streaming, settings experiment.Settings) (*exper
 			"a frame, and the use of all processors. The number of frames is under frames sent.", camera, trial)
 	}
 	frames, summary, err := s.stream(ctx, network, &source, warmUp+settings.Duration, &settings)
+	if reason := direct.NoCamera(err); reason != "" {
+		return experiment.Skip("%s", reason), nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	s.measure(outcome, direct.Between(frames, warmUp, 0))
-	statistics := network.Network.Statistics()
-	wire := statistics.Wire("link", topology.Forth)
-	outcome.Set("queue_dropped", float64(wire.DroppedQueue))
+	if network.Network != nil {
+		statistics := network.Network.Statistics()
+		wire := statistics.Wire("link", topology.Forth)
+		outcome.Set("queue_dropped", float64(wire.DroppedQueue))
+	}
+	outcome.ClockBound = summary.ClockBound
 	outcome.Set("busy", 100*network.Busy())
 	network.Judge(outcome, summary.Pace(frames))
 	return outcome, nil
+}
+
+// The roles.
+const (
+	hostProducer = "producer"
+	hostConsumer = "consumer"
+)
+
+// open starts the link, or measures the hosts of the settings.
+func (s *streaming) open(ctx context.Context, settings *experiment.Settings) (*direct.Metered, *experiment.Outcome,
+	error) {
+	if settings.Hosts != nil {
+		m, err := direct.OnHosts(settings.Hosts)
+		return m, nil, err
+	}
+	forth, back, err := s.links()
+	if err != nil {
+		return nil, nil, err
+	}
+	layout := topology.Pair(hostProducer, hostConsumer, topology.Link{Forth: topology.Direction{Config: forth},
+		Back: topology.Direction{Config: back}})
+	layout.Seed = settings.Seed
+	return direct.OpenMetered(ctx, layout)
 }
 
 // stream runs a producer and a consumer for a time, and measures the machine and the network.
 func (s *streaming) stream(ctx context.Context, network *direct.Metered, source *direct.Source, length time.Duration,
 	settings *experiment.Settings) ([]direct.Frame, direct.Summary, error) {
 	pair, err := direct.Start(ctx, direct.Config{
-		Network: network.Network, Producer: "producer", Consumer: "consumer", Length: length,
+		Network: network.Network, Producer: hostProducer, Consumer: hostConsumer, Length: length,
 		Produce: s.produce(source, settings), Consume: []string{"--render"},
 	}, settings)
 	if err != nil {

@@ -23,7 +23,8 @@ var files embed.FS
 func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"paper004/frames": experiment.Define(defaultFrames(), frameQuantities, runFrames),
-		"paper004/probes": experiment.Define(defaultProbes(), probeQuantities, runProbes),
+		"paper004/probes": experiment.OnHosts(experiment.Define(defaultProbes(), probeQuantities, runProbes), "sender",
+			"server", "receiver"),
 	}}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/cast"
+	"github.com/volsfu/volsfu/lab/hosts"
 	"github.com/volsfu/volsfu/lab/probe"
 	"github.com/volsfu/volsfu/lab/topology"
 )
@@ -108,6 +109,9 @@ func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*ex
 	if err != nil {
 		return nil, err
 	}
+	if settings.Hosts != nil {
+		layout = nil
+	}
 	c, err := cast.Open(ctx, &settings, layout)
 	if cast.Lacking(err) {
 		return experiment.Skip("no network between processes: %v", err), nil
@@ -116,22 +120,31 @@ func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*ex
 		return nil, err
 	}
 	defer func() { _ = c.Close() }()
-	before, err := lab.ReadMachineTime()
+	before, err := c.MachineTimes()
 	if err != nil {
 		return nil, err
 	}
-	departures, arrivals, err := p.exchange(ctx, c.Network(), &settings)
+	w := cast.Window{From: time.Now()}
+	departures, arrivals, err := p.exchange(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	after, err := lab.ReadMachineTime()
+	w.To = time.Now()
+	after, err := c.MachineTimes()
 	if err != nil {
 		return nil, err
 	}
 	outcome := experiment.NewOutcome()
+	if settings.Hosts != nil {
+		outcome.Note("Segment %s is the network of the hosts: %s.", p.Segment, settings.Hosts.Link())
+	}
+	from, to := p.ends()
+	if err := c.NoteClocks(outcome, w, from, to); err != nil {
+		return nil, err
+	}
 	measureProbes(outcome, departures, arrivals)
-	pace := experiment.Pace{Wanted: p.Count, Done: len(arrivals), Busy: after.BusySince(before)}
-	if p.Segment != segmentLoopback {
+	pace := experiment.Pace{Wanted: p.Count, Done: len(arrivals), Busy: hosts.Busiest(before, after)}
+	if p.Segment != segmentLoopback && c.Network() != nil {
 		v := c.Network().Validity()
 		pace.Disturbed, pace.Late = v.Disturbance, v.Reason
 	}
@@ -145,17 +158,13 @@ var ready = regexp.MustCompile(`\{"ready":"([^"]+)"\}`)
 // starting is the time limit for a receiver to listen.
 const starting = 10 * time.Second
 
-// exchange sends probes from one host to the other.
-func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *experiment.Settings) ([]probe.Departure,
-	[]probe.Arrival, error) {
-	vollab, err := settings.Program("vollab")
-	if err != nil {
-		return nil, nil, err
-	}
+// exchange sends probes from one host to the other. The times are by the clock of this machine, except for those of
+// network cards.
+func (p *probes) exchange(ctx context.Context, c *cast.Cast) ([]probe.Departure, []probe.Arrival, error) {
 	from, to := p.ends()
 	said := make(sign, 1)
-	receiver, err := lab.StartCommand("vollab probe receive", n.Command(ctx, to, vollab, "probe", "receive", "--listen",
-		n.Address(to).String()+":0", "--count", strconv.Itoa(p.Count)), said)
+	receiver, err := c.Start(ctx, to, "vollab probe receive", "vollab", said, "probe", "receive", "--listen",
+		c.Listen(to), "--count", strconv.Itoa(p.Count))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,9 +173,8 @@ func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *ex
 	if err != nil {
 		return nil, nil, errors.Join(errProbes, err)
 	}
-	sender, err := lab.StartCommand("vollab probe send", n.Command(ctx, from, vollab, "probe", "send", "--to", address,
-		"--size", strconv.Itoa(p.Size), "--count", strconv.Itoa(p.Count),
-		"--interval", p.Interval.String()), nil)
+	sender, err := c.Start(ctx, from, "vollab probe send", "vollab", nil, "probe", "send", "--to", address,
+		"--size", strconv.Itoa(p.Size), "--count", strconv.Itoa(p.Count), "--interval", p.Interval.String())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -181,7 +189,22 @@ func (p *probes) exchange(ctx context.Context, n *topology.Network, settings *ex
 		return nil, nil, err
 	}
 	arrivals, err := parseLines[probe.Arrival](receiver.Output())
-	return departures, arrivals, err
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range departures {
+		d := &departures[i]
+		if err := c.Convert(from, &d.Sent, &d.Software); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i := range arrivals {
+		a := &arrivals[i]
+		if err := c.Convert(to, &a.Received, &a.Software); err != nil {
+			return nil, nil, err
+		}
+	}
+	return departures, arrivals, nil
 }
 
 // errProbes reports a failure of the probe programs.
@@ -225,23 +248,26 @@ func measureProbes(o *experiment.Outcome, departures []probe.Departure, arrivals
 		figure string
 		of     func(*probe.Passage) int64
 		absent string
+		// hosts is set if the time is between the kernels or programs of two hosts.
+		hosts bool
 	}{
 		{"tx_sw", func(p *probe.Passage) int64 { return p.TxSoftware },
-			"TX_SW is absent: the kernel stamped no packet when sending."},
+			"TX_SW is absent: the kernel stamped no packet when sending.", false},
 		{"tx_hw", func(p *probe.Passage) int64 { return p.TxHardware },
-			"TX_HW is absent: no network card with a clock of its own is on the path."},
+			"TX_HW is absent: no network card with a clock of its own is on the path.", false},
 		{"rx_hw", func(p *probe.Passage) int64 { return p.RxHardware },
 			"RX_HW is absent: no network card with a clock of its own is on the path; the time from kernel to kernel " +
-				"replaces it."},
+				"replaces it.", false},
 		{"rx_sw", func(p *probe.Passage) int64 { return p.RxSoftware },
-			"RX_SW is absent: the kernel stamped no packet when receiving."},
-		{"wire", func(p *probe.Passage) int64 { return p.Wire }, ""},
-		{"total", func(p *probe.Passage) int64 { return p.Total }, ""},
+			"RX_SW is absent: the kernel stamped no packet when receiving.", false},
+		{"wire", func(p *probe.Passage) int64 { return p.Wire }, "", true},
+		{"total", func(p *probe.Passage) int64 { return p.Total }, "", true},
 	}
 	for _, part := range parts {
 		var values []float64
 		for i := range passages {
-			if ns := part.of(&passages[i]); ns >= 0 {
+			// A card has a clock of its own, which the system's need not follow: then its stamps mean nothing.
+			if ns := part.of(&passages[i]); ns >= 0 || part.hosts && ns != probe.Missing {
 				values = append(values, float64(ns)/1e3)
 			}
 		}

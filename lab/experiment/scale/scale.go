@@ -10,7 +10,6 @@ import (
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
-	"github.com/volsfu/volsfu/lab/experiment/cast"
 	"github.com/volsfu/volsfu/test/exposition"
 	"github.com/volsfu/volsfu/test/testbed"
 )
@@ -176,7 +175,7 @@ func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*
 	if err != nil {
 		return m, err
 	}
-	serverCPU, ownCPU := cast.ProcessTime(server.PID()), cast.ProcessTime(os.Getpid())
+	serverCPU, ownCPU := lab.ProcessTime(server.PID()), lab.ProcessTime(os.Getpid())
 	first := p.published(peers)
 	m.from = time.Now()
 	if err = lab.Pause(ctx, duration); err != nil {
@@ -187,7 +186,7 @@ func (p *room) measure(ctx context.Context, server *lab.ServerProgram, peers []*
 	for identity, end := range p.published(peers) {
 		m.frames[identity] = numbers{first[identity], end}
 	}
-	m.server, m.clients = cast.ProcessTime(server.PID())-serverCPU, cast.ProcessTime(os.Getpid())-ownCPU
+	m.server, m.clients = lab.ProcessTime(server.PID())-serverCPU, lab.ProcessTime(os.Getpid())-ownCPU
 	after, err := lab.ReadMachineTime()
 	if err != nil {
 		return m, err

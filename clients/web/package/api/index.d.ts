@@ -411,7 +411,7 @@ export declare class Room {
     private readonly encryption;
     private readonly emitter;
     private readonly workers;
-    /** The lines with sound, by mid. */
+    /** The lines with sound, by id. */
     private readonly lines;
     private reportedAudience;
     /** The participants as reported to the application, by identity. */
@@ -489,6 +489,7 @@ export declare class Room {
     private frame;
     private published;
     private sounds;
+    private silenced;
     /** Reports the participants that have joined, changed or left. */
     private people;
     private entered;
@@ -500,6 +501,8 @@ export declare class Room {
 export interface RoomEvents {
     /** The state of the session has changed, with the reason of a loss or of the end. */
     state(state: RoomState, why: string): void;
+    /** The session continues on another server, without an interruption. */
+    moved(): void;
     /** A participant has joined, or its attributes or its muting have changed. */
     participant(participant: Participant): void;
     /** A participant has left. */
@@ -516,6 +519,8 @@ export interface RoomEvents {
     picture(of: TileRef, track: MediaStreamTrack | undefined): void;
     /** A line with sound exists. */
     sound(line: SoundLine): void;
+    /** A line with sound has ended, as after a move to another server. Others carry its sound. */
+    soundEnded(id: string): void;
     pose(pose: Pose): void;
     data(message: DataMessage): void;
     /** A sentence about a problem for the user, once for each problem. */
@@ -568,7 +573,7 @@ type SessionState = "connecting" | "joined" | "resuming" | "closed";
 
 /** A line of the connection with sound. The speaker changes when the server assigns the line to another. */
 export interface SoundLine {
-    /** The name of the line. After a loss of the connection, a new line replaces the line of the same name. */
+    /** The name of the line. A new line replaces the line of the same name, as after a loss of the connection. */
     readonly id: string;
     readonly track: MediaStreamTrack;
     /** The present speaker; undefined while the line is unused. */

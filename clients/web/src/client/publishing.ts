@@ -13,7 +13,7 @@ import { hasCodec, VideoPublication } from "../publish/video/publication";
 import type { VideoCodec, VideoKind } from "../publish/video/plan";
 import { Voice } from "../publish/voice";
 import { transforms } from "../media/connection";
-import type { Box, ServerMessage } from "../signal/messages";
+import type { Box } from "../signal/messages";
 import type { Conference } from "../viewer/conference";
 import { soundAdvice } from "../viewer/secrecy";
 import { loadWorkers } from "./workers";
@@ -147,21 +147,10 @@ class PointOutgoing implements CustomPublication {
     this.publisher = new Publisher(linkOf(conference), name, plan, startCrew(plan.tiles, plan.codec), undefined, {
       refused: (message) => this.finish(message),
       trouble,
+      accepted: () => this.acceptance.resolve(),
       picture: () => source?.picture() ?? Promise.resolve(undefined),
     });
-    conference.publish(this);
-  }
-
-  entered(renewed: boolean, resumed: boolean): void {
-    this.publisher.entered(renewed, resumed);
-  }
-
-  handle(message: ServerMessage): boolean {
-    const handled = this.publisher.handle(message);
-    if (handled) {
-      this.acceptance.resolve();
-    }
-    return handled;
+    conference.publish(this.publisher);
   }
 
   get accepted(): Promise<void> {
@@ -194,7 +183,7 @@ class PointOutgoing implements CustomPublication {
       return;
     }
     this.over = true;
-    this.conference.unpublish(this);
+    this.conference.unpublish(this.publisher);
     this.publisher.end();
     this.acceptance.reject(new Error(why || "the publication ended"));
     this.ending.resolve(why);

@@ -46,7 +46,7 @@ export interface Frame extends TileRef {
 
 /** A line of the connection with sound. The speaker changes when the server assigns the line to another. */
 export interface SoundLine {
-  /** The name of the line. After a loss of the connection, a new line replaces the line of the same name. */
+  /** The name of the line. A new line replaces the line of the same name, as after a loss of the connection. */
   readonly id: string;
   readonly track: MediaStreamTrack;
   /** The present speaker; undefined while the line is unused. */
@@ -79,6 +79,8 @@ export type EncryptionState = "opened" | "picture" | Reason;
 export interface RoomEvents {
   /** The state of the session has changed, with the reason of a loss or of the end. */
   state(state: RoomState, why: string): void;
+  /** The session continues on another server, without an interruption. */
+  moved(): void;
   /** A participant has joined, or its attributes or its muting have changed. */
   participant(participant: Participant): void;
   /** A participant has left. */
@@ -95,6 +97,8 @@ export interface RoomEvents {
   picture(of: TileRef, track: MediaStreamTrack | undefined): void;
   /** A line with sound exists. */
   sound(line: SoundLine): void;
+  /** A line with sound has ended, as after a move to another server. Others carry its sound. */
+  soundEnded(id: string): void;
   pose(pose: Pose): void;
   data(message: DataMessage): void;
   /** A sentence about a problem for the user, once for each problem. */
@@ -133,7 +137,7 @@ export class Room {
   readonly conference: Conference;
   private readonly emitter: Emitter<RoomEvents>;
   private readonly workers: Workers;
-  /** The lines with sound, by mid. */
+  /** The lines with sound, by id. */
   private readonly lines = new Map<string, SoundLine>();
   private reportedAudience = 0;
   /** The participants as reported to the application, by identity. */
@@ -165,9 +169,11 @@ export class Room {
         published: (participant, publication) => this.published(participant, publication),
         unpublished: (participant, publication) => this.emitter.emit("unpublished", participant, publication),
         posed: (pose) => this.emitter.emit("pose", pose),
-        audio: (mid, track) => this.sounds(mid, track),
+        audio: (line, track) => this.sounds(line, track),
+        silenced: (lines) => lines.forEach((line) => this.silenced(line)),
         people: () => this.people(),
         state: (state, why) => this.entered(state, why),
+        moved: () => this.emitter.emit("moved"),
         trouble: (message) => this.report(message),
         data: (message) => this.emitter.emit("data", dataOf(message)),
       },
@@ -374,20 +380,25 @@ export class Room {
     this.emitter.emit("published", participant, publication);
   }
 
-  private sounds(mid: string, track: MediaStreamTrack): void {
-    const { slots } = this.conference;
+  private sounds(id: string, track: MediaStreamTrack): void {
+    const { conference } = this;
     const line: SoundLine = {
-      id: mid,
+      id,
       track,
       get participant() {
-        return slots.get(mid)?.track?.participant;
+        return conference.slot(id)?.track?.participant;
       },
       get publication() {
-        return slots.get(mid)?.track?.publication;
+        return conference.slot(id)?.track?.publication;
       },
     };
-    this.lines.set(mid, line);
+    this.lines.set(id, line);
     this.emitter.emit("sound", line);
+  }
+
+  private silenced(id: string): void {
+    this.lines.delete(id);
+    this.emitter.emit("soundEnded", id);
   }
 
   /** Reports the participants that have joined, changed or left. */

@@ -66,6 +66,8 @@ class Show {
           picture: (of, track) => objects.picture(of, track),
           pose: (pose) => objects.pose(pose),
           sound: ({ id, track }) => this.sound.add(id, track),
+          soundEnded: (id) => this.sound.remove(id),
+          moved: () => this.gaze.entered(),
           participant: ({ identity, attributes: named }) => this.present(identity, named?.["name"] || identity),
           left: (identity) => this.absent(identity),
           problem: (message) => this.tell("error", { message }),

@@ -42,9 +42,9 @@ export interface PictureStatistics {
 
 export interface ConnectionEvents {
   send(message: ClientMessage): void;
-  audio(mid: string, track: MediaStreamTrack): void;
+  audio(line: string, track: MediaStreamTrack): void;
   /** A slot exists. Its track has pictures while the slot carries H264 or VP8. */
-  video(mid: string, track: MediaStreamTrack): void;
+  video(line: string, track: MediaStreamTrack): void;
   state(state: RTCPeerConnectionState): void;
   /** The copy of a data message has arrived. */
   copied(json: string): void;
@@ -121,6 +121,9 @@ function picturesOf(s: Inbound): PictureStatistics {
   };
 }
 
+/** Names the lines of a connection, by mid. Lines of two connections at the same time have different names. */
+export type LineNames = (mid: string) => string;
+
 /** Decoding workers. Each line belongs to one of them, so that its frames stay in order. */
 export class Workers {
   private readonly workers: Worker[];
@@ -158,11 +161,13 @@ export class Workers {
 
 export class Connection {
   private readonly peer: RTCPeerConnection;
-  /** The worker of each line with a transform. */
+  /** The worker of each line with a transform, by the line's name. */
   private readonly workers = new Map<string, Worker>();
   /** The worker of each data channel, by its number. */
   private readonly channels = new Map<number, Worker>();
   private readonly playing = new Set<string>();
+  /** The answered lines of this page's media. */
+  private readonly sending = new Set<string>();
   /** Offers are answered one after the other, even if the previous answer failed. */
   private tail: Promise<void> = Promise.resolve();
   /** Resolved by the first offer that the browser accepts. The browser refuses candidates before. */
@@ -182,6 +187,7 @@ export class Connection {
     private readonly sources: ReadonlyMap<string, Source>,
     private readonly events: ConnectionEvents,
     private readonly encryption?: Encryption,
+    private readonly nameOf: LineNames = (mid) => mid,
   ) {
     this.described = new Promise((resolve) => (this.describe = resolve));
     this.peer = new RTCPeerConnection({ iceServers, bundlePolicy: "max-bundle" });
@@ -232,7 +238,12 @@ export class Connection {
         transceiver.direction = source ? "sendonly" : "inactive";
         source?.prepare?.(transceiver);
         await transceiver.sender.replaceTrack(source?.track(quality) ?? null);
-        answered.push(() => source?.answered?.(quality, transceiver.sender, mid));
+        if (source) {
+          answered.push(() => {
+            this.sending.add(`${publication}\n${quality}`);
+            source.answered?.(quality, transceiver.sender, mid);
+          });
+        }
       }
     }
     await this.describeSelf(await this.peer.createAnswer(), sdp);
@@ -264,19 +275,20 @@ export class Connection {
     if (role === "publish" && encryption && transforms()) {
       sender.transform ??= encryption.voice(publication ?? "");
     }
-    if (role === "slot" && !this.workers.has(mid)) {
+    const line = this.nameOf(mid);
+    if (role === "slot" && !this.workers.has(line)) {
       const worker = this.pool.take();
-      this.workers.set(mid, worker);
-      receiver.transform = encryption?.frames(mid, this.decode, worker) ?? new RTCRtpScriptTransform(worker, { mid, decode: this.decode });
-      this.events.video(mid, receiver.track);
+      this.workers.set(line, worker);
+      receiver.transform = encryption?.frames(line, this.decode, worker) ?? new RTCRtpScriptTransform(worker, { mid: line, decode: this.decode });
+      this.events.video(line, receiver.track);
     }
     // Sound that cannot be decrypted would be noise.
-    if (role === "audio" && !this.playing.has(mid) && (!encryption || transforms())) {
-      this.playing.add(mid);
+    if (role === "audio" && !this.playing.has(line) && (!encryption || transforms())) {
+      this.playing.add(line);
       if (encryption) {
-        receiver.transform = encryption.sound(mid);
+        receiver.transform = encryption.sound(line);
       }
-      this.events.audio(mid, receiver.track);
+      this.events.audio(line, receiver.track);
     }
   }
 
@@ -285,14 +297,15 @@ export class Connection {
    * name.
    */
   private open(channel: RTCDataChannel): void {
-    const mid = channel.label;
-    if (mid === padding) {
+    const { label } = channel;
+    if (label === padding) {
       return;
     }
-    if (mid === messageChannel) {
+    if (label === messageChannel) {
       channel.onmessage = ({ data }: MessageEvent<unknown>) => typeof data === "string" && this.events.copied(data);
       return;
     }
+    const mid = this.nameOf(label);
     const worker = this.pool.take();
     const number = channelsOpened++;
     this.workers.set(mid, worker);
@@ -328,6 +341,11 @@ export class Connection {
     }
   }
 
+  /** Reports whether this connection has a line for all media of this page that another one sends. */
+  carries(other: Connection): boolean {
+    return [...other.sending].every((line) => this.sending.has(line) || !this.sources.has(line.split("\n")[0]!));
+  }
+
   /** Records that a line carries another track. */
   assigned(mid: string): void {
     const order: WorkerOrder = { type: "assigned", mid };
@@ -342,12 +360,12 @@ export class Connection {
     this.workers.get(mid)?.postMessage(order, memory.map(({ buffer }) => buffer));
   }
 
-  /** Returns the browser's counts for each line, by mid. */
+  /** Returns the browser's counts for each line, by its name. */
   async statistics(): Promise<Map<string, LineStatistics>> {
     const lines = new Map<string, LineStatistics>();
     (await this.peer.getStats()).forEach((s: Inbound) => {
       if (s.type === "inbound-rtp" && s.mid !== undefined) {
-        lines.set(s.mid, {
+        lines.set(this.nameOf(s.mid), {
           packets: s.packetsReceived ?? 0, lost: s.packetsLost ?? 0, bytes: s.bytesReceived ?? 0, nacks: s.nackCount ?? 0, ...(s.framesDecoded ? { pictures: picturesOf(s) } : {}),
         });
       }

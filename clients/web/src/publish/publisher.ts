@@ -2,7 +2,7 @@
 // and the handling of requests from the server and limits of the uplink.
 
 import type { ClientMessage, Publication, ServerMessage } from "../signal/messages";
-import type { GivenUp } from "../viewer/own";
+import type { GivenUp, Outgoing } from "../viewer/own";
 import { Adaptation, hopeless, stepInterval } from "./adaptation";
 import { Announcement } from "./announcement";
 import type { PlainFrame } from "../sframe/traffic";
@@ -40,12 +40,22 @@ export interface Crew {
 export interface PublisherEvents {
   /** The server has rejected the publication, with the reason. */
   refused(message: string): void;
+  /** The server has accepted the publication. */
+  accepted?(): void;
   trouble(message: string): void;
   /** Returns the next picture for the studio; undefined if there is no new one. */
   picture(): Promise<Picture | undefined>;
 }
 
+/** A data channel to a server with its queue. */
+interface Way {
+  uplink: Uplink;
+  channel: (Channel & { close(): void }) | undefined;
+}
+
 const checkInterval = 100;
+/** A publication without a frame for this time in milliseconds delays no move to another server. */
+const restingAfter = 1000;
 /**
  * The approximate number of bits that Draco needs per point of a person, for estimates before the
  * first frame.
@@ -94,11 +104,19 @@ export function describe(name: string, plan: Plan, encrypted = false, rasters?: 
   };
 }
 
-export class Publisher {
-  private readonly uplink: Uplink;
+export class Publisher implements Outgoing {
+  private way: Way;
+  /** The way to the server that the session moves to, until the first frame on it. */
+  private next: Way | undefined;
+  /** The way to the server that the session moves from, and the number of the last frame on it. */
+  private former: (Way & { last: number }) | undefined;
+  /** The requests of the server that the session moves to; undefined before its first message. */
+  private nextWanted: number[][] | undefined;
+  /** The newest frame number, and the time of the last frame. */
+  private newest: number | undefined;
+  private offered = -Infinity;
   private readonly adaptation: Adaptation;
   private readonly figures: Figures;
-  private channel: (Channel & { close(): void }) | undefined;
   /** The qualities of each tile with a receiver; all until the server's first message. */
   private wanted: number[][];
   private readonly announcement: Announcement;
@@ -125,9 +143,13 @@ export class Publisher {
     this.announcement = new Announcement(name, (message) => link.send(message), () => describe(name, plan, link.seal !== undefined, this.rasters));
     this.adaptation = new Adaptation(plan.qualities.length);
     this.figures = new Figures(plan);
-    this.uplink = new Uplink(plan.tiles, (frame) => this.figures.sent(frame, now()), now);
+    this.way = this.newWay();
     this.start(mirror);
     this.timer = setInterval(() => this.check(now()), checkInterval);
+  }
+
+  private newWay(): Way {
+    return { uplink: new Uplink(this.plan.tiles, (frame) => this.figures.sent(frame, now()), now), channel: undefined };
   }
 
   private start(mirror: OffscreenCanvas | undefined): void {
@@ -156,8 +178,44 @@ export class Publisher {
    */
   entered(renewed: boolean, resumed: boolean): void {
     if (renewed) {
-      this.channel = undefined;
+      this.left();
+      this.way.channel = undefined;
     }
+    this.announce(resumed);
+  }
+
+  /** The session is on another server, with the previous publications or without. */
+  moved(resumed: boolean): void {
+    this.left();
+    this.nextWanted = undefined;
+    this.next = this.newWay();
+    this.announce(resumed);
+  }
+
+  /** Reports whether frames still leave over the connection to the former server. */
+  moves(at: number): boolean {
+    const { next, former } = this;
+    return (next !== undefined && at - this.offered < restingAfter) || (former?.channel?.readyState === "open" && !former.uplink.empty);
+  }
+
+  /** The connection to the former server ends. */
+  left(): void {
+    if (this.next) {
+      this.advance(this.next);
+    }
+    this.former = undefined;
+  }
+
+  /** Continues on the next way. */
+  private advance(next: Way): void {
+    this.former = { ...this.way, last: this.newest ?? 0 };
+    this.way = next;
+    this.next = undefined;
+    this.wanted = this.nextWanted ?? this.wanted;
+    this.tell();
+  }
+
+  private announce(resumed: boolean): void {
     this.waiting = this.plan.codec === "rgbd" && !this.rasters;
     if (!this.waiting && this.announcement.entered(resumed)) {
       this.connect();
@@ -165,21 +223,21 @@ export class Publisher {
   }
 
   private connect(): void {
-    this.channel ??= this.link.channel(this.name);
-    if (this.channel) {
-      const channel = this.channel as Channel & { onopen?: ((event: Event) => unknown) | null };
-      channel.onopen = () => this.uplink.pump();
-      this.uplink.connect(channel);
+    const way = this.next ?? this.way;
+    way.channel ??= this.link.channel(this.name);
+    if (way.channel) {
+      const channel = way.channel as Channel & { onopen?: ((event: Event) => unknown) | null };
+      channel.onopen = () => way.uplink.pump();
+      way.uplink.connect(channel);
     }
   }
 
-  /** Handles a message of the server, and reports whether it was for this publication. */
-  handle(message: ServerMessage): boolean {
+  /** Handles a message of the server, or of the former one, and reports whether it was for this publication. */
+  handle(message: ServerMessage, former = false): boolean {
     if (message.type === "wanted") {
       for (const { publication, tiles } of message.publications) {
         if (publication === this.name) {
-          this.wanted = this.wanted.map((_, tile) => tiles[tile] ?? []);
-          this.tell();
+          this.want(this.wanted.map((_, tile) => tiles[tile] ?? []), former);
         }
       }
       return false;
@@ -188,10 +246,21 @@ export class Publisher {
     if (answer === "accepted") {
       this.connect();
       this.tell();
+      this.events.accepted?.();
     } else if (answer) {
       this.events.refused(refusal(answer));
     }
     return answer !== undefined;
+  }
+
+  /** Sets the requests of a server, which apply while frames leave over the connection to that server. */
+  private want(wanted: number[][], former: boolean): void {
+    if (!former && this.next) {
+      this.nextWanted = wanted;
+    } else if (former === (this.next !== undefined)) {
+      this.wanted = wanted;
+      this.tell();
+    }
   }
 
   /**
@@ -208,7 +277,7 @@ export class Publisher {
   private tell(): void {
     const tiles = this.wanted.map((_, tile) => this.taken(tile));
     this.order({ type: "wanted", tiles, share: this.adaptation.current.share });
-    this.uplink.keepOnly((tile, quality) => tiles[tile]?.includes(quality) ?? false);
+    this.way.uplink.keepOnly((tile, quality) => tiles[tile]?.includes(quality) ?? false);
     const { qualities } = this.adaptation.current;
     const given = this.plan.qualities.map((_, q) => q).filter((q) => q >= qualities);
     this.link.giveUp(this.name, {
@@ -267,32 +336,53 @@ export class Publisher {
   private offer(frame: OutgoingFrame): void {
     const { seal } = this.link;
     if (!seal) {
-      this.uplink.offer(frame);
+      this.uplinkOf(frame.number).offer(frame);
       return;
     }
     const { tile, quality, number, data } = frame;
     void seal({ publication: this.name, tile, quality, number, data }).then((sealed) => {
       if (sealed && !this.ended) {
-        this.uplink.offer({ ...frame, data: sealed });
+        this.uplinkOf(number).offer({ ...frame, data: sealed });
       }
     });
   }
 
+  /**
+   * Returns the queue for a frame. The first frame above all before takes the next way, if that is open;
+   * other tiles and qualities of former frames follow them.
+   */
+  private uplinkOf(number: number): Uplink {
+    const newer = this.newest === undefined || ((number - this.newest) | 0) > 0;
+    this.offered = now();
+    if (this.former && ((number - this.former.last) | 0) <= 0) {
+      return this.former.uplink;
+    }
+    if (newer && this.next?.channel?.readyState === "open") {
+      this.advance(this.next);
+    }
+    if (newer) {
+      this.newest = number;
+    }
+    return this.way.uplink;
+  }
+
   private check(at: number): void {
-    this.uplink.pump();
+    const { uplink, channel } = this.way;
+    uplink.pump();
+    this.former?.uplink.pump();
     if (at - this.adapted < stepInterval) {
       return;
     }
     this.adapted = at;
-    const { sent, dropped } = this.uplink.take();
+    const { sent, dropped } = uplink.take();
     this.figures.dropped(dropped, at);
-    if (this.channel?.readyState !== "open") {
+    if (channel?.readyState !== "open") {
       return;
     }
     const before = this.adaptation.current;
-    const { rate: carried, queued, stalled } = this.uplink;
+    const { rate: carried, queued, stalled } = uplink;
     if (stalled >= hopeless) {
-      this.uplink.abandon();
+      uplink.abandon();
     }
     const after = this.adaptation.step(at, { rates: this.figures.encodedRates(at), sent, dropped, carried, queued, stalled });
     if (after !== before) {
@@ -305,7 +395,7 @@ export class Publisher {
     const { current, estimate } = this.adaptation;
     const tiles = this.wanted.map((_, tile) => this.taken(tile));
     return this.figures.state(now(), {
-      live: this.announcement.announced && this.channel?.readyState === "open", wanted: this.wanted, taken: tiles, decision: current, carried: this.uplink.rate || estimate,
+      live: this.announcement.announced && this.way.channel?.readyState === "open", wanted: this.wanted, taken: tiles, decision: current, carried: this.way.uplink.rate || estimate,
     });
   }
 
@@ -316,7 +406,7 @@ export class Publisher {
     if (this.announcement.known) {
       this.link.retract(this.name);
     }
-    this.channel?.close();
+    [this.way, this.next, this.former].forEach((way) => way?.channel?.close());
     for (const worker of [this.crew.studio, ...this.crew.encoders]) {
       worker.terminate();
     }

@@ -140,6 +140,11 @@ export class Uplink {
     return this.channel?.bufferedAmount ?? 0;
   }
 
+  /** Reports whether everything that was added has left. */
+  get empty(): boolean {
+    return this.waiting.size === 0 && !this.current && this.queued === 0;
+  }
+
   /** The maximum number of bytes in the channel before another chunk is added. */
   private get room(): number {
     const { rate } = this;

@@ -6,7 +6,9 @@
 
 import { ChunkAssembler } from "../media/chunks";
 import { type Frame, parseFrame } from "../media/frame";
+import { readHeader } from "./header";
 import { KeyRing } from "./keyring";
+import { Lines } from "./lines";
 import { frameMetadata, prefixSize, scheme, soundMetadata } from "./metadata";
 import { Opener, Rejected } from "./opener";
 import { Sealer } from "./sealer";
@@ -37,24 +39,11 @@ interface TransformEvent extends Event {
 const handover = 1000;
 /** The interval of counts in milliseconds. */
 const countInterval = 250;
-/**
- * The number of frames of a line in which a repeated one is a duplicate of the transport: browsers
- * assemble a frame again when its packets arrive again, as in the server's probes of the link.
- */
-const recentFrames = 64;
-
-interface Line {
-  to: Assigned;
-  since: number;
-  /** The last authentic frames. */
-  recent: string[];
-}
-
 const keys = new KeyRing();
 const opener = new Opener(keys);
 const sealer = new Sealer(keys);
 const tally = new Tally();
-const assigned = new Map<string, Line>();
+const lines = new Lines();
 const channels = new Map<number, { assembler: ChunkAssembler; mid: string; port: MessagePort; tail: Promise<void> }>();
 /** The newest transformer of each line, since Chromium may collect an unreferenced one. */
 const transformers = new Map<string, Transformer>();
@@ -104,13 +93,21 @@ function forget(epoch: number): void {
   sealer.renew();
 }
 
+/** Names a frame among those of its line. */
+interface Naming {
+  name: string;
+  /** The transport of the line may deliver the frame more than once. */
+  repeats: boolean;
+  /** A duplicate on another line has the data, too. */
+  kept: boolean;
+}
+
 /**
  * Decrypts data of a line. Returns undefined if it is rejected.
  * @param metadata returns the metadata for the line's assignment; undefined if the data is malformed
- * @param frame names the frame among those of the line; undefined if the transport has no duplicates
  */
-async function open(mid: string, sealed: Uint8Array<ArrayBuffer>, metadata: (to: Assigned) => Uint8Array | undefined, frame?: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const line = assigned.get(mid);
+async function open(mid: string, sealed: Uint8Array<ArrayBuffer>, { name, repeats, kept }: Naming, metadata: (to: Assigned) => Uint8Array | undefined): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const line = lines.get(mid);
   if (!line) {
     return undefined;
   }
@@ -127,20 +124,32 @@ async function open(mid: string, sealed: Uint8Array<ArrayBuffer>, metadata: (to:
     }
     const plain = await opener.open(to, authenticated, sealed);
     tally.count(to.participant, "opened");
-    if (frame !== undefined && line.recent.push(frame) > recentFrames) {
-      line.recent.shift();
-    }
+    lines.opened(line, name, kept ? plain.slice() : undefined);
     return plain;
   } catch (error) {
     if (!(error instanceof Rejected)) {
       throw error;
     }
-    const duplicate = error.reason === "replay" && frame !== undefined && line.recent.includes(frame);
+    const copy = error.reason === "replay" ? lines.copy(line, name) : undefined;
+    if (copy) {
+      return copy.data;
+    }
+    const duplicate = error.reason === "replay" && repeats && line.recent.has(name);
     const previous = at - since < handover && (error.reason === "altered" || error.reason === "wrong_key");
     if (!duplicate && !previous) {
       tally.count(to.participant, error.reason);
     }
     return undefined;
+  }
+}
+
+/** Names a packet of sound, which has no number of its own, by the header of its encryption. */
+function nameOfSound(sealed: Uint8Array): string {
+  try {
+    const { keyID, counter } = readHeader(sealed);
+    return `${keyID}/${counter}`;
+  } catch {
+    return "";
   }
 }
 
@@ -154,7 +163,7 @@ async function pass(mid: string, frame: Frame, port: MessagePort, repeats: boole
   const sealed = frame.data as Uint8Array<ArrayBuffer>;
   const prefixed = length - sealed.length === prefixSize;
   const prefix = prefixed ? new Uint8Array(sealed.buffer, sealed.byteOffset - prefixSize, prefixSize) : undefined;
-  const data = await open(mid, sealed, (to) => prefix && frameMetadata(to, quality, number, prefix), repeats ? `${quality}/${number}` : undefined);
+  const data = await open(mid, sealed, { name: `${quality}/${number}`, repeats, kept: false }, (to) => prefix && frameMetadata(to, quality, number, prefix));
   if (data) {
     const opened: OpenedFrame = { frame: { ...frame, data }, received };
     port.postMessage(opened, [data.buffer]);
@@ -205,7 +214,7 @@ self.onrtctransform = ({ transformer }) => {
     case "sound":
       transformers.set(options.mid, transformer);
       // Chromium passes a packet of padding as an empty packet.
-      replace(transformer, async (sealed) => (sealed.length > 0 ? open(options.mid, sealed, soundMetadata) : undefined));
+      replace(transformer, async (sealed) => (sealed.length > 0 ? open(options.mid, sealed, { name: nameOfSound(sealed), repeats: false, kept: true }, soundMetadata) : undefined));
       break;
     case "voice":
       transformers.set(`voice/${options.publication}`, transformer);
@@ -263,11 +272,7 @@ self.onmessage = ({ data: order }: MessageEvent<EncryptionOrder>) => {
       then(() => forget(order.epoch));
       break;
     case "assigned":
-      if (order.to) {
-        assigned.set(order.mid, { to: order.to, since: now(), recent: [] });
-      } else {
-        assigned.delete(order.mid);
-      }
+      lines.assign(order.mid, order.to, now());
       break;
     case "channel":
       channels.set(order.channel, { assembler: new ChunkAssembler(), mid: order.mid, port: order.port, tail: Promise.resolve() });

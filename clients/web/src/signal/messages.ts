@@ -180,7 +180,7 @@ export type ServerMessage =
   | { type: "error"; id?: string; code: string; message: string; retry_after_ms?: number }
   | { type: "closing"; code: string; message: string; grace_ms?: number }
   | { type: "moved"; id?: string; url: string; ticket: string; deadline_ms?: number; make_before_break?: boolean }
-  | { type: "nodes"; nodes: NodeAddress[] };
+  | { type: "nodes"; nodes: NodeAddress[]; secret?: string };
 
 export type ClientMessage =
   | {

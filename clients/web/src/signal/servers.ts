@@ -3,6 +3,8 @@
 import type { NodeAddress } from "./messages";
 
 const maxServers = 64;
+/** The maximum number of servers to which a page is sent in succession. */
+export const maxMoves = 8;
 
 export class Servers {
   /** The websocket's address of the next attempt, that of the session, and those of the other servers. */
@@ -42,6 +44,12 @@ export class Servers {
     this.set(nodes);
   }
 
+  /** The session is on a server that was joined beside the present one. */
+  moved(address: string, nodes: readonly NodeAddress[]): void {
+    this.attempted = address;
+    this.joined(nodes);
+  }
+
   /** Replaces the other servers. */
   set(nodes: readonly NodeAddress[]): void {
     const addresses = nodes.slice(0, maxServers).map((node) => this.address(node.url));
@@ -76,10 +84,10 @@ export class Servers {
   }
 
   /**
-   * Returns the address of the websocket of a server. The token is not sent without TLS if it was sent
-   * with TLS before.
+   * Returns the address of the websocket of a server; undefined if the page must not connect to it. The
+   * token is not sent without TLS if it was sent with TLS before.
    */
-  private address(url: string): string | undefined {
+  address(url: string): string | undefined {
     const own = new URL(this.url);
     let other: URL;
     try {

@@ -1,9 +1,10 @@
 // One participant's session: the websocket with its losses and resumptions, independent of media.
 
 import { nowMicroseconds, ServerClock } from "./clock";
+import { Making } from "./making";
 import type { ClientMessage, ServerMessage } from "./messages";
 import { attemptTime, Refusals, waitOf } from "./refusals";
-import { Servers } from "./servers";
+import { maxMoves, Servers } from "./servers";
 import { expectMedia, Silence, silenceInterval } from "./silence";
 
 export type Joined = Extract<ServerMessage, { type: "joined" }>;
@@ -28,6 +29,14 @@ export interface SessionEvents {
    * value sent in the join, whatever happened to that connection since.
    */
   joined(message: Joined, renewed: boolean): void;
+  /**
+   * The session is on another server. The connection to the former server stays in use until the
+   * listener calls retire, for at most `limit` milliseconds. Without the function, a move interrupts the
+   * session.
+   */
+  moved?(message: Joined, limit: number): void;
+  /** A message of the former server: only those about its connection and replies count. */
+  former?(message: ServerMessage): void;
   message(message: Exclude<ServerMessage, Joined>): void;
   state(state: SessionState, why: string): void;
   /**
@@ -59,8 +68,8 @@ const graces = 2;
 
 /** The limit of an attempt if there are several servers is doubled after each round, up to this. */
 const longestAttempt = 10_000;
-/** The maximum number of servers to which a page is sent in succession. */
-const maxMoves = 8;
+/** The time for a move in milliseconds if the server names none. */
+const moveTime = 10_000;
 
 /**
  * Codes with which the server ends a session permanently: a new attempt would end in the same way.
@@ -99,6 +108,12 @@ export class Session {
   private attempt: ReturnType<typeof setTimeout> | undefined;
   /** The server no longer has the peer connection, whatever its state is. */
   private ended = false;
+  /** The attempt to connect to another server beside the present one. */
+  private making: Making | undefined;
+  /** The websocket has ended during that attempt, whose result decides. */
+  private severed = false;
+  /** The websocket to the server that the session moves from. */
+  private former: WebSocket | undefined;
 
   constructor(
     private readonly options: SessionOptions,
@@ -123,6 +138,20 @@ export class Session {
     return true;
   }
 
+  /** Sends a message to the server that the session moves from, or drops it without a connection. */
+  sendFormer(message: ClientMessage): void {
+    if (this.former?.readyState === WebSocket.OPEN) {
+      this.former.send(JSON.stringify(message));
+    }
+  }
+
+  /** Ends the connection to the server that the session has moved from. */
+  retire(): void {
+    const { former } = this;
+    this.former = undefined;
+    former?.close();
+  }
+
   /** Ends the session with a reason: by default that the user left. */
   leave(why = "left"): void {
     this.send({ type: "leave" });
@@ -138,11 +167,7 @@ export class Session {
   }
 
   private connect(): void {
-    const url = new URL(this.servers.target);
-    if (this.options.token) {
-      url.searchParams.set("access_token", this.options.token);
-    }
-    const socket = new WebSocket(url);
+    const socket = this.open(this.servers.target);
     this.socket = socket;
     this.refusal = undefined;
     clearTimeout(this.attempt);
@@ -150,26 +175,49 @@ export class Session {
       this.attempt = setTimeout(() => this.abandon("the server cannot be reached"), this.patience);
     }
     socket.onopen = () => this.join();
-    socket.onmessage = (event) => {
+    this.listen(socket);
+  }
+
+  private open(address: string): WebSocket {
+    const url = new URL(address);
+    if (this.options.token) {
+      url.searchParams.set("access_token", this.options.token);
+    }
+    return new WebSocket(url);
+  }
+
+  private listen(socket: WebSocket): void {
+    socket.onmessage = ({ data }) => {
+      const message = JSON.parse(data as string) as ServerMessage;
       if (this.socket === socket) {
-        this.take(event.data as string);
+        this.take(message);
+      } else if (this.former === socket) {
+        this.events.former?.(message);
       }
     };
-    socket.onclose = (event) => {
+    socket.onclose = ({ reason }) => {
       if (this.socket === socket) {
-        this.broke(event.reason);
+        this.broke(reason);
       }
     };
   }
 
   private join(): void {
-    const { room, identity } = this.options;
     this.resume = this.resume && Date.now() < this.resume.until ? this.resume : undefined;
-    const { resume, ticket } = this;
+    const { ticket } = this;
     this.ticket = undefined;
-    // A server that sends the page elsewhere knows which server has the peer connection.
-    this.renewing = this.ended || !this.events.connected() || (ticket === undefined && !this.servers.atPresent);
-    this.send({
+    // A server that sends the page elsewhere expects the same question there. The peer connection is
+    // that of the present server.
+    const elsewhere = !this.servers.atPresent && (ticket === undefined || this.renewing);
+    this.renewing = this.ended || elsewhere || !this.events.connected();
+    this.send(this.joinWith(ticket, this.renewing));
+  }
+
+  /** Returns the join, with the ticket of a message moved if there is one. */
+  private joinWith(ticket: string | undefined, renewing: boolean): ClientMessage {
+    const { room, identity } = this.options;
+    const { resume } = this;
+    return {
       type: "join",
       id: "join",
       version: 1,
@@ -183,28 +231,21 @@ export class Session {
       ...(room ? { room } : {}),
       ...(identity ? { identity } : {}),
       ...(ticket !== undefined && !resume ? { ticket } : {}),
-      ...(resume ? { resume: { session: resume.session, secret: ticket ?? resume.secret, new_connection: this.renewing, data_received: this.events.received() } } : {}),
-    });
+      ...(resume ? { resume: { session: resume.session, secret: ticket ?? resume.secret, new_connection: renewing, data_received: this.events.received() } } : {}),
+    };
   }
 
-  private take(data: string): void {
+  private take(message: ServerMessage): void {
     this.lastReceived = Date.now();
-    const message = JSON.parse(data) as ServerMessage;
     switch (message.type) {
       case "joined":
-        this.grace = message.resume.grace_ms;
-        this.resume = { session: message.session, secret: message.resume.secret, until: Infinity };
-        this.retry = firstRetry;
-        this.patience = attemptTime(this.silence.rtt);
-        this.moves = 0;
         if (this.leftSilent && this.servers.atPresent) {
           this.silence.returned();
         }
-        this.leftSilent = false;
-        this.ended = false;
         clearTimeout(this.attempt);
         this.servers.joined(message.nodes ?? []);
-        this.events.joined(message, this.renewing || !message.resumed);
+        this.accept(message);
+        this.events.joined(withLists(message), this.renewing || !message.resumed);
         this.enter("joined", "");
         this.ask();
         return;
@@ -221,12 +262,16 @@ export class Session {
         }
         break;
       case "moved":
-        this.follow(message.id === "join", message.url, message.ticket);
+        this.moved(message);
         return;
       case "nodes":
         this.servers.set(message.nodes);
         return;
       case "closing":
+        if (this.making && message.code === "replaced") {
+          // The other server has the session.
+          return;
+        }
         if (message.grace_ms === undefined) {
           this.ended ||= message.code === "connection";
           this.closing = message.message;
@@ -279,6 +324,59 @@ export class Session {
     this.join();
   }
 
+  /** Stores the state of a session that a server has accepted. */
+  private accept(message: Joined): void {
+    this.grace = message.resume.grace_ms;
+    this.resume = { session: message.session, secret: message.resume.secret, until: Infinity };
+    this.retry = firstRetry;
+    this.patience = attemptTime(this.silence.rtt);
+    this.moves = 0;
+    this.leftSilent = false;
+    this.ended = false;
+  }
+
+  /** Processes the message that sends the page to another server. */
+  private moved({ id, url, ticket, make_before_break: beside, deadline_ms: limit = moveTime }: Extract<ServerMessage, { type: "moved" }>): void {
+    const answers = id === "join";
+    if (answers || !beside || !this.events.moved || this.ended || !this.events.connected()) {
+      this.follow(answers, url, ticket);
+      return;
+    }
+    const address = this.servers.address(url);
+    if (address === undefined) {
+      // The present server serves the page until it ends.
+      return;
+    }
+    this.making?.cancel();
+    const began = Date.now();
+    this.making = new Making(address, ticket, Math.min(limit, longestAttempt), this.servers, {
+      open: (address) => this.open(address),
+      join: (ticket) => this.joinWith(ticket, true),
+      joined: (socket, address, message) => this.made(socket, address, message, began + limit - Date.now()),
+      failed: () => {
+        this.making = undefined;
+        this.severed = false;
+        this.follow(false, url, ticket);
+      },
+    });
+  }
+
+  /** Continues the session on the server that was joined beside the present one. */
+  private made(socket: WebSocket, address: string, message: Joined, limit: number): void {
+    this.making = undefined;
+    this.severed = false;
+    const former = this.socket;
+    this.socket = socket;
+    this.listen(socket);
+    this.lastReceived = Date.now();
+    this.servers.moved(address, message.nodes ?? []);
+    this.accept(message);
+    // The listener ends a move before this one.
+    this.events.moved?.(withLists(message), limit);
+    this.former = former;
+    this.ask();
+  }
+
   /** Goes to the server that has the session, or that is to have it. */
   private follow(answers: boolean, url: string, ticket: string): void {
     if (++this.moves > maxMoves || !this.servers.visit(url)) {
@@ -289,6 +387,7 @@ export class Session {
     const former = this.socket;
     this.socket = undefined;
     if (!answers) {
+      this.cancelMaking();
       this.stop();
       this.ended = true;
       this.expire();
@@ -312,6 +411,12 @@ export class Session {
   }
 
   private broke(reason: string, silent = false): void {
+    if (this.making && !silent) {
+      // The other server has the session, and its reply is on the way.
+      this.severed = true;
+      return;
+    }
+    this.cancelMaking();
     this.stop();
     clearTimeout(this.attempt);
     this.ticket = undefined;
@@ -363,8 +468,12 @@ export class Session {
   /** Asks a silent server for a reply, and leaves the server if there is none and there are others. */
   private watch(): void {
     const now = Date.now();
+    if (this.severed) {
+      return;
+    }
     const media = this.events.mediaReceived?.() ?? 0;
-    const expected = now - media < expectMedia && this.events.connected();
+    // During a move media comes from either server.
+    const expected = now - media < expectMedia && this.events.connected() && !this.former;
     switch (this.silence.step(now, Math.max(this.lastReceived, media), expected, this.servers.several)) {
       case "ask":
         this.question();
@@ -375,6 +484,12 @@ export class Session {
       default:
         break;
     }
+  }
+
+  private cancelMaking(): void {
+    this.making?.cancel();
+    this.making = undefined;
+    this.severed = false;
   }
 
   /** Abandons the websocket as broken: a proper close would need the server's reply. */
@@ -401,7 +516,15 @@ export class Session {
     clearTimeout(this.timer);
     clearTimeout(this.attempt);
     this.stop();
+    this.cancelMaking();
     this.enter("closed", why);
+    this.retire();
     this.socket?.close();
   }
+}
+
+/** Returns a reply with empty lists for those that a server writes as null. */
+function withLists(message: Joined): Joined {
+  const participants = (message.participants ?? []).map((p) => ({ ...p, publications: p.publications ?? [] }));
+  return { ...message, ice_servers: message.ice_servers ?? [], participants };
 }

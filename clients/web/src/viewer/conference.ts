@@ -15,6 +15,7 @@ import { nowMicroseconds } from "../signal/clock";
 import { Choices } from "./choices";
 import { FrameLayers } from "./layers";
 import { Meters } from "./meters";
+import { Duplicates, Move } from "./move";
 import { type GivenUp, type Outgoing, OwnPublications } from "./own";
 import { PictureLines } from "./pictures";
 import { Roster, type RosterEvents } from "./roster";
@@ -28,14 +29,28 @@ export interface ConferenceEvents extends RosterEvents {
   /** A tile is no longer shown. */
   cleared(track: TileRef): void;
   posed(pose: Pose): void;
-  audio(mid: string, track: MediaStreamTrack): void;
+  /** A line with sound exists. */
+  audio(line: string, track: MediaStreamTrack): void;
+  /** Lines with sound have ended, while others continue. */
+  silenced(lines: readonly string[]): void;
   state(state: SessionState, why: string): void;
+  /** The session continues on another server. */
+  moved(): void;
   trouble(message: string): void;
   data(message: Data): void;
 }
 
+/** The interval in milliseconds in which the end of a move is checked. */
+const moveInterval = 100;
+
 export class Conference {
-  readonly slots = new SlotTable();
+  private slots = new SlotTable();
+  /** The slots of the server that the session moves from. */
+  private formerSlots = new SlotTable();
+  private move: Move | undefined;
+  private mover: ReturnType<typeof setInterval> | undefined;
+  /** Undefined before the first move. */
+  private duplicates: Duplicates | undefined;
   readonly meters = new Meters();
   readonly layers = new FrameLayers();
   readonly choices = new Choices();
@@ -55,8 +70,8 @@ export class Conference {
   private readonly troubles = new Set<string>();
   private readonly roster: Roster;
   private viewpoint: Viewpoint | undefined;
-  /** The muted publications of this page. */
-  private readonly mutedByPage = new Set<string>();
+  /** The muting of publications of this page, for those that were muted once. */
+  private readonly mutedByPage = new Map<string, boolean>();
   /** The time when a frame has arrived last, by Date.now. */
   private mediaReceived = 0;
 
@@ -73,6 +88,7 @@ export class Conference {
     this.roster = new Roster({
       ...events,
       published: (participant, publication) => {
+        this.duplicates?.forget(keyOf({ participant, publication: publication.name }));
         if (participant !== this.identity) {
           this.secrecy.published(participant, publication);
           this.warnOfChannels(publication);
@@ -88,9 +104,12 @@ export class Conference {
     this.own = new OwnPublications((message) => this.session.send(message));
     this.session = new Session(options, {
       joined: (message, renewed) => this.joined(message, renewed),
+      moved: (message, limit) => this.moved(message, limit),
+      former: (message) => this.takeFormer(message),
       message: (message) => this.take(message),
       state: (state, why) => {
         if (state === "closed") {
+          clearInterval(this.mover);
           this.link.close();
         }
         events.state(state, why);
@@ -102,13 +121,15 @@ export class Conference {
     this.data = new DataMessages((message) => this.session.send(message), () => this.link.messages, (message) => events.data(message));
     this.link = new Link(workers, decode, this.sources, {
       send: (message) => this.session.send(message),
-      audio: (mid, track) => {
-        this.secrecy.listen(mid, track);
-        events.audio(mid, track);
+      sendFormer: (message) => this.session.sendFormer(message),
+      audio: (line, track) => {
+        this.secrecy.listen(line, track);
+        events.audio(line, track);
       },
-      video: (mid, track) => this.pictures.line(mid, track),
+      video: (line, track) => this.pictures.line(line, track),
       trouble: (message) => this.trouble(message),
       copied: (json) => this.data.copied(json),
+      connected: () => this.checkMove(),
       lost: () => this.session.reconnect(),
     }, encryption);
   }
@@ -150,6 +171,7 @@ export class Conference {
    * is sent again.
    */
   retract(publication: string): void {
+    this.mutedByPage.delete(publication);
     this.own.retract(publication);
   }
 
@@ -220,7 +242,7 @@ export class Conference {
   report(report: WorkerReport): void {
     if (report.type === "failure") {
       this.meters.failed(report.mid);
-      const track = this.slots.get(report.mid)?.track;
+      const track = this.slot(report.mid)?.track;
       if (track && this.secrecy.refuses(track)) {
         return;
       }
@@ -232,14 +254,22 @@ export class Conference {
       return;
     }
     this.mediaReceived = Date.now();
-    const slot = this.slots.get(report.mid);
+    const slot = this.slot(report.mid);
     if (!slot?.track || report.received < slot.since) {
       this.recycle(report);
       return;
     }
-    this.meters.decoded(slot, report, this.session.clock.ahead);
-    this.layers.decoded(slot.track, report, this.session.clock);
-    this.events.frame(slot.track, report);
+    const tile = keyOf(slot.track);
+    this.move?.arrived(tile, slot === this.formerSlots.get(report.mid), this.mediaReceived);
+    const late = this.duplicates ? this.duplicates.add(tile, report.number) : 0;
+    if (late === undefined) {
+      this.recycle(report);
+      return;
+    }
+    const frame = { ...report, skipped: report.skipped + late };
+    this.meters.decoded(slot, frame, this.session.clock.ahead);
+    this.layers.decoded(slot.track, frame, this.session.clock);
+    this.events.frame(slot.track, frame);
   }
 
   /** Warns of participants whose frames are rejected. */
@@ -310,14 +340,13 @@ export class Conference {
         this.link.candidate(message);
         break;
       case "assignments":
-        this.assigned(message.assignments);
+        this.assigned(message.assignments, false);
         break;
       case "sending":
-        this.slots.sending(message.slots);
-        this.clearOff(message.slots.map((s) => s.mid));
+        this.sending(message.slots, false);
         break;
       case "delivery":
-        this.slots.delivery(message.dropped);
+        this.slots.delivery(this.named(message.dropped, false));
         break;
       case "pose":
         this.events.posed(message);
@@ -340,12 +369,40 @@ export class Conference {
     }
   }
 
+  /** Handles a message of the former server: only its media and replies count. */
+  private takeFormer(message: ServerMessage): void {
+    switch (message.type) {
+      case "offer":
+        this.link.offered(message, true);
+        break;
+      case "candidate":
+        this.link.candidate(message, true);
+        break;
+      case "assignments":
+        this.assigned(message.assignments, true);
+        break;
+      case "sending":
+        this.sending(message.slots, true);
+        break;
+      case "delivery":
+        this.formerSlots.delivery(this.named(message.dropped, true));
+        break;
+      case "wanted":
+      case "ok":
+      case "error":
+        if (!this.own.handle(message, true)) {
+          this.data.handle(message);
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
   /** Tells the others that a publication of this page is muted. */
   mute(publication: string, muted: boolean): void {
-    if (muted) {
-      this.mutedByPage.add(publication);
-    } else {
-      this.mutedByPage.delete(publication);
+    if (muted || this.mutedByPage.has(publication)) {
+      this.mutedByPage.set(publication, muted);
     }
     this.session.send({ type: "mute", publication, muted });
   }
@@ -360,26 +417,58 @@ export class Conference {
   }
 
   private joined(message: Joined, renewed: boolean): void {
+    this.identify(message);
+    if (renewed) {
+      this.endMove();
+      // A new connection has new lines and generations.
+      for (const { mid } of this.slots) {
+        this.carry(mid);
+      }
+      this.slots = new SlotTable();
+      this.pictures.clear();
+      this.link.renew(this.serversOf(message));
+    }
+    this.data.entered(message.resumed ?? false, message.data_received ?? 0);
+    this.own.entered(renewed, (message.resumed ?? false) && (message.restored ?? true));
+    this.restore(message, false);
+  }
+
+  /** Continues on another server, and keeps the connection to the former one for a while. */
+  private moved(message: Joined, limit: number): void {
+    this.endMove();
+    this.identify(message);
+    this.formerSlots = this.slots;
+    this.slots = new SlotTable();
+    this.link.move(this.serversOf(message));
+    this.duplicates ??= new Duplicates();
+    this.move = new Move(Date.now() + limit);
+    this.mover = setInterval(() => this.checkMove(), moveInterval);
+    this.data.entered(message.resumed ?? false, message.data_received ?? 0);
+    this.own.moved((message.resumed ?? false) && (message.restored ?? true));
+    this.restore(message, true);
+  }
+
+  private identify(message: Joined): void {
     this.room = message.room;
     this.identity = message.identity;
     // A message follows if there is an audience.
     this.audience = 0;
     this.encryption?.enter(message.room, message.identity);
-    if (renewed) {
-      // A new connection has new lines and generations.
-      for (const { mid } of this.slots) {
-        this.carry(mid);
-      }
-      this.slots.clear();
-      this.pictures.clear();
-      this.link.renew([...message.ice_servers, ...(this.options.iceServers ?? [])]);
-    }
-    this.data.entered(message.resumed ?? false, message.data_received ?? 0);
-    this.own.entered(renewed, (message.resumed ?? false) && (message.restored ?? true));
-    this.roster.present(message.participants);
-    this.warnOfRecording(message.recorded ?? false);
-    // State that changed while the websocket was broken is sent again. The server accepts or
-    // rejects a message's choices as a whole, so each publication has its own message.
+  }
+
+  private serversOf({ ice_servers }: Joined): RTCIceServer[] {
+    return [...ice_servers, ...(this.options.iceServers ?? [])];
+  }
+
+  /**
+   * Sends state again that may have changed since the server has heard of this page.
+   * @param moved includes what the former server may not have told the present one
+   */
+  private restore({ participants, recorded = false, restored = true }: Joined, moved: boolean): void {
+    this.roster.present(participants);
+    this.warnOfRecording(recorded);
+    // The server accepts or rejects a message's choices as a whole, so each publication has its own
+    // message.
     for (const choices of this.choices) {
       this.session.send({ type: "set_quality", choices });
     }
@@ -389,23 +478,93 @@ export class Conference {
     if (this.layers.following) {
       this.session.send({ type: "trace", frame_times: true });
     }
-    if (message.restored === false) {
-      for (const publication of this.mutedByPage) {
-        this.session.send({ type: "mute", publication, muted: true });
+    for (const [publication, muted] of this.mutedByPage) {
+      if (moved || (!restored && muted)) {
+        this.session.send({ type: "mute", publication, muted });
       }
     }
   }
 
-  private assigned(assignments: Extract<ServerMessage, { type: "assignments" }>["assignments"]): void {
-    for (const { mid } of assignments) {
+  /** Ends the move when the new connection carries everything, and resumes if it is not established. */
+  private checkMove(): void {
+    const now = Date.now();
+    const verdict = this.move?.step(now, { connected: this.link.live, sending: this.own.moves(now) || this.link.needsFormer });
+    if (verdict === "leave") {
+      this.endMove();
+      this.events.moved();
+    } else if (verdict === "fail") {
+      // The reply to the next join ends the move.
+      this.session.reconnect();
+    }
+  }
+
+  /** Ends the connection to the former server, if there is one. */
+  private endMove(): void {
+    if (!this.move) {
+      return;
+    }
+    this.move = undefined;
+    clearInterval(this.mover);
+    this.own.left();
+    const former = this.formerSlots;
+    this.formerSlots = new SlotTable();
+    this.play();
+    for (const { mid, track } of former) {
       this.meters.forget(mid);
+      this.carry(mid);
+      this.pictures.end(mid);
+      if (track && ![...this.slots].some((slot) => sameTile(slot.track, track) && slot.quality !== -1)) {
+        this.events.cleared(track);
+      }
     }
-    const slots = this.slots.assign(assignments, performance.timeOrigin + performance.now());
-    for (const { mid } of assignments) {
-      this.carry(mid, this.slots.get(mid)?.track);
+    this.link.retire();
+    this.session.retire();
+    const silenced = this.secrecy.forget([...former].map(({ mid }) => mid));
+    if (silenced.length > 0) {
+      this.events.silenced(silenced);
     }
+  }
+
+  /** Returns messages about slots with the names of their lines. */
+  private named<T extends { mid: string }>(slots: readonly T[], former: boolean): T[] {
+    return slots.map((slot) => ({ ...slot, mid: this.link.line(slot.mid, former) }));
+  }
+
+  /** Returns the slot of a line. */
+  slot(line: string): Slot | undefined {
+    return this.slots.get(line) ?? this.formerSlots.get(line);
+  }
+
+  private assigned(assignments: Extract<ServerMessage, { type: "assignments" }>["assignments"], former: boolean): void {
+    const table = former ? this.formerSlots : this.slots;
+    const named = this.named(assignments, former);
+    const news = new Set(table.assign(named, performance.timeOrigin + performance.now()).map(({ mid }) => mid));
+    for (const { mid, track } of named) {
+      const before = track && [...this.formerSlots].find((slot) => slot.mid !== mid && sameTile(slot.track, track));
+      this.meters.continue(mid, before?.mid);
+      this.carry(mid, table.get(mid)?.track);
+    }
+    this.play();
+    const slots = assignments.filter(({ mid }) => news.has(this.link.line(mid, former))).map(({ mid, generation }) => ({ mid, generation }));
     if (slots.length > 0) {
-      this.session.send({ type: "acknowledge", slots });
+      const message = { type: "acknowledge", slots } as const;
+      if (former) {
+        this.session.sendFormer(message);
+      } else {
+        this.session.send(message);
+      }
+    }
+  }
+
+  private sending(slots: Extract<ServerMessage, { type: "sending" }>["slots"], former: boolean): void {
+    const named = this.named(slots, former);
+    (former ? this.formerSlots : this.slots).sending(named);
+    for (const { mid } of named) {
+      const track = this.slot(mid)?.track;
+      const lines = [...this.formerSlots, ...this.slots].filter((slot) => track && sameTile(slot.track, track));
+      if (track && lines.every((slot) => slot.quality === -1)) {
+        this.events.cleared(track);
+      }
     }
   }
 
@@ -413,27 +572,57 @@ export class Conference {
   private carry(mid: string, track?: TileRef): void {
     this.link.assigned(mid);
     this.encryption?.assign(mid, track && { ...track, encryption: this.publication(track)?.encryption });
-    const refused = track !== undefined && this.secrecy.refuses(track);
-    this.secrecy.mute(mid, refused);
-    const publication = track && this.publication(track);
-    this.pictures.carry(mid, publication && isPicture(publication) && !refused ? track : undefined);
+    this.show(mid, track);
   }
 
-  private clearOff(mids: string[]): void {
-    for (const mid of mids) {
-      const slot = this.slots.get(mid);
-      if (slot?.track && slot.quality === -1) {
-        this.events.cleared(slot.track);
+  /** Plays the sound and the pictures of a track on a line; undefined ends that. */
+  private show(mid: string, track?: TileRef): void {
+    const refused = track !== undefined && this.secrecy.refuses(track);
+    this.secrecy.mute(mid, refused || this.waits(mid, track));
+    const publication = track && this.publication(track);
+    this.pictures.carry(mid, publication && isPicture(publication) && !refused && !this.waits(mid, track) ? track : undefined);
+  }
+
+  /** Plays the tracks of all lines of the present connection that the former one does not carry. */
+  private play(): void {
+    for (const { mid, track } of this.slots) {
+      this.show(mid, track);
+    }
+  }
+
+  /**
+   * Reports whether a line of the present connection waits: the former connection plays the same sound
+   * or picture until the end of the move.
+   */
+  private waits(mid: string, track: TileRef | undefined): boolean {
+    return track !== undefined && this.slots.get(mid) !== undefined && [...this.formerSlots].some((slot) => sameTile(slot.track, track));
+  }
+
+  /** Yields the slots in use. During a move, those of the former connection come first. */
+  *lines(): Generator<Slot> {
+    yield* this.formerSlots;
+    for (const slot of this.slots) {
+      if (!this.waits(slot.mid, slot.track)) {
+        yield slot;
       }
     }
   }
 
   /** Yields the slots that carry video at present. */
   *tiles(): Generator<Slot & { track: TileRef }> {
-    for (const slot of this.slots) {
+    for (const slot of this.lines()) {
       if (slot.track && this.publication(slot.track)?.kind === "video") {
         yield slot as Slot & { track: TileRef };
       }
     }
   }
+}
+
+/** Returns the key of a publication, or with a tile that of the tile. The former is a prefix of the latter. */
+function keyOf({ participant, publication, tile = "" }: { participant: string; publication: string; tile?: number | "" }): string {
+  return `${participant}\n${publication}\n${tile}`;
+}
+
+function sameTile(a: TileRef | undefined, b: TileRef): boolean {
+  return a !== undefined && a.participant === b.participant && a.publication === b.publication && a.tile === b.tile;
 }

@@ -93,6 +93,16 @@ export class Meters {
     this.byMid.delete(mid);
   }
 
+  /** A line has another track: the statistics begin again, or are those of another line with the same track. */
+  continue(mid: string, other: string | undefined): void {
+    const same = other === undefined ? undefined : this.byMid.get(other);
+    if (same) {
+      this.byMid.set(mid, same);
+    } else {
+      this.byMid.delete(mid);
+    }
+  }
+
   figures(mid: string, now: number): Figures | undefined {
     const m = this.byMid.get(mid);
     if (!m) {

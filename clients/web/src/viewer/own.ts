@@ -10,8 +10,20 @@ export interface Outgoing {
    * publications or without.
    */
   entered(renewed: boolean, resumed: boolean): void;
-  /** Handles a message of the server, and reports whether it was for this publication. */
-  handle(message: ServerMessage): boolean;
+  /**
+   * Handles a message of the server, or of the former server during a move, and reports whether it was
+   * for this publication.
+   */
+  handle(message: ServerMessage, former: boolean): boolean;
+  /**
+   * The session is on another server, with the previous publications or without. The former connection
+   * stays in use until left is called. Absent if the connection itself takes care of the media.
+   */
+  moved?(resumed: boolean): void;
+  /** Reports whether frames still leave over the former connection. */
+  moves?(now: number): boolean;
+  /** The former connection ends. */
+  left?(): void;
 }
 
 /** The tracks of a publication that the uplink cannot carry, and the estimate of its rate in bit/s, 0 if unknown. */
@@ -66,9 +78,9 @@ export class OwnPublications {
   }
 
   /** Handles a message of the server, and reports whether it was for a publication of this page. */
-  handle(message: ServerMessage): boolean {
+  handle(message: ServerMessage, former = false): boolean {
     for (const outgoing of this.outgoing) {
-      if (outgoing.handle(message)) {
+      if (outgoing.handle(message, former)) {
         return true;
       }
     }
@@ -78,6 +90,37 @@ export class OwnPublications {
 
   /** The session was entered, as in Outgoing. */
   entered(renewed: boolean, resumed: boolean): void {
+    this.renew(resumed);
+    for (const outgoing of this.outgoing) {
+      outgoing.entered(renewed, resumed);
+    }
+  }
+
+  /** The session is on another server, as in Outgoing. */
+  moved(resumed: boolean): void {
+    this.renew(resumed);
+    for (const outgoing of this.outgoing) {
+      if (outgoing.moved) {
+        outgoing.moved(resumed);
+      } else {
+        outgoing.entered(true, resumed);
+      }
+    }
+  }
+
+  /** Reports whether frames still leave over the former connection. */
+  moves(now: number): boolean {
+    return [...this.outgoing].some((outgoing) => outgoing.moves?.(now) ?? false);
+  }
+
+  /** The former connection ends. */
+  left(): void {
+    for (const outgoing of this.outgoing) {
+      outgoing.left?.();
+    }
+  }
+
+  private renew(resumed: boolean): void {
     if (!resumed) {
       this.retracted.clear();
       this.givenUp.clear();
@@ -85,9 +128,6 @@ export class OwnPublications {
     }
     for (const [id, publication] of this.retracted) {
       this.send({ type: "unpublish", id, publication });
-    }
-    for (const outgoing of this.outgoing) {
-      outgoing.entered(renewed, resumed);
     }
   }
 }

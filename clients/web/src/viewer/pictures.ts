@@ -72,6 +72,12 @@ export class PictureLines {
     }
   }
 
+  /** A line has ended with its connection, while others continue. */
+  end(mid: string): void {
+    this.tracks.delete(mid);
+    this.carry(mid, undefined);
+  }
+
   /** All lines have ended with their connection. */
   clear(): void {
     this.tracks.clear();

@@ -98,9 +98,11 @@ export class RoomView {
           this.arrangePanels();
         },
         posed: (pose) => world.objects.pose(pose),
-        audio: (mid, track) => this.sound.add(mid, track),
+        audio: (line, track) => this.sound.add(line, track),
+        silenced: (lines) => lines.forEach((line) => this.sound.remove(line)),
         people: () => this.refresh(),
         state: (state, why) => this.entered(state, why),
+        moved: () => this.gaze.entered(),
         trouble: (message) => {
           messages.say(message);
           embedding.error(message);
@@ -367,20 +369,16 @@ export class RoomView {
   }
 
   private arrived(track: TileRef, frame: DecodedFrame): void {
-    const before = this.fresh.get(frame.mid);
-    if (before) {
-      this.conference.recycle(before.frame);
-    }
-    this.fresh.set(frame.mid, { track, frame });
+    this.discard(track);
+    this.fresh.set(keyOf(track), { track, frame });
   }
 
-  /** Returns the frames of a tile that were not drawn. */
-  private discard({ participant, publication, tile }: TileRef): void {
-    for (const [mid, { track, frame }] of this.fresh) {
-      if (track.participant === participant && track.publication === publication && track.tile === tile) {
-        this.fresh.delete(mid);
-        this.conference.recycle(frame);
-      }
+  /** Returns the frame of a tile that was not drawn. */
+  private discard(track: TileRef): void {
+    const before = this.fresh.get(keyOf(track));
+    if (before) {
+      this.fresh.delete(keyOf(track));
+      this.conference.recycle(before.frame);
     }
   }
 
@@ -419,12 +417,16 @@ export class RoomView {
   }
 
   private *speakers(): Generator<{ mid: string; participant: string }> {
-    for (const { mid, track } of this.conference.slots) {
+    for (const { mid, track } of this.conference.lines()) {
       if (track && this.conference.publication(track)?.kind === "audio") {
         yield { mid, participant: track.participant };
       }
     }
   }
+}
+
+function keyOf({ participant, publication, tile }: TileRef): string {
+  return `${participant}\n${publication}\n${tile}`;
 }
 
 /** Returns the address of signalling, relative to this page. */

@@ -124,6 +124,13 @@ export class Secrecy {
     }
   }
 
+  /** Forgets lines that have ended, and returns those with sound. */
+  forget(mids: readonly string[]): string[] {
+    const sounds = mids.filter((mid) => this.tracks.delete(mid));
+    mids.forEach((mid) => this.silent.delete(mid));
+    return sounds;
+  }
+
   /**
    * Returns the state of every participant whose state is known: "opened", or the reason why not
    * everything is received.

@@ -31,6 +31,16 @@ export class Sound {
     }
   }
 
+  /** Removes the sound of a line that has ended. */
+  remove(mid: string): void {
+    this.tracks.delete(mid);
+    const voice = this.voices.get(mid);
+    if (voice) {
+      this.voices.delete(mid);
+      silence(voice);
+    }
+  }
+
   /** Switches sound on or off. It must be called from a click or a key. */
   async toggle(): Promise<boolean> {
     if (this.on) {

@@ -26,7 +26,7 @@ describe("Conference", () => {
 
   const last = (): FakeSocket => FakeSocket.all.at(-1)!;
   const events: ConferenceEvents = {
-    frame: () => {}, cleared: () => {}, published: () => {}, unpublished: () => {}, posed: () => {}, picture: () => {}, audio: () => {}, people: () => {}, state: () => {}, trouble: () => {}, data: () => {},
+    frame: () => {}, cleared: () => {}, published: () => {}, unpublished: () => {}, posed: () => {}, picture: () => {}, audio: () => {}, silenced: () => {}, moved: () => {}, people: () => {}, state: () => {}, trouble: () => {}, data: () => {},
   };
 
   it.each([true, false])("says again what was chosen and asked for while the websocket was broken (resumed: %s)", (resumed) => {

@@ -123,7 +123,9 @@ describe("Link", () => {
   const begin = (): { link: Link; lost: () => number; troubles: string[] } => {
     const troubles: string[] = [];
     let lost = 0;
-    const link = new Link(workers(), true, new Map(), { send: () => {}, audio: () => {}, video: () => {}, trouble: (m) => troubles.push(m), copied: () => {}, lost: () => lost++ });
+    const link = new Link(workers(), true, new Map(), {
+      send: () => {}, sendFormer: () => {}, audio: () => {}, video: () => {}, trouble: (m) => troubles.push(m), copied: () => {}, connected: () => {}, lost: () => lost++,
+    });
     link.renew([]);
     return { link, lost: () => lost, troubles };
   };

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it, vi } from "vitest";
 import { Cipher } from "../../src/sframe/cipher";
 import { KeyRing } from "../../src/sframe/keyring";
 import { frameMetadata, type Origin, soundMetadata } from "../../src/sframe/metadata";
+import { Lines } from "../../src/sframe/lines";
 import { Opener, Rejected } from "../../src/sframe/opener";
 import { ReplayWindow } from "../../src/sframe/replay";
 import { Sealer } from "../../src/sframe/sealer";
@@ -200,6 +201,38 @@ describe("Opener", () => {
       const noise = crypto.getRandomValues(new Uint8Array(i % 60));
       await expect(opener.open(origin, metadata, noise)).rejects.toBeInstanceOf(Rejected);
     }
+  });
+});
+
+describe("Lines", () => {
+  const to = { participant: "ada", publication: "voice", tile: 0, encryption: "sframe" };
+  const data = new Uint8Array([1, 2]);
+
+  it("give one copy of a frame to another line with the same track", () => {
+    const lines = new Lines();
+    lines.assign("1", to, 0);
+    lines.assign("1*", to, 0);
+    lines.assign("2", { ...to, tile: 9 }, 0);
+    lines.opened(lines.get("1")!, "a", data);
+    expect(lines.copy(lines.get("1")!, "a")).toBeUndefined();
+    expect(lines.copy(lines.get("2")!, "a")).toBeUndefined();
+    expect(lines.copy(lines.get("1*")!, "b")).toBeUndefined();
+    expect(lines.copy(lines.get("1*")!, "a")).toEqual({ data });
+    // A server that repeats frames gets nothing played again.
+    expect(lines.copy(lines.get("1*")!, "a")).toBeUndefined();
+    expect(lines.copy(lines.get("1")!, "a")).toEqual({ data: undefined });
+  });
+
+  it("remember a bounded number of frames, until the line has another content", () => {
+    const lines = new Lines();
+    lines.assign("1", to, 0);
+    lines.assign("1*", to, 0);
+    for (let i = 0; i < 65; i++) {
+      lines.opened(lines.get("1")!, String(i), data);
+    }
+    expect([lines.copy(lines.get("1*")!, "0"), lines.copy(lines.get("1*")!, "1")]).toEqual([undefined, { data }]);
+    lines.assign("1", undefined, 1);
+    expect([lines.get("1"), lines.copy(lines.get("1*")!, "2")]).toEqual([undefined, undefined]);
   });
 });
 

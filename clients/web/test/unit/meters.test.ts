@@ -26,6 +26,18 @@ describe("Meters", () => {
     expect(meters.figures("3", 89 * 100 + 3000)!.fps).toBe(0);
   });
 
+  it("continues the figures of a line on another one with the same track", () => {
+    const meters = new Meters();
+    meters.decoded(slot, frame(1, 100), 0);
+    meters.continue("3*", "3");
+    meters.decoded({ ...slot, mid: "3*" }, frame(2, 200), 0);
+    meters.forget("3");
+    meters.decoded({ ...slot, mid: "3*" }, frame(4, 300), 0);
+    expect([meters.total.missing, meters.figures("3*", 300)?.fps, meters.figures("3", 300)]).toEqual([1, 1.5, undefined]);
+    meters.continue("3*", undefined);
+    expect(meters.figures("3*", 300)).toBeUndefined();
+  });
+
   it("counts what is missing by frame numbers, but for what was skipped, and across the wrap", () => {
     const meters = new Meters();
     for (const [number, skipped] of [[0xfffffffe, 0], [0xffffffff, 0], [1, 0], [5, 2], [4, 0]] as const) {

@@ -363,12 +363,12 @@ describe("Publisher", () => {
     }
     terminate(): void {}
   }
-  const begin = (seal?: ConstructorParameters<typeof Publisher>[0]["seal"], what: Plan = plan) => {
+  const begin = (seal?: ConstructorParameters<typeof Publisher>[0]["seal"], what: Plan = plan, open?: () => FakeChannel) => {
     const [studio, encoder, channel] = [new FakeWorker(), new FakeWorker(), new FakeChannel()];
     const said: ClientMessage[] = [];
     const refused: string[] = [];
     const retract = (publication: string): void => void said.push({ type: "unpublish", publication });
-    const link = { send: (m: ClientMessage) => said.push(m) > 0, giveUp: () => {}, retract, channel: () => channel, ahead: () => 0, seal };
+    const link = { send: (m: ClientMessage) => said.push(m) > 0, giveUp: () => {}, retract, channel: open ?? (() => channel), ahead: () => 0, seal };
     const crew = { studio: studio as unknown as Worker, encoders: [encoder as unknown as Worker] };
     const publisher = new Publisher(link, "body", what, crew, undefined, { refused: (m) => refused.push(m), trouble: (m) => refused.push(m), picture: async () => undefined });
     return { publisher, studio, encoder, channel, said, refused };
@@ -440,6 +440,85 @@ describe("Publisher", () => {
     expect(publisher.handle({ type: "error", id: "body/2", code: "exists", message: "" })).toBe(true);
     expect(publisher.state().live).toBe(true);
     publisher.end();
+  });
+
+  describe("while the session moves to another server", () => {
+    const moving = () => {
+      const channels: FakeChannel[] = [];
+      const rig = begin(undefined, plan, () => {
+        const channel = new FakeChannel();
+        channels.push(channel);
+        return channel;
+      });
+      const send = (number: number, quality = 0): void => rig.encoder.onmessage?.({ data: { ...encoded(quality).data, number } });
+      const sent = (): number[][] => channels.map((c) => c.sent.map(({ number }) => number));
+      rig.publisher.entered(true, false);
+      rig.publisher.handle({ type: "ok", id: "body/1" });
+      send(1);
+      return { ...rig, channels, send, sent };
+    };
+    const now = (): number => performance.timeOrigin + performance.now();
+
+    it("sends a frame and all later ones over the next channel once that is open, and none twice", () => {
+      const { publisher, channels, send, sent, said } = moving();
+      publisher.moved(true);
+      channels[1]!.readyState = "connecting";
+      send(2);
+      expect([sent(), publisher.moves(now()), publisher.moves(now() + 2000)]).toEqual([[[1, 2], []], true, false]);
+      channels[1]!.readyState = "open";
+      send(2, 1);
+      send(3);
+      send(2, 2);
+      send(3, 1);
+      expect(sent()).toEqual([[1, 2, 2, 2], [3, 3]]);
+      // The rest of the former channel leaves first.
+      expect(publisher.moves(now())).toBe(true);
+      channels[0]!.drain(1e9);
+      expect(publisher.moves(now())).toBe(false);
+      publisher.left();
+      send(4);
+      expect(sent()).toEqual([[1, 2, 2, 2], [3, 3, 4]]);
+      expect(said.filter((m) => m.type === "publish")).toHaveLength(1);
+      publisher.end();
+      expect(channels.map((c) => c.closed)).toEqual([false, true]);
+    });
+
+    it("encodes what the server of the present frames wants", () => {
+      const { publisher, channels, studio, send } = moving();
+      publisher.moved(true);
+      channels[1]!.readyState = "connecting";
+      publisher.handle({ type: "wanted", publications: [{ publication: "body", tiles: [[0], [0]] }] });
+      expect(wanted(studio)).toEqual([[0, 1, 2], [0, 1, 2]]);
+      publisher.handle({ type: "wanted", publications: [{ publication: "body", tiles: [[1], [1]] }] }, true);
+      expect(wanted(studio)).toEqual([[1], [1]]);
+      channels[1]!.readyState = "open";
+      send(2, 1);
+      expect(wanted(studio)).toEqual([[0], [0]]);
+      publisher.handle({ type: "wanted", publications: [{ publication: "body", tiles: [[2], [2]] }] }, true);
+      expect(wanted(studio)).toEqual([[0], [0]]);
+      publisher.end();
+    });
+
+    it("begins again if the session is resumed with another connection instead", () => {
+      const { publisher, channels, send, sent } = moving();
+      publisher.moved(true);
+      channels[1]!.readyState = "connecting";
+      publisher.entered(true, true);
+      send(2);
+      expect(sent()).toEqual([[1], [], [2]]);
+      publisher.end();
+    });
+
+    it("announces itself to a server that has lost the session's state", () => {
+      const { publisher, channels, said, send, sent } = moving();
+      publisher.moved(false);
+      expect(channels).toHaveLength(1);
+      expect(said.filter((m) => m.type === "publish")).toHaveLength(2);
+      publisher.handle({ type: "ok", id: "body/2" });
+      send(2);
+      expect(sent()).toEqual([[1], [2]]);
+      publisher.end();
+    });
   });
 
   it("says what to do where it may not publish", () => {

@@ -224,6 +224,133 @@ describe("Session", () => {
     expect(renewed).toEqual([true, true]);
   });
 
+  describe("with a server that sends it to another one beside the present one", () => {
+    let told: string[];
+    let session: Session;
+    const beside = { type: "moved", url: "ws://next", ticket: "t1cket", deadline_ms: 20_000, make_before_break: true } as const;
+    const first = (): FakeSocket => FakeSocket.all[0]!;
+
+    beforeEach(() => {
+      told = [];
+      session = new Session({ url: "ws://host/v1/signal", room: "lab", identity: "ada" }, {
+        joined: (_, anew) => told.push(`joined ${anew}`), moved: (_, limit) => told.push(`moved ${limit}`), former: ({ type }) => told.push(`former ${type}`), message: ({ type }) => told.push(type),
+        state: (state) => states.push([state, ""]), connected: () => live, received: () => 7,
+      });
+      session.start();
+      first().open();
+      first().say({ ...joined, nodes: [{ url: "ws://spare" }] });
+      told = [];
+    });
+
+    it("joins there, and then sends there only", () => {
+      first().say(beside);
+      expect(last().url.host).toBe("next");
+      expect(first().readyState).toBe(1);
+      vi.advanceTimersByTime(100);
+      session.send({ type: "mute", publication: "voice", muted: true });
+      expect(first().sent.at(-1)).toMatchObject({ type: "mute" });
+      last().open();
+      expect(last().sent[0]).toMatchObject({ resume: { session: "s1", secret: "t1cket", new_connection: true, data_received: 7 } });
+      last().say({ ...joined, resumed: true });
+      session.send({ type: "mute", publication: "voice", muted: false });
+      expect(last().sent.at(-1)).toMatchObject({ type: "mute", muted: false });
+      session.sendFormer({ type: "answer", offer: 1, sdp: "" });
+      expect(first().sent.at(-1)).toMatchObject({ type: "answer" });
+      first().say({ type: "recording", active: true });
+      last().say({ type: "recording", active: true });
+      expect(told).toEqual(["moved 19900", "former recording", "recording"]);
+      session.retire();
+      session.sendFormer({ type: "answer", offer: 2, sdp: "" });
+      expect([first().readyState, first().sent.at(-1)]).toMatchObject([3, { type: "answer", offer: 1 }]);
+      expect(states.map(([state]) => state)).toEqual(["joined"]);
+      // The session is there.
+      last().close();
+      vi.advanceTimersByTime(300);
+      expect(last().url.host).toBe("next");
+    });
+
+    it("follows on, and resumes with the ticket if the servers refuse", () => {
+      first().say(beside);
+      last().open();
+      last().say({ type: "moved", id: "join", url: "ws://third", ticket: "another" });
+      expect(last().url.host).toBe("third");
+      last().open();
+      expect(last().sent[0]).toMatchObject({ resume: { secret: "another", new_connection: true } });
+      last().say({ type: "error", id: "join", code: "resume", message: "no such session" });
+      expect(states.at(-1)?.[0]).toBe("resuming");
+      expect([first().readyState, last().url.host]).toEqual([3, "next"]);
+      last().open();
+      expect(last().sent[0]).toMatchObject({ resume: { secret: "t1cket", new_connection: true } });
+      last().say({ ...joined, resumed: true });
+      expect(told).toEqual(["joined true"]);
+    });
+
+    it("resumes if the other server does not answer within the time", () => {
+      first().say({ ...beside, deadline_ms: 3000 });
+      vi.advanceTimersByTime(2999);
+      expect(states.at(-1)?.[0]).toBe("joined");
+      vi.advanceTimersByTime(1);
+      expect(states.at(-1)?.[0]).toBe("resuming");
+    });
+
+    it("ignores an address to which it must not connect", () => {
+      const count = FakeSocket.all.length;
+      first().say({ ...beside, url: "http://next" });
+      expect([FakeSocket.all.length, first().readyState, states.at(-1)?.[0]]).toEqual([count, 1, "joined"]);
+    });
+
+    it("waits for the result if the first server ends the websocket meanwhile", () => {
+      first().say(beside);
+      first().say({ type: "closing", code: "replaced", message: "the session is on another server" });
+      first().close();
+      expect(states.at(-1)?.[0]).toBe("joined");
+      last().open();
+      last().say({ ...joined, resumed: true });
+      expect(told).toEqual([expect.stringMatching("^moved")]);
+      session.sendFormer({ type: "answer", offer: 1, sdp: "" });
+    });
+
+    it("has a new connection only there if it has none", () => {
+      live = false;
+      first().say(beside);
+      expect(states.at(-1)?.[0]).toBe("resuming");
+      expect(first().readyState).toBe(3);
+    });
+
+    it("ends the attempt when it leaves", () => {
+      first().say(beside);
+      session.leave();
+      expect(last().readyState).toBe(3);
+      expect(states.at(-1)?.[0]).toBe("closed");
+    });
+  });
+
+  it("keeps its question about the connection when it is sent on", () => {
+    begin();
+    last().open();
+    last().say({ ...joined, nodes: [{ url: "ws://a" }] });
+    last().close();
+    vi.advanceTimersByTime(1);
+    last().close();
+    vi.advanceTimersByTime(1);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { new_connection: true } });
+    last().say({ type: "moved", id: "join", url: "ws://b", ticket: "t1cket" });
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { secret: "t1cket", new_connection: true } });
+  });
+
+  it("reads a reply whose lists are null", () => {
+    const seen: object[] = [];
+    const session = new Session({ url: "ws://host/v1/signal" }, { joined: ({ ice_servers, participants }) => seen.push({ ice_servers, participants }), message: () => {}, state: () => {}, connected: () => true, received: () => 0 });
+    session.start();
+    last().open();
+    last().say({ ...joined, ice_servers: null, participants: null, nodes: null } as unknown as typeof joined);
+    last().say({ ...joined, participants: [{ identity: "ada", publications: null }] } as unknown as typeof joined);
+    expect(seen).toEqual([{ ice_servers: [], participants: [] }, { ice_servers: [], participants: [{ identity: "ada", publications: [] }] }]);
+    session.leave();
+  });
+
   it("goes on at the next server if its own is gone", () => {
     begin();
     last().open();

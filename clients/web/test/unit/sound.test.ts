@@ -66,6 +66,10 @@ describe("Sound", () => {
     expect(playing).toEqual([{ track: before, paused: true, connected: false }, { track: after, paused: false, connected: true }]);
     expect(sound.level("4")).toBeCloseTo(0.5, 6);
     expect(sound.level("5")).toBe(0);
+    sound.add("6", track("other"));
+    sound.remove("6");
+    sound.remove("7");
+    expect(playing.map((p) => p.connected)).toEqual([false, true, false]);
     sound.close();
     expect(sound.level("4")).toBe(0);
     expect(playing.every((p) => p.paused && !p.connected)).toBe(true);

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// clockNotice is the difference of clocks that is reported. Tokens of other hosts are refused beyond auth.leeway.
+// clockNotice is the difference of clocks that is reported. Tokens of other hosts are refused beyond the leeway.
 const clockNotice = time.Second
 
 // clock checks whether the clock is kept, and compares it with a server.
@@ -40,7 +40,7 @@ func clockFinding(offset, uncertainty, leeway time.Duration) Finding {
 	switch beyond := offset.Abs() - uncertainty; {
 	case beyond > leeway:
 		f.Status, f.Advice = Failed, advice
-		f.Result += fmt.Sprintf(": tokens of other hosts are refused beyond auth.leeway (%v)", leeway)
+		f.Result += fmt.Sprintf(": tokens of other hosts are refused beyond %v", leeway)
 	case beyond > clockNotice:
 		f.Status, f.Advice = Warning, advice
 	}

@@ -79,9 +79,10 @@ export class VideoPublication implements Outgoing, Source {
     }
   }
 
-  handle(message: ServerMessage): boolean {
+  handle(message: ServerMessage, former = false): boolean {
     if (message.type === "wanted") {
-      const own = message.publications.find((p) => p.publication === this.kind);
+      // The senders are those of the present connection.
+      const own = former ? undefined : message.publications.find((p) => p.publication === this.kind);
       if (own) {
         this.wanted = own.tiles[0] ?? [];
         this.apply();

@@ -1,0 +1,103 @@
+// The move of a session to another server, during which the page receives from both servers. The rules
+// are those of the Go client (pkg/client/moving.go). All times are in milliseconds.
+
+import { FrameOrder } from "../media/order";
+
+/**
+ * Bounds the time for which the page receives from two servers after both are connected: the slots of
+ * the second need two round trips, and tiles that are not in sight may not come at all.
+ */
+const overlap = 2000;
+/**
+ * The time for which the former connection stays after it is not needed: for the requests for packets
+ * of its last frames.
+ */
+const linger = 300;
+/** A tile is expected over the second connection for this time after a frame over the former one. */
+const expected = 1000;
+
+/** The parts of the session that decide about the end of a move. */
+export interface Progress {
+  /** The second connection is established. */
+  connected: boolean;
+  /** Media of this page leaves over the former connection only. */
+  sending: boolean;
+}
+
+/**
+ * "wait": both connections stay in use. "leave": the former one is not needed. "fail", once: the second
+ * one is not established within the time of the move.
+ */
+export type MoveVerdict = "wait" | "leave" | "fail";
+
+export class Move {
+  /** The times of the last frames over the former connection, by tile. */
+  private readonly before = new Map<string, number>();
+  /** The tiles with a frame over the second connection. */
+  private readonly after = new Set<string>();
+  private connected: number | undefined;
+  /** The time since which the former connection is not needed. */
+  private idle: number | undefined;
+  private failed = false;
+
+  /** @param deadline is the time at which the former server ends the session */
+  constructor(private readonly deadline: number) {}
+
+  /** Records the frame of a tile over one of the connections. */
+  arrived(tile: string, former: boolean, now: number): void {
+    if (former) {
+      this.before.set(tile, now);
+    } else {
+      this.after.add(tile);
+    }
+  }
+
+  step(now: number, { connected, sending }: Progress): MoveVerdict {
+    if (!connected) {
+      const fails = now > this.deadline && !this.failed;
+      this.failed ||= fails;
+      return fails ? "fail" : "wait";
+    }
+    this.connected ??= now;
+    if (sending || !this.covered(now)) {
+      this.idle = undefined;
+    } else {
+      this.idle ??= now;
+    }
+    const late = now - this.connected > overlap && !sending;
+    const over = this.idle !== undefined && now - this.idle >= linger;
+    return late || over || now > this.deadline ? "leave" : "wait";
+  }
+
+  /** Reports whether every tile that has come over the former connection lately comes over the second. */
+  private covered(now: number): boolean {
+    return [...this.before].every(([tile, at]) => now - at >= expected || this.after.has(tile));
+  }
+}
+
+/**
+ * Drops the frames that both servers of a move have sent. The orders stay in use after the move, since
+ * the second connection may be behind the former one.
+ */
+export class Duplicates {
+  private readonly orders = new Map<string, FrameOrder>();
+
+  /**
+   * Adds a frame of a tile. Returns undefined if the frame or a newer one has come before, and otherwise
+   * the number of frames that came late since the last call.
+   */
+  add(tile: string, number: number): number | undefined {
+    const order = this.orders.get(tile) ?? new FrameOrder();
+    this.orders.set(tile, order);
+    return order.place(number) === "newest" ? order.takeLate() : undefined;
+  }
+
+  /** A publication has ended. Another one of the same name may have other numbers. */
+  forget(prefix: string): void {
+    for (const tile of this.orders.keys()) {
+      if (tile.startsWith(prefix)) {
+        this.orders.delete(tile);
+      }
+    }
+  }
+}

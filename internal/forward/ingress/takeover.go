@@ -1,0 +1,357 @@
+package ingress
+
+import (
+	"slices"
+	"time"
+
+	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/payload"
+)
+
+// A publisher that moves to another server sends frames up to one over the former connection, and later frames over the
+// next. Both connections of a track are known for a while. The track stays bound to the former connection until the
+// first packet of the next one takes the track over. Paths differ in length, so that packets of the next connection may
+// arrive before the last ones of the former. They are held until the former frames are complete, at most for the
+// deadline of repairs (feedback.NACKConfig.Deadline), after which receivers give up a frame.
+
+const (
+	// holdInterval is the interval at which the goroutine looks whether the former frames are complete.
+	holdInterval = 5 * time.Millisecond
+	// minLooks is the number of looks after which a silent former connection has no more frames: its packets have been
+	// read, if there are any.
+	minLooks = 3
+	// maxHeldPackets bounds the packets that one ingress holds: 200 Mbit/s for 150 ms with packets of 1,200 bytes.
+	maxHeldPackets = 3072
+	// restartDistance is the distance by which a frame number is below the newest number if the publisher has started
+	// its numbers again.
+	restartDistance = 1000
+)
+
+// takeovers are the streams of an ingress that wait for their first packet. The mutex of the ingress guards them.
+type takeovers struct {
+	ingress *Ingress
+	// waiting are the streams by SSRC, held the number of their packets.
+	waiting map[uint32]*waiting
+	held    int
+}
+
+// waiting is a stream that takes a track over with its first packet.
+type waiting struct {
+	track        *track.Track
+	ssrc, repair uint32
+	origin       uint32
+	// injector is not nil if the packets come from an injector.
+	injector *Injector
+	held     []heldPacket
+	// looks counts the looks of the goroutine since packets wait: a measure of the time that does not include stalls of
+	// this program, in which packets of the former connection have not been read.
+	looks int
+}
+
+// heldPacket is a packet that waits, with a copy of its info.
+type heldPacket struct {
+	packet []byte
+	info   transport.PacketInfo
+	// framed is set for payload v1. frame is its number, index the index of the packet in the frame.
+	framed    bool
+	frame     uint32
+	index     int64
+	timestamp uint32
+}
+
+// verdict is the decision about the first packet of a stream that waits.
+type verdict int
+
+const (
+	verdictWait verdict = iota
+	// verdictDrop drops the packet: the former connection carries its frame.
+	verdictDrop
+	verdictTake
+)
+
+// formerOf returns the other ingress to which a track is bound, nil if there is none.
+func formerOf(t *track.Track, i *Ingress) *Ingress {
+	s := streamOf(t)
+	if s == nil {
+		return nil
+	}
+	if former := s.ingress.Load(); former != i {
+		return former
+	}
+	return nil
+}
+
+// add binds a stream at once if no other ingress has the track, and otherwise with its first packet. add reports false
+// if the track or the ingress is closed. The caller holds no mutex.
+func (o *takeovers) add(w *waiting) bool {
+	i := o.ingress
+	i.set.binding.Lock()
+	defer i.set.binding.Unlock()
+	former := formerOf(w.track, i)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	o.forget(w.track)
+	if o.waiting[w.ssrc] != nil {
+		o.remove(w.ssrc)
+	}
+	if former == nil {
+		return o.bind(w) != nil
+	}
+	if i.closed {
+		return false
+	}
+	o.put(w)
+	return true
+}
+
+func (o *takeovers) put(w *waiting) {
+	if o.waiting == nil {
+		o.waiting = make(map[uint32]*waiting)
+	}
+	o.waiting[w.ssrc] = w
+}
+
+// displace ends the binding of a track that another ingress takes over. The stream waits, and may take the track back:
+// the feed of a former server may begin later than that of the next.
+func (o *takeovers) displace(t *track.Track) {
+	i := o.ingress
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := streamOf(t)
+	if s == nil || s.ingress.Load() != i {
+		return
+	}
+	w := &waiting{track: t, ssrc: s.ssrc, repair: s.repair, origin: s.origin, injector: s.injector}
+	s.injector = nil
+	i.release(s)
+	o.put(w)
+}
+
+// bind binds a stream that no other ingress has, and returns its state, nil if the track or the ingress is closed.
+func (o *takeovers) bind(w *waiting) *stream {
+	o.ingress.bind(w.ssrc, w.repair, w.track)
+	s := o.ingress.streams[w.ssrc]
+	if s == nil || s.track != w.track {
+		return nil
+	}
+	s.origin = w.origin
+	if w.injector != nil {
+		s.injector = w.injector
+	}
+	return s
+}
+
+// forget removes the stream that waits for a track, if there is one.
+func (o *takeovers) forget(t *track.Track) {
+	for ssrc, w := range o.waiting {
+		if w.track == t {
+			o.remove(ssrc)
+		}
+	}
+}
+
+// clear removes all streams that wait.
+func (o *takeovers) clear() {
+	for ssrc := range o.waiting {
+		o.remove(ssrc)
+	}
+}
+
+// remove removes a stream that waits, and ends its injector.
+func (o *takeovers) remove(ssrc uint32) {
+	if w := o.waiting[ssrc]; w.injector != nil {
+		w.injector.end()
+	}
+	o.take(ssrc)
+}
+
+// take removes a stream that waits, and returns its packets.
+func (o *takeovers) take(ssrc uint32) []heldPacket {
+	w := o.waiting[ssrc]
+	delete(o.waiting, ssrc)
+	held := w.held
+	o.held -= len(held)
+	w.held = nil
+	return held
+}
+
+// hold keeps a packet of a stream that waits. hold reports false for other SSRCs.
+func (o *takeovers) hold(ssrc uint32, packet []byte, info *transport.PacketInfo) bool {
+	w := o.waiting[ssrc]
+	if w == nil {
+		return false
+	}
+	i, p := o.ingress, &o.ingress.packet
+	if err := p.Unmarshal(packet); err != nil {
+		i.stats.Add(counters.MalformedRTP, 1)
+		return true
+	}
+	h := heldPacket{packet: slices.Clone(packet), info: *info, timestamp: p.Timestamp}
+	if w.track.Framed() && !w.track.Converted() {
+		var d payload.Descriptor
+		if _, err := d.Unmarshal(p.Payload); err != nil {
+			i.stats.Add(counters.MalformedPayload, 1)
+			return true
+		}
+		h.framed, h.frame, h.index = true, d.Frame, int64(d.Index)
+	}
+	if o.held == maxHeldPackets {
+		i.stats.Add(counters.LatePackets, 1)
+		return true
+	}
+	if len(w.held) == 0 {
+		w.looks = 0
+	}
+	w.held = append(w.held, h)
+	if o.held++; o.held == 1 {
+		i.wake()
+	}
+	return true
+}
+
+// step is the look of the goroutine at the packets that wait. step returns the time of the next look, zero if no
+// packets wait. The caller holds no mutex.
+func (o *takeovers) step(now time.Time) (next time.Time) {
+	list := o.list(1)
+	if len(list) == 0 {
+		return time.Time{}
+	}
+	o.settle(list, now)
+	o.ingress.Flush()
+	if len(o.list(0)) > 0 {
+		next = now.Add(holdInterval)
+	}
+	return next
+}
+
+// list returns the streams with packets that wait, and adds to their looks.
+func (o *takeovers) list(looks int) (list []*waiting) {
+	o.ingress.mu.Lock()
+	defer o.ingress.mu.Unlock()
+	if o.held == 0 {
+		return nil
+	}
+	for _, w := range o.waiting {
+		if len(w.held) > 0 {
+			w.looks += looks
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// settle lets streams take their tracks over, as far as the former connections have no more frames. The caller holds no
+// mutex, and calls Flush.
+func (o *takeovers) settle(list []*waiting, now time.Time) {
+	o.ingress.set.binding.Lock()
+	defer o.ingress.set.binding.Unlock()
+	for _, w := range list {
+		former := formerOf(w.track, o.ingress)
+		for o.decide(w, former, now) == verdictDrop {
+			o.drop(w)
+		}
+	}
+}
+
+// decide decides about the first packet of a stream that waits, and lets the stream take the track over. Without a
+// packet the result is verdictWait. The caller holds the mutex of bindings.
+func (o *takeovers) decide(w *waiting, former *Ingress, now time.Time) verdict {
+	first, last, looks := o.ends(w)
+	if first == nil {
+		return verdictWait
+	}
+	v := verdictTake
+	if former != nil {
+		v = former.yields(w.track, first, last, looks, now)
+	}
+	if v == verdictTake {
+		if former != nil {
+			former.takeovers.displace(w.track)
+		}
+		o.takeOver(w, former != nil)
+	}
+	return v
+}
+
+// ends returns the first and the last packet of a stream that waits, nil if there is none, and the looks at them.
+func (o *takeovers) ends(w *waiting) (first, last *heldPacket, looks int) {
+	o.ingress.mu.Lock()
+	defer o.ingress.mu.Unlock()
+	if o.waiting[w.ssrc] != w || len(w.held) == 0 {
+		return nil, nil, 0
+	}
+	return &w.held[0], &w.held[len(w.held)-1], w.looks
+}
+
+// drop drops the first packet of a stream that waits.
+func (o *takeovers) drop(w *waiting) {
+	o.ingress.mu.Lock()
+	defer o.ingress.mu.Unlock()
+	if len(w.held) > 0 {
+		w.held = w.held[1:]
+		o.held--
+	}
+}
+
+// takeOver binds a stream that waits, and processes its packets. former is set if another connection had the track.
+func (o *takeovers) takeOver(w *waiting, former bool) {
+	i := o.ingress
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if o.waiting[w.ssrc] != w || !i.begin() {
+		return
+	}
+	held := o.take(w.ssrc)
+	if s := o.bind(w); s != nil && former {
+		s.follows(held[0].index)
+	}
+	for n := range held {
+		i.process(w.ssrc, held[n].packet, &held[n].info)
+	}
+	i.end()
+}
+
+// yields decides about the first packet that waits for a track of this ingress, after that number of looks. Media
+// without frame numbers continues with the first packet whose timestamp is later than those of the former connection.
+func (i *Ingress) yields(t *track.Track, first, last *heldPacket, looks int, now time.Time) verdict {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := streamOf(t)
+	if s.ingress.Load() != i {
+		return verdictTake
+	}
+	limit := i.set.cfg.NACK.Deadline
+	silent := looks >= minLooks && now.Sub(s.arrived) >= limit
+	if !first.framed {
+		later := func(h *heldPacket) bool { return int32(h.timestamp-s.facts.timestamp) > 0 }
+		switch {
+		case silent, later(first):
+			return verdictTake
+		case later(last), now.Sub(first.info.At) >= limit:
+			return verdictDrop
+		}
+		return verdictWait
+	}
+	overdue := time.Duration(looks)*holdInterval >= limit
+	switch ahead := int32(first.frame - uint32(s.facts.newest)); {
+	case ahead <= 0 && ahead > -restartDistance:
+		return verdictDrop
+	case silent, overdue, ahead == 1 && s.complete():
+		return verdictTake
+	}
+	return verdictWait
+}
+
+// complete reports whether all packets of frames that have begun have arrived, except for parity. Only for payload v1.
+func (s *stream) complete() bool {
+	return s.facts.highest >= s.facts.end && (s.missing == nil || s.missing.Missing() == 0)
+}
+
+// follows states that the stream continues the track of another connection with a whole frame, of whose packets the
+// one with an index arrives first. The packets before are requested if they do not arrive.
+func (s *stream) follows(index int64) {
+	s.lead, s.facts.whole = index, true
+	s.track.TakeOver()
+}

@@ -1,0 +1,414 @@
+package ingress
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/volsfu/volsfu/internal/forward/forwardtest"
+	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/transport"
+	"github.com/volsfu/volsfu/pkg/payload"
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
+
+// crossing is a track whose publisher moves from one connection to another.
+type crossing struct {
+	*rig
+	peers  [2]*fakePeer
+	in     [2]*Ingress
+	sends  [2]*forwardtest.Publisher
+	track  *track.Track
+	reader *reader
+}
+
+func newCrossing(t *testing.T, mime string) *crossing {
+	c := &crossing{rig: newRig(t, nil), peers: [2]*fakePeer{{}, {}}}
+	for n := range c.in {
+		c.in[n] = c.ingress(c.peers[n])
+	}
+	p := c.publish(c.in[0], 10, mime)
+	c.track, c.sends[0] = p.track, p.Publisher
+	c.sends[1] = forwardtest.NewPublisher(t, c.in[1], 40)
+	c.in[1].BindFrom(40, 41, c.track, 7)
+	c.reader = follow(c.track)
+	return c
+}
+
+// frame returns the packets of the next frame, sent over one connection.
+func (c *crossing) frame(over, size int) [][]byte {
+	c.sends[over].Number, c.sends[over].Timestamp = c.sends[0].Number, c.sends[0].Timestamp
+	c.sends[over].Next()
+	packets := c.sends[over].Packets(size)
+	c.sends[0].Number, c.sends[0].Timestamp = c.sends[over].Number, c.sends[over].Timestamp
+	return packets
+}
+
+// pass passes time. Both ingresses look at their packets.
+func (c *crossing) pass(d time.Duration) {
+	for end := c.now.Add(d); c.now.Before(end); {
+		c.now = c.now.Add(holdInterval)
+		for _, i := range c.in {
+			i.Step(c.now)
+		}
+	}
+}
+
+// expect checks that the log has got these packets since the last call, and nothing else.
+func (c *crossing) expect(what string, packets ...[][]byte) {
+	c.t.Helper()
+	var want [][]byte
+	for _, list := range packets {
+		for _, packet := range list {
+			want = append(want, packet[rtpHeader:])
+		}
+	}
+	got := c.reader.read(c.t)
+	if len(got) != len(want) {
+		c.t.Fatalf("%s: %d packets, expected %d", what, len(got), len(want))
+	}
+	for n := range want {
+		if !bytes.Equal(got[n], want[n]) {
+			c.t.Fatalf("%s: packet %d is another one", what, n)
+		}
+	}
+}
+
+// TestTakeover checks that a track stays bound to a connection until another one carries its next frame, that frames of
+// both do not mix, and that packets have the origin of their binding.
+func TestTakeover(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	first, second, third := c.frame(0, 5000), c.frame(0, 5000), c.frame(1, 5000)
+	c.sends[0].Send(c.now, first...)
+	c.expect("over the former connection", first)
+	// The next frame overtakes the end of the former one.
+	c.sends[0].Send(c.now, second[:2]...)
+	c.sends[1].Send(c.now, third...)
+	c.pass(30 * time.Millisecond)
+	c.expect("before the former frame is complete", second[:2])
+	c.sends[0].Send(c.now, second[2:]...)
+	c.pass(holdInterval)
+	c.expect("after the former frame is complete", second[2:], third)
+	if n := c.track.Stats().Frames; n != 3 {
+		t.Errorf("%d frames have opened, expected 3", n)
+	}
+	origins := map[uint32]int{}
+	for position := c.track.Log().Tail(); position < c.track.Log().Head(); position++ {
+		p := c.track.Log().At(position)
+		origins[p.Origin]++
+		p.Release()
+	}
+	if origins[0] != len(first)+len(second) || origins[7] != len(third) || len(origins) != 2 {
+		t.Errorf("the origins are %v", origins)
+	}
+	if taken := c.track.Taken(); taken != int64(len(first)+len(second)) {
+		t.Errorf("taken over at %d, expected %d", taken, len(first)+len(second))
+	}
+	// The former connection may carry later frames again.
+	again := c.frame(0, 2000)
+	c.sends[0].Send(c.now, again...)
+	c.expect("over the former connection again", again)
+	c.sends[1].Send(c.now, third...)
+	c.expect("a frame that was received")
+	last := c.frame(1, 2000)
+	c.sends[1].Send(c.now, last...)
+	c.expect("over the next connection again", last)
+}
+
+// TestTakeoverAtRandom delays and loses packets of both connections at random, and repeats lost packets. Every packet
+// arrives once.
+func TestTakeoverAtRandom(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		lossy := seed%2 > 0
+		c := newCrossing(t, volumetric.MIMEVolumetric)
+		type arrival struct {
+			at     time.Duration
+			over   int
+			packet []byte
+			repair bool
+		}
+		var arrivals []arrival
+		want := map[string]bool{}
+		const interval, frames = 30 * time.Millisecond, 8
+		latency := [2]time.Duration{time.Duration(random.IntN(80)) * time.Millisecond,
+			time.Duration(random.IntN(80)) * time.Millisecond}
+		for frame := range frames {
+			over := frame / (frames / 2)
+			for n, packet := range c.frame(over, 1+random.IntN(9000)) {
+				want[string(packet[rtpHeader:])] = true
+				at := time.Duration(frame)*interval + time.Duration(n)*time.Millisecond + latency[over]
+				if frame > 0 {
+					at += time.Duration(random.IntN(4)) * time.Millisecond
+				}
+				lost := lossy && frame > 0 && random.IntN(10) == 0
+				if lost {
+					at += 40 * time.Millisecond
+				}
+				arrivals = append(arrivals, arrival{at, over, packet, lost && over == 0})
+			}
+		}
+		for at := time.Duration(0); at < 600*time.Millisecond; at += time.Millisecond {
+			c.now = c.now.Add(time.Millisecond)
+			for _, a := range arrivals {
+				if a.at/time.Millisecond != at/time.Millisecond {
+					continue
+				}
+				if a.repair {
+					c.sends[a.over].Repair(c.now, a.packet)
+				} else {
+					c.sends[a.over].Send(c.now, a.packet)
+				}
+			}
+			if at%holdInterval == 0 {
+				c.in[0].Step(c.now)
+				c.in[1].Step(c.now)
+			}
+		}
+		got := c.reader.read(t)
+		for _, packet := range got {
+			if !want[string(packet)] {
+				t.Fatalf("seed %d: a packet came twice, or is another one", seed)
+			}
+			delete(want, string(packet))
+		}
+		// A frame whose packets are all repaired after a later frame does not open.
+		if len(want) > 0 || !lossy && c.track.Stats().Frames != frames {
+			t.Fatalf("seed %d, latencies %v: %d of %d packets are missing, %d of %d frames have opened", seed, latency,
+				len(want), len(got)+len(want), c.track.Stats().Frames, frames)
+		}
+	}
+}
+
+// TestTakeoverOfRepeatedFrames checks that frames that both connections carry arrive once.
+func TestTakeoverOfRepeatedFrames(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	var frames [][][]byte
+	for range 5 {
+		packets := c.frame(0, 3000)
+		c.sends[0].Send(c.now, packets...)
+
+		c.sends[1].Number = c.sends[0].Number
+		c.sends[1].Send(c.now, c.sends[1].Packets(3000)...)
+		c.pass(30 * time.Millisecond)
+		frames = append(frames, packets)
+	}
+	c.expect("frames over both connections", frames...)
+	next := c.frame(1, 3000)
+	c.sends[1].Send(c.now, next...)
+	c.expect("a frame over the next connection", next)
+}
+
+// TestTakeoverAfterALoss checks how long packets wait for frames of the former connection that do not come, and that
+// the publisher may start its numbers again.
+func TestTakeoverAfterALoss(t *testing.T) {
+	limit := DefaultConfig().NACK.Deadline
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	c.sends[0].Send(c.now, c.frame(0, 1000)...)
+	c.reader.read(t)
+	c.frame(0, 1000) // lost
+	packets := c.frame(1, 1000)
+	c.sends[1].Send(c.now, packets...)
+	c.pass(limit - 2*holdInterval)
+	c.expect("while the lost frame may come")
+	c.pass(3 * holdInterval)
+	c.expect("afterwards", packets)
+
+	c = newCrossing(t, volumetric.MIMEVolumetric)
+	c.sends[0].Number = 5000
+	c.sends[0].Send(c.now, c.frame(0, 1000)...)
+	c.reader.read(t)
+	c.pass(limit)
+	c.sends[0].Number = 0
+	packets = c.frame(1, 1000)
+	c.sends[1].Send(c.now, packets...)
+	c.expect("before the goroutine has looked")
+	c.pass(minLooks * holdInterval)
+	c.expect("numbers from the start, after the former connection was silent", packets)
+}
+
+// TestTakeoverWithoutTheFirstPacket loses the first packets of the next connection. They are requested, and the frame
+// opens.
+func TestTakeoverWithoutTheFirstPacket(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	c.sends[0].Send(c.now, c.frame(0, 1000)...)
+	c.reader.read(t)
+	packets := c.frame(1, 5000)
+	c.sends[1].Send(c.now, packets[2:]...)
+	c.expect("without the first two packets", packets[2:])
+	var requested []uint16
+	for range 10 {
+		c.now = c.now.Add(holdInterval)
+		compounds, _ := c.in[1].Step(c.now)
+		for _, compound := range compounds {
+			for _, p := range compound {
+				if nack, ok := p.(*rtcp.TransportLayerNack); ok && len(requested) == 0 {
+					for _, pair := range nack.Nacks {
+						requested = append(requested, pair.PacketList()...)
+					}
+				}
+			}
+		}
+	}
+	if len(requested) != 2 {
+		t.Errorf("the packets %v are requested, expected 2", requested)
+	}
+	c.sends[1].Repair(c.now, packets[:2]...)
+	c.expect("after the repair", packets[:2])
+	if n := c.track.Stats().Frames; n != 2 {
+		t.Errorf("%d frames have opened, expected 2", n)
+	}
+}
+
+// TestTakeoverOfOtherMedia checks tracks without frame numbers: later timestamps take the track over.
+func TestTakeoverOfOtherMedia(t *testing.T) {
+	for _, mime := range []string{volumetric.MIMEOpus, volumetric.MIMEOpaque} {
+		c := newCrossing(t, mime)
+		send := func(over int, timestamp uint32) [][]byte {
+			c.sends[over].Timestamp = timestamp
+			packet := c.sends[over].Packet(fmt.Append(nil, over, timestamp), true)
+			c.sends[over].Send(c.now, packet)
+			return [][]byte{packet}
+		}
+		former := send(0, 1000)
+		send(1, 1000)
+		c.expect(mime+": the same timestamp", former)
+		next := send(1, 1960)
+		c.expect(mime+": a later timestamp", next)
+	}
+}
+
+// TestTakeoverEnds checks the ends of bindings that wait: Unbind, Close, another track with the SSRC, and a closed
+// track. A track that the former connection leaves is bound with the next packet.
+func TestTakeoverEnds(t *testing.T) {
+	frame := func(c *crossing) [][]byte {
+		packets := c.frame(1, 2000)
+		c.sends[1].Send(c.now, packets...)
+		c.pass(holdInterval)
+		return packets
+	}
+	begin := func() *crossing {
+		c := newCrossing(t, volumetric.MIMEVolumetric)
+		c.sends[0].Send(c.now, c.frame(0, 2000)[:1]...)
+		c.frame(0, 2000) // lost
+		c.reader.read(t)
+		return c
+	}
+	for name, end := range map[string]func(*crossing){
+		"Unbind":        func(c *crossing) { c.in[1].Unbind(c.track) },
+		"Close":         func(c *crossing) { c.in[1].Close() },
+		"another track": func(c *crossing) { c.in[1].Bind(40, 41, c.tracks.New(track.Config{})) },
+		"a closed track": func(c *crossing) {
+			c.track.Close()
+		},
+	} {
+		c := begin()
+		frame(c)
+		end(c)
+		c.pass(2 * DefaultConfig().NACK.Deadline)
+		if name != "a closed track" {
+			c.expect(name)
+		}
+		if n := c.in[1].takeovers.held; n != 0 {
+			t.Errorf("%s: %d packets are held", name, n)
+		}
+	}
+	for name, end := range map[string]func(*crossing){
+		"the former connection unbinds": func(c *crossing) { c.in[0].Unbind(c.track) },
+		"the former connection closes":  func(c *crossing) { c.in[0].Close() },
+	} {
+		c := begin()
+		held := frame(c)
+		end(c)
+		c.pass(holdInterval)
+		c.expect(name, held)
+	}
+}
+
+// TestHeldPacketsAreBounded checks the bound of the packets that one ingress holds.
+func TestHeldPacketsAreBounded(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	c.sends[0].Send(c.now, c.frame(0, 2000)[:1]...)
+	for range 2 * maxHeldPackets / 100 {
+		c.sends[1].Send(c.now, c.frame(1, 100*payload.FragmentSize)...)
+	}
+	if n := c.in[1].takeovers.held; n != maxHeldPackets {
+		t.Errorf("%d packets are held, expected %d", n, maxHeldPackets)
+	}
+}
+
+// TestAnInjectorTakesOver checks that a track that moves to injected frames misses none.
+func TestAnInjectorTakesOver(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	third := c.ingress(&fakePeer{})
+	j := third.NewInjector(c.track, 1<<20)
+	former := c.frame(0, 3000)
+	c.sends[0].Send(c.now, former...)
+	c.expect("before the first frame is injected", former)
+	if err := j.Frame(payload.Descriptor{Frame: c.sends[0].Number + 1}, make([]byte, 100), 1, c.now); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.reader.read(t); len(got) != 1 {
+		t.Errorf("%d packets of the injected frame", len(got))
+	}
+	third.Unbind(c.track)
+	if j.mu.Lock(); !j.ended {
+		t.Error("the injector has not ended")
+	}
+	j.mu.Unlock()
+}
+
+// TestTakeoversCross moves tracks between two connections in both directions at the same time.
+func TestTakeoversCross(t *testing.T) {
+	r := live(t, nil)
+	in := [2]*Ingress{r.set.New(&fakePeer{}), r.set.New(&fakePeer{})}
+	const tracks, frames = 8, 40
+	all := make([]*track.Track, tracks)
+	for n := range all {
+		all[n] = r.publish(in[n%2], uint32(100+10*n), volumetric.MIMEVolumetric).track
+		in[1-n%2].Bind(uint32(500+10*n), 0, all[n])
+	}
+	var running sync.WaitGroup
+	var meet [frames]sync.WaitGroup
+	for frame := range meet {
+		meet[frame].Add(2)
+	}
+	for side, i := range in {
+		running.Go(func() {
+			senders := make([]*forwardtest.Publisher, tracks)
+			for n := range senders {
+				senders[n] = forwardtest.NewPublisher(t, i, uint32(100+10*n))
+				if n%2 != side {
+					senders[n].SSRC = uint32(500 + 10*n)
+				}
+			}
+			for frame := range frames {
+				for n, s := range senders {
+					s.Number = uint32(frame)
+					s.Next()
+					packets := s.Packets(2000)
+					// Half of the tracks are here before the middle, the other half afterwards.
+					if (n%2 == side) == (frame < frames/2) {
+						for _, packet := range packets {
+							i.RTP(s.SSRC, packet, &transport.PacketInfo{At: time.Now()})
+						}
+					}
+				}
+				i.Flush()
+				meet[frame].Done()
+				meet[frame].Wait()
+			}
+		})
+	}
+	running.Wait()
+	for n, made := range all {
+		if got := made.Stats().Frames; got != frames {
+			t.Errorf("track %d has %d frames, expected %d", n, got, frames)
+		}
+	}
+}
