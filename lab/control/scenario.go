@@ -134,7 +134,8 @@ type scenario struct {
 	// discipline is the queue of the bottleneck.
 	discipline discipline
 	// The following are of the cases of RFC 8867. starts and trips have the begin and the round trip of each receiver,
-	// if set. Reports of the first receiver share the bottleneck of the second, whose rate is backward, and the reverse.
+	// if set. Reports of the first receiver share the bottleneck of the second, whose rate is backward, and the
+	// reverse.
 	// The first receiver has no media from pause to resume. shorts is the number of competitors with short transfers.
 	starts, trips []time.Duration
 	backward      netem.RateTrace
@@ -220,7 +221,8 @@ func newScenario(text string, o Options) (*scenario, error) {
 		s.loss /= 100
 	default:
 		return nil, fmt.Errorf("%w: %q, expected steady:MBPS, uplink:MBPS, ramp, drop, cliff, trace:FILE, cubic:N, "+
-			"prague:N, fair:N, room:N, loss:PERCENT, bleach:KIND or rfc8867:SECTION", ErrCase, text)
+			"prague:N, fair:N, room:N, loss:PERCENT, bleach:KIND or rfc8867:SECTION",
+			ErrCase, text)
 	}
 	if err != nil {
 		return nil, err

@@ -288,8 +288,8 @@ func (s *Simulation) bleach() {
 	}
 }
 
-// capture makes a frame of all tiles, at the qualities of the current allocation. The first receiver has none from pause
-// to resume.
+// capture makes a frame of all tiles, at the qualities of the current allocation. The first receiver has none from
+// pause to resume.
 func (f *flow) capture(now, pause, resume time.Duration) {
 	number := f.publisher.capture()
 	if f.id == 1 && now >= pause && now < resume {

@@ -72,7 +72,8 @@ func Command(version string) *cobra.Command {
 	f.StringSliceVar(&o.Cases, "cases", nil, "names of links and sections of RFC 8867 to run; by default all")
 	f.StringVar(&o.Folders.TestData, "data", lab.TestData(), "folder of the test data")
 	f.StringVar(&o.Folders.Fetched, "links", fetchedFolder(), "folder of the files of vollab data fetch")
-	f.StringVar(&write, "write", "", "folder for the page, its content (JSON) and its plots, in place of printing the page")
+	f.StringVar(&write, "write", "",
+		"folder for the page, its content (JSON) and its plots, in place of printing the page")
 	f.StringVar(&packets, "packets", "",
 		"folder for a log of the packets at the bottleneck of each run (CSV, compressed)")
 	f.BoolVar(&asJSON, "json", false, "print the content as JSON")

@@ -51,7 +51,7 @@ type Row struct {
 	Utilisation, OfLink, Latency, Worst, Undecodable, DroppedAll Figure
 }
 
-// Rows returns the entries over links, those that know the link last.
+// rows returns the entries over links.
 func (b *Board) rows(links []Link) (rows []Row) {
 	for _, e := range b.Entries {
 		if e.Skipped != "" {
@@ -61,7 +61,8 @@ func (b *Board) rows(links []Link) (rows []Row) {
 			return b.over(e.Name, links, func(c *Cell) (float64, bool) { return f(c), true })
 		}
 		rows = append(rows, Row{Entry: e, Utilisation: of(func(c *Cell) float64 { return c.Utilisation }),
-			OfLink: of(func(c *Cell) float64 { return c.OfLink }), Latency: of(func(c *Cell) float64 { return c.Latency }),
+			OfLink:      of(func(c *Cell) float64 { return c.OfLink }),
+			Latency:     of(func(c *Cell) float64 { return c.Latency }),
 			Undecodable: of(func(c *Cell) float64 { return c.Undecodable }),
 			DroppedAll:  of(func(c *Cell) float64 { return c.Dropped })})
 	}

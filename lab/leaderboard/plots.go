@@ -63,7 +63,8 @@ func point(x, y Figure) plot.Point {
 func (b *Board) bars(links []Link) *plot.Diagram {
 	d := &plot.Diagram{Title: "Utilisation and frame latency on each link", X: plot.Axis{Label: ""}}
 	used := plot.Panel{Y: plot.Axis{Label: "utilisation, %"}, Limits: []plot.Limit{{Value: 85, Label: "target"}}}
-	late := plot.Panel{Y: plot.Axis{Label: "frame latency, p95, ms"}, Limits: []plot.Limit{{Value: 100, Label: "target"}}}
+	late := plot.Panel{Y: plot.Axis{Label: "frame latency, p95, ms"},
+		Limits: []plot.Limit{{Value: 100, Label: "target"}}}
 	for i := range links {
 		d.Groups = append(d.Groups, links[i].Name)
 	}

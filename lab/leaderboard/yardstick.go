@@ -19,8 +19,8 @@ const (
 	knowingLeast = 0.2
 )
 
-// knowing is a yardstick: it knows the rate of the link, as of a time ago, and the queue from reports. A controller that
-// learns from reports has to estimate both.
+// knowing is a yardstick: it knows the rate of the link, as of a time ago, and the queue from reports. A controller
+// that learns from reports has to estimate both.
 type knowing struct {
 	base
 	rate func(time.Time) float64
