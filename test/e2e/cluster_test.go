@@ -328,8 +328,8 @@ func TestDrainMovesOldClients(t *testing.T) {
 	t.Logf("the longest time without a frame is %v, the machine stalled for %v", gap, stalls.Longest())
 }
 
-// TestDrainMovesClients: the clients of a node that drains continue on another node, their sessions are not interrupted,
-// and receivers on the former, the next and a third node miss no frame.
+// TestDrainMovesClients: the clients of a node that drains continue on another node, their sessions are not
+// interrupted, and receivers on the former, the next and a third node miss no frame.
 func TestDrainMovesClients(t *testing.T) {
 	nodes, m := startCluster(t, unhurried, "a@eu", "b@us", "c@asia"), meeting{}
 	for name, node := range map[string]int{"alice": 0, "dave": 0, "bob": 1, "carol": 2} {

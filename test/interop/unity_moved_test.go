@@ -60,7 +60,7 @@ func TestUnityNativeMoves(t *testing.T) {
 		t.Fatalf("%v: %s", err, lines.Bytes())
 	}
 	if got.Moved != 1 || got.Interrupted != 0 || got.Repeated != 0 {
-		t.Errorf("the program has moved %d times and was interrupted %d times, and %d frames came twice, expected 1, 0, 0",
+		t.Errorf("the program has moved %d times, was interrupted %d times, and %d frames came twice, expected 1, 0, 0",
 			got.Moved, got.Interrupted, got.Repeated)
 	}
 	own := volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "csharp", Publication: "body"}}

@@ -8,8 +8,8 @@ import (
 
 // TestNoCamera: only the errors of a host without a camera count, in one line.
 func TestNoCamera(t *testing.T) {
-	absent := errors.Join(ErrMeeting, fmt.Errorf("program a: exit status 1; last output: vollab: --source: no RealSense "+
-		"camera"), errors.New("the same again"))
+	absent := errors.Join(ErrMeeting, fmt.Errorf("program a: exit status 1; last output: vollab: --source: no "+
+		"RealSense camera"), errors.New("the same again"))
 	if got, want := NoCamera(absent), "the producer's host has no camera: no RealSense camera"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

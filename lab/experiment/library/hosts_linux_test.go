@@ -160,7 +160,8 @@ func (h *twoHosts) checkReport(t *testing.T, name string, r *experiment.Result) 
 	for i, ahead := range []float64{0, 50} {
 		clock := r.Hosts.Hosts[i].Clock
 		if math.Abs(clock.Last-ahead) > clock.Bound || r.Hosts.Hosts[i].Environment.Cores == 0 {
-			t.Errorf("%s: the report has the host %+v, whose clock is really %v ms ahead", name, r.Hosts.Hosts[i], ahead)
+			t.Errorf("%s: the report has the host %+v, whose clock is really %v ms ahead", name, r.Hosts.Hosts[i],
+				ahead)
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(h.folder, name, "report.html"))
@@ -247,7 +248,7 @@ func checkSession(t *testing.T, folder string, c *experiment.CellResult) {
 	right := cast.Layer(cast.Join(sent, records(t, at, "watcher", apart)), frametimes.Service)
 	wrong := cast.Layer(cast.Join(sent, records(t, at, "watcher", 0)), frametimes.Service)
 	off, without := nearest(latency, right), nearest(latency, wrong)
-	t.Logf("%s: %d frames, mean latency %.3f ms, off by at most %.3f ms, bound %.3f ms; without correction off by %.3f ms",
+	t.Logf("%s: %d frames, mean latency %.3f ms, off by at most %.3f ms, bound %.3f ms; uncorrected off by %.3f ms",
 		c.Name, len(latency), experiment.Mean(latency), off, i.ClockBound, without)
 	if off > i.ClockBound {
 		t.Errorf("%s: the latencies are off by %v ms, and the bound is %v ms", c.Name, off, i.ClockBound)
@@ -257,8 +258,8 @@ func checkSession(t *testing.T, folder string, c *experiment.CellResult) {
 	}
 }
 
-// TestTwoHosts: through a server on one of two hosts with clocks 50 ms apart, the latency of every frame is right within
-// the stated bound.
+// TestTwoHosts: through a server on one of two hosts with clocks 50 ms apart, the latency of every frame is right
+// within the stated bound.
 func TestTwoHosts(t *testing.T) {
 	h := newTwoHosts(t)
 	folder, result := h.run(t, "sessions", `name: sessions
@@ -288,7 +289,8 @@ matrix:
 `)
 	checkSession(t, folder, &result.Cells[0])
 	checkSession(t, folder, &result.Cells[1])
-	if got := result.Cells[2].Iterations[0]; got.Validity != experiment.Skipped || !strings.Contains(got.Reason, "20ms") {
+	got := result.Cells[2].Iterations[0]
+	if got.Validity != experiment.Skipped || !strings.Contains(got.Reason, "20ms") {
 		t.Errorf("a cell of another link: got %s, %s", got.Validity, got.Reason)
 	}
 	_, result = h.run(t, "streaming", `name: streaming
