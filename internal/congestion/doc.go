@@ -26,7 +26,6 @@
 //	contention    detects from losses that cross traffic keeps the queue full
 //	shortness     detects from losses that the queue is too short for bursts
 //	silence       reduces the rate while no feedback arrives
-//	flight        bounds the bytes in flight
 //	prober        plans probes above the estimate
 //	trains        measures the arrival rate of probes
 //
@@ -66,8 +65,6 @@
 //     while. If a short queue overflows repeatedly even then, that is overuse.
 //   - While a long queue drains, the estimate is below the rate of aimd, so that the queue is empty after about 500 ms.
 //     libwebrtc has its congestion window for this purpose.
-//   - The bytes in flight are bounded, so that a link that stops is not sent frames until the silence is detected. L4S
-//     has no such window before the first mark.
 //   - The deviation of the link capacity and the bounds of the loss estimator are relative to the rate. Losses that do
 //     not affect packets in an empty queue are never attributed to the path.
 //   - The burst rate bounds growth and probes. It is measured between batches of arrivals, because hosts deliver

@@ -38,7 +38,6 @@ type gcc struct {
 	empty    time.Duration // smallest round trip since forget, 0 while unknown
 	waited   time.Duration // report time of the last packet that was queued
 	sent     sentBytes
-	flight   flight
 	left     float64 // remaining rate after a collapse, bit/s
 	rtt      time.Duration
 	stepped  time.Duration // time of the last call of the prober
@@ -108,7 +107,6 @@ func (g *gcc) Report(now time.Time, results []feedback.PacketResult) {
 	if before, ended := g.silence.reported(at); ended {
 		g.resume(at, before)
 	}
-	g.flight.reported(at)
 	g.limited.step(at)
 	metLost, met := g.take(at, results)
 	queued := g.measureRoundTrip(at)
@@ -190,7 +188,6 @@ func (g *gcc) Stats() Stats {
 	s.Trend, s.Threshold, s.Usage = g.detector.trend, g.detector.threshold, g.detector.usage
 	s.QueueDelay, s.RTT = g.queue.delay, g.rtt
 	s.Loss, s.InherentLoss = g.loss.loss(), g.loss.best.inherent
-	s.Window = g.window()
 	s.ApplicationLimited, s.Evenly = g.limited.limited, g.rivals.present || g.short.present
 	return s
 }

@@ -325,8 +325,6 @@ func (l *l4s) Stats() Stats {
 	}
 	s.Evenly = s.Evenly || l.even
 	s.Spaced = s.Smooth && l.ticks.spaced
-	// ecnValidation needs the packets that a window would hold back.
-	s.Window = 0
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
 		length := l.empty + windowTime

@@ -30,7 +30,7 @@ func TestPathsAreApplicationLimited(t *testing.T) {
 				stats := e.Stats()
 				path := stats.Path()
 				if want := (pacing.Path{Estimate: estimate, Carried: estimate,
-					ApplicationLimited: stats.ApplicationLimited, Window: stats.Window}); path != want {
+					ApplicationLimited: stats.ApplicationLimited}); path != want {
 					t.Fatalf("%s: the path is %+v, want %+v", name, path, want)
 				}
 				limited = append(limited, path.ApplicationLimited)
