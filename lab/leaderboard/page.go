@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -89,6 +90,11 @@ func (b *Board) Compared() (run []Entry) {
 		}
 	}
 	return run
+}
+
+// Controllers returns the entries that were run, without the yardsticks.
+func (b *Board) Controllers() []Entry {
+	return slices.DeleteFunc(b.Compared(), func(e Entry) bool { return e.Yardstick })
 }
 
 // Sections returns the cases of RFC 8867 that were run.

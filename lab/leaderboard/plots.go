@@ -35,13 +35,18 @@ func (b *Board) writePlots(folder string) error {
 	return failed
 }
 
-// scatter draws each entry's utilisation over its latency, with the intervals of the utilisation.
+// scatter draws each entry's utilisation over its latency, with the intervals of the utilisation. Lines show the
+// utilisation of the yardsticks.
 func (b *Board) scatter(title string, links []Link) *plot.Diagram {
 	d := &plot.Diagram{Title: title, X: plot.Axis{Label: "frame latency, p95, mean of links, ms", FromZero: true}}
 	used := plot.Panel{Y: plot.Axis{Label: "utilisation, %", FromZero: true},
 		Limits: []plot.Limit{{Value: 85, Label: "target"}}}
 	lost := plot.Panel{Y: plot.Axis{Label: "undecodable frames, %", FromZero: true}}
 	for _, r := range b.rows(links) {
+		if r.Entry.Yardstick {
+			used.Limits = append(used.Limits, plot.Limit{Value: r.Utilisation.Mean, Label: r.Entry.Name})
+			continue
+		}
 		used.Curves = append(used.Curves, plot.Curve{Name: r.Entry.Name, Kind: plot.Dots,
 			Points: []plot.Point{point(r.Latency, r.Utilisation)}})
 		lost.Curves = append(lost.Curves, plot.Curve{Name: r.Entry.Name, Kind: plot.Dots,
