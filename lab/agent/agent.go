@@ -194,8 +194,7 @@ func (a *Agent) control(ctx context.Context, conn *wire.Conn) {
 	}
 	s := &session{conn: conn, programs: a.config.Programs, data: a.config.Data, folder: folder,
 		processes: make(map[int]*process), inputs: make(map[int]*inputs), log: a.config.Log}
-	err = s.serve()
-	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+	if err := s.serve(); ctx.Err() == nil && !errors.Is(err, io.EOF) {
 		a.config.Log.Warn("connection of the controller", "error", err)
 	}
 	s.end()

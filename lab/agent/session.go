@@ -63,7 +63,7 @@ type process struct {
 	printed int64
 }
 
-// serve handles messages until the connection ends.
+// serve handles messages until the connection ends, and returns the reason, which is never nil.
 func (s *session) serve() error {
 	for {
 		m, err := s.conn.Receive(patience)
