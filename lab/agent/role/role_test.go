@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var there = Places{Folder: "/tmp/agent/1", Data: "/there/data"}
+var there = Places{Folder: "/agent/1", Data: "/there/data"}
 
 // TestPlan: a command line of one side becomes that of the other, with the files and the test data of that side.
 func TestPlan(t *testing.T) {
@@ -22,9 +22,9 @@ func TestPlan(t *testing.T) {
 		t.Errorf("got the files %v and %v", plan.Inputs, plan.Outputs)
 	}
 	file, words, outputs, err := Line(plan.Program, plan.Arguments, there)
-	want := []string{"peer", "--name", "left", "--summary", "/tmp/agent/1/left.json", "--records",
-		"/tmp/agent/1/left.jsonl", "--source", "glb:/there/data/cesium-man/CesiumMan.glb", "--decisions",
-		"/tmp/agent/1/d.csv", "--adapt", "--decode=false"}
+	want := []string{"peer", "--name", "left", "--summary", "/agent/1/left.json", "--records",
+		"/agent/1/left.jsonl", "--source", "glb:/there/data/cesium-man/CesiumMan.glb", "--decisions",
+		"/agent/1/d.csv", "--adapt", "--decode=false"}
 	if err != nil || file != "vollab" || !slices.Equal(words, want) || len(outputs) != 2 {
 		t.Errorf("got %s %v, %v, %v, want %v", file, words, outputs, err, want)
 	}
