@@ -3,6 +3,7 @@ package entry
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -68,10 +69,13 @@ func (e *Entry) run() {
 func (e *Entry) sendLists(now time.Time) {
 	e.mu.Lock()
 	former := e.lists
-	e.mu.Unlock()
 	if now.Sub(former.at) < listInterval {
+		e.mu.Unlock()
 		return
 	}
+	// Welcome adds the lists of new clients meanwhile.
+	former.sessions = maps.Clone(former.sessions)
+	e.mu.Unlock()
 	nodes, self := e.others(), e.options.View.Self()
 	next := newLists()
 	var text strings.Builder
@@ -81,6 +85,9 @@ func (e *Entry) sendLists(now time.Time) {
 	next.nodes = text.String()
 	for _, c := range e.clients.Clients() {
 		sent, known := former.sessions[c.Session]
+		if !known {
+			sent, known = e.listOf(c.Session)
+		}
 		if _, ok := next.rooms[c.Room]; !ok {
 			having := e.options.View.NodesOf(c.Room)
 			slices.Sort(having)
@@ -107,7 +114,21 @@ func (e *Entry) sendLists(now time.Time) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	for session, l := range e.lists.sessions {
+		_, handled := next.sessions[session]
+		if _, known := former.sessions[session]; !handled && !known {
+			next.sessions[session] = l
+		}
+	}
 	e.lists = next
+}
+
+// listOf returns the latest list that was sent to a session.
+func (e *Entry) listOf(session string) (l list, known bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l, known = e.lists.sessions[session]
+	return l, known
 }
 
 // renewed returns a client's ticket with a later end of validity, empty if the ticket is not valid.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -874,6 +875,33 @@ func TestMove(t *testing.T) {
 		if n, _, err := e.Move(test.room, test.node); n != 0 || !errors.Is(err, test.want) ||
 			!strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s to %s: %d, %v", test.room, test.node, n, err)
+		}
+	}
+}
+
+// TestJoinsBesideLists lets clients join while lists are sent, and checks that none gets a list twice.
+func TestJoinsBesideLists(t *testing.T) {
+	p := newPlayed()
+	e := newEntry(t, p)
+	const clients = 50
+	outboxes := make(chan *outbox, clients)
+	var joining sync.WaitGroup
+	joining.Go(func() {
+		defer close(outboxes)
+		for n := range clients {
+			outboxes <- connected(e, p, strconv.Itoa(n), "hall", true)
+		}
+	})
+	now := time.Now()
+	for range 100 {
+		now = now.Add(listInterval)
+		e.sendLists(now)
+	}
+	joining.Wait()
+	e.sendLists(now.Add(listInterval))
+	for o := range outboxes {
+		if m := o.taken(); m != nil {
+			t.Fatalf("messages without a change: %v", m)
 		}
 	}
 }
