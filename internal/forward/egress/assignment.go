@@ -41,9 +41,9 @@ func (s *Slot) apply(sel selection) {
 }
 
 // catchUp offers the slot the part of a pending track's newest frame that the writer has passed already. The slot then
-// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live. A
-// relay begins with the first frame since the publisher has moved, which the other server has not received from the
-// publisher's former server.
+// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live. Within
+// a second after the publisher has moved, a relay begins with the first frame since the move, which the other server has
+// not received from the publisher's former server.
 func (s *Slot) catchUp(t *track.Track) {
 	w := s.receiver.writer
 	a := s.attachment(t)
@@ -51,9 +51,9 @@ func (s *Slot) catchUp(t *track.Track) {
 		return
 	}
 	position, lag := t.Opened(), int64(w.set.cfg.MaxLag)
-	if taken := t.Taken(); s.receiver.relay && taken >= 0 && taken < position {
-		// The log bounds the age of packets.
-		position, lag = max(taken, t.Log().Tail()), math.MaxInt64
+	if taken := t.Taken(); s.receiver.relay && taken >= t.Log().Tail() && taken < position {
+		// The log, which still has the packet, bounds the age of packets.
+		position, lag = taken, math.MaxInt64
 	}
 	for ; position < a.follower.position; position++ {
 		p := t.Log().At(position)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/race"
 )
@@ -172,6 +173,48 @@ func TestBeginsAtTheNewestFrame(t *testing.T) {
 	r.run()
 	if got := s.outlet.sent(); len(got) != 4 {
 		t.Fatalf("%d packets were sent, expected nothing of a frame half a second old", len(got))
+	}
+}
+
+// TestRelaysBeginAfterAMove selects a track for a relay soon and long after its publisher has moved: the relay begins
+// with the first frame since the move as long as the cache has it, and later with the newest.
+func TestRelaysBeginAfterAMove(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	other := r.subscribe(1000, volumetric.KindVideo)
+	other.slot.Select(p.track, 1, r.now)
+	r.run()
+	frames := func(n int) {
+		for range n {
+			r.now = r.now.Add(frameInterval)
+			p.Next()
+			p.Send(r.now, p.Packets(2000)...)
+			r.run()
+		}
+	}
+	begins := func(ssrc uint32) uint32 {
+		t.Helper()
+		peer := &fakePeer{}
+		s := &subscriber{peer: peer, outlet: newFakeOutlet(peer, ssrc)}
+		s.receiver = r.engine.NewRelay(peer, congestion.Limits{})
+		s.slot = s.receiver.AddSlot(s.outlet, volumetric.KindVideo)
+		s.slot.Select(p.track, 1, r.now)
+		r.run()
+		got := s.outlet.sent()
+		if len(got) == 0 {
+			t.Fatal("no packet was sent")
+		}
+		return descriptorOf(t, got[0]).Frame
+	}
+	frames(3)
+	p.track.TakeOver()
+	frames(10)
+	if got := begins(2000); got != 4 {
+		t.Errorf("soon after the move the relay begins with frame %d, expected 4", got)
+	}
+	frames(60)
+	if got := begins(3000); got != 73 {
+		t.Errorf("long after the move the relay begins with frame %d, expected the newest, 73", got)
 	}
 }
 
