@@ -129,7 +129,7 @@ func (i *Ingress) RTP(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 		return
 	}
 	if i.accept(ssrc, packet, info) {
-		i.takeovers.settle(i.takeovers.list(0), i.set.clock.Now())
+		i.takeovers.settle(i.takeovers.list(time.Time{}), i.set.clock.Now())
 	}
 }
 
@@ -149,7 +149,7 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 	packet = slices.Clone(packet)
 	fault.Later(func() {
 		if i.accept(ssrc, packet, &info) {
-			i.takeovers.settle(i.takeovers.list(0), i.set.clock.Now())
+			i.takeovers.settle(i.takeovers.list(time.Time{}), i.set.clock.Now())
 		}
 		i.Flush()
 	})

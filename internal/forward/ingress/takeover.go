@@ -38,6 +38,8 @@ type takeovers struct {
 	// waiting are the streams by SSRC, held the number of their packets.
 	waiting map[uint32]*waiting
 	held    int
+	// looked is the time of the last look.
+	looked time.Time
 }
 
 // waiting is a stream that takes a track over with its first packet.
@@ -95,9 +97,16 @@ func (o *takeovers) add(w *waiting) bool {
 	former := formerOf(w.track, i)
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if p := o.waiting[w.ssrc]; former != nil && p.equal(w) {
+		p.origin = w.origin
+		return true
+	}
 	o.forget(w.track)
 	if o.waiting[w.ssrc] != nil {
 		o.remove(w.ssrc)
+	}
+	if s := i.streams[w.ssrc]; s != nil && s.track != w.track {
+		i.release(s)
 	}
 	if former == nil {
 		return o.bind(w) != nil
@@ -107,6 +116,11 @@ func (o *takeovers) add(w *waiting) bool {
 	}
 	o.put(w)
 	return true
+}
+
+// equal reports whether both wait for the same packets. p may be nil.
+func (p *waiting) equal(w *waiting) bool {
+	return p != nil && p.track == w.track && p.repair == w.repair && p.injector == w.injector
 }
 
 func (o *takeovers) put(w *waiting) {
@@ -129,6 +143,9 @@ func (o *takeovers) displace(t *track.Track) {
 	w := &waiting{track: t, ssrc: s.ssrc, repair: s.repair, origin: s.origin, injector: s.injector}
 	s.injector = nil
 	i.release(s)
+	if o.waiting[w.ssrc] != nil {
+		o.remove(w.ssrc)
+	}
 	o.put(w)
 }
 
@@ -217,24 +234,29 @@ func (o *takeovers) hold(ssrc uint32, packet []byte, info *transport.PacketInfo)
 // step is the look of the goroutine at the packets that wait. step returns the time of the next look, zero if no
 // packets wait. The caller holds no mutex.
 func (o *takeovers) step(now time.Time) (next time.Time) {
-	list := o.list(1)
+	list := o.list(now)
 	if len(list) == 0 {
 		return time.Time{}
 	}
 	o.settle(list, now)
 	o.ingress.Flush()
-	if len(o.list(0)) > 0 {
+	if len(o.list(now)) > 0 {
 		next = now.Add(holdInterval)
 	}
 	return next
 }
 
-// list returns the streams with packets that wait, and adds to their looks.
-func (o *takeovers) list(looks int) (list []*waiting) {
+// list returns the streams with packets that wait, and counts a look of the goroutine at them, none if now is zero.
+// Looks are at least holdInterval apart: the goroutine also runs for other reasons.
+func (o *takeovers) list(now time.Time) (list []*waiting) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
 	if o.held == 0 {
 		return nil
+	}
+	looks := 0
+	if now.Sub(o.looked) >= holdInterval {
+		looks, o.looked = 1, now
 	}
 	for _, w := range o.waiting {
 		if len(w.held) > 0 {
@@ -322,7 +344,7 @@ func (i *Ingress) yields(t *track.Track, first, last *heldPacket, looks int, now
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := streamOf(t)
-	if s.ingress.Load() != i {
+	if s.ingress.Load() != i || s.arrived.IsZero() {
 		return verdictTake
 	}
 	limit := i.set.cfg.NACK.Deadline

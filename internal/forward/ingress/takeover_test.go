@@ -120,6 +120,55 @@ func TestTakeover(t *testing.T) {
 	c.expect("over the next connection again", last)
 }
 
+// TestBindAgain repeats the binding of a stream whose packets wait, as every answer of a client does.
+func TestBindAgain(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	first, second := c.frame(0, 5000), c.frame(1, 5000)
+	c.sends[0].Send(c.now, first[:2]...)
+	c.sends[1].Send(c.now, second...)
+	c.in[1].BindFrom(40, 41, c.track, 7)
+	c.sends[0].Send(c.now, first[2:]...)
+	c.pass(holdInterval)
+	c.expect("after the former frame is complete", first, second)
+}
+
+// TestLooksAreApart steps an ingress every millisecond: the former frame has the whole deadline of repairs to become
+// complete.
+func TestLooksAreApart(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	first, second := c.frame(0, 5000), c.frame(1, 5000)
+	c.sends[0].Send(c.now, first[:2]...)
+	c.sends[1].Send(c.now, second...)
+	for end := c.now.Add(c.in[0].set.cfg.NACK.Deadline - 2*holdInterval); c.now.Before(end); {
+		c.now = c.now.Add(time.Millisecond)
+		for _, i := range c.in {
+			i.Step(c.now)
+		}
+	}
+	c.expect("before the deadline", first[:2])
+	c.sends[0].Send(c.now, first[2:]...)
+	c.pass(holdInterval)
+	c.expect("after the former frame is complete", first[2:], second)
+}
+
+// TestReboundStream binds the SSRC of a track to another track, which another ingress has: no packet of the second
+// track enters the first.
+func TestReboundStream(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	other := c.publish(c.in[1], 50, volumetric.MIMEVolumetric)
+	reader := follow(other.track)
+	c.in[1].BindFrom(50, 51, c.track, 7)
+	c.sends[1] = forwardtest.NewPublisher(t, c.in[1], 50)
+	first, second := c.frame(0, 5000), c.frame(1, 5000)
+	c.sends[0].Send(c.now, first...)
+	c.sends[1].Send(c.now, second...)
+	c.pass(holdInterval)
+	c.expect("of both connections", first, second)
+	if got := reader.read(t); len(got) != 0 {
+		t.Errorf("%d packets of another track", len(got))
+	}
+}
+
 // TestTakeoverAtRandom delays and loses packets of both connections at random, and repeats lost packets. Every packet
 // arrives once.
 func TestTakeoverAtRandom(t *testing.T) {
