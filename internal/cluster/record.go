@@ -132,7 +132,7 @@ type RoomState struct {
 	MetadataAt int64             `json:"metadata_at,omitempty"`
 	// Recording is the time since which the node records the room, in ns since 1970, 0 if the node does not.
 	Recording int64 `json:"recording,omitempty"`
-	// Ended is set if an operator has ended the recording of the node.
+	// Ended is set if an operator has ended a recording of the room.
 	Ended bool `json:"ended,omitempty"`
 }
 

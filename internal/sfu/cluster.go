@@ -167,7 +167,7 @@ type (
 		// Recording is the time at which the node began to record the room, in nanoseconds since 1970, 0 if the node
 		// does not record the room.
 		Recording int64 `json:"recording,omitempty"`
-		// Ended is set if an operator has ended the recording of the node: no other node continues the recording.
+		// Ended is set if an operator has ended a recording of the room: no node begins one automatically.
 		Ended bool `json:"ended,omitempty"`
 	}
 	// Superseded reports that another claim to the identity of a local participant prevails. Code is CodeReplaced or

@@ -57,7 +57,7 @@ type roomRecorder struct {
 	node string
 	// delayed begins an automatic recording after the time in which the node learns of recordings of others.
 	delayed timer
-	// ended is set if an operator has ended the recording of this node, until the next one begins.
+	// ended is set if an operator has ended a recording of the room on any node, until the next one begins.
 	ended bool
 }
 
@@ -70,10 +70,10 @@ const (
 )
 
 // wanted returns the qualities in which the room is recorded automatically, empty if it is recorded already or only on
-// request.
+// request, or if an operator has ended a recording of the room.
 func (c *roomRecorder) wanted() recording.Qualities {
 	recorder := c.room.node.config.Recorder
-	if recorder == nil || c.current != nil {
+	if recorder == nil || c.current != nil || c.ended {
 		return ""
 	}
 	return recorder.Automatic()
@@ -137,19 +137,31 @@ func (c *roomRecorder) announce(before bool) {
 }
 
 // follow applies another node's part of the state of the room to the recordings of this node. If the node that recorded
-// the room ends its recording or leaves, this node may continue, unless an operator has ended it.
+// the room ends its recording or leaves, this node may continue, unless an operator has ended it: then no node begins a
+// recording automatically.
 func (c *roomRecorder) follow(e Shared, node string) {
 	switch {
 	case e.Recording != 0:
 		c.node = node
+		c.setEnded(false)
 		c.yield(e.Recording, node)
-	case c.node != node:
 	case e.Ended:
-		c.node = ""
+		if c.node == node {
+			c.node = ""
+		}
 		c.delayed.stop()
-	default:
+		c.setEnded(c.current == nil)
+	case c.node == node:
 		c.node = ""
 		c.schedule()
+	}
+}
+
+// setEnded sets ended and tells the other nodes, of which one may enter the room when the others have left.
+func (c *roomRecorder) setEnded(ended bool) {
+	if c.ended != ended {
+		c.ended = ended
+		c.room.span.changedShared()
 	}
 }
 

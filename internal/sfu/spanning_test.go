@@ -503,10 +503,21 @@ func TestOperatorEndsAnAutomaticRecording(t *testing.T) {
 	if begun, _ := tapes["b"].counts(); begun != 0 {
 		t.Error("node b records the room after an operator has ended the recording of node a")
 	}
-	// The recording of node a begins again, and ends with its last participant.
-	inRoom(t, alice, func(r *Room) { r.recorder.automatic() })
-	begin(alice)
+	carol, _ := enter(t, nodes[0], "carol", false)
+	enter(t, nodes[1], "dave", false)
+	for _, s := range []*Session{alice, bob} {
+		inRoom(t, s, func(r *Room) {
+			if r.recorder.delayed.running() || r.recorder.current != nil {
+				t.Error("a join begins the recording that an operator has ended")
+			}
+		})
+	}
+	// An operator begins another recording, which ends with the participants of its node.
+	if err := nodes[0].StartRecording(t.Context(), "room", recording.Best); err != nil {
+		t.Fatal(err)
+	}
 	recorder("a")
+	handle(carol, &signal.Leave{})
 	handle(alice, &signal.Leave{})
 	recorder("")
 	begin(bob)
