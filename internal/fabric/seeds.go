@@ -19,10 +19,13 @@ import (
 // server when an attempt succeeds: the server then connects at once.
 const (
 	// seedInterval is the time between two attempts at the start, for seedTime. The seed is then given to the server
-	// in any case. returnInterval is the time between two attempts after a route was lost.
+	// in any case. returnInterval is the time between two attempts after a route was lost, for returnTime. Then the
+	// time doubles up to goneInterval: the seed may be gone for good.
 	seedInterval   = 50 * time.Millisecond
 	seedTime       = 5 * time.Second
 	returnInterval = 100 * time.Millisecond
+	returnTime     = time.Minute
+	goneInterval   = 5 * time.Second
 	// seedTimeout bounds one attempt: a seed with a longer round trip is left to the NATS server.
 	seedTimeout = 250 * time.Millisecond
 	// watchInterval is the time between two examinations of the number of routes. NATS closes a silent route after 3 s.
@@ -95,8 +98,8 @@ func (s *seeds) lost() bool {
 // when the context ends.
 func (s *seeds) reach(ctx context.Context, seed string, interval, limit time.Duration) {
 	dialer := net.Dialer{Timeout: seedTimeout}
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
 	for began := time.Now(); limit == 0 || time.Since(began) < limit; {
 		if c, err := dialer.DialContext(ctx, "tcp", seed); err == nil {
 			local, remote := c.LocalAddr().(*net.TCPAddr), c.RemoteAddr().(*net.TCPAddr)
@@ -106,8 +109,12 @@ func (s *seeds) reach(ctx context.Context, seed string, interval, limit time.Dur
 			}
 			break
 		}
+		if time.Since(began) > returnTime {
+			interval = min(2*interval, goneInterval)
+		}
+		timer.Reset(interval)
 		select {
-		case <-ticker.C:
+		case <-timer.C:
 		case <-ctx.Done():
 			return
 		}
