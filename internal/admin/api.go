@@ -99,6 +99,7 @@ type API struct {
 // Log is the log of an API.
 type Log interface {
 	Info(message string, fields ...zap.Field)
+	Error(message string, fields ...zap.Field)
 	// Refused logs the refusal of a request from a remote address. Refused limits the lines per address.
 	Refused(now time.Time, remote, what string, fields ...zap.Field)
 }
@@ -109,7 +110,7 @@ func NewAPI(gate Gate, rooms Rooms, host Host, log Log, cluster Cluster) *API {
 	a := &API{gate: gate, rooms: rooms, host: host, log: log, cluster: cluster}
 	routes := a.routes()
 	if cluster != nil {
-		a.nodes = &nodes{cluster, muxOf(ownNode{a}.routes())}
+		a.nodes = &nodes{cluster, muxOf(ownNode{a}.routes()), log}
 		maps.Copy(routes, distributor{a}.routes())
 	}
 	a.mux = muxOf(routes)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 const (
@@ -26,6 +28,7 @@ type nodes struct {
 	cluster Cluster
 	// own handles requests that concern this node only.
 	own http.Handler
+	log Log
 }
 
 // answering returns the names of the nodes that are not dead, this node first.
@@ -97,14 +100,16 @@ func (n *nodes) ask(ctx context.Context, node string, q request) result {
 	return result{node, response.StatusCode, data, err}
 }
 
-// askSelf serves a request on this node. A panic of the handler is the error of the answer: the goroutine is not that
-// of a request, whose panics are confined.
+// askSelf serves a request on this node. A panic of the handler is logged, and an error of the answer: the goroutine is
+// not that of a request, whose panics are confined.
 func (n *nodes) askSelf(r *http.Request) (answer result) {
 	answer.node = n.cluster.Self()
 	c := &capture{header: http.Header{}, status: http.StatusOK}
 	defer func() {
 		if value := recover(); value != nil {
-			answer.err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+			n.log.Error("panic in a request of an operator", zap.Any("panic", value),
+				zap.ByteString("stack", debug.Stack()))
+			answer.err = errors.New("internal error of the server")
 			return
 		}
 		answer.status, answer.body = c.status, c.body.Bytes()
