@@ -37,7 +37,7 @@ const (
 	// MaxRevocation bounds the duration that an operator may request.
 	MaxRevocation = 366 * 24 * time.Hour
 	// clockDifference is the time for which a token may still be accepted after its expiry: the greatest clock
-	// difference that can be configured (auth.leeway).
+	// difference that auth.Config allows.
 	clockDifference = 5 * time.Minute
 )
 
