@@ -100,6 +100,8 @@ func (a *authority) start(t testing.TB, name string, o options) *node {
 	t.Helper()
 	cfg := forward.DefaultConfig()
 	cfg.Pacing = pacing.Off
+	// No frame is too old: the machine may stall.
+	cfg.MaxLag = time.Hour
 	engine := forward.NewEngine(cfg, func() egress.Batch { return new(transport.Batch) })
 	if o.address == "" {
 		o.address = "127.0.0.1:0"

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/long"
 )
 
 // forest simulates nodes that take one publication in virtual time, of which some die and return. Messages between two
@@ -257,12 +259,17 @@ func (f *forest) settled() {
 }
 
 // TestTreeSimulation lets nodes of a tree die and return at random, most often those that pass the publication on.
-func TestTreeSimulation(t *testing.T) {
-	seeds := uint64(8)
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := range seeds {
+func TestTreeSimulation(t *testing.T) { simulateTrees(t, 0, 2) }
+
+// TestTreeSimulations is TestTreeSimulation with more seeds.
+func TestTreeSimulations(t *testing.T) {
+	long.Test(t)
+	simulateTrees(t, 2, 8)
+}
+
+// simulateTrees simulates trees with the seeds from first to end - 1.
+func simulateTrees(t *testing.T, first, end uint64) {
+	for seed := first; seed < end; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f := newForest(t, seed, 24, 4)
 			f.run(40 * time.Second)
