@@ -59,11 +59,7 @@ func (r *requested) mute(publication string, muted bool) {
 	if r.muted == nil {
 		r.muted = make(map[string]bool)
 	}
-	if muted {
-		r.muted[publication] = true
-	} else {
-		delete(r.muted, publication)
-	}
+	r.muted[publication] = muted
 }
 
 // messages returns the messages that request the state again. published reports whether an own publication exists.
@@ -90,7 +86,7 @@ func (r *requested) messages(published func(name string) bool) []signal.Message 
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.muted)) {
 		if published(name) {
-			list = append(list, &signal.Mute{Publication: name, Muted: true})
+			list = append(list, &signal.Mute{Publication: name, Muted: r.muted[name]})
 		}
 	}
 	return list
