@@ -14,8 +14,26 @@ type Entry struct {
 	Skipped string `json:"skipped,omitempty"`
 	// Yardstick is set for controllers that know the link.
 	Yardstick bool `json:"yardstick,omitempty"`
+	// Unvalidated is set for a model in virtual time that no test compares with the program that it stands for.
+	Unvalidated bool `json:"unvalidated,omitempty"`
 
 	configure func(*control.Options)
+}
+
+// Label returns the name for plots, and whether the entry is not validated.
+func (e Entry) Label() string {
+	if e.Unvalidated {
+		return e.Name + " (not validated)"
+	}
+	return e.Name
+}
+
+// Heading returns the name for tables in Markdown, and whether the entry is not validated.
+func (e Entry) Heading() string {
+	if e.Unvalidated {
+		return "`" + e.Name + "` (not validated)"
+	}
+	return "`" + e.Name + "`"
 }
 
 // Reasons of entries that are not run.
@@ -43,12 +61,14 @@ func entries() []Entry {
 				auto(o)
 				o.Queue = netem.QueueDualPI2
 			}},
-		{Name: "pion", Title: "GCC of pion/interceptor v0.1.51, in virtual time", configure: with(newPion(false))},
-		{Name: "pion-corrected", Title: "the same with a longer send history and groups that end",
+		{Name: "pion", Unvalidated: true, Title: "GCC of pion/interceptor v0.1.51, in virtual time",
+			configure: with(newPion(false))},
+		{Name: "pion-corrected", Unvalidated: true, Title: "the same with a longer send history and groups that end",
 			configure: with(newPion(true))},
 		{Name: "pion-newest", Title: "the newest GCC of Pion", Skipped: noNewerPion},
-		{Name: "cubic", Title: "Cubic (RFC 9438) as the controller of frames", configure: with(newCubic)},
-		{Name: "bbr", Title: "BBR version 1 as the controller of frames", configure: with(newBBR)},
+		{Name: "cubic", Unvalidated: true, Title: "Cubic (RFC 9438) as the controller of frames",
+			configure: with(newCubic)},
+		{Name: "bbr", Unvalidated: true, Title: "BBR version 1 as the controller of frames", configure: with(newBBR)},
 		{Name: "scream", Title: "SCReAM", Skipped: noProgram},
 		{Name: "udp-prague", Title: "udp_prague", Skipped: noProgram},
 		{Name: "knows-link", Title: "yardstick: knows the link's rate at once", Yardstick: true,

@@ -47,9 +47,9 @@ func (b *Board) scatter(title string, links []Link) *plot.Diagram {
 			used.Limits = append(used.Limits, plot.Limit{Value: r.Utilisation.Mean, Label: r.Entry.Name})
 			continue
 		}
-		used.Curves = append(used.Curves, plot.Curve{Name: r.Entry.Name, Kind: plot.Dots,
+		used.Curves = append(used.Curves, plot.Curve{Name: r.Entry.Label(), Kind: plot.Dots,
 			Points: []plot.Point{point(r.Latency, r.Utilisation)}})
-		lost.Curves = append(lost.Curves, plot.Curve{Name: r.Entry.Name, Kind: plot.Dots,
+		lost.Curves = append(lost.Curves, plot.Curve{Name: r.Entry.Label(), Kind: plot.Dots,
 			Points: []plot.Point{point(r.Latency, r.Undecodable)}})
 	}
 	d.Panels = []plot.Panel{used, lost}
@@ -73,9 +73,14 @@ func (b *Board) bars(links []Link) *plot.Diagram {
 	for i := range links {
 		d.Groups = append(d.Groups, links[i].Name)
 	}
-	for _, name := range []string{"volsfu-gcc", "pion-corrected", "cubic", "bbr"} {
+	for _, e := range b.Controllers() {
+		name := e.Name
+		if name == "volsfu-l4s-dualpi2" || name == "pion" {
+			// Five bars per link can be told apart. The first has another queue, the second a known defect.
+			continue
+		}
 		var utilisation, latency plot.Bars
-		utilisation.Name, latency.Name = name, name
+		utilisation.Name, latency.Name = e.Label(), e.Label()
 		for i := range links {
 			of := func(f func(*Cell) float64) plot.Point {
 				v := figureOf(b.values(name, links[i].Name, func(c *Cell) (float64, bool) { return f(c), true }))
