@@ -41,9 +41,9 @@ func (s *Slot) apply(sel selection) {
 }
 
 // catchUp offers the slot the part of a pending track's newest frame that the writer has passed already. The slot then
-// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live. Within
-// a second after the publisher has moved, a relay begins with the first frame since the move, which the other server has
-// not received from the publisher's former server.
+// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live.
+// Within a second after the publisher has moved, a relay begins with the first frame since the move, which the other
+// server has not received from the publisher's former server.
 func (s *Slot) catchUp(t *track.Track) {
 	w := s.receiver.writer
 	a := s.attachment(t)
