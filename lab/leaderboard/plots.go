@@ -2,6 +2,7 @@ package leaderboard
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -35,8 +36,8 @@ func (b *Board) writePlots(folder string) error {
 	return failed
 }
 
-// scatter draws each entry's utilisation over its latency, with the intervals of the utilisation. Lines show the
-// utilisation of the yardsticks.
+// scatter draws each entry's utilisation over its latency, with the intervals of the utilisation. A line shows the
+// utilisation of the yardstick that learns of the link a round trip late.
 func (b *Board) scatter(title string, links []Link) *plot.Diagram {
 	d := &plot.Diagram{Title: title, X: plot.Axis{Label: "frame latency, p95, mean of links, ms", FromZero: true}}
 	used := plot.Panel{Y: plot.Axis{Label: "utilisation, %", FromZero: true},
@@ -44,7 +45,9 @@ func (b *Board) scatter(title string, links []Link) *plot.Diagram {
 	lost := plot.Panel{Y: plot.Axis{Label: "undecodable frames, %", FromZero: true}}
 	for _, r := range b.rows(links) {
 		if r.Entry.Yardstick {
-			used.Limits = append(used.Limits, plot.Limit{Value: r.Utilisation.Mean, Label: r.Entry.Name})
+			if r.Entry.Name == "knows-link-late" {
+				used.Limits = append(used.Limits, plot.Limit{Value: r.Utilisation.Mean, Label: r.Entry.Name})
+			}
 			continue
 		}
 		used.Curves = append(used.Curves, plot.Curve{Name: r.Entry.Label(), Kind: plot.Dots,
@@ -66,12 +69,14 @@ func point(x, y Figure) plot.Point {
 
 // bars draws the figures of some entries on each link.
 func (b *Board) bars(links []Link) *plot.Diagram {
-	d := &plot.Diagram{Title: "Utilisation and frame latency on each link", X: plot.Axis{Label: ""}}
+	d := &plot.Diagram{Title: "Utilisation and frame latency on each link", X: plot.Axis{Label: "links in the order of the table"}}
 	used := plot.Panel{Y: plot.Axis{Label: "utilisation, %"}, Limits: []plot.Limit{{Value: 85, Label: "target"}}}
 	late := plot.Panel{Y: plot.Axis{Label: "frame latency, p95, ms"},
 		Limits: []plot.Limit{{Value: 100, Label: "target"}}}
+	numbers := map[string]int{}
 	for i := range links {
-		d.Groups = append(d.Groups, links[i].Name)
+		numbers[links[i].Kind]++
+		d.Groups = append(d.Groups, fmt.Sprint(links[i].Kind, " ", numbers[links[i].Kind]))
 	}
 	for _, e := range b.Controllers() {
 		name := e.Name
