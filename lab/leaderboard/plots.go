@@ -69,7 +69,8 @@ func point(x, y Figure) plot.Point {
 
 // bars draws the figures of some entries on each link.
 func (b *Board) bars(links []Link) *plot.Diagram {
-	d := &plot.Diagram{Title: "Utilisation and frame latency on each link", X: plot.Axis{Label: "links in the order of the table"}}
+	d := &plot.Diagram{Title: "Utilisation and frame latency on each link",
+		X: plot.Axis{Label: "links in the order of the table"}}
 	used := plot.Panel{Y: plot.Axis{Label: "utilisation, %"}, Limits: []plot.Limit{{Value: 85, Label: "target"}}}
 	late := plot.Panel{Y: plot.Axis{Label: "frame latency, p95, ms"},
 		Limits: []plot.Limit{{Value: 100, Label: "target"}}}
