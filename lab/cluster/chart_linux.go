@@ -91,6 +91,9 @@ func eviction(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 			fmt.Sprintf("of %d", e.refused+e.early), 0),
 		claim.Stated("the first server is ready again after", e.back.Seconds(), "s"),
 	}
+	if e.refused+e.early == 0 {
+		lines = append(lines, claim.Fail("the eviction of a second server", "was not tried before the first was ready"))
+	}
 	frames, _, err := c.frames(ctx, r, "evictions")
 	return append(lines, frames...), err
 }
