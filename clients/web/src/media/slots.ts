@@ -6,6 +6,8 @@ export interface Slot {
   mid: string;
   generation: number;
   track: TileRef | undefined;
+  /** The only quality of the slot, in mode descriptions. */
+  description: number | undefined;
   /** The quality being sent: -1 is off; undefined before the server's first message about the slot. */
   quality: number | undefined;
   reason: Reason | undefined;
@@ -23,7 +25,7 @@ export class SlotTable {
   /** Stores assignments, and returns those that must be acknowledged. */
   assign(assignments: readonly Assignment[], now: number): { mid: string; generation: number }[] {
     const news: { mid: string; generation: number }[] = [];
-    for (const { mid, generation, track } of assignments) {
+    for (const { mid, generation, track, quality: description } of assignments) {
       const before = this.byMid.get(mid);
       if (before && before.generation >= generation) {
         // The server repeats assignments to a client that returns, but does not wait for
@@ -33,7 +35,7 @@ export class SlotTable {
         }
         continue;
       }
-      this.byMid.set(mid, { mid, generation, track, quality: undefined, reason: undefined, since: now, dropped: 0 });
+      this.byMid.set(mid, { mid, generation, track, description, quality: undefined, reason: undefined, since: now, dropped: 0 });
       if (track) {
         news.push({ mid, generation });
       }

@@ -49,8 +49,7 @@ export class Conference {
   private formerSlots = new SlotTable();
   private move: Move | undefined;
   private mover: ReturnType<typeof setInterval> | undefined;
-  /** Undefined before the first move. */
-  private duplicates: Duplicates | undefined;
+  private readonly duplicates = new Duplicates();
   readonly meters = new Meters();
   readonly layers = new FrameLayers();
   readonly choices = new Choices();
@@ -88,7 +87,6 @@ export class Conference {
     this.roster = new Roster({
       ...events,
       published: (participant, publication) => {
-        this.duplicates?.forget(keyOf({ participant, publication: publication.name }));
         if (participant !== this.identity) {
           this.secrecy.published(participant, publication);
           this.warnOfChannels(publication);
@@ -96,6 +94,7 @@ export class Conference {
         events.published(participant, publication);
       },
       unpublished: (participant, publication) => {
+        this.duplicates.forget(keyOf({ participant, publication }));
         this.secrecy.unpublished(participant, publication);
         this.pictures.forget(participant, publication);
         events.unpublished(participant, publication);
@@ -259,9 +258,10 @@ export class Conference {
       this.recycle(report);
       return;
     }
-    const tile = keyOf(slot.track);
-    this.move?.arrived(tile, slot === this.formerSlots.get(report.mid), this.mediaReceived);
-    const late = this.duplicates ? this.duplicates.add(tile, report.number) : 0;
+    const tile = keyOf(slot.track, slot.description);
+    const former = slot === this.formerSlots.get(report.mid);
+    this.move?.arrived(tile, former, this.mediaReceived);
+    const late = this.duplicates.add(tile, report.number, former ? this.formerSlots : this.slots);
     if (late === undefined) {
       this.recycle(report);
       return;
@@ -315,6 +315,7 @@ export class Conference {
         this.roster.left(message.identity);
         break;
       case "published":
+        this.duplicates.forget(keyOf({ participant: message.participant, publication: message.publication.name }));
         this.roster.publishes(message.participant, message.publication);
         break;
       case "unpublished":
@@ -425,6 +426,7 @@ export class Conference {
         this.carry(mid);
       }
       this.slots = new SlotTable();
+      this.duplicates.forget("");
       this.pictures.clear();
       this.link.renew(this.serversOf(message));
     }
@@ -440,7 +442,6 @@ export class Conference {
     this.formerSlots = this.slots;
     this.slots = new SlotTable();
     this.link.move(this.serversOf(message));
-    this.duplicates ??= new Duplicates();
     this.move = new Move(Date.now() + limit);
     this.mover = setInterval(() => this.checkMove(), moveInterval);
     this.data.entered(message.resumed ?? false, message.data_received ?? 0);
@@ -539,8 +540,11 @@ export class Conference {
     const table = former ? this.formerSlots : this.slots;
     const named = this.named(assignments, former);
     const news = new Set(table.assign(named, performance.timeOrigin + performance.now()).map(({ mid }) => mid));
-    for (const { mid, track } of named) {
-      const before = track && [...this.formerSlots].find((slot) => slot.mid !== mid && sameTile(slot.track, track));
+    for (const { mid, track, quality } of named) {
+      if (track && news.has(mid) && !this.move) {
+        this.duplicates.assigned(keyOf(track, quality), table);
+      }
+      const before = track && [...this.formerSlots].find((slot) => slot.mid !== mid && slot.description === quality && sameTile(slot.track, track));
       this.meters.continue(mid, before?.mid);
       this.carry(mid, table.get(mid)?.track);
     }
@@ -618,9 +622,12 @@ export class Conference {
   }
 }
 
-/** Returns the key of a publication, or with a tile that of the tile. The former is a prefix of the latter. */
-function keyOf({ participant, publication, tile = "" }: { participant: string; publication: string; tile?: number | "" }): string {
-  return `${participant}\n${publication}\n${tile}`;
+/**
+ * Returns the key of a publication, or with a tile that of the tile. Each description of a tile has all frames, and a
+ * key of its own. The key of the publication is a prefix of the others.
+ */
+function keyOf({ participant, publication, tile = "" }: { participant: string; publication: string; tile?: number | "" }, description: number | "" = ""): string {
+  return `${participant}\n${publication}\n${tile}${tile === "" ? "" : `/${description}`}`;
 }
 
 function sameTile(a: TileRef | undefined, b: TileRef): boolean {

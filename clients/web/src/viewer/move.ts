@@ -76,27 +76,39 @@ export class Move {
 }
 
 /**
- * Drops the frames that both servers of a move have sent. The orders stay in use after the move, since
- * the second connection may be behind the former one.
+ * Drops the frames that both servers of a move have sent. A slot begins with the newest frame that its server has, so
+ * the first frame of the second connection may be one that was shown before the move. The second connection may also
+ * be behind the former one after the move. Frames therefore count before, during and after a move.
  */
 export class Duplicates {
-  private readonly orders = new Map<string, FrameOrder>();
+  private readonly tiles = new Map<string, { order: FrameOrder; connection: object }>();
 
   /**
-   * Adds a frame of a tile. Returns undefined if the frame or a newer one has come before, and otherwise
-   * the number of frames that came late since the last call.
+   * Adds a frame of a tile that came over a connection. Returns undefined if the frame or a newer one has come before,
+   * and otherwise the number of frames that came late since the last call.
    */
-  add(tile: string, number: number): number | undefined {
-    const order = this.orders.get(tile) ?? new FrameOrder();
-    this.orders.set(tile, order);
-    return order.place(number) === "newest" ? order.takeLate() : undefined;
+  add(key: string, number: number, connection: object): number | undefined {
+    const tile = this.tiles.get(key) ?? { order: new FrameOrder(), connection };
+    this.tiles.set(key, tile);
+    tile.connection = connection;
+    return tile.order.place(number) === "newest" ? tile.order.takeLate() : undefined;
   }
 
-  /** A publication has ended. Another one of the same name may have other numbers. */
+  /**
+   * Records that a slot of a connection carries a tile. The tile begins again, as in the worker of the slot, unless
+   * another connection has brought its last frame.
+   */
+  assigned(key: string, connection: object): void {
+    if (this.tiles.get(key)?.connection === connection) {
+      this.tiles.delete(key);
+    }
+  }
+
+  /** The tiles whose keys have this prefix have ended. Others with the same keys may have other numbers. */
   forget(prefix: string): void {
-    for (const tile of this.orders.keys()) {
-      if (tile.startsWith(prefix)) {
-        this.orders.delete(tile);
+    for (const key of this.tiles.keys()) {
+      if (key.startsWith(prefix)) {
+        this.tiles.delete(key);
       }
     }
   }

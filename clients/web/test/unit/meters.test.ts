@@ -3,7 +3,7 @@ import type { Slot } from "../../src/media/slots";
 import type { DecodedFrame } from "../../src/media/traffic";
 import { Meters } from "../../src/viewer/meters";
 
-const slot: Slot = { mid: "3", generation: 1, track: undefined, quality: 1, reason: "auto", since: 0, dropped: 0 };
+const slot: Slot = { mid: "3", generation: 1, track: undefined, description: undefined, quality: 1, reason: "auto", since: 0, dropped: 0 };
 
 function frame(number: number, at: number, skipped = 0): DecodedFrame {
   return {

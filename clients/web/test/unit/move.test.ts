@@ -48,19 +48,30 @@ describe("Move", () => {
 });
 
 describe("Duplicates", () => {
+  const [first, second] = [{}, {}];
+
   it("passes each frame of a tile once and in order, and counts the late ones", () => {
     const duplicates = new Duplicates();
-    const results = [1, 2, 2, 5, 3, 6, 5].map((number) => duplicates.add("ada\nbody\n0", number));
+    const results = [1, 2, 2, 5, 3, 6, 5].map((number) => duplicates.add("ada\nbody\n0", number, first));
     expect(results).toEqual([0, 0, undefined, 0, undefined, 1, undefined]);
-    expect(duplicates.add("ada\nbody\n1", 1)).toBe(0);
+    expect(duplicates.add("ada\nbody\n1", 1, first)).toBe(0);
   });
 
   it("forgets a publication, whose numbers begin again", () => {
     const duplicates = new Duplicates();
-    duplicates.add("ada\nbody\n0", 50);
-    duplicates.add("ada\nbody2\n0", 50);
+    duplicates.add("ada\nbody\n0", 50, first);
+    duplicates.add("ada\nbody2\n0", 50, first);
     duplicates.forget("ada\nbody\n");
-    expect([duplicates.add("ada\nbody\n0", 1), duplicates.add("ada\nbody2\n0", 1)]).toEqual([0, undefined]);
+    expect([duplicates.add("ada\nbody\n0", 1, first), duplicates.add("ada\nbody2\n0", 1, first)]).toEqual([0, undefined]);
+  });
+
+  it("begins again at an assignment, unless the last frame came over another connection", () => {
+    const duplicates = new Duplicates();
+    duplicates.add("a", 50, first);
+    duplicates.assigned("a", second);
+    expect(duplicates.add("a", 50, second)).toBeUndefined();
+    duplicates.assigned("a", second);
+    expect(duplicates.add("a", 50, second)).toBe(0);
   });
 });
 
@@ -156,6 +167,77 @@ describe("A conference that moves to another server", () => {
     expect(shown).toEqual([1, 2, 3, 4, 5]);
     expect(conference.meters.total.missing).toBe(0);
     expect(told).toEqual(["moved"]);
+  });
+
+  it("shows no frame again that was shown before the move, also in the next move", () => {
+    conference.report(frame("1", 1));
+    conference.report(frame("1", 2));
+    move();
+    const second = last();
+    Peer.all[1]!.be("connected");
+    second.say({ type: "assignments", assignments: [assignment("1", "body")] });
+    // The second server begins with the newest frame, before the first one sends another.
+    conference.report(frame("1*", 2));
+    conference.report(frame("1", 3));
+    conference.report(frame("1*", 3));
+    vi.advanceTimersByTime(500);
+    expect(told).toContain("moved");
+    conference.report(frame("1*", 4));
+    second.say({ type: "moved", url: "ws://third", ticket: "another", make_before_break: true });
+    last().open();
+    last().say({ ...joined, participants: [ada], resumed: true });
+    Peer.all[2]!.be("connected");
+    last().say({ type: "assignments", assignments: [assignment("1", "body")] });
+    conference.report(frame("1", 4));
+    conference.report(frame("1", 5));
+    expect(shown).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it("shows no frame again of a tile that the second server sends only after the move", () => {
+    conference.report(frame("1", 1));
+    move();
+    Peer.all[1]!.be("connected");
+    vi.advanceTimersByTime(1000);
+    conference.report(frame("1", 2));
+    vi.advanceTimersByTime(1500);
+    expect(told).toContain("moved");
+    last().say({ type: "assignments", assignments: [assignment("1", "body")] });
+    conference.report(frame("1*", 2));
+    conference.report(frame("1*", 3));
+    expect(shown).toEqual([1, 2, 3]);
+  });
+
+  it("shows all descriptions of a frame, each once", () => {
+    const described = (mid: string, quality: number, generation = 2): Assignment => ({ ...assignment(mid, "body"), quality, generation });
+    first.say({ type: "assignments", assignments: [described("1", 0), described("5", 1)] });
+    conference.report(frame("1", 1));
+    conference.report(frame("5", 1));
+    move();
+    Peer.all[1]!.be("connected");
+    last().say({ type: "assignments", assignments: [described("1", 0), described("2", 1)] });
+    for (const [mid, number] of [["1*", 1], ["2*", 1], ["2*", 2], ["1*", 2], ["1", 2], ["5", 2]] as const) {
+      conference.report(frame(mid, number));
+    }
+    expect(shown).toEqual([1, 1, 2, 2]);
+  });
+
+  it("shows a publication that replaces another one of the same name", () => {
+    const next = { type: "published", participant: "ada", publication: ada.publications[0]! } as const;
+    conference.report(frame("1", 50));
+    first.say({ type: "unpublished", participant: "ada", publication: "body" });
+    conference.report(frame("1", 51));
+    first.say(next);
+    conference.report(frame("1", 52));
+    first.say({ type: "assignments", assignments: [{ ...assignment("1", "body"), generation: 2 }] });
+    conference.report(frame("1", 1));
+    move();
+    Peer.all[1]!.be("connected");
+    last().say({ type: "assignments", assignments: [assignment("1", "body")] });
+    conference.report(frame("1*", 2));
+    last().say({ type: "unpublished", participant: "ada", publication: "body" });
+    last().say(next);
+    conference.report(frame("1*", 1));
+    expect(shown).toEqual([50, 51, 52, 1, 2, 1]);
   });
 
   it("reads the media of the first server, and nothing else of it", () => {
