@@ -49,8 +49,7 @@ type received struct {
 // under way.
 func (r received) judge() (repeated, missing int) {
 	for tile, numbers := range r.Tiles {
-		slices.Sort(numbers)
-		different := slices.Compact(slices.Clone(numbers))
+		different := slices.Compact(slices.Sorted(slices.Values(numbers)))
 		repeated += len(numbers) - len(different)
 		for _, number := range r.Sent[tile] {
 			if _, found := slices.BinarySearch(different, number); !found && number > different[0] &&
@@ -70,6 +69,7 @@ func movePage(t *testing.T, fragment string) {
 	}
 	for _, node := range nodes {
 		t.Cleanup(node.Close)
+		observe(t, node.Server)
 	}
 	v := begin(t, "moved.mjs", pageURL(nodes[0].Server), pageURL(nodes[1].Server), fragment)
 	var facts struct {
@@ -97,7 +97,8 @@ func movePage(t *testing.T, fragment string) {
 		repeated, missing := r.judge()
 		t.Logf("%s: %d frames missing, %d repeated", name, missing, repeated)
 		if repeated > 0 || missing > 0 && stalled < calm {
-			t.Errorf("%s: %d frames are missing, %d came twice, expected none", name, missing, repeated)
+			t.Errorf("%s: %d frames are missing, %d came twice, expected none; sent %d, received %d", name, missing,
+				repeated, r.Sent, r.Tiles)
 		}
 		if len(r.States) > 0 || r.Rejected > 0 || strings.Contains(r.Messages, "broke") {
 			t.Errorf("%s was interrupted: states %v, %d frames rejected, messages %q", name, r.States, r.Rejected,

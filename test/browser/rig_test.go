@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,6 +59,16 @@ func (c *mutedConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	}
 }
 
+// running has the servers of the present test, for the log of a failure. The tests of this package run one after
+// another.
+var running []*server.Server
+
+// observe logs the rooms of a server if a script fails.
+func observe(t *testing.T, s *server.Server) {
+	running = append(running, s)
+	t.Cleanup(func() { running = slices.DeleteFunc(running, func(other *server.Server) bool { return other == s }) })
+}
+
 // start runs a server for development, whose settings adjust may change.
 func start(t *testing.T, adjust func(*server.Options)) *server.Server {
 	t.Helper()
@@ -78,6 +89,7 @@ func start(t *testing.T, adjust func(*server.Options)) *server.Server {
 			t.Error(err)
 		}
 	})
+	observe(t, s)
 	return s
 }
 

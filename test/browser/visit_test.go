@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,9 @@ const patience = 2 * time.Minute
 type step struct {
 	Step    string `json:"step"`
 	Message string `json:"message"`
-	raw     json.RawMessage
+	// Pages are the states of all pages when the script failed.
+	Pages []json.RawMessage `json:"pages"`
+	raw   json.RawMessage
 }
 
 // visit is a browser that a script drives.
@@ -125,6 +128,9 @@ func (v *visit) expect(name string, into any) {
 	v.t.Helper()
 	select {
 	case s, open := <-v.steps:
+		if !open || s.Step != name {
+			v.explain(s)
+		}
 		switch {
 		case !open:
 			v.t.Fatalf("the script ended before %q", name)
@@ -136,7 +142,26 @@ func (v *visit) expect(name string, into any) {
 			}
 		}
 	case <-time.After(v.patience):
+		v.explain(step{})
 		v.t.Fatalf("the script does not get to %q", name)
+	}
+}
+
+// explain logs the states of the pages, and the rooms of all servers.
+func (v *visit) explain(failed step) {
+	v.t.Helper()
+	for _, page := range failed.Pages {
+		v.t.Logf("a page: %s", page)
+	}
+	for _, s := range running {
+		response, err := http.Get("http://" + s.AdminAddress() + "/admin/v1/rooms")
+		if err != nil {
+			v.t.Logf("the rooms of a server: %v", err)
+			continue
+		}
+		rooms, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		v.t.Logf("the rooms of the server at %s: %s %v", s.URL(), rooms, err)
 	}
 }
 

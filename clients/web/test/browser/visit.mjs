@@ -28,6 +28,59 @@ export async function goOn() {
   return (await lines.next()).value;
 }
 
+/** The last lines of the console of each page that was opened, with its errors. */
+const consoles = new Map();
+const mostLines = 30;
+
+/** Records the console of a page, for a failure. */
+function keepConsole(page) {
+  const kept = [];
+  consoles.set(page, kept);
+  const keep = (line) => {
+    kept.push(line);
+    kept.splice(0, kept.length - mostLines);
+  };
+  page.on("console", (message) => keep(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => keep(`error: ${error.message}`));
+  page.on("crash", () => keep("the page has crashed"));
+}
+
+/** The time in ms for the state of one document. */
+const stateTime = 10_000;
+
+/** Returns the state of a page of the viewer or of one with the element <volsfu-room>, as JSON. It runs in the page. */
+async function stateOfDocument() {
+  const room = globalThis.volsfu;
+  const session = document.querySelector("volsfu-room")?.session;
+  const conference = room?.conference ?? session?.conference;
+  const seen = { visibility: document.visibilityState, ready: document.readyState, since: performance.now(), messages: document.querySelector("#messages")?.textContent };
+  if (!conference) {
+    return JSON.stringify(seen);
+  }
+  const counts = [];
+  const report = ({ type, timestamp, id, ...figures }) => ["inbound-rtp", "outbound-rtp", "data-channel", "candidate-pair", "transport"].includes(type) && counts.push({ type, ...Object.fromEntries(Object.entries(figures).filter(([, figure]) => figure)) });
+  await conference.link.connection?.peer.getStats().then((all) => all.forEach(report));
+  const publishing = await session?.publishing;
+  const publishers = [room?.panel?.publisher, ...[...(publishing?.current ?? [])].map(({ publisher }) => publisher)];
+  const { bandwidth, meters, audience, identity } = conference;
+  return JSON.stringify({
+    ...seen, identity, state: conference.session.state, connection: conference.link.connection?.state, moving: conference.move !== undefined, audience, bandwidth,
+    participants: [...conference.participants.values()].map((p) => `${p.identity}: ${p.publications.map(({ name }) => name).join(", ")}`),
+    slots: [...conference.lines()].map(({ mid, generation, track, quality, reason, dropped }) => ({ mid, generation, ...track, quality, reason, dropped, ...meters.figures(mid, performance.timeOrigin + performance.now()) })),
+    opened: meters.opened, total: meters.total, publishers: publishers.filter((p) => p?.figures).map((p) => ({ ...p.state(), total: p.figures.total })), counts,
+  });
+}
+
+/** Returns the states of the documents of all open pages. */
+function states() {
+  const late = () => new Promise((resolve) => setTimeout(resolve, stateTime, "no answer"));
+  const stateOf = async (frame) => {
+    const state = frame.evaluate(stateOfDocument).then(JSON.parse).catch((error) => String(error));
+    return { url: frame.url(), state: await Promise.race([state, late()]) };
+  };
+  return Promise.all([...consoles].filter(([page]) => !page.isClosed()).map(async ([page, lines]) => ({ console: lines, documents: await Promise.all(page.frames().map(stateOf)) })));
+}
+
 /** A page that is not yet loaded, for open. */
 export const blank = "";
 
@@ -36,6 +89,7 @@ export async function open(path, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(patience);
+  keepConsole(page);
   page.on("pageerror", (error) => tell("page error", { message: error.message }));
   page.on("console", (message) => {
     // The browser itself reports addresses with an error or without an answer; tests check the
@@ -61,6 +115,7 @@ export async function openForeign(url) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 720 } });
   const page = await context.newPage();
   page.setDefaultTimeout(patience);
+  keepConsole(page);
   await page.goto(url);
   return page;
 }
@@ -190,7 +245,7 @@ export async function run(script) {
     await script();
     tell("done");
   } catch (error) {
-    tell("failed", { message: String(error?.stack ?? error) });
+    tell("failed", { message: String(error?.stack ?? error), pages: await states() });
   } finally {
     await browser.close();
     // Data in a pipe is lost when the process exits.
