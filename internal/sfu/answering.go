@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/volsfu/volsfu/internal/sfu/peer"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -33,9 +34,9 @@ func (q offerAnswered) apply(r *Room) {
 		return
 	}
 	p, a := q.owner, q.answered
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		for quality, t := range publication.Tracks {
-			track := publication.line(0, quality)
+			track := trackOf(publication, 0, quality)
 			if streams, ok := a.Streams[track]; ok {
 				q.Ingress.Bind(streams.SSRC, streams.Retransmission, t)
 			} else if name, ok := a.Names[track]; ok {
@@ -67,12 +68,12 @@ func (p *participant) acknowledgeUnnamed(told []signal.Assignment) {
 // checkWatched returns an error if the participant that a client asks to watch publishes nothing that the client can
 // receive.
 func (q *JoinRequest) checkWatched(r *Room) *signal.Error {
-	watched := r.presence(q.Watched)
-	if watched == nil || len(watched.publications) == 0 {
+	watched := r.Get(q.Watched)
+	if watched == nil || len(watched.Publications) == 0 {
 		return notWatchable(q)
 	}
 	var reasons []string
-	for _, publication := range audible(announced(watched.publications)) {
+	for _, publication := range presence.Audible(presence.Announced(watched.Publications)) {
 		reason := ""
 		if q.Profile.Withheld != nil {
 			reason = q.Profile.Withheld(&publication.Description)

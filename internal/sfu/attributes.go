@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -26,29 +27,29 @@ func (q messageRequest) changeAttributes(r *Room, m *signal.Attributes) *signal.
 // setAttributes changes attributes of a participant and tells all participants, at the cost of the requester, nil for
 // the operator.
 func (r *Room) setAttributes(requester, p *participant, changed map[string]string) *signal.Error {
-	merged, bytes, refused := mergeAttributes("attributes", p.attributes, changed)
+	merged, bytes, refused := mergeAttributes("attributes", p.Attributes, changed)
 	if refused != nil {
 		return refused
 	}
-	if refused := r.checkDescriptions(p.identity, p.describedBytes()-p.attributesBytes+bytes); refused != nil {
+	if refused := r.checkDescriptions(p.Identity, p.DescribedBytes()-p.AttributesBytes+bytes); refused != nil {
 		return refused
 	}
 	if refused := r.charge(requester, bytes); refused != nil {
 		return refused
 	}
-	p.attributes, p.attributesBytes = merged, bytes
-	r.sendAttributes(&p.presence)
+	p.Attributes, p.AttributesBytes = merged, bytes
+	r.sendAttributes(&p.Presence)
 	r.span.changed(p)
 	return nil
 }
 
 // sendAttributes sends all participants the attributes of an announced participant.
-func (r *Room) sendAttributes(p *presence) {
-	if p.audience {
+func (r *Room) sendAttributes(p *presence.Presence) {
+	if p.Audience {
 		return
 	}
-	r.participants.share(nil, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
-	r.recorder.current.changed(r.now, p, &signal.Attributes{Participant: p.identity, Attributes: p.attributes})
+	r.participants.share(nil, &signal.Attributes{Participant: p.Identity, Attributes: p.Attributes})
+	r.recorder.current.changed(r.now, p, &signal.Attributes{Participant: p.Identity, Attributes: p.Attributes})
 }
 
 // changeMetadata changes the metadata of the room for a client that is an operator.

@@ -3,6 +3,7 @@ package sfu
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -25,23 +26,23 @@ type audience struct {
 }
 
 // joined announces a participant without its publications, or counts it.
-func (a *audience) joined(p *presence, except *participant) {
+func (a *audience) joined(p *presence.Presence, except *participant) {
 	r := a.room
-	if p.audience {
+	if p.Audience {
 		a.change()
 		return
 	}
-	r.participants.share(except, &signal.ParticipantJoined{Participant: p.describe()})
+	r.participants.share(except, &signal.ParticipantJoined{Participant: p.Describe()})
 	r.recorder.current.joined(r.now, p)
 }
 
 // left announces the end of a participant.
-func (a *audience) left(p *presence, except *participant, reason string) {
+func (a *audience) left(p *presence.Presence, except *participant, reason string) {
 	r := a.room
-	if p.audience {
+	if p.Audience {
 		a.change()
 	} else {
-		r.participants.share(except, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
+		r.participants.share(except, &signal.ParticipantLeft{Identity: p.Identity, Reason: reason})
 	}
 	r.recorder.current.left(r.now, p, reason)
 	if len(r.participants) == 0 {
@@ -50,10 +51,10 @@ func (a *audience) left(p *presence, except *participant, reason string) {
 }
 
 // name announces a participant that was not announced before.
-func (a *audience) name(p *presence) {
-	if p.audience {
-		p.audience = false
-		a.joined(p, a.room.participants[p.identity])
+func (a *audience) name(p *presence.Presence) {
+	if p.Audience {
+		p.Audience = false
+		a.joined(p, a.room.participants[p.Identity])
 		a.change()
 	}
 }
@@ -73,7 +74,7 @@ func (a *audience) send() {
 		r.wakeBy(a.next)
 	default:
 		a.changed = false
-		if n := r.audienceSize(); n != a.sent {
+		if n := r.AudienceSize(); n != a.sent {
 			a.sent, a.next = n, r.now.Add(audienceInterval)
 			r.participants.share(nil, &signal.Audience{Count: n})
 		}

@@ -73,7 +73,7 @@ func TestWantedRate(t *testing.T) {
 	bob.choose(1, signal.Auto())
 	check("with the tile", 9e6)
 	s.ask(func(r *Room) {
-		r.participants["alice"].publications[0].Levels.GiveUp([]allocate.QualitySet{0, allocate.Qualities(1, 2), 0})
+		r.participants["alice"].Publications[0].Levels.GiveUp([]allocate.QualitySet{0, allocate.Qualities(1, 2), 0})
 		r.scheduler.Changes.Offered++
 	})
 	check("of what the publisher sends", 6e6)
@@ -111,7 +111,7 @@ func TestPausedLevelsKeepTheMeasuredRate(t *testing.T) {
 	alice := s.enter("alice", false, true, ladder(1, 3))
 	bob := s.watches("bob", 50e6)
 	high := playedMeter(7e6)
-	alice.publications[0].Levels.SetMeter(2, &high)
+	alice.Publications[0].Levels.SetMeter(2, &high)
 	s.pass(2 * time.Second)
 	bob.choose(0, signal.Only(0))
 	bob.begin()

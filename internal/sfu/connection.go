@@ -177,8 +177,8 @@ func (q answerTaken) apply(r *Room) {
 	p.pendingOffer = nil
 	q.answerTimer.stop()
 	for track, streams := range q.published {
-		publication := p.publication(track.Publication)
-		if publication == nil || publication.id != track.ID {
+		publication := p.Publication(track.Publication)
+		if publication == nil || publication.ID != track.ID {
 			continue
 		}
 		t, _ := publication.Track(track.Tile, track.Quality)

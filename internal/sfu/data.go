@@ -133,7 +133,7 @@ func (r *Room) forwardData(p *participant, m *signal.Data) *signal.Error {
 			config.DataByteRate, p.data.bytes.Burst())
 	}
 	recipients, missing := r.recipients(p, m.To)
-	if refused := r.deliver(p.identity, recipients, m); refused != nil {
+	if refused := r.deliver(p.Identity, recipients, m); refused != nil {
 		return refused
 	}
 	return missing

@@ -354,7 +354,7 @@ func TestPermissions(t *testing.T) {
 	idle := func() (idle bool) {
 		inRoom(t, bob, func(r *Room) {
 			p := r.participants["alice"]
-			idle = len(p.publications) == 0 && p.subscriber.Slots.Needed("video") == 0
+			idle = len(p.Publications) == 0 && p.subscriber.Slots.Needed("video") == 0
 		})
 		return idle
 	}

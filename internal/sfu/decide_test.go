@@ -183,7 +183,7 @@ func TestMeasuredRatesCount(t *testing.T) {
 	bob := s.watches("bob", 5e6)
 	bob.expectCarried("1")
 	high := playedMeter(12e6)
-	s.room.participants["alice"].publications[0].Levels.SetMeter(1, &high)
+	s.room.participants["alice"].Publications[0].Levels.SetMeter(1, &high)
 	s.pass(time.Second)
 	bob.expectCarried("0")
 	high = 3e6
@@ -198,7 +198,7 @@ func TestRatesAreMeasuredWithoutReceivers(t *testing.T) {
 	body.Qualities[0].Bitrate, body.Qualities[1].Bitrate = 0, 0
 	alice := s.enter("alice", false, true, body)
 	low, high := playedMeter(4e6), playedMeter(90e6)
-	levels := alice.publications[0].Levels
+	levels := alice.Publications[0].Levels
 	levels.SetMeter(0, &low)
 	levels.SetMeter(1, &high)
 	s.pass(1500 * time.Millisecond)

@@ -21,7 +21,7 @@ func (s *demands) settle() {
 	}
 	told := make(map[*participant][]signal.WantedPublication)
 	s.unsettled.Each(func(d *demand.Publication) {
-		p := r.publication(d.Ref)
+		p := r.Publication(d.Ref)
 		if p == nil || p.Demand != d {
 			return
 		}
@@ -100,7 +100,7 @@ func (s *demands) update(d *demand.Publication) {
 // sendWanted repeats the wanted tracks of suppressible publications to a publisher that has resumed.
 func (p *participant) sendWanted() {
 	var all []signal.WantedPublication
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		if publication.Demand.Suppressible() {
 			all = append(all, publication.Demand.Message())
 		}

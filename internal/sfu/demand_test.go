@@ -29,7 +29,7 @@ func (p *player) asked() string {
 func (p *player) expectAsked(want string) {
 	p.stage.t.Helper()
 	if got := p.asked(); got != want {
-		p.stage.t.Fatalf("%s was asked for %q, expected %q", p.identity, got, want)
+		p.stage.t.Fatalf("%s was asked for %q, expected %q", p.Identity, got, want)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestLowestTaken(t *testing.T) {
 		if err := r.publish(alice.participant, ladder(2, 3)); err != nil {
 			t.Fatal(err)
 		}
-		r.announce(&alice.presence, alice.participant.publications)
+		r.announce(&alice.Presence, alice.participant.Publications)
 	})
 	carol := s.enter("carol", false, true, ladder(2, 3))
 	bob := s.enter("bob", true, false)

@@ -141,13 +141,13 @@ func (d *directory) remove(o *occupied) {
 func (d *directory) remember(p *participant) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.sessions[p.session] = p.room
+	d.sessions[p.Session] = p.room
 	d.metrics.Participants(len(d.sessions))
 }
 
 // forget ends a session. forget is called by the room's goroutine.
 func (d *directory) forget(p *participant) {
-	d.endSession(p.session)
+	d.endSession(p.Session)
 	d.leave(p.room, p.bearer)
 }
 

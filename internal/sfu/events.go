@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
@@ -51,7 +52,7 @@ func (r *roomEvents) end() {
 
 // event returns an event of the participant.
 func (p *participant) event(kind webhook.Kind) webhook.Event {
-	return webhook.Event{Kind: kind, Participant: &webhook.Participant{Identity: p.identity, TokenID: p.token.ID}}
+	return webhook.Event{Kind: kind, Participant: &webhook.Participant{Identity: p.Identity, TokenID: p.token.ID}}
 }
 
 // movedReason is the reason of a departure by a move. Each node has a room of its own, with its own events.
@@ -60,14 +61,14 @@ const movedReason = "moved to another server"
 // emitJoined emits the arrival of a participant, with the publications that it brings from another node.
 func (r *roomEvents) emitJoined(p *participant) {
 	r.emit(p.event(webhook.ParticipantJoined))
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		r.emitPublication(p, publication, webhook.Published)
 	}
 }
 
 // emitMoved emits the end of a participant's publications on this node and its departure to another node.
 func (r *roomEvents) emitMoved(p *participant) {
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		r.emitPublication(p, publication, webhook.Unpublished)
 	}
 	left := p.event(webhook.ParticipantLeft)
@@ -76,8 +77,8 @@ func (r *roomEvents) emitMoved(p *participant) {
 }
 
 // emitPublication emits an event of a publication, unless others do not know the publication.
-func (r *roomEvents) emitPublication(owner *participant, p *publication, kind webhook.Kind) {
-	if p.silent {
+func (r *roomEvents) emitPublication(owner *participant, p *presence.Publication, kind webhook.Kind) {
+	if p.Silent {
 		return
 	}
 	e, d := owner.event(kind), &p.Description

@@ -56,14 +56,14 @@ func TestAFormerHomeFeedsAThirdNode(t *testing.T) {
 	bob.attach()
 	c.exchange()
 	third := c[1]
-	id := alice.publications[0].id
+	id := alice.Publications[0].ID
 	third.feeds()
 	third.receive("b", movedTo(1))
 	third.expectFeeds("a present of the next home")
 	third.receive("b", Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
 	third.expectFeeds("a publication of the next home", "+ b", "take a", "take b")
 	third.receive("b", movedTo(1))
-	third.stage.ask(func(r *Room) { r.span.take(r.publication(bodyRef)) })
+	third.stage.ask(func(r *Room) { r.span.take(r.Publication(bodyRef)) })
 	third.expectFeeds("another demand", "take a", "take b")
 	if m := third.stage.room.span.mirrors["alice"]; len(m.remotes) != 1 || m.remotes[0].former {
 		t.Errorf("the publications are %+v", m.remotes)
@@ -94,7 +94,7 @@ func TestADeadHomeFeedsNothing(t *testing.T) {
 	third.receive("a", Detached{Identity: "alice"})
 	third.receive("b", movedTo(1))
 	third.expectFeeds("a present of the next home", "- a")
-	third.receive("b", Published{Ref: bodyRef, ID: alice.publications[0].id, Description: ladder(1, 2)})
+	third.receive("b", Published{Ref: bodyRef, ID: alice.Publications[0].ID, Description: ladder(1, 2)})
 	third.expectFeeds("a publication of the next home", "+ b", "take b")
 }
 
@@ -105,14 +105,14 @@ func TestTheNextHomeKeepsTheFeed(t *testing.T) {
 	former := c.enter(c[0], "alice", false, true, ladder(1, 2))
 	next := c[1]
 	c.enter(next, "bob", true, false)
-	id := former.publications[0].id
+	id := former.Publications[0].ID
 	rates := []volumetric.Bitrate{1e6, 2e6}
 	next.receive("a", Rates{Ref: bodyRef, ID: id, Rates: rates})
 	next.feeds()
 	p := next.stage.enter("alice", false, false)
 	next.stage.ask(func(r *Room) {
 		m := r.span.mirrors["alice"]
-		p.session, p.epoch = m.session, 1
+		p.Session, p.epoch = m.Session, 1
 		r.span.adopt(m, p.participant, false)
 		r.span.joined(p.participant)
 	})
@@ -122,7 +122,7 @@ func TestTheNextHomeKeepsTheFeed(t *testing.T) {
 			told = append(told, e)
 		}
 	}
-	if len(told) != 1 || !slices.Equal(told[0].Rates, rates) || len(p.publications) != 1 {
+	if len(told) != 1 || !slices.Equal(told[0].Rates, rates) || len(p.Publications) != 1 {
 		t.Errorf("the next home tells the rates %+v", told)
 	}
 	next.expectFeeds("an adoption")
@@ -153,7 +153,7 @@ func TestTheLoserOfTwoAdoptionsKeepsPublications(t *testing.T) {
 func TestAReturnKeepsPublications(t *testing.T) {
 	c := newConference(t, nil, "a")
 	alice := c.enter(c[0], "alice", false, true, ladder(1, 2))
-	id := alice.publications[0].id
+	id := alice.Publications[0].ID
 	c[0].out = nil
 	c[0].stage.ask(func(r *Room) {
 		s := r.span

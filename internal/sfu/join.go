@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -97,8 +98,8 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 	if refused := r.span.checkIdentity(q); refused != nil {
 		return refused
 	}
-	if present == nil && r.span.shown(q.Identity) == nil {
-		if refused := r.settings.checkPlaces(r.size(), &r.node.config); refused != nil {
+	if r.Get(q.Identity) == nil {
+		if refused := r.settings.checkPlaces(r.Len(), &r.node.config); refused != nil {
 			return refused
 		}
 	}
@@ -108,9 +109,9 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 		}
 	}
 	if q.Number != nil {
-		if other := r.byNumber(*q.Number); other != nil && other.identity != q.Identity {
+		if other := r.ByNumber(*q.Number); other != nil && other.Identity != q.Identity {
 			return refuse(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number,
-				other.identity)
+				other.Identity)
 		}
 	}
 	return nil
@@ -128,7 +129,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		return nil, refused
 	}
 	p := &participant{
-		presence: presence{identity: q.Identity, session: rand.Text()},
+		Presence: presence.Presence{Identity: q.Identity, Session: rand.Text()},
 		room:     r,
 		secret:   rand.Text(),
 		granted:  q.Grants,
@@ -157,7 +158,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		p.profile = q.Profile
 	}
 	if q.Number != nil {
-		p.number, p.numbered = *q.Number, true
+		p.Number, p.Numbered = *q.Number, true
 	}
 	if p.profile.Named != nil {
 		slots = subscriber.NewNamedSlots(r.node.config.MaxSlots)
@@ -186,30 +187,30 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if moved != nil {
 		r.span.adopt(moved, p, q.Adopt.Record == nil)
 	} else {
-		r.span.hideMirror(p.identity)
+		r.span.hideMirror(p.Identity)
 	}
 	if moved == nil {
-		p.audience = r.joinsAudience(p)
+		p.Audience = r.joinsAudience(p)
 	}
 	r.recorder.automatic()
-	r.participants[p.identity] = p
+	r.enter(p)
 	r.node.remember(p)
 	r.begin()
 	r.emitJoined(p)
 	if moved == nil {
-		p.log.Info("participant joined", zap.String("session", p.session))
+		p.log.Info("participant joined", zap.String("session", p.Session))
 	}
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		p.attachData(publication)
 	}
 	for _, name := range replaced {
-		r.unpublish(p, p.publication(name), true)
+		r.unpublish(p, p.Publication(name), true)
 	}
-	kept := len(p.publications)
+	kept := len(p.Publications)
 	for _, description := range publications {
 		r.add(p, description)
 		if moved == nil && q.Adopt != nil && q.Adopt.Record != nil {
-			q.Adopt.Record.restorePublication(p.publications[len(p.publications)-1])
+			q.Adopt.Record.restorePublication(p.Publications[len(p.Publications)-1])
 		}
 	}
 	r.census.Store(r.participants.census())
@@ -220,12 +221,12 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	p.send(welcome)
 	r.audience.welcome(p)
 	p.sendPoses()
-	added := announced(p.publications[kept:])
+	added := presence.Announced(p.Publications[kept:])
 	if moved == nil {
-		r.audience.joined(&p.presence, p)
+		r.audience.joined(&p.Presence, p)
 	} else {
 		for _, publication := range added {
-			r.participants.share(p, &signal.Published{Participant: p.identity, Publication: publication.Description})
+			r.participants.share(p, &signal.Published{Participant: p.Identity, Publication: publication.Description})
 		}
 	}
 	r.span.joined(p)
@@ -235,8 +236,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	} else {
 		r.span.completed(p)
 	}
-	p.subscribe(r.publishedByOthers(p))
-	r.announce(&p.presence, added)
+	p.subscribe(r.PublishedByOthers(&p.Presence))
+	r.announce(&p.Presence, added)
 	if q.Adopt != nil {
 		// The token of this join may grant less than the token on the former home.
 		changed := r.regrant(p, p.grants, true)
@@ -264,12 +265,12 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Header:       signal.Header{ID: id},
 		Version:      signal.Version,
 		Room:         r.name,
-		Identity:     p.identity,
-		Session:      p.session,
+		Identity:     p.Identity,
+		Session:      p.Session,
 		Resumed:      resumed,
 		Resume:       signal.ResumeGrant{Secret: p.secret, GraceMS: int(config.ResumeGrace.Milliseconds())},
-		ICEServers:   r.node.iceServers(p.session),
-		Participants: r.describe(p),
+		ICEServers:   r.node.iceServers(p.Session),
+		Participants: r.Describe(&p.Presence),
 		Limits: signal.Limits{
 			TracksPerPublication: config.TracksPerPublication,
 			Publications:         config.PublicationsPerParticipant,
@@ -278,9 +279,9 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		},
 		Multipath:    p.asked.multipath != nil,
 		Metadata:     r.metadata,
-		Attributes:   p.attributes,
+		Attributes:   p.Attributes,
 		Permissions:  &permissions,
-		Muted:        p.mutings(),
+		Muted:        p.Mutings(),
 		DataReceived: p.data.received.Last(),
 		Recorded:     r.recorder.active(),
 	}

@@ -45,7 +45,7 @@ func (a *around) look(degrees float64) {
 // takes returns the rate of the decided qualities of one person.
 func (a *around) takes(who *player) (rate volumetric.Bitrate) {
 	for _, slot := range a.eye.subscriber.Slots.All() {
-		if slot.Target != nil && slot.Target.Publication.Ref.Participant == who.identity && slot.Quality >= 0 {
+		if slot.Target != nil && slot.Target.Publication.Ref.Participant == who.Identity && slot.Quality >= 0 {
 			rate += slot.Target.Publication.Levels.Rate(slot.Target.Tile.Tile, slot.Quality)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu/peer"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -133,8 +134,8 @@ func (q messageRequest) publish(r *Room, m *signal.Publish) *signal.Error {
 		return refuse(signal.CodeLimit, "the limit is %g new publications per second",
 			r.node.config.PublishRate)
 	}
-	if former := p.publication(m.Publication.Name); former != nil && former.unconfirmed {
-		former.unconfirmed = false
+	if former := p.Publication(m.Publication.Name); former != nil && former.Unconfirmed {
+		former.Unconfirmed = false
 		if sameDescription(&former.Description, &m.Publication) {
 			return nil
 		}
@@ -143,9 +144,9 @@ func (q messageRequest) publish(r *Room, m *signal.Publish) *signal.Error {
 	if err := r.publish(p, m.Publication); err != nil {
 		return err
 	}
-	added := p.publication(m.Publication.Name)
-	r.participants.share(p, &signal.Published{Participant: p.identity, Publication: added.Description})
-	r.announce(&p.presence, []*publication{added})
+	added := p.Publication(m.Publication.Name)
+	r.participants.share(p, &signal.Published{Participant: p.Identity, Publication: added.Description})
+	r.announce(&p.Presence, []*presence.Publication{added})
 	r.span.published(added)
 	r.participants.askForTimes()
 	p.updateLines()
@@ -154,7 +155,7 @@ func (q messageRequest) publish(r *Room, m *signal.Publish) *signal.Error {
 
 func (q messageRequest) unpublish(r *Room, m *signal.Unpublish) *signal.Error {
 	p := q.participant
-	publication := p.publication(m.Publication)
+	publication := p.Publication(m.Publication)
 	if publication == nil {
 		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
@@ -167,7 +168,7 @@ func (q messageRequest) unpublish(r *Room, m *signal.Unpublish) *signal.Error {
 func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 	p := q.participant
 	for _, choice := range m.Choices {
-		if publication := r.publication(choice.PublicationRef); publication != nil {
+		if publication := r.Publication(choice.PublicationRef); publication != nil {
 			if err := subscriber.CheckChoice(choice, &publication.Description); err != nil {
 				return refuse(signal.CodeNotFound, "%v", err)
 			}

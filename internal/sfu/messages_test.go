@@ -111,7 +111,7 @@ func TestAPanicEndsOneRoom(t *testing.T) {
 	if r := <-reported; r.Where != placeRoom || r.Value != "test" {
 		t.Errorf("the panic is %v of %q, expected that of the room", r.Value, r.Where)
 	}
-	eventually(t, func() bool { return len(n.Summaries("")) == 1 && n.roomOf(broken.participant.session) == nil },
+	eventually(t, func() bool { return len(n.Summaries("")) == 1 && n.roomOf(broken.participant.Session) == nil },
 		"the room to be forgotten")
 	if _, closed := kept.ended(); closed {
 		t.Error("the websocket of another room has ended, too")

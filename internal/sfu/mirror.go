@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -14,10 +15,9 @@ import (
 // mirror is a participant whose home is another node. The home alone changes the state of the participant. The
 // publications of a mirror have tracks of this node, which the trunk to the home feeds.
 type mirror struct {
-	presence
-	// node is the home. detached is set while the home does not answer.
-	node     string
-	detached bool
+	presence.Presence
+	// node is the home.
+	node string
 	// state is the last state that the home has told.
 	state Presence
 	// received is the number of the last reliable data message that this node has received from the participant.
@@ -65,11 +65,12 @@ func (m *mirror) show(s *span) {
 	}
 	r := s.room
 	m.shown = true
+	r.Add(&m.Presence)
 	for _, d := range m.remotes {
 		m.add(s, d)
 	}
-	r.audience.joined(&m.presence, nil)
-	r.announce(&m.presence, m.publications)
+	r.audience.joined(&m.Presence, nil)
+	r.announce(&m.Presence, m.Publications)
 }
 
 // hide ends the publications of the mirror, and tells the participants of the room that the mirror has left.
@@ -78,31 +79,32 @@ func (m *mirror) hide(s *span, reason string) {
 		return
 	}
 	r := s.room
-	for _, p := range slices.Clone(m.publications) {
+	for _, p := range slices.Clone(m.Publications) {
 		m.retract(s, p, false)
 	}
 	m.shown = false
-	r.audience.left(&m.presence, nil, reason)
+	r.Remove(&m.Presence)
+	r.audience.left(&m.Presence, nil, reason)
 }
 
 // add creates the tracks of a publication.
-func (m *mirror) add(s *span, d *remotePublication) *publication {
-	p := newPublication(s.room.node.engine, m.identity, d.Publication, false, nextGroup)
-	p.Number, p.encoded = m.number, d.encoded
-	p.mute = m.muteOf(d.Name)
+func (m *mirror) add(s *span, d *remotePublication) *presence.Publication {
+	p := presence.NewPublication(s.room.node.engine, m.Identity, d.Publication, false)
+	p.Number, p.Encoded = m.Number, d.encoded
+	p.Mute = m.muteOf(d.Name)
 	p.Demand.Relay(&s.room.demands.unsettled)
 	p.Levels.SetMeasured(d.rates)
 	p.Levels.GiveUp(d.unavailable())
-	m.publications = append(m.publications, p)
-	m.placePictures()
+	m.Publications = append(m.Publications, p)
+	m.PlacePictures()
 	m.bind(s, p, d)
 	return p
 }
 
 // retract ends a publication. If announce is set, the participants of the room receive a message.
-func (m *mirror) retract(s *span, p *publication, announce bool) {
+func (m *mirror) retract(s *span, p *presence.Publication, announce bool) {
 	s.room.recorder.current.unpublished(s.room.now, p)
-	s.room.retract(&m.presence, p, announce)
+	s.room.retract(&m.Presence, p, announce)
 	m.unbind(s, m.find(p.Ref.Publication))
 }
 
@@ -121,12 +123,12 @@ func (d *remotePublication) unavailable() []allocate.QualitySet {
 // another home when that home tells the publication. Until then the trunk to the former home feeds them, if that home
 // answers.
 func (m *mirror) move(s *span, node string) {
-	moved, lost := m.node != node, m.detached
+	moved, lost := m.node != node, m.Detached
 	if !moved && !lost {
 		return
 	}
-	m.node, m.detached = node, false
-	for _, p := range m.publications {
+	m.node, m.Detached = node, false
+	for _, p := range m.Publications {
 		switch d := m.find(p.Ref.Publication); {
 		case !moved:
 			m.bind(s, p, d)
@@ -138,7 +140,7 @@ func (m *mirror) move(s *span, node string) {
 }
 
 // bind tells the trunk to the home the tracks of a publication.
-func (m *mirror) bind(s *span, p *publication, d *remotePublication) {
+func (m *mirror) bind(s *span, p *presence.Publication, d *remotePublication) {
 	d.bound, d.node = true, m.node
 	delete(s.ending, m.feed(d))
 	s.tell(Mirrored{Ref: p.Ref, Node: d.node, ID: d.id, Qualities: len(d.Qualities), Tracks: slices.Clone(p.Tracks)})
@@ -151,7 +153,7 @@ func (m *mirror) unbind(s *span, d *remotePublication) {
 		s.tell(m.feed(d).unmirrored())
 	}
 	for f := range s.ending {
-		if f.ref.Participant == m.identity && f.ref.Publication == d.Name {
+		if f.ref.Participant == m.Identity && f.ref.Publication == d.Name {
 			delete(s.ending, f)
 			s.tell(f.unmirrored())
 		}
@@ -160,37 +162,37 @@ func (m *mirror) unbind(s *span, d *remotePublication) {
 
 // feed returns the feed of a publication.
 func (m *mirror) feed(d *remotePublication) feed {
-	return feed{volumetric.PublicationRef{Participant: m.identity, Publication: d.Name}, d.node, d.id}
+	return feed{volumetric.PublicationRef{Participant: m.Identity, Publication: d.Name}, d.node, d.id}
 }
 
 // update applies the state that the home has told.
 func (m *mirror) update(s *span, state Presence) {
 	attributes, bytes, refused := mergeAttributes("attributes", nil, state.Attributes)
 	if refused != nil {
-		s.room.log.Warn("attributes of another node are left out", zap.String("participant", m.identity),
+		s.room.log.Warn("attributes of another node are left out", zap.String("participant", m.Identity),
 			errorField(refused))
-		attributes, bytes = m.attributes, m.attributesBytes
+		attributes, bytes = m.Attributes, m.AttributesBytes
 	}
-	changed := !maps.Equal(m.attributes, attributes)
-	m.state, m.attributes, m.attributesBytes = state, attributes, bytes
-	if m.numbered = state.Number != nil; m.numbered {
-		m.number = *state.Number
+	changed := !maps.Equal(m.Attributes, attributes)
+	m.state, m.Attributes, m.AttributesBytes = state, attributes, bytes
+	if m.Numbered = state.Number != nil; m.Numbered {
+		m.Number = *state.Number
 	}
-	if m.audience && !state.Audience {
+	if m.Audience && !state.Audience {
 		if m.shown {
-			s.room.audience.name(&m.presence)
+			s.room.audience.name(&m.Presence)
 		}
-		m.audience = false
+		m.Audience = false
 	}
 	if changed && m.shown {
-		s.room.sendAttributes(&m.presence)
+		s.room.sendAttributes(&m.Presence)
 	}
-	for _, p := range m.publications {
-		p.Number = m.number
-		if mute := m.muteOf(p.Ref.Publication); p.mute != mute {
-			before := p.muted()
-			p.mute = mute
-			s.room.sendMuted(&m.presence, p, before)
+	for _, p := range m.Publications {
+		p.Number = m.Number
+		if mute := m.muteOf(p.Ref.Publication); p.Mute != mute {
+			before := p.Muted()
+			p.Mute = mute
+			s.room.sendMuted(&m.Presence, p, before)
 		}
 	}
 }
@@ -231,8 +233,8 @@ func (m *mirror) publish(s *span, e Published) {
 		return
 	}
 	p := m.add(s, d)
-	r.participants.share(nil, &signal.Published{Participant: m.identity, Publication: p.Description})
-	r.announce(&m.presence, []*publication{p})
+	r.participants.share(nil, &signal.Published{Participant: m.Identity, Publication: p.Description})
+	r.announce(&m.Presence, []*presence.Publication{p})
 }
 
 // complete ends the publications of former homes that the present home has not told.
@@ -259,7 +261,7 @@ func (m *mirror) rebind(s *span, d *remotePublication, id uint64) {
 		m.unbind(s, d)
 	}
 	d.node, d.id, d.gaveUp, d.masked = m.node, id, nil, nil
-	if p := m.publication(d.Name); p != nil {
+	if p := m.Publication(d.Name); p != nil {
 		m.bind(s, p, d)
 		m.limit(s.room, d)
 		s.take(p)
@@ -268,7 +270,7 @@ func (m *mirror) rebind(s *span, d *remotePublication, id uint64) {
 
 // unpublish ends a publication.
 func (m *mirror) unpublish(s *span, name string) {
-	if p := m.publication(name); p != nil {
+	if p := m.Publication(name); p != nil {
 		m.retract(s, p, true)
 	}
 	m.remotes = slices.DeleteFunc(m.remotes, func(d *remotePublication) bool { return d.Name == name })
@@ -281,14 +283,14 @@ func (m *mirror) rated(r *Room, e Rates) {
 		return
 	}
 	d.rates = e.Rates
-	if p := m.publication(e.Ref.Publication); p != nil && p.Levels.SetMeasured(e.Rates) {
+	if p := m.Publication(e.Ref.Publication); p != nil && p.Levels.SetMeasured(e.Rates) {
 		r.scheduler.Changes.Rates++
 	}
 }
 
 // limit applies the qualities of a publication that this node cannot receive.
 func (m *mirror) limit(r *Room, d *remotePublication) {
-	p := m.publication(d.Name)
+	p := m.Publication(d.Name)
 	if p != nil && p.Levels.GiveUp(d.unavailable()) {
 		r.scheduler.Changes.Offered++
 		r.recorder.current.read(r.now, p)
@@ -297,7 +299,7 @@ func (m *mirror) limit(r *Room, d *remotePublication) {
 
 // pose stores the pose of an object and forwards the pose.
 func (m *mirror) pose(r *Room, e Posed) {
-	p := m.publication(e.Ref.Publication)
+	p := m.Publication(e.Ref.Publication)
 	if p == nil || e.Pose.Validate() != nil || !fitsPose(e.Pose, p) {
 		return
 	}

@@ -126,7 +126,7 @@ func (c conference) enter(
 	w *wire, identity string, receive, pauses bool, publications ...volumetric.Publication,
 ) *player {
 	p := w.stage.enter(identity, receive, pauses, publications...)
-	p.session = "session of " + identity
+	p.Session = "session of " + identity
 	w.stage.ask(func(r *Room) { r.span.joined(p.participant) })
 	c.exchange()
 	return p
@@ -162,7 +162,7 @@ var bodyRef = volumetric.PublicationRef{Participant: "alice", Publication: "body
 
 // mirrorTracks returns the tracks of alice's body on a node.
 func (w *wire) mirrorTracks() []*track.Track {
-	if p := w.stage.room.publication(bodyRef); p != nil {
+	if p := w.stage.room.Publication(bodyRef); p != nil {
 		return p.Tracks
 	}
 	return nil
@@ -180,12 +180,12 @@ func TestMirrorsAppearAsParticipants(t *testing.T) {
 		t.Errorf("bob is told of %+v", m.Publication)
 	}
 	c[0].stage.ask(func(r *Room) {
-		if list := r.describe(alice.participant); len(list) != 1 || list[0].Identity != "bob" {
+		if list := r.Describe(&alice.Presence); len(list) != 1 || list[0].Identity != "bob" {
 			t.Errorf("the join of alice is answered with %+v", list)
 		}
 	})
 	c[1].stage.ask(func(r *Room) {
-		list := r.describe(bob.participant)
+		list := r.Describe(&bob.Presence)
 		if len(list) != 1 || list[0].Identity != "alice" || len(list[0].Publications) != 1 {
 			t.Errorf("a join of bob is answered with %+v", list)
 		}
@@ -310,7 +310,7 @@ func TestMirrorsHaveTheRatesOfTheHome(t *testing.T) {
 	bob := c.enter(c[1], "bob", true, false)
 	bob.attach()
 	c.exchange()
-	home, mirror := c[0].stage.room.publication(bodyRef), c[1].stage.room.publication(bodyRef)
+	home, mirror := c[0].stage.room.Publication(bodyRef), c[1].stage.room.Publication(bodyRef)
 	low, high := playedMeter(1e6), playedMeter(5e6)
 	home.Levels.SetMeter(0, &low)
 	home.Levels.SetMeter(1, &high)
@@ -434,9 +434,9 @@ func TestIdentitiesOfTwoNodes(t *testing.T) {
 		bob := c.enter(c[1], "bob", true, false)
 		// Both nodes have admitted alice.
 		loser := c[1].stage.enter("alice", false, true)
-		loser.session = "another session"
+		loser.Session = "another session"
 		alice := c[0].stage.enter("alice", false, true, ladder(1, 2))
-		alice.session = "session of alice"
+		alice.Session = "session of alice"
 		c[0].stage.ask(func(r *Room) { r.span.joined(alice.participant) })
 		decision := Superseded{
 			Identity: "alice", Session: "another session", Code: signal.CodeIdentityTaken,
@@ -504,7 +504,7 @@ func TestJoinsBesideMirrors(t *testing.T) {
 	c[1].receive("a", Present{Presence{Identity: "dave", Session: "s", Live: true}})
 	c[1].stage.ask(func(r *Room) {
 		big := r.node.config.DescriptionBytes
-		r.span.mirrors["dave"].attributesBytes = big
+		r.span.mirrors["dave"].AttributesBytes = big
 		if refused := r.checkDescriptions("bob", 1); refused == nil || refused.Code != signal.CodeLimit {
 			t.Errorf("descriptions beyond the limit: %v", refused)
 		}
@@ -532,7 +532,7 @@ func TestMirrorsAreBounded(t *testing.T) {
 		ref.Publication = each.Name
 		c[0].receive("z", Published{Ref: ref, ID: uint64(i), Description: each})
 	}
-	if n := len(c[0].stage.room.presence("p0").publications); n != DefaultConfig().PublicationsPerParticipant {
+	if n := len(c[0].stage.room.Get("p0").Publications); n != DefaultConfig().PublicationsPerParticipant {
 		t.Errorf("%d publications", n)
 	}
 	// Events that do not fit their publication change nothing.

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -77,7 +78,7 @@ func (s *span) adoptable(q *JoinRequest) *mirror {
 	if s == nil || q.Adopt == nil {
 		return nil
 	}
-	if m := s.mirrors[q.Identity]; m != nil && m.shown && m.session == q.Adopt.Session {
+	if m := s.mirrors[q.Identity]; m != nil && m.shown && m.Session == q.Adopt.Session {
 		return m
 	}
 	return nil
@@ -96,7 +97,7 @@ func (r *Room) adopted(
 		return nil, nil, nil
 	}
 	for _, c := range asked {
-		present := m.publication(c.Name)
+		present := m.Publication(c.Name)
 		if present != nil && sameDescription(&present.Description, &c.Publication) {
 			continue
 		}
@@ -107,7 +108,7 @@ func (r *Room) adopted(
 	if len(added) == 0 {
 		return nil, nil, nil
 	}
-	count := len(m.publications) - len(replaced) + len(added)
+	count := len(m.Publications) - len(replaced) + len(added)
 	if limit := r.node.config.PublicationsPerParticipant; count > limit {
 		return nil, nil, refuse(signal.CodeLimit,
 			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
@@ -115,7 +116,7 @@ func (r *Room) adopted(
 	if refused := r.settings.checkPublications(count); refused != nil {
 		return nil, nil, refused
 	}
-	return added, replaced, r.checkDescriptions(m.identity, m.describedBytes()+encodedBytes(added))
+	return added, replaced, r.checkDescriptions(m.Identity, m.DescribedBytes()+encodedBytes(added))
 }
 
 // sameDescription reports whether two descriptions have the same JSON. A description of another node has been decoded
@@ -133,8 +134,9 @@ func sameDescription(a, b *volumetric.Publication) bool {
 // each publication stay. If lost is set, the client publishes its publications again.
 func (s *span) adopt(m *mirror, p *participant, lost bool) {
 	r := s.room
-	delete(s.mirrors, m.identity)
-	for _, publication := range m.publications {
+	delete(s.mirrors, m.Identity)
+	r.Remove(&m.Presence)
+	for _, publication := range m.Publications {
 		if d := m.find(publication.Ref.Publication); d.bound {
 			s.endLater(m.feed(d))
 		}
@@ -143,18 +145,18 @@ func (s *span) adopt(m *mirror, p *participant, lost bool) {
 			publication.Levels.SetMeter(i, t)
 		}
 		publication.Demand.Adopt()
-		publication.unconfirmed = lost
+		publication.Unconfirmed = lost
 		p.suppress(publication)
 	}
-	session := p.session
-	p.presence = m.presence
-	p.session = session
+	session := p.Session
+	p.Presence = m.Presence
+	p.Session, p.Detached = session, false
 	r.scheduler.Changes.Offered++
 	p.log.Info("participant moved to this node", zap.String("from", m.node))
 }
 
 // suppress lets the publisher pause tracks of a publication, if it can.
-func (p *participant) suppress(publication *publication) {
+func (p *participant) suppress(publication *presence.Publication) {
 	if !p.pauses {
 		return
 	}
@@ -168,27 +170,28 @@ func (p *participant) suppress(publication *publication) {
 // others stay. The client's websocket, peer connection and slots end later.
 func (s *span) release(p *participant, node string, state Presence) {
 	r := s.room
-	for _, publication := range slices.Clone(p.publications) {
-		if publication.silent {
+	for _, publication := range slices.Clone(p.Publications) {
+		if publication.Silent {
 			r.unpublish(p, publication, false)
 		}
 	}
 	r.emitMoved(p)
-	m := &mirror{presence: p.presence, node: node, shown: true, received: p.data.received.Last()}
-	p.publications = nil
-	released := Released{Identity: p.identity, Session: p.session, Epoch: p.epoch}
-	for _, publication := range m.publications {
+	m := &mirror{Presence: p.Presence, node: node, shown: true, received: p.data.received.Last()}
+	p.Publications = nil
+	released := Released{Identity: p.Identity, Session: p.Session, Epoch: p.epoch}
+	for _, publication := range m.Publications {
 		m.remotes = append(m.remotes, &remotePublication{
-			checked: checked{publication.Description, publication.encoded}, rates: publication.Levels.Measured(),
+			checked: checked{publication.Description, publication.Encoded}, rates: publication.Levels.Measured(),
 			former: true,
 		})
-		released.Publications = append(released.Publications, Unpublished{Ref: publication.Ref, ID: publication.id})
+		released.Publications = append(released.Publications, Unpublished{Ref: publication.Ref, ID: publication.ID})
 		publication.Levels.SetMeasured(publication.Levels.Measured())
 		r.demands.end(publication.Demand)
 		publication.Demand.Relay(&r.demands.unsettled)
 	}
-	s.mirrors[m.identity] = m
-	delete(r.participants, p.identity)
+	s.mirrors[m.Identity] = m
+	r.exit(p)
+	r.Add(&m.Presence)
 	r.census.Store(r.participants.census())
 	p.gone = true
 	p.trace(false)
@@ -203,7 +206,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 	if len(r.participants) == 0 {
 		r.recorder.stop("the last participant has moved to another node")
 	}
-	r.node.endSession(p.session)
+	r.node.endSession(p.Session)
 	r.participants.askForTimes()
 	m.update(s, state)
 	p.log.Info("participant moved to another node", zap.String("to", node))
@@ -231,7 +234,7 @@ func (s *span) released(moved *participant) {
 	}
 	moved.subscriber.Slots.Release()
 	moved.dismiss()
-	if p := s.room.participants[e.Identity]; p == nil || p.session != e.Session {
+	if p := s.room.participants[e.Identity]; p == nil || p.Session != e.Session {
 		s.tell(e)
 	}
 	s.room.node.leave(s.room, moved.bearer)

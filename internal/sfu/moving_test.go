@@ -15,7 +15,7 @@ import (
 func tracksOn(t *testing.T, s *Session) (tracks []*track.Track) {
 	t.Helper()
 	inRoom(t, s, func(r *Room) {
-		if p := r.publication(bodyRef); p != nil {
+		if p := r.Publication(bodyRef); p != nil {
 			tracks = slices.Clone(p.Tracks)
 		}
 	})
@@ -153,7 +153,7 @@ func TestTwoNodesAdoptASession(t *testing.T) {
 	bob, bobBox := enter(t, nodes[0], "bob", true)
 	before := tracksOn(t, bob)
 	inRoom(t, alice, func(r *Room) {
-		session := r.participants["alice"].session
+		session := r.participants["alice"].Session
 		Present{Presence{Identity: "alice", Session: session}}.apply(r, "b")
 		if r.participants["alice"] == nil {
 			t.Error("a claim of the same epoch ends the session before the cluster has decided")

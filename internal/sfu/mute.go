@@ -1,15 +1,11 @@
 package sfu
 
 import (
-	"slices"
-
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
-
-// muted reports whether a publication is not forwarded.
-func (p *publication) muted() bool { return p.mute.Own || p.mute.Operator }
 
 // mute mutes a publication of the client, or of another participant if the client is an operator.
 func (q messageRequest) mute(r *Room, m *signal.Mute) *signal.Error {
@@ -33,13 +29,13 @@ func (q messageRequest) mute(r *Room, m *signal.Mute) *signal.Error {
 // whose home is another node. Other participants need the grant admin.
 func (q messageRequest) target(r *Room, name string) (*participant, *signal.Error) {
 	p := q.participant
-	if name == "" || name == p.identity {
+	if name == "" || name == p.Identity {
 		return p, nil
 	}
 	if !p.grants.Admin {
 		return nil, refuse(signal.CodeForbidden, "the token does not grant changes to other participants (admin)")
 	}
-	if target := r.participants[name]; target != nil || r.span.shown(name) != nil {
+	if target := r.participants[name]; target != nil || r.Get(name) != nil {
 		return target, nil
 	}
 	return nil, refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
@@ -48,21 +44,21 @@ func (q messageRequest) target(r *Room, name string) (*participant, *signal.Erro
 // mute sets whether the publisher, or an operator, has muted a publication, and tells all participants. The publisher
 // cannot end the muting of an operator. The slots of a muted publication are free for others.
 func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal.Error {
-	found := p.publication(name)
+	found := p.Publication(name)
 	if found == nil {
-		return refuse(signal.CodeNotFound, "there is no publication %q of %q", name, p.identity)
+		return refuse(signal.CodeNotFound, "there is no publication %q of %q", name, p.Identity)
 	}
-	before, state := found.muted(), found.mute
+	before, state := found.Muted(), found.Mute
 	if byOperator {
 		state.Operator = muted
 	} else {
 		state.Own = muted
 	}
-	if state == found.mute {
+	if state == found.Mute {
 		return nil
 	}
-	found.mute = state
-	r.sendMuted(&p.presence, found, before)
+	found.Mute = state
+	r.sendMuted(&p.Presence, found, before)
 	r.span.changed(p)
 	p.log.Info("muting changed", zap.String("publication", name), zap.Bool("own", state.Own),
 		zap.Bool("operator", state.Operator))
@@ -70,21 +66,16 @@ func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal
 }
 
 // sendMuted sends all participants the muting of a publication. before is set if the publication was muted before.
-func (r *Room) sendMuted(owner *presence, p *publication, before bool) {
-	r.participants.share(nil, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
-	r.recorder.current.changed(r.now, owner, &signal.Muted{Participant: owner.identity, MuteState: p.mute})
-	switch now := p.muted(); {
+func (r *Room) sendMuted(owner *presence.Presence, p *presence.Publication, before bool) {
+	r.participants.share(nil, &signal.Muted{Participant: owner.Identity, MuteState: p.Mute})
+	r.recorder.current.changed(r.now, owner, &signal.Muted{Participant: owner.Identity, MuteState: p.Mute})
+	switch now := p.Muted(); {
 	case now == before:
 	case now:
 		for _, other := range r.othersThan(owner) {
 			other.unsubscribe(p)
 		}
-	case !p.silent:
-		r.announce(owner, []*publication{p})
+	case !p.Silent:
+		r.announce(owner, []*presence.Publication{p})
 	}
-}
-
-// audible returns the publications that are not muted.
-func audible(publications []*publication) []*publication {
-	return slices.DeleteFunc(slices.Clone(publications), (*publication).muted)
 }

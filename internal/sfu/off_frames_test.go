@@ -18,7 +18,7 @@ func TestOffFramesAreReported(t *testing.T) {
 	bob := s.watches("bob", 50e6)
 	carol := s.enter("carol", false, false, ladder(1, 2))
 	slot := bob.subscriber.Slots.All()[0]
-	own, other := slot.Target.Publication, carol.publications[0].Publication
+	own, other := slot.Target.Publication, carol.Publications[0].Publication
 	played := slot.Output
 	// begins lets the slot begin a quality of a publication after a number of frames for which the slot was off.
 	begins := func(publication *subscriber.Publication, q volumetric.Quality, first, count uint32) {

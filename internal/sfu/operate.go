@@ -59,16 +59,16 @@ func (q removeRequest) banToken(r *Room, p *participant) {
 	if p.token.ID == "" {
 		return
 	}
-	ban := admission.Ban{Room: r.name, Identity: p.identity, TokenID: p.token.ID, Until: q.until}
+	ban := admission.Ban{Room: r.name, Identity: p.Identity, TokenID: p.token.ID, Until: q.until}
 	if err := r.node.exclusions.Ban(ban, r.now); err != nil {
 		p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
 	}
-	r.span.tell(Kick{Identity: p.identity, Session: p.session, TokenID: p.token.ID, Until: q.until})
+	r.span.tell(Kick{Identity: p.Identity, Session: p.Session, TokenID: p.token.ID, Until: q.until})
 }
 
 // names reports whether a request names a participant.
 func (q *removeRequest) names(p *participant) bool {
-	return (q.identity == "" || p.identity == q.identity) && (q.session == "" || p.session == q.session) &&
+	return (q.identity == "" || p.Identity == q.identity) && (q.session == "" || p.Session == q.session) &&
 		(q.before.IsZero() || p.joined.Before(q.before))
 }
 
@@ -301,16 +301,16 @@ func (n *Node) SetPermissions(
 // Whether the home makes the change is not known. requester is nil for the operator.
 func (s *span) operate(requester *participant, identity string, e Operate) *signal.Error {
 	m := s.mirrors[identity]
-	if m.detached {
+	if m.Detached {
 		return noAnswer(identity)
 	}
 	switch {
-	case e.Mute != nil && m.publication(e.Mute.Publication) == nil:
+	case e.Mute != nil && m.Publication(e.Mute.Publication) == nil:
 		return refuse(signal.CodeNotFound, "there is no publication %q of %q", e.Mute.Publication, identity)
 	case e.Attributes != nil:
-		_, bytes, refused := mergeAttributes("attributes", m.attributes, e.Attributes.Attributes)
+		_, bytes, refused := mergeAttributes("attributes", m.Attributes, e.Attributes.Attributes)
 		if refused == nil {
-			refused = s.room.checkDescriptions(identity, m.describedBytes()-m.attributesBytes+bytes)
+			refused = s.room.checkDescriptions(identity, m.DescribedBytes()-m.AttributesBytes+bytes)
 		}
 		if refused == nil {
 			refused = s.room.charge(requester, bytes)

@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -35,7 +36,7 @@ type Grants struct {
 
 // participant is a participant of a room. The participant belongs to the room's goroutine.
 type participant struct {
-	presence
+	presence.Presence
 	room *Room
 	// secret is the present secret of the session for a resume. former is the previous secret. former is empty once a
 	// message has shown that the client has received the present secret.
@@ -125,10 +126,6 @@ type joinOptions struct {
 // errorField returns the log field of an error.
 func errorField(err error) zap.Field { return zap.Error(err) }
 
-func isPublication(p *publication) func(*publication) bool {
-	return func(other *publication) bool { return other == p }
-}
-
 // refuse returns the error of a request.
 func refuse(code signal.Code, format string, arguments ...any) *signal.Error {
 	return &signal.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
@@ -171,8 +168,8 @@ func (p *participant) detached() {
 
 // subscribe requests slots for publications of others. All slots are requested together, so that they need at most one
 // offer.
-func (p *participant) subscribe(publications []*publication) {
-	publications = p.readable(audible(publications))
+func (p *participant) subscribe(publications []*presence.Publication) {
+	publications = p.readable(presence.Audible(publications))
 	if !p.receive || len(publications) == 0 {
 		return
 	}
@@ -184,7 +181,7 @@ func (p *participant) subscribe(publications []*publication) {
 }
 
 // unsubscribe frees the slots of a publication that ends and assigns the slots to waiting targets.
-func (p *participant) unsubscribe(publication *publication) {
+func (p *participant) unsubscribe(publication *presence.Publication) {
 	slots := p.subscriber.Slots
 	told, renames := slots.Drop(publication.Publication), slots.Renames()
 	p.sendAssignments(append(told, slots.Assign()...))
@@ -207,14 +204,25 @@ func (p *participant) sendAssignments(told []signal.Assignment) {
 }
 
 // carriesByData reports whether the participant sends a publication over a data channel.
-func (p *participant) carriesByData(publication *publication) bool {
+func (p *participant) carriesByData(publication *presence.Publication) bool {
 	return p.byData && peer.CarriedByData(&publication.Description)
 }
 
 // attachData connects a publication to its data channel if it uses one.
-func (p *participant) attachData(publication *publication) {
+func (p *participant) attachData(publication *presence.Publication) {
 	if p.carriesByData(publication) {
 		p.connection.AttachData(publication.Publication)
+	}
+}
+
+// trackOf identifies a track that needs a line.
+func trackOf(p *presence.Publication, tile, quality int) peer.Track {
+	return peer.Track{
+		ID:          p.ID,
+		Publication: p.Description.Name,
+		Kind:        p.Description.Kind,
+		Tile:        tile,
+		Quality:     volumetric.Quality(quality),
 	}
 }
 
@@ -222,13 +230,13 @@ func (p *participant) attachData(publication *publication) {
 // publication finds idle slots and needs no offer.
 func (p *participant) updateLines() {
 	var wanted peer.Lines
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		if p.carriesByData(publication) {
 			continue
 		}
 		for tile := range publication.Description.Tiles {
 			for q := range publication.Description.Qualities {
-				wanted.Publish = append(wanted.Publish, publication.line(tile, q))
+				wanted.Publish = append(wanted.Publish, trackOf(publication, tile, q))
 			}
 		}
 	}

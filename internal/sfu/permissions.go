@@ -48,7 +48,7 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 	case regranted.receiveRevoked:
 		p.repeatSlots()
 	case regranted.receives:
-		p.subscribe(r.publishedByOthers(p))
+		p.subscribe(r.PublishedByOthers(&p.Presence))
 	}
 	p.updateLines()
 	r.span.changed(p)

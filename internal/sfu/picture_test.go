@@ -88,7 +88,7 @@ func TestPicturesStandBesideTheirPerson(t *testing.T) {
 func TestThePlaceOfAPictureFollowsPublications(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", false, false, webcam("webcam"))
-	picture := alice.publications[0]
+	picture := alice.Publications[0]
 	if picture.Beside != nil {
 		t.Error("the picture stands beside a person that is not published")
 	}
@@ -97,12 +97,12 @@ func TestThePlaceOfAPictureFollowsPublications(t *testing.T) {
 			t.Fatal(refused)
 		}
 	})
-	if body := alice.publications[1]; picture.Beside != body.Publication {
+	if body := alice.Publications[1]; picture.Beside != body.Publication {
 		t.Error("the picture does not stand beside the person")
 	}
 	s.ask(func(r *Room) {
-		alice.participant.publications = alice.publications[:1]
-		alice.placePictures()
+		alice.participant.Publications = alice.Publications[:1]
+		alice.PlacePictures()
 	})
 	if picture.Beside != nil {
 		t.Error("the picture stands beside a person that has ended")
@@ -120,7 +120,7 @@ func TestPicturesNeedMediaLines(t *testing.T) {
 		if chunks {
 			want = 1
 		}
-		if got := bob.readable(alice.publications); len(got) != want {
+		if got := bob.readable(alice.Publications); len(got) != want {
 			t.Errorf("over data channels %v: %d publications are readable, expected %d", chunks, len(got), want)
 		}
 	}

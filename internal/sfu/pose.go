@@ -2,13 +2,14 @@ package sfu
 
 import (
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // pose stores the pose of an object and forwards the pose.
 func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
 	p := q.participant
-	publication := p.publication(m.Publication)
+	publication := p.Publication(m.Publication)
 	if publication == nil {
 		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
@@ -24,13 +25,13 @@ func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
 }
 
 // fitsPose reports whether a pose has no boxes, or one for each tile of a publication.
-func fitsPose(m *signal.Pose, p *publication) bool {
+func fitsPose(m *signal.Pose, p *presence.Publication) bool {
 	return len(m.Boxes) == 0 || len(m.Boxes) == len(p.Description.Tiles)
 }
 
 // forwardPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent
 // later.
-func (r *Room) forwardPose(p *publication) {
+func (r *Room) forwardPose(p *presence.Publication) {
 	if due := p.Place.Due(); r.now.Before(due) {
 		r.wakeBy(due)
 		return
@@ -43,7 +44,7 @@ func (r *Room) forwardPose(p *publication) {
 
 // sendPoses sends a new participant the latest poses of the others' objects.
 func (p *participant) sendPoses() {
-	for _, publication := range p.room.publishedByOthers(p) {
+	for _, publication := range p.room.PublishedByOthers(&p.Presence) {
 		if latest := publication.Place.Latest(); latest != nil {
 			pose := *latest
 			pose.Participant = publication.Ref.Participant
@@ -56,7 +57,7 @@ func (p *participant) sendPoses() {
 func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
 	p := q.participant
 	for _, track := range m.GaveUp {
-		publication := p.publication(track.Publication)
+		publication := p.Publication(track.Publication)
 		if publication == nil {
 			continue
 		}
@@ -65,7 +66,7 @@ func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
 				track.Tile, track.Quality)
 		}
 	}
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		gaveUp := make([]allocate.QualitySet, len(publication.Description.Tiles))
 		for _, track := range m.GaveUp {
 			if track.Publication == publication.Ref.Publication {

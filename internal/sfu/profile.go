@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -56,18 +57,20 @@ var signallingProfile = Profile{
 }
 
 // reads reports whether a client can receive a publication.
-func (f *Profile) reads(p *publication) bool {
+func (f *Profile) reads(p *presence.Publication) bool {
 	return f.Withheld == nil || f.Withheld(&p.Description) == ""
 }
 
 // first returns the index of the first of a publisher's publications that has the kind and that a client can receive,
 // -1 if there is none.
-func (f *Profile) first(publications []*publication, kind volumetric.Kind) int {
-	return slices.IndexFunc(publications, func(p *publication) bool { return p.Description.Kind == kind && f.reads(p) })
+func (f *Profile) first(publications []*presence.Publication, kind volumetric.Kind) int {
+	return slices.IndexFunc(publications, func(p *presence.Publication) bool {
+		return p.Description.Kind == kind && f.reads(p)
+	})
 }
 
 // second reports whether the publisher has an earlier publication of the same kind that a client can receive.
-func (f *Profile) second(publications []*publication, p *publication) bool {
+func (f *Profile) second(publications []*presence.Publication, p *presence.Publication) bool {
 	first := f.first(publications, p.Description.Kind)
 	return first >= 0 && publications[first] != p
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -27,8 +28,8 @@ var namedProfile = Profile{
 
 // numberedPublication returns a publication of a publisher with a number, with the given number of tiles and three
 // qualities.
-func numberedPublication(number uint32, name string, tiles int) *publication {
-	p := &publication{Publication: subscriber.NewPublication(fmt.Sprint(number), volumetric.Publication{
+func numberedPublication(number uint32, name string, tiles int) *presence.Publication {
+	p := &presence.Publication{Publication: subscriber.NewPublication(fmt.Sprint(number), volumetric.Publication{
 		Name: name, Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, VR2Gather: true,
 		Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000},
 		Tiles: make([]volumetric.Tile, tiles), Qualities: make([]volumetric.QualityLevel, 3),
@@ -41,11 +42,13 @@ func numberedPublication(number uint32, name string, tiles int) *publication {
 func roomOf(tiles map[string]int) *Room {
 	r := &Room{roster: roster{participants: make(members)}}
 	for identity, n := range tiles {
-		p := &participant{room: r, presence: presence{identity: identity}, profile: &namedProfile, log: zap.NewNop()}
-		r.participants[identity] = p
-		r.assignNumber(p)
-		p.publications = []*publication{numberedPublication(p.number, "body", n)}
-		p.publications[0].Ref.Participant = identity
+		p := &participant{
+			room: r, Presence: presence.Presence{Identity: identity}, profile: &namedProfile, log: zap.NewNop(),
+		}
+		r.enter(p)
+		r.AssignNumber(&p.Presence)
+		p.Publications = []*presence.Publication{numberedPublication(p.Number, "body", n)}
+		p.Publications[0].Ref.Participant = identity
 	}
 	return r
 }
@@ -54,11 +57,11 @@ func roomOf(tiles map[string]int) *Room {
 // first readable publication of each publisher.
 func TestChoosablePublications(t *testing.T) {
 	r := roomOf(map[string]int{"1": 9, "2": 9, "user 3": 4, "4": 9})
-	r.participants["4"].publications[0].silent = true
+	r.participants["4"].Publications[0].Silent = true
 	first := r.participants["1"]
 	unread, second := numberedPublication(1, "plain", 2), numberedPublication(1, "desk", 1)
 	unread.Description.VR2Gather = false
-	first.publications = append([]*publication{unread}, append(first.publications, second)...)
+	first.Publications = append([]*presence.Publication{unread}, append(first.Publications, second)...)
 	var got []string
 	for _, c := range r.choosable(r.participants["2"]) {
 		got = append(got, fmt.Sprintf("%s/%s %d %d %d", c.Participant, c.Publication, c.Number, c.Tiles, c.Highest))
@@ -73,15 +76,15 @@ func TestChoosablePublications(t *testing.T) {
 func TestSecondPublications(t *testing.T) {
 	r := roomOf(map[string]int{"1": 1, "2": 1})
 	owner := r.participants["1"]
-	owner.publications = append(owner.publications, numberedPublication(1, "desk", 1))
-	body, desk := owner.publications[0], owner.publications[1]
+	owner.Publications = append(owner.Publications, numberedPublication(1, "desk", 1))
+	body, desk := owner.Publications[0], owner.Publications[1]
 	if r.second(&namedProfile, body) || !r.second(&namedProfile, desk) {
 		t.Error("the desk is the first publication of its publisher, or the body is not")
 	}
-	if list := r.successors(&owner.presence, body); len(list) != 1 || list[0] != r.participants["2"] {
+	if list := r.successors(&owner.Presence, body); len(list) != 1 || list[0] != r.participants["2"] {
 		t.Errorf("%d participants are sent another publication after the first, expected one", len(list))
 	}
-	if list := r.successors(&owner.presence, desk); len(list) != 0 {
+	if list := r.successors(&owner.Presence, desk); len(list) != 0 {
 		t.Errorf("%d participants are sent another publication after the second, expected none", len(list))
 	}
 	body.Description.VR2Gather = false
@@ -98,11 +101,11 @@ func TestClientNumbers(t *testing.T) {
 		want     uint32
 	}{{"7", 7}, {"user 3", 3}, {"guest 7", 1000}, {"ada", 1001}, {"0", 1002}, {"99999999999999999999", 1003},
 		{"room-1000", 1004}} {
-		p := &participant{room: r, presence: presence{identity: step.identity}, profile: &signallingProfile}
-		r.participants[step.identity] = p
-		r.assignNumber(p)
-		if p.number != step.want || r.byNumber(p.number) != &p.presence {
-			t.Errorf("%q is %d, expected %d", step.identity, p.number, step.want)
+		p := &participant{room: r, Presence: presence.Presence{Identity: step.identity}, profile: &signallingProfile}
+		r.enter(p)
+		r.AssignNumber(&p.Presence)
+		if p.Number != step.want || r.ByNumber(p.Number) != &p.Presence {
+			t.Errorf("%q is %d, expected %d", step.identity, p.Number, step.want)
 		}
 	}
 }

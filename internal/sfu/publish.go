@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/switching"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -27,14 +28,15 @@ type checked struct {
 // check checks new publications of a participant in addition to its present publications. check needs no room and is
 // safe for concurrent use.
 func (c *Config) check(
-	grants Grants, present []*publication, added []volumetric.Publication,
+	grants Grants, present []*presence.Publication, added []volumetric.Publication,
 ) ([]checked, *signal.Error) {
 	list := make([]checked, 0, len(added))
-	own := describedBytes(present)
+	own := presence.DescribedBytes(present)
 	for i, description := range added {
 		name := description.Name
-		exists := slices.ContainsFunc(present, func(p *publication) bool { return p.Description.Name == name }) ||
-			slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == name })
+		exists := slices.ContainsFunc(present, func(p *presence.Publication) bool {
+			return p.Description.Name == name
+		}) || slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == name })
 		switch {
 		case !grants.Publish:
 			return nil, refuse(signal.CodeForbidden, "the participant has no permission to publish")
@@ -76,15 +78,15 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	if len(added) == 0 {
 		return nil
 	}
-	if refused := r.settings.checkPublications(len(p.publications) + len(added)); refused != nil {
+	if refused := r.settings.checkPublications(len(p.Publications) + len(added)); refused != nil {
 		return refused
 	}
-	return r.checkDescriptions(p.identity, p.describedBytes()+encodedBytes(added))
+	return r.checkDescriptions(p.Identity, p.DescribedBytes()+encodedBytes(added))
 }
 
 // publish checks and adds a publication. Others receive no message before announce.
 func (r *Room) publish(p *participant, description volumetric.Publication) *signal.Error {
-	added, refused := r.node.config.check(p.grants, p.publications, []volumetric.Publication{description})
+	added, refused := r.node.config.check(p.grants, p.Publications, []volumetric.Publication{description})
 	if refused == nil {
 		refused = r.checkRoom(p, added)
 	}
@@ -101,11 +103,11 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 // add adds a checked publication.
 func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
-		r.assignNumber(p)
+		r.AssignNumber(&p.Presence)
 	}
 	converted := p.profile.Converted
-	publication := newPublication(r.node.engine, p.identity, description.Publication, converted, nextGroup)
-	publication.Number, publication.silent, publication.encoded = p.number, converted, description.encoded
+	publication := presence.NewPublication(r.node.engine, p.Identity, description.Publication, converted)
+	publication.Number, publication.Silent, publication.Encoded = p.Number, converted, description.encoded
 	if p.epoch > 0 && !p.complete {
 		// Other nodes have the frames up to the first one here, which is the first one that they take from this node.
 		for _, t := range publication.Tracks {
@@ -113,8 +115,8 @@ func (r *Room) add(p *participant, description checked) {
 		}
 	}
 	p.suppress(publication)
-	p.publications = append(p.publications, publication)
-	p.placePictures()
+	p.Publications = append(p.Publications, publication)
+	p.PlacePictures()
 	p.attachData(publication)
 	r.census.Store(r.participants.census())
 	r.wakeBy(r.now.Add(unwatchedInterval))
@@ -124,15 +126,7 @@ func (r *Room) add(p *participant, description checked) {
 	r.emitPublication(p, publication, webhook.Published)
 }
 
-// describedBytes returns the length of the descriptions of publications as JSON, in bytes. encodedBytes returns the
-// same for publications that are not added yet.
-func describedBytes(publications []*publication) (sum int) {
-	for _, p := range publications {
-		sum += p.encoded
-	}
-	return sum
-}
-
+// encodedBytes returns the length of the descriptions of new publications as JSON, in bytes.
 func encodedBytes(added []checked) (sum int) {
 	for _, c := range added {
 		sum += c.encoded
@@ -141,7 +135,7 @@ func encodedBytes(added []checked) (sum int) {
 }
 
 // announce requests slots of the others for publications that have been announced.
-func (r *Room) announce(p *presence, publications []*publication) {
+func (r *Room) announce(p *presence.Presence, publications []*presence.Publication) {
 	for _, other := range r.othersThan(p) {
 		other.subscribe(publications)
 	}
@@ -150,7 +144,7 @@ func (r *Room) announce(p *presence, publications []*publication) {
 
 // unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
 // publication.
-func (r *Room) unpublish(p *participant, publication *publication, announce bool) {
+func (r *Room) unpublish(p *participant, publication *presence.Publication, announce bool) {
 	r.recorder.current.unpublished(r.now, publication)
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
@@ -159,7 +153,7 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 		p.connection.Ingress.Unbind(track)
 	}
 	r.emitPublication(p, publication, webhook.Unpublished)
-	r.retract(&p.presence, publication, announce)
+	r.retract(&p.Presence, publication, announce)
 	r.census.Store(r.participants.census())
 	if announce {
 		p.updateLines()
@@ -168,11 +162,13 @@ func (r *Room) unpublish(p *participant, publication *publication, announce bool
 }
 
 // retract closes the tracks of a publication and ends its slots. If announce is set, the others receive a message.
-func (r *Room) retract(owner *presence, publication *publication, announce bool) {
+func (r *Room) retract(owner *presence.Presence, publication *presence.Publication, announce bool) {
 	successors := r.successors(owner, publication)
-	owner.publications = slices.DeleteFunc(owner.publications, isPublication(publication))
-	owner.placePictures()
-	publication.close()
+	owner.Publications = slices.DeleteFunc(owner.Publications, func(other *presence.Publication) bool {
+		return other == publication
+	})
+	owner.PlacePictures()
+	publication.Close()
 	r.demands.end(publication.Demand)
 	for _, other := range r.othersThan(owner) {
 		other.unsubscribe(publication)
@@ -181,7 +177,7 @@ func (r *Room) retract(owner *presence, publication *publication, announce bool)
 		}
 	}
 	if announce {
-		owner.succeed(successors, publication.Description.Kind)
+		succeed(owner, successors, publication.Description.Kind)
 	}
 }
 
@@ -194,17 +190,12 @@ func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
 	return r.announcements.Take(b, bytes, r.now)
 }
 
-// announced returns the publications that have been announced to the others.
-func announced(publications []*publication) []*publication {
-	return slices.DeleteFunc(slices.Clone(publications), func(p *publication) bool { return p.silent })
-}
-
 // readable returns the publications that the participant can receive. The others are counted and logged once.
-func (p *participant) readable(publications []*publication) []*publication {
+func (p *participant) readable(publications []*presence.Publication) []*presence.Publication {
 	if p.profile.Withheld == nil && !p.takesChunks {
 		return publications
 	}
-	var readable []*publication
+	var readable []*presence.Publication
 	for _, publication := range publications {
 		if p.watched != "" && publication.Ref.Participant != p.watched {
 			continue
@@ -226,7 +217,7 @@ func (p *participant) readable(publications []*publication) []*publication {
 }
 
 // withheld returns the reason why the participant cannot receive a publication, empty if it can.
-func (p *participant) withheld(publication *publication) string {
+func (p *participant) withheld(publication *presence.Publication) string {
 	description := &publication.Description
 	switch {
 	case p.takesChunks && switching.NeedsKey(description.Codec.MIMEType):
@@ -247,13 +238,13 @@ const beginningInterval = 50 * time.Millisecond
 
 // announceBegun announces a converted publication when its first frame, which names its codec, has arrived. Users
 // without a point cloud or a microphone publish streams that never start.
-func (r *Room) announceBegun(owner *participant, p *publication) {
+func (r *Room) announceBegun(owner *participant, p *presence.Publication) {
 	for _, track := range p.Tracks {
 		codec, ok := track.FrameCodec()
 		if !ok {
 			continue
 		}
-		p.silent = false
+		p.Silent = false
 		if codec != (volumetric.FourCC{}) {
 			p.Description.Codec.Format = "codec=" + printable(codec)
 		}
@@ -261,9 +252,9 @@ func (r *Room) announceBegun(owner *participant, p *publication) {
 			zap.String("codec", printable(codec)))
 		r.emitPublication(owner, p, webhook.Published)
 		r.participants.broadcast(owner, func() signal.Message {
-			return &signal.Published{Participant: owner.identity, Publication: p.Description}
+			return &signal.Published{Participant: owner.Identity, Publication: p.Description}
 		})
-		r.announce(&owner.presence, []*publication{p})
+		r.announce(&owner.Presence, []*presence.Publication{p})
 		r.span.published(p)
 		return
 	}
@@ -280,4 +271,14 @@ func printable(codec volumetric.FourCC) string {
 		}
 	}
 	return string(text)
+}
+
+// succeed subscribes participants to the next publication of a kind after the owner's first publication has ended. The
+// clients can receive only one publication of a kind.
+func succeed(owner *presence.Presence, successors []*participant, kind volumetric.Kind) {
+	for _, other := range successors {
+		if next := other.profile.first(owner.Publications, kind); next >= 0 {
+			other.subscribe(presence.Announced(owner.Publications[next : next+1]))
+		}
+	}
 }

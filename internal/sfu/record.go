@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -178,20 +179,20 @@ func (c *roomRecorder) start(q recording.Qualities, automatic bool) {
 	r, before := c.room, c.active()
 	c.current = &recordedRoom{
 		Recording: r.node.config.Recorder.Start(r.name, r.now), qualities: q, automatic: automatic,
-		since: r.now.UnixNano(), publications: make(map[*publication]*recordedPublication),
+		since: r.now.UnixNano(), publications: make(map[*presence.Publication]*recordedPublication),
 	}
 	c.ended = false
 	c.announce(before)
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
 	c.current.metadata(r.now, r.metadata)
-	for _, p := range r.presences(nil) {
-		if p.audience {
+	for _, p := range r.Others(nil) {
+		if p.Audience {
 			continue
 		}
 		c.current.joined(r.now, p)
-		c.current.published(r.now, announced(p.publications))
-		for _, publication := range p.publications {
+		c.current.published(r.now, presence.Announced(p.Publications))
+		for _, publication := range p.Publications {
 			c.current.pose(r.now, publication, nil)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -17,7 +18,7 @@ type recordedRoom struct {
 	// automatic is set if the node records every room. since is the start in nanoseconds since 1970.
 	automatic    bool
 	since        int64
-	publications map[*publication]*recordedPublication
+	publications map[*presence.Publication]*recordedPublication
 }
 
 // recordedPublication is a publication that is recorded: its number, and for each track whether it is read.
@@ -41,23 +42,23 @@ func (c *recordedRoom) message(now time.Time, m signal.Message) {
 }
 
 // joined records that a participant has joined. Publications are recorded separately.
-func (c *recordedRoom) joined(now time.Time, p *presence) {
+func (c *recordedRoom) joined(now time.Time, p *presence.Presence) {
 	if c != nil {
 		c.changed(now, p, joinedMessage(p))
 	}
 }
 
 // changed records a change of a participant. Later files of the recording begin with its present description.
-func (c *recordedRoom) changed(now time.Time, p *presence, m signal.Message) {
+func (c *recordedRoom) changed(now time.Time, p *presence.Presence, m signal.Message) {
 	if c != nil {
 		c.Message(now, m)
-		c.State(keyOf(p.identity), joinedMessage(p))
+		c.State(keyOf(p.Identity), joinedMessage(p))
 	}
 }
 
 // joinedMessage describes a participant without its publications.
-func joinedMessage(p *presence) signal.Message {
-	m := &signal.ParticipantJoined{Participant: p.describe()}
+func joinedMessage(p *presence.Presence) signal.Message {
+	m := &signal.ParticipantJoined{Participant: p.Describe()}
 	m.Participant.Publications = []volumetric.Publication{}
 	return m
 }
@@ -71,15 +72,15 @@ func (c *recordedRoom) metadata(now time.Time, metadata map[string]string) {
 }
 
 // left records that a participant has left.
-func (c *recordedRoom) left(now time.Time, p *presence, reason string) {
-	if c != nil && !p.audience {
-		c.State(keyOf(p.identity), nil)
-		c.Message(now, &signal.ParticipantLeft{Identity: p.identity, Reason: reason})
+func (c *recordedRoom) left(now time.Time, p *presence.Presence, reason string) {
+	if c != nil && !p.Audience {
+		c.State(keyOf(p.Identity), nil)
+		c.Message(now, &signal.ParticipantLeft{Identity: p.Identity, Reason: reason})
 	}
 }
 
 // published begins the recording of publications that are announced.
-func (c *recordedRoom) published(now time.Time, publications []*publication) {
+func (c *recordedRoom) published(now time.Time, publications []*presence.Publication) {
 	if c == nil {
 		return
 	}
@@ -94,7 +95,7 @@ func (c *recordedRoom) published(now time.Time, publications []*publication) {
 }
 
 // unpublished ends the recording of a publication whose tracks are still open.
-func (c *recordedRoom) unpublished(now time.Time, p *publication) {
+func (c *recordedRoom) unpublished(now time.Time, p *presence.Publication) {
 	if c == nil || c.publications[p] == nil {
 		return
 	}
@@ -112,7 +113,7 @@ func (c *recordedRoom) unpublished(now time.Time, p *publication) {
 
 // pose records a pose as it was sent, nil if none was sent. Later files of the recording begin with the latest
 // pose and its boxes.
-func (c *recordedRoom) pose(now time.Time, p *publication, sent signal.Message) {
+func (c *recordedRoom) pose(now time.Time, p *presence.Publication, sent signal.Message) {
 	if c == nil || p.Place.Latest() == nil {
 		return
 	}
@@ -130,7 +131,7 @@ func (c *recordedRoom) pose(now time.Time, p *publication, sent signal.Message) 
 func recordedNeed(track int) demand.Need { return demand.Need{Tracks: [2]int{track, -1}, Near: -1} }
 
 // read selects the tracks of a publication that are recorded, and asks the publisher for them.
-func (c *recordedRoom) read(now time.Time, p *publication) {
+func (c *recordedRoom) read(now time.Time, p *presence.Publication) {
 	if c == nil || c.publications[p] == nil {
 		return
 	}

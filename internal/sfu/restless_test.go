@@ -32,7 +32,7 @@ func TestRepeatedRequestsCauseNoDecision(t *testing.T) {
 	}
 	// The slots are assigned again and may be used after the acknowledgement.
 	s.ask(func(r *Room) {
-		body := r.participants["alice"].publications
+		body := r.participants["alice"].Publications
 		bob.unsubscribe(body[0])
 		bob.subscribe(body)
 	})

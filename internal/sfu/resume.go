@@ -22,7 +22,7 @@ type resumeRequest struct {
 // apply implements request.
 func (q resumeRequest) apply(r *Room) {
 	p := r.participants.bySession(q.Join.Resume.Session)
-	if p == nil || !p.proves(q.Join.Resume.Secret) || p.identity != q.Identity {
+	if p == nil || !p.proves(q.Join.Resume.Secret) || p.Identity != q.Identity {
 		q.result <- joinResult{err: sessionExpired()}
 		return
 	}
@@ -62,7 +62,7 @@ func (q resumeRequest) apply(r *Room) {
 	} else {
 		p.catchUp()
 		if changed.receives {
-			p.subscribe(r.publishedByOthers(p))
+			p.subscribe(r.PublishedByOthers(&p.Presence))
 		}
 	}
 	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
@@ -115,12 +115,12 @@ func (r *Room) reconnect(p *participant) {
 	p.connect(connection)
 	p.connected = false
 	p.pendingOffer = nil
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		p.attachData(publication)
 	}
 	p.subscriber.Slots.Release()
 	p.subscriber.Slots = subscriber.NewSlots()
-	p.subscribe(r.publishedByOthers(p))
+	p.subscribe(r.PublishedByOthers(&p.Presence))
 	p.updateLines()
 }
 
@@ -140,7 +140,7 @@ type regranted struct {
 func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
 	p.grants = grants
 	if grants.Publish {
-		r.audience.name(&p.presence)
+		r.audience.name(&p.Presence)
 	}
 	changed.reason = "the token no longer grants it"
 	if newConnection {
@@ -148,7 +148,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 		defer p.useDataChannels()
 	}
 	if !grants.Publish {
-		for _, publication := range slices.Clone(p.publications) {
+		for _, publication := range slices.Clone(p.Publications) {
 			changed.ended = append(changed.ended, publication.Ref)
 			r.unpublish(p, publication, true)
 			p.log.Info("unpublished: the participant may no longer publish",
@@ -159,7 +159,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	switch {
 	case p.receive && !receives:
 		changed.receiveRevoked = true
-		for _, publication := range r.publishedByOthers(p) {
+		for _, publication := range r.PublishedByOthers(&p.Presence) {
 			p.subscriber.Slots.Drop(publication.Publication)
 		}
 		p.receive = false

@@ -238,8 +238,8 @@ func TestResumeAppliesTheGrantsOfTheToken(t *testing.T) {
 		}
 		inRoom(t, s, func(*Room) {
 			p := s.participant
-			if len(p.publications) != 0 || p.receives() || p.subscriber.Slots.Needed(volumetric.KindVideo) != 0 {
-				t.Errorf("%d publications go on, %d slots are needed", len(p.publications),
+			if len(p.Publications) != 0 || p.receives() || p.subscriber.Slots.Needed(volumetric.KindVideo) != 0 {
+				t.Errorf("%d publications go on, %d slots are needed", len(p.Publications),
 					p.subscriber.Slots.Needed(volumetric.KindVideo))
 			}
 		})

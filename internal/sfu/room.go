@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -30,6 +31,8 @@ type Room struct {
 	// done is closed when the room has ended. Later requests are discarded.
 	done chan struct{}
 	roster
+	// span connects the room to the same room on other nodes, nil without a cluster.
+	span *span
 	// drained is the time at which the server will stop, zero if there is no drain.
 	drained time.Time
 	// ending is set when the server stops. Joins in progress are then refused.
@@ -66,11 +69,6 @@ type census struct{ participants, publications int }
 // tens of participants at once. If the queue is full, the sender waits, which delays only the reading of its own
 // client.
 const requestBacklog = 256
-
-// groups numbers the groups of tracks that share frame numbers and timestamps, for the whole process.
-var groups atomic.Uint64
-
-func nextGroup() uint64 { return groups.Add(1) }
 
 func newRoom(node *Node, name string) *Room {
 	allocator, err := allocate.New(node.config.Allocation)
@@ -148,20 +146,20 @@ func (r *Room) abandon() {
 // ends the participant's tracks, websocket, connection and session directly.
 func (r *Room) abandonParticipant(p *participant) {
 	const reason = "internal error of the server"
-	outbox, publications := p.outbox, slices.Clone(p.publications)
+	outbox, publications := p.outbox, slices.Clone(p.Publications)
 	if r.node.config.Guard.Try(placeRoom, func() { r.expel(p, signal.CodeInternal, reason) }) {
 		return
 	}
-	delete(r.participants, p.identity)
+	r.exit(p)
 	r.span.left(p, publications, reason)
 	p.connection.dismiss()
 	for _, publication := range publications {
-		publication.close()
+		publication.Close()
 	}
 	if outbox != nil {
 		outbox.Close(signal.CodeInternal, reason)
 	}
-	if r.node.roomOf(p.session) == r {
+	if r.node.roomOf(p.Session) == r {
 		r.node.forget(p)
 	}
 }
@@ -209,15 +207,15 @@ func (t *timer) stop() {
 
 // remove ends a participant with its publications, connection and place in the room. The others receive the reason.
 func (r *Room) remove(p *participant, reason string) {
-	if r.participants[p.identity] != p {
+	if r.participants[p.Identity] != p {
 		return
 	}
-	publications := announced(p.publications)
-	for _, publication := range slices.Clone(p.publications) {
+	publications := presence.Announced(p.Publications)
+	for _, publication := range slices.Clone(p.Publications) {
 		r.unpublish(p, publication, false)
 	}
 	p.subscriber.Slots.Release()
-	delete(r.participants, p.identity)
+	r.exit(p)
 	r.census.Store(r.participants.census())
 	p.gone = true
 	p.connection.dismiss()
@@ -229,7 +227,7 @@ func (r *Room) remove(p *participant, reason string) {
 	r.node.forget(p)
 	p.trace(false)
 	r.participants.askForTimes()
-	r.audience.left(&p.presence, p, reason)
-	r.span.showMirror(p.identity)
+	r.audience.left(&p.Presence, p, reason)
+	r.span.showMirror(p.Identity)
 	p.log.Info("participant left", zap.String("reason", reason))
 }

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -114,16 +115,16 @@ func muteOf(list []signal.MuteState, name string) signal.MuteState {
 func (p *participant) record() *SessionRecord {
 	c := &SessionRecord{
 		Join: signal.Join{
-			Version: signal.Version, Room: p.room.name, Identity: p.identity, Receive: p.asked.receive,
+			Version: signal.Version, Room: p.room.name, Identity: p.Identity, Receive: p.asked.receive,
 			ReceiveData: p.asked.receiveData, DataChannel: p.asked.publishData,
 			MessageChannel: p.asked.messageChannel, Multipath: p.asked.multipath, Pauses: p.pauses,
 			DeadlineMS: int(p.deadline.Milliseconds()), BitrateLimits: p.limits, FrameTimes: p.tracing.wanted,
 		},
-		Joined: p.joined, Permissions: p.permissions, Attributes: p.attributes, Muted: p.mutings(),
+		Joined: p.joined, Permissions: p.permissions, Attributes: p.Attributes, Muted: p.Mutings(),
 		Viewpoint: p.viewpoint, Arrangement: p.arrangement, Traced: p.tracing.asked,
 		DataReceived: p.data.received.Last(), DataSent: p.data.sent.Last(),
 	}
-	for _, publication := range p.publications {
+	for _, publication := range p.Publications {
 		c.Join.Publications = append(c.Join.Publications, publication.Description)
 		if pose := publication.Place.Latest(); pose != nil {
 			c.Poses = append(c.Poses, *pose)
@@ -254,7 +255,7 @@ func (s *span) saveNow(p *participant) {
 	// A hash of 0 means that there is no record.
 	if hash := maphash.Bytes(recordSeed, state) | 1; hash != p.saving.hash {
 		p.saving.hash = hash
-		s.tell(SessionState{Identity: p.identity, Session: p.session, Epoch: p.epoch, State: state})
+		s.tell(SessionState{Identity: p.Identity, Session: p.Session, Epoch: p.epoch, State: state})
 	}
 }
 
@@ -286,7 +287,7 @@ func (c *SessionRecord) restoredJoin(resumed *signal.Join) *signal.Join {
 // begin sets the state of a participant that continues a session of another node. m is the mirror of the session, nil
 // if this node has none. begin precedes the peer connection.
 func (a *Adoption) begin(p *participant, m *mirror, resume *signal.ResumeRequest) {
-	p.session, p.former, p.epoch = a.Session, a.Secret, a.Epoch
+	p.Session, p.former, p.epoch = a.Session, a.Secret, a.Epoch
 	received, sent := int64(0), int64(0)
 	if m != nil {
 		p.epoch = max(p.epoch, m.state.Epoch+1)
@@ -324,7 +325,7 @@ func (c *SessionRecord) restore(p *participant) {
 	p.receive = p.asked.receive && p.grants.Subscribe
 	p.useDataChannels()
 	if attributes, bytes, refused := mergeAttributes("attributes", nil, c.Attributes); refused == nil {
-		p.attributes, p.attributesBytes = attributes, bytes
+		p.Attributes, p.AttributesBytes = attributes, bytes
 	}
 	if _, kept := p.subscriber.Choices.SetAll(c.choices()); !kept {
 		p.log.Warn("the quality choices of the session exceed the limit of this node",
@@ -338,8 +339,8 @@ func (c *SessionRecord) restore(p *participant) {
 }
 
 // restorePublication sets the muting and the pose of a publication.
-func (c *SessionRecord) restorePublication(p *publication) {
-	p.mute = muteOf(c.Muted, p.Ref.Publication)
+func (c *SessionRecord) restorePublication(p *presence.Publication) {
+	p.Mute = muteOf(c.Muted, p.Ref.Publication)
 	for i := range c.Poses {
 		if pose := &c.Poses[i]; pose.Publication == p.Ref.Publication && fitsPose(pose, p) {
 			p.Place.Take(pose)

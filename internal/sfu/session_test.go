@@ -307,8 +307,8 @@ func TestASessionContinuesFromItsRecord(t *testing.T) {
 	}
 	inRoom(t, s, func(r *Room) {
 		p := r.participants["alice"]
-		if p.session != "session" || p.former != "secret" || p.epoch != 3 || !p.joined.Equal(start) {
-			t.Errorf("the session is %q since %v, epoch %d", p.session, p.joined, p.epoch)
+		if p.Session != "session" || p.former != "secret" || p.epoch != 3 || !p.joined.Equal(start) {
+			t.Errorf("the session is %q since %v, epoch %d", p.Session, p.joined, p.epoch)
 		}
 		want, err := json.Marshal(c)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu/demand"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -70,48 +71,14 @@ func (s *span) exited() {
 }
 
 // shown returns the mirror with an identity as others see it, nil if there is none.
-func (s *span) shown(identity string) *presence {
+func (s *span) shown(identity string) *presence.Presence {
 	if s == nil {
 		return nil
 	}
 	if m := s.mirrors[identity]; m != nil && m.shown {
-		return &m.presence
+		return &m.Presence
 	}
 	return nil
-}
-
-// eachShown yields the mirrors that others see, in any order, for range.
-func (s *span) eachShown(yield func(*presence) bool) {
-	if s == nil {
-		return
-	}
-	for _, m := range s.mirrors {
-		if m.shown && !yield(&m.presence) {
-			return
-		}
-	}
-}
-
-// publications yields the publications of mirrors, for range.
-func (s *span) publications(yield func(*publication) bool) {
-	if s == nil {
-		return
-	}
-	for _, m := range s.mirrors {
-		for _, p := range m.presence.publications {
-			if !yield(p) {
-				return
-			}
-		}
-	}
-}
-
-// size returns the number of mirrors that others see.
-func (s *span) size() (n int) {
-	for range s.eachShown {
-		n++
-	}
-	return n
 }
 
 // checkIdentity returns an error if a mirror holds the identity of a client that joins. A live participant keeps its
@@ -124,7 +91,7 @@ func (s *span) checkIdentity(q *JoinRequest) *signal.Error {
 	switch {
 	case s.adoptable(q) != nil:
 		return nil
-	case m.state.Live && !m.detached:
+	case m.state.Live && !m.Detached:
 		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case !q.OwnsIdentity:
 		return refuse(signal.CodeIdentityTaken, reserved, q.Identity)
@@ -139,7 +106,7 @@ func (s *span) joined(p *participant) {
 	}
 	p.complete = p.epoch == 0
 	s.tell(Present{p.shared()})
-	for _, publication := range announced(p.publications) {
+	for _, publication := range presence.Announced(p.Publications) {
 		s.published(publication)
 		if p.epoch > 0 {
 			// The rates of an adopted publication are known, and may not change.
@@ -159,7 +126,7 @@ func (s *span) completed(p *participant) {
 
 // changed tells the state of a local participant, if the participant is in the room.
 func (s *span) changed(p *participant) {
-	if s != nil && s.room.participants[p.identity] == p {
+	if s != nil && s.room.participants[p.Identity] == p {
 		s.tell(Present{p.shared()})
 		s.stateChanged(p)
 	}
@@ -167,11 +134,11 @@ func (s *span) changed(p *participant) {
 
 // left tells that a local participant with publications has left. The end of the publications follows that of the
 // participant, so that the clients of other nodes receive one message.
-func (s *span) left(p *participant, publications []*publication, reason string) {
+func (s *span) left(p *participant, publications []*presence.Publication, reason string) {
 	if s == nil {
 		return
 	}
-	s.tell(Left{Identity: p.identity, Session: p.session, Reason: reason})
+	s.tell(Left{Identity: p.Identity, Session: p.Session, Reason: reason})
 	for _, publication := range publications {
 		s.unpublished(publication)
 	}
@@ -180,19 +147,19 @@ func (s *span) left(p *participant, publications []*publication, reason string) 
 // shared returns the state of the participant for other nodes.
 func (p *participant) shared() Presence {
 	state := Presence{
-		Identity: p.identity, Session: p.session, Epoch: p.epoch, Joined: p.joined, Live: p.outbox != nil,
-		Attributes: p.attributes, Muted: p.mutings(), Permissions: p.grants.permissions(), Complete: p.complete,
-		Audience: p.audience,
+		Identity: p.Identity, Session: p.Session, Epoch: p.epoch, Joined: p.joined, Live: p.outbox != nil,
+		Attributes: p.Attributes, Muted: p.Mutings(), Permissions: p.grants.permissions(), Complete: p.complete,
+		Audience: p.Audience,
 	}
-	if p.numbered {
-		number := p.number
+	if p.Numbered {
+		number := p.Number
 		state.Number = &number
 	}
 	return state
 }
 
 // published tells an announced local publication.
-func (s *span) published(p *publication) {
+func (s *span) published(p *presence.Publication) {
 	if s == nil {
 		return
 	}
@@ -200,32 +167,32 @@ func (s *span) published(p *publication) {
 		// The participant may have its number since this publication.
 		s.changed(s.room.participants[p.Ref.Participant])
 	}
-	s.tell(Published{Ref: p.Ref, ID: p.id, Description: p.Description, Mute: p.mute, Tracks: slices.Clone(p.Tracks)})
+	s.tell(Published{Ref: p.Ref, ID: p.ID, Description: p.Description, Mute: p.Mute, Tracks: slices.Clone(p.Tracks)})
 }
 
 // unpublished tells the end of a local publication.
-func (s *span) unpublished(p *publication) {
+func (s *span) unpublished(p *presence.Publication) {
 	if s != nil {
-		s.tell(Unpublished{Ref: p.Ref, ID: p.id})
+		s.tell(Unpublished{Ref: p.Ref, ID: p.ID})
 	}
 }
 
 // measured tells the rates of a local publication.
-func (s *span) measured(p *publication) {
+func (s *span) measured(p *presence.Publication) {
 	if s != nil && !p.Demand.Relayed() {
-		s.tell(Rates{Ref: p.Ref, ID: p.id, Rates: p.Levels.Measured()})
+		s.tell(Rates{Ref: p.Ref, ID: p.ID, Rates: p.Levels.Measured()})
 	}
 }
 
 // gaveUp tells the qualities of a local publication that its publisher cannot send.
-func (s *span) gaveUp(p *publication) {
+func (s *span) gaveUp(p *presence.Publication) {
 	if s != nil {
-		s.tell(GaveUp{Ref: p.Ref, ID: p.id, Tiles: p.Levels.GaveUp()})
+		s.tell(GaveUp{Ref: p.Ref, ID: p.ID, Tiles: p.Levels.GaveUp()})
 	}
 }
 
 // posed tells the latest pose of a local publication to a node, to all nodes if the name is empty.
-func (s *span) posed(p *publication, node string) {
+func (s *span) posed(p *presence.Publication, node string) {
 	if pose := p.Place.Latest(); s != nil && pose != nil && !p.Demand.Relayed() {
 		s.tell(Posed{Ref: p.Ref, Node: node, Pose: pose})
 	}
@@ -258,8 +225,11 @@ func (s *span) nodesOf(names []string) (nodes []string) {
 
 // recipients returns the number of mirrors that receive a message for the named participants, all if there are none.
 func (s *span) recipients(names []string) (n int) {
-	if s == nil || len(names) == 0 {
-		return s.size()
+	switch {
+	case s == nil:
+		return 0
+	case len(names) == 0:
+		return s.room.Len() - len(s.room.participants)
 	}
 	for _, name := range names {
 		if s.shown(name) != nil {
@@ -269,18 +239,10 @@ func (s *span) recipients(names []string) (n int) {
 	return n
 }
 
-// detached returns the mirror with an identity if its home does not answer, nil otherwise.
-func (s *span) detached(identity string) *mirror {
-	if s.shown(identity) != nil && s.mirrors[identity].detached {
-		return s.mirrors[identity]
-	}
-	return nil
-}
-
 // take tells the demand for the publication of a mirror.
-func (s *span) take(p *publication) {
+func (s *span) take(p *presence.Publication) {
 	m, take := s.mirrors[p.Ref.Participant], p.Demand.Take()
-	if m == nil || m.detached {
+	if m == nil || m.Detached {
 		return
 	}
 	tell := func(f feed) {
@@ -313,7 +275,7 @@ func (s *span) showMirror(identity string) {
 // remove ends a mirror.
 func (s *span) remove(m *mirror, reason string) {
 	m.hide(s, reason)
-	delete(s.mirrors, m.identity)
+	delete(s.mirrors, m.Identity)
 }
 
 // end closes the tracks of all mirrors when the room ends.
@@ -322,11 +284,11 @@ func (s *span) end() {
 		return
 	}
 	for _, m := range s.mirrors {
-		for _, p := range m.presence.publications {
-			p.close()
+		for _, p := range m.Presence.Publications {
+			p.Close()
 			m.unbind(s, m.find(p.Ref.Publication))
 		}
-		m.presence.publications = nil
+		m.Presence.Publications = nil
 	}
 	clear(s.mirrors)
 	for p := range s.releasing {
@@ -359,7 +321,7 @@ func (Released) apply(*Room, string) {}
 // apply implements Event.
 func (Exited) apply(r *Room, node string) {
 	for _, p := range r.participants {
-		for _, publication := range p.publications {
+		for _, publication := range p.Publications {
 			publication.Demand.SetTake(node, demand.Take{})
 		}
 	}
@@ -368,7 +330,7 @@ func (Exited) apply(r *Room, node string) {
 // apply implements Event.
 func (e Present) apply(r *Room, node string) {
 	s := r.span
-	if p := r.participants[e.Identity]; p != nil && p.session == e.Session {
+	if p := r.participants[e.Identity]; p != nil && p.Session == e.Session {
 		if e.Epoch > p.epoch {
 			s.release(p, node, e.Presence)
 			s.mirrors[e.Identity].presented = true
@@ -406,7 +368,8 @@ func (e Present) apply(r *Room, node string) {
 		return
 	}
 	m = &mirror{
-		presence: presence{identity: e.Identity, session: e.Session, audience: e.Audience}, node: node, presented: true,
+		Presence: presence.Presence{Identity: e.Identity, Session: e.Session, Audience: e.Audience},
+		node:     node, presented: true,
 	}
 	s.mirrors[e.Identity] = m
 	m.update(s, e.Presence)
@@ -417,7 +380,7 @@ func (e Present) apply(r *Room, node string) {
 
 // apply implements Event.
 func (e Left) apply(r *Room, node string) {
-	if m := r.span.mirrored(e.Identity, node); m != nil && m.session == e.Session {
+	if m := r.span.mirrored(e.Identity, node); m != nil && m.Session == e.Session {
 		r.span.remove(m, e.Reason)
 	}
 }
@@ -425,7 +388,7 @@ func (e Left) apply(r *Room, node string) {
 // apply implements Event.
 func (e Detached) apply(r *Room, node string) {
 	if m := r.span.mirrored(e.Identity, node); m != nil {
-		m.detached = true
+		m.Detached = true
 	}
 }
 
@@ -459,7 +422,7 @@ func (e Take) apply(r *Room, node string) {
 	if owner == nil {
 		return
 	}
-	if p := owner.publication(e.Ref.Publication); p != nil && p.id == e.ID {
+	if p := owner.Publication(e.Ref.Publication); p != nil && p.ID == e.ID {
 		take := demand.Take{Tiles: e.Tiles, Near: e.Near, Parity: min(max(e.Parity, 0), signal.MaxParity)}
 		if !p.Demand.HasTake(node) {
 			// The node has received no pose of the publication.
@@ -532,7 +495,7 @@ func (e Sent) apply(r *Room, node string) {
 	recipients := r.participants.others(nil)
 	if len(e.Data.To) > 0 {
 		recipients = slices.DeleteFunc(recipients, func(p *participant) bool {
-			return !slices.Contains(e.Data.To, p.identity)
+			return !slices.Contains(e.Data.To, p.Identity)
 		})
 	}
 	if !r.deliveries.AllowN(r.now, len(recipients)) {
@@ -545,7 +508,7 @@ func (e Sent) apply(r *Room, node string) {
 // apply implements Event.
 func (e Superseded) apply(r *Room, node string) {
 	switch p := r.participants[e.Identity]; {
-	case p == nil || p.session != e.Session:
+	case p == nil || p.Session != e.Session:
 	case e.Moved:
 		r.span.release(p, node, p.shared())
 	default:

@@ -32,7 +32,7 @@ func TestLeaversWithdrawTheirPublications(t *testing.T) {
 	for range 3 {
 		alice := c.enter(c[0], "alice", false, true, ladder(1, 2))
 		c[0].out = nil
-		id := alice.publications[0].id
+		id := alice.Publications[0].ID
 		c[0].stage.ask(func(r *Room) { r.remove(alice.participant, "left") })
 		if got := named(c[0].out); !slices.Equal(got, []string{"Left", "Unpublished"}) {
 			t.Errorf("events %q, expected the end of the participant, then of its publication", got)
@@ -58,7 +58,7 @@ func TestNoEventFollowsExited(t *testing.T) {
 	c[0].out = nil
 	s := c[0].stage.room.span
 	s.exited()
-	s.left(alice.participant, alice.publications, "panic")
+	s.left(alice.participant, alice.Publications, "panic")
 	c[0].stage.ask(func(*Room) { s.end() })
 	if got := named(c[0].out); !slices.Equal(got, []string{"Exited"}) {
 		t.Errorf("events %q, expected Exited only", got)
@@ -73,7 +73,7 @@ func TestPosesComeWithTheFirstTake(t *testing.T) {
 	alice.say(&signal.Pose{Publication: "body", Orientation: signal.Rotation{0, 0, 0, 1}})
 	c[0].out = nil
 	take := Take{
-		Ref: bodyRef, Node: "a", ID: alice.publications[0].id, Tiles: []allocate.QualitySet{1}, Near: []bool{false},
+		Ref: bodyRef, Node: "a", ID: alice.Publications[0].ID, Tiles: []allocate.QualitySet{1}, Near: []bool{false},
 	}
 	poses := func() (list []string) {
 		for _, e := range c[0].out {
@@ -132,7 +132,7 @@ func TestMutingsComeWithPublications(t *testing.T) {
 	if n := len(bob.subscriber.Slots.All()); n != 0 {
 		t.Errorf("%d slots for a muted publication", n)
 	}
-	if list := c[1].stage.room.presence("alice").mutings(); len(list) != 1 || !list[0].Own {
+	if list := c[1].stage.room.Get("alice").Mutings(); len(list) != 1 || !list[0].Own {
 		t.Errorf("the mutings are %+v", list)
 	}
 }
@@ -240,8 +240,8 @@ func TestOperatorsOfOtherNodes(t *testing.T) {
 			t.Errorf("%T: %q", m, code)
 		}
 	}
-	if p := alice.publications[0]; !p.mute.Operator || alice.attributes["name"] != "Alice" || alice.grants.Data {
-		t.Errorf("alice has %+v, %v, %+v", p.mute, alice.attributes, alice.grants)
+	if p := alice.Publications[0]; !p.Mute.Operator || alice.Attributes["name"] != "Alice" || alice.grants.Data {
+		t.Errorf("alice has %+v, %v, %+v", p.Mute, alice.Attributes, alice.grants)
 	}
 	// Each change returns to the node of the operator.
 	if m := expect[*signal.Muted](t, bob.shelf, 1); m.Participant != "alice" || !m.Operator {
@@ -534,10 +534,10 @@ func TestReleasedSessions(t *testing.T) {
 		alice := c.enter(c[0], "alice", false, true, ladder(1, 2))
 		c.enter(c[0], "bob", true, false)
 		alice.connection.answerTimer, alice.connection.connectTimer = timer{}, timer{}
-		id := alice.publications[0].id
-		e := Released{Identity: "alice", Session: alice.session, Publications: []Unpublished{{Ref: bodyRef, ID: id}}}
+		id := alice.Publications[0].ID
+		e := Released{Identity: "alice", Session: alice.Session, Publications: []Unpublished{{Ref: bodyRef, ID: id}}}
 		if !returns {
-			c[0].stage.ask(func(r *Room) { delete(r.participants, "alice") })
+			c[0].stage.ask(func(r *Room) { r.exit(r.participants["alice"]) })
 		}
 		c[0].stage.ask(func(r *Room) {
 			r.span.releasing[alice.participant] = e
@@ -620,7 +620,7 @@ func TestTheAudienceIsCounted(t *testing.T) {
 	}
 	c[1].stage.ask(func(r *Room) {
 		for _, p := range r.participants {
-			p.session = "session of " + p.identity
+			p.Session = "session of " + p.Identity
 			r.span.joined(p)
 		}
 	})
@@ -630,14 +630,14 @@ func TestTheAudienceIsCounted(t *testing.T) {
 	var viewers []*player
 	join := func(identity string, publish bool) *player {
 		v := c[0].stage.enter(identity, true, false)
-		v.session, v.grants.Publish = "session of "+identity, publish
+		v.Session, v.grants.Publish = "session of "+identity, publish
 		v.granted = v.grants
 		c[0].stage.ask(func(r *Room) {
-			delete(r.participants, identity)
-			v.audience = r.joinsAudience(v.participant)
-			r.participants[identity] = v.participant
+			r.exit(v.participant)
+			v.Audience = r.joinsAudience(v.participant)
+			r.enter(v.participant)
 			r.audience.welcome(v.participant)
-			r.audience.joined(&v.presence, v.participant)
+			r.audience.joined(&v.Presence, v.participant)
 			r.span.joined(v.participant)
 		})
 		c.exchange()
@@ -651,14 +651,14 @@ func TestTheAudienceIsCounted(t *testing.T) {
 	for i, p := range []*player{ann, ben} {
 		m, n := latest[*signal.Audience](p.shelf)
 		if m == nil || m.Count != 50 || n > 4 {
-			t.Errorf("%s receives %d messages, the last %+v", p.identity, n, m)
+			t.Errorf("%s receives %d messages, the last %+v", p.Identity, n, m)
 		}
 		if announced(p) != before[i] {
-			t.Errorf("%s receives %d joins of the audience", p.identity, announced(p)-before[i])
+			t.Errorf("%s receives %d joins of the audience", p.Identity, announced(p)-before[i])
 		}
 	}
 	c[0].stage.ask(func(r *Room) {
-		if n := len(r.describe(ann.participant)); n != announcedParticipants-1 {
+		if n := len(r.Describe(&ann.Presence)); n != announcedParticipants-1 {
 			t.Errorf("%d participants are described", n)
 		}
 	})
@@ -675,15 +675,15 @@ func TestTheAudienceIsCounted(t *testing.T) {
 	c.pass(2 * time.Second)
 	for i, p := range []*player{ann, ben} {
 		if n := announced(p) - before[i]; n != 2 {
-			t.Errorf("%s receives %d joins, expected the speaker and the first viewer", p.identity, n)
+			t.Errorf("%s receives %d joins, expected the speaker and the first viewer", p.Identity, n)
 		}
 		if m, _ := latest[*signal.Audience](p.shelf); m.Count != 49 {
-			t.Errorf("%s receives a count of %d, expected 49", p.identity, m.Count)
+			t.Errorf("%s receives a count of %d, expected 49", p.Identity, m.Count)
 		}
 		_, left := latest[*signal.ParticipantLeft](p.shelf)
 		_, changed := latest[*signal.Attributes](p.shelf)
 		if left+changed != 0 {
-			t.Errorf("%s receives %d ends and %d changes of the audience", p.identity, left, changed)
+			t.Errorf("%s receives %d ends and %d changes of the audience", p.Identity, left, changed)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -144,7 +145,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	s.t.Helper()
 	o, way := &shelf{}, &playedLink{}
 	p := &participant{
-		presence: presence{identity: identity}, profile: &signallingProfile,
+		Presence: presence.Presence{Identity: identity}, profile: &signallingProfile,
 		room: s.room, grants: Grants{Publish: true, Subscribe: true}, receive: receive,
 		pauses: pauses, log: zap.NewNop(), outbox: o,
 		connection: &connection{room: s.room, Connection: &peer.Connection{
@@ -156,15 +157,15 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 	p.connection.owner = p
 	s.ask(func(r *Room) {
 		p.subscriber.Connect(way, r.node.config.Allocation)
-		r.participants[identity] = p
+		r.enter(p)
 		for _, description := range publications {
 			if err := r.publish(p, description); err != nil {
 				s.t.Fatal(err)
 			}
 		}
 		p.sendPoses()
-		p.subscribe(r.publishedByOthers(p))
-		r.announce(&p.presence, p.publications)
+		p.subscribe(r.PublishedByOthers(&p.Presence))
+		r.announce(&p.Presence, p.Publications)
 		r.wakeBy(r.now)
 	})
 	pl := &player{participant: p, shelf: o, stage: s, way: way}
@@ -264,7 +265,7 @@ func (p *player) begin() {
 func (p *player) expectCarried(want string) {
 	p.stage.t.Helper()
 	if got := p.carries(); got != want {
-		p.stage.t.Fatalf("%s is sent %q, expected %q", p.identity, got, want)
+		p.stage.t.Fatalf("%s is sent %q, expected %q", p.Identity, got, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -133,16 +134,16 @@ func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomStat
 
 func (p *participant) state(past bool) ParticipantState {
 	state := ParticipantState{
-		Identity: p.identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil,
+		Identity: p.Identity, Joined: p.joined, Connected: p.connected, Present: p.outbox != nil,
 		VR2Gather:    p.profile.Converted,
 		TokenID:      p.token.ID,
-		Attributes:   p.attributes,
+		Attributes:   p.Attributes,
 		Permissions:  p.grants.permissions(),
 		ECN:          ecnState(p.connection.Ingress.Codepoints()),
 		Publications: []PublicationState{},
 	}
-	for _, publication := range p.publications {
-		state.Publications = append(state.Publications, publication.state())
+	for _, publication := range p.Publications {
+		state.Publications = append(state.Publications, publicationState(publication))
 	}
 	if p.profile.Offers {
 		state.Protocol = p.profile.Name
@@ -161,13 +162,13 @@ func ecnState(c ingress.Codepoints) *ECNState {
 	return &ECNState{NotECT: c[ecn.NotECT], ECT0: c[ecn.ECT0], ECT1: c[ecn.ECT1], CE: c[ecn.CE]}
 }
 
-func (p *publication) state() PublicationState {
+func publicationState(p *presence.Publication) PublicationState {
 	d := &p.Description
 	state := PublicationState{
 		Name: d.Name, Kind: string(d.Kind), Mode: string(d.Mode), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles),
 	}
-	if p.muted() {
-		mute := p.mute
+	if p.Muted() {
+		mute := p.Mute
 		state.Muted = &mute
 	}
 	for _, q := range d.Qualities {

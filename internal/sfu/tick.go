@@ -3,6 +3,7 @@ package sfu
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -23,7 +24,7 @@ func (wake) apply(r *Room) {
 	r.wakeAt = time.Time{}
 	receiving := false
 	r.audience.send()
-	for publication := range r.publications {
+	for publication := range r.Publications {
 		r.attend(publication)
 	}
 	for _, p := range r.participants {
@@ -61,7 +62,7 @@ const unwatchedInterval = 200 * time.Millisecond
 // have paused. Then no parity is needed.
 func (r *Room) measureUnwatched() {
 	coming := false
-	for publication := range r.publications {
+	for publication := range r.Publications {
 		if publication.Measure(r.now) {
 			r.span.measured(publication)
 		}
@@ -75,11 +76,11 @@ func (r *Room) measureUnwatched() {
 }
 
 // attend performs the steps that are due for one publication.
-func (r *Room) attend(p *publication) {
+func (r *Room) attend(p *presence.Publication) {
 	if p.Place.Pending() {
 		r.forwardPose(p)
 	}
-	if p.silent {
+	if p.Silent {
 		r.announceBegun(r.participants[p.Ref.Participant], p)
 	}
 	r.demands.update(p.Demand)
@@ -89,7 +90,7 @@ func (r *Room) attend(p *publication) {
 // caller then calls it again after other requests.
 func (r *Room) tick() (complete bool) {
 	r.scheduler.Tick(r.now)
-	for publication := range r.publications {
+	for publication := range r.Publications {
 		if publication.Measure(r.now) {
 			r.span.measured(publication)
 			r.scheduler.Changes.Rates++
@@ -113,7 +114,7 @@ func (r *Room) tick() (complete bool) {
 			p.send(m)
 		}
 	}
-	for publication := range r.publications {
+	for publication := range r.Publications {
 		publication.Demand.CheckParity(r.now)
 	}
 	return complete

@@ -58,7 +58,7 @@ func (m members) askForTimes() {
 		if p.tracing.wanted {
 			others--
 		}
-		if asked := others > 0; p.profile.Traces && len(p.publications) > 0 && p.tracing.asked != asked {
+		if asked := others > 0; p.profile.Traces && len(p.Publications) > 0 && p.tracing.asked != asked {
 			p.tracing.asked = asked
 			p.room.span.stateChanged(p)
 			p.send(&signal.Trace{FrameTimes: asked})
@@ -84,7 +84,7 @@ func (q messageRequest) forwardTimes(r *Room, m *signal.FrameTimes) {
 	t.dropped += m.Dropped
 	passed := &signal.FrameTimes{Host: signal.FrameHostSender, Clock: m.Clock}
 	for _, track := range m.Tracks {
-		publication := p.publication(track.Publication)
+		publication := p.Publication(track.Publication)
 		if publication == nil {
 			continue
 		}
@@ -95,7 +95,7 @@ func (q messageRequest) forwardTimes(r *Room, m *signal.FrameTimes) {
 			t.dropped += len(track.Frames)
 			continue
 		}
-		track.Participant = p.identity
+		track.Participant = p.Identity
 		passed.Tracks = append(passed.Tracks, track)
 	}
 	passed.Dropped = t.dropped

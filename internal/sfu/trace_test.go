@@ -119,7 +119,7 @@ func TestTimesArePassedOn(t *testing.T) {
 	}
 	for _, p := range []*player{alice, carol} {
 		if _, n := latest[*signal.FrameTimes](p.shelf); n != 0 {
-			t.Errorf("%s did not ask and is told", p.identity)
+			t.Errorf("%s did not ask and is told", p.Identity)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestServerTimes(t *testing.T) {
 	bob := s.enterTraced("bob", true)
 	bob.attach()
 	bob.say(&signal.Trace{FrameTimes: true})
-	publication := alice.publication("body")
+	publication := alice.Publication("body")
 	slots := []*egress.Slot{{}, {}}
 	s.ask(func(*Room) {
 		for i, slot := range bob.subscriber.Slots.All()[:2] {
