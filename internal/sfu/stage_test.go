@@ -104,6 +104,9 @@ type playedMeter volumetric.Bitrate
 // Rate implements subscriber.Meter.
 func (m *playedMeter) Rate() (volumetric.Bitrate, bool) { return volumetric.Bitrate(*m), *m > 0 }
 
+// Steady implements subscriber.Meter.
+func (m *playedMeter) Steady() time.Duration { return time.Hour }
+
 // countedMetrics counts decisions.
 type countedMetrics struct {
 	uncounted

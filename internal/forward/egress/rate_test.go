@@ -62,6 +62,42 @@ func TestRateOverWholeFrames(t *testing.T) {
 	}
 }
 
+// TestRateOfABurst checks that a track is not steady after a pause, since two frames that arrive together have any
+// rate.
+func TestRateOfABurst(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
+	steady := func(want time.Duration) {
+		t.Helper()
+		if got := p.track.Steady(); got != want {
+			t.Errorf("the track has been steady for %v, expected %v", got, want)
+		}
+	}
+	frames := func(n int, interval time.Duration) {
+		for range n {
+			p.Next()
+			p.Send(r.now, p.Packets(20*1144)...)
+			r.now = r.now.Add(interval)
+		}
+	}
+	steady(0)
+	r.now = r.now.Add(time.Millisecond)
+	frames(60, frameInterval)
+	steady(60 * frameInterval)
+	// A pause of less than a second is no pause.
+	r.now = r.now.Add(900 * time.Millisecond)
+	frames(1, frameInterval)
+	steady(61*frameInterval + 900*time.Millisecond)
+	r.now = r.now.Add(time.Second)
+	frames(2, time.Microsecond)
+	if rate, ok := p.track.Rate(); !ok || rate < 1e9 {
+		t.Errorf("the rate of the burst is %v (%v), expected more than 1 Gbit/s", rate, ok)
+	}
+	steady(2 * time.Microsecond)
+	frames(30, frameInterval)
+	steady(2*time.Microsecond + 30*frameInterval)
+}
+
 // TestRateLeavesParityOut sends half as many parity packets as source packets.
 func TestRateLeavesParityOut(t *testing.T) {
 	r := newRig(t, nil)

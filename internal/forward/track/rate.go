@@ -20,7 +20,7 @@ const (
 
 // frameRate measures the bit rate of a track over whole frames, from the first packet of one frame to the first packet
 // of another. The rate within a burst would be the rate of the publisher's line. The reader owns the state, except for
-// rate and begun, which any goroutine may read.
+// the atomic fields, which any goroutine may read.
 type frameRate struct {
 	// bytes counts payload bytes, without parity.
 	bytes uint64
@@ -28,8 +28,9 @@ type frameRate struct {
 	marks        [rateMarks]rateMark
 	first, count int
 
-	// rate is in bit/s, 0 while unknown. begun is the start of the last frame, since the engine's start.
-	rate, begun atomic.Int64
+	// rate is in bit/s, 0 while unknown. begun is the start of the last frame, resumed the start of the first frame
+	// after the last pause of silentAfter, both since the engine's start.
+	rate, begun, resumed atomic.Int64
 }
 
 // rateMark is the start of a frame, and the number of bytes received before.
@@ -63,6 +64,9 @@ func (f *frameRate) open(at time.Duration) {
 			f.rate.Store(int64(math.Round(float64(f.bytes-since.bytes) * 8 / elapsed.Seconds())))
 		}
 	}
+	if f.count == 0 {
+		f.resumed.Store(int64(at))
+	}
 	if f.count == 0 || f.count < rateMarks && at-f.mark(f.count-1).at >= rateStep {
 		f.count++
 		*f.mark(f.count - 1) = rateMark{at, f.bytes}
@@ -82,9 +86,23 @@ func (f *frameRate) value(now time.Duration) (volumetric.Bitrate, bool) {
 	return volumetric.Bitrate(rate), true
 }
 
+// steady returns the time since the first frame after the last pause, 0 before the first frame.
+func (f *frameRate) steady(now time.Duration) time.Duration {
+	if f.begun.Load() == 0 {
+		return 0
+	}
+	return now - time.Duration(f.resumed.Load())
+}
+
 // Rate returns the rate of RTP payload on the track in bit/s, without parity, over the frames of about the last second.
 // Rate returns false before two frames have arrived, and if no frame has begun for a second. Rate is safe for any
 // goroutine.
 func (t *Track) Rate() (volumetric.Bitrate, bool) {
 	return t.rate.value(time.Duration(t.tracks.clock.Since(t.tracks.clock.Now())))
+}
+
+// Steady returns the time for which frames have arrived without a pause of a second, up to now. The rate of frames that
+// arrive together after a pause is not that of the track. Steady is safe for any goroutine.
+func (t *Track) Steady() time.Duration {
+	return t.rate.steady(time.Duration(t.tracks.clock.Since(t.tracks.clock.Now())))
 }

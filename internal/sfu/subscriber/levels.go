@@ -12,6 +12,9 @@ import (
 type Meter interface {
 	// Rate returns the bit rate of the RTP payload, in bit/s. Rate returns false if too few packets have arrived.
 	Rate() (volumetric.Bitrate, bool)
+	// Steady returns the time for which frames have arrived without a pause. A pause may begin and end between two
+	// calls of Rate.
+	Steady() time.Duration
 }
 
 // The assumed rates of unknown tracks, until the first measurement.
@@ -87,6 +90,9 @@ func (l *Levels) measure(now time.Time, asked func(tile int, q volumetric.Qualit
 			continue
 		case l.coming[i].IsZero():
 			l.coming[i] = now
+		}
+		if resumed := now.Add(-m.Steady()); resumed.After(l.coming[i]) {
+			l.coming[i] = resumed
 		}
 		if l.steady(i, now) && !near(rate, l.measured[i], rateTolerance) {
 			l.measured[i], moved = rate, true

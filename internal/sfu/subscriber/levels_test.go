@@ -85,6 +85,39 @@ func TestRatesMove(t *testing.T) {
 	}
 }
 
+// burstMeter is a meter of a track that has resumed after a pause.
+type burstMeter struct {
+	playedMeter
+	resumed time.Time
+	now     time.Time
+}
+
+// Steady implements Meter.
+func (m *burstMeter) Steady() time.Duration { return m.now.Sub(m.resumed) }
+
+// TestPauseBetweenMeasurements checks that the rate of a burst of frames does not count if the pause before the burst
+// began and ended between two measurements: the room's goroutine or the publisher's host may stall.
+func TestPauseBetweenMeasurements(t *testing.T) {
+	l := newLevels(described(1, 2, volumetric.ModeAlternatives))
+	m := &burstMeter{playedMeter: 2e6, resumed: start}
+	l.meters = []Meter{m, nil}
+	measure := func(at time.Duration, rate playedMeter, want volumetric.Bitrate) {
+		t.Helper()
+		m.now, m.playedMeter = start.Add(at), rate
+		l.measure(m.now, func(int, volumetric.Quality) bool { return true })
+		if got := l.Rate(0, 0); got != want {
+			t.Errorf("after %v: %v, expected %v", at, got, want)
+		}
+	}
+	measure(0, 2e6, 12e6)
+	measure(400*time.Millisecond, 2e6, 2e6)
+	measure(3*time.Second, 2e6, 2e6)
+	m.resumed = start.Add(4090 * time.Millisecond)
+	measure(4100*time.Millisecond, 1e9, 2e6)
+	measure(4500*time.Millisecond, 10e6, 2e6)
+	measure(5200*time.Millisecond, 3e6, 3e6)
+}
+
 func TestSubstitutesOfGivenUpTracks(t *testing.T) {
 	l := newLevels(described(1, 4, volumetric.ModeAlternatives))
 	for _, test := range []struct {

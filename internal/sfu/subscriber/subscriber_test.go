@@ -17,6 +17,9 @@ type playedMeter volumetric.Bitrate
 // Rate implements Meter.
 func (m *playedMeter) Rate() (volumetric.Bitrate, bool) { return volumetric.Bitrate(*m), *m > 0 }
 
+// Steady implements Meter.
+func (m *playedMeter) Steady() time.Duration { return time.Hour }
+
 // TestStartRatesKeepTheServersOwn checks that a receiver that requests a start rate never begins below the server's own
 // start rate because of a low limit.
 func TestStartRatesKeepTheServersOwn(t *testing.T) {
