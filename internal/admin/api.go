@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/directory"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -46,7 +47,7 @@ type Rooms interface {
 	Kick(ctx context.Context, room, identity string, ban time.Duration) error
 	CloseRoom(ctx context.Context, room string) error
 	// SetRoom creates a room, or replaces the settings of a present room unless onlyNew is set.
-	SetRoom(ctx context.Context, room string, settings sfu.RoomSettings, onlyNew bool) (created bool, err error)
+	SetRoom(ctx context.Context, room string, settings admission.RoomSettings, onlyNew bool) (created bool, err error)
 	// SetMetadata and SetAttributes change entries; an empty value deletes an entry.
 	SetMetadata(ctx context.Context, room string, metadata map[string]string) error
 	SetAttributes(ctx context.Context, room, identity string, attributes map[string]string) error
@@ -318,13 +319,13 @@ func (a *API) fail(w http.ResponseWriter, err error) {
 		{errAlone, http.StatusNotFound},
 		{errNodes, http.StatusBadGateway},
 		{admission.ErrExclusion, http.StatusBadRequest},
-		{sfu.ErrSettings, http.StatusBadRequest},
+		{admission.ErrSettings, http.StatusBadRequest},
 		{signal.ErrInvalid, http.StatusBadRequest},
 		{volumetric.ErrName, http.StatusBadRequest},
 		{errBody, http.StatusBadRequest},
-		{sfu.ErrExists, http.StatusPreconditionFailed},
+		{directory.ErrExists, http.StatusPreconditionFailed},
 		{admission.ErrFull, http.StatusInsufficientStorage},
-		{sfu.ErrRooms, http.StatusInsufficientStorage},
+		{directory.ErrRooms, http.StatusInsufficientStorage},
 	} {
 		if errors.Is(err, known.err) {
 			status = known.status

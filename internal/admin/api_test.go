@@ -21,6 +21,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/directory"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -34,7 +35,7 @@ type fakeRooms struct {
 	lasts  time.Duration
 	silent bool
 	// settings are those of the last SetRoom.
-	settings sfu.RoomSettings
+	settings admission.RoomSettings
 	// actions are those on a room's content, in their order.
 	actions []string
 	// recorded are the qualities of the last request to record.
@@ -59,7 +60,7 @@ func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu
 		Muted:     &signal.MuteState{Publication: "body", Own: true, Operator: true},
 		Qualities: []string{"low"}, Rates: [][]volumetric.Bitrate{{4}}, Paused: [][]bool{{false}},
 	}
-	settings := &sfu.RoomSettings{MaxParticipants: 2, MaxPublications: 3, MaxBitrate: 4e6, EmptyTimeoutMS: 5000}
+	settings := &admission.RoomSettings{MaxParticipants: 2, MaxPublications: 3, MaxBitrate: 4e6, EmptyTimeoutMS: 5000}
 	metadata := map[string]string{"title": "Talk"}
 	return []sfu.RoomState{{Name: "lab", ID: "r", Settings: settings, Metadata: metadata, Recorded: true,
 		Participants: []sfu.ParticipantState{
@@ -83,15 +84,15 @@ func (f *fakeRooms) CloseRoom(_ context.Context, room string) error {
 	return nil
 }
 
-func (f *fakeRooms) SetRoom(_ context.Context, room string, s sfu.RoomSettings, onlyNew bool) (bool, error) {
+func (f *fakeRooms) SetRoom(_ context.Context, room string, s admission.RoomSettings, onlyNew bool) (bool, error) {
 	f.settings = s
 	switch {
 	case room == "attic":
-		return false, fmt.Errorf("%w: full", sfu.ErrRooms)
+		return false, fmt.Errorf("%w: full", directory.ErrRooms)
 	case s.MaxParticipants < 0:
-		return false, fmt.Errorf("%w: max_participants", sfu.ErrSettings)
+		return false, fmt.Errorf("%w: max_participants", admission.ErrSettings)
 	case onlyNew:
-		return false, fmt.Errorf("%w: %q", sfu.ErrExists, room)
+		return false, fmt.Errorf("%w: %q", directory.ErrExists, room)
 	}
 	return s.MaxParticipants == 1, nil
 }
@@ -305,7 +306,7 @@ func TestPutRoom(t *testing.T) {
 			t.Errorf("%s %.60s: %d %s, expected %d with %s", test.room, test.body, w.Code, w.Body, test.status,
 				test.text)
 		}
-		if test.status == 201 && rooms.settings != (sfu.RoomSettings{MaxParticipants: 1, MaxBitrate: 5e6,
+		if test.status == 201 && rooms.settings != (admission.RoomSettings{MaxParticipants: 1, MaxBitrate: 5e6,
 			EmptyTimeoutMS: 9000}) {
 			t.Errorf("the settings are %+v", rooms.settings)
 		}

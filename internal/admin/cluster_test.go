@@ -53,7 +53,7 @@ func (n *nodeRooms) Describe(_ context.Context, room string, _ bool) ([]sfu.Room
 	return states, nil
 }
 
-func (n *nodeRooms) SetRoom(_ context.Context, room string, _ sfu.RoomSettings, _ bool) (bool, error) {
+func (n *nodeRooms) SetRoom(_ context.Context, room string, _ admission.RoomSettings, _ bool) (bool, error) {
 	n.done("set %s", room)
 	_, exists := n.rooms[room]
 	if !exists {
@@ -350,7 +350,7 @@ func TestClusterFailures(t *testing.T) {
 		!strings.Contains(got.Body.String(), "not done on all nodes: b: broken") {
 		t.Errorf("metadata that one node does not take: %d %s", got.Code, got.Body)
 	}
-	nodes["b"].rooms.refusal = sfu.ErrSettings
+	nodes["b"].rooms.refusal = admission.ErrSettings
 	if got := nodes["a"].asked("PATCH", "rooms/lab", "{}"); got.Code != http.StatusBadRequest {
 		t.Errorf("metadata that one node refuses: %d %s", got.Code, got.Body)
 	}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -32,7 +33,7 @@ func (a *acted) note(what ...string) error {
 func (a *acted) Kick(_ context.Context, room, identity string, _ time.Duration) error {
 	return a.note("kick", room, identity)
 }
-func (a *acted) SetRoom(_ context.Context, room string, _ sfu.RoomSettings, _ bool) (bool, error) {
+func (a *acted) SetRoom(_ context.Context, room string, _ admission.RoomSettings, _ bool) (bool, error) {
 	return true, a.note("set", room)
 }
 func (a *acted) Describe(_ context.Context, room string, _ bool) ([]sfu.RoomState, error) {

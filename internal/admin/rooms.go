@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -42,7 +43,7 @@ func read(w http.ResponseWriter, r *http.Request, into any) error {
 
 // roomBody is the body of PUT for a room.
 type roomBody struct {
-	sfu.RoomSettings
+	admission.RoomSettings
 	// Metadata changes the metadata of the room: absent entries stay, and an empty value deletes an entry.
 	Metadata map[string]string `json:"metadata"`
 }

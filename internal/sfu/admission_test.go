@@ -116,15 +116,14 @@ func TestOneBearerLeavesRoomForOthers(t *testing.T) {
 	take("one", "d", "mallory", "")
 	for range 10 {
 		take("one", "host", "", "")
-		s := n.rooms["one"].room
+		s, _ := n.rooms.Room("one")
 		done := make(chan struct{})
 		s.post(inspection{func(r *Room) { r.remove(r.participants["host"], "left") }, done})
 		<-done
 	}
 	over := func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return n.holdings.Len() == 0
+		_, _, bearers := n.rooms.Counts()
+		return bearers == 0
 	}
 	n.toAll(endRequest{})
 	eventually(t, over, "no bearer to hold anything when all have gone")

@@ -279,9 +279,10 @@ func (n *Node) Remote(room, node string, e Event) bool {
 			n.log.Warn("the ban of another node is not in force on this node", errorField(err))
 		}
 	}
-	r, event := n.room(room), remoteEvent{node, e}
+	r, exists := n.rooms.Room(room)
+	event := remoteEvent{node, e}
 	switch {
-	case r == nil || r.span.inbox.put(event):
+	case !exists || r.span.inbox.put(event):
 		return true
 	case event.lossy():
 		if _, data := e.(Sent); data {

@@ -242,7 +242,7 @@ func TestTwoNodes(t *testing.T) {
 	knows(t, carolBox, "bob", 1)
 	handle(bob, &signal.Leave{})
 	expect[*signal.ParticipantLeft](t, carolBox, 1)
-	eventually(t, func() bool { return nodes[1].room("room") == nil }, "the end of the room on node b")
+	eventually(t, func() bool { return !exists(nodes[1]) }, "the end of the room on node b")
 }
 
 // TestBanReachesTheTokenOnAllNodes checks that a ban by the operator of another node excludes the participant's token

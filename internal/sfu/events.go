@@ -27,7 +27,10 @@ type roomEvents struct {
 	emitted atomic.Uint64
 }
 
-// emit passes an event of the room on. The events RoomStarted and RoomEnded are emitted by begin and end.
+// Name returns the name of the room.
+func (r *roomEvents) Name() string { return r.room.Name }
+
+// emit passes an event of the room on. The events RoomStarted and RoomEnded are emitted by Begin and End.
 func (r *roomEvents) emit(e webhook.Event) {
 	if r.receiver == nil {
 		return
@@ -36,15 +39,15 @@ func (r *roomEvents) emit(e webhook.Event) {
 	r.receiver.RoomEvent(e)
 }
 
-// begin emits the start of the room once. A room that a join opens starts when the join is accepted.
-func (r *roomEvents) begin() {
+// Begin emits the start of the room once. A room that a join opens starts when the join is accepted.
+func (r *roomEvents) Begin() {
 	if r.begun.CompareAndSwap(false, true) {
 		r.emit(webhook.Event{Kind: webhook.RoomStarted})
 	}
 }
 
-// end emits the end of the room once, if the room has started. No event of the room may follow.
-func (r *roomEvents) end() {
+// End emits the end of the room once, if the room has started. No event of the room may follow.
+func (r *roomEvents) End() {
 	if r.begun.CompareAndSwap(true, false) {
 		r.emit(webhook.Event{Kind: webhook.RoomEnded})
 	}

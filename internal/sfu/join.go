@@ -99,7 +99,7 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 		return refused
 	}
 	if r.Get(q.Identity) == nil {
-		if refused := r.settings.checkPlaces(r.Len(), &r.node.config); refused != nil {
+		if refused := r.settings.CheckPlaces(r.Len(), r.node.config.ParticipantsPerRoom); refused != nil {
 			return refused
 		}
 	}
@@ -194,8 +194,8 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	}
 	r.recorder.automatic()
 	r.enter(p)
-	r.node.remember(p)
-	r.begin()
+	r.node.rooms.Remember(p.Session, r)
+	r.Begin()
 	r.emitJoined(p)
 	if moved == nil {
 		p.log.Info("participant joined", zap.String("session", p.Session))

@@ -57,9 +57,8 @@ func TestLeavingWithAFullOutbox(t *testing.T) {
 	o.fill()
 	handle(s, &signal.Leave{Header: signal.Header{ID: "1"}})
 	eventually(t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return len(n.rooms) == 0 && len(n.sessions) == 0
+		rooms, sessions, _ := n.rooms.Counts()
+		return rooms == 0 && sessions == 0
 	}, "the room to end")
 }
 
@@ -111,7 +110,7 @@ func TestAPanicEndsOneRoom(t *testing.T) {
 	if r := <-reported; r.Where != placeRoom || r.Value != "test" {
 		t.Errorf("the panic is %v of %q, expected that of the room", r.Value, r.Where)
 	}
-	eventually(t, func() bool { return len(n.Summaries("")) == 1 && n.roomOf(broken.participant.Session) == nil },
+	eventually(t, func() bool { return len(n.Summaries("")) == 1 && !n.HasSession(broken.participant.Session) },
 		"the room to be forgotten")
 	if _, closed := kept.ended(); closed {
 		t.Error("the websocket of another room has ended, too")
@@ -144,9 +143,8 @@ func TestAPanicInAJoin(t *testing.T) {
 		t.Errorf("the join is answered by %v, expected the code internal", refused)
 	}
 	eventually(t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return len(n.rooms) == 0 && n.holdings.Len() == 0
+		rooms, _, bearers := n.rooms.Counts()
+		return rooms == 0 && bearers == 0
 	}, "the room and the bearer's place to be released")
 	n.Drain(t.Context(), 0)
 }

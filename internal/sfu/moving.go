@@ -113,7 +113,7 @@ func (r *Room) adopted(
 		return nil, nil, refuse(signal.CodeLimit,
 			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
 	}
-	if refused := r.settings.checkPublications(count); refused != nil {
+	if refused := r.settings.CheckPublications(count); refused != nil {
 		return nil, nil, refused
 	}
 	return added, replaced, r.checkDescriptions(m.Identity, m.DescribedBytes()+encodedBytes(added))
@@ -206,7 +206,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 	if len(r.participants) == 0 {
 		r.recorder.stop("the last participant has moved to another node")
 	}
-	r.node.endSession(p.Session)
+	r.node.rooms.Forget(p.Session)
 	r.participants.askForTimes()
 	m.update(s, state)
 	p.log.Info("participant moved to another node", zap.String("to", node))
@@ -237,7 +237,7 @@ func (s *span) released(moved *participant) {
 	if p := s.room.participants[e.Identity]; p == nil || p.Session != e.Session {
 		s.tell(e)
 	}
-	s.room.node.leave(s.room, moved.bearer)
+	s.room.node.rooms.Leave(s.room, moved.bearer)
 }
 
 // dismiss ends the websocket and the peer connection of a participant that has moved.

@@ -187,7 +187,7 @@ func TestTheFormerHomeKeepsReceiving(t *testing.T) {
 	alice, aliceBox := enter(t, nodes[0], "alice", true)
 	knows(t, aliceBox, "carol", 1)
 	knows(t, carolBox, "alice", 0)
-	room := nodes[0].room("room")
+	room, _ := nodes[0].rooms.Room("room")
 	// assigned reports whether a slot of alice on node a has a track.
 	assigned := func() (yes bool) {
 		q := inspection{func(*Room) {
@@ -210,11 +210,11 @@ func TestTheFormerHomeKeepsReceiving(t *testing.T) {
 	if !assigned() {
 		t.Error("the slot has no track after the move")
 	}
-	if nodes[0].room("room") != room {
+	if now, _ := nodes[0].rooms.Room("room"); now != room {
 		t.Error("the room has ended")
 	}
 	room.post(releasedRequest{alice.participant})
-	eventually(t, func() bool { return nodes[0].room("room") == nil }, "the end of the room on node a")
+	eventually(t, func() bool { return !exists(nodes[0]) }, "the end of the room on node a")
 	inRoom(t, carol, func(r *Room) {
 		if r.participants["alice"] == nil {
 			t.Error("alice is not on node b")
@@ -254,7 +254,7 @@ func TestEventsBalanceOverMoves(t *testing.T) {
 	handle(carol, &signal.Leave{})
 	eventually(t, func() bool {
 		for _, n := range nodes {
-			if n.room("room") != nil {
+			if exists(n) {
 				return false
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/directory"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -51,7 +52,7 @@ type Node struct {
 	// exclusions are the bans and revoked tokens.
 	exclusions admission.Exclusions
 
-	directory
+	rooms *directory.Directory[*Room]
 }
 
 // NewNode returns a node without rooms. The caller owns the endpoint and the engine.
@@ -69,8 +70,54 @@ func NewNode(
 		log:      log,
 		connect:  newConnection,
 	}
-	n.directory.init(n)
+	n.rooms = newDirectory(n)
 	return n, nil
+}
+
+// maker makes the rooms of a node.
+type maker struct{ node *Node }
+
+func newDirectory(n *Node) *directory.Directory[*Room] {
+	c := &n.config
+	return directory.New[*Room](directory.Config{
+		Rooms: c.Rooms, AutoCreate: c.AutoCreate,
+		Bearers: admission.Limits{Rooms: c.BearerRooms, Places: c.BearerPlaces},
+	}, n.metrics, maker{n})
+}
+
+// Make implements directory.Maker.
+func (m maker) Make(name string, settings *admission.RoomSettings) *Room {
+	r := newRoom(m.node, name)
+	if settings != nil {
+		r.settings = settings
+		r.census.Store(&census{})
+	}
+	return r
+}
+
+// Run implements directory.Maker.
+func (m maker) Run(r *Room, end <-chan struct{}) {
+	r.span.tell(Entered{})
+	m.node.running.Add(1)
+	go r.run(end)
+}
+
+// Exited implements directory.Maker.
+func (m maker) Exited(r *Room) { r.span.exited() }
+
+// HasSession reports whether a session lives: its client is in a room, or its place is kept for its return.
+func (n *Node) HasSession(session string) bool {
+	_, lives := n.rooms.RoomOf(session)
+	return lives
+}
+
+// RefuseJoins refuses joins from now on, and ends rooms without participants. Participants resume their sessions.
+func (n *Node) RefuseJoins() { n.rooms.RefuseJoins() }
+
+// forget ends the session of a participant and its place. forget is called by the room's goroutine.
+func (n *Node) forget(p *participant) {
+	n.rooms.Forget(p.Session)
+	n.rooms.Leave(p.room, p.bearer)
 }
 
 // Join adds a client to a room or resumes its session. If there is no error, the reply is in the outbox when Join
@@ -81,8 +128,8 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	}
 	result := make(chan joinResult, 1)
 	if q.Join.Resume != nil && (q.Adopt == nil || n.HasSession(q.Adopt.Session)) {
-		room := n.roomOf(q.Join.Resume.Session)
-		if room == nil || room.name != q.Room {
+		room, lives := n.rooms.RoomOf(q.Join.Resume.Session)
+		if !lives || room.name != q.Room {
 			return nil, sessionExpired()
 		}
 		room.post(resumeRequest{q, result})
@@ -95,20 +142,20 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.Watched != "" && n.room(q.Room) == nil {
+	if _, exists := n.rooms.Room(q.Room); q.Watched != "" && !exists {
 		return nil, notWatchable(&q)
 	}
-	room, err := n.enter(q.Room, q.Bearer)
+	room, err := n.rooms.Enter(q.Room, q.Bearer)
 	if err != nil {
 		return nil, err
 	}
 	room.post(joinRequest{q, publications, result})
 	r, answered := await(context.Background(), room, result)
 	if !answered {
-		r.err = n.ended()
+		r.err = n.rooms.Ended()
 	}
 	if r.err != nil {
-		n.leave(room, q.Bearer)
+		n.rooms.Leave(room, q.Bearer)
 	}
 	return r.session, r.err
 }
@@ -204,7 +251,7 @@ func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 	n.RefuseJoins()
 	n.toAll(drainRequest{grace})
 	select {
-	case <-n.empty:
+	case <-n.rooms.Empty():
 	case <-ctx.Done():
 		n.toAll(endRequest{})
 	}
@@ -212,7 +259,7 @@ func (n *Node) Drain(ctx context.Context, grace time.Duration) {
 }
 
 func (n *Node) toAll(q request) {
-	for _, room := range n.named("") {
+	for _, room := range n.rooms.Named("") {
 		room.post(q)
 	}
 }

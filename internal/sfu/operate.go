@@ -9,7 +9,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/directory"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // ErrNotFound reports that there is no such room, or no participant with the name in the room.
@@ -76,7 +78,7 @@ func (q *removeRequest) names(p *participant) bool {
 // does not exist.
 func (n *Node) CloseRoom(ctx context.Context, room string) error {
 	n.tell(room, Close{})
-	switch exists, ended := n.release(room); {
+	switch exists, ended := n.rooms.Release(room); {
 	case !exists:
 		return fmt.Errorf("%w: room %q", ErrNotFound, room)
 	case ended:
@@ -86,8 +88,8 @@ func (n *Node) CloseRoom(ctx context.Context, room string) error {
 }
 
 func (n *Node) removeFrom(ctx context.Context, name string, q removeRequest) error {
-	room := n.room(name)
-	if room == nil {
+	room, exists := n.rooms.Room(name)
+	if !exists {
 		return fmt.Errorf("%w: room %q", ErrNotFound, name)
 	}
 	result := make(chan bool, 1)
@@ -201,8 +203,8 @@ func (q operation) apply(r *Room) { q.result <- q.do(r) }
 
 // operate changes a room. The error of the change is returned.
 func (n *Node) operate(ctx context.Context, name string, do func(*Room) error) error {
-	room := n.room(name)
-	if room == nil {
+	room, exists := n.rooms.Room(name)
+	if !exists {
 		return fmt.Errorf("%w: room %q", ErrNotFound, name)
 	}
 	result := make(chan error, 1)
@@ -342,4 +344,53 @@ func (e Operate) apply(r *Room, node string) {
 		r.log.Warn("a change by another node has no effect", zap.String("node", node),
 			zap.String("participant", e.Identity), errorField(refused))
 	}
+}
+
+// SetRoom creates a room that lasts until it has been empty for a time, or replaces the settings of a present room.
+// If onlyNew is set, a present room is an error that wraps directory.ErrExists. Other errors wrap
+// admission.ErrSettings or directory.ErrRooms.
+// Participants who are present beyond a new limit stay.
+func (n *Node) SetRoom(
+	ctx context.Context, name string, settings admission.RoomSettings, onlyNew bool,
+) (created bool, err error) {
+	if err := volumetric.ValidateName("room", name); err != nil {
+		return false, fmt.Errorf("%w: %w", admission.ErrSettings, err)
+	}
+	if settings, err = settings.Check(); err != nil {
+		return false, err
+	}
+	room, created, err := n.rooms.Hold(name, settings, onlyNew)
+	if created || err != nil {
+		return created, err
+	}
+	result := make(chan struct{}, 1)
+	room.post(settingsRequest{settings, result})
+	if _, answered := await(ctx, room, result); !answered {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		return false, fmt.Errorf("%w: the room %q has just ended", directory.ErrRooms, name)
+	}
+	return false, nil
+}
+
+// settingsRequest replaces the settings of a room.
+type settingsRequest struct {
+	settings admission.RoomSettings
+	result   chan<- struct{}
+}
+
+// apply implements request.
+func (q settingsRequest) apply(r *Room) {
+	r.settings = &q.settings
+	for _, p := range r.participants {
+		p.limitBitrate()
+	}
+	q.result <- struct{}{}
+}
+
+// limitBitrate bounds the rate of a receiver by its own limits and those of the room.
+func (p *participant) limitBitrate() {
+	node := p.room.node
+	p.subscriber.SetLimits(p.room.settings.Within(p.limits), node.config.ClaimedMin, node.engine.StartRate())
 }

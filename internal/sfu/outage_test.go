@@ -170,9 +170,8 @@ func TestResumingLeaksNothing(t *testing.T) {
 		"the goroutines of connections that were replaced to end")
 	handle(s, &signal.Leave{})
 	eventually(t, func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return len(n.rooms) == 0 && len(n.sessions) == 0
+		rooms, sessions, _ := n.rooms.Counts()
+		return rooms == 0 && sessions == 0
 	}, "the room to end")
 }
 
@@ -184,16 +183,12 @@ func TestASessionThatEndsMeanwhileIsOver(t *testing.T) {
 	joined := expect[*signal.Joined](t, o, 1)
 	handle(s, &signal.Leave{})
 	<-s.room.done
-	n.mu.Lock()
-	n.sessions[joined.Session] = s.room
-	n.mu.Unlock()
+	n.rooms.Remember(joined.Session, s.room)
 	grant := &signal.ResumeRequest{Session: joined.Session, Secret: joined.Resume.Secret}
 	_, refused := n.Join(JoinRequest{Join: &signal.Join{Version: signal.Version, Resume: grant}, Room: "room",
 		Identity: "bob", Outbox: &shelf{}, At: time.Now()})
 	if refused == nil || refused.Code != signal.CodeResume {
 		t.Errorf("got %v, expected %q", refused, signal.CodeResume)
 	}
-	n.mu.Lock()
-	delete(n.sessions, joined.Session)
-	n.mu.Unlock()
+	n.rooms.Forget(joined.Session)
 }

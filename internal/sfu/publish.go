@@ -78,7 +78,7 @@ func (r *Room) checkRoom(p *participant, added []checked) *signal.Error {
 	if len(added) == 0 {
 		return nil
 	}
-	if refused := r.settings.checkPublications(len(p.Publications) + len(added)); refused != nil {
+	if refused := r.settings.CheckPublications(len(p.Publications) + len(added)); refused != nil {
 		return refused
 	}
 	return r.checkDescriptions(p.Identity, p.DescribedBytes()+encodedBytes(added))

@@ -259,8 +259,8 @@ func (n *Node) record(ctx context.Context, name string, q recording.Qualities) e
 	if n.config.Recorder == nil {
 		return ErrNoRecorder
 	}
-	room := n.room(name)
-	if room == nil {
+	room, exists := n.rooms.Room(name)
+	if !exists {
 		return fmt.Errorf("%w: room %q", ErrNotFound, name)
 	}
 	result := make(chan error, 1)

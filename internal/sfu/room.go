@@ -38,7 +38,7 @@ type Room struct {
 	// ending is set when the server stops. Joins in progress are then refused.
 	ending bool
 	// settings are those of the API, nil if there are none.
-	settings *RoomSettings
+	settings *admission.RoomSettings
 	roomEvents
 
 	// now is the time of the present request.
@@ -133,13 +133,13 @@ func (r *Room) run(end <-chan struct{}) {
 
 // abandon ends all participants after the room's goroutine has panicked and ended. The caller owns the room's state.
 func (r *Room) abandon() {
-	r.node.drop(r)
+	r.node.rooms.Drop(r)
 	for _, p := range r.participants.others(nil) {
 		r.abandonParticipant(p)
 	}
 	r.node.config.Guard.Try(placeRoom, func() { r.recorder.stop("internal error of the server") })
 	r.node.config.Guard.Try(placeRoom, r.span.end)
-	r.end()
+	r.End()
 }
 
 // abandonParticipant removes a participant. If the state of the room prevents a regular removal, abandonParticipant
@@ -159,7 +159,7 @@ func (r *Room) abandonParticipant(p *participant) {
 	if outbox != nil {
 		outbox.Close(signal.CodeInternal, reason)
 	}
-	if r.node.roomOf(p.Session) == r {
+	if room, _ := r.node.rooms.RoomOf(p.Session); room == r {
 		r.node.forget(p)
 	}
 }

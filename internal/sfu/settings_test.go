@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/directory"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -75,6 +77,12 @@ func newEventfulNode(t *testing.T, adjust func(*Config)) (*Node, *diary) {
 	}), d
 }
 
+// exists reports whether the test's room exists.
+func exists(n *Node) bool {
+	_, exists := n.rooms.Room("room")
+	return exists
+}
+
 // TestEvents: the events of a room from its first join to its end, in their order. A resumed session and a refused join
 // cause none.
 func TestEvents(t *testing.T) {
@@ -116,7 +124,7 @@ func TestRefusedJoin(t *testing.T) {
 		Join: &signal.Join{Version: signal.Version, Publications: []volumetric.Publication{bodyOf(1, 1)}},
 		Room: "room", Identity: "eve", Grants: Grants{Publish: true}, Outbox: &shelf{}, At: time.Now(),
 	})
-	if got := d.lines(t); refused == nil || len(got) > 0 || n.room("room") != nil {
+	if got := d.lines(t); refused == nil || len(got) > 0 || exists(n) {
 		t.Errorf("refused with %v, events %q", refused, got)
 	}
 }
@@ -135,7 +143,7 @@ func TestAbandonedRoom(t *testing.T) {
 	}
 }
 
-func set(t *testing.T, n *Node, s RoomSettings, created bool) {
+func set(t *testing.T, n *Node, s admission.RoomSettings, created bool) {
 	t.Helper()
 	got, err := n.SetRoom(t.Context(), "room", s, false)
 	if err != nil || got != created {
@@ -157,11 +165,11 @@ func TestRoomOfAPI(t *testing.T) {
 	if refused := join("ada"); refused == nil || refused.Code != signal.CodeNotFound {
 		t.Errorf("a join without a room: %v", refused)
 	}
-	set(t, n, RoomSettings{MaxParticipants: 1, MaxPublications: 1}, true)
+	set(t, n, admission.RoomSettings{MaxParticipants: 1, MaxPublications: 1}, true)
 	if list := n.Summaries("room"); len(list) != 1 || list[0].Participants != 0 {
 		t.Errorf("listed: %+v", list)
 	}
-	if _, err := n.SetRoom(t.Context(), "room", RoomSettings{}, true); !errors.Is(err, ErrExists) {
+	if _, err := n.SetRoom(t.Context(), "room", admission.RoomSettings{}, true); !errors.Is(err, directory.ErrExists) {
 		t.Errorf("creating the room again: %v", err)
 	}
 	desk := bodyOf(1, 1)
@@ -175,13 +183,13 @@ func TestRoomOfAPI(t *testing.T) {
 	if refused := join("bob"); refused == nil || !strings.Contains(refused.Message, "max_participants") {
 		t.Errorf("a second participant: %v", refused)
 	}
-	set(t, n, RoomSettings{MaxParticipants: 2}, false)
+	set(t, n, admission.RoomSettings{MaxParticipants: 2}, false)
 	if refused := join("bob", bodyOf(1, 1), desk); refused != nil {
 		t.Errorf("a second participant after the change: %v", refused)
 	}
 	states, err := n.Describe(t.Context(), "room", false)
 	if err != nil || len(states) != 1 || states[0].Settings == nil || states[0].Settings.MaxParticipants != 2 ||
-		states[0].Settings.EmptyTimeoutMS != DefaultEmptyTimeout.Milliseconds() || states[0].ID == "" {
+		states[0].Settings.EmptyTimeoutMS != admission.DefaultEmptyTimeout.Milliseconds() || states[0].ID == "" {
 		t.Errorf("described: %+v, %v", states, err)
 	}
 	for _, identity := range []string{"ada", "bob"} {
@@ -189,7 +197,7 @@ func TestRoomOfAPI(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n.room("room") == nil {
+	if !exists(n) {
 		t.Fatal("the room has ended with its last participant")
 	}
 	if refused := join("ada"); refused != nil {
@@ -198,12 +206,12 @@ func TestRoomOfAPI(t *testing.T) {
 	if err := n.CloseRoom(t.Context(), "room"); err != nil {
 		t.Error(err)
 	}
-	eventually(t, func() bool { return n.room("room") == nil }, "the end of the room")
+	eventually(t, func() bool { return !exists(n) }, "the end of the room")
 	if err := n.CloseRoom(t.Context(), "room"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("closing the room again: %v", err)
 	}
-	set(t, n, RoomSettings{}, true)
-	if err := n.CloseRoom(t.Context(), "room"); err != nil || n.room("room") != nil {
+	set(t, n, admission.RoomSettings{}, true)
+	if err := n.CloseRoom(t.Context(), "room"); err != nil || exists(n) {
 		t.Errorf("closing an empty room: %v", err)
 	}
 	lines := d.lines(t)
@@ -213,39 +221,10 @@ func TestRoomOfAPI(t *testing.T) {
 	}
 }
 
-// TestEmptyTimeout: a room of the API ends when it has been empty for its time, and not while it has participants.
-func TestEmptyTimeout(t *testing.T) {
-	n, d := newEventfulNode(t, nil)
-	set(t, n, RoomSettings{EmptyTimeoutMS: 1000}, true)
-	n.mu.Lock()
-	o := n.rooms["room"]
-	n.mu.Unlock()
-	over := func() {
-		// The timer fires although it was stopped too late.
-		n.mu.Lock()
-		o.timer.Reset(0)
-		n.mu.Unlock()
-	}
-	session, _ := enter(t, n, "ada", false)
-	over()
-	inRoom(t, session, func(*Room) {})
-	if n.room("room") == nil {
-		t.Fatal("the room has ended with a participant in it")
-	}
-	handle(session, &signal.Leave{})
-	d.has(t, 4)
-	if lines := d.lines(t); lines[3] != "room_ended room" {
-		t.Errorf("the events are %q", lines)
-	}
-	if n.room("room") != nil {
-		t.Error("the room has not ended")
-	}
-}
-
 // TestDrainOfEmptyRooms: rooms without participants do not delay the end of the server.
 func TestDrainOfEmptyRooms(t *testing.T) {
 	n, d := newEventfulNode(t, nil)
-	set(t, n, RoomSettings{}, true)
+	set(t, n, admission.RoomSettings{}, true)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	n.Drain(ctx, time.Minute)
@@ -255,7 +234,7 @@ func TestDrainOfEmptyRooms(t *testing.T) {
 	if lines := d.lines(t); len(lines) != 2 {
 		t.Errorf("the events are %q", lines)
 	}
-	if _, err := n.SetRoom(t.Context(), "attic", RoomSettings{}, false); !errors.Is(err, ErrRooms) {
+	if _, err := n.SetRoom(t.Context(), "attic", admission.RoomSettings{}, false); !errors.Is(err, directory.ErrRooms) {
 		t.Errorf("a room during the drain: %v", err)
 	}
 }
@@ -263,12 +242,12 @@ func TestDrainOfEmptyRooms(t *testing.T) {
 // TestBitrateOfRoom: the bit rate of the room bounds the limits of present and later receivers, whatever they ask for.
 func TestBitrateOfRoom(t *testing.T) {
 	n, _ := newEventfulNode(t, nil)
-	set(t, n, RoomSettings{MaxBitrate: 5_000_000}, true)
+	set(t, n, admission.RoomSettings{MaxBitrate: 5_000_000}, true)
 	join := &signal.Join{Version: signal.Version, Receive: true}
 	join.Max, join.Min = 8_000_000, 6_000_000
 	session, _ := admitted(t, n, "ada", join)
 	limits := func() (got signal.BitrateLimits) {
-		inRoom(t, session, func(r *Room) { got = r.settings.within(r.participants["ada"].limits) })
+		inRoom(t, session, func(r *Room) { got = r.settings.Within(r.participants["ada"].limits) })
 		return got
 	}
 	if got := limits(); got.Max != 5_000_000 || got.Min != 5_000_000 {
@@ -282,11 +261,11 @@ func TestBitrateOfRoom(t *testing.T) {
 	if got := limits(); got.Max != 1_000_000 {
 		t.Errorf("with a lower limit they are %+v", got)
 	}
-	set(t, n, RoomSettings{MaxBitrate: 500_000}, false)
+	set(t, n, admission.RoomSettings{MaxBitrate: 500_000}, false)
 	if got := limits(); got.Max != 500_000 {
 		t.Errorf("after the change they are %+v", got)
 	}
-	set(t, n, RoomSettings{}, false)
+	set(t, n, admission.RoomSettings{}, false)
 	if got := limits(); got.Max != 1_000_000 {
 		t.Errorf("without the room's limit they are %+v", got)
 	}
@@ -294,27 +273,29 @@ func TestBitrateOfRoom(t *testing.T) {
 
 func TestCheckSettings(t *testing.T) {
 	n, _ := newEventfulNode(t, func(c *Config) { c.Rooms = 1 })
-	for _, s := range []RoomSettings{
-		{MaxParticipants: -1}, {MaxPublications: -1}, {MaxBitrate: -1}, {MaxBitrate: minMaxBitrate - 1},
+	for _, s := range []admission.RoomSettings{
+		{MaxParticipants: -1}, {MaxPublications: -1}, {MaxBitrate: -1}, {MaxBitrate: admission.MinMaxBitrate - 1},
 		{MaxBitrate: signal.MaxBitrate + 1}, {EmptyTimeoutMS: 999}, {EmptyTimeoutMS: -1},
-		{EmptyTimeoutMS: MaxEmptyTimeout.Milliseconds() + 1},
+		{EmptyTimeoutMS: admission.MaxEmptyTimeout.Milliseconds() + 1},
 	} {
-		if _, err := n.SetRoom(t.Context(), "room", s, false); !errors.Is(err, ErrSettings) {
+		if _, err := n.SetRoom(t.Context(), "room", s, false); !errors.Is(err, admission.ErrSettings) {
 			t.Errorf("%+v: error is %v", s, err)
 		}
 	}
-	if _, err := n.SetRoom(t.Context(), "a\nb", RoomSettings{}, false); !errors.Is(err, ErrSettings) {
+	_, err := n.SetRoom(t.Context(), "a\nb", admission.RoomSettings{}, false)
+	if !errors.Is(err, admission.ErrSettings) {
 		t.Errorf("a name with a line break: %v", err)
 	}
-	set(t, n, RoomSettings{EmptyTimeoutMS: MaxEmptyTimeout.Milliseconds()}, true)
-	if _, err := n.SetRoom(t.Context(), "attic", RoomSettings{}, false); !errors.Is(err, ErrRooms) {
+	set(t, n, admission.RoomSettings{EmptyTimeoutMS: admission.MaxEmptyTimeout.Milliseconds()}, true)
+	if _, err := n.SetRoom(t.Context(), "attic", admission.RoomSettings{}, false); !errors.Is(err, directory.ErrRooms) {
 		t.Errorf("more rooms than rooms.rooms: %v", err)
 	}
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if _, err := n.SetRoom(t.Context(), "room", RoomSettings{MaxParticipants: i + 1}, false); err != nil &&
-				!errors.Is(err, ErrRooms) && !errors.Is(err, ErrNotFound) {
+			settings := admission.RoomSettings{MaxParticipants: i + 1}
+			if _, err := n.SetRoom(t.Context(), "room", settings, false); err != nil &&
+				!errors.Is(err, directory.ErrRooms) && !errors.Is(err, ErrNotFound) {
 				t.Error(fmt.Errorf("setting while the room is closed: %w", err))
 			}
 			if err := n.CloseRoom(t.Context(), "room"); err != nil && !errors.Is(err, ErrNotFound) {

@@ -308,7 +308,7 @@ func TestMetadataIsShared(t *testing.T) {
 	}
 	handle(alice, &signal.Leave{})
 	expect[*signal.ParticipantLeft](t, bobBox, 1)
-	eventually(t, func() bool { return nodes[0].room("room") == nil }, "the end of the room on node a")
+	eventually(t, func() bool { return !exists(nodes[0]) }, "the end of the room on node a")
 	carol, carolBox := enter(t, nodes[2], "carol", true)
 	eventually(t, func() bool {
 		title := ""

@@ -134,7 +134,7 @@ func newStage(t testing.TB, adjust func(*Config)) *stage {
 	t.Cleanup(engine.Close)
 	counts := &countedMetrics{decided: map[signal.Reason]int{}}
 	node := &Node{config: config, engine: engine, metrics: counts, log: zap.NewNop()}
-	node.directory.init(node)
+	node.rooms = newDirectory(node)
 	room := newRoom(node, "room")
 	room.now = start
 	s := &stage{t: t, room: room, engine: engine, now: start, counts: counts}

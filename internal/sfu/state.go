@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -21,8 +22,8 @@ type RoomState struct {
 	ID       string            `json:"id"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Settings are those of the API, nil if there are none.
-	Settings     *RoomSettings      `json:"settings,omitempty"`
-	Participants []ParticipantState `json:"participants"`
+	Settings     *admission.RoomSettings `json:"settings,omitempty"`
+	Participants []ParticipantState      `json:"participants"`
 	// Recorded is set if the room is recorded.
 	Recorded bool `json:"recorded,omitempty"`
 }
@@ -87,7 +88,7 @@ type RoomSummary struct {
 // counters and does not wait for rooms.
 func (n *Node) Summaries(name string) []RoomSummary {
 	list := []RoomSummary{}
-	for _, room := range n.named(name) {
+	for _, room := range n.rooms.Named(name) {
 		if c := room.census.Load(); c != nil {
 			list = append(list, RoomSummary{room.name, c.participants, c.publications})
 		}
@@ -118,7 +119,7 @@ func (q describeRequest) apply(r *Room) {
 // the history of receivers. Rooms that end during the call are left out.
 func (n *Node) Describe(ctx context.Context, name string, past bool) ([]RoomState, error) {
 	states := []RoomState{}
-	for _, room := range n.named(name) {
+	for _, room := range n.rooms.Named(name) {
 		result := make(chan RoomState, 1)
 		room.post(describeRequest{past, result})
 		state, answered := await(ctx, room, result)

@@ -1,4 +1,4 @@
-package sfu
+package directory
 
 import (
 	"slices"
