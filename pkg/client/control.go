@@ -176,6 +176,13 @@ func (c *control) handle(m signal.Message) {
 			s.data.forget(left.Identity)
 		}
 		s.presence.change(m)
+		switch m := m.(type) {
+		case *signal.Published:
+			s.media().restart(volumetric.PublicationRef{Participant: m.Participant,
+				Publication: m.Publication.Name})
+		case *signal.Unpublished:
+			s.media().restart(m.PublicationRef)
+		}
 		if e := s.roster.change(m); e != nil {
 			s.events.add(e)
 		}

@@ -64,6 +64,35 @@ func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
 	}
 }
 
+// TestPublicationIsReplacedDuringAMove by another one of the same name, whose frames have the numbers of the former one.
+func TestPublicationIsReplacedDuringAMove(t *testing.T) {
+	t.Parallel()
+	m := newRig(t, Config{})
+	publication := described("body", volumetric.MIMEVolumetric, 1, 1)
+	former := newIncoming(t, m, "0", volumetric.KindVideo, 1000)
+	assign(t, m, "0", 1, "bob", 0, &publication)
+	now := time.Now()
+	for number := uint32(1); number <= 100; number++ {
+		former.send(number, 0, now)
+	}
+	next := newMediaAfter(m)
+	m.session.path.Store(next)
+	present := newIncoming(t, next, "9", volumetric.KindVideo, 2000)
+	assign(t, next, "9", 1, "bob", 0, &publication)
+	present.send(100, 0, now)
+	next.restart(volumetric.PublicationRef{Participant: "bob", Publication: "body"})
+	assign(t, next, "9", 2, "bob", 0, &publication)
+	present.send(1, 0, now)
+	present.send(2, 0, now)
+	var numbers []int64
+	for len(m.frames) > 0 {
+		numbers = append(numbers, (<-m.frames).Number)
+	}
+	if tail := numbers[len(numbers)-3:]; !slices.Equal(tail, []int64{100, 1, 2}) {
+		t.Errorf("the last frames are %d, expected 100 once, and the frames of the next publication", tail)
+	}
+}
+
 // TestPacketsComeFromOneServer at a time: the packets of a voice have no number that two servers share.
 func TestPacketsComeFromOneServer(t *testing.T) {
 	t.Parallel()

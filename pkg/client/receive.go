@@ -272,6 +272,13 @@ func (m *media) assign(a signal.Assignment, publication *volumetric.Publication)
 	return m.downlink.Assign(a, publication)
 }
 
+// restart records that a publication has begun or ended.
+func (m *media) restart(publication volumetric.PublicationRef) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.downlink.Restart(publication)
+}
+
 // sending counts changes of the qualities that slots carry, and returns an event for each.
 func (m *media) sending(message *signal.Sending, now time.Time) []Event {
 	m.mu.Lock()

@@ -96,6 +96,15 @@ func (r *Receiver) End(now time.Time) {
 	r.Reset()
 }
 
+// Restart records that a publication has begun or ended: later frames of the same name may have other numbers.
+func (r *Receiver) Restart(publication volumetric.PublicationRef) {
+	for track, t := range r.tiles.byName {
+		if track.PublicationRef == publication {
+			t.delivered = delivered{}
+		}
+	}
+}
+
 // Covers reports whether every tile that a former receiver has delivered within a second also comes here.
 func (r *Receiver) Covers(former *Receiver, now time.Time) bool {
 	come := make(map[*tile]bool, len(r.streams))
