@@ -25,6 +25,14 @@ import (
 // the deadlines of their frames. The cost of a pass grows with the number of streams.
 const settleInterval = 25 * time.Millisecond
 
+// A step that comes later than stallTime after the step before follows a stall of the process. The packets that arrived
+// meanwhile wait in the socket, and no frame expires and nothing is requested for backlogTime, in which the packets are
+// read. Steps are 5 ms apart. Only one of two steps is put off, so that frames expire on a machine that stalls always.
+const (
+	stallTime   = 25 * time.Millisecond
+	backlogTime = 25 * time.Millisecond
+)
+
 // Config limits the reception of frames.
 type Config struct {
 	// Deadline is the time after its first packet for which a frame is repaired. 0 follows the round-trip time.
@@ -55,7 +63,9 @@ type Receiver struct {
 	tiles        *tiles
 	opening      *opening
 
-	settled time.Time
+	// stepped is the time of the last step. After a stall, steps wait until resumes, else zero.
+	stepped, resumes time.Time
+	settled          time.Time
 	// late is the extra delay of packets when the counts were last updated.
 	late time.Duration
 	// The slices below are reused by the next step.
@@ -249,8 +259,26 @@ func (r *Receiver) SenderReport(report *rtcp.SenderReport, now time.Time) {
 	}
 }
 
-// Step appends the requests for missing packets that are due, and expires frames after their deadline.
+// stalled reports whether the packets that arrived during a stall of the process may wait to be read.
+func (r *Receiver) stalled(now time.Time) bool {
+	late := !r.stepped.IsZero() && now.Sub(r.stepped) > stallTime
+	r.stepped = now
+	if late && r.resumes.IsZero() {
+		r.resumes = now.Add(backlogTime)
+	}
+	if now.Before(r.resumes) {
+		return true
+	}
+	r.resumes = time.Time{}
+	return false
+}
+
+// Step appends the requests for missing packets that are due, and expires frames after their deadline. After a stall of
+// the process, Step waits until packets that have arrived meanwhile are read.
 func (r *Receiver) Step(packets []rtcp.Packet, now time.Time, rtt time.Duration) []rtcp.Packet {
+	if r.stalled(now) {
+		return packets
+	}
 	settle := now.Sub(r.settled) >= settleInterval
 	if settle {
 		r.settled, r.late = now, r.lateness()
