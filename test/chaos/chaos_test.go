@@ -178,8 +178,9 @@ func (r *room) here(t *testing.T) {
 func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 	t.Helper()
 	before, stalls, flows := r.state(), wait.WatchStalls(t), r.flows()
+	var total toll
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() || total.lost > 0 {
 			r.explain(t, before, stalls)
 		}
 	})
@@ -187,7 +188,6 @@ func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 		p.ResetGaps()
 	}
 	do(t)
-	var total toll
 	done := make([]int, len(flows))
 	for i, f := range flows {
 		done[i] = r.count(f).Frames
