@@ -5,14 +5,16 @@ import (
 
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/recorder"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/recorded"
 )
 
-// rooms is the recorder of a node. rooms implements sfu.Recorder.
+// rooms is the recorder of a node. rooms implements recorded.Recorder.
 type rooms struct{ *recorder.Recorder }
 
-// Start implements sfu.Recorder.
-func (r rooms) Start(room string, now time.Time) sfu.Recording { return r.Recorder.Start(room, now) }
+// Start implements recorded.Recorder.
+func (r rooms) Start(room string, now time.Time) recorded.Recording {
+	return r.Recorder.Start(room, now)
+}
 
 // openRecorder opens the folder of recordings if there is one, and makes the recorder that of all rooms.
 func (s *startup) openRecorder() error {

@@ -49,7 +49,7 @@ func (r *Room) sendAttributes(p *presence.Presence) {
 		return
 	}
 	r.participants.share(nil, &signal.Attributes{Participant: p.Identity, Attributes: p.Attributes})
-	r.recorder.current.changed(r.now, p, &signal.Attributes{Participant: p.Identity, Attributes: p.Attributes})
+	r.recorder.current.Changed(r.now, p, &signal.Attributes{Participant: p.Identity, Attributes: p.Attributes})
 }
 
 // changeMetadata changes the metadata of the room for a client that is an operator.
@@ -75,7 +75,7 @@ func (r *Room) setMetadata(requester *participant, changed map[string]string) *s
 	// The clocks of nodes differ. The last change wins also after a node with a fast clock.
 	r.metadataAt = max(r.now.UnixMicro(), r.metadataAt+1)
 	r.participants.share(nil, &signal.Metadata{Metadata: merged})
-	r.recorder.current.metadata(r.now, r.metadata)
+	r.recorder.current.Metadata(r.now, r.metadata)
 	r.span.changedShared()
 	return nil
 }

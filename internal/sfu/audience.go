@@ -33,7 +33,7 @@ func (a *audience) joined(p *presence.Presence, except *participant) {
 		return
 	}
 	r.participants.share(except, &signal.ParticipantJoined{Participant: p.Describe()})
-	r.recorder.current.joined(r.now, p)
+	r.recorder.current.Joined(r.now, p)
 }
 
 // left announces the end of a participant.
@@ -44,7 +44,7 @@ func (a *audience) left(p *presence.Presence, except *participant, reason string
 	} else {
 		r.participants.share(except, &signal.ParticipantLeft{Identity: p.Identity, Reason: reason})
 	}
-	r.recorder.current.left(r.now, p, reason)
+	r.recorder.current.Left(r.now, p, reason)
 	if len(r.participants) == 0 {
 		r.recorder.stop("the last participant has left")
 	}

@@ -157,7 +157,7 @@ func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data)
 // fanOut records a message of the named sender and sends it to recipients. seq is the number of a lossy message.
 func (r *Room) fanOut(sender string, recipients []*participant, m *signal.Data, seq int64) {
 	if len(m.To) == 0 {
-		r.recorder.current.message(r.now, &signal.Data{
+		r.recorder.current.Data(r.now, &signal.Data{
 			Participant: sender, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary,
 		})
 	}

@@ -103,7 +103,7 @@ func (m *mirror) add(s *span, d *remotePublication) *presence.Publication {
 
 // retract ends a publication. If announce is set, the participants of the room receive a message.
 func (m *mirror) retract(s *span, p *presence.Publication, announce bool) {
-	s.room.recorder.current.unpublished(s.room.now, p)
+	s.room.recorder.current.Unpublished(s.room.now, p)
 	s.room.retract(&m.Presence, p, announce)
 	m.unbind(s, m.find(p.Ref.Publication))
 }
@@ -293,7 +293,7 @@ func (m *mirror) limit(r *Room, d *remotePublication) {
 	p := m.Publication(d.Name)
 	if p != nil && p.Levels.GiveUp(d.unavailable()) {
 		r.scheduler.Changes.Offered++
-		r.recorder.current.read(r.now, p)
+		r.recorder.current.Select(r.now, p)
 	}
 }
 

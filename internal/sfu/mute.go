@@ -68,7 +68,7 @@ func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal
 // sendMuted sends all participants the muting of a publication. before is set if the publication was muted before.
 func (r *Room) sendMuted(owner *presence.Presence, p *presence.Publication, before bool) {
 	r.participants.share(nil, &signal.Muted{Participant: owner.Identity, MuteState: p.Mute})
-	r.recorder.current.changed(r.now, owner, &signal.Muted{Participant: owner.Identity, MuteState: p.Mute})
+	r.recorder.current.Changed(r.now, owner, &signal.Muted{Participant: owner.Identity, MuteState: p.Mute})
 	switch now := p.Muted(); {
 	case now == before:
 	case now:

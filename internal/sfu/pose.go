@@ -38,7 +38,7 @@ func (r *Room) forwardPose(p *presence.Publication) {
 	}
 	next := p.Place.Next(p.Ref.Participant, r.now)
 	r.participants.broadcast(r.participants[p.Ref.Participant], next)
-	r.recorder.current.pose(r.now, p, next())
+	r.recorder.current.Posed(r.now, p, next())
 	r.span.posed(p, "")
 }
 
@@ -75,7 +75,7 @@ func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
 		}
 		if publication.Levels.GiveUp(gaveUp) {
 			r.scheduler.Changes.Offered++
-			r.recorder.current.read(r.now, publication)
+			r.recorder.current.Select(r.now, publication)
 			r.span.gaveUp(publication)
 		}
 	}

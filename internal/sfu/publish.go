@@ -139,13 +139,13 @@ func (r *Room) announce(p *presence.Presence, publications []*presence.Publicati
 	for _, other := range r.othersThan(p) {
 		other.subscribe(publications)
 	}
-	r.recorder.current.published(r.now, publications)
+	r.recorder.current.Published(r.now, publications)
 }
 
 // unpublish ends a publication. announce is false if the owner leaves; then the others receive no message about the
 // publication.
 func (r *Room) unpublish(p *participant, publication *presence.Publication, announce bool) {
-	r.recorder.current.unpublished(r.now, publication)
+	r.recorder.current.Unpublished(r.now, publication)
 	if p.carriesByData(publication) {
 		p.connection.DetachData(publication.Publication)
 	}

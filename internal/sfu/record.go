@@ -9,11 +9,10 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/recorded"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
@@ -25,35 +24,12 @@ var (
 	ErrNotRecorded = errors.New("the room is not recorded")
 )
 
-// Recorder records rooms. The methods are safe for any goroutine and do not wait for the disk.
-type Recorder interface {
-	// Automatic returns the qualities in which every room is recorded, empty if rooms are recorded on request.
-	Automatic() recording.Qualities
-	// Start begins a recording of a room.
-	Start(room string, now time.Time) Recording
-}
-
-// Recording is the recording of one room. The methods do not wait for the disk.
-type Recording interface {
-	// Publish adds a publication and returns its number in the recording.
-	Publish(now time.Time, participant string, q recording.Qualities, d volumetric.Publication) uint32
-	// Read begins or ends the reading of a track of a publication.
-	Read(now time.Time, publication uint32, tile int, q volumetric.Quality, t *track.Track, on bool)
-	// Unpublish ends a publication, whose tracks are still open.
-	Unpublish(now time.Time, publication uint32)
-	// Message records a message to the whole room. State sets the message of a key with which later files of the
-	// recording begin, or removes the key and the keys below it.
-	Message(now time.Time, m signal.Message)
-	State(key string, m signal.Message)
-	Stop(now time.Time, reason string)
-}
-
 // roomRecorder begins and ends the recordings of one room. If the room has several nodes, one of them records
 // automatically. The room's goroutine owns the recorder.
 type roomRecorder struct {
 	room *Room
 	// current is the recording, nil if this node does not record the room.
-	current *recordedRoom
+	current *recorded.Room
 	// node is the last other node that recorded the room.
 	node string
 	// delayed begins an automatic recording after the time in which the node learns of recordings of others.
@@ -168,7 +144,7 @@ func (c *roomRecorder) setEnded(ended bool) {
 
 // yield ends an automatic recording of this node if another node began to record earlier.
 func (c *roomRecorder) yield(since int64, node string) {
-	if c.current != nil && c.current.automatic && since < c.current.since {
+	if c.current != nil && c.current.Automatic && since < c.current.Since {
 		c.room.log.Info("another node records the room", zap.String("node", node))
 		c.stop("another node records the room")
 	}
@@ -177,23 +153,20 @@ func (c *roomRecorder) yield(since int64, node string) {
 // start begins a recording with the present participants, except those whose join is in progress.
 func (c *roomRecorder) start(q recording.Qualities, automatic bool) {
 	r, before := c.room, c.active()
-	c.current = &recordedRoom{
-		Recording: r.node.config.Recorder.Start(r.name, r.now), qualities: q, automatic: automatic,
-		since: r.now.UnixNano(), publications: make(map[*presence.Publication]*recordedPublication),
-	}
+	c.current = recorded.Begin(r.now, r.node.config.Recorder.Start(r.name, r.now), q, automatic)
 	c.ended = false
 	c.announce(before)
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
-	c.current.metadata(r.now, r.metadata)
+	c.current.Metadata(r.now, r.metadata)
 	for _, p := range r.Others(nil) {
 		if p.Audience {
 			continue
 		}
-		c.current.joined(r.now, p)
-		c.current.published(r.now, presence.Announced(p.Publications))
+		c.current.Joined(r.now, p)
+		c.current.Published(r.now, presence.Announced(p.Publications))
 		for _, publication := range p.Publications {
-			c.current.pose(r.now, publication, nil)
+			c.current.Posed(r.now, publication, nil)
 		}
 	}
 }
@@ -203,9 +176,6 @@ func (c *roomRecorder) stop(reason string) {
 	r, current := c.room, c.current
 	if current == nil {
 		return
-	}
-	for publication := range current.publications {
-		current.unpublished(r.now, publication)
 	}
 	current.Stop(r.now, reason)
 	c.current = nil
@@ -234,7 +204,7 @@ func (q recordRequest) apply(r *Room) {
 		err = fmt.Errorf("%w: %q", ErrNotRecorded, r.name)
 	case q.qualities == "":
 		r.recorder.stopForOperator("an operator ended the recording")
-	case r.recorder.current != nil && r.recorder.current.qualities == q.qualities:
+	case r.recorder.current != nil && r.recorder.current.Qualities == q.qualities:
 		// The room is recorded as requested.
 	default:
 		r.recorder.stopForOperator("an operator changed the recorded qualities")

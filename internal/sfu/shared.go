@@ -16,7 +16,7 @@ func (s *span) changedShared() {
 	r := s.room
 	e := Shared{Metadata: r.metadata, MetadataAt: r.metadataAt}
 	if r.recorder.current != nil {
-		e.Recording = r.recorder.current.since
+		e.Recording = r.recorder.current.Since
 	}
 	e.Ended = r.recorder.ended
 	s.tell(e)
@@ -66,7 +66,7 @@ func (r *Room) receiveMetadata(e Shared, node string) {
 	}
 	r.metadata, r.metadataAt = metadata, e.MetadataAt
 	r.participants.share(nil, &signal.Metadata{Metadata: metadata})
-	r.recorder.current.metadata(r.now, r.metadata)
+	r.recorder.current.Metadata(r.now, r.metadata)
 	// A node that enters later may know only this node.
 	r.span.changedShared()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/sfu/recorded"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -350,7 +351,7 @@ func (r *taped) counts() (begun, present int) {
 func (r *taped) Automatic() recording.Qualities { return r.automatic }
 
 // Start implements Recorder.
-func (r *taped) Start(string, time.Time) Recording {
+func (r *taped) Start(string, time.Time) recorded.Recording {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun++
@@ -448,7 +449,7 @@ func TestOneNodeRecordsAutomatically(t *testing.T) {
 		}
 		// Node b has begun before it knew of node a.
 		r.recorder.start(recording.Best, true)
-		r.recorder.yield(r.recorder.current.since-1, "a")
+		r.recorder.yield(r.recorder.current.Since-1, "a")
 		if r.recorder.current != nil {
 			t.Error("the later recording continues")
 		}
