@@ -68,8 +68,9 @@ type (
 		Epoch             uint64
 		Publications      []Unpublished
 	}
-	// SessionState has the state of a session of this node. State is the JSON of a SessionRecord, empty if the JSON
-	// would exceed MaxRecordBytes; an earlier state is then not valid. A home tells the state at most twice per second.
+	// SessionState has the state of a session of this node. State is the JSON of a resumption.Record, empty if the JSON
+	// would exceed resumption.MaxRecordBytes; an earlier state is then not valid. A home tells the state at most twice
+	// per second.
 	SessionState struct {
 		Identity, Session string
 		Epoch             uint64
@@ -286,7 +287,7 @@ func (n *Node) Remote(room, node string, e Event) bool {
 		return true
 	case event.lossy():
 		if _, data := e.(Sent); data {
-			n.losses.queue.Add(1)
+			n.losses.Queue.Add(1)
 		}
 		return true
 	}

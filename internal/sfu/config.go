@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/panics"
+	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/recorded"
@@ -64,7 +65,7 @@ type Config struct {
 
 	// DataRate and DataByteRate: chat, gestures and positions of some objects. A burst of two seconds is allowed. Each
 	// message goes to all others, so that 100 participants with 50 messages per second would be half a million
-	// deliveries; the limit of a room (deliveryRate) is below that.
+	// deliveries; the limit of a room (data.DeliveryRate) is below that.
 	DataRate     float64 `yaml:"data_rate" help:"data messages per second of one participant, long-term"`
 	DataByteRate int     `yaml:"data_byte_rate" help:"bytes of data messages per second of one participant"`
 
@@ -200,3 +201,17 @@ const descriptionShare = 4
 // minAllocationInterval bounds the interval: no frame is shorter, and a large room needs a millisecond for each of its
 // receivers.
 const minAllocationInterval = 5 * time.Millisecond
+
+// dataLimits returns the limits of the data messages of one participant.
+func (c *Config) dataLimits() data.Config {
+	return data.Config{Rate: c.DataRate, ByteRate: c.DataByteRate}
+}
+
+// checkData checks the limits of data messages in the configuration.
+func (c *Config) checkData() error {
+	if !(c.DataRate > 0) || c.DataByteRate < signal.MaxDataBytes {
+		return fmt.Errorf("%w: data_rate is %g and data_byte_rate is %d: expected over 0, and %d or more", ErrConfig,
+			c.DataRate, c.DataByteRate, signal.MaxDataBytes)
+	}
+	return nil
+}

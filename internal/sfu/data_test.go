@@ -203,7 +203,7 @@ func TestAbsentReceiversKeepLittle(t *testing.T) {
 	}
 	replyTo(t, adas, fmt.Sprint(3*datamessage.KeptMessages-1))
 	inRoom(t, ada, func(r *Room) {
-		if kept := len(r.participants["grace"].data.sent.After(0)); kept != datamessage.KeptMessages {
+		if kept := len(r.participants["grace"].data.Sent.After(0)); kept != datamessage.KeptMessages {
 			t.Errorf("%d messages are kept, expected %d", kept, datamessage.KeptMessages)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -149,7 +150,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		joined:   q.At,
 
 		pauses:     q.Join.Pauses,
-		data:       newDataFlow(&r.node.config),
+		data:       data.NewFlow(r.node.config.dataLimits()),
 		publishing: newPublishingLimit(&r.node.config),
 	}
 	p.useDataChannels()
@@ -210,7 +211,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	for _, description := range publications {
 		r.add(p, description)
 		if moved == nil && q.Adopt != nil && q.Adopt.Record != nil {
-			q.Adopt.Record.restorePublication(p.Publications[len(p.Publications)-1])
+			q.Adopt.Record.RestorePublication(p.Publications[len(p.Publications)-1])
 		}
 	}
 	r.census.Store(r.participants.census())
@@ -282,7 +283,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Attributes:   p.Attributes,
 		Permissions:  &permissions,
 		Muted:        p.Mutings(),
-		DataReceived: p.data.received.Last(),
+		DataReceived: p.data.Received.Last(),
 		Recorded:     r.recorder.active(),
 	}
 }
@@ -291,5 +292,5 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 func (p *participant) connect(c *connection) {
 	p.connection = c
 	p.subscriber.Connect(c.Receiver, p.room.node.config.Allocation)
-	c.Receiver.TraceFrames(p.tracing.wanted)
+	c.Receiver.TraceFrames(p.tracing.Wanted)
 }

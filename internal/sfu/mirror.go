@@ -8,6 +8,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -198,7 +199,7 @@ func (m *mirror) update(s *span, state Presence) {
 }
 
 // muteOf returns the muting of a publication as the home has told it.
-func (m *mirror) muteOf(name string) signal.MuteState { return muteOf(m.state.Muted, name) }
+func (m *mirror) muteOf(name string) signal.MuteState { return resumption.MuteOf(m.state.Muted, name) }
 
 // publish adds a publication. If there is one with the same description, its tracks are bound to the present home, and
 // receivers keep their slots.
@@ -300,7 +301,7 @@ func (m *mirror) limit(r *Room, d *remotePublication) {
 // pose stores the pose of an object and forwards the pose.
 func (m *mirror) pose(r *Room, e Posed) {
 	p := m.Publication(e.Ref.Publication)
-	if p == nil || e.Pose.Validate() != nil || !fitsPose(e.Pose, p) {
+	if p == nil || e.Pose.Validate() != nil || !p.Fits(e.Pose) {
 		return
 	}
 	if p.Place.Take(e.Pose) {

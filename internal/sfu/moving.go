@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -21,7 +22,7 @@ type Adoption struct {
 	// Epoch counts the homes of the session, this node included, from 0.
 	Epoch uint64
 	// Record is the state of the session, nil if the state is lost.
-	Record *SessionRecord
+	Record *resumption.Record
 }
 
 const (
@@ -176,7 +177,7 @@ func (s *span) release(p *participant, node string, state Presence) {
 		}
 	}
 	r.emitMoved(p)
-	m := &mirror{Presence: p.Presence, node: node, shown: true, received: p.data.received.Last()}
+	m := &mirror{Presence: p.Presence, node: node, shown: true, received: p.data.Received.Last()}
 	p.Publications = nil
 	released := Released{Identity: p.Identity, Session: p.Session, Epoch: p.epoch}
 	for _, publication := range m.Publications {

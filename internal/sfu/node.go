@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/directory"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -46,7 +47,7 @@ type Node struct {
 	// withheld counts publications that were not sent to clients because the protocol cannot carry them.
 	withheld atomic.Uint64
 	// losses counts data messages of other nodes that were not delivered.
-	losses dataLosses
+	losses data.LossCounters
 	// connect makes a peer connection for a participant. connect is newConnection except in tests.
 	connect func(*Room, *participant) (*connection, error)
 	// exclusions are the bans and revoked tokens.
@@ -166,7 +167,7 @@ func (n *Node) checkJoin(q *JoinRequest) ([]checked, *signal.Error) {
 	if q.Adopt == nil || q.Adopt.Record == nil {
 		return n.config.check(q.Grants, nil, q.Join.Publications)
 	}
-	join := q.Adopt.Record.restoredJoin(q.Join)
+	join := q.Adopt.Record.RestoredJoin(q.Join)
 	// A participant that may not publish is told of the end of its publications after the join.
 	publications, refused := n.config.check(Grants{Publish: true}, nil, join.Publications)
 	if refused == nil {

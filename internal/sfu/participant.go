@@ -9,9 +9,11 @@ import (
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/internal/sfu/tracing"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -86,11 +88,11 @@ type participant struct {
 	// pendingOffer is the offer that awaits an answer, nil if there is none.
 	pendingOffer *pendingOffer
 
-	data dataFlow
+	data data.Flow
 	// publishing limits the rate of new publications, of which others are notified.
 	publishing *rate.Limiter
 	subscriber *subscriber.Subscriber
-	tracing    tracing
+	tracing    tracing.State
 	joined     time.Time
 	// epoch counts the homes of the session, from 0. complete is set once other nodes know all publications of the
 	// session.

@@ -13,7 +13,7 @@ func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
 	if publication == nil {
 		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
-	if !fitsPose(m, publication) {
+	if !publication.Fits(m) {
 		return refuse(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes),
 			len(publication.Description.Tiles))
 	}
@@ -22,11 +22,6 @@ func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
 	}
 	r.forwardPose(publication)
 	return nil
-}
-
-// fitsPose reports whether a pose has no boxes, or one for each tile of a publication.
-func fitsPose(m *signal.Pose, p *presence.Publication) bool {
-	return len(m.Boxes) == 0 || len(m.Boxes) == len(p.Description.Tiles)
 }
 
 // forwardPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent

@@ -99,8 +99,7 @@ func (r *roster) nextLossy(sender string) int64 {
 	if p == nil {
 		return 0
 	}
-	p.data.lossy++
-	return p.data.lossy
+	return p.data.NextLossy()
 }
 
 // joinsAudience reports whether a participant that joins is not announced to the others. The choice is that of the

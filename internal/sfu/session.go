@@ -2,127 +2,29 @@ package sfu
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"hash/maphash"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
-// MaxRecordBytes is the maximum length of a SessionRecord as JSON. Eight publications of 15 tiles take 13 kB, and 4096
-// choices about 45 kB.
-const MaxRecordBytes = 64 << 10
-
-// ErrRecord is wrapped with the first wrong field of a SessionRecord.
-var ErrRecord = errors.New("invalid record of a session")
-
-// SessionRecord is the state of a session that another node needs to continue the session.
-type SessionRecord struct {
-	// Join is a join with the present requests, limits and publications of the participant, and the names of room and
-	// participant.
-	Join   signal.Join `json:"join"`
-	Joined time.Time   `json:"joined"`
-	// Permissions are those that an operator has set.
-	Permissions signal.SetPermissions `json:"permissions,omitzero"`
-	Attributes  map[string]string     `json:"attributes,omitempty"`
-	Muted       []signal.MuteState    `json:"muted,omitempty"`
-	// Poses are the latest poses of the participant's objects. A new pose alone causes no new record.
-	Poses       []signal.Pose       `json:"poses,omitempty"`
-	Choices     []subscriber.Stored `json:"choices,omitempty"`
-	Viewpoint   *signal.Viewpoint   `json:"viewpoint,omitempty"`
-	Arrangement []signal.Placement  `json:"arrangement,omitempty"`
-	// Traced is set if the server asked the client for the times of its frames.
-	Traced bool `json:"traced,omitempty"`
-	// DataReceived and DataSent are the numbers of the last reliable data messages from and to the client.
-	DataReceived int64 `json:"data_received,omitempty"`
-	DataSent     int64 `json:"data_sent,omitempty"`
-}
-
-// choices returns all choices in an order in which they may be set.
-func (c *SessionRecord) choices() (list []signal.Choice) {
-	for i := range c.Choices {
-		list = append(list, c.Choices[i].List()...)
-	}
-	return list
-}
-
-// DecodeSessionRecord decodes the state of a SessionState. The error wraps ErrRecord.
-func DecodeSessionRecord(data []byte) (*SessionRecord, error) {
-	if len(data) > MaxRecordBytes {
-		return nil, fmt.Errorf("%w: %d bytes, expected at most %d", ErrRecord, len(data), MaxRecordBytes)
-	}
-	c := new(SessionRecord)
-	if err := json.Unmarshal(data, c); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
-	}
-	if err := c.validate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
-	}
-	return c, nil
-}
-
-// validate returns an error for the first field that a client could not have set.
-func (c *SessionRecord) validate() error {
-	requests := []signal.Request{&c.Join}
-	if len(c.Choices) > 0 {
-		requests = append(requests, &signal.SetQuality{Choices: c.choices()})
-	}
-	if len(c.Arrangement) > 0 {
-		requests = append(requests, &signal.Arrange{Objects: c.Arrangement})
-	}
-	if c.Attributes != nil {
-		requests = append(requests, &signal.Attributes{Attributes: c.Attributes})
-	}
-	if c.Viewpoint != nil {
-		requests = append(requests, c.Viewpoint)
-	}
-	for _, m := range c.Muted {
-		requests = append(requests, &signal.Mute{Publication: m.Publication})
-	}
-	for i := range c.Poses {
-		requests = append(requests, &c.Poses[i])
-	}
-	for _, q := range requests {
-		if err := q.Validate(); err != nil {
-			return err
-		}
-	}
-	for _, seq := range []int64{c.DataReceived, c.DataSent} {
-		if seq < 0 || seq > signal.MaxSeq {
-			return fmt.Errorf("the number of a data message is %d, expected 0 to %d", seq, int64(signal.MaxSeq))
-		}
-	}
-	return nil
-}
-
-// muteOf returns the entry of a publication in a list of muted publications.
-func muteOf(list []signal.MuteState, name string) signal.MuteState {
-	for _, mute := range list {
-		if mute.Publication == name {
-			return mute
-		}
-	}
-	return signal.MuteState{Publication: name}
-}
-
 // record returns the state of the participant's session.
-func (p *participant) record() *SessionRecord {
-	c := &SessionRecord{
+func (p *participant) record() *resumption.Record {
+	c := &resumption.Record{
 		Join: signal.Join{
 			Version: signal.Version, Room: p.room.name, Identity: p.Identity, Receive: p.asked.receive,
 			ReceiveData: p.asked.receiveData, DataChannel: p.asked.publishData,
 			MessageChannel: p.asked.messageChannel, Multipath: p.asked.multipath, Pauses: p.pauses,
-			DeadlineMS: int(p.deadline.Milliseconds()), BitrateLimits: p.limits, FrameTimes: p.tracing.wanted,
+			DeadlineMS: int(p.deadline.Milliseconds()), BitrateLimits: p.limits, FrameTimes: p.tracing.Wanted,
 		},
 		Joined: p.joined, Permissions: p.permissions, Attributes: p.Attributes, Muted: p.Mutings(),
-		Viewpoint: p.viewpoint, Arrangement: p.arrangement, Traced: p.tracing.asked,
-		DataReceived: p.data.received.Last(), DataSent: p.data.sent.Last(),
+		Viewpoint: p.viewpoint, Arrangement: p.arrangement, Traced: p.tracing.Asked,
+		DataReceived: p.data.Received.Last(), DataSent: p.data.Sent.Last(),
 	}
 	for _, publication := range p.Publications {
 		c.Join.Publications = append(c.Join.Publications, publication.Description)
@@ -246,9 +148,9 @@ func (s *span) saveNow(p *participant) {
 		p.log.Error("the state of the session cannot be encoded for other nodes", errorField(err))
 		return
 	}
-	if len(state) > MaxRecordBytes {
+	if len(state) > resumption.MaxRecordBytes {
 		p.warnOnce("the session cannot continue with its state on another node: the state is too large",
-			zap.Int("bytes", len(state)), zap.Int("limit", MaxRecordBytes))
+			zap.Int("bytes", len(state)), zap.Int("limit", resumption.MaxRecordBytes))
 		state = nil
 	}
 	p.saving.saved, p.saving.later = s.room.now, false
@@ -273,17 +175,6 @@ func (saveRequest) apply(r *Room) {
 // TellSessions tells the other nodes the present states of all sessions, before clients are asked to move.
 func (n *Node) TellSessions() { n.toAll(saveRequest{}) }
 
-// restoredJoin returns the join with the requests of a session's record. The client repeats only some of its requests
-// when it resumes. Its limits may have another start rate: that of the former link.
-func (c *SessionRecord) restoredJoin(resumed *signal.Join) *signal.Join {
-	join := c.Join
-	join.Header, join.Resume = resumed.Header, resumed.Resume
-	if limits := resumed.BitrateLimits; limits != (signal.BitrateLimits{}) {
-		join.BitrateLimits = limits
-	}
-	return &join
-}
-
 // begin sets the state of a participant that continues a session of another node. m is the mirror of the session, nil
 // if this node has none. begin precedes the peer connection.
 func (a *Adoption) begin(p *participant, m *mirror, resume *signal.ResumeRequest) {
@@ -295,30 +186,21 @@ func (a *Adoption) begin(p *participant, m *mirror, resume *signal.ResumeRequest
 		received = m.received
 	}
 	// Without a record the client may send times of frames or not.
-	p.tracing.asked = true
+	p.tracing.Asked = true
 	if c := a.Record; c != nil {
 		p.joined = c.Joined
 		received, sent = max(received, c.DataReceived), c.DataSent
-		p.tracing.asked = c.Traced
-		c.restore(p)
+		p.tracing.Asked = c.Traced
+		restore(p, c)
 	}
 	if resume != nil && resume.DataReceived != nil {
 		sent = *resume.DataReceived
 	}
-	p.data.received.Begin(received)
-	p.data.sent.Begin(sent)
-	p.data.lossy = lossyBase(p.epoch)
-}
-
-// lossyBase returns the number before the first lossy message of a session's home, so that the numbers of each home are
-// above those of the former homes.
-func lossyBase(epoch uint64) int64 {
-	const bits, most = 32, signal.MaxSeq >> 32
-	return int64(min(epoch, most-1)) << bits
+	p.data.Continue(received, sent, p.epoch)
 }
 
 // restore sets the state of a participant, except publications, from a record.
-func (c *SessionRecord) restore(p *participant) {
+func restore(p *participant, c *resumption.Record) {
 	r := p.room
 	p.permissions = c.Permissions
 	p.grants = p.granted.with(p.permissions)
@@ -327,7 +209,7 @@ func (c *SessionRecord) restore(p *participant) {
 	if attributes, bytes, refused := mergeAttributes("attributes", nil, c.Attributes); refused == nil {
 		p.Attributes, p.AttributesBytes = attributes, bytes
 	}
-	if _, kept := p.subscriber.Choices.SetAll(c.choices()); !kept {
+	if _, kept := p.subscriber.Choices.SetAll(c.AllChoices()); !kept {
 		p.log.Warn("the quality choices of the session exceed the limit of this node",
 			zap.Int("limit", r.node.config.ChoicesPerParticipant))
 	}
@@ -336,14 +218,4 @@ func (c *SessionRecord) restore(p *participant) {
 	}
 	p.arrangement = c.Arrangement
 	p.subscriber.Arrange(c.Arrangement)
-}
-
-// restorePublication sets the muting and the pose of a publication.
-func (c *SessionRecord) restorePublication(p *presence.Publication) {
-	p.Mute = muteOf(c.Muted, p.Ref.Publication)
-	for i := range c.Poses {
-		if pose := &c.Poses[i]; pose.Publication == p.Ref.Publication && fitsPose(pose, p) {
-			p.Place.Take(pose)
-		}
-	}
 }

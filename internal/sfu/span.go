@@ -474,14 +474,14 @@ func (e Posed) apply(r *Room, node string) {
 func (e Sent) apply(r *Room, node string) {
 	losses := &r.node.losses
 	if e.Data == nil || e.Data.Validate() != nil {
-		losses.invalid.Add(1)
+		losses.Invalid.Add(1)
 		return
 	}
 	if e.From != "" {
 		// A mirror that others do not see has the identity of a local participant.
 		m := r.span.mirrored(e.From, node)
 		if m == nil || !m.shown {
-			losses.sender.Add(1)
+			losses.Sender.Add(1)
 			return
 		}
 		if seq := e.Data.Seq; !e.Data.Lossy && seq != 0 {
@@ -499,7 +499,7 @@ func (e Sent) apply(r *Room, node string) {
 		})
 	}
 	if !r.deliveries.AllowN(r.now, len(recipients)) {
-		losses.limit.Add(uint64(len(recipients)))
+		losses.Limit.Add(uint64(len(recipients)))
 		return
 	}
 	r.fanOut(e.From, recipients, e.Data, e.Data.Seq)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/recorded"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -176,7 +177,7 @@ func TestDataBetweenNodes(t *testing.T) {
 	c[1].stage.ask(func(r *Room) { r.deliveries.AllowN(r.now, int(r.deliveries.TokensAt(r.now))) })
 	c[1].receive("a", from(4, "too much"))
 	got := c[1].stage.room.node.DataLosses()
-	if want := (DataLosses{Limit: 1, Sender: 1, Invalid: 2}); got != want {
+	if want := (data.Losses{Limit: 1, Sender: 1, Invalid: 2}); got != want {
 		t.Errorf("the losses are %+v, expected %+v", got, want)
 	}
 	// Recipients of other nodes count at the sender.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/sfu/tracing"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -143,9 +144,9 @@ func TestTimesAreLimited(t *testing.T) {
 		count()
 		s.now = s.now.Add(10 * time.Millisecond)
 	}
-	if passed > timesBurst+timesRate || passed < timesRate || passed+dropped != 100*signal.MaxFrameTimes {
+	if passed > tracing.Burst+tracing.Rate || passed < tracing.Rate || passed+dropped != 100*signal.MaxFrameTimes {
 		t.Errorf("%d of %d frames in a second were passed on, %d dropped; expected at most %d and the rest", passed,
-			100*signal.MaxFrameTimes, dropped, timesBurst+timesRate)
+			100*signal.MaxFrameTimes, dropped, tracing.Burst+tracing.Rate)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster/placement"
 	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -163,7 +164,7 @@ func (e *Entry) adopt(q *sfu.JoinRequest, t ticket.Ticket, state sfu.SessionStat
 	}
 	adoption := &sfu.Adoption{Session: t.Session, Secret: t.Secret, Epoch: max(t.Epoch, state.Epoch) + 1}
 	if len(state.State) > 0 {
-		record, err := sfu.DecodeSessionRecord(state.State)
+		record, err := resumption.Decode(state.State)
 		if err != nil {
 			e.log.Error("the record of a session is not valid; the session continues without its state",
 				zap.String("session", t.Session), zap.Error(err))

@@ -83,3 +83,8 @@ func DescribedBytes(publications []*Publication) (sum int) {
 	}
 	return sum
 }
+
+// Fits reports whether a pose has no boxes, or one for each tile of the publication.
+func (p *Publication) Fits(pose *signal.Pose) bool {
+	return len(pose.Boxes) == 0 || len(pose.Boxes) == len(p.Description.Tiles)
+}
