@@ -5,7 +5,6 @@ package track
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,11 +64,9 @@ type Mapping struct {
 type Track struct {
 	id      switching.TrackID
 	tracks  *Tracks
-	codec   volumetric.Codec
 	quality volumetric.Quality
 	group   uint64
-	// audio, framed, needsKey, converted and skippable are the results of the methods of these names.
-	audio, framed, needsKey, converted, skippable bool
+	format
 
 	log *packetlog.Log
 
@@ -132,18 +129,13 @@ func NewTracks(clock *packetlog.Clock, limits packetlog.Limits, budget *packetlo
 // New adds a track. The track has no packets until it is bound to a source.
 func (s *Tracks) New(cfg Config) *Track {
 	t := &Track{
-		id:        switching.TrackID(s.last.Add(1)),
-		tracks:    s,
-		codec:     cfg.Codec,
-		quality:   cfg.Quality,
-		group:     cfg.Group,
-		audio:     strings.HasPrefix(strings.ToLower(cfg.Codec.MIMEType), "audio/"),
-		framed:    cfg.Codec.Is(volumetric.MIMEVolumetric),
-		needsKey:  switching.NeedsKey(cfg.Codec.MIMEType),
-		converted: cfg.VR2Gather,
-		log:       packetlog.New(s.limits, s.budget),
+		id:      switching.TrackID(s.last.Add(1)),
+		tracks:  s,
+		quality: cfg.Quality,
+		group:   cfg.Group,
+		format:  newFormat(cfg.Codec, cfg.VR2Gather),
+		log:     packetlog.New(s.limits, s.budget),
 	}
-	t.skippable = !t.audio && !t.needsKey
 	t.opened.Store(-1)
 	t.taken.Store(-1)
 	t.interval.Store(int64(pacing.DefaultInterval))
@@ -181,30 +173,11 @@ func (s *Tracks) Close() {
 // ID returns the identifier of the track within the engine.
 func (t *Track) ID() switching.TrackID { return t.id }
 
-// Codec returns the codec of the track.
-func (t *Track) Codec() volumetric.Codec { return t.codec }
-
 // Quality returns the quality of the track.
 func (t *Track) Quality() volumetric.Quality { return t.quality }
 
 // Group returns the group of the publication of the track.
 func (t *Track) Group() uint64 { return t.group }
-
-// Audio reports whether the track is audio. Audio is sent first and loses no frame to age.
-func (t *Track) Audio() bool { return t.audio }
-
-// Framed reports whether the track is payload v1.
-func (t *Track) Framed() bool { return t.framed }
-
-// NeedsKey reports whether a decoder must start at a key frame.
-func (t *Track) NeedsKey() bool { return t.needsKey }
-
-// Converted reports whether the track arrives in VR2Gather's own packets.
-func (t *Track) Converted() bool { return t.converted }
-
-// Skippable reports whether the track may lose frames due to age: every frame decodes independently and the track is
-// not audio.
-func (t *Track) Skippable() bool { return t.skippable }
 
 // Log returns the cache of the track's packets. Only the reader appends and removes.
 func (t *Track) Log() *packetlog.Log { return t.log }
