@@ -2,6 +2,7 @@
 // the parts:
 //
 //	ingress    receives the packets of a publisher, classifies them, requests lost packets
+//	injection  makes packets of frames that arrive over a data channel
 //	track      one incoming RTP stream, shared by ingress and egress
 //	packetlog  the packets of a track, each once, in order of arrival, for any number of receivers
 //	turn       runs a sleeping writer on the goroutine that delivers packets

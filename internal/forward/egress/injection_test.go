@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -62,7 +63,7 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 }
 
 // injectors adds tracks with injectors.
-func (r *rig) injectors(n int, i *ingress.Ingress) (all []*ingress.Injector, tracks []*track.Track) {
+func (r *rig) injectors(n int, i *ingress.Ingress) (all []*injection.Injector, tracks []*track.Track) {
 	for range n {
 		track := r.engine.NewTrack(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
 			ClockRate: 90000}, Quality: 1})

@@ -5,9 +5,8 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
-	"github.com/volsfu/volsfu/internal/forward/counters"
-	"github.com/volsfu/volsfu/internal/transport"
 )
 
 // arrivals records the arrivals of the packets of a publisher's connection, for reports in the negotiated form:
@@ -19,8 +18,8 @@ type arrivals struct {
 	due time.Time
 	// compounds are the bytes of the last reports, which the goroutine sends.
 	compounds []byte
-	// reported is the number of reports that are counted in the statistics.
-	reported uint64
+	// made is the number of reports made so far.
+	made uint64
 }
 
 // newArrivals returns the state of a connection to which the server sends RTCP with an SSRC.
@@ -28,41 +27,25 @@ func newArrivals(ssrc uint32) arrivals {
 	return arrivals{recorder: feedback.NewArrivalRecorder(feedback.DefaultConfig().Transport, ssrc)}
 }
 
-// arrived records a packet of any stream, if the peers have negotiated reports. Until a report is made its due time
-// moves forward a few times: with the first packet, when the received bytes justify a shorter interval, with a packet
-// that has ECN-CE, and when a report is full. Each move wakes the goroutine.
-func (i *Ingress) arrived(ssrc uint32, packet []byte, info *transport.PacketInfo) {
-	extension, byStream := i.peer.TransportSequenceID(), i.peer.AcceptsReportsByStream()
-	if extension == 0 && !byStream {
-		return
-	}
-	a := &i.arrivals
+// received records a packet of any stream that arrived on the connection at a time. extension is the identifier of the
+// header extension with numbers; byStream is set if the publisher expects reports by SSRC. received reports whether the
+// due time has moved forward. Until a report is made that happens a few times: with the first packet, when the received
+// bytes justify a shorter interval, with a packet that has ECN-CE, and when a report is full.
+func (a *arrivals) received(ssrc uint32, packet []byte, extension uint8, byStream bool, codepoint ecn.Codepoint,
+	at time.Time) (sooner bool) {
 	a.recorder.ReportByStream(byStream)
-	codepoint := i.paths.codepoints.Reported(info.Path, info.ECN)
-	a.recorder.Received(ssrc, packet, extension, codepoint, info.Arrived())
-	if next := a.recorder.Next(); !next.IsZero() && (a.due.IsZero() || next.Before(a.due)) {
-		a.due = next
-		i.wake()
+	a.recorder.Received(ssrc, packet, extension, codepoint, at)
+	next := a.recorder.Next()
+	if next.IsZero() || !a.due.IsZero() && !next.Before(a.due) {
+		return false
 	}
+	a.due = next
+	return true
 }
 
-// arrivalReports returns the due reports, each to be sent as one compound packet, and the time of the next report. The
-// reports are valid until the next call.
-func (i *Ingress) arrivalReports(now time.Time) (compounds []rtcp.Packet, next time.Time) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	a := &i.arrivals
-	if a.due.IsZero() || now.Before(a.due) || !i.begin() {
-		return nil, a.due
-	}
-	compounds = i.arrivalsDue(now)
-	i.end()
-	return compounds, a.due
-}
-
-// arrivalsDue makes the reports. The caller holds the mutex.
-func (i *Ingress) arrivalsDue(now time.Time) (compounds []rtcp.Packet) {
-	a := &i.arrivals
+// reports makes the reports, each to be sent as one compound packet. The reports are valid until the next call. count
+// is their number.
+func (a *arrivals) reports(now time.Time) (compounds []rtcp.Packet, count uint64) {
 	a.compounds = a.compounds[:0]
 	for {
 		begin := len(a.compounds)
@@ -73,9 +56,8 @@ func (i *Ingress) arrivalsDue(now time.Time) (compounds []rtcp.Packet) {
 		compound := rtcp.RawPacket(a.compounds[begin:])
 		compounds = append(compounds, &compound)
 	}
-	reports := a.recorder.Reports()
-	i.stats.Add(counters.TransportReportsSent, reports-a.reported)
-	a.reported = reports
+	before := a.made
+	a.made = a.recorder.Reports()
 	a.due = a.recorder.Next()
-	return compounds
+	return compounds, a.made - before
 }

@@ -74,7 +74,7 @@ func TestReportsToPublishers(t *testing.T) {
 				i.RTP(p.SSRC, packet, forwardtest.InfoAt(r.now))
 			}
 			select {
-			case <-i.wakeup:
+			case <-i.waker.woken:
 				woken++
 				i.step(r.now)
 			default:
@@ -154,7 +154,7 @@ func TestReportsToPublishersByStream(t *testing.T) {
 		info.ECN = codepoint
 		i.RTP(ssrc, packet, info)
 		select {
-		case <-i.wakeup:
+		case <-i.waker.woken:
 			step()
 		default:
 		}

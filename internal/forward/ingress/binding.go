@@ -1,6 +1,9 @@
 package ingress
 
-import "github.com/volsfu/volsfu/internal/forward/track"
+import (
+	"github.com/volsfu/volsfu/internal/forward/injection"
+	"github.com/volsfu/volsfu/internal/forward/track"
+)
 
 // Bind assigns the packets of an SSRC to a track, and the packets of retransmissionSSRC, if not 0, to its
 // retransmissions (RFC 4588). A track has one binding. If another ingress has the track, Bind takes effect with the
@@ -31,30 +34,73 @@ func (i *Ingress) bind(ssrc, retransmissionSSRC uint32, t *track.Track) {
 		s.ingress.Store(nil)
 		return
 	}
+	here := known && i.bindings.has(s) && s.ssrc == ssrc
 	switch {
 	case !known:
 		s.begin(i)
-	case i.streams[s.ssrc] == s && s.ssrc == ssrc && s.repair == retransmissionSSRC:
+	case here && s.repair == retransmissionSSRC:
 		return
-	case i.streams[s.ssrc] == s && s.ssrc == ssrc:
-		i.remove(s)
 	default:
-		i.remove(s)
-		s.move(i)
+		i.bindings.remove(s)
+		if !here {
+			s.move(i)
+		}
 	}
-	if replaced := i.streams[ssrc]; replaced != nil {
-		i.remove(replaced)
-		replaced.ingress.Store(nil)
+	i.bindings.put(s, ssrc, retransmissionSSRC)
+	i.startReports()
+}
+
+// BindByName binds a track to the first stream with a name. The extensions are the same for all names of a connection.
+func (i *Ingress) BindByName(extensions NameExtensions, name Name, t *track.Track) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.names == nil {
+		i.names = newNames()
 	}
-	s.ssrc, s.repair = ssrc, retransmissionSSRC
-	i.streams[ssrc] = s
-	if retransmissionSSRC != 0 {
-		i.repairs[retransmissionSSRC] = s
+	i.names.extensions = extensions
+	i.names.waiting[name] = t
+}
+
+// bindNamed binds the SSRC of a packet, which is not bound, by the name in the packet. bindNamed reports whether the
+// SSRC is bound then. The caller holds the mutex.
+func (i *Ingress) bindNamed(ssrc uint32, packet []byte) bool {
+	n, p := i.names, &i.packet
+	if n == nil || p.Unmarshal(packet) != nil {
+		return false
 	}
-	if i.reportDue.IsZero() {
-		i.reportDue = i.set.clock.Now().Add(i.set.cfg.ReportInterval)
-		i.wake()
+	name, retransmission := n.extensions.of(p)
+	if retransmission {
+		t := n.bound[name]
+		if t == nil {
+			return false
+		}
+		s := streamOf(t)
+		if !i.bindings.has(s) || s.repair != 0 {
+			return false
+		}
+		i.bindings.putRepair(s, ssrc)
+		return true
 	}
+	t := n.waiting[name]
+	if t == nil {
+		return false
+	}
+	delete(n.waiting, name)
+	i.bind(ssrc, 0, t)
+	if i.bindings.streams[ssrc] == nil {
+		return false
+	}
+	n.bound[name] = t
+	return true
+}
+
+// NewInjector binds a track to injected frames, as Bind does. Chunked frames are at most limit bytes long.
+func (i *Ingress) NewInjector(t *track.Track, limit int) *injection.Injector {
+	j := injection.New(i, i.chunks, limit)
+	if !i.takeovers.add(&waiting{track: t, ssrc: j.SSRC(), injector: j}) {
+		j.End()
+	}
+	return j
 }
 
 // Unbind ends the binding of a track, also a binding that waits for its first packet. The packets in the cache remain.
@@ -63,34 +109,6 @@ func (i *Ingress) Unbind(t *track.Track) {
 	defer i.mu.Unlock()
 	i.takeovers.forget(t)
 	if s := streamOf(t); s != nil && s.ingress.Load() == i {
-		i.release(s)
+		i.bindings.release(s)
 	}
-}
-
-// release ends the binding of a stream. The caller holds the mutex, also in the functions below.
-func (i *Ingress) release(s *stream) {
-	i.remove(s)
-	s.ingress.Store(nil)
-	i.dropGroup(s.track.Group())
-}
-
-// remove removes a stream from the tables.
-func (i *Ingress) remove(s *stream) {
-	s.end()
-	if i.streams[s.ssrc] == s {
-		delete(i.streams, s.ssrc)
-	}
-	if i.repairs[s.repair] == s {
-		delete(i.repairs, s.repair)
-	}
-}
-
-// dropGroup removes a group when its last track is unbound.
-func (i *Ingress) dropGroup(group uint64) {
-	for _, s := range i.streams {
-		if s.track.Group() == group {
-			return
-		}
-	}
-	i.groups.drop(group)
 }

@@ -51,22 +51,8 @@ func (w *codepointWindows) advance(now time.Time) {
 	w.began, w.current = now, Codepoints{}
 }
 
-// Codepoints returns the publisher's packets of the last complete second, all zero if none has arrived. Codepoints is
-// safe for any goroutine.
-func (i *Ingress) Codepoints() Codepoints {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.codepoints.advance(i.set.clock.Now())
-	return i.codepoints.last
-}
-
-// Hops returns the numbers of publishers that have sent packets in the last second, by Codepoints.Codepoint.
-func (s *Set) Hops() (hops [ecn.CE + 1]int) {
-	for _, i := range s.ingresses() {
-		counts := i.Codepoints()
-		if codepoint, any := counts.Codepoint(); any {
-			hops[codepoint]++
-		}
-	}
-	return hops
+// complete returns the packets of the last complete window, all zero if none has arrived.
+func (w *codepointWindows) complete(now time.Time) Codepoints {
+	w.advance(now)
+	return w.last
 }

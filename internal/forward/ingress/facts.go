@@ -12,9 +12,6 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// maxFramePackets is the maximum number of packets of a frame that a slot can number (switching.Packet).
-const maxFramePackets = 1<<15 - 1
-
 // classifier determines the facts of a packet, once for all receivers. classifier belongs to the reader of the track.
 type classifier struct {
 	track  *track.Track
@@ -110,9 +107,9 @@ func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bo
 		return false, err
 	}
 	packets := d.Packets()
-	if limit := c.maxBytes; int64(d.Length) > int64(limit) || packets > maxFramePackets {
+	if limit := c.maxBytes; int64(d.Length) > int64(limit) || packets > track.MaxFramePackets {
 		return false, fmt.Errorf("%w: frame of %d bytes in %d packets, expected at most %d in %d",
-			payload.ErrDescriptor, d.Length, packets, limit, maxFramePackets)
+			payload.ErrDescriptor, d.Length, packets, limit, track.MaxFramePackets)
 	}
 	f.Framed, f.Key = true, true
 	f.Frame = c.frames.extend(d.Frame)

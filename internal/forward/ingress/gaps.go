@@ -40,10 +40,10 @@ func (s *stream) lose(numbers []int64) (hurt bool) {
 
 // around looks in the log for a packet of the frame to which the missing number n belongs, among numbers up to highest.
 // If there is none, no number below empty belongs to the frame of a packet in the log. Only the goroutine that appends
-// calls around. A frame is at most maxFramePackets long, so a call takes at most half a millisecond, and only if
+// calls around. A frame is at most track.MaxFramePackets long, so a call takes at most half a millisecond, and only if
 // thousands of successive packets are missing.
 func around(log *packetlog.Log, n, highest int64) (frame *switching.Packet, empty int64) {
-	for below := n - 1; below > n-maxFramePackets; below-- {
+	for below := n - 1; below > n-track.MaxFramePackets; below-- {
 		if p := log.Peek(below); p != nil {
 			if track.Covers(&p.Facts, n) {
 				return &p.Facts, n
@@ -51,7 +51,7 @@ func around(log *packetlog.Log, n, highest int64) (frame *switching.Packet, empt
 			break
 		}
 	}
-	for above := n + 1; above <= min(highest, n+maxFramePackets); above++ {
+	for above := n + 1; above <= min(highest, n+track.MaxFramePackets); above++ {
 		if p := log.Peek(above); p != nil {
 			if track.Covers(&p.Facts, n) {
 				return &p.Facts, n
@@ -59,5 +59,5 @@ func around(log *packetlog.Log, n, highest int64) (frame *switching.Packet, empt
 			return nil, max(n+1, min(above, p.Facts.FrameStart))
 		}
 	}
-	return nil, n + maxFramePackets
+	return nil, n + track.MaxFramePackets
 }

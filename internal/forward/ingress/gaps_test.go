@@ -65,19 +65,19 @@ func TestGaps(t *testing.T) {
 }
 
 // checkGaps fails unless the track has exactly these gaps, by frame index and indexes of missing packets.
-func checkGaps(t *testing.T, track *track.Track, want map[int][]int) {
+func checkGaps(t *testing.T, of *track.Track, want map[int][]int) {
 	t.Helper()
 	known := 0
 	for frame, missing := range want {
-		gap := track.Losses().Gaps().Find(1<<32 + 1 + int64(frame))
-		if gap == nil && len(missing) > 0 || gap != nil && !slices.Equal(gap.Lost(nil, maxFramePackets), missing) {
+		gap := of.Losses().Gaps().Find(1<<32 + 1 + int64(frame))
+		if gap == nil && len(missing) > 0 || gap != nil && !slices.Equal(gap.Lost(nil, track.MaxFramePackets), missing) {
 			t.Errorf("the gap of frame %d is %+v, expected that %v are lost", frame, gap, missing)
 		}
 		if gap != nil {
 			known++
 		}
 	}
-	if gaps := track.Losses().Gaps(); len(gaps.Frames) != known {
+	if gaps := of.Losses().Gaps(); len(gaps.Frames) != known {
 		t.Errorf("there are %d gaps, expected %d", len(gaps.Frames), known)
 	}
 }

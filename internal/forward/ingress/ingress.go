@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"encoding/binary"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
-	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/forward/turn"
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
@@ -27,22 +28,15 @@ type Ingress struct {
 	stats counters.Shard
 	// nack configures the requests for packets of streams that are bound for the first time.
 	nack    feedback.NACKConfig
-	wakeup  chan struct{}
+	waker   waker
 	stopped chan struct{}
-	// start starts the goroutine when it is woken for the first time: most connections only receive. start is nil with
-	// NewStepped.
-	start    func()
-	starting sync.Once
 
 	mu     sync.Mutex
 	closed bool
 	// changing is set while the state below is being changed. If a change panics, changing stays set, and the ingress
 	// no longer does anything.
 	changing bool
-	streams  map[uint32]*stream
-	// repairs are the same streams by the SSRC of their retransmissions.
-	repairs map[uint32]*stream
-	groups  groups
+	bindings bindings
 	// takeovers are the streams that wait for their first packet.
 	takeovers takeovers
 	// names is nil unless tracks are bound by the names in packets.
@@ -52,24 +46,19 @@ type Ingress struct {
 	// only receive.
 	original []byte
 	// order is the Order of the last packet.
-	order   int64
-	signals signals
-	// budget bounds the requests to the publisher, noticed the packets that are recorded as missing, and chunks the
-	// memory of chunked frames during reassembly.
-	budget  requestBudget
-	noticed *feedback.MissingBudget
-	chunks  *packetlog.Allotment
-	// loss is the loss of the publisher's path, protection the share of parity that the path needs.
-	loss       feedback.Loss
-	protection track.Protection
+	order     int64
+	signals   signals
+	requester requester
+	// chunks bounds the memory of chunked frames during reassembly.
+	chunks *packetlog.Allotment
+	uplink uplink
 	// arrivals is the state of the reports of arrivals to the publisher.
 	arrivals arrivals
 	paths    paths
 	// codepoints counts the packets of all streams.
 	codepoints codepointWindows
-	// stepped is the time of the last search for missing packets, scheduled the time of the next search.
-	stepped, scheduled time.Time
-	reportDue          time.Time
+	// reportDue is the time of the next receiver report, zero without streams and injectors.
+	reportDue time.Time
 }
 
 // maxOriginal is the maximum size of the original packet of a retransmission: the largest payload and a header of 512
@@ -97,14 +86,8 @@ func (i *Ingress) unbindAll() bool {
 	}
 	i.closed = true
 	i.signals.wake()
-	for _, s := range i.streams {
-		s.ingress.Store(nil)
-		s.end()
-	}
-	clear(i.streams)
-	clear(i.repairs)
+	i.bindings.clear()
 	i.takeovers.clear()
-	i.groups.clear()
 	return true
 }
 
@@ -159,8 +142,7 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 // about the packet.
 func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (held bool) {
 	i.codepoints.add(info.ECN, info.At)
-	i.arrived(ssrc, packet, info)
-	i.takePath(ssrc, packet, info)
+	i.record(ssrc, packet, info)
 	switch {
 	case i.process(ssrc, packet, info):
 	case i.takeovers.hold(ssrc, packet, info):
@@ -172,13 +154,53 @@ func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (
 	return false
 }
 
+// record records the arrival of a packet of any stream for the reports to the publisher. Each time that a due time moves
+// forward, the goroutine is woken.
+func (i *Ingress) record(ssrc uint32, packet []byte, info *transport.PacketInfo) {
+	const sequenceEnd = 4
+	sooner := false
+	if extension, byStream := i.peer.TransportSequenceID(), i.peer.AcceptsReportsByStream(); extension != 0 || byStream {
+		codepoint := i.paths.codepoints.Reported(info.Path, info.ECN)
+		sooner = i.arrivals.received(ssrc, packet, extension, byStream, codepoint, info.Arrived())
+	}
+	if (info.Path != 0 || i.paths.recorder != nil) && len(packet) >= sequenceEnd {
+		sequence := binary.BigEndian.Uint16(packet[2:])
+		sooner = i.paths.received(i.ssrc, ssrc, sequence, info, i.set.clock.Started()) || sooner
+	}
+	if sooner {
+		i.waker.wake()
+	}
+}
+
+// Repeated records a packet of which another path has delivered a copy before. The goroutine that calls RTP calls
+// Repeated.
+func (i *Ingress) Repeated(ssrc uint32, sequence uint16, info *transport.PacketInfo) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.begin() {
+		return
+	}
+	if i.paths.received(i.ssrc, ssrc, sequence, info, i.set.clock.Started()) {
+		i.waker.wake()
+	}
+	i.end()
+}
+
+// Codepoints returns the publisher's packets of the last complete second, all zero if none has arrived. Codepoints is
+// safe for any goroutine.
+func (i *Ingress) Codepoints() Codepoints {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.codepoints.complete(i.set.clock.Now())
+}
+
 // process processes a packet of a bound SSRC. It reports false if the SSRC is not bound.
 func (i *Ingress) process(ssrc uint32, packet []byte, info *transport.PacketInfo) bool {
-	if s := i.streams[ssrc]; s != nil {
+	if s := i.bindings.streams[ssrc]; s != nil {
 		i.receive(s, packet, info, false)
 		return true
 	}
-	if s := i.repairs[ssrc]; s != nil {
+	if s := i.bindings.repairs[ssrc]; s != nil {
 		i.repair(s, packet, info)
 		return true
 	}
@@ -240,7 +262,9 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		if facts.Framed {
 			s.missing.Expect(facts.FrameStart+int64(facts.FramePackets)-1, now)
 		}
-		i.schedule(s.missing.Next())
+		if i.requester.schedule(s.missing.Next()) {
+			i.waker.wake()
+		}
 	}
 	s.track.Publish(stored)
 	i.signals.note(s.track)
@@ -283,29 +307,45 @@ func (i *Ingress) admit(s *stream, now time.Time, repaired bool) (sequence int64
 		case feedback.Old:
 			s.track.Losses().Came(sequence)
 		}
-		i.overlook()
+		i.requester.overlook()
 	}
 	s.lead = 0
 	return sequence, true
 }
 
-// overlook counts missing packets that were not recorded because they exceeded the budget.
-func (i *Ingress) overlook() {
-	if n := i.noticed.TakeRefused(); n > 0 {
-		i.stats.Add(counters.RequestsLimited, uint64(n))
-	}
-}
-
 // count counts a packet that is about to be published.
 func (i *Ingress) count(s *stream, p *packetlog.Packet) {
 	size := uint64(len(p.Payload))
-	i.budget.earn()
-	i.noticed.Earn()
+	i.requester.earn()
 	i.stats.Add(counters.ReceivedPackets+counters.Counter(p.Class), 1)
 	i.stats.Add(counters.ReceivedBytes+counters.Counter(p.Class), size)
 	if s.track.Count(p) {
 		i.stats.Add(counters.FramesReceived, 1)
 	}
+}
+
+// Signal signals the packets since the last call to the writers, without waking a writer. Signal is called before Flush
+// if packets of several ingresses arrived together. The first writer that runs then finds the packets of all ingresses
+// as one burst.
+func (i *Ingress) Signal() {
+	i.mu.Lock()
+	i.signals.send()
+	i.mu.Unlock()
+}
+
+// Flush signals the packets since the last call, and runs the writers that no other goroutine runs (package turn). The
+// goroutine that calls RTP calls Flush.
+func (i *Ingress) Flush() {
+	i.mu.Lock()
+	toWake, packets := i.signals.take()
+	i.mu.Unlock()
+	if len(toWake) == 0 {
+		return
+	}
+	turn.RunInline(toWake, packets)
+	i.mu.Lock()
+	i.signals.reuse(toWake)
+	i.mu.Unlock()
 }
 
 // RTCP processes the sender reports in one decrypted compound RTCP packet.
@@ -322,7 +362,7 @@ func (i *Ingress) RTCP(packet []byte, now time.Time) {
 	}
 	for _, p := range packets {
 		if report, ok := p.(*rtcp.SenderReport); ok {
-			if s := i.streams[report.SSRC]; s != nil {
+			if s := i.bindings.streams[report.SSRC]; s != nil {
 				s.reported(report, now)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -21,7 +22,7 @@ func chunksOf(frame uint32, data []byte) []payload.Chunk {
 }
 
 // injectors adds tracks with injectors.
-func (r *rig) injectors(n int, i *Ingress) (all []*Injector, tracks []*track.Track) {
+func (r *rig) injectors(n int, i *Ingress) (all []*injection.Injector, tracks []*track.Track) {
 	for range n {
 		track := r.tracks.New(track.Config{Codec: volumetric.Codec{MIMEType: volumetric.MIMEVolumetric,
 			ClockRate: 90000}, Quality: 1})
@@ -36,7 +37,7 @@ func (r *rig) injectors(n int, i *Ingress) (all []*Injector, tracks []*track.Tra
 func TestFramesInPiecesAreBounded(t *testing.T) {
 	const limit = 8 << 20
 	r := newRig(t, func(c *rigConfig) { c.CacheBytes = 4 * limit })
-	begin := func(injectors []*Injector) (refused int) {
+	begin := func(injectors []*injection.Injector) (refused int) {
 		for frame := range uint32(4) {
 			for _, j := range injectors {
 				chunks := chunksOf(frame, make([]byte, 2*payload.ChunkSize))

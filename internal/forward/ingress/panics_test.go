@@ -27,7 +27,7 @@ func TestAPanicEndsOnePublisher(t *testing.T) {
 		{"state", func(_ *fakePeer, i *Ingress) {
 			i.mu.Lock()
 			defer i.mu.Unlock()
-			for _, s := range i.streams {
+			for _, s := range i.bindings.streams {
 				s.reception = nil
 			}
 		}},

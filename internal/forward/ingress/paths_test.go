@@ -31,7 +31,7 @@ func TestPathReports(t *testing.T) {
 		}
 	}
 	select {
-	case <-i.wakeup:
+	case <-i.waker.woken:
 	default:
 		t.Error("the goroutine is not woken for a report")
 	}

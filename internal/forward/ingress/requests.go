@@ -9,175 +9,145 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/counters"
 )
 
-// minStep is the shortest time between two searches for missing packets, so that one NACK requests the losses of a
-// burst. It is short against the 10 ms after which requests are repeated.
-const minStep = 2 * time.Millisecond
+const (
+	// minStep is the shortest time between two searches for missing packets, so that one NACK requests the losses of a
+	// burst. It is short against the 10 ms after which requests are repeated.
+	minStep = 2 * time.Millisecond
+	// requestRate is the number of packets per second that may be requested from a publisher that sends nothing: 5 % of
+	// 10,000 packets/s, 95 Mbit/s.
+	requestRate = 500
+	// requestBurst is the number of requests beyond requestRate and one per packet received: the packets of 200 ms at
+	// 195 Mbit/s. Only an outage loses more at once, and it lasts longer than repairs are useful.
+	requestBurst = 4096
+)
 
-// wake wakes the ingress's goroutine. wake is safe for any goroutine. The caller may hold the ingress's mutex, but not
-// the set's.
-func (i *Ingress) wake() {
-	if i.start != nil {
-		i.starting.Do(i.start)
-	}
-	select {
-	case i.wakeup <- struct{}{}:
-	default:
+// requester requests missing packets and key frames from one publisher. The ingress's mutex guards it.
+type requester struct {
+	// ssrc is the server's SSRC in RTCP to the publisher.
+	ssrc  uint32
+	stats *counters.Shard
+	// budget bounds the requests, noticed the packets that are recorded as missing.
+	budget  requestBudget
+	noticed *feedback.MissingBudget
+	// searched is the time of the last search for missing packets, scheduled the time of the next search, zero if there
+	// is none.
+	searched, scheduled time.Time
+}
+
+func newRequester(ssrc uint32, stats *counters.Shard) requester {
+	return requester{
+		ssrc: ssrc, stats: stats, budget: newRequestBudget(),
+		noticed: feedback.NewMissingBudget(requestRate, requestBurst),
 	}
 }
 
-// schedule makes the goroutine search for missing packets at the given time, unless an earlier search is scheduled. The
-// caller holds the mutex.
-func (i *Ingress) schedule(at time.Time) {
+// earn adds the credit of a received packet.
+func (r *requester) earn() {
+	r.budget.earn()
+	r.noticed.Earn()
+}
+
+// schedule schedules a search at the given time, unless an earlier search is scheduled. schedule reports whether the
+// time of the next search has changed. The zero time schedules nothing.
+func (r *requester) schedule(at time.Time) (sooner bool) {
 	if at.IsZero() {
-		return
+		return false
 	}
-	if earliest := i.stepped.Add(minStep); at.Before(earliest) {
+	if earliest := r.searched.Add(minStep); at.Before(earliest) {
 		at = earliest
 	}
-	if i.scheduled.IsZero() || at.Before(i.scheduled) {
-		i.scheduled = at
-		i.wake()
+	if !r.scheduled.IsZero() && !at.Before(r.scheduled) {
+		return false
+	}
+	r.scheduled = at
+	return true
+}
+
+// due reports whether the scheduled search is due.
+func (r *requester) due(now time.Time) bool { return !r.scheduled.IsZero() && !now.Before(r.scheduled) }
+
+// overlook counts missing packets that were not recorded because they exceeded the budget.
+func (r *requester) overlook() {
+	if n := r.noticed.TakeRefused(); n > 0 {
+		r.stats.Add(counters.RequestsLimited, uint64(n))
 	}
 }
 
-// run is the ingress's goroutine.
-func (i *Ingress) run() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-i.stopped:
-			return
-		case <-i.wakeup:
-		case <-timer.C:
-		}
-		compounds, next := i.Step(i.set.clock.Now())
-		for _, compound := range compounds {
-			i.write(compound)
-		}
-		if next.IsZero() {
-			timer.Stop()
-		} else {
-			timer.Reset(next.Sub(i.set.clock.Now()))
-		}
-	}
-}
-
-// Step does everything that is due. Step returns the compound RTCP packets to send to the publisher, which are valid
-// until the next call, and the time of the next step, zero if there is none before the goroutine is woken. Only the
-// goroutine of the ingress calls Step, or the caller of Set.NewStepped.
-func (i *Ingress) Step(now time.Time) (compounds [][]rtcp.Packet, next time.Time) {
-	reports, reportsDue := i.arrivalReports(now)
-	for n := range reports {
-		compounds = append(compounds, reports[n:n+1])
-	}
-	paths, pathsDue := i.pathReport(now)
-	if len(paths) > 0 {
-		compounds = append(compounds, paths)
-	}
-	packets, next := i.step(now)
-	compounds = append(compounds, feedback.Compounds(packets)...)
-	return compounds, earliest(earliest(next, i.takeovers.step(now)), earliest(reportsDue, pathsDue))
-}
-
-// write sends RTCP packets as one compound.
-func (i *Ingress) write(compound []rtcp.Packet) {
-	if err := i.peer.WriteRTCP(compound); err != nil {
-		i.stats.Add(counters.WriteErrors, 1)
-	}
-}
-
-// step steps all streams. step returns the RTCP packets to send and the time of the next step, zero if there is none
-// before the goroutine is woken.
-func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
-	rtt := i.peer.RTT()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if !i.begin() {
-		return nil, time.Time{}
-	}
-	packets, next = i.due(now, rtt)
-	i.end()
-	return packets, next
-}
-
-// due is step for a caller that holds the mutex.
-func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, next time.Time) {
-	if len(i.streams) == 0 {
-		i.scheduled, i.reportDue = time.Time{}, time.Time{}
-		return nil, time.Time{}
-	}
-	if !i.scheduled.IsZero() && !now.Before(i.scheduled) {
-		packets = i.requests(packets, now, rtt)
-	}
-	packets, next = i.keyFrameRequests(packets, now)
-	if !now.Before(i.reportDue) {
-		packets = i.reports(packets, now)
-		i.protect(rtt)
-		i.reportDue = now.Add(i.set.cfg.ReportInterval)
-	}
-	return packets, earliest(next, earliest(i.scheduled, i.reportDue))
-}
-
-// requests appends NACKs for missing packets, and schedules the next search.
-func (i *Ingress) requests(packets []rtcp.Packet, now time.Time, rtt time.Duration) []rtcp.Packet {
-	i.stepped, i.scheduled = now, time.Time{}
-	i.budget.step(now)
-	for _, s := range i.streams {
+// search appends NACKs for the missing packets of the streams, and schedules the next search.
+func (r *requester) search(packets []rtcp.Packet, streams map[uint32]*stream, now time.Time,
+	rtt time.Duration) []rtcp.Packet {
+	r.searched, r.scheduled = now, time.Time{}
+	r.budget.step(now)
+	for _, s := range streams {
 		if s.missing == nil {
 			continue
 		}
 		ask, lost := s.missing.Due(now, rtt, nil, nil)
-		i.overlook()
-		i.stats.Add(counters.LostPackets, uint64(len(lost)))
+		r.overlook()
+		r.stats.Add(counters.LostPackets, uint64(len(lost)))
 		if s.track.Framed() && len(lost) > 0 && s.lose(lost) {
 			s.track.TellGaps()
 		}
 		// The budget leaves out the newest packets. They count as requested, and are requested again a round trip
 		// later, like packets whose request was lost.
-		granted := i.budget.take(len(ask))
-		i.stats.Add(counters.RequestsLimited, uint64(len(ask)-granted))
+		granted := r.budget.take(len(ask))
+		r.stats.Add(counters.RequestsLimited, uint64(len(ask)-granted))
 		if ask = ask[:granted]; len(ask) > 0 {
 			before := len(packets)
-			packets = feedback.AppendNACKs(packets, i.ssrc, s.ssrc, ask)
-			i.stats.Add(counters.NacksSent, uint64(len(packets)-before))
-			i.stats.Add(counters.RequestedPackets, uint64(len(ask)))
+			packets = feedback.AppendNACKs(packets, r.ssrc, s.ssrc, ask)
+			r.stats.Add(counters.NacksSent, uint64(len(packets)-before))
+			r.stats.Add(counters.RequestedPackets, uint64(len(ask)))
 		}
-		i.scheduled = earliest(i.scheduled, s.missing.Next())
+		r.scheduled = earliest(r.scheduled, s.missing.Next())
 	}
-	if at := now.Add(minStep); !i.scheduled.IsZero() && i.scheduled.Before(at) {
-		i.scheduled = at
+	if at := now.Add(minStep); !r.scheduled.IsZero() && r.scheduled.Before(at) {
+		r.scheduled = at
 	}
 	return packets
 }
 
-// keyFrameRequests appends PLI for the tracks with a pending key frame request, and returns the time of the next PLI.
-func (i *Ingress) keyFrameRequests(packets []rtcp.Packet, now time.Time) (_ []rtcp.Packet, next time.Time) {
-	for _, s := range i.streams {
-		ask, at := s.keyFrameDue(now, i.set.cfg.KeyFrameInterval)
+// keyFrames appends PLI for the streams with a pending key frame request, at most one per interval and stream, and
+// returns the time of the next PLI.
+func (r *requester) keyFrames(packets []rtcp.Packet, streams map[uint32]*stream, now time.Time,
+	interval time.Duration) (_ []rtcp.Packet, next time.Time) {
+	for _, s := range streams {
+		ask, at := s.keyFrameDue(now, interval)
 		if ask {
-			packets = append(packets, &rtcp.PictureLossIndication{SenderSSRC: i.ssrc, MediaSSRC: s.ssrc})
-			i.stats.Add(counters.KeyFramesRequested, 1)
+			packets = append(packets, &rtcp.PictureLossIndication{SenderSSRC: r.ssrc, MediaSSRC: s.ssrc})
+			r.stats.Add(counters.KeyFramesRequested, 1)
 		}
 		next = earliest(next, at)
 	}
 	return packets, next
 }
 
-// reports appends receiver reports. It also frees the expired packets of silent tracks, and incomplete frames of
-// injectors.
-func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
-	var blocks []rtcp.ReceptionReport
-	for _, s := range i.streams {
-		if block, ok := s.reception.Report(s.ssrc, now); ok {
-			blocks = append(blocks, block)
-		}
-		s.track.Log().Trim(i.set.clock.Since(now))
-		if s.injector != nil {
-			s.injector.sweep()
-		}
+// requestBudget bounds the packets requested from one publisher. A loss of 5 % needs 0.06 requests per packet received,
+// including repetitions. A publisher whose sequence numbers jump at random would need thousands: each jump is a loss of
+// up to 16,384 packets, each requested up to 8 times.
+type requestBudget struct {
+	credit float64
+	// stepped is the time up to which credit is counted.
+	stepped time.Time
+}
+
+func newRequestBudget() requestBudget { return requestBudget{credit: requestBurst} }
+
+// earn adds the credit of a received packet.
+func (b *requestBudget) earn() { b.credit = min(b.credit+1, requestBurst) }
+
+// step adds the credit of the time since the last call.
+func (b *requestBudget) step(now time.Time) {
+	if !b.stepped.IsZero() {
+		b.credit = min(b.credit+max(now.Sub(b.stepped), 0).Seconds()*requestRate, requestBurst)
 	}
-	return feedback.AppendReceiverReports(packets, i.ssrc, blocks)
+	b.stepped = now
+}
+
+// take spends up to n requests and returns the number granted.
+func (b *requestBudget) take(n int) int {
+	granted := min(n, int(b.credit))
+	b.credit -= float64(granted)
+	return granted
 }
 
 // earliest returns the earlier of two times. The zero time means never.
@@ -186,19 +156,4 @@ func earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// protect updates the share of parity that the publisher's path needs, from the losses between the last two reports and
-// the round-trip time. It uses the short deadline, at which receivers on short paths give up a frame: a repair over a
-// long uplink is too late for such receivers, however long the ingress waits.
-func (i *Ingress) protect(rtt time.Duration) {
-	var expected, lost int64
-	for _, s := range i.streams {
-		if s.missing != nil && s.track.Framed() {
-			e, l := s.reception.Interval()
-			expected, lost = expected+e, lost+l
-		}
-	}
-	i.loss.Add(expected, lost)
-	i.protection.Follow(i.loss.Share(), rtt, func(time.Duration) time.Duration { return i.set.cfg.NACK.Deadline })
 }

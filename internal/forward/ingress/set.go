@@ -19,6 +19,7 @@ import (
 	"github.com/pion/rtcp"
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
@@ -103,7 +104,7 @@ func NewSet(cfg Config, clock *packetlog.Clock, pieces *packetlog.Pieces) *Set {
 // with Close.
 func (s *Set) New(p Peer) *Ingress {
 	i := s.NewStepped(p)
-	i.start = func() { s.run(i) }
+	i.waker.start = func() { s.run(i) }
 	return i
 }
 
@@ -139,19 +140,16 @@ func (s *Set) newIngress(p Peer) *Ingress {
 	ssrc := rand.Uint32()
 	i := &Ingress{
 		chunks:   s.pieces.NewAllotment(),
-		noticed:  feedback.NewMissingBudget(requestRate, requestBurst),
 		set:      s,
 		nack:     s.cfg.NACK,
 		peer:     p,
 		ssrc:     ssrc,
-		wakeup:   make(chan struct{}, 1),
+		waker:    waker{woken: make(chan struct{}, 1)},
 		stopped:  make(chan struct{}),
-		streams:  make(map[uint32]*stream),
-		repairs:  make(map[uint32]*stream),
-		groups:   newGroups(),
-		budget:   newRequestBudget(),
+		bindings: newBindings(),
 		arrivals: newArrivals(ssrc),
 	}
+	i.requester = newRequester(ssrc, &i.stats)
 	i.takeovers.ingress = i
 	return i
 }
@@ -172,6 +170,17 @@ func (s *Set) ingresses() []*Ingress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.open))
+}
+
+// Hops returns the numbers of publishers that have sent packets in the last second, by Codepoints.Codepoint.
+func (s *Set) Hops() (hops [ecn.CE + 1]int) {
+	for _, i := range s.ingresses() {
+		counts := i.Codepoints()
+		if codepoint, any := counts.Codepoint(); any {
+			hops[codepoint]++
+		}
+	}
+	return hops
 }
 
 // Wait waits for the goroutines of the ingresses to end, after Close.

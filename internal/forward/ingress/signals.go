@@ -72,27 +72,3 @@ func (s *signals) reuse(toWake []*turn.Turn) {
 		s.toWake = toWake[:0]
 	}
 }
-
-// Signal signals the packets since the last call to the writers, without waking a writer. Signal is called before Flush
-// if packets of several ingresses arrived together. The first writer that runs then finds the packets of all ingresses
-// as one burst.
-func (i *Ingress) Signal() {
-	i.mu.Lock()
-	i.signals.send()
-	i.mu.Unlock()
-}
-
-// Flush signals the packets since the last call, and runs the writers that no other goroutine runs (package turn). The
-// goroutine that calls RTP calls Flush.
-func (i *Ingress) Flush() {
-	i.mu.Lock()
-	toWake, packets := i.signals.take()
-	i.mu.Unlock()
-	if len(toWake) == 0 {
-		return
-	}
-	turn.RunInline(toWake, packets)
-	i.mu.Lock()
-	i.signals.reuse(toWake)
-	i.mu.Unlock()
-}

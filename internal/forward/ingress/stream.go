@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/switching"
@@ -38,7 +39,7 @@ type stream struct {
 	// converter is nil except for tracks of VR2Gather's peers.
 	converter *converter
 	// injector feeds the stream with frames that arrive over a transport other than RTP. It is nil for RTP.
-	injector *Injector
+	injector *injection.Injector
 	facts    classifier
 	// schedule spreads the packets of frames, if paced is set.
 	schedule pacing.Schedule
@@ -63,13 +64,13 @@ func (s *stream) begin(i *Ingress) {
 	s.schedule = pacing.NewSchedule(i.set.cfg.Plan, rate)
 	switch {
 	case t.Converted():
-		s.converter = newConverter(t, i.groups.captures(t.Group()))
+		s.converter = newConverter(t, i.bindings.groups.captures(t.Group()))
 	case !t.Audio():
 		s.missing = feedback.NewNACKGenerator(i.nack)
-		s.missing.Share(i.noticed)
+		s.missing.Share(i.requester.noticed)
 	}
 	s.paced = !t.Audio() && !i.set.cfg.Plan.Off()
-	s.facts = classifier{track: t, frames: i.groups.frameNumbers(t.Group()), clock: s.clock,
+	s.facts = classifier{track: t, frames: i.bindings.groups.frameNumbers(t.Group()), clock: s.clock,
 		maxBytes: i.set.cfg.MaxFrameBytes}
 }
 
@@ -83,7 +84,7 @@ func (s *stream) Unbind() {
 // RequestKeyFrame implements track.Source.
 func (s *stream) RequestKeyFrame() {
 	if i := s.ingress.Load(); i != nil {
-		i.wake()
+		i.waker.wake()
 	}
 }
 
@@ -98,7 +99,7 @@ func (s *stream) RTT() time.Duration {
 // ParityShare implements track.Source.
 func (s *stream) ParityShare() float64 {
 	if i := s.ingress.Load(); i != nil {
-		return i.protection.Share()
+		return i.uplink.protection.Share()
 	}
 	return 0
 }
@@ -124,19 +125,19 @@ func (s *stream) move(to *Ingress) {
 	s.numbers = feedback.Unwrapper{}
 	s.arrived, s.lead = time.Time{}, 0
 	s.restart()
-	s.facts.frames, s.facts.newest = to.groups.frameNumbers(s.track.Group()), 0
+	s.facts.frames, s.facts.newest = to.bindings.groups.frameNumbers(s.track.Group()), 0
 	if s.track.Converted() {
-		s.converter = newConverter(s.track, to.groups.captures(s.track.Group()))
+		s.converter = newConverter(s.track, to.bindings.groups.captures(s.track.Group()))
 	}
 	if s.missing != nil {
-		s.missing.Share(to.noticed)
+		s.missing.Share(to.requester.noticed)
 	}
 }
 
 // end ends the injector of the stream.
 func (s *stream) end() {
 	if s.injector != nil {
-		s.injector.end()
+		s.injector.End()
 		s.injector = nil
 	}
 }

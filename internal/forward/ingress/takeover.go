@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -48,7 +49,7 @@ type waiting struct {
 	ssrc, repair uint32
 	origin       uint32
 	// injector is not nil if the packets come from an injector.
-	injector *Injector
+	injector *injection.Injector
 	held     []heldPacket
 	// looks counts the looks of the goroutine since packets wait: a measure of the time that does not include stalls of
 	// this program, in which packets of the former connection have not been read.
@@ -105,8 +106,8 @@ func (o *takeovers) add(w *waiting) bool {
 	if o.waiting[w.ssrc] != nil {
 		o.remove(w.ssrc)
 	}
-	if s := i.streams[w.ssrc]; s != nil && s.track != w.track {
-		i.release(s)
+	if s := i.bindings.streams[w.ssrc]; s != nil && s.track != w.track {
+		i.bindings.release(s)
 	}
 	if former == nil {
 		return o.bind(w) != nil
@@ -142,7 +143,7 @@ func (o *takeovers) displace(t *track.Track) {
 	}
 	w := &waiting{track: t, ssrc: s.ssrc, repair: s.repair, origin: s.origin, injector: s.injector}
 	s.injector = nil
-	i.release(s)
+	i.bindings.release(s)
 	if o.waiting[w.ssrc] != nil {
 		o.remove(w.ssrc)
 	}
@@ -152,7 +153,7 @@ func (o *takeovers) displace(t *track.Track) {
 // bind binds a stream that no other ingress has, and returns its state, nil if the track or the ingress is closed.
 func (o *takeovers) bind(w *waiting) *stream {
 	o.ingress.bind(w.ssrc, w.repair, w.track)
-	s := o.ingress.streams[w.ssrc]
+	s := o.ingress.bindings.streams[w.ssrc]
 	if s == nil || s.track != w.track {
 		return nil
 	}
@@ -182,7 +183,7 @@ func (o *takeovers) clear() {
 // remove removes a stream that waits, and ends its injector.
 func (o *takeovers) remove(ssrc uint32) {
 	if w := o.waiting[ssrc]; w.injector != nil {
-		w.injector.end()
+		w.injector.End()
 	}
 	o.take(ssrc)
 }
@@ -226,7 +227,7 @@ func (o *takeovers) hold(ssrc uint32, packet []byte, info *transport.PacketInfo)
 	}
 	w.held = append(w.held, h)
 	if o.held++; o.held == 1 {
-		i.wake()
+		i.waker.wake()
 	}
 	return true
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
+// MaxFramePackets is the maximum number of packets of a frame that a slot can number (switching.Packet).
+const MaxFramePackets = 1<<15 - 1
+
 // keptGaps is the number of frames with lost packets that a track remembers, because a slot may still begin one of
 // them: the frames of a third of a second at 90 frames per second.
 const keptGaps = 32

@@ -6,14 +6,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
-// maxFramePackets is the maximum number of packets of a frame.
-const maxFramePackets = 1<<15 - 1
-
 // longFrame returns a frame of maximum length whose packets a hostile publisher has all withheld until they were given
 // up.
 func longFrame() (*Losses, *switching.Packet, []int) {
-	facts := &switching.Packet{Frame: 7, FrameStart: 100, FramePackets: maxFramePackets, SourcePackets: maxFramePackets}
-	places := make([]int, maxFramePackets)
+	facts := &switching.Packet{Frame: 7, FrameStart: 100, FramePackets: MaxFramePackets, SourcePackets: MaxFramePackets}
+	places := make([]int, MaxFramePackets)
 	for i := range places {
 		places[i] = i
 	}
@@ -30,7 +27,7 @@ func TestLatePacketsAllocateNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(len(places)-1, func() { s.Came(next); next++ }); n != 0 {
 		t.Errorf("a late packet costs %v allocations, expected none", n)
 	}
-	if lost := s.Gaps().Find(facts.Frame).Lost(nil, maxFramePackets); len(lost) != 0 {
+	if lost := s.Gaps().Find(facts.Frame).Lost(nil, MaxFramePackets); len(lost) != 0 {
 		t.Errorf("%d packets are lost after all have come, the first is %d", len(lost), lost[0])
 	}
 }
@@ -40,13 +37,13 @@ func TestGapsOfInconsistentPackets(t *testing.T) {
 	s := &Losses{}
 	for _, facts := range []switching.Packet{
 		{Frame: 7, FrameStart: 100, FramePackets: 10}, {Frame: 7, FrameStart: 100, FramePackets: 200},
-		{Frame: 7, FrameStart: 90, FramePackets: 5}, {Frame: 7, FrameStart: 90, FramePackets: maxFramePackets},
+		{Frame: 7, FrameStart: 90, FramePackets: 5}, {Frame: 7, FrameStart: 90, FramePackets: MaxFramePackets},
 	} {
 		s.Lose(&facts, []int{0, int(facts.FramePackets) - 1})
 		s.Came(facts.FrameStart)
 	}
 	gap := s.Gaps().Find(7)
-	if lost := gap.Lost(nil, maxFramePackets); len(lost) != 2 || lost[1] != maxFramePackets-1 {
+	if lost := gap.Lost(nil, MaxFramePackets); len(lost) != 2 || lost[1] != MaxFramePackets-1 {
 		t.Errorf("lost are %v, expected the last packet of the frame of 5 packets, and of the last frame", lost)
 	}
 }

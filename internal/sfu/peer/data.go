@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -47,7 +48,7 @@ type dataPublication struct {
 
 	mu sync.Mutex
 	// tracks are indexed by tile × qualities + quality.
-	tracks   []*ingress.Injector
+	tracks   []*injection.Injector
 	reported bool
 }
 

@@ -1,4 +1,6 @@
-package ingress
+// Package injection makes RTP packets of whole frames that arrive over a transport other than RTP: over the data channel
+// of a publisher, in chunks.
+package injection
 
 import (
 	"fmt"
@@ -13,17 +15,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/payload"
 )
 
+// Sink receives the packets of an injector, as those of a publisher's connection (ingress.Ingress).
+type Sink interface {
+	RTP(ssrc uint32, packet []byte, info *transport.PacketInfo)
+	Flush()
+}
+
 // Injector feeds a track with whole frames that arrive over a transport other than RTP, as if the publisher had sent
 // the frames in packets. The rest of the path is the same. One goroutine at a time uses the Injector.
 type Injector struct {
-	ingress    *Ingress
+	to         Sink
 	header     rtp.Header
 	fragmenter payload.Fragmenter
 	packet     [rtpHeader + payload.MaxPacketSize]byte
+	info       transport.PacketInfo
 
-	// mu guards the fields below. A goroutine may lock mu with the ingress's mutex held, but not the other way round.
+	// mu guards the fields below. No method of the Sink is called with mu held.
 	mu sync.Mutex
-	// assembler reassembles chunked frames. ended is set when the track is bound to something else or unbound.
+	// assembler reassembles chunked frames. ended is set by End.
 	assembler *payload.ChunkAssembler
 	ended     bool
 }
@@ -31,18 +40,19 @@ type Injector struct {
 // rtpHeader is the size in bytes of an RTP header without extensions (RFC 3550 section 5.1).
 const rtpHeader = 12
 
-// NewInjector binds a track to injected frames, as Bind does. Chunked frames are at most limit bytes long.
-func (i *Ingress) NewInjector(t *track.Track, limit int) *Injector {
+// New returns an injector with an SSRC of its own. Chunked frames are at most limit bytes long. Their memory
+// counts against the budget.
+func New(to Sink, budget payload.ChunkBudget, limit int) *Injector {
 	j := &Injector{
-		ingress: i, header: rtp.Header{Version: 2, SSRC: rand.Uint32(), SequenceNumber: uint16(rand.Uint32())},
+		to: to, header: rtp.Header{Version: 2, SSRC: rand.Uint32(), SequenceNumber: uint16(rand.Uint32())},
 		assembler: payload.NewChunkAssembler(limit),
 	}
-	j.assembler.Charge(i.chunks)
-	if !i.takeovers.add(&waiting{track: t, ssrc: j.header.SSRC, injector: j}) {
-		j.end()
-	}
+	j.assembler.Charge(budget)
 	return j
 }
+
+// SSRC returns the SSRC of the injector's packets.
+func (j *Injector) SSRC() uint32 { return j.header.SSRC }
 
 // Chunk adds a chunk of a frame, and sends the frame when it is complete. Chunks of other incomplete frames are kept
 // until no chunk of a frame has arrived for one to two seconds, within the memory that all publishers share. Errors
@@ -69,16 +79,16 @@ func (j *Injector) assemble(c *payload.Chunk) (frame payload.Chunk, whole bool, 
 	return j.assembler.Take(c)
 }
 
-// sweep discards frames whose chunks no longer arrive. sweep does nothing while a chunk is being added.
-func (j *Injector) sweep() {
+// Sweep discards frames of which no chunk has arrived since the last call. Sweep does nothing while a chunk is being added.
+func (j *Injector) Sweep() {
 	if j.mu.TryLock() {
 		defer j.mu.Unlock()
 		j.assembler.Sweep()
 	}
 }
 
-// end discards all incomplete frames.
-func (j *Injector) end() {
+// End ends the injector, because its track is unbound or bound to something else. End discards all incomplete frames.
+func (j *Injector) End() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ended = true
@@ -94,11 +104,11 @@ func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, no
 	// The caller owns the memory of the frame again.
 	defer j.fragmenter.Release()
 	packets := j.fragmenter.Packets()
-	if packets > maxFramePackets {
-		return fmt.Errorf("%w: %d packets, expected at most %d", payload.ErrFrame, packets, maxFramePackets)
+	if packets > track.MaxFramePackets {
+		return fmt.Errorf("%w: %d packets, expected at most %d", payload.ErrFrame, packets, track.MaxFramePackets)
 	}
 	j.header.Timestamp = timestamp
-	info := transport.PacketInfo{At: now}
+	j.info = transport.PacketInfo{At: now}
 	for n := range packets {
 		j.header.Marker = n == packets-1
 		size, err := j.header.MarshalTo(j.packet[:])
@@ -110,8 +120,8 @@ func (j *Injector) Frame(d payload.Descriptor, data []byte, timestamp uint32, no
 			return err
 		}
 		j.header.SequenceNumber++
-		j.ingress.RTP(j.header.SSRC, packet, &info)
+		j.to.RTP(j.header.SSRC, packet, &j.info)
 	}
-	j.ingress.Flush()
+	j.to.Flush()
 	return nil
 }
