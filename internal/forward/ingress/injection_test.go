@@ -3,6 +3,7 @@ package ingress
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/forward/track"
@@ -94,5 +95,63 @@ func TestFramesInPiecesAreBounded(t *testing.T) {
 	}
 	if used := r.pieces.Used(); used != 0 {
 		t.Errorf("%d bytes are held after seconds in which nothing came", used)
+	}
+}
+
+// TestWaitingInjectorsAreSwept begins frames over two injectors of tracks that another connection has: one that never
+// had its track, and one whose track was taken over. The frames do not continue, and their memory is released.
+func TestWaitingInjectorsAreSwept(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		// begin returns an injector of an ingress that has no streams.
+		begin func(*testing.T, *crossing, *Ingress) *injection.Injector
+	}{
+		{"never bound", func(_ *testing.T, c *crossing, i *Ingress) *injection.Injector {
+			c.sends[0].Send(c.now, c.frame(0, 3000)...)
+			return i.NewInjector(c.track, 1<<20)
+		}},
+		{"taken over", func(t *testing.T, c *crossing, i *Ingress) *injection.Injector {
+			c.in[0].Unbind(c.track)
+			c.in[1].Unbind(c.track)
+			j := i.NewInjector(c.track, 1<<20)
+			if err := j.Frame(payload.Descriptor{Frame: 1}, make([]byte, 100), 3000, c.now); err != nil {
+				t.Fatal(err)
+			}
+			c.in[1].Bind(40, 41, c.track)
+			c.sends[0].Number = 1
+			c.sends[1].Send(c.now, c.frame(1, 3000)...)
+			if n := len(c.reader.read(t)); n != 4 {
+				t.Fatalf("%d packets came, expected those of the injected frame and the next", n)
+			}
+			return j
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCrossing(t, volumetric.MIMEVolumetric)
+			i := c.ingress(&fakePeer{})
+			j := test.begin(t, c, i)
+			if n := len(i.bindings.streams); n != 0 {
+				t.Fatalf("the ingress has %d streams, expected none", n)
+			}
+			chunks := chunksOf(9, make([]byte, 2*payload.ChunkSize))
+			if err := j.Chunk(&chunks[0], c.now); err != nil || i.chunks.Used() == 0 {
+				t.Fatalf("the chunk is not held: %v", err)
+			}
+			for range 3 {
+				_, next := i.Step(c.now)
+				if next.IsZero() {
+					t.Fatal("no step is due while chunks are held")
+				}
+				c.now = next
+			}
+			if used := i.chunks.Used(); used != 0 {
+				t.Errorf("%d bytes are held after %v in which nothing came", used, 3*c.cfg.ReportInterval)
+			}
+			c.track.Close()
+			i.Unbind(c.track)
+			if _, next := i.Step(c.now.Add(time.Second)); !next.IsZero() {
+				t.Errorf("without injectors the next step is at %v, expected none", next)
+			}
+		})
 	}
 }

@@ -106,7 +106,7 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 // due is step for a caller that holds the mutex.
 func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, next time.Time) {
 	streams := i.bindings.streams
-	if len(streams) == 0 {
+	if len(streams) == 0 && !i.takeovers.injected() {
 		i.requester.scheduled, i.reportDue = time.Time{}, time.Time{}
 		return nil, time.Time{}
 	}
@@ -146,11 +146,16 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 	return feedback.AppendReceiverReports(packets, i.ssrc, blocks)
 }
 
-// sweep discards incomplete frames whose chunks no longer arrive, of the injectors of all streams.
+// sweep discards incomplete frames whose chunks no longer arrive, of the injectors of all streams, bound or waiting.
 func (i *Ingress) sweep() {
 	for _, s := range i.bindings.streams {
 		if s.injector != nil {
 			s.injector.Sweep()
+		}
+	}
+	for _, w := range i.takeovers.waiting {
+		if w.injector != nil {
+			w.injector.Sweep()
 		}
 	}
 }

@@ -129,6 +129,19 @@ func (o *takeovers) put(w *waiting) {
 		o.waiting = make(map[uint32]*waiting)
 	}
 	o.waiting[w.ssrc] = w
+	if w.injector != nil {
+		o.ingress.startReports()
+	}
+}
+
+// injected reports whether a stream waits for the packets of an injector.
+func (o *takeovers) injected() bool {
+	for _, w := range o.waiting {
+		if w.injector != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // displace ends the binding of a track that another ingress takes over. The stream waits, and may take the track back:
