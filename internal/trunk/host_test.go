@@ -52,9 +52,11 @@ func TestTracksCross(t *testing.T) {
 			t.Errorf("%d frames of a track that was not taken", n)
 		}
 		for _, i := range []int{0, 1, 3} {
-			if got, want := v.timestamp(i, first+10), p.publishers[i].Timestamp; got != want {
-				t.Errorf("track %d: timestamp %d, expected %d", i, got, want)
+			newest := mirrored[i].Log().At(mirrored[i].Log().Head() - 1)
+			if got, want := newest.Facts.Timestamp, p.publishers[i].Timestamp; got != want || !v.has(i, first+10) {
+				t.Errorf("track %d: timestamp %d, expected %d, of frame %d", i, got, want, first+10)
 			}
+			newest.Release()
 		}
 		takeAt(two, "one", 0, allocate.Qualities(1))
 		wait.Until(t, "the end of the untaken tracks", func() bool {

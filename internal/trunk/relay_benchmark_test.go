@@ -43,7 +43,7 @@ func (o timedOutlet) Queue(h *rtp.Header, body []byte) error {
 // timeArrivals adds a receiver of tracks at a node.
 func timeArrivals(n *node, tracks []*track.Track) *arrivalTimes {
 	a := &arrivalTimes{times: map[[3]uint32]time.Time{}}
-	receiver := n.engine.NewRelay(&viewerPeer{}, Limits)
+	receiver := n.engine.NewReceiver(&viewerPeer{}, 0)
 	for i, made := range tracks {
 		receiver.AddSlot(timedOutlet{viewerOutlet{nil, i}, a}, volumetric.KindVideo).Select(made, 1, time.Now())
 	}

@@ -364,10 +364,9 @@ func (*viewerPeer) ReportsByStream() bool  { return false }
 // view adds a viewer of tracks. Timestamps of its slots differ from those of the tracks by a constant.
 func view(n *node, tracks []*track.Track) *viewer {
 	v := &viewer{tracks: make([]received, len(tracks))}
-	receiver := n.engine.NewRelay(&viewerPeer{}, Limits)
+	receiver := n.engine.NewReceiver(&viewerPeer{}, 0)
 	for i, made := range tracks {
-		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).SelectFrom(made, made.Group(), egress.AnyOrigin,
-			time.Now())
+		receiver.AddSlot(viewerOutlet{v, i}, volumetric.KindVideo).Select(made, made.Group(), time.Now())
 	}
 	n.t.Cleanup(receiver.Close)
 	return v

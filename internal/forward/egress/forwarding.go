@@ -28,7 +28,7 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 		return false
 	}
 	s := a.slot
-	if origin := s.selection.origin; s.receiver.relay && p.Origin != origin && origin != AnyOrigin {
+	if s.receiver.relay && p.Origin != s.selection.origin {
 		return false
 	}
 	if fault.Injected && p.Facts.Framed && fault.LosesFrame(p.Facts.Frame) {

@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -217,9 +216,6 @@ func (s *Slot) FrameDropped() {
 func (s *Slot) Select(t *track.Track, group uint64, requested time.Time) {
 	s.SelectFrom(t, group, 0, requested)
 }
-
-// AnyOrigin selects the packets of all origins.
-const AnyOrigin uint32 = math.MaxUint32
 
 // SelectFrom is Select for a slot of NewRelay, which forwards packets of one origin only (packetlog.Packet.Origin). A
 // track that another server feeds, or feeds until the publisher has moved, then does not return to that server. The
