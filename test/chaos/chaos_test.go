@@ -35,9 +35,9 @@ const (
 	// longestGap is the maximum pause of a stream: many times the duration of a machine's stall, and much less than the
 	// pause of a stream that has stopped.
 	longestGap = 10 * time.Second
-	// stalled is the delay of a goroutine beyond which the machine may lose frames. Up to eight goroutines take turns to
-	// repair a frame: reader and timer of the receiver, reader of the server, reader and sender of the publisher, reader
-	// and writer of the server, reader of the receiver.
+	// stalled is the delay of a goroutine beyond which the machine may lose frames. Up to eight goroutines take turns
+	// to repair a frame: reader and timer of the receiver, reader of the server, reader and sender of the publisher,
+	// reader and writer of the server, reader of the receiver.
 	stalled = repairTime / 8
 	// enough is the number of frames of every stream that have to arrive after each mischief.
 	enough = 15
@@ -214,8 +214,8 @@ func (r *room) during(t *testing.T, do func(t *testing.T)) toll {
 		total.gap = max(total.gap, now.LongestGap)
 	}
 	total.stall = stalls.Longest()
-	t.Logf("%d frames, %d lost, longest gap %v, longest stall of the machine %v, %d goroutines", total.frames, total.lost,
-		total.gap, total.stall, runtime.NumGoroutine())
+	t.Logf("%d frames, %d lost, longest gap %v, longest stall of the machine %v, %d goroutines",
+		total.frames, total.lost, total.gap, total.stall, runtime.NumGoroutine())
 	return total
 }
 
