@@ -64,7 +64,8 @@ func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
 	}
 }
 
-// TestPublicationIsReplacedDuringAMove by another one of the same name, whose frames have the numbers of the former one.
+// TestPublicationIsReplacedDuringAMove by another one of the same name, whose frames have the numbers of the former
+// one.
 func TestPublicationIsReplacedDuringAMove(t *testing.T) {
 	t.Parallel()
 	m := newRig(t, Config{})
