@@ -34,7 +34,8 @@ type visit struct {
 	steps chan step
 	input io.WriteCloser
 	// pid is the script's process, from which the browser's descend.
-	pid int
+	pid   int
+	began time.Time
 	// patience limits the next waits.
 	patience time.Duration
 }
@@ -85,7 +86,8 @@ func begin(t *testing.T, script, base string, arguments ...string) *visit {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	v := &visit{t: t, steps: make(chan step), input: input, pid: command.Process.Pid, patience: patience}
+	v := &visit{t: t, steps: make(chan step), input: input, pid: command.Process.Pid, patience: patience,
+		began: time.Now()}
 	stop := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
@@ -128,6 +130,7 @@ func (v *visit) expect(name string, into any) {
 	v.t.Helper()
 	select {
 	case s, open := <-v.steps:
+		v.t.Logf("%q after %.1f s", s.Step, time.Since(v.began).Seconds())
 		if !open || s.Step != name {
 			v.explain(s)
 		}

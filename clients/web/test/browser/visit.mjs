@@ -48,12 +48,15 @@ function keepConsole(page) {
 /** The time in ms for the state of one document. */
 const stateTime = 10_000;
 
-/** Returns the state of a page of the viewer or of one with the element <volsfu-room>, as JSON. It runs in the page. */
+/**
+ * Returns the state of a page of the viewer, of one with the element <volsfu-room> or of one that embeds the viewer, as
+ * JSON. It runs in the page.
+ */
 async function stateOfDocument() {
   const room = globalThis.volsfu;
   const session = document.querySelector("volsfu-room")?.session;
   const conference = room?.conference ?? session?.conference;
-  const seen = { visibility: document.visibilityState, ready: document.readyState, since: performance.now(), messages: document.querySelector("#messages")?.textContent };
+  const seen = { visibility: document.visibilityState, ready: document.readyState, since: performance.now(), messages: document.querySelector("#messages")?.textContent, events: globalThis.events };
   if (!conference) {
     return JSON.stringify(seen);
   }
