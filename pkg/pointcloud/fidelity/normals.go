@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"math"
-	"slices"
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 )
@@ -17,81 +16,27 @@ const neighbours = 12
 func estimate(cloud *pointcloud.Cloud, index *pointcloud.Index) [][3]float64 {
 	normals := make([][3]float64, cloud.Len())
 	inParallel(len(normals), func(begin, end int) {
-		s := search{cloud: cloud, index: index, reach: reachOf(cloud)}
+		s := newSearch(cloud, index)
 		for i := begin; i < end; i++ {
-			normals[i] = s.normal(i)
+			near := s.nearest(cloud.Positions[i], neighbours)
+			normals[i] = principalAxes(covariance(cloud, near))[2]
 		}
 	})
 	return normals
 }
 
-// search finds neighbours. The search keeps the distance at which enough neighbours were found, because the neighbours
-// of the next point are about as far away.
-type search struct {
-	cloud *pointcloud.Cloud
-	index *pointcloud.Index
-	reach float32
-	found []int
-}
-
-// reachOf returns a first estimate of the distance: for points on a surface as large as the box's
-// largest side.
-func reachOf(cloud *pointcloud.Cloud) float32 {
-	box := cloud.Bounds()
-	longest := max(box.Max[0]-box.Min[0], box.Max[1]-box.Min[1], box.Max[2]-box.Min[2])
-	return max(longest*float32(math.Sqrt(neighbours/math.Pi/float64(cloud.Len()))), math.SmallestNonzeroFloat32)
-}
-
-// near returns the nearest points of point i, as many as a normal needs, or all points if there are
-// fewer.
-func (s *search) near(i int) []int {
-	p := s.cloud.Positions[i]
-	want := min(neighbours, s.cloud.Len())
-	for {
-		s.found = s.index.Within(p, s.reach, s.found[:0])
-		switch {
-		case len(s.found) < want:
-			s.reach *= 1.5
-			continue
-		case len(s.found) > 4*want:
-			// There are more than enough points; the next search may use a smaller distance.
-			s.reach /= 1.5
-		}
-		break
-	}
-	slices.SortFunc(s.found, func(a, b int) int {
-		switch d := squareDistance(s.cloud.Positions[a], p) - squareDistance(s.cloud.Positions[b], p); {
-		case d < 0:
-			return -1
-		case d > 0:
-			return 1
-		}
-		return a - b
-	})
-	return s.found[:want]
-}
-
-func squareDistance(a, b [3]float32) float64 {
-	sum := 0.0
-	for axis := range a {
-		d := float64(a[axis]) - float64(b[axis])
-		sum += d * d
-	}
-	return sum
-}
-
-func (s *search) normal(i int) [3]float64 {
-	near := s.near(i)
+// covariance returns the sum of the outer products of the points' distances from their mean.
+func covariance(cloud *pointcloud.Cloud, points []int) [3][3]float64 {
 	var mean [3]float64
-	for _, j := range near {
-		for axis, v := range s.cloud.Positions[j] {
-			mean[axis] += float64(v) / float64(len(near))
+	for _, j := range points {
+		for axis, v := range cloud.Positions[j] {
+			mean[axis] += float64(v) / float64(len(points))
 		}
 	}
 	var c [3][3]float64
-	for _, j := range near {
+	for _, j := range points {
 		var d [3]float64
-		for axis, v := range s.cloud.Positions[j] {
+		for axis, v := range cloud.Positions[j] {
 			d[axis] = float64(v) - mean[axis]
 		}
 		for a := range 3 {
@@ -100,13 +45,13 @@ func (s *search) normal(i int) [3]float64 {
 			}
 		}
 	}
-	return smallestEigenvector(c)
+	return c
 }
 
-// smallestEigenvector returns the eigenvector of a symmetric matrix's smallest eigenvalue, by
-// Jacobi rotations (Golub and Van Loan, Matrix Computations, 8.5). For a matrix of three rows, six
-// sweeps leave only rounding errors.
-func smallestEigenvector(c [3][3]float64) [3]float64 {
+// principalAxes returns the eigenvectors of a symmetric matrix in the order of decreasing eigenvalues, by Jacobi
+// rotations (Golub and Van Loan, Matrix Computations, 8.5). For a matrix of three rows, six sweeps leave only rounding
+// errors.
+func principalAxes(c [3][3]float64) [3][3]float64 {
 	vectors := [3][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}} // in columns
 	for range 6 {
 		for p := range 2 {
@@ -123,7 +68,15 @@ func smallestEigenvector(c [3][3]float64) [3]float64 {
 			smallest = axis
 		}
 	}
-	return [3]float64{vectors[0][smallest], vectors[1][smallest], vectors[2][smallest]}
+	first, second := (smallest+1)%3, (smallest+2)%3
+	if c[first][first] < c[second][second] {
+		first, second = second, first
+	}
+	var axes [3][3]float64
+	for i, column := range [3]int{first, second, smallest} {
+		axes[i] = [3]float64{vectors[0][column], vectors[1][column], vectors[2][column]}
+	}
+	return axes
 }
 
 // rotate makes one off-diagonal element of the matrix zero.
