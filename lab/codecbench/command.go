@@ -36,8 +36,10 @@ type measuring struct {
 	colors  []string
 	quality []int
 	colored []int
-	plots   string
-	json    bool
+	// perceptual adds PCQM and PointSSIM.
+	perceptual bool
+	plots      string
+	json       bool
 }
 
 // errMeasuring is returned if a flag of vollab codec is out of range. It is wrapped with the flag and the expected
@@ -79,6 +81,8 @@ func Command() *cobra.Command {
 		"qualities of codecs with lossy colours, 1 to 100")
 	f.IntSliceVar(&m.colored, "color-bits", []int{8},
 		"bits per channel to which colours are reduced for codecs with lossless colours")
+	f.BoolVar(&m.perceptual, "perceptual", false, "also compute PCQM and PointSSIM, which takes seconds per decoded "+
+		"frame")
 	f.StringVar(&m.plots, "plots", "", "folder for plots as SVG files")
 	f.BoolVar(&m.json, "json", false, "print one JSON object instead of the table")
 	return cmd
@@ -112,6 +116,7 @@ func (m *measuring) run(ctx context.Context, out, console io.Writer) error {
 	if err != nil {
 		return err
 	}
+	bench.Perceptual = m.perceptual
 	report := measured{Source: source.Info().Description, Frames: len(clouds),
 		Peak: "longest edge of the frame's bounding box", Cores: runtime.NumCPU()}
 	settings := ladder.Settings()

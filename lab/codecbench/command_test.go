@@ -58,6 +58,43 @@ func TestCodecCommand(t *testing.T) {
 	}
 }
 
+// TestPerceptual: frames with colours have PCQM and PointSSIM, which get worse with fewer bits.
+func TestPerceptual(t *testing.T) {
+	arguments := []string{"--points", "5000", "--codecs", "raw", "--bits", "11,8", "--colors", "on,off",
+		"--repeats", "1", "--perceptual"}
+	out, err := measure(t, append(arguments, "--json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got measured
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[int]Row)
+	for _, r := range got.Rows {
+		if !r.Colors {
+			if r.PCQM != nil || r.PointSSIM != nil {
+				t.Errorf("got %+v for a frame without colours", r)
+			}
+			continue
+		}
+		if r.PCQM == nil || r.PointSSIM == nil || r.PointSSIM.Color == nil || r.PointSSIM.Geometry == nil {
+			t.Fatalf("got %+v, want perceptual measures", r)
+		}
+		rows[r.Bits] = r
+	}
+	fine, coarse := rows[11], rows[8]
+	if *fine.PCQM >= *coarse.PCQM || *fine.PointSSIM.Color <= *coarse.PointSSIM.Color ||
+		*fine.PointSSIM.Geometry <= *coarse.PointSSIM.Geometry {
+		t.Errorf("11 bits: %g, %+v; 8 bits: %g, %+v; want worse values for fewer bits", *fine.PCQM, *fine.PointSSIM,
+			*coarse.PCQM, *coarse.PointSSIM)
+	}
+	table, err := measure(t, arguments...)
+	if err != nil || !strings.Contains(table, "PCQM | PointSSIM |") || strings.Count(table, "\n") != 6 {
+		t.Errorf("got %q, %v", table, err)
+	}
+}
+
 func TestCodecCommandErrors(t *testing.T) {
 	for arguments, want := range map[string]error{
 		"--levels 11": errMeasuring, "--speeds -1": errMeasuring, "--bits 0": errMeasuring, "--share 0": errMeasuring,

@@ -3,24 +3,33 @@ package codecbench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // Table writes rows as a Markdown table. Times are the minimum of all repetitions, in wall-clock time and in processor
-// time.
+// time. Rows with perceptual measures have two more columns.
 func Table(w io.Writer, rows []Row) error {
 	header := []string{"codec", "level", "speed", "bits", "points", "threads", "colours", "bytes", "bit/point",
 		"encode ms", "cpu ms", "decode ms", "cpu ms", "D1 dB", "D2 dB", "Y dB", "Y'CbCr dB"}
+	perceptual := slices.ContainsFunc(rows, func(r Row) bool { return r.PointSSIM != nil })
+	if perceptual {
+		header = append(header, "PCQM", "PointSSIM")
+	}
 	cells := [][]string{header}
 	for _, r := range rows {
-		cells = append(cells, []string{
+		line := []string{
 			r.Name, fmt.Sprint(r.Level), fmt.Sprint(r.Speed), fmt.Sprint(r.Bits),
 			fmt.Sprintf("%d (%g %%)", r.Points, r.Share), fmt.Sprint(r.Threads), r.colors(),
 			fmt.Sprint(r.Bytes), fmt.Sprintf("%.2f", r.BitsPerPoint), fmt.Sprintf("%.2f", r.Encode.Least),
 			fmt.Sprintf("%.2f", r.Encode.Processor),
 			fmt.Sprintf("%.2f", r.Decode.Least), fmt.Sprintf("%.2f", r.Decode.Processor),
 			ratio(r.PointToPoint, true), ratio(r.PointToPlane, true), ratio(r.Luma, r.Colors), ratio(r.Color, r.Colors),
-		})
+		}
+		if perceptual {
+			line = append(line, r.perceptual()...)
+		}
+		cells = append(cells, line)
 	}
 	widths := make([]int, len(header))
 	for _, line := range cells {
@@ -67,6 +76,18 @@ func (s *Setting) colors() string {
 		return fmt.Sprintf("%d bits", s.ColorBits)
 	}
 	return "exact"
+}
+
+// perceptual formats PCQM and the PointSSIM of colours, "-" if there is no value.
+func (r *Row) perceptual() []string {
+	cells := []string{"-", "-"}
+	if r.PCQM != nil {
+		cells[0] = fmt.Sprintf("%.5f", *r.PCQM)
+	}
+	if r.PointSSIM != nil && r.PointSSIM.Color != nil {
+		cells[1] = fmt.Sprintf("%.3f", *r.PointSSIM.Color)
+	}
+	return cells
 }
 
 // ratio formats decibels: "exact" if there is no error, "-" if there is no value.
