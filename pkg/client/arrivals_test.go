@@ -17,7 +17,7 @@ import (
 func TestArrivalsAreReportedByStream(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
 	m.agree(agreement{downlinkByStream: true})
-	w := watcher{media: m}
+	w := watcher{media: m.media}
 	in := newIncoming(t, m, "0", volumetric.KindVideo, 100)
 	now := time.Now()
 	in.send(1, 0, now, 1)
@@ -71,8 +71,8 @@ func TestPublishingBeginsEstimates(t *testing.T) {
 		m := newRig(t, Config{Feedback: FeedbackCCFB})
 		m.agree(agreement{downlinkByStream: true})
 		m.connect()
-		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
-		m.attach("0", newOutlet(volumetric.MIMEVolumetric, 100, 101), p, 0, 0)
+		p := newPublisher(m.session.publishers, described("body", volumetric.MIMEVolumetric, 1, 1))
+		p.attach(m.media, "0", newOutlet(volumetric.MIMEVolumetric, 100, 101), 0, 0)
 		send := func(number uint32) *rtp.Header {
 			t.Helper()
 			if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: number, Capture: time.Now(),
@@ -102,7 +102,7 @@ func TestPublishingBeginsEstimates(t *testing.T) {
 func TestMarksAreReportedSoon(t *testing.T) {
 	m := newRig(t, Config{Feedback: FeedbackCCFB})
 	m.agree(agreement{downlinkByStream: true})
-	w := watcher{media: m}
+	w := watcher{media: m.media}
 	now := time.Now()
 	sequence := uint16(0)
 	receive := func(packets int, codepoint ecn.Codepoint) {
@@ -132,7 +132,7 @@ func TestMarksAreReportedSoon(t *testing.T) {
 	if !woken() || woken() {
 		t.Error("packets with marks do not wake the goroutine once")
 	}
-	due := m.arrivalsDue()
+	due := (&watcher{media: m.media}).arrivalsDue()
 	if wait := due.Sub(now); wait <= 0 || wait > 4*time.Millisecond {
 		t.Errorf("the report about marks is due in %v, expected 4 ms at most", wait)
 	}

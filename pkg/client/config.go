@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
+	"github.com/volsfu/volsfu/pkg/client/internal/lifetime"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/frametimes"
@@ -29,17 +30,17 @@ var (
 	ErrClosed       = errors.New("session is closed")
 	ErrLost         = errors.New("session is lost")
 	ErrNotPublished = errors.New("no such publication, tile or quality of this client")
-	ErrNotConnected = errors.New("not connected")
+	ErrNotConnected = signalling.ErrNotConnected
 	// ErrInterface is wrapped with the reason why a network interface of Config.Interfaces cannot be used.
 	ErrInterface = transport.ErrInterface
 	// ErrInterrupted means that the websocket broke before the reply to a request. The server may have carried the
 	// request out.
-	ErrInterrupted = errors.New("interrupted before the reply")
+	ErrInterrupted = signalling.ErrInterrupted
 	// ErrKey means that a frame was not sent because there is no key to encrypt it with.
 	ErrKey = e2ee.ErrNoKey
 	// ErrPanicked means that a goroutine of the session panicked, which is a defect of this package. It is wrapped with
 	// the value. The session's log has the stack.
-	ErrPanicked = errors.New("panic in a goroutine of the session")
+	ErrPanicked = lifetime.ErrPanicked
 )
 
 // Config describes a session. URL, Room and Identity are required, unless the token names the latter two.
@@ -162,6 +163,9 @@ const (
 	ControllerPaper000 Controller = congestion.ControllerPaper000
 )
 
+// passphraseEpoch is the epoch of the secret from Config.Passphrase.
+const passphraseEpoch e2ee.Epoch = 0
+
 // defaultSpread: a frame is through long before the next, and its packets do not hit the first queue as one burst.
 const defaultSpread = 0.4
 
@@ -259,6 +263,38 @@ func (c Config) congestion() congestion.Config {
 	return config
 }
 
+// withKeys fills in the keys, and marks the publications of the configuration as encrypted.
+func (c Config) withKeys() (Config, error) {
+	if c.Passphrase != "" && c.Keys == nil {
+		c.Keys = new(e2ee.Keys)
+	}
+	marked := make([]volumetric.Publication, len(c.Publications))
+	for i, publication := range c.Publications {
+		var err error
+		if marked[i], err = c.mark(publication); err != nil {
+			return c, err
+		}
+	}
+	c.Publications = marked
+	return c, nil
+}
+
+// mark marks a publication as encrypted if the session has keys. The error wraps ErrConfig.
+func (c Config) mark(p volumetric.Publication) (volumetric.Publication, error) {
+	if c.Keys == nil {
+		return p, nil
+	}
+	if p.Encryption != "" && p.Encryption != e2ee.Scheme {
+		return p, fmt.Errorf("%w: publication %q has the encryption %q, expected none or %q in a session with keys",
+			ErrConfig, p.Name, p.Encryption, e2ee.Scheme)
+	}
+	p.Encryption = e2ee.Scheme
+	if err := p.Validate(); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return p, nil
+}
+
 // clock returns the clock of this host. On a host that is also the server's, the system's clock serves both.
 func (c Config) clock() hostclock.Clock {
 	source := c.ClockSource
@@ -349,28 +385,4 @@ func (c Config) redundancyMode() redundancy.Mode {
 		panic("the configuration must be validated before use: " + err.Error())
 	}
 	return mode
-}
-
-// newPeer makes a peer connection to a server that the client has joined. data gets the message channel.
-func (c Config) newPeer(
-	endpoint *transport.Endpoint, sink transport.Sink, joined *signal.Joined, data *dataFlow,
-) (*transport.Peer, error) {
-	var servers []transport.ICEServer
-	for _, s := range joined.ICEServers {
-		servers = append(servers, transport.ICEServer{URLs: s.URLs, Username: s.Username, Credential: s.Credential})
-	}
-	peer, err := endpoint.NewPeer(sink, servers...)
-	if err != nil {
-		return nil, err
-	}
-	if c.Feedback != FeedbackTransportCC {
-		peer.PreferReportsByStream()
-	}
-	if joined.Multipath {
-		peer.UseAllPairs()
-	}
-	if c.MessageChannel {
-		data.attach(peer.AddCopies(signal.MessageChannel))
-	}
-	return peer, nil
 }

@@ -30,7 +30,6 @@ func (p *routedPeer) SetCopied(copied bool) {
 // which packets leave on both.
 func TestPathsOfASession(t *testing.T) {
 	m := newRig(t, Config{})
-	m.session.path.Store(m)
 	packet := func(number byte) []byte {
 		raw, err := (&rtp.Packet{Header: rtp.Header{Version: 2, SSRC: 9, SequenceNumber: uint16(number)}}).Marshal()
 		if err != nil {
@@ -55,7 +54,7 @@ func TestPathsOfASession(t *testing.T) {
 	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: now, Data: []byte("tile")}); err != nil {
 		t.Fatal(err)
 	}
-	s, peer := sending{media: m}, &routedPeer{}
+	s, peer := sending{media: m.media}, &routedPeer{}
 	s.step(now.Add(time.Second), peer)
 	if peer.copied || peer.changes != 2 {
 		t.Errorf("%d changes of the routes, and at the end packets are copied: %v, expected 2 and false", peer.changes,

@@ -30,7 +30,7 @@ func TestWantedTracks(t *testing.T) {
 		flush(m, time.Now().Add(time.Second))
 	}
 	write(1)
-	(&control{session: m.session}).handle(&signal.Wanted{Publications: []signal.WantedPublication{
+	newControl(m.session.parts).handle(&signal.Wanted{Publications: []signal.WantedPublication{
 		{Publication: "desk", Tiles: [][]volumetric.Quality{{0}}},
 		{Publication: "body", Tiles: [][]volumetric.Quality{{}, {1, 7}, {0}}, Parity: 0.1},
 	}})
@@ -71,7 +71,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 	m := newRig(t, Config{})
 	p, _ := published(t, m, described("film", volumetric.MIMEH264, 1, 1))
 	begin := time.Now()
-	m.session.config.StartUplink = 100e3
+	m.config.StartUplink = 100e3
 	m.agree(agreement{extension: 1})
 	for range 3 {
 		// 40 kB take 3.2 s at the estimate, and 1.3 s at 2.5 times that.
@@ -79,9 +79,10 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	s := sending{media: m.media}
 	for ms := range 1400 {
 		m.uplink.Depart(begin.Add(time.Duration(ms)*time.Millisecond), nil)
-		m.countDropped()
+		s.reportDropped()
 	}
 	if counts := m.session.Uplink(); counts.Dropped != 2 || waits(m) {
 		t.Errorf("%d frames were left out, others wait: %t; want 2 and none", counts.Dropped, waits(m))
@@ -99,7 +100,7 @@ func TestFramesOfVideoThatWereLeftOutNeedAKeyFrame(t *testing.T) {
 }
 
 // waits reports whether packets are queued.
-func waits(m *media) bool {
+func waits(m *rig) bool {
 	_, waits := m.uplink.Due()
 	return waits
 }
@@ -122,11 +123,11 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 	for extension, most := range []float64{0, 2 * perMillisecond} {
 		// Less than the rate of the packets, so that they leave over their spread.
 		m := newRig(t, Config{StartUplink: 5e6})
-		p := newPublisher(m.session, described("body", volumetric.MIMEVolumetric, 1, 1))
+		p := newPublisher(m.session.publishers, described("body", volumetric.MIMEVolumetric, 1, 1))
 		m.agree(agreement{extension: uint8(extension)})
 		m.connect()
 		outlet := &nowhere{wire: newOutlet(volumetric.MIMEVolumetric, 100, 101)}
-		m.attach("0", outlet, p, 0, 0)
+		p.attach(m.media, "0", outlet, 0, 0)
 		payloads := make([][]byte, 10_000*perMillisecond)
 		for i := range payloads {
 			payloads[i] = make([]byte, 100)
@@ -137,7 +138,7 @@ func TestPacketsLeaveWithoutAllocations(t *testing.T) {
 		if err := m.enqueue(frame); err != nil {
 			t.Fatal(err)
 		}
-		s := sending{media: m}
+		s := sending{media: m.media}
 		// The frame begins when enqueue reads the clock, before this.
 		now := time.Now()
 		step := func() {

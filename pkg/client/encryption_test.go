@@ -16,10 +16,10 @@ import (
 // encrypted is a sender and a receiver without a server between them.
 type encrypted struct {
 	t         *testing.T
-	sender    *media
+	sender    *rig
 	publisher *Publisher
 	wires     []*wire
-	receiver  *media
+	receiver  *rig
 	slot      *incoming
 	number    uint32
 }
@@ -33,7 +33,7 @@ func newEncrypted(t *testing.T, sending, receiving *e2ee.Keys, description volum
 		t.Fatal(err)
 	}
 	if sending != nil {
-		sender.session.sealer = e2ee.NewSealer(sending, "ada")
+		sender.session.publishers.sealer = e2ee.NewSealer(sending, "ada")
 	}
 	e := &encrypted{t: t, sender: sender, receiver: receiver}
 	e.publisher, e.wires = published(t, sender, description)

@@ -166,6 +166,9 @@ type Packet struct {
 	Arrival time.Time
 }
 
+// eventBacklog is the size of the queue of events.
+const eventBacklog = 1024
+
 // eventQueue is the queue of events for the program. If the queue is full, new events are lost.
 type eventQueue chan Event
 

@@ -13,7 +13,7 @@ const restartDistance = 1000
 
 // carrier returns the way of the present frames.
 func (p *Publisher) carrier() *way {
-	m := p.session.media()
+	m := p.all.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return p.present
@@ -40,7 +40,7 @@ func (p *Publisher) follow(m *media) {
 
 // wayOfFrame returns the way of a frame of payload v1.
 func (p *Publisher) wayOfFrame(number uint32, now time.Time) *way {
-	m := p.session.media()
+	m := p.all.path.media()
 	m.mu.Lock()
 	order := payload.ExtendFrame(p.newest, number)
 	m.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *Publisher) wayOfFrame(number uint32, now time.Time) *way {
 // wayOf returns the way of a frame. order increases from frame to frame, and the tiles and qualities of one frame have
 // the same order. The first frame above all before takes the next way, if that is ready.
 func (p *Publisher) wayOf(order int64, now time.Time) *way {
-	m := p.session.media()
+	m := p.all.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p.written = now
@@ -83,14 +83,14 @@ func (p *Publisher) ready() bool {
 func (p *Publisher) advance() {
 	p.former, p.present, p.next, p.boundary = p.present, p.next, nil, p.newest
 	if w := p.present.wanted; w != nil {
-		p.session.events.add(*w)
+		p.all.events.add(*w)
 	}
 }
 
 // moves reports whether frames still take the connection that the session leaves. A publication without frames for a
 // second waits for none.
 func (p *Publisher) moves(now time.Time) bool {
-	m := p.session.media()
+	m := p.all.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return p.next != nil && now.Sub(p.written) < time.Second
@@ -98,7 +98,7 @@ func (p *Publisher) moves(now time.Time) bool {
 
 // leave removes the way over the connection that the session has left.
 func (p *Publisher) leave() {
-	m := p.session.media()
+	m := p.all.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p.next != nil {

@@ -28,7 +28,7 @@ func framesOn(t *testing.T, w *wire) (numbers []uint32) {
 // moving is a publication whose session moves to another server.
 type moving struct {
 	t             *testing.T
-	before, after *media
+	before, after *rig
 	publisher     *Publisher
 	// old and fresh are the lines of both connections, by track.
 	old, fresh []*wire
@@ -39,9 +39,9 @@ func newMoving(t *testing.T) *moving {
 	m := newRig(t, Config{QueueBudget: time.Minute})
 	p, wires := published(t, m, described("body", volumetric.MIMEVolumetric, 2, 1))
 	v := &moving{t: t, before: m, publisher: p, old: wires, capture: time.Now()}
-	v.after = newMediaAfter(m)
-	p.follow(v.after)
-	m.session.path.Store(v.after)
+	v.after = m.after()
+	p.follow(v.after.media)
+	m.session.path.present.Store(v.after.media)
 	return v
 }
 
@@ -49,7 +49,7 @@ func newMoving(t *testing.T) *moving {
 func (v *moving) negotiate(tile int) {
 	w := newOutlet(volumetric.MIMEVolumetric, uint32(500+10*tile), 0)
 	v.fresh = append(v.fresh, w)
-	v.after.attach(fmt.Sprint(tile), w, v.publisher, tile, 0)
+	v.publisher.attach(v.after.media, fmt.Sprint(tile), w, tile, 0)
 }
 
 // write writes a tile of a frame.
@@ -61,7 +61,7 @@ func (v *moving) write(number uint32, tile int) {
 	if taken, err := v.publisher.WriteFrame(tile, 0, frame); !taken || err != nil {
 		v.t.Fatalf("frame %d of tile %d: taken %v, %v", number, tile, taken, err)
 	}
-	for _, m := range []*media{v.before, v.after} {
+	for _, m := range []*rig{v.before, v.after} {
 		flush(m, time.Now().Add(time.Second))
 	}
 }
@@ -141,8 +141,8 @@ func TestFramesGoOnIfTheFormerServerIsGone(t *testing.T) {
 func TestWantsOfBothServers(t *testing.T) {
 	t.Parallel()
 	v := newMoving(t)
-	want := func(m *media, tiles ...[]volumetric.Quality) {
-		v.publisher.want(m, wantedTiles("body", tiles))
+	want := func(m *rig, tiles ...[]volumetric.Quality) {
+		v.publisher.want(m.media, wantedTiles("body", tiles))
 	}
 	want(v.before, []volumetric.Quality{0}, nil)
 	want(v.after, nil, []volumetric.Quality{0})
@@ -174,8 +174,8 @@ func TestTheFormerConnectionStaysUntilAllTracksAreNegotiated(t *testing.T) {
 	v := newMoving(t)
 	s, now := v.before.session, time.Now()
 	s.publishers.add(v.publisher)
-	c := &control{session: s, former: &former{
-		link: link{media: v.before}, connected: now.Add(-2 * overlap), deadline: now.Add(time.Hour),
+	c := &control{parts: s.parts, former: &former{
+		link: link{media: v.before.media}, connected: now.Add(-2 * overlap), deadline: now.Add(time.Hour),
 	}}
 	v.write(1, 0)
 	v.after.connect()
@@ -196,13 +196,13 @@ func TestTheFormerConnectionStaysUntilAllTracksAreNegotiated(t *testing.T) {
 func TestAPublicationDuringAMove(t *testing.T) {
 	t.Parallel()
 	v := newMoving(t)
-	late := &Publisher{session: v.before.session, description: v.publisher.description, present: v.publisher.present}
-	late.follow(late.session.media())
-	if late.next == nil || late.next.media != v.after {
+	late := &Publisher{all: v.publisher.all, description: v.publisher.description, present: v.publisher.present}
+	late.follow(late.all.path.media())
+	if late.next == nil || late.next.media != v.after.media {
 		t.Error("the publisher does not follow the session")
 	}
 	late.present, late.next = late.next, nil
-	if late.follow(late.session.media()); late.next != nil {
+	if late.follow(late.all.path.media()); late.next != nil {
 		t.Error("the publisher follows to the present server")
 	}
 }

@@ -61,7 +61,7 @@ func TestTheServerHearsOfTheDownlink(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		s.cancel(ErrClosed)
+		s.lifetime.End(ErrClosed)
 		_ = s.Close()
 	})
 	if err := s.SetLimits(ctx, 8e6, 1e6); err != nil {

@@ -8,25 +8,55 @@ import (
 
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client/internal/downlink"
+	"github.com/volsfu/volsfu/pkg/client/internal/failover"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/hostclock"
+	"github.com/volsfu/volsfu/pkg/client/internal/lifetime"
+	"github.com/volsfu/volsfu/pkg/client/internal/messages"
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
+	"github.com/volsfu/volsfu/pkg/frametimes"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// Sizes of the channels that a program reads. If a channel is full, new items are lost and counted
+// (FrameCounts.Overflowed).
+const (
+	frameBacklog  = 1024
+	packetBacklog = 1024
+)
+
+// environment is the part of the session that media uses.
+type environment struct {
+	config   Config
+	lifetime *lifetime.Lifetime
+	events   eventQueue
+	updates  *signalling.Updates
+	data     *messages.Flow
+	tracing  *frametrace.Collector
+}
+
+// path is the media of the server on which the session is.
+type path struct{ present atomic.Pointer[media] }
+
+// media returns the present media.
+func (p *path) media() *media { return p.present.Load() }
+
+// currentPeer returns the present peer connection.
+func (p *path) currentPeer() *transport.Peer { return p.media().peer.Load() }
 
 // media is the RTP of a session with a server: the uplink, the downlink, and this host's clock. One lock guards them.
 // Operations under the lock are short and never wait. media implements transport.Sink. A session has one media, and a
 // second one while the session moves to another server.
 type media struct {
 	transport.NoOpSink
-	session *Session
+	environment
 	frames  chan Frame
 	packets chan Packet
 	// wake is signalled when something is queued while the sending goroutine sleeps.
-	wake    chan struct{}
-	tracing *frametrace.Collector
-	peer    atomic.Pointer[transport.Peer]
+	wake chan struct{}
+	peer atomic.Pointer[transport.Peer]
 	// stopped is closed by stop.
 	stopped chan struct{}
 
@@ -53,45 +83,42 @@ type media struct {
 	awaited bool
 }
 
-func newMedia(s *Session) *media {
+func newMedia(e environment) *media {
 	m := &media{
-		session: s,
-		frames:  make(chan Frame, frameBacklog),
-		packets: make(chan Packet, packetBacklog),
-		wake:    make(chan struct{}, 1),
-		stopped: make(chan struct{}),
-		mu:      new(sync.Mutex),
-		marks:   make(chan struct{}, 1),
-		clock:   s.config.clock(),
-		tracing: frametrace.New(s.config.FrameTimes && s.config.Receive, s.config.FrameTimes),
+		environment: e,
+		frames:      make(chan Frame, frameBacklog),
+		packets:     make(chan Packet, packetBacklog),
+		wake:        make(chan struct{}, 1),
+		stopped:     make(chan struct{}),
+		mu:          new(sync.Mutex),
+		marks:       make(chan struct{}, 1),
+		clock:       e.config.clock(),
 	}
-	frames := downlink.Config{Deadline: s.config.Deadline, FrameBytes: s.config.FrameBytes, Keys: s.config.Keys}
+	frames := downlink.Config{Deadline: e.config.Deadline, FrameBytes: e.config.FrameBytes, Keys: e.config.Keys}
 	m.downlink = downlink.New(frames, rand.Uint32(), &m.clock)
-	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
-	m.uplink.SetRedundancy(s.config.redundancyMode())
+	m.uplink = uplink.New(e.config.plan, &m.clock, time.Now())
+	m.uplink.SetRedundancy(e.config.redundancyMode())
 	return m
 }
 
 // newMediaAfter returns the media of the server to which a session moves. Tiles have one count for both servers.
 func newMediaAfter(former *media) *media {
-	s := former.session
 	m := &media{
-		session: s,
-		frames:  former.frames,
-		packets: former.packets,
-		wake:    make(chan struct{}, 1),
-		stopped: make(chan struct{}),
-		mu:      former.mu,
-		marks:   make(chan struct{}, 1),
-		tracing: former.tracing,
+		environment: former.environment,
+		frames:      former.frames,
+		packets:     former.packets,
+		wake:        make(chan struct{}, 1),
+		stopped:     make(chan struct{}),
+		mu:          former.mu,
+		marks:       make(chan struct{}, 1),
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// The servers of a cluster have the same time but for small differences, which the next replies correct.
 	m.clock = former.clock
 	m.downlink = downlink.NewAfter(former.downlink, rand.Uint32(), &m.clock)
-	m.uplink = uplink.New(s.config.plan, &m.clock, time.Now())
-	m.uplink.SetRedundancy(s.config.redundancyMode())
+	m.uplink = uplink.New(m.config.plan, &m.clock, time.Now())
+	m.uplink.SetRedundancy(m.config.redundancyMode())
 	m.uplink.Inherit(former.uplink)
 	// The first hop of both paths is the same.
 	m.begin = former.uplink.Estimate()
@@ -107,9 +134,8 @@ func (m *media) leave() {
 
 // start starts the goroutines that send and watch.
 func (m *media) start() {
-	m.session.running.Add(2)
-	go m.send()
-	go m.watch()
+	m.lifetime.Go((&sending{media: m}).run)
+	m.lifetime.Go((&watcher{media: m}).run)
 }
 
 // stop ends the goroutines and the peer connection. Nothing is delivered afterwards. stop is called once.
@@ -159,7 +185,7 @@ func (m *media) disconnect() {
 func (m *media) expected(now time.Time) (received time.Time, expected bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.lastReceived, m.connected && now.Sub(m.lastReceived) < expectMedia
+	return m.lastReceived, m.connected && now.Sub(m.lastReceived) < failover.ExpectMedia
 }
 
 func (m *media) isConnected() bool {
@@ -178,6 +204,13 @@ func (m *media) serverTime(t time.Time) time.Time {
 // toServer is serverTime for callers that hold the lock.
 func (m *media) toServer(t time.Time) time.Time { return m.clock.ToServer(t) }
 
+// clockState returns the present conversion of this host's time to the server's.
+func (m *media) clockState(now time.Time) frametimes.Clock {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.clock.State(now)
+}
+
 // clockQuestion returns the time by this host's clock, and reports whether to ask for the server's time.
 func (m *media) clockQuestion(now time.Time) (local time.Time, asks bool) {
 	m.mu.Lock()
@@ -191,7 +224,7 @@ func (m *media) clockReply(r *signal.TimeReply, now time.Time) time.Duration {
 	defer m.mu.Unlock()
 	t0, t1, t2 := time.UnixMicro(r.T0), time.UnixMicro(r.T1), time.UnixMicro(r.T2)
 	if err := m.clock.Answered(t0, t1, t2, now); err != nil {
-		m.session.log.Warn("server's clock reply cannot be used", "error", err)
+		m.config.Log.Warn("server's clock reply cannot be used", "error", err)
 	}
 	return m.clock.Local(now).Sub(t0) - t2.Sub(t1)
 }
@@ -217,7 +250,7 @@ type agreement struct {
 func (m *media) agree(a agreement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	config := m.session.config.congestion()
+	config := m.config.congestion()
 	if m.begin > 0 {
 		config.Start = min(max(m.begin, config.Min), config.Max)
 	}

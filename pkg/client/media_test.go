@@ -12,7 +12,6 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/pion/rtcp"
 
-	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -98,7 +97,7 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	w := newOutlet(volumetric.MIMEVolumetric, 200, 201)
 	m.agree(agreement{extension: 1})
 	m.connect()
-	m.attach("0", w, p, 0, 0)
+	p.attach(m.media, "0", w, 0, 0)
 	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 2, Capture: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
@@ -135,14 +134,11 @@ func silent(t *testing.T) (url string, heard <-chan struct{}) {
 }
 
 func TestRequestsEndWithTheirWebsocket(t *testing.T) {
-	s := newRig(t, Config{}).session
+	m := newRig(t, Config{})
+	s := m.session
 	url, heard := silent(t)
-	s.config.URL = url
-	var err error
-	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
-		t.Fatal(err)
-	}
-	defer s.conn.Close()
+	conn := m.dial(t, url)
+	defer conn.Close()
 	failed := make(chan error, 1)
 	go func() { failed <- s.SetQuality(context.Background()) }()
 	select {
@@ -150,7 +146,7 @@ func TestRequestsEndWithTheirWebsocket(t *testing.T) {
 	case <-time.After(longEnough):
 		t.Fatal("the request was not made")
 	}
-	s.requests.Abandon()
+	s.requests.Continue(conn)
 	if err := <-failed; !errors.Is(err, ErrInterrupted) {
 		t.Errorf("got %v, want an error around %v", err, ErrInterrupted)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/failover"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -29,19 +30,19 @@ type link struct {
 }
 
 // link returns the connection to the server on which the session is.
-func (c *control) link() link { return link{c.session.conn, c.session.media()} }
+func (c *control) link() link { return link{c.requests.Conn(), c.path.media()} }
 
 // making is an attempt to connect to another server beside the present one.
 type making struct {
 	moved  *signal.Moved
 	cancel context.CancelFunc
-	done   chan joined
+	done   chan failover.Outcome
 	// deadline is the time at which the present server ends the session.
 	deadline time.Time
 }
 
 // result returns the channel of the result, nil if there is no attempt.
-func (m *making) result() <-chan joined {
+func (m *making) result() <-chan failover.Outcome {
 	if m == nil {
 		return nil
 	}
@@ -77,8 +78,7 @@ func (f *former) notify() <-chan struct{} {
 
 // moved processes the message that sends the client to another server.
 func (c *control) moved(m *signal.Moved) {
-	s := c.session
-	if !m.MakeBeforeBreak || !s.servers.allows(m.URL) || c.needsConnection() {
+	if !m.MakeBeforeBreak || !c.servers.Allows(m.URL) || c.needsConnection() {
 		c.resume(errMoved, m)
 		return
 	}
@@ -88,12 +88,11 @@ func (c *control) moved(m *signal.Moved) {
 	if m.DeadlineMS > 0 {
 		limit = time.Duration(m.DeadlineMS) * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, limit)
-	c.making = &making{moved: m, cancel: cancel, done: make(chan joined, 1), deadline: time.Now().Add(limit)}
-	join := s.resumption(m.Ticket, true)
+	ctx, cancel := context.WithTimeout(c.lifetime.Context(), limit)
+	c.making = &making{moved: m, cancel: cancel, done: make(chan failover.Outcome, 1), deadline: time.Now().Add(limit)}
+	join := c.resumption(m.Ticket, true)
 	join.BitrateLimits.Start = c.startBitrate(join.BitrateLimits)
-	s.running.Add(1)
-	go s.open(ctx, c.making, join)
+	c.open(ctx, c.making, join)
 }
 
 // startBitrate returns the rate with which another server begins: the estimate of the present one, within the limits.
@@ -108,95 +107,91 @@ func (c *control) startBitrate(limits signal.BitrateLimits) volumetric.Bitrate {
 	return start
 }
 
-// open is the goroutine of an attempt.
-func (s *Session) open(ctx context.Context, m *making, join *signal.Join) {
-	defer s.running.Done()
-	result := joined{address: m.moved.URL, err: errMoved}
-	defer func() { m.done <- result }()
-	defer s.confine()
-	result = s.follow(ctx, attempt{address: m.moved.URL, join: join}, "", true)
+// open starts the goroutine of an attempt.
+func (c *control) open(ctx context.Context, m *making, join *signal.Join) {
+	c.lifetime.Go(func() {
+		result := failover.Outcome{Address: m.moved.URL, Err: errMoved}
+		defer func() { m.done <- result }()
+		c.lifetime.Try(func() {
+			result = c.servers.Follow(ctx, failover.Attempt{Address: m.moved.URL, Join: join, Unused: true})
+		})
+	})
 }
 
 // cancelMaking ends the attempt to connect to another server.
 func (c *control) cancelMaking() {
-	m, s := c.making, c.session
+	m := c.making
 	if m == nil {
 		return
 	}
 	c.making, c.severed = nil, false
 	m.cancel()
-	s.running.Go(func() {
-		if result := <-m.done; result.conn != nil {
-			result.conn.Close()
+	c.lifetime.Go(func() {
+		if result := <-m.done; result.Conn != nil {
+			result.Conn.Close()
 		}
 	})
 }
 
 // made continues the session on the server that was joined. Media stays on the former connection until the peer
 // connection to that server is established.
-func (c *control) made(m joined) {
-	s, making, severed := c.session, c.making, c.severed
+func (c *control) made(m failover.Outcome) {
+	making, severed := c.making, c.severed
 	c.making, c.severed = nil, false
-	if m.err != nil {
+	if m.Err != nil {
 		making.cancel()
-		s.log.Warn("the server to which this client is sent cannot be joined", "error", m.err)
+		c.config.Log.Warn("the server to which this client is sent cannot be joined", "error", m.Err)
 		c.resume(errMoved, making.moved)
 		return
 	}
 	making.cancel()
-	attributes := s.Attributes()
+	attributes := c.Attributes()
 	before := c.link()
 	next := newMediaAfter(before.media)
-	peer, err := s.config.newPeer(s.endpoint, next, m.reply, s.data)
+	peer, err := c.newPeer(next, m.Joined)
 	if err != nil {
-		m.conn.Close()
+		m.Conn.Close()
 		c.resume(errors.Join(errMoved, err), nil)
 		return
 	}
 	next.peer.Store(peer)
 	before.media.leave()
-	s.repeat(m.conn, m.reply, attributes)
-	s.mu.Lock()
-	s.conn = m.conn
-	requests := s.requests.Move()
-	s.mu.Unlock()
-	c.former = &former{link: before, requests: requests, deadline: making.deadline}
+	c.repeat(m.Conn, m.Joined, attributes)
+	c.former = &former{link: before, requests: c.requests.Move(m.Conn), deadline: making.deadline}
 	if severed {
 		c.handleFormer(nil, false)
 	}
-	s.path.Store(next)
-	for _, p := range s.publishers.list() {
+	c.path.present.Store(next)
+	for _, p := range c.publishers.list() {
 		p.follow(next)
 	}
-	s.servers.present = m.address
-	s.servers.set(m.reply.Nodes)
-	s.data.resume(m.conn, m.reply.DataReceived)
-	s.welcome(m.reply)
+	c.servers.Continue(m.Address, m.Joined.Nodes)
+	c.data.Resume(m.Conn, m.Joined.DataReceived)
+	c.welcome(m.Joined)
 	next.start()
 }
 
 // handleFormer processes a message of the server that the session moves from. Only its media counts.
 func (c *control) handleFormer(m signal.Message, open bool) {
-	s := c.session
 	if !open {
 		c.former.conn.Close()
 		c.former.conn = nil
-		s.requests.AbandonUntil(c.former.requests)
+		c.requests.AbandonUntil(c.former.requests)
 		return
 	}
-	if !s.requests.Reply(m) && !s.data.reply(m) {
+	if !c.requests.Reply(m) && !c.data.Reply(m) {
 		c.handleMedia(c.former.link, m)
 	}
 }
 
 // checkFormer leaves the former server when the connection to the present one carries everything.
 func (c *control) checkFormer(now time.Time) {
-	f, s := c.former, c.session
+	f := c.former
 	if f == nil {
 		return
 	}
 	switch {
-	case !s.media().isConnected():
+	case !c.path.media().isConnected():
 		if now.After(f.deadline) {
 			c.resume(fmt.Errorf("%w, and no peer connection is established", errMoved), nil)
 		}
@@ -211,13 +206,13 @@ func (c *control) checkFormer(now time.Time) {
 	}
 	if now.After(f.deadline) || !f.idleSince.IsZero() && now.Sub(f.idleSince) >= linger {
 		c.retire()
-		s.events.add(Moved{URL: s.servers.present})
+		c.events.add(Moved{URL: c.servers.Present()})
 	}
 }
 
 // sendsOnFormer reports whether frames leave over the former connection only: the present one does not have all tracks.
 func (c *control) sendsOnFormer(now time.Time) bool {
-	for _, p := range c.session.publishers.list() {
+	for _, p := range c.publishers.list() {
 		if p.moves(now) {
 			return true
 		}
@@ -231,7 +226,7 @@ func (c *control) sendsOnFormer(now time.Time) bool {
 
 // receivesOnFormer reports whether tiles come over the former connection only.
 func (c *control) receivesOnFormer(now time.Time) bool {
-	f, present := c.former.media, c.session.media()
+	f, present := c.former.media, c.path.media()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !present.downlink.Covers(f.downlink, now)
@@ -239,15 +234,15 @@ func (c *control) receivesOnFormer(now time.Time) bool {
 
 // retire ends the connection to the server that the session has moved from.
 func (c *control) retire() {
-	f, s := c.former, c.session
+	f := c.former
 	if f == nil {
 		return
 	}
 	c.former = nil
-	for _, p := range s.publishers.list() {
+	for _, p := range c.publishers.list() {
 		p.leave()
 	}
-	m := s.media()
+	m := c.path.media()
 	m.mu.Lock()
 	m.uplink.Add(f.media.uplink)
 	m.mu.Unlock()
@@ -255,5 +250,5 @@ func (c *control) retire() {
 	if f.conn != nil {
 		f.conn.Close()
 	}
-	s.requests.AbandonUntil(f.requests)
+	c.requests.AbandonUntil(f.requests)
 }

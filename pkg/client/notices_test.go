@@ -12,7 +12,6 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -58,24 +57,20 @@ func listener(t *testing.T) (string, <-chan signal.Message) {
 }
 
 // converse connects the session of a rig to a listener until the test ends.
-func converse(t *testing.T, m *media) <-chan signal.Message {
+func converse(t *testing.T, m *rig) <-chan signal.Message {
 	t.Helper()
 	s := m.session
 	url, heard := listener(t)
-	s.config.URL = url
-	var err error
-	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
-		t.Fatal(err)
-	}
+	m.dial(t, url)
 	m.peer.Store(newPeer(t, m))
+	var err error
 	if s.endpoint, err = s.config.endpoint(); err != nil {
 		t.Fatal(err)
 	}
-	s.running.Add(1)
-	go (&control{session: s}).run()
+	s.lifetime.Go(newControl(s.parts).run)
 	t.Cleanup(func() {
-		s.cancel(ErrClosed)
-		s.running.Wait()
+		s.lifetime.End(ErrClosed)
+		s.lifetime.Wait()
 	})
 	return heard
 }
@@ -97,7 +92,7 @@ func TestViewpointsPosesAndLimitsReachTheServer(t *testing.T) {
 		got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.At < at.UnixMicro() {
 		t.Errorf("got %+v, want the defaults", got)
 	}
-	p := newPublisher(s, described("body", volumetric.MIMEVolumetric, 1, 1))
+	p := newPublisher(s.publishers, described("body", volumetric.MIMEVolumetric, 1, 1))
 	p.SetPose(Pose{Position: [3]float64{1, 0, -1}, Priority: 2, Boxes: make([]volumetric.BoundingBox, 1)})
 	if got := (<-heard).(*signal.Pose); got.Publication != "body" || got.Position != (signal.Vector{1, 0, -1}) ||
 		got.Orientation != (signal.Rotation{0, 0, 0, 1}) || got.Priority != 2 || len(got.Boxes) != 1 {
@@ -107,15 +102,15 @@ func TestViewpointsPosesAndLimitsReachTheServer(t *testing.T) {
 		t.Error(err)
 	}
 	if got := (<-heard).(*signal.SetLimits); got.BitrateLimits != (signal.BitrateLimits{Max: 20e6, Min: 1e6}) ||
-		s.limits != got.BitrateLimits {
-		t.Errorf("got %+v, kept %+v", got, s.limits)
+		s.requested.Limits() != got.BitrateLimits {
+		t.Errorf("got %+v, kept %+v", got, s.requested.Limits())
 	}
 }
 
 func TestWhatTheServerSaysBecomesEvents(t *testing.T) {
 	s := newRig(t, Config{}).session
-	(&control{session: s}).handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1, L4S: "marked"})
-	(&control{session: s}).handle(&signal.Pose{Participant: "ada", Publication: "body",
+	newControl(s.parts).handle(&signal.Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1, L4S: "marked"})
+	newControl(s.parts).handle(&signal.Pose{Participant: "ada", Publication: "body",
 		Position: signal.Vector{1, 2, 3}, Orientation: signal.Rotation{0, 1, 0, 0}})
 	for _, want := range []Event{
 		Bandwidth{Estimate: 3, Allocated: 2, Wanted: 1, L4S: "marked"},

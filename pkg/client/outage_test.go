@@ -120,7 +120,7 @@ func joinPlayed(t *testing.T, url string, times signalling.Times) *Session {
 	}
 	t.Cleanup(func() {
 		// No server would reply to a leave.
-		s.cancel(ErrClosed)
+		s.lifetime.End(ErrClosed)
 		_ = s.Close()
 	})
 	return s

@@ -24,8 +24,8 @@ func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
 	now := time.Now()
 	former.send(1, 0, now)
 	former.send(2, 0, now)
-	next := newMediaAfter(m)
-	m.session.path.Store(next)
+	next := m.after()
+	m.session.path.present.Store(next.media)
 	if next.downlink.Covers(m.downlink, now) {
 		t.Error("nothing has come from the second server")
 	}
@@ -76,8 +76,8 @@ func TestPublicationIsReplacedDuringAMove(t *testing.T) {
 	for number := uint32(1); number <= 100; number++ {
 		former.send(number, 0, now)
 	}
-	next := newMediaAfter(m)
-	m.session.path.Store(next)
+	next := m.after()
+	m.session.path.present.Store(next.media)
 	present := newIncoming(t, next, "9", volumetric.KindVideo, 2000)
 	assign(t, next, "9", 1, "bob", 0, &publication)
 	present.send(100, 0, now)
@@ -101,8 +101,8 @@ func TestPacketsComeFromOneServer(t *testing.T) {
 	voice := described("voice", volumetric.MIMEOpus, 1, 1)
 	former := newIncoming(t, m, "0", volumetric.KindAudio, 1000)
 	assign(t, m, "0", 1, "bob", 0, &voice)
-	next := newMediaAfter(m)
-	m.session.path.Store(next)
+	next := m.after()
+	m.session.path.present.Store(next.media)
 	present := newIncoming(t, next, "9", volumetric.KindAudio, 2000)
 	assign(t, next, "9", 1, "bob", 0, &voice)
 	start := time.Now()

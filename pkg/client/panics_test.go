@@ -57,20 +57,20 @@ func TestAPanicEndsOneSession(t *testing.T) {
 		value string
 	}{
 		{"signalling", func(s *Session, _ *brokenConn) {
-			s.roster.mu.Lock()
-			defer s.roster.mu.Unlock()
-			s.roster.participants = nil
+			s.room.mu.Lock()
+			defer s.room.mu.Unlock()
+			s.room.participants = nil
 		}, "nil map"},
 		{"sending", func(s *Session, _ *brokenConn) {
-			s.media().mu.Lock()
-			defer s.media().mu.Unlock()
-			s.media().uplink = nil
-			s.media().wakeSender()
+			s.path.media().mu.Lock()
+			defer s.path.media().mu.Unlock()
+			s.path.media().uplink = nil
+			s.path.media().wakeSender()
 		}, "nil pointer"},
 		{"watching", func(s *Session, _ *brokenConn) {
-			s.media().mu.Lock()
-			defer s.media().mu.Unlock()
-			s.media().downlink = nil
+			s.path.media().mu.Lock()
+			defer s.path.media().mu.Unlock()
+			s.path.media().downlink = nil
 		}, "nil pointer"},
 		{"socket", func(s *Session, conn *brokenConn) {
 			conn.broken.Store(true)
@@ -182,18 +182,15 @@ func (brokenLog) Handle(context.Context, slog.Record) error { panic("the log is 
 func TestAPanicWhileASessionIsFreed(t *testing.T) {
 	m := newRig(t, Config{Log: slog.New(brokenLog{})})
 	s := m.session
-	s.config.URL, _ = listener(t)
-	var err error
-	if s.conn, err = signalling.Dial(context.Background(), s.config.signalling(s.config.URL)); err != nil {
-		t.Fatal(err)
-	}
+	url, _ := listener(t)
+	m.dial(t, url)
 	m.peer.Store(newPeer(t, m))
+	var err error
 	if s.endpoint, err = s.config.endpoint(); err != nil {
 		t.Fatal(err)
 	}
-	m.tracing = nil
-	s.running.Add(1)
-	(&control{session: s}).run()
+	m.tracing, s.frameTimes.tracing = nil, nil
+	newControl(s.parts).run()
 	expectPanicked(t, s, "nil pointer")
 	for range s.Frames() {
 	}

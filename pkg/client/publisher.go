@@ -1,8 +1,6 @@
 package client
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +19,7 @@ import (
 // Publisher sends the frames of one publication. The methods are safe for concurrent use. Frames of one tile at one
 // quality must be written in the order of their numbers.
 type Publisher struct {
-	session     *Session
+	all         *publishers
 	description volumetric.Publication
 
 	// The lock of media guards the fields below. present carries the frames. next will carry them once the connection
@@ -60,12 +58,20 @@ type OutgoingFrame struct {
 	Stages Stages
 }
 
-func newPublisher(s *Session, publication volumetric.Publication) *Publisher {
+// Stages are the times at which a frame reached the stages before WriteFrame, by this host's clock. Unknown times are
+// zero.
+type Stages struct {
+	Acquired, TilingBegan, Tiled, EncodingBegan, Encoded time.Time
+}
+
+// newPublisher returns a publisher that is not in the list of publishers yet.
+func newPublisher(all *publishers, publication volumetric.Publication) *Publisher {
 	return &Publisher{
-		session:     s,
+		all:         all,
 		description: publication,
 		present: &way{
-			media: s.media(), sent: uplink.NewPublication(publication, s.config.Spread, s.config.QueueBudget),
+			media: all.path.media(),
+			sent:  uplink.NewPublication(publication, all.config.Spread, all.config.QueueBudget),
 		},
 	}
 }
@@ -107,14 +113,14 @@ func (p *Publisher) WriteFrame(tile int, quality volumetric.Quality, f OutgoingF
 	}
 	err = w.media.enqueue(uplink.Frame{
 		Publication: w.sent, Track: track, Capture: f.Capture, Payloads: payloads,
-		Spread: w.sent.Spread(len(payloads)), Times: p.times(tile, quality, &f),
+		Spread: w.sent.Spread(len(payloads)), Times: p.traced(tile, quality, &f),
 	})
 	return err == nil, err
 }
 
-// times returns the times of a frame, nil if frames are not traced.
-func (p *Publisher) times(tile int, quality volumetric.Quality, f *OutgoingFrame) *frametrace.Sent {
-	if !p.session.media().tracing.TracesSent() {
+// traced returns the times of a frame, nil if frames are not traced.
+func (p *Publisher) traced(tile int, quality volumetric.Quality, f *OutgoingFrame) *frametrace.Sent {
+	if !p.all.path.media().tracing.TracesSent() {
 		return nil
 	}
 	return &frametrace.Sent{
@@ -138,7 +144,7 @@ func (p *Publisher) WritePackets(
 	w := p.wayOf(capture.UnixNano(), time.Now())
 	track := w.sent.Track(tile, quality)
 	size := uplink.PacketsSize(payloads)
-	if p.session.sealer != nil {
+	if p.all.sealer != nil {
 		size += len(payloads) * e2ee.Overhead
 	}
 	if taken, err := w.takes(track, capture, size); !taken {
@@ -152,6 +158,51 @@ func (p *Publisher) WritePackets(
 		Spread: w.sent.SpreadInTurn(), InTurn: true,
 	})
 	return err == nil, err
+}
+
+// frameData returns the data of a frame after its descriptor: the prefix, if there is one, and the data, which is
+// encrypted if the session has keys. The error wraps ErrKey.
+func (p *Publisher) frameData(tile int, quality volumetric.Quality, f *OutgoingFrame) ([]byte, error) {
+	if p.description.VR2Gather {
+		return f.Data, nil
+	}
+	prefix := payload.Prefix{FourCC: f.Codec, Capture: p.all.path.media().serverTime(f.Capture), Stamp: f.Stamp}
+	data := prefix.AppendTo(make([]byte, 0, p.frameSize(len(f.Data))))
+	if p.all.sealer == nil {
+		return append(data, f.Data...), nil
+	}
+	about := e2ee.Subject{
+		Publication: p.description.Name, Tile: tile, Quality: quality, Number: f.Number, Prefix: data,
+	}
+	return p.all.sealer.Seal(data, about, f.Data)
+}
+
+// frameSize returns the size of a frame's data after its descriptor. Encryption may add a few bytes less.
+func (p *Publisher) frameSize(length int) int {
+	if !p.description.VR2Gather {
+		length += payload.PrefixSize
+	}
+	if p.all.sealer != nil {
+		length += e2ee.Overhead
+	}
+	return length
+}
+
+// sealed returns the payloads of a frame of another codec, encrypted if the session has keys. The error wraps ErrKey.
+func (p *Publisher) sealed(tile int, payloads [][]byte) ([][]byte, error) {
+	if p.all.sealer == nil {
+		return payloads, nil
+	}
+	about := e2ee.Subject{Publication: p.description.Name, Tile: tile}
+	encrypted := make([][]byte, len(payloads))
+	for i, data := range payloads {
+		var err error
+		encrypted[i], err = p.all.sealer.Seal(make([]byte, 0, len(data)+e2ee.Overhead), about, data)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return encrypted, nil
 }
 
 // takes measures a frame of a track, and reports whether to send the frame. The error is ErrNotConnected.
@@ -212,13 +263,35 @@ func (p *Publisher) want(m *media, message signal.WantedPublication) {
 	present := w == p.present
 	m.mu.Unlock()
 	if w != nil && present {
-		p.session.events.add(e)
+		p.all.events.add(e)
+	}
+}
+
+// SetPose sends the pose of the object to the other participants. Like viewpoints, the newest pose is sent at most 60
+// times per second.
+func (p *Publisher) SetPose(pose Pose) {
+	p.all.updates.SetPose(&signal.Pose{
+		Publication: p.description.Name,
+		Position:    pose.Position,
+		Orientation: rotation(pose.Orientation),
+		Scale:       pose.Scale,
+		Boxes:       pose.Boxes,
+		Priority:    pose.Priority,
+	})
+}
+
+// attach assigns a line of the connection to a server to a track.
+func (p *Publisher) attach(m *media, mid string, o uplink.Outlet, tile int, quality volumetric.Quality) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w := p.on(m); w != nil {
+		m.uplink.Attach(mid, o, w.sent, tile, quality)
 	}
 }
 
 // detach frees the lines of a publication that has ended.
 func (p *Publisher) detach() {
-	m := p.session.media()
+	m := p.all.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, w := range []*way{p.present, p.next, p.former} {
@@ -228,71 +301,39 @@ func (p *Publisher) detach() {
 	}
 }
 
-// Publish announces one more publication.
-func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {
-	publication, err := s.config.mark(publication)
-	if err != nil {
-		return nil, err
-	}
-	p := newPublisher(s, publication)
-	if !s.publishers.add(p) {
-		message := fmt.Sprintf("publication %q exists already", publication.Name)
-		return nil, &signal.Error{Code: signal.CodeExists, Message: message}
-	}
-	// The session may have moved to another server since the publisher was made.
-	p.follow(s.media())
-	// The request is repeated until there is a reply. If the server accepted the publication without this client's
-	// knowledge, the client could neither use the publication nor publish it again.
-	err = s.insist(ctx, signal.CodeExists, func() signal.Message { return &signal.Publish{Publication: publication} })
-	if err != nil {
-		s.publishers.remove(publication.Name)
-		return nil, err
-	}
-	return p, nil
-}
-
-// insist repeats a request until there is a reply, if necessary on the next websocket. done is the code of the server
-// for a request that it carried out before an interruption.
-func (s *Session) insist(ctx context.Context, done signal.Code, message func() signal.Message) error {
-	for interrupted := false; ; {
-		resumed := s.requests.Resumed()
-		_, err := s.request(ctx, message())
-		var refused *signal.Error
-		switch {
-		case errors.Is(err, ErrInterrupted):
-			interrupted = true
-		case errors.Is(err, signalling.ErrUnsent):
-			select {
-			case <-resumed:
-			case <-ctx.Done():
-				return errors.Join(ctx.Err(), err)
-			case <-s.ctx.Done():
-				return s.Err()
-			}
-		case interrupted && errors.As(err, &refused) && refused.Code == done:
-			return nil
-		default:
-			return err
-		}
-	}
-}
-
-// Publisher returns the publisher of a publication of this client, nil if there is none.
-func (s *Session) Publisher(name string) *Publisher { return s.publishers.get(name) }
-
-// Unpublish ends a publication of this client.
-func (s *Session) Unpublish(ctx context.Context, name string) error {
-	s.publishers.remove(name)
-	s.updates.Forget(name)
-	s.requested.mute(name, false)
-	return s.insist(ctx, signal.CodeNotFound, func() signal.Message { return &signal.Unpublish{Publication: name} })
-}
-
-// publishers are the publishers of a session, by publication name. The methods are safe for concurrent use. The zero
-// value is empty.
+// publishers are the publishers of a session, by publication name, and what they use of the session. The methods are
+// safe for concurrent use.
 type publishers struct {
+	config  Config
+	path    *path
+	events  eventQueue
+	updates *signalling.Updates
+	// sealer encrypts what this client sends. It is nil if the session has no keys, and set before the first publisher.
+	sealer *e2ee.Sealer
+
 	mu     sync.Mutex
 	byName map[string]*Publisher
+}
+
+// begin makes the publishers of the configuration, and their sealer, after the join: the token may have set the names
+// of the room and of the participant.
+func (ps *publishers) begin(joined *signal.Joined) error {
+	if keys := ps.config.Keys; keys != nil {
+		if ps.config.Passphrase != "" {
+			secret, err := e2ee.PassphraseSecret(ps.config.Passphrase, joined.Room)
+			if err != nil {
+				return err
+			}
+			if err := keys.SetSecret(passphraseEpoch, secret); err != nil {
+				return err
+			}
+		}
+		ps.sealer = e2ee.NewSealer(keys, joined.Identity)
+	}
+	for _, publication := range ps.config.Publications {
+		ps.add(newPublisher(ps, publication))
+	}
+	return nil
 }
 
 // add adds a publisher, and reports whether its name was free.

@@ -16,9 +16,9 @@ var epoch = time.Date(2026, 11, 20, 15, 30, 0, 123_456_789, time.UTC)
 
 // published makes a publisher of a rig whose tracks are all negotiated, with SSRCs from 100 on in steps of ten. Packets
 // are not numbered, so there is no estimate and no limit.
-func published(t *testing.T, m *media, description volumetric.Publication) (*Publisher, []*wire) {
+func published(t *testing.T, m *rig, description volumetric.Publication) (*Publisher, []*wire) {
 	t.Helper()
-	p := newPublisher(m.session, description)
+	p := newPublisher(m.session.publishers, description)
 	m.connect()
 	var wires []*wire
 	for tile := range description.Tiles {
@@ -26,21 +26,21 @@ func published(t *testing.T, m *media, description volumetric.Publication) (*Pub
 			ssrc := uint32(100 + 10*len(wires))
 			w := newOutlet(description.Codec.MIMEType, ssrc, ssrc+1)
 			wires = append(wires, w)
-			m.attach(string(rune('a'+len(wires))), w, p, tile, volumetric.Quality(q))
+			p.attach(m.media, string(rune('a'+len(wires))), w, tile, volumetric.Quality(q))
 		}
 	}
 	return p, wires
 }
 
 // flush sends the packets that are due by the given time.
-func flush(m *media, now time.Time) {
+func flush(m *rig, now time.Time) {
 	for _, packet := range m.uplink.Depart(now, nil) {
 		packet.Write()
 	}
 }
 
 // reply delivers an answer about the server's clock, which is ahead by the given time.
-func reply(m *media, ahead time.Duration) {
+func reply(m *rig, ahead time.Duration) {
 	now := time.Now()
 	there := now.Add(ahead).UnixMicro()
 	m.clockReply(&signal.TimeReply{T0: now.UnixMicro(), T1: there, T2: there}, now)

@@ -65,12 +65,31 @@ func (m *media) deliver(a downlink.Arrival) {
 	}
 }
 
+// refused reports a refused frame or packet to the program, once for each publication and reason.
+func (m *media) refused(r *downlink.Refusal) {
+	if r.First {
+		m.events.add(Refused{Track: r.Track, Err: r.Err})
+	}
+}
+
 // trace adds the arrival times of a frame that is complete.
 func (m *media) trace(a downlink.Arrival) {
 	if m.tracing.TracesReceived() {
-		now, f, shift := time.Now(), a.Frame, m.session.config.ClockShift
+		now, f, shift := time.Now(), a.Frame, m.config.ClockShift
 		m.tracing.Complete(f.Track, f.Number, len(f.Data), a.Times, m.clock.State(now), shift, now)
 	}
+}
+
+// Data implements transport.Sink.
+func (m *media) Data(label string, message []byte, _ time.Time) {
+	if label == signal.MessageChannel {
+		m.data.Copied(message)
+	}
+}
+
+// Sent implements transport.Sink.
+func (m *media) Sent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
+	m.tracing.Stamped(ssrc, sequence, frametrace.KernelStamp{Kernel: kernel, Hardware: hardware})
 }
 
 // RTCP implements transport.Sink.
@@ -125,20 +144,8 @@ func (m *media) RTCP(packet []byte, now time.Time) {
 // wantKeyFrame reports to the program that a track needs a key frame.
 func (m *media) wantKeyFrame(ssrc uint32) {
 	if track, ok := m.uplink.TrackOf(ssrc); ok {
-		m.session.events.add(KeyFrameWanted(track))
+		m.events.add(KeyFrameWanted(track))
 	}
-}
-
-// RequestKeyFrame asks the publisher of H264 or VP8 for a key frame, because the receiver has lost a frame that others
-// depend on. The server asks a publisher at most twice per second. A tile that is not received is ignored.
-func (s *Session) RequestKeyFrame(tile volumetric.TileRef) error {
-	s.media().mu.Lock()
-	packets := s.media().downlink.KeyFrameRequests(tile)
-	s.media().mu.Unlock()
-	if len(packets) == 0 {
-		return nil
-	}
-	return s.currentPeer().WriteRTCP(packets)
 }
 
 // Intervals of the watching goroutine. Requests for missing packets are at least 10 ms apart, so a step every 5 ms
@@ -149,42 +156,8 @@ const (
 	reportInterval = time.Second
 )
 
-// watch is the goroutine that requests missing packets, expires late frames, and sends reports.
-func (m *media) watch() {
-	defer m.session.running.Done()
-	defer m.session.confine()
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
-	marked := time.NewTimer(watchInterval)
-	marked.Stop()
-	defer marked.Stop()
-	w := watcher{media: m}
-	for {
-		select {
-		case <-ticker.C:
-			w.step(time.Now())
-		case <-m.marks:
-			if due := m.arrivalsDue(); !due.IsZero() {
-				marked.Reset(time.Until(due))
-			}
-		case <-marked.C:
-			w.sendArrivals(time.Now())
-		case <-m.stopped:
-			return
-		case <-m.session.ctx.Done():
-			return
-		}
-	}
-}
-
-// arrivalsDue returns the time of the next report of arrivals, or the zero time if there is nothing to report.
-func (m *media) arrivalsDue() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.downlink.ArrivalsDue()
-}
-
-// watcher is the state of the watching goroutine. The slices are reused by the next step.
+// watcher is the goroutine that requests missing packets, expires late frames, and sends reports. The slices are reused
+// by the next step.
 type watcher struct {
 	media    *media
 	reported time.Time
@@ -192,6 +165,37 @@ type watcher struct {
 	// compounds holds the bytes of the reports of arrivals, which arrivals refers to.
 	compounds []byte
 	arrivals  []rtcp.Packet
+}
+
+func (w *watcher) run() {
+	ticker := time.NewTicker(watchInterval)
+	defer ticker.Stop()
+	marked := time.NewTimer(watchInterval)
+	marked.Stop()
+	defer marked.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			w.step(time.Now())
+		case <-w.media.marks:
+			if due := w.arrivalsDue(); !due.IsZero() {
+				marked.Reset(time.Until(due))
+			}
+		case <-marked.C:
+			w.sendArrivals(time.Now())
+		case <-w.media.stopped:
+			return
+		case <-w.media.lifetime.Done():
+			return
+		}
+	}
+}
+
+// arrivalsDue returns the time of the next report of arrivals, or the zero time if there is nothing to report.
+func (w *watcher) arrivalsDue() time.Time {
+	w.media.mu.Lock()
+	defer w.media.mu.Unlock()
+	return w.media.downlink.ArrivalsDue()
 }
 
 // step sends the requests and reports that are due by now.

@@ -16,25 +16,36 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// newRig makes the media of a session without a server and without goroutines. Tests step it.
-func newRig(t testing.TB, config Config) *media {
+// rig is the media of a session without a server and without goroutines. Tests step it.
+type rig struct {
+	*media
+	session *Session
+}
+
+func newRig(t testing.TB, config Config) *rig {
 	t.Helper()
 	config.URL = "ws://sfu.example.org:8080"
 	config, err := config.withDefaults()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Session{
-		config:   config,
-		log:      config.Log,
-		events:   make(eventQueue, eventBacklog),
-		updates:  signalling.NewUpdates(),
-		requests: signalling.NewRequests(),
+	s := &Session{newParts(config)}
+	s.room.welcome(&signal.Joined{})
+	return &rig{media: s.path.media(), session: s}
+}
+
+// after returns the media of the server to which the session moves.
+func (r *rig) after() *rig { return &rig{media: newMediaAfter(r.media), session: r.session} }
+
+// dial connects the session to a server that accepts a websocket.
+func (r *rig) dial(t *testing.T, url string) *signalling.Conn {
+	t.Helper()
+	conn, err := signalling.Dial(context.Background(), r.session.config.signalling(url))
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.roster.set(nil, false)
-	s.path.Store(newMedia(s))
-	return s.media()
+	r.session.requests.Continue(conn)
+	return conn
 }
 
 // described returns a publication with the given numbers of tiles and qualities.
@@ -81,13 +92,13 @@ func newOutlet(mimeType string, ssrc, retransmission uint32) *wire {
 // incoming is an RTP stream that a test sends to a rig.
 type incoming struct {
 	t    testing.TB
-	m    *media
+	m    *rig
 	ssrc uint32
 	next uint16
 }
 
 // newIncoming adds a slot to the rig. The SSRC of its retransmissions is the next one.
-func newIncoming(t testing.TB, m *media, mid string, kind volumetric.Kind, ssrc uint32) *incoming {
+func newIncoming(t testing.TB, m *rig, mid string, kind volumetric.Kind, ssrc uint32) *incoming {
 	t.Helper()
 	m.addStream(mid, kind, transport.Streams{SSRC: ssrc, Retransmission: ssrc + 1})
 	return &incoming{t: t, m: m, ssrc: ssrc, next: 65000}
@@ -157,7 +168,7 @@ func marshal(t testing.TB, ssrc uint32, number uint16, timestamp uint32, body []
 
 // assign assigns a tile of a participant's publication to a slot, or nothing if the publication is nil.
 func assign(
-	t testing.TB, m *media, mid string, generation uint32, participant string, tile int, p *volumetric.Publication,
+	t testing.TB, m *rig, mid string, generation uint32, participant string, tile int, p *volumetric.Publication,
 ) {
 	t.Helper()
 	a := signal.Assignment{MID: mid, Generation: generation}
@@ -171,7 +182,7 @@ func assign(
 }
 
 // statsOf returns the counts of a tile of a participant's only publication.
-func statsOf(t testing.TB, m *media, participant string, tile int) TileStats {
+func statsOf(t testing.TB, m *rig, participant string, tile int) TileStats {
 	t.Helper()
 	for _, s := range m.session.Stats() {
 		if s.Track.Participant == participant && s.Track.Tile == tile {
@@ -183,7 +194,7 @@ func statsOf(t testing.TB, m *media, participant string, tile int) TileStats {
 }
 
 // newPeer returns a peer connection that is never connected.
-func newPeer(t testing.TB, m *media) *transport.Peer {
+func newPeer(t testing.TB, m *rig) *transport.Peer {
 	t.Helper()
 	config := transport.ClientConfig()
 	config.Address = "127.0.0.1"
@@ -206,7 +217,7 @@ func newPeer(t testing.TB, m *media) *transport.Peer {
 const rtt = 20 * time.Millisecond
 
 // asked steps the downlink, and returns the requested packet numbers.
-func asked(m *media, now time.Time) (numbers []uint16) {
+func asked(m *rig, now time.Time) (numbers []uint16) {
 	for _, p := range m.downlink.Step(nil, now, rtt) {
 		for _, pair := range p.(*rtcp.TransportLayerNack).Nacks {
 			numbers = append(numbers, pair.PacketList()...)

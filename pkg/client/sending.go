@@ -8,7 +8,6 @@ import (
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/pkg/client/internal/frametrace"
 	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 const (
@@ -44,7 +43,7 @@ type twoRoutes interface {
 // stamper requests the departure time of a packet from the kernel. transport.Peer implements it.
 type stamper interface{ StampNext() }
 
-// sending is the state of the sending goroutine. The slices are reused by the next step.
+// sending is the goroutine that writes the packets that are due. The slices are reused by the next step.
 type sending struct {
 	media *media
 	due   []uplink.Outgoing
@@ -56,23 +55,20 @@ type sending struct {
 	asked time.Time
 }
 
-// send is the sending goroutine, which writes the packets that are due.
-func (m *media) send() {
-	defer m.session.running.Done()
-	defer m.session.confine()
+func (s *sending) run() {
 	timer := precise.NewTimer(tick)
 	defer timer.Stop()
-	s := sending{media: m}
 	for {
-		wait, idle := s.step(time.Now(), m.peer.Load())
-		if !m.rest(timer, wait, idle) {
+		wait, idle := s.step(time.Now(), s.media.peer.Load())
+		if !s.rest(timer, wait, idle) {
 			return
 		}
 	}
 }
 
 // rest sleeps until the next step. rest returns false when the session ends.
-func (m *media) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
+func (s *sending) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
+	m := s.media
 	if idle {
 		timer.Reset(wait)
 		select {
@@ -80,7 +76,7 @@ func (m *media) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
 		case <-timer.C:
 		case <-m.stopped:
 			return false
-		case <-m.session.ctx.Done():
+		case <-m.lifetime.Done():
 			return false
 		}
 		return true
@@ -97,7 +93,7 @@ func (m *media) rest(timer *precise.Timer, wait time.Duration, idle bool) bool {
 			return true
 		case <-m.stopped:
 			return false
-		case <-m.session.ctx.Done():
+		case <-m.lifetime.Done():
 			return false
 		}
 	}
@@ -151,13 +147,14 @@ func (s *sending) choose(now time.Time, routes twoRoutes) (wait time.Duration, i
 	// Without a connection there are no steps, even if a step has been due for long.
 	estimates := m.connected && m.uplink.Estimates()
 	if estimates {
-		m.control(now)
+		m.uplink.Step(now)
+		m.weigh(now)
 	}
 	if routes != nil {
 		m.uplink.SetRoutes(routes.SecondRoute(), routes.PrimaryPath(), now)
 	}
 	s.due, s.codepoint = m.uplink.Depart(now, s.due), m.uplink.ECN()
-	m.countDropped()
+	s.reportDropped()
 	next, waits := m.uplink.Due()
 	wait = idleTick
 	if waits {
@@ -167,6 +164,13 @@ func (s *sending) choose(now time.Time, routes twoRoutes) (wait time.Duration, i
 		wait = min(wait, max(tick, m.uplink.StepDue(now)))
 	}
 	return wait, !waits
+}
+
+// reportDropped reports dropped frames to publishers of real video, which then have to send a key frame.
+func (s *sending) reportDropped() {
+	for _, track := range s.media.uplink.CountDropped() {
+		s.media.events.add(KeyFrameWanted(track))
+	}
 }
 
 // stamp records the departure of a packet that is about to be handed to the socket. At most once per stampInterval,
@@ -183,27 +187,14 @@ func (s *sending) stamp(o *uplink.Outgoing, peer sendingPeer) {
 	}
 }
 
-// control steps the estimate and decides which tracks are sent.
-func (m *media) control(now time.Time) {
-	m.uplink.Step(now)
-	m.weigh(now)
-}
-
 // weigh decides which tracks are sent, and reports changes to the program and the server.
 func (m *media) weigh(now time.Time) {
 	changed, message := m.uplink.Weigh(now)
 	if changed {
-		m.session.events.add(Uplink{Estimate: m.uplink.Estimate(), GaveUp: m.uplink.GaveUp()})
+		m.events.add(Uplink{Estimate: m.uplink.Estimate(), GaveUp: m.uplink.GaveUp()})
 	}
 	if message != nil && !m.left {
-		m.session.updates.SetUplink(message)
-	}
-}
-
-// countDropped counts dropped frames. A publisher of real video then has to send a key frame.
-func (m *media) countDropped() {
-	for _, track := range m.uplink.CountDropped() {
-		m.session.events.add(KeyFrameWanted(track))
+		m.updates.SetUplink(message)
 	}
 }
 
@@ -214,17 +205,11 @@ func (m *media) resendUplink() {
 	m.uplink.Resend()
 }
 
-// attach assigns a line to a track of a publisher, or to no track.
-func (m *media) attach(mid string, o uplink.Outlet, p *Publisher, tile int, quality volumetric.Quality) {
+// detach assigns a line to no track.
+func (m *media) detach(mid string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if p == nil {
-		m.uplink.Attach(mid, o, nil, 0, 0)
-		return
-	}
-	if w := p.on(m); w != nil {
-		m.uplink.Attach(mid, o, w.sent, tile, quality)
-	}
+	m.uplink.Attach(mid, nil, nil, 0, 0)
 }
 
 // carries reports whether frames of a track can be sent: the track is negotiated, and media flows. The caller holds the

@@ -3,12 +3,11 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/failover"
 	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -24,36 +23,6 @@ func addressed(addresses ...string) []signal.NodeAddress {
 		nodes = append(nodes, signal.NodeAddress{URL: address})
 	}
 	return nodes
-}
-
-// TestServers checks the order of attempts, and which servers a token is sent to.
-func TestServers(t *testing.T) {
-	t.Parallel()
-	plain, secure := newServers("ws://a"), newServers("wss://a")
-	nodes := addressed("ws://b", "wss://c", "http://d", "wss://c", "%", "wss://", "wss://a")
-	plain.set(nodes)
-	secure.set(nodes)
-	for _, test := range []struct {
-		servers servers
-		silent  bool
-		want    []string
-	}{
-		{plain, false, []string{"ws://a", "ws://b", "wss://c", "wss://a"}},
-		{plain, true, []string{"ws://b", "wss://c", "wss://a", "ws://a"}},
-		{secure, false, []string{"wss://a", "wss://c"}},
-		{secure, true, []string{"wss://c", "wss://a"}},
-	} {
-		if got := test.servers.candidates(test.silent); !slices.Equal(got, test.want) {
-			t.Errorf("silent %v, TLS %v: %v, expected %v", test.silent, test.servers.secure, got, test.want)
-		}
-	}
-	many := make([]string, 2*maxServers)
-	for i := range many {
-		many[i] = fmt.Sprint("wss://", i)
-	}
-	if plain.set(addressed(many...)); len(plain.others) != maxServers {
-		t.Errorf("%d servers are stored, expected %d", len(plain.others), maxServers)
-	}
 }
 
 // moved replies to a join.
@@ -92,8 +61,8 @@ func TestAJoinWaitsForItsServers(t *testing.T) {
 	})
 	began := time.Now()
 	joinPlayed(t, entry, signalling.DefaultTimes)
-	if took := time.Since(began); took < 15*firstRetry {
-		t.Errorf("five attempts took %v, expected at least %v", took, 15*firstRetry)
+	if took := time.Since(began); took < 15*failover.FirstRetry {
+		t.Errorf("five attempts took %v, expected at least %v", took, 15*failover.FirstRetry)
 	}
 }
 
@@ -112,7 +81,7 @@ func TestAResumeIsRepeatedAsItWas(t *testing.T) {
 		<-end
 	}, nil)
 	s := joinPlayed(t, first, signalling.DefaultTimes)
-	s.media().connect()
+	s.path.media().connect()
 	close(end)
 	expectEvent[Resumed](t, s)
 	if r := (<-resumes).Resume; r.Secret != "ticket" || !r.NewConnection {
@@ -312,13 +281,13 @@ func TestASilentServerIsLeftForAnother(t *testing.T) {
 		<-s.over
 	}, nil)
 	s := joinPlayed(t, first, signalling.DefaultTimes)
-	s.media().mu.Lock()
-	s.media().connected, s.media().lastReceived = true, time.Now()
-	began := s.media().lastReceived
-	s.media().mu.Unlock()
+	s.path.media().mu.Lock()
+	s.path.media().connected, s.path.media().lastReceived = true, time.Now()
+	began := s.path.media().lastReceived
+	s.path.media().mu.Unlock()
 	expectEvent[Resumed](t, s)
-	if took := (<-resumes).Sub(began); took < silentAfter+replyWithin {
-		t.Errorf("the server is left after %v, expected at least %v", took, silentAfter+replyWithin)
+	if took := (<-resumes).Sub(began); took < failover.SilentAfter+failover.ReplyWithin {
+		t.Errorf("the server is left after %v, expected at least %v", took, failover.SilentAfter+failover.ReplyWithin)
 	}
 }
 

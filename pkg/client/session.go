@@ -2,65 +2,17 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
-	"sync/atomic"
+	"math"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/transport"
-	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Sizes of the channels that a program reads. If a channel is full, new items are lost. Lost frames and packets are
-// counted (FrameCounts.Overflowed), lost events are not.
-const (
-	eventBacklog  = 1024
-	frameBacklog  = 1024
-	packetBacklog = 1024
-	dataBacklog   = 1024
-)
-
 // Session is one participant's presence in a room. Its methods are safe for concurrent use.
-type Session struct {
-	config   Config
-	log      *slog.Logger
-	endpoint *transport.Endpoint
-	// path is the media of the server on which the session is.
-	path    atomic.Pointer[media]
-	data    *dataFlow
-	events  eventQueue
-	updates *signalling.Updates
-	// requests are the requests without a reply, roster is the room, presence describes this client
-	// and the room, publishers are this client's own.
-	requests   *signalling.Requests
-	roster     roster
-	presence   presence
-	publishers publishers
-	// requested is the state that this client has requested, servers are the servers of the session. The goroutine of
-	// control owns servers after the join.
-	requested requested
-	servers   servers
-	// sealer encrypts what this client sends. It is nil if the session has no keys.
-	sealer *e2ee.Sealer
-
-	// ctx ends with the session. running counts the session's goroutines.
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	running sync.WaitGroup
-	// leaving is set once Close was called.
-	leaving atomic.Bool
-
-	mu     sync.Mutex
-	conn   *signalling.Conn
-	joined *signal.Joined
-	// limits are the last limits that the server has accepted.
-	limits signal.BitrateLimits
-}
+type Session struct{ *parts }
 
 // Join enters a room. Join returns once the server has accepted the client. Media flows after the event Connected.
 func Join(ctx context.Context, config Config) (*Session, error) {
@@ -68,226 +20,37 @@ func Join(ctx context.Context, config Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{
-		config:   config,
-		log:      config.Log,
-		data:     newDataFlow(),
-		events:   make(eventQueue, eventBacklog),
-		updates:  signalling.NewUpdates(),
-		requests: signalling.NewRequests(),
-	}
-	s.ctx, s.cancel = context.WithCancelCause(context.Background())
-	s.path.Store(newMedia(s))
-	s.config.panicked = s.panicked
-	if s.endpoint, err = s.config.endpoint(); err != nil {
+	p := newParts(config)
+	if p.endpoint, err = p.config.endpoint(); err != nil {
 		return nil, err
 	}
-	if err := s.enter(ctx); err != nil {
-		s.cancel(err)
-		_ = s.endpoint.Close()
+	c := newControl(p)
+	if err := c.enter(ctx); err != nil {
+		p.lifetime.End(err)
+		_ = p.endpoint.Close()
 		// If a panic of the websocket's goroutine has ended the websocket, the error is that panic.
-		return nil, s.Err()
+		return nil, p.lifetime.Err()
 	}
-	s.running.Add(1)
-	go (&control{session: s}).run()
-	s.media().start()
-	return s, nil
+	p.lifetime.Go(c.run)
+	p.path.media().start()
+	return &Session{p}, nil
 }
-
-// enter opens the websocket, joins, and makes the peer connection.
-func (s *Session) enter(ctx context.Context) error {
-	for _, publication := range s.config.Publications {
-		s.publishers.add(newPublisher(s, publication))
-	}
-	join := &signal.Join{
-		Version:      signal.Version,
-		Room:         s.config.Room,
-		Identity:     s.config.Identity,
-		Publications: s.config.Publications,
-		Receive:      s.config.Receive,
-		DeadlineMS:   int(s.config.Deadline.Milliseconds()),
-		Pauses:       true,
-		FrameTimes:   s.config.FrameTimes,
-		Multipath:    s.config.multipath(),
-
-		MessageChannel: s.config.MessageChannel,
-		Moves:          true,
-	}
-	s.limits = s.config.limits(s.config.MaxBitrate, 0)
-	join.BitrateLimits = s.limits
-	conn, joined, err := s.join(ctx, join)
-	if err != nil {
-		return err
-	}
-	peer, err := s.config.newPeer(s.endpoint, s.media(), joined, s.data)
-	if err != nil {
-		conn.Close()
-		return err
-	}
-	s.media().peer.Store(peer)
-	s.conn = conn
-	s.data.resume(conn, 0)
-	s.welcome(joined)
-	if err := s.unlock(); err != nil {
-		conn.Close()
-		return err
-	}
-	return nil
-}
-
-// join joins on the server that the program has named, or on the server to which that server sends the client. If that
-// server cannot be reached, the first one is asked again: it knows the failure after a while.
-func (s *Session) join(ctx context.Context, join *signal.Join) (*signalling.Conn, *signal.Joined, error) {
-	s.servers = newServers(s.config.URL)
-	for moves, wait := 0, firstRetry; ; moves, wait = moves+1, min(2*wait, lastRetry) {
-		join.Ticket = ""
-		result := s.follow(ctx, attempt{address: s.config.URL, join: join}, "", false)
-		var moved *signalling.MovedError
-		var refused *signal.Error
-		switch err := result.err; {
-		case err == nil:
-			s.servers.present = result.address
-			s.servers.set(result.reply.Nodes)
-			return result.conn, result.reply, nil
-		case moves == maxMoves, join.Ticket == "", ctx.Err() != nil, errors.As(err, &refused), errors.As(err, &moved):
-			return nil, nil, err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, nil, result.err
-		}
-	}
-}
-
-// welcome stores the server's description of the room.
-func (s *Session) welcome(joined *signal.Joined) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.joined = joined
-	s.presence.welcome(joined)
-	s.media().tracing.SetIdentity(joined.Identity)
-	s.roster.set(joined.Participants, joined.Recorded)
-}
-
-// renew replaces the secret with which the session is resumed, unless the new one is empty.
-func (s *Session) renew(secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if secret != "" {
-		// The program may have the reply of the server.
-		reply := *s.joined
-		reply.Resume.Secret = secret
-		s.joined = &reply
-	}
-}
-
-// Identity returns the participant's name in the room.
-func (s *Session) Identity() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.joined.Identity
-}
-
-// Room returns the room's name.
-func (s *Session) Room() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.joined.Room
-}
-
-// Participants returns the other participants of the room and their publications, sorted by name.
-func (s *Session) Participants() []signal.Participant { return s.roster.list() }
-
-// Audience returns the number of participants that are in the room and not among Participants: in a room with a large
-// audience, participants that may not publish are not announced. The event Audience reports changes.
-func (s *Session) Audience() int { return s.roster.audienceSize() }
-
-// Recorded reports whether the server records the room. The event Recording reports changes.
-func (s *Session) Recorded() bool { return s.roster.isRecorded() }
 
 // Events returns the channel of events. It is closed when the session ends.
 func (s *Session) Events() <-chan Event { return s.events }
 
 // Frames returns the channel of complete frames of volumetric video. It is closed when the session ends.
-func (s *Session) Frames() <-chan Frame { return s.media().frames }
+func (s *Session) Frames() <-chan Frame { return s.path.media().frames }
 
 // Packets returns the channel of the packets of all other tracks. It is closed when the session ends.
-func (s *Session) Packets() <-chan Packet { return s.media().packets }
+func (s *Session) Packets() <-chan Packet { return s.path.media().packets }
 
 // Done returns a channel that is closed when the session has ended. Err returns why.
-func (s *Session) Done() <-chan struct{} { return s.ctx.Done() }
+func (s *Session) Done() <-chan struct{} { return s.lifetime.Done() }
 
 // Err returns why the session ended: ErrClosed after Close, otherwise the cause of the failure, which may be
 // ErrPanicked. It is nil before the end.
-func (s *Session) Err() error { return context.Cause(s.ctx) }
-
-// media returns the media of the server on which the session is.
-func (s *Session) media() *media { return s.path.Load() }
-
-// currentPeer returns the present peer connection.
-func (s *Session) currentPeer() *transport.Peer { return s.media().peer.Load() }
-
-// ServerTime converts a time of this host to the server's clock, the clock of Frame.Capture.
-func (s *Session) ServerTime(t time.Time) time.Time { return s.media().serverTime(t) }
-
-// settle makes a request. If the session moves to another server meanwhile, the request is made there, too: that server
-// may have taken the state of the session before.
-func (s *Session) settle(ctx context.Context, message func() signal.Message) error {
-	for {
-		before := s.connection()
-		if _, err := s.request(ctx, message()); err != nil || s.connection() == before {
-			return err
-		}
-	}
-}
-
-// connection returns the websocket to the present server.
-func (s *Session) connection() *signalling.Conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.conn
-}
-
-// request sends a message and waits for its reply.
-func (s *Session) request(ctx context.Context, m signal.Message) (signal.Message, error) {
-	s.mu.Lock()
-	id, reply := s.requests.Open()
-	conn := s.conn
-	s.mu.Unlock()
-	defer s.requests.Close(id)
-	if conn == nil {
-		return nil, ErrNotConnected
-	}
-	m.Head().ID = id
-	if err := conn.Send(m); err != nil {
-		return nil, err
-	}
-	r, open, err := signalling.Await(ctx, s.ctx, reply)
-	if err != nil {
-		return nil, err
-	}
-	if !open {
-		return nil, fmt.Errorf("%s: %w", m.Head().Type, ErrInterrupted)
-	}
-	if refused, ok := r.(*signal.Error); ok {
-		return nil, refused
-	}
-	return r, nil
-}
-
-// SetQuality sets the qualities that this client wants. SetQuality returns when the server has accepted the choices.
-func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) error {
-	err := s.settle(ctx, func() signal.Message { return &signal.SetQuality{Choices: choices} })
-	if err != nil {
-		return err
-	}
-	s.requested.choose(choices, func(ref volumetric.PublicationRef) bool {
-		_, exists := s.roster.publication(ref)
-		return exists
-	})
-	return nil
-}
+func (s *Session) Err() error { return s.lifetime.Err() }
 
 // leaveTimeout bounds how long closing waits for the server's reply.
 const leaveTimeout = 2 * time.Second
@@ -295,12 +58,186 @@ const leaveTimeout = 2 * time.Second
 // Close leaves the room and frees the session's resources. Close returns when all goroutines of the session have ended.
 func (s *Session) Close() error {
 	s.leaving.Store(true)
-	if s.ctx.Err() == nil {
+	if s.lifetime.Err() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-		_, _ = s.request(ctx, &signal.Leave{})
+		_, _ = s.requests.Do(ctx, &signal.Leave{})
 		cancel()
 	}
-	s.cancel(ErrClosed)
-	s.running.Wait()
+	s.lifetime.End(ErrClosed)
+	s.lifetime.Wait()
 	return nil
+}
+
+// ServerTime converts a time of this host to the server's clock, the clock of Frame.Capture.
+func (s *Session) ServerTime(t time.Time) time.Time { return s.path.media().serverTime(t) }
+
+// Keys returns the keys of the session, nil if nothing is encrypted.
+func (s *Session) Keys() *e2ee.Keys { return s.config.Keys }
+
+// SetQuality sets the qualities that this client wants. SetQuality returns when the server has accepted the choices.
+func (s *Session) SetQuality(ctx context.Context, choices ...signal.Choice) error {
+	err := s.requests.Settle(ctx, func() signal.Message { return &signal.SetQuality{Choices: choices} })
+	if err != nil {
+		return err
+	}
+	s.requested.Choose(choices, func(ref volumetric.PublicationRef) bool {
+		_, exists := s.room.publication(ref)
+		return exists
+	})
+	return nil
+}
+
+// SetViewpoint sends the program's viewpoint to the server, which sends visible objects in the best quality. The
+// program may call SetViewpoint for every rendered frame: the newest viewpoint is sent at most 60 times per second. The
+// last viewpoint remains valid. If the server refuses a viewpoint, the program receives no error.
+func (s *Session) SetViewpoint(v Viewpoint) {
+	if v.At.IsZero() {
+		v.At = time.Now()
+	}
+	if v.FOV == 0 {
+		v.FOV = defaultFOV
+	}
+	if v.Aspect == 0 {
+		v.Aspect = 1
+	}
+	s.updates.SetViewpoint(&signal.Viewpoint{
+		At:          s.ServerTime(v.At).UnixMicro(),
+		Position:    v.Position,
+		Orientation: rotation(v.Orientation),
+		FOV:         v.FOV * 180 / math.Pi,
+		Aspect:      v.Aspect,
+	})
+}
+
+// SetLimits bounds the rate that the server sends to this client, in bit/s. most is the highest rate. least is a rate
+// that the link is known to carry, and the minimum of the server's estimate. 0 is no limit. SetLimits returns when the
+// server has accepted the limits.
+func (s *Session) SetLimits(ctx context.Context, most, least volumetric.Bitrate) error {
+	limits := s.config.limits(most, least)
+	if _, err := s.requests.Do(ctx, &signal.SetLimits{BitrateLimits: limits}); err != nil {
+		return err
+	}
+	s.requested.Limit(limits)
+	return nil
+}
+
+// RequestKeyFrame asks the publisher of H264 or VP8 for a key frame, because the receiver has lost a frame that others
+// depend on. The server asks a publisher at most twice per second. A tile that is not received is ignored.
+func (s *Session) RequestKeyFrame(tile volumetric.TileRef) error {
+	m := s.path.media()
+	m.mu.Lock()
+	packets := m.downlink.KeyFrameRequests(tile)
+	m.mu.Unlock()
+	if len(packets) == 0 {
+		return nil
+	}
+	return m.peer.Load().WriteRTCP(packets)
+}
+
+// Publish announces one more publication.
+func (s *Session) Publish(ctx context.Context, publication volumetric.Publication) (*Publisher, error) {
+	publication, err := s.config.mark(publication)
+	if err != nil {
+		return nil, err
+	}
+	p := newPublisher(s.publishers, publication)
+	if !s.publishers.add(p) {
+		message := fmt.Sprintf("publication %q exists already", publication.Name)
+		return nil, &signal.Error{Code: signal.CodeExists, Message: message}
+	}
+	// The session may have moved to another server since the publisher was made.
+	p.follow(s.path.media())
+	// The request is repeated until there is a reply. If the server accepted the publication without this client's
+	// knowledge, the client could neither use the publication nor publish it again.
+	err = s.requests.Insist(ctx, signal.CodeExists, func() signal.Message {
+		return &signal.Publish{Publication: publication}
+	})
+	if err != nil {
+		s.publishers.remove(publication.Name)
+		return nil, err
+	}
+	return p, nil
+}
+
+// Publisher returns the publisher of a publication of this client, nil if there is none.
+func (s *Session) Publisher(name string) *Publisher { return s.publishers.get(name) }
+
+// Unpublish ends a publication of this client.
+func (s *Session) Unpublish(ctx context.Context, name string) error {
+	s.publishers.remove(name)
+	s.updates.Forget(name)
+	s.requested.Mute(name, false)
+	return s.requests.Insist(ctx, signal.CodeNotFound, func() signal.Message {
+		return &signal.Unpublish{Publication: name}
+	})
+}
+
+// Data returns the channel of received data messages. It is closed when the session ends.
+func (s *Session) Data() <-chan DataMessage { return s.inbox }
+
+// SendData sends a data message. A reliable message returns when the server has accepted the message. If the websocket
+// breaks before, the session repeats the message after the resume. A lossy message returns at once, and may be lost
+// without an error. A refusal is a *signal.Error: signal.CodeLimit for more messages than the server allows, and
+// signal.CodeNotFound if a recipient is not in the room, in which case the others receive the message.
+func (s *Session) SendData(ctx context.Context, d Data) error {
+	reply, err := s.QueueData(d)
+	if err != nil || reply == nil {
+		return err
+	}
+	select {
+	case err := <-reply:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.lifetime.Done():
+		return s.Err()
+	}
+}
+
+// QueueData is SendData without the wait for the server. Messages have the order of the calls. The returned channel
+// gets the result of SendData, and is nil for a lossy message. After the end of the session it gets nothing.
+func (s *Session) QueueData(d Data) (<-chan error, error) {
+	m := &signal.Data{To: d.To, Topic: d.Topic, Lossy: d.Lossy, Text: d.Text, Binary: d.Binary}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	return s.data.Send(m)
+}
+
+// SetAttributes changes attributes of a participant. Entries that are not named stay, and an entry with an empty value
+// is deleted. An empty name stands for this client. Other participants need a token with the grant admin. SetAttributes
+// returns when the server has accepted the change.
+func (s *Session) SetAttributes(ctx context.Context, participant string, attributes map[string]string) error {
+	_, err := s.requests.Do(ctx, &signal.Attributes{Participant: participant, Attributes: attributes})
+	return err
+}
+
+// SetMetadata changes the metadata of the room, as SetAttributes changes attributes. It needs a token with the grant
+// admin.
+func (s *Session) SetMetadata(ctx context.Context, metadata map[string]string) error {
+	_, err := s.requests.Do(ctx, &signal.Metadata{Metadata: metadata})
+	return err
+}
+
+// Mute mutes a publication, or ends this: the server does not forward a muted publication. An empty name stands for
+// this client. Other participants need a token with the grant admin, and cannot end such muting. Mute returns when the
+// server has accepted the change.
+func (s *Session) Mute(ctx context.Context, participant, publication string, muted bool) error {
+	err := s.requests.Settle(ctx, func() signal.Message {
+		return &signal.Mute{Participant: participant, Publication: publication, Muted: muted}
+	})
+	if err != nil {
+		return err
+	}
+	if participant == "" || participant == s.Identity() {
+		s.requested.Mute(publication, muted)
+	}
+	return nil
+}
+
+// SetPermissions changes the permissions of a participant that are not nil, for the rest of its session. It needs a
+// token with the grant admin.
+func (s *Session) SetPermissions(ctx context.Context, permissions signal.SetPermissions) error {
+	_, err := s.requests.Do(ctx, &permissions)
+	return err
 }

@@ -26,7 +26,7 @@ var fuzzSSRCs = []uint32{fuzzVolumetric, fuzzVolumetric + 1, fuzzOpaque, fuzzOpa
 	fuzzIdle, fuzzIdle + 1, fuzzLine, 77}
 
 // newFuzzRig makes a rig that receives volumetric video, another codec and audio, has an idle slot, and sends a film.
-func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
+func newFuzzRig(t testing.TB, peer *transport.Peer) *rig {
 	m := newRig(t, Config{FrameBytes: 1 << 20})
 	m.peer.Store(peer)
 	for _, slot := range []struct {
@@ -43,11 +43,11 @@ func newFuzzRig(t testing.TB, peer *transport.Peer) *media {
 		assign(t, m, slot.mid, 1, "ada", 0, &p)
 	}
 	newIncoming(t, m, "7", volumetric.KindVideo, fuzzIdle)
-	film := newPublisher(m.session, described("film", volumetric.MIMEH264, 1, 1))
+	film := newPublisher(m.session.publishers, described("film", volumetric.MIMEH264, 1, 1))
 	m.agree(agreement{extension: 1})
 	m.connect()
 	outlet := newOutlet(volumetric.MIMEH264, fuzzLine, fuzzLine+1)
-	m.attach("0", outlet, film, 0, 0)
+	film.attach(m.media, "0", outlet, 0, 0)
 	if _, err := film.WritePackets(0, 0, epoch, [][]byte{{1}, {2}, {3}}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func scripted(data []byte, stream, wait byte, packet []byte) []byte {
 }
 
 // settled checks the invariants after all deadlines.
-func settled(t *testing.T, m *media) {
+func settled(t *testing.T, m *rig) {
 	t.Helper()
 	end := epoch.Add(time.Hour)
 	m.downlink.Step(nil, end, 0)

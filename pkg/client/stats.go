@@ -4,9 +4,14 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/internal/redundancy"
+	"github.com/volsfu/volsfu/pkg/e2ee"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// statistics are the counts of a session, which all its connections share.
+type statistics struct{ path *path }
 
 // FrameCounts counts the frames of one tile while the tile was on. Each expected frame is counted in exactly one of the
 // other counts after its deadline. Frames before their deadline are in none.
@@ -52,8 +57,8 @@ type TileStats struct {
 }
 
 // Stats returns the counts of the last 4096 received tiles, sorted by name.
-func (s *Session) Stats() []TileStats {
-	m := s.media()
+func (s statistics) Stats() []TileStats {
+	m := s.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var list []TileStats
@@ -80,8 +85,8 @@ func (s *Session) Stats() []TileStats {
 type ECNCounts struct{ NotECT, ECT0, ECT1, CE uint64 }
 
 // ECN returns the codepoints of the received packets.
-func (s *Session) ECN() ECNCounts {
-	m := s.media()
+func (s statistics) ECN() ECNCounts {
+	m := s.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	counts := m.downlink.Codepoints()
@@ -115,8 +120,8 @@ type UplinkCounts struct {
 }
 
 // Uplink returns the state of the uplink.
-func (s *Session) Uplink() UplinkStats {
-	m := s.media()
+func (s statistics) Uplink() UplinkStats {
+	m := s.path.media()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	rtt, loss := m.uplink.Path()
@@ -124,4 +129,68 @@ func (s *Session) Uplink() UplinkStats {
 		Estimate: m.uplink.Estimate(), RTT: rtt, Loss: loss, GaveUp: m.uplink.GaveUp(),
 		UplinkCounts: UplinkCounts(m.uplink.Counts()),
 	}
+}
+
+// PathCounts counts the packets that arrived on one path.
+type PathCounts struct {
+	// First counts packets that no other path had delivered before, Repeated packets that another path had delivered.
+	First, Repeated uint64
+	// Only counts packets that no other path has delivered. Packets in transit on the other path are included.
+	Only uint64
+}
+
+// CopyCounts counts packets and their bytes on the wire.
+type CopyCounts struct{ Packets, Bytes uint64 }
+
+// RedundancyStats describes the use of a second path since the beginning of the session.
+type RedundancyStats struct {
+	// Received counts the packets that arrived on each path, in the order of Config.Interfaces. It is nil if no packet
+	// has arrived on a second path.
+	Received []PathCounts
+	// Sent counts the packets that were sent while a second path could carry copies, and Copied their copies, by
+	// reason: "audio", "lowest_quality", "frame_end", "repair" and "other".
+	Sent   CopyCounts
+	Copied map[string]CopyCounts
+	// Outages counts the outages of the first path that the server's reports have shown.
+	Outages uint64
+}
+
+// Redundancy returns the use of a second path.
+func (s statistics) Redundancy() RedundancyStats {
+	m := s.path.media()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	copies := m.uplink.Copies()
+	stats := RedundancyStats{
+		Sent: CopyCounts(copies.Sent), Copied: make(map[string]CopyCounts), Outages: copies.Outages,
+	}
+	for class, count := range copies.Copied {
+		stats.Copied[redundancy.Class(class).String()] = CopyCounts(count)
+	}
+	if paths, used := m.downlink.Paths(); used {
+		for path, counts := range paths {
+			other := paths[len(paths)-1-path]
+			stats.Received = append(stats.Received, PathCounts{
+				First: counts.First, Repeated: counts.Repeated, Only: counts.First - min(counts.First, other.Repeated),
+			})
+		}
+	}
+	return stats
+}
+
+// EncryptionStats counts the encrypted frames and packets of other participants.
+type EncryptionStats struct {
+	// Opened counts the frames and packets that were decrypted.
+	Opened uint64 `json:"opened"`
+	// Refused counts the frames and packets that were not delivered, by reason.
+	Refused e2ee.Refusals `json:"refused"`
+}
+
+// Encryption returns the counts of encrypted frames and packets.
+func (s statistics) Encryption() EncryptionStats {
+	m := s.path.media()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	opened, refused := m.downlink.Encryption()
+	return EncryptionStats{Opened: opened, Refused: refused}
 }

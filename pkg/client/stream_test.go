@@ -15,7 +15,7 @@ import (
 const interval = time.Second / 30
 
 // taken returns the frames that wait to be read.
-func taken(m *media) []Frame {
+func taken(m *rig) []Frame {
 	var frames []Frame
 	for len(m.frames) > 0 {
 		frames = append(frames, <-m.frames)

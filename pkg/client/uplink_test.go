@@ -13,7 +13,7 @@ func TestNothingIsDueWithoutAConnection(t *testing.T) {
 	p, _ := published(t, m, described("body", volumetric.MIMEVolumetric, 1, 1))
 	m.agree(agreement{extension: 1})
 	m.connect()
-	s := sending{media: m}
+	s := sending{media: m.media}
 	now := time.Now()
 	if _, err := p.WriteFrame(0, 0, OutgoingFrame{Number: 1, Capture: now, Data: []byte("tile")}); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestNobodyIsToldAfterTheEnd(t *testing.T) {
 		<-m.session.events
 	}
 	close(m.session.events)
-	s := sending{media: m}
+	s := sending{media: m.media}
 	if wait, idle := s.step(time.Now(), noFlush{}); wait != idleTick || !idle {
 		t.Errorf("looks again after %v, idle %v; want %v and idle", wait, idle, idleTick)
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"math"
 	"time"
 
@@ -40,75 +39,9 @@ type Pose struct {
 
 const defaultFOV = math.Pi / 3
 
-// SetViewpoint sends the program's viewpoint to the server, which sends visible objects in the best quality. The
-// program may call SetViewpoint for every rendered frame: the newest viewpoint is sent at most 60 times per second. The
-// last viewpoint remains valid. If the server refuses a viewpoint, the program receives no error.
-func (s *Session) SetViewpoint(v Viewpoint) {
-	if v.At.IsZero() {
-		v.At = time.Now()
-	}
-	if v.FOV == 0 {
-		v.FOV = defaultFOV
-	}
-	if v.Aspect == 0 {
-		v.Aspect = 1
-	}
-	s.updates.SetViewpoint(&signal.Viewpoint{
-		At:          s.ServerTime(v.At).UnixMicro(),
-		Position:    v.Position,
-		Orientation: rotation(v.Orientation),
-		FOV:         v.FOV * 180 / math.Pi,
-		Aspect:      v.Aspect,
-	})
-}
-
-// SetPose sends the pose of the object to the other participants. Like viewpoints, the newest pose is sent at most 60
-// times per second.
-func (p *Publisher) SetPose(pose Pose) {
-	p.session.updates.SetPose(&signal.Pose{
-		Publication: p.description.Name,
-		Position:    pose.Position,
-		Orientation: rotation(pose.Orientation),
-		Scale:       pose.Scale,
-		Boxes:       pose.Boxes,
-		Priority:    pose.Priority,
-	})
-}
-
-// SetLimits bounds the rate that the server sends to this client, in bit/s. most is the highest rate. least is a rate
-// that the link is known to carry, and the minimum of the server's estimate. 0 is no limit. SetLimits returns when the
-// server has accepted the limits.
-func (s *Session) SetLimits(ctx context.Context, most, least volumetric.Bitrate) error {
-	limits := s.config.limits(most, least)
-	if _, err := s.request(ctx, &signal.SetLimits{BitrateLimits: limits}); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.limits = limits
-	s.mu.Unlock()
-	return nil
-}
-
 func rotation(q [4]float64) signal.Rotation {
 	if q == ([4]float64{}) {
 		return signal.Rotation{0, 0, 0, 1}
 	}
 	return q
-}
-
-// posed converts a pose from the server to an event.
-func posed(m *signal.Pose) PoseChanged {
-	scale, priority := m.Scale, m.Priority
-	if scale == 0 {
-		scale = 1
-	}
-	if priority == 0 {
-		priority = 1
-	}
-	return PoseChanged{
-		Publication: volumetric.PublicationRef{Participant: m.Participant, Publication: m.Publication},
-		Pose: Pose{
-			Position: m.Position, Orientation: m.Orientation, Scale: scale, Boxes: m.Boxes, Priority: priority,
-		},
-	}
 }

@@ -1,5 +1,5 @@
 // Judges the replies to the attempts of one round to resume a session. The rules are those of the Go
-// client (pkg/client/refusals.go), and so are the transcripts (pkg/client/testdata/failover.json).
+// client (pkg/client/internal/failover), and so are the transcripts (pkg/client/testdata/failover.json).
 
 /** Bounds the wait that servers ask for, in milliseconds. */
 const maxRetryAfter = 10_000;

@@ -1,5 +1,5 @@
 // Detects a server that neither sends nor replies. The rules are those of the Go client
-// (pkg/client/silence.go), and so are the transcripts (pkg/client/testdata/failover.json). All times
+// (pkg/client/internal/failover), and so are the transcripts (pkg/client/testdata/failover.json). All times
 // are in milliseconds.
 
 /**

@@ -1,8 +1,8 @@
-// Package signalling is a client's signalling connection: websockets to the server, requests that wait for replies, and
-// updates of which only the newest counts.
+// Package signalling is a client's signalling connection: websockets to the server, requests that wait for replies, the
+// state that was requested, and updates of which only the newest counts.
 //
-// A Conn has one goroutine that reads and one that sends pings. Requests and Updates outlive the websocket and have no
-// goroutine. The methods of all three are safe for concurrent use.
+// A Conn has one goroutine that reads and one that sends pings. Requests, Requested and Updates outlive the websocket
+// and have no goroutine. The methods of all types are safe for concurrent use.
 package signalling
 
 import (

@@ -22,19 +22,19 @@ func TestLastReply(t *testing.T) {
 	reply := make(chan signal.Message, 1)
 	for range attempts {
 		reply <- &signal.OK{}
-		if _, open, err := Await(over, ended, reply); err != nil || !open {
+		if _, open, err := await(over, ended, reply); err != nil || !open {
 			t.Fatalf("got %v, the reply was there", err)
 		}
 	}
-	if _, _, err := Await(t.Context(), ended, reply); !errors.Is(err, kicked) {
+	if _, _, err := await(t.Context(), ended, reply); !errors.Is(err, kicked) {
 		t.Errorf("without a reply: got %v, want why the session has ended", err)
 	}
-	if _, _, err := Await(over, t.Context(), reply); !errors.Is(err, context.Canceled) {
+	if _, _, err := await(over, t.Context(), reply); !errors.Is(err, context.Canceled) {
 		t.Errorf("without a reply: got %v, want %v", err, context.Canceled)
 	}
 	close(reply)
 	for range attempts {
-		if _, open, err := Await(over, ended, reply); err != nil || open {
+		if _, open, err := await(over, ended, reply); err != nil || open {
 			t.Fatalf("an abandoned wait: got %v, %v", open, err)
 		}
 	}
@@ -42,8 +42,8 @@ func TestLastReply(t *testing.T) {
 
 // TestRepliesWithoutRequests: second replies, and replies to requests that were not made or have ended, are ignored.
 func TestRepliesWithoutRequests(t *testing.T) {
-	r := NewRequests()
-	id, reply := r.Open()
+	r := NewRequests(context.Background())
+	id, reply, _ := r.open()
 	for range 3 {
 		if !r.Reply(&signal.OK{Header: signal.Header{ID: id}}) {
 			t.Error("a reply is not taken for one")
@@ -55,7 +55,7 @@ func TestRepliesWithoutRequests(t *testing.T) {
 	if len(reply) != 1 {
 		t.Errorf("%d replies wait, want 1", len(reply))
 	}
-	r.Close(id)
+	r.close(id)
 	if r.Reply(&signal.OK{Header: signal.Header{ID: id}}) || len(r.pending) != 0 {
 		t.Error("a request that has ended is kept")
 	}
@@ -63,10 +63,10 @@ func TestRepliesWithoutRequests(t *testing.T) {
 
 // TestAbandonedRequests: requests and the wait for another websocket end with the websocket.
 func TestAbandonedRequests(t *testing.T) {
-	r := NewRequests()
-	_, reply := r.Open()
-	resumed := r.Resumed()
-	r.Abandon()
+	r := NewRequests(context.Background())
+	_, reply, _ := r.open()
+	resumed := r.waitResumed()
+	r.Continue(nil)
 	for _, ended := range []func() bool{
 		func() bool { _, open := <-reply; return !open },
 		func() bool { _, open := <-resumed; return !open },
@@ -79,7 +79,7 @@ func TestAbandonedRequests(t *testing.T) {
 		t.Errorf("%d requests are kept, want 0", len(r.pending))
 	}
 	select {
-	case <-r.Resumed():
+	case <-r.waitResumed():
 		t.Error("the next wait ends before there is another websocket")
 	default:
 	}
@@ -87,10 +87,10 @@ func TestAbandonedRequests(t *testing.T) {
 
 // TestAMoveEndsTheWaitForAWebsocket: a request that was not sent is made again on the next server.
 func TestAMoveEndsTheWaitForAWebsocket(t *testing.T) {
-	r := NewRequests()
-	resumed := r.Resumed()
-	_, reply := r.Open()
-	if made := r.Move(); made != 1 {
+	r := NewRequests(context.Background())
+	resumed := r.waitResumed()
+	_, reply, _ := r.open()
+	if made := r.Move(nil); made != 1 {
 		t.Errorf("%d requests were made, expected 1", made)
 	}
 	select {

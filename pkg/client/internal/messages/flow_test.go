@@ -1,4 +1,4 @@
-package client
+package messages
 
 import (
 	"errors"
@@ -24,9 +24,25 @@ func (c *channel) Send(m []byte) bool {
 
 func (c *channel) SendTwice(m []byte) { c.twice = append(c.twice, string(m)) }
 
+// backlog is the number of messages that a program that does not read takes.
+const backlog = 100
+
+// newFlow returns a flow, and the channel of its received messages.
+func newFlow() (*Flow, chan Message) {
+	received := make(chan Message, backlog)
+	return NewFlow(func(m Message) bool {
+		select {
+		case received <- m:
+			return true
+		default:
+			return false
+		}
+	}), received
+}
+
 // TestNumbering numbers messages until the backlog is full, and expects that replies free the backlog.
 func TestNumbering(t *testing.T) {
-	f := newDataFlow()
+	f, _ := newFlow()
 	var replies []<-chan error
 	for range datamessage.KeptMessages {
 		reply, err := f.number(&signal.Data{Text: "x"})
@@ -35,12 +51,12 @@ func TestNumbering(t *testing.T) {
 		}
 		replies = append(replies, reply)
 	}
-	if _, err := f.number(&signal.Data{}); !errors.Is(err, ErrDataBacklog) {
-		t.Errorf("one message too many: got %v, expected ErrDataBacklog", err)
+	if _, err := f.number(&signal.Data{}); !errors.Is(err, ErrBacklog) {
+		t.Errorf("one message too many: got %v, expected ErrBacklog", err)
 	}
 	refused := &signal.Error{Header: signal.Header{ID: "data-2"}, Code: signal.CodeLimit}
-	if !f.reply(refused) || f.reply(&signal.OK{Header: signal.Header{ID: "7"}}) ||
-		f.reply(&signal.OK{Header: signal.Header{ID: "data-x"}}) {
+	if !f.Reply(refused) || f.Reply(&signal.OK{Header: signal.Header{ID: "7"}}) ||
+		f.Reply(&signal.OK{Header: signal.Header{ID: "data-x"}}) {
 		t.Error("replies were taken for others")
 	}
 	if err := <-replies[0]; err != nil {
@@ -69,21 +85,21 @@ func TestLossyMessagesUseTheMessageChannel(t *testing.T) {
 
 // TestMissedMessages lets the program read nothing.
 func TestMissedMessages(t *testing.T) {
-	f := newDataFlow()
-	for seq := int64(1); seq <= dataBacklog+5; seq++ {
-		f.ordered(&signal.Data{Seq: seq})
+	f, received := newFlow()
+	for seq := int64(1); seq <= backlog+5; seq++ {
+		f.Ordered(&signal.Data{Seq: seq})
 	}
-	for range dataBacklog {
-		if m := <-f.received; m.Missed != 0 {
+	for range backlog {
+		if m := <-received; m.Missed != 0 {
 			t.Fatalf("%d messages are missed, expected none", m.Missed)
 		}
 	}
-	f.ordered(&signal.Data{Seq: dataBacklog + 10})
-	if m := <-f.received; m.Missed != 9 {
+	f.Ordered(&signal.Data{Seq: backlog + 10})
+	if m := <-received; m.Missed != 9 {
 		t.Errorf("%d messages are missed, expected 5 that were not read and 4 of an interruption", m.Missed)
 	}
-	f.end()
-	f.copied([]byte(`{"type":"data","seq":5000}`))
+	f.End()
+	f.Copied([]byte(`{"type":"data","seq":5000}`))
 }
 
 // FuzzMessageChannel passes texts of a message channel.
@@ -93,11 +109,11 @@ func FuzzMessageChannel(f *testing.F) {
 	f.Add([]byte(`{"type":"data","seq":-1}`))
 	f.Add([]byte(`{"type":"closing"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		flow := newDataFlow()
+		flow, received := newFlow()
 		for range 3 {
-			flow.copied(text)
+			flow.Copied(text)
 		}
-		if n := len(flow.received); n > 3 {
+		if n := len(received); n > 3 {
 			t.Errorf("%d messages were delivered", n)
 		}
 	})
