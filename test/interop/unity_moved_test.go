@@ -81,3 +81,36 @@ func TestUnityNativeMoves(t *testing.T) {
 		t.Errorf("the program ended with %v", err)
 	}
 }
+
+// TestUnitySignallingMoves drains the node of a room: a program with SignallingClient continues on the other node, and is
+// not interrupted.
+func TestUnitySignallingMoves(t *testing.T) {
+	long.Test(t)
+	core := unityCore(t)
+	nodes, err := testbed.NewCluster(t.TempDir(), zap.NewNop(), testbed.Unhurried, "a@eu", "b@us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		t.Cleanup(node.Close)
+	}
+	ada := startUnity(t, nil, core, "signalling", nodes[0].Server.URL(), "room", "ada", "", "watch")
+	if got := ada.await(t, "joined "); got != "room ada new" {
+		t.Fatalf("ada joined as %q, expected room ada new", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ada.do("")
+	nodes[0].Server.Drain(ctx)
+	if got := ada.await(t, "moved "); got != nodes[1].Server.URL() {
+		t.Errorf("ada moved to %q, expected %q", got, nodes[1].Server.URL())
+	}
+	if got := ada.await(t, "joined "); got != "room ada resumed" {
+		t.Errorf("ada joined as %q after the move, expected room ada resumed", got)
+	}
+	if lines := ada.said("interrupted"); len(lines) > 0 {
+		t.Errorf("ada was interrupted: %q", lines)
+	}
+	ada.do("leave")
+	ada.await(t, "ended left")
+}

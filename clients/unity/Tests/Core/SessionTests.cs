@@ -206,6 +206,120 @@ namespace Volsfu.Tests
             Check.True(session.NextOutgoing() == null, "nothing else");
         }
 
+        const string moved = "{\"type\":\"moved\",\"url\":\"wss://b.example\",\"ticket\":\"T\"";
+
+        public static void AJoinMovesWithATicket()
+        {
+            SignallingSession session = Start();
+            JsonValue join = Next(session, "join");
+            Check.True(join.Flag("moves") && join.Find("ticket") == null, "a client that moves, without a ticket");
+            session.Received(moved + ",\"id\":\"" + Id(join) + "\"}", 0);
+            Check.Equal("wss://b.example", Event<Moved>(session).Server, "the other server");
+            Check.True(!session.WantsSocket && session.TakeConnect(0), "connects there at once");
+            Check.Equal("wss://b.example", session.Server, "address");
+            session.Opened(0);
+            JsonValue there = Next(session, "join");
+            Check.Equal("T", there.Text("ticket", 9), "ticket");
+            Check.True(there.Find("resume") == null, "a new session");
+            session.Broke("", "not reachable", 0);
+            Event<RequestFailed>(session);
+            Event<Interrupted>(session);
+            Check.Equal("ws://127.0.0.1:8080", session.Server, "the first server");
+            Check.True(session.TakeConnect(second), "tries again");
+            session.Opened(second);
+            Check.True(Next(session, "join").Find("ticket") == null, "without the ticket");
+        }
+
+        public static void ASessionMovesWithANewConnection()
+        {
+            SignallingSession session = Join();
+            string id = session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
+            session.Received(moved + ",\"deadline_ms\":20000,\"make_before_break\":true}", 0);
+            Check.Equal(id, Event<RequestFailed>(session).Id, "the request without a reply");
+            Event<Moved>(session);
+            Check.True(session.NextOutgoing() == null && session.TakeConnect(0), "connects at once, and leaves nothing");
+            session.Opened(0);
+            JsonValue resume = Next(session, "join").Object("resume");
+            Check.Equal("S/T", resume.Text("session", 9) + "/" + resume.Text("secret", 9), "the ticket as the secret");
+            Check.True(resume.Flag("new_connection"), "a new connection");
+            session.Received(Joined("r3", "second", true), 0);
+            Check.True(Event<Joined>(session).NewConnection, "the program is told");
+            Next(session, "set_quality");
+            session.Broke("", "the network broke", 0);
+            Event<Interrupted>(session);
+            Check.Equal("wss://b.example", session.Server, "the server of the session");
+            session.TakeConnect(second);
+            session.Opened(second);
+            resume = Next(session, "join").Object("resume");
+            Check.True(resume.Text("secret", 9) == "second" && !resume.Flag("new_connection"), "the own secret and connection");
+        }
+
+        public static void AFailedMoveResumesWithTheSecret()
+        {
+            SignallingSession session = Join();
+            session.Received(moved + "}", 0);
+            Event<Moved>(session);
+            session.TakeConnect(0);
+            session.Broke("", "not reachable", 0);
+            Event<Interrupted>(session);
+            session.TakeConnect(second);
+            session.Opened(second);
+            JsonValue join = Next(session, "join");
+            Check.Equal("first", join.Object("resume").Text("secret", 9), "the own secret");
+            Check.Equal("ws://127.0.0.1:8080", session.Server, "the former server");
+            for (int i = 0; i < 7; i++)
+            {
+                session.Received(moved + ",\"id\":\"" + Id(join) + "\"}", second);
+                Event<Moved>(session);
+                Check.True(session.TakeConnect(second), "connects");
+                session.Opened(second);
+                join = Next(session, "join");
+                Check.Equal("T", join.Object("resume").Text("secret", 9), "the ticket as the secret");
+            }
+            session.Received(moved + ",\"id\":\"" + Id(join) + "\"}", second);
+            Event<RequestFailed>(session);
+            Event<Interrupted>(session);
+            Check.Equal("ws://127.0.0.1:8080", session.Server, "no ninth move in succession");
+        }
+
+        public static void ABadAddressIsUnreadable()
+        {
+            SignallingSession session = Join();
+            session.Received("{\"type\":\"moved\",\"url\":\"http://b\",\"ticket\":\"T\"}", 0);
+            Event<Unreadable>(session);
+            Check.True(session.IsJoined, "the session stays");
+        }
+
+        public static void OtherServersAreTriedInTurn()
+        {
+            SignallingSession session = Join();
+            session.Received("{\"type\":\"nodes\",\"nodes\":[{\"url\":\"ws://b:1\",\"region\":\"eu\"},{\"url\":\"ws://c:1\"}],\"secret\":\"newer\"}", 0);
+            long now = 0;
+            foreach (string server in new[] { "ws://b:1", "ws://c:1", "ws://127.0.0.1:8080", "ws://b:1" })
+            {
+                session.Broke("", "the server died", now);
+                Event<Interrupted>(session);
+                now += 10 * second;
+                Check.Equal(server, session.Server, "server");
+                Check.True(session.TakeConnect(now), "connects");
+            }
+            session.Opened(now);
+            Check.Equal("newer", Next(session, "join").Object("resume").Text("secret", 9), "the newest secret");
+            session.Received("{\"type\":\"nodes\",\"nodes\":[{\"url\":\"file:///b\"}]}", now);
+            Event<Unreadable>(session);
+        }
+
+        public static void ALostConnectionResumesWithANewOne()
+        {
+            SignallingSession session = Join();
+            session.Broke("connection", "connection", 0);
+            Event<Interrupted>(session);
+            session.TakeConnect(second);
+            session.Opened(second);
+            JsonValue join = Next(session, "join");
+            Check.True(join.Object("resume").Flag("new_connection"), "a new connection");
+        }
+
         public static void WhatIsFinalEndsTheSession()
         {
             foreach (string code in new[] { "unauthorized", "version", "forbidden", "replaced", "malformed", "kicked", "closed", "revoked" })

@@ -115,6 +115,11 @@ namespace Volsfu.Tests
             {
                 return "joined " + j.Room + " " + j.Identity + " " + (j.Resumed ? "resumed" : "new");
             }
+            var m = e as Moved;
+            if (m != null)
+            {
+                return "moved " + m.Server;
+            }
             var i = e as Interrupted;
             if (i != null)
             {

@@ -15,6 +15,8 @@ namespace Volsfu.Signalling
         public bool Resumed;
         /// <summary>Whether the server has lost the state of a resumed session. The session has sent it again.</summary>
         public bool Lost;
+        /// <summary>Whether the next offer is for a new peer connection of the program's own.</summary>
+        public bool NewConnection;
         /// <summary>STUN and TURN servers for a peer connection of the program's own.</summary>
         public List<IceServer> IceServers = new List<IceServer>();
     }
@@ -37,6 +39,16 @@ namespace Volsfu.Signalling
         public string Reason;
         /// <summary>The time until the next attempt, in milliseconds.</summary>
         public long RetryMilliseconds;
+    }
+
+    /// <summary>
+    /// The server has told the client to continue on another server of the cluster. Joined follows; the session
+    /// continues.
+    /// </summary>
+    public sealed class Moved : SignallingEvent
+    {
+        /// <summary>The address of the other server.</summary>
+        public string Server;
     }
 
     /// <summary>The session is over, without further attempts.</summary>

@@ -38,11 +38,7 @@ namespace Volsfu.Signalling
 
         internal void Check()
         {
-            Uri address;
-            if (!Uri.TryCreate(Server, UriKind.Absolute, out address) || (address.Scheme != "ws" && address.Scheme != "wss") || address.Host == "")
-            {
-                throw new ProtocolException("server: expected ws://host:port or wss://host:port");
-            }
+            Address.Check(Server);
             Checks.OptionalName("room", Room);
             Checks.OptionalName("participant", Identity);
             Checks.Range("bitrate", MaxBitrate, 0, Limits.Bitrate);
@@ -53,8 +49,5 @@ namespace Volsfu.Signalling
                 Checks.Range("deadline", DeadlineMilliseconds, 20, 2000);
             }
         }
-
-        /// <summary>The address of the websocket.</summary>
-        internal Uri SignalAddress { get { return new UriBuilder(Server) { Path = "/v1/signal", Query = "" }.Uri; } }
     }
 }

@@ -26,6 +26,10 @@ namespace Volsfu.Signalling
         public const int Mid = 64;
         /// <summary>Bit/s.</summary>
         public const long Bitrate = 1000000000000;
+        /// <summary>Servers in a list, and moves to another server in succession.</summary>
+        public const int Servers = 8;
+        /// <summary>Characters of an address of a server.</summary>
+        public const int Url = 2048;
         /// <summary>Metres from the origin.</summary>
         public const double Coordinate = 1000000;
         /// <summary>The maximum number of stored participants of one room, far above the limits of servers.</summary>

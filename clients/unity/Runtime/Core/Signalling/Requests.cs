@@ -87,7 +87,11 @@ namespace Volsfu.Signalling
     /// <summary>The texts of a client's messages.</summary>
     static class Requests
     {
-        internal static string Join(string id, JoinSettings settings, string session, string secret)
+        /// <summary>
+        /// A join; with a session it resumes the session with the secret. The ticket is that of a server that has moved
+        /// the client, empty for none.
+        /// </summary>
+        internal static string Join(string id, JoinSettings settings, string session, string secret, string ticket, bool newConnection)
         {
             JsonWriter json = Begin("join", id).Member("version", 1).Optional("room", settings.Room).Optional("identity", settings.Identity);
             json.List("publications");
@@ -98,10 +102,10 @@ namespace Volsfu.Signalling
                 json.EndObject();
             }
             json.EndList().Member("receive", settings.Receive).Optional("deadline_ms", settings.DeadlineMilliseconds).Optional("max_bps", settings.MaxBitrate)
-                .Optional("start_bps", settings.StartBitrate);
+                .Optional("start_bps", settings.StartBitrate).Member("moves", true).Optional("ticket", ticket);
             if (session != "")
             {
-                json.Object("resume").Member("session", session).Member("secret", secret).Member("new_connection", settings.NewConnectionOnResume).EndObject();
+                json.Object("resume").Member("session", session).Member("secret", secret).Member("new_connection", newConnection).EndObject();
             }
             return End(json);
         }

@@ -27,6 +27,19 @@ namespace Volsfu.Signalling
             return joined;
         }
 
+        internal static List<string> Nodes(JsonValue json)
+        {
+            var nodes = new List<string>();
+            foreach (JsonValue node in json.List("nodes", Limits.Publications))
+            {
+                if (nodes.Count < Limits.Servers)
+                {
+                    nodes.Add(Address.Check(node.Text("url", Limits.Url)));
+                }
+            }
+            return nodes;
+        }
+
         internal static List<Participant> Participants(JsonValue json)
         {
             var participants = new List<Participant>();

@@ -199,7 +199,12 @@ namespace Volsfu.Signalling
         void Use(SignallingSocket socket)
         {
             string code, reason;
-            if (!socket.Open(settings.SignalAddress, settings.Token, out code, out reason))
+            Uri address;
+            lock (gate)
+            {
+                address = Address.Signal(session.Server);
+            }
+            if (!socket.Open(address, settings.Token, out code, out reason))
             {
                 Broke(code, reason);
                 return;

@@ -45,6 +45,8 @@ namespace Volsfu.Signalling
                 case "bandwidth": Tell(ServerMessages.Bandwidth(json)); break;
                 case "pose": Tell(ServerMessages.Pose(json)); break;
                 case "closing": Tell(ServerMessages.Closing(json)); break;
+                case "moved": Move(json, now); break;
+                case "nodes": LearnNodes(json); break;
                 default: HandleCompany(type, json); break;
             }
         }
@@ -86,10 +88,13 @@ namespace Volsfu.Signalling
         {
             Joined joined = ServerMessages.Joined(json);
             List<Participant> participants = ServerMessages.Participants(json);
+            List<string> servers = json.Find("nodes") == null ? new List<string>() : ServerMessages.Nodes(json);
             string newSession = json.Text("session", Limits.Format), newSecret = json.Object("resume").Text("secret", Limits.Format);
             room.Enter(participants);
             session = newSession;
             secret = newSecret;
+            joined.NewConnection = !joined.Resumed || newConnection || settings.NewConnectionOnResume;
+            Arrive(servers);
             pending.Remove(joinId);
             phase = Phase.Joined;
             retry = firstRetry;
@@ -149,6 +154,7 @@ namespace Volsfu.Signalling
             {
                 // The session is over, but the connection can be used for another.
                 session = "";
+                ticket = "";
                 SendJoin();
                 return;
             }

@@ -54,6 +54,8 @@ namespace Volsfu.Signalling
         {
             settings.Check();
             this.settings = settings;
+            home = settings.Server;
+            Server = home;
             maxBitrate = settings.MaxBitrate;
         }
 
@@ -103,23 +105,15 @@ namespace Volsfu.Signalling
             {
                 return;
             }
-            outgoing.Clear();
-            foreach (string id in pending)
-            {
-                Tell(new RequestFailed { Id = id, Code = "interrupted", Message = "the websocket broke before the reply" });
-            }
-            unsure = unsure || pending.Count > 0;
-            pending.Clear();
+            Forget();
             if (leaveId != "" || IsFinal(code))
             {
                 End(leaveId != "" ? "" : code, reason);
                 return;
             }
             phase = Phase.Apart;
-            if (code == "connection")
-            {
-                session = "";
-            }
+            newConnection = newConnection || code == "connection";
+            ChooseServer();
             retryAt = now + retry;
             Tell(new Interrupted { Reason = reason, RetryMilliseconds = retry / millisecond });
             retry = Math.Min(retry * 2, longestRetry);
@@ -211,7 +205,20 @@ namespace Volsfu.Signalling
         {
             joinId = NewRequest();
             resuming = session != "";
-            Send(Requests.Join(joinId, settings, session, secret));
+            string own = resuming && ticket != "" ? ticket : secret;
+            Send(Requests.Join(joinId, settings, session, own, resuming ? "" : ticket, newConnection || settings.NewConnectionOnResume));
+        }
+
+        /// <summary>Removes the messages for the websocket, and reports the requests without a reply.</summary>
+        void Forget()
+        {
+            outgoing.Clear();
+            foreach (string id in pending)
+            {
+                Tell(new RequestFailed { Id = id, Code = "interrupted", Message = "the websocket broke before the reply" });
+            }
+            unsure = unsure || pending.Count > 0;
+            pending.Clear();
         }
 
         void SendNotices(long now)
