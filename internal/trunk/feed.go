@@ -9,8 +9,8 @@ const (
 	// bindTime is the time within which a parent has to offer the streams of a publication: several round trips between
 	// regions.
 	bindTime = time.Second
-	// overlapTime is the time for which a node takes from its former parent, too: until the packets of the next one
-	// arrive.
+	// overlapTime is the time for each trunk of a path within which the packets of a new source arrive: a round trip and
+	// the steps of both nodes. After that, former sources end even if the new one has not taken their tracks over.
 	overlapTime = 500 * time.Millisecond
 	// slowTime is the time for which the trunk of a parent may leave out tracks that the node takes.
 	slowTime = 2 * time.Second
@@ -18,7 +18,8 @@ const (
 
 // feed decides from which node this node takes a publication of another node: from its home, or from the parent that
 // the home assigns. The home at once replaces a parent that fails. This node takes from a new parent before it ends its
-// demand at the former one.
+// demand at the former one, and ends that demand when the packets of the new one have arrived: the ingresses let a
+// stream take a track over at a boundary of its frames.
 type feed struct {
 	self, home string
 	// source is the node from which this node takes. path are the nodes from the home to source.
@@ -29,20 +30,28 @@ type feed struct {
 	next     string
 	nextPath []string
 	deadline time.Time
-	// former is the node before source, empty if there is none. The demand there ends at drop.
-	former string
-	drop   time.Time
+	// formers are the nodes before source, with their paths, while their packets may still arrive first. The demand
+	// there ends at drop at the latest.
+	formers []former
+	drop    time.Time
 	// refused is the last parent that has failed, until another has offered its streams.
 	refused string
 	// slow is the time since which the trunk of source leaves out tracks, zero if it leaves out none.
 	slow time.Time
 }
 
-// feedAction is a consequence of a change of a feed. Begin adds the publication to the trunk to a node, end removes the
-// publication. Otherwise the demand and the path have to be sent to the node.
+// former is a former source. path are the nodes from the home to the node.
+type former struct {
+	node string
+	path []string
+}
+
+// feedAction is a consequence of a change of a feed. Begin adds the publication to the trunk to a node, rebind binds the
+// streams that the node has offered meanwhile, and end removes the publication. Otherwise the demand and the path have
+// to be sent to the node, as with begin and rebind.
 type feedAction struct {
-	node       string
-	begin, end bool
+	node               string
+	begin, rebind, end bool
 }
 
 func newFeed(self, home string) *feed {
@@ -51,7 +60,14 @@ func newFeed(self, home string) *feed {
 
 // nodes returns the nodes from which this node takes packets.
 func (f *feed) nodes() []string {
-	return slices.DeleteFunc([]string{f.source, f.next, f.former}, func(node string) bool { return node == "" })
+	nodes := []string{f.source}
+	if f.next != "" {
+		nodes = append(nodes, f.next)
+	}
+	for _, former := range f.formers {
+		nodes = append(nodes, former.node)
+	}
+	return nodes
 }
 
 // takes reports whether this node takes packets from a node.
@@ -68,7 +84,25 @@ func (f *feed) pathBy(node string) []string {
 	case node == f.next:
 		return f.nextPath
 	}
+	if at := f.formerly(node); at >= 0 {
+		return f.formers[at].path
+	}
 	return f.path
+}
+
+// formerly returns the index of a former source, -1 if the node is none.
+func (f *feed) formerly(node string) int {
+	return slices.IndexFunc(f.formers, func(former former) bool { return former.node == node })
+}
+
+// changeSource makes a node the source. The demand at the present source remains until the packets of the node arrive.
+func (f *feed) changeSource(node string, path []string, now time.Time) {
+	if at := f.formerly(node); at >= 0 {
+		f.formers = slices.Delete(f.formers, at, at+1)
+	}
+	f.formers = append(f.formers, former{f.source, f.path})
+	f.source, f.path, f.slow = node, path, time.Time{}
+	f.drop = now.Add(overlapTime * time.Duration(len(path)))
 }
 
 // assign follows the path that the home has assigned. The path is refused if it contains this node, or if possible is
@@ -87,16 +121,27 @@ func (f *feed) assign(path []string, possible, nothing bool, now time.Time) []fe
 		f.nextPath = path
 		return []feedAction{{node: parent}}
 	}
-	actions := f.cancel(feedAction{node: parent, begin: true})
-	if parent == f.former {
-		f.former = ""
+	if f.formerly(parent) >= 0 {
+		// The parent still has the demand.
+		actions := f.cancel()
+		f.changeSource(parent, path, now)
+		f.refused = ""
+		actions = append(actions, feedAction{node: parent, rebind: true})
+		if f.source != f.home && !f.takes(f.home) {
+			actions = append(actions, feedAction{node: f.home})
+		}
+		return actions
 	}
+	actions := f.cancel(feedAction{node: parent, begin: true})
 	f.next, f.nextPath, f.deadline = parent, path, now.Add(bindTime)
 	if nothing {
 		actions = append(actions, f.bound(parent, now)...)
 	}
 	return actions
 }
+
+// takesNothing makes next the source when this node takes no track any longer: next offers no streams then.
+func (f *feed) takesNothing(now time.Time) []feedAction { return f.bound(f.next, now) }
 
 // cancel ends the demand at next, and returns the actions for that before others.
 func (f *feed) cancel(then ...feedAction) (actions []feedAction) {
@@ -119,41 +164,64 @@ func (f *feed) report() []feedAction {
 }
 
 // bound makes next the source when its streams are bound.
-func (f *feed) bound(node string, now time.Time) (actions []feedAction) {
+func (f *feed) bound(node string, now time.Time) []feedAction {
 	if f.next == "" || node != f.next {
 		return nil
 	}
-	if f.former != "" {
-		actions = append(actions, f.end(f.former))
-	}
-	f.former, f.drop = f.source, now.Add(overlapTime)
-	f.source, f.path, f.refused, f.slow = f.next, f.nextPath, "", time.Time{}
-	f.next, f.nextPath = "", nil
-	return actions
+	path := f.nextPath
+	f.next, f.nextPath, f.refused = "", nil, ""
+	f.changeSource(node, path, now)
+	return nil
 }
 
-// lost follows the failure of a parent: the node is silent, has no trunk, or does not pass the publication on.
-func (f *feed) lost(node string) (actions []feedAction) {
-	switch node {
-	case f.home, "":
+// lost follows the failure of a parent, which is silent or has no trunk.
+func (f *feed) lost(node string, now time.Time) []feedAction {
+	switch {
+	case node == f.home || node == "":
 		return nil
-	case f.former:
-		f.former = ""
-		return []feedAction{{node: node, end: true}}
-	case f.next:
+	case node == f.next:
 		f.refused = node
 		return f.cancel(feedAction{node: f.home})
-	case f.source:
-		for _, n := range f.nodes() {
-			if n != f.home {
-				actions = append(actions, feedAction{node: n, end: true})
-			}
-		}
-		*f = *newFeed(f.self, f.home)
-		f.refused = node
-		return append(actions, feedAction{node: f.home, begin: true})
+	case node == f.source:
+		actions := f.leave(now)
+		return append(f.endFormer(node), actions...)
+	}
+	return f.endFormer(node)
+}
+
+// refuse follows a parent that does not pass the publication on. Its last packets may be on their way.
+func (f *feed) refuse(node string, now time.Time) []feedAction {
+	switch {
+	case node == f.home || node == "":
+		return nil
+	case node == f.source:
+		return f.leave(now)
+	case node == f.next:
+		return f.lost(node, now)
 	}
 	return nil
+}
+
+// leave makes the home the source in place of a parent that has failed. The parent's last packets may be on their way,
+// and another parent may be about to offer its streams.
+func (f *feed) leave(now time.Time) []feedAction {
+	failed, known := f.source, f.takes(f.home)
+	if f.next == f.home {
+		f.next, f.nextPath = "", nil
+	}
+	f.changeSource(f.home, []string{f.home}, now)
+	f.refused = failed
+	return []feedAction{{node: f.home, begin: !known, rebind: known}}
+}
+
+// endFormer ends the demand at a former source.
+func (f *feed) endFormer(node string) []feedAction {
+	at := f.formerly(node)
+	if at < 0 {
+		return nil
+	}
+	f.formers = slices.Delete(f.formers, at, at+1)
+	return []feedAction{f.end(node)}
 }
 
 // masked records whether the trunk of a node leaves out tracks.
@@ -168,22 +236,25 @@ func (f *feed) masked(node string, masked bool, now time.Time) {
 }
 
 // settled reports whether step has nothing to do while nothing changes.
-func (f *feed) settled() bool { return f.next == "" && f.former == "" && f.slow.IsZero() }
+func (f *feed) settled() bool { return f.next == "" && len(f.formers) == 0 && f.slow.IsZero() }
 
-// step does what is due.
-func (f *feed) step(now time.Time) (actions []feedAction) {
+// step does what is due. carried reports whether tracks are still bound to the streams of a former source.
+func (f *feed) step(now time.Time, carried func(node string) bool) (actions []feedAction) {
 	if f.next != "" && f.next != f.home && !now.Before(f.deadline) {
-		actions = append(actions, f.lost(f.next)...)
+		actions = append(actions, f.lost(f.next, now)...)
 	}
-	if former := f.former; former != "" && !now.Before(f.drop) {
-		f.former = ""
-		actions = append(actions, f.end(former))
-		if former != f.home && f.source != f.home {
-			actions = append(actions, feedAction{node: f.home})
+	ended := false
+	for _, former := range slices.Clone(f.formers) {
+		if !now.Before(f.drop) || !carried(former.node) {
+			actions = append(actions, f.endFormer(former.node)...)
+			ended = true
 		}
 	}
+	if ended && f.source != f.home && !f.takes(f.home) && !slices.Contains(actions, feedAction{node: f.home}) {
+		actions = append(actions, feedAction{node: f.home})
+	}
 	if f.source != f.home && !f.slow.IsZero() && now.Sub(f.slow) >= slowTime {
-		actions = append(actions, f.lost(f.source)...)
+		actions = append(actions, f.leave(now)...)
 	}
 	return actions
 }

@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// describe returns actions as text: "+two" begins at two, "-two" ends, "two" sends the demand.
+// describe returns actions as text: "+two" begins at two, "*two" binds its streams again, "-two" ends, "two" sends the
+// demand.
 func describe(actions []feedAction) string {
 	words := make([]string, len(actions))
 	for i, a := range actions {
 		switch {
 		case a.begin:
 			words[i] = "+" + a.node
+		case a.rebind:
+			words[i] = "*" + a.node
 		case a.end:
 			words[i] = "-" + a.node
 		default:
@@ -39,9 +42,10 @@ func (f *feeding) expect(actions []feedAction, want string) {
 	}
 }
 
-func (f *feeding) after(d time.Duration) []feedAction {
+// after steps the feed after a time. The packets of a former source still arrive first if its name is in carried.
+func (f *feeding) after(d time.Duration, carried ...string) []feedAction {
 	f.now = f.now.Add(d)
-	return f.step(f.now)
+	return f.step(f.now, func(node string) bool { return slices.Contains(carried, node) })
 }
 
 // takeFrom makes a parent the source.
@@ -49,7 +53,8 @@ func (f *feeding) takeFrom(parent string) {
 	f.t.Helper()
 	f.expect(f.assign([]string{"home", parent}, true, false, f.now), "+"+parent)
 	f.expect(f.bound(parent, f.now), "")
-	f.expect(f.after(overlapTime), "home")
+	f.expect(f.after(overlapTime, "home"), "")
+	f.expect(f.after(0), "home")
 	if f.source != parent || !f.settled() {
 		f.t.Fatalf("the feed is %+v", f.feed)
 	}
@@ -66,6 +71,10 @@ func TestFeedChangesParents(t *testing.T) {
 		t.Errorf("the feed is %+v", f.feed)
 	}
 	f.expect(f.bound("four", f.now), "")
+	f.expect(f.after(0, "two"), "")
+	if want := []string{"home", "two"}; !slices.Equal(f.pathBy("two"), want) {
+		t.Errorf("the path of the demand at the former parent is %v, expected %v", f.pathBy("two"), want)
+	}
 	f.expect(f.after(overlapTime), "-two home")
 	if want := []string{"home", "three", "four"}; !slices.Equal(f.pathBy("home"), want) {
 		t.Errorf("the path is %v, expected %v", f.pathBy("home"), want)
@@ -103,9 +112,9 @@ func TestFeedRefuses(t *testing.T) {
 func TestFeedReturnsHome(t *testing.T) {
 	f := startFeeding(t)
 	f.takeFrom("two")
-	f.expect(f.lost("three"), "")
-	f.expect(f.lost("home"), "")
-	f.expect(f.lost("two"), "-two +home")
+	f.expect(f.lost("three", f.now), "")
+	f.expect(f.lost("home", f.now), "")
+	f.expect(f.lost("two", f.now), "-two +home")
 	if f.refused != "two" || f.source != "home" {
 		t.Errorf("the feed is %+v", f.feed)
 	}
@@ -121,7 +130,9 @@ func TestFeedReturnsHome(t *testing.T) {
 	f.expect(f.after(slowTime/2), "")
 	f.masked("four", true, f.now)
 	f.masked("home", false, f.now)
-	f.expect(f.after(slowTime/2), "-four +home")
+	f.expect(f.after(slowTime/2), "+home")
+	f.expect(f.after(0, "four"), "")
+	f.expect(f.after(0), "-four")
 
 	f.takeFrom("five")
 	f.masked("five", true, f.now)
@@ -133,8 +144,63 @@ func TestFeedReturnsHome(t *testing.T) {
 func TestFeedWithoutTracks(t *testing.T) {
 	f := startFeeding(t)
 	f.expect(f.assign([]string{"home", "two"}, true, true, f.now), "+two")
-	f.expect(f.after(overlapTime), "home")
+	f.expect(f.after(0), "home")
 	if f.source != "two" || !f.settled() {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+
+	f.expect(f.assign([]string{"home", "two", "three"}, true, false, f.now), "+three")
+	f.expect(f.takesNothing(f.now), "")
+	f.expect(f.after(bindTime), "-two home")
+	if f.source != "three" || f.refused != "" || !f.settled() {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+}
+
+// TestFeedOverlaps keeps the demand at former sources while their packets arrive first, and for no longer than
+// overlapTime for each trunk of the new path. A former source that is assigned again has the demand.
+func TestFeedOverlaps(t *testing.T) {
+	f := startFeeding(t)
+	f.takeFrom("two")
+	f.expect(f.assign([]string{"home", "three", "four"}, true, false, f.now), "+four")
+	f.expect(f.bound("four", f.now), "")
+	f.expect(f.assign([]string{"home", "five"}, true, false, f.now), "+five")
+	f.expect(f.bound("five", f.now), "")
+	f.expect(f.after(0, "two"), "-four home")
+	f.expect(f.after(2*overlapTime, "two"), "-two home")
+
+	f.expect(f.assign([]string{"home", "three", "four"}, true, false, f.now), "+four")
+	f.expect(f.bound("four", f.now), "")
+	f.expect(f.after(overlapTime, "five"), "")
+	f.expect(f.assign([]string{"home", "five"}, true, false, f.now), "*five home")
+	f.expect(f.after(0), "-four home")
+	if f.source != "five" || !f.settled() {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+
+	f.expect(f.assign([]string{"home"}, true, false, f.now), "+home")
+	f.expect(f.bound("home", f.now), "")
+	f.expect(f.assign([]string{"home", "five"}, true, false, f.now), "*five")
+	f.expect(f.assign([]string{"home", "two"}, true, false, f.now), "+two")
+	f.expect(f.lost("five", f.now), "-five *home")
+	if f.next != "two" || f.pathBy("home") != nil {
+		t.Errorf("the feed is %+v", f.feed)
+	}
+	f.expect(f.bound("two", f.now), "")
+	f.expect(f.after(0), "home")
+}
+
+// TestFeedWithoutParent takes from the home when the parent does not pass the publication on. What the parent has sent
+// before still arrives.
+func TestFeedWithoutParent(t *testing.T) {
+	f := startFeeding(t)
+	f.takeFrom("two")
+	f.expect(f.refuse("three", f.now), "")
+	f.expect(f.refuse("home", f.now), "")
+	f.expect(f.refuse("two", f.now), "+home")
+	f.expect(f.after(overlapTime/2, "two"), "")
+	f.expect(f.after(overlapTime/2, "two"), "-two")
+	if f.refused != "two" || f.source != "home" || !f.settled() {
 		t.Errorf("the feed is %+v", f.feed)
 	}
 }

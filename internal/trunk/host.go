@@ -40,6 +40,8 @@ type Host struct {
 	catalog   *catalog
 	links     map[string]*link
 	stats     Stats
+	// now is the time of the last Step.
+	now time.Time
 	// pending are events since the last Step.
 	pending []Event
 }
@@ -56,7 +58,7 @@ func Listen(cfg Config, engine *forward.Engine) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{services: s, connector: c, catalog: newCatalog(), links: map[string]*link{}}
+	h := &Host{services: s, connector: c, catalog: newCatalog(), links: map[string]*link{}, now: time.Now()}
 	s.running.Go(h.tick)
 	return h, nil
 }
@@ -115,6 +117,7 @@ func (h *Host) Disconnect(node string) {
 
 // Step handles what has arrived, and returns the events since the last call in their order.
 func (h *Host) Step(now time.Time) []Event {
+	h.now = now
 	for _, r := range h.reports() {
 		switch r := r.(type) {
 		case opened:
@@ -217,7 +220,7 @@ func (h *Host) unlink(l *link, reason string) {
 	l.close()
 	l.countPast(&h.stats)
 	h.collect(l)
-	h.lostNode(l.node, true, time.Now())
+	h.lostNode(l.node, true, h.now)
 	if l.greeted {
 		h.stats.Closed++
 		h.add([]Event{Unlinked{l.node, l.incarnation, reason}})
@@ -244,7 +247,7 @@ func (h *Host) Offer(
 	for _, l := range h.sorted() {
 		l.origin.publish(p, &pub.offered)
 		if t := l.origin.takes[p]; t != nil && !empty(t.tiles) {
-			pub.tree.take(l.node, l.region, l.version >= relayVersion, "", time.Now())
+			pub.tree.take(l.node, l.region, l.version >= relayVersion, "", h.now)
 			l.assign(p, pub, t)
 		}
 	}
@@ -332,8 +335,11 @@ func (h *Host) Unmirror(node, room string, ref volumetric.PublicationRef, id uin
 // exchange replaces the tracks of a mirror.
 func (h *Host) exchange(m *mirror, tracks []*track.Track) {
 	same := slices.Equal(m.tracks, tracks)
-	for _, l := range h.links {
-		if m.feed.binds(l.node) {
+	// The streams that carry the tracks come first. The others wait for a frame to take over at.
+	nodes := m.feed.nodes()
+	slices.Reverse(nodes)
+	for _, node := range nodes {
+		if l := h.links[node]; l != nil {
 			l.exchange(m, tracks)
 		}
 	}
@@ -377,7 +383,7 @@ func (h *Host) Send(node string, payload []byte) error {
 		h.stats.TooLarge++
 		return fmt.Errorf("payload for node %s: %w: %d bytes, expected 1 to %d", node, ErrSize, len(payload),
 			MaxPayload)
-	case !l.sends.Take(time.Now()):
+	case !l.sends.Take(h.now):
 		h.stats.TooMany++
 		return fmt.Errorf("payload for node %s: %w: the limit is %d", node, ErrRate, sendRate.PerSecond)
 	case l.control.unsent() > maxUnsent:
@@ -396,7 +402,7 @@ func (h *Host) Links() []LinkState {
 	var states []LinkState
 	for _, l := range h.sorted() {
 		if l.greeted {
-			states = append(states, l.state(time.Now()))
+			states = append(states, l.state(h.now))
 		}
 	}
 	return states

@@ -157,7 +157,7 @@ func (l *link) close() {
 
 // step handles what has arrived, and sends what is due. The result is the reason to close the trunk, empty to keep it.
 func (l *link) step(now time.Time) (reason string) {
-	if err := l.control.receive(l.handle); err != nil {
+	if err := l.control.receive(func(m *message) error { return l.handle(m, now) }); err != nil {
 		l.malformed++
 		return err.Error()
 	}
@@ -188,7 +188,7 @@ func (l *link) step(now time.Time) (reason string) {
 }
 
 // handle handles a control message.
-func (l *link) handle(m *message) error {
+func (l *link) handle(m *message, now time.Time) error {
 	if m.Hello != nil {
 		return l.greet(m.Hello)
 	}
@@ -197,7 +197,7 @@ func (l *link) handle(m *message) error {
 	}
 	switch {
 	case m.Take != nil:
-		return l.handleTake(m.Take, time.Now())
+		return l.handleTake(m.Take, now)
 	case m.Offer != nil:
 		whole, err := l.taking.collect(m.Offer)
 		if whole != nil {
@@ -207,7 +207,7 @@ func (l *link) handle(m *message) error {
 	case m.Bound != nil:
 		l.origin.confirm(m.Bound)
 	case m.Rates != nil, m.GaveUp != nil, m.Masks != nil:
-		l.handleState(m, time.Now())
+		l.handleState(m, now)
 	case m.Parent != nil:
 		// The home assigns a path, a parent does not pass the publication on.
 		if at := l.catalog.mirrorOf(l.node, m.Parent.publication); at != nil &&
@@ -487,6 +487,25 @@ func (l *link) exchange(m *mirror, tracks []*track.Track) {
 		}
 		if next != nil {
 			lane.ingress.BindFrom(s.SSRC, s.Retransmission, next, m.number)
+		}
+	}
+}
+
+// carries reports whether tracks of a mirror are bound to its streams on this trunk.
+func (l *link) carries(m *mirror) bool {
+	for index, s := range l.taking.streams(m.keyAt(l.node)) {
+		if lane, t := l.lanes.all[s.Lane], m.tracks[index]; lane != nil && t != nil && lane.ingress.Carries(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// succeed makes former nodes stop at a boundary of the frames of a mirror that this trunk carries, too.
+func (l *link) succeed(m *mirror) {
+	for index, s := range l.taking.streams(m.keyAt(l.node)) {
+		if lane, t := l.lanes.all[s.Lane], m.tracks[index]; lane != nil && t != nil && !lane.ingress.Carries(t) {
+			lane.ingress.Succeed(t)
 		}
 	}
 }

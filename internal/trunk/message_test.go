@@ -83,7 +83,7 @@ func followPath(t *testing.T, m *message) {
 	f.assign([]string{"one", "two"}, true, true, start)
 	if m.Parent != nil && len(m.Parent.Path) > 0 {
 		f.assign(m.Parent.Path, true, false, start)
-		f.step(start.Add(time.Minute))
+		f.step(start.Add(time.Minute), func(string) bool { return true })
 	}
 	if f.source == "" || slices.Contains(f.path, "three") || slices.Contains(f.nextPath, "three") {
 		t.Fatalf("the feed is %+v", f)

@@ -100,7 +100,13 @@ func (l *link) place(pub *local, m *take, now time.Time) {
 	case wanted || m.Refused != "":
 		pub.tree.take(l.node, l.region, l.version >= relayVersion, m.Refused, now)
 	}
-	l.assign(m.publication, pub, t)
+	if m.Refused == "" || len(m.Path) > 0 {
+		l.assign(m.publication, pub, t)
+	} else if t.held {
+		// The node has lost a parent. The home sends until another parent does.
+		t.held = false
+		l.origin.changed[m.publication] = struct{}{}
+	}
 	l.catalog.changes.failed = true
 	l.wake()
 }
@@ -230,6 +236,9 @@ func (h *Host) feedFrom(m *mirror, actions []feedAction) {
 		case a.begin:
 			l.mirror(m)
 			l.take(m)
+		case a.rebind:
+			l.exchange(m, m.tracks)
+			l.take(m)
 		default:
 			l.take(m)
 		}
@@ -255,7 +264,7 @@ func (h *Host) followParents(now time.Time) {
 				continue
 			}
 			if len(a.path) == 0 {
-				h.feedFrom(m, m.feed.lost(a.node))
+				h.feedFrom(m, m.feed.refuse(a.node, now))
 				continue
 			}
 			possible := h.usable(a.path[len(a.path)-1]) && !slices.ContainsFunc(a.path, func(node string) bool {
@@ -285,12 +294,24 @@ func (h *Host) followParents(now time.Time) {
 		h.wake()
 	}
 	for m := range changes.unsettled {
-		actions := m.feed.step(now)
+		if l := h.links[m.feed.source]; l != nil && len(m.feed.formers) > 0 {
+			l.succeed(m)
+		}
+		if m.takesNothing() {
+			h.feedFrom(m, m.feed.takesNothing(now))
+		}
+		actions := m.feed.step(now, func(node string) bool { return h.carries(node, m) })
 		if m.feed.settled() {
 			delete(changes.unsettled, m)
 		}
 		h.feedFrom(m, actions)
 	}
+}
+
+// carries reports whether tracks of a mirror are bound to the streams of a node.
+func (h *Host) carries(node string, m *mirror) bool {
+	l := h.links[node]
+	return l != nil && l.carries(m)
 }
 
 // lostNode follows the silence of a node, or the end of the trunk to a node. ended is set if the trunk has ended.
@@ -306,7 +327,7 @@ func (h *Host) lostNode(node string, ended bool, now time.Time) {
 		}
 	}
 	for _, m := range h.catalog.mirrors {
-		h.feedFrom(m, m.feed.lost(node))
+		h.feedFrom(m, m.feed.lost(node, now))
 		if m.feed.source == m.node && !h.usable(m.node) {
 			// The nodes that take the mirror from this node may reach the home.
 			h.endRelay(m)

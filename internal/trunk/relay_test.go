@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -73,7 +74,7 @@ func (c *chain) fedBy(name, source string) {
 	c.t.Helper()
 	wait.Until(c.t, name+" takes from "+source, func() bool {
 		f := c.feedOf(name)
-		return f.source == source && f.next == "" && f.former == ""
+		return f.source == source && f.next == "" && len(f.formers) == 0
 	})
 }
 
@@ -262,5 +263,56 @@ func TestOtherTracks(t *testing.T) {
 	c.frames("three", 1)
 	if f := c.feedOf("three"); f.source != "two" {
 		t.Errorf("the third node takes from %s", f.source)
+	}
+}
+
+// TestMovesAreLossless moves node three from the home to node two, whose path is 60 ms longer, and back, while the
+// publisher sends. No frame is missing, and no packet arrives twice.
+func TestMovesAreLossless(t *testing.T) {
+	network := netem.NewNetwork(1)
+	t.Cleanup(func() { _ = network.Close() })
+	each := map[string]options{}
+	for i, name := range []string{"home", "two", "three"} {
+		address := netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + i)})
+		each[name] = options{address: address.String() + ":7883",
+			open: func(address netip.AddrPort) (net.PacketConn, error) { return network.Listen(address) }}
+		config := netem.DefaultConfig()
+		if config.Delay = 0; name == "two" {
+			config.Delay = 30 * time.Millisecond
+		}
+		if err := network.SetAccess(address, config, config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := startChain(t, each)
+	c.home.do(func(h *Host) { h.catalog.publications[publicationOf(room, ref, id)].tree.fanout = 2 })
+	for _, name := range []string{"two", "three"} {
+		c.take(name, allocate.Qualities(0))
+		c.frames(name, 0)
+		c.fedBy(name, "home")
+	}
+	number := func() uint32 { return c.p.publishers[0].Number }
+	wait.Until(t, "the last frame", func() bool { return c.viewers["three"].has(0, number()) })
+	first, before := number()+1, c.tracks["three"][0].Stats().Packets
+	for _, parent := range []string{"two", ""} {
+		c.home.do(func(h *Host) {
+			h.catalog.publications[publicationOf(room, ref, id)].tree.move("three", parent, time.Now())
+		})
+		source := cmp.Or(parent, "home")
+		wait.Until(t, "three takes from "+source, func() bool {
+			c.p.frame(3000)
+			time.Sleep(10 * time.Millisecond)
+			f := c.feedOf("three")
+			return f.source == source && f.settled()
+		})
+	}
+	wait.Until(t, "the last frame", func() bool { return c.viewers["three"].has(0, number()) })
+	for frame := first; frame <= number(); frame++ {
+		if !c.viewers["three"].has(0, frame) {
+			t.Errorf("frame %d of %d to %d is missing", frame, first, number())
+		}
+	}
+	if got, want := c.tracks["three"][0].Stats().Packets-before, 3*uint64(number()+1-first); got != want {
+		t.Errorf("%d packets, expected %d", got, want)
 	}
 }

@@ -116,7 +116,7 @@ func (f *forest) die(n *leaf) {
 		f.after(SilentAfter+time.Duration(f.random.IntN(50))*time.Millisecond, func() {
 			if other.alive && other != n {
 				delete(other.children, n.name)
-				f.perform(other, other.feed.lost(n.name))
+				f.perform(other, other.feed.lost(n.name, f.now))
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func (f *forest) takeAtHome(n *leaf, path []string, refused string) {
 		return
 	}
 	f.tree.take(n.name, n.region, true, refused, f.now)
-	n.takes = true
+	n.takes, n.sends = true, n.sends || refused != ""
 	f.serve(n)
 }
 
@@ -169,7 +169,7 @@ func (f *forest) serve(n *leaf) {
 func (f *forest) takeAtParent(parent, n *leaf, path []string) {
 	if !passesOn(path, parent.name, n.name, parent.feed.path) {
 		delete(parent.children, n.name)
-		f.send(parent.name, n.name, func() { f.perform(n, n.feed.lost(parent.name)) })
+		f.send(parent.name, n.name, func() { f.perform(n, n.feed.refuse(parent.name, f.now)) })
 		return
 	}
 	parent.children[n.name] = true
@@ -198,7 +198,10 @@ func (f *forest) run(d time.Duration) {
 		}
 		for _, name := range f.names() {
 			if n := f.nodes[name]; n.alive {
-				f.perform(n, n.feed.step(f.now))
+				// The packets of a former source arrive first for 300 ms.
+				f.perform(n, n.feed.step(f.now, func(string) bool {
+					return n.feed.drop.Sub(f.now) > time.Duration(len(n.feed.path))*overlapTime-300*time.Millisecond
+				}))
 				f.check(n)
 			}
 		}

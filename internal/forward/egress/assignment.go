@@ -34,7 +34,14 @@ func (s *Slot) apply(sel selection) {
 	switch {
 	case !s.waiting:
 	case sel.track.NeedsKey():
-		sel.track.WantKeyFrame()
+		if s.receiver.relay && sel.track.Taken() >= 0 {
+			// The publisher's next connection began with a key frame.
+			s.catchUp(sel.track)
+			_, s.waiting = s.switcher.Pending()
+		}
+		if s.waiting {
+			sel.track.WantKeyFrame()
+		}
 	default:
 		s.catchUp(sel.track)
 	}

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -215,6 +216,44 @@ func TestRelaysBeginAfterAMove(t *testing.T) {
 	frames(60)
 	if got := begins(3000); got != 73 {
 		t.Errorf("long after the move the relay begins with frame %d, expected the newest, 73", got)
+	}
+}
+
+// TestRelaysBeginWithTheKeyFrameOfAMove selects a track whose frames depend on each other after its publisher has
+// moved. The relay begins with the key frame of the publisher's next connection, and asks for no other.
+func TestRelaysBeginWithTheKeyFrameOfAMove(t *testing.T) {
+	r := newRig(t, nil)
+	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVP8)
+	other := r.subscribe(1000, volumetric.KindVideo)
+	other.slot.Select(p.track, 1, r.now)
+	r.run()
+	send := func(body []byte) {
+		r.now = r.now.Add(frameInterval)
+		p.Next()
+		p.Send(r.now, p.Packet(body, true))
+		r.run()
+	}
+	delta := []byte{0x10, 0x11, 0x02, 0x00}
+	send(vp8Key)
+	p.track.TakeOver()
+	send(vp8Key)
+	for range 5 {
+		send(delta)
+	}
+	if p.track.KeyFrameWanted() {
+		t.Fatal("a key frame is wanted before the relay")
+	}
+	peer := &fakePeer{}
+	outlet := newFakeOutlet(peer, 2000)
+	slot := r.engine.NewRelay(peer, congestion.Limits{}).AddSlot(outlet, volumetric.KindVideo)
+	slot.Select(p.track, 1, r.now)
+	r.run()
+	got := outlet.sent()
+	if len(got) != 6 || !bytes.Equal(got[0].Payload, vp8Key) {
+		t.Errorf("%d packets were sent, expected the key frame and 5 frames", len(got))
+	}
+	if p.track.KeyFrameWanted() {
+		t.Error("another key frame is wanted")
 	}
 }
 

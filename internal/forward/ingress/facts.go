@@ -128,14 +128,15 @@ func (c *classifier) classifyFramed(f *switching.Packet, body []byte) (parity bo
 }
 
 // classifyForeign separates frames by timestamp and marker. A frame opens only if its start cannot be missing: directly
-// after the former packet, or if the packet itself is the start of a key frame.
+// after the former packet, if the packet itself is the start of a key frame, or if the stream continues the track of
+// another connection with a whole frame.
 func (c *classifier) classifyForeign(f *switching.Packet, body []byte, newer bool) {
 	f.Key = !c.track.NeedsKey()
 	if !newer {
 		return
 	}
 	begins := !c.started || c.marker || f.Timestamp != c.timestamp
-	certain := c.started && f.Sequence == c.highest+1
+	certain := c.started && f.Sequence == c.highest+1 || !c.started && c.whole
 	if c.track.NeedsKey() {
 		f.Key = switching.KeyFrame(c.track.Codec().MIMEType, body)
 		certain = certain || f.Key

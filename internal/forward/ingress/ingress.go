@@ -240,6 +240,10 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		return
 	}
 	s.arrived = now
+	if s.stopped(p) {
+		i.stats.Add(counters.DuplicatePackets, 1)
+		return
+	}
 	sequence, ok := i.admit(s, now, repaired)
 	if !ok {
 		return

@@ -29,6 +29,8 @@ type stream struct {
 	arrived time.Time
 	// lead is the number of packets before the first one that belong to its frame, 0 after the first packet.
 	lead int64
+	// stops is set if frames after the newest one arrive over another connection (Ingress.Succeed).
+	stops bool
 	// numbers extends sequence numbers; base is added to the result.
 	numbers   feedback.Unwrapper
 	base      int64

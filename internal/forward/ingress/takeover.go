@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pion/rtp"
+
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/forward/track"
@@ -51,6 +53,9 @@ type waiting struct {
 	// injector is not nil if the packets come from an injector.
 	injector *injection.Injector
 	held     []heldPacket
+	// behind is set once the stream has carried a frame that the former connection carries, too. Later frames arrive
+	// over both.
+	behind bool
 	// looks counts the looks of the goroutine since packets wait: a measure of the time that does not include stalls of
 	// this program, in which packets of the former connection have not been read.
 	looks int
@@ -87,6 +92,54 @@ func formerOf(t *track.Track, i *Ingress) *Ingress {
 		return former
 	}
 	return nil
+}
+
+// Carries reports whether a track is bound to a stream of this connection, and not to one of another connection.
+func (i *Ingress) Carries(t *track.Track) bool {
+	s := streamOf(t)
+	return s != nil && s.ingress.Load() == i
+}
+
+// Succeed makes the former connection of a track stop after its newest frame, if this connection has begun to carry the
+// same frames. Without Succeed, a connection with the longer path never takes a track over: the former connection
+// always has the next frame first.
+func (i *Ingress) Succeed(t *track.Track) {
+	i.set.binding.Lock()
+	defer i.set.binding.Unlock()
+	former := formerOf(t, i)
+	if former == nil || !i.takeovers.behind(t) {
+		return
+	}
+	former.mu.Lock()
+	defer former.mu.Unlock()
+	if s := streamOf(t); s.ingress.Load() == former {
+		s.stops = true
+	}
+}
+
+// behind reports whether the stream that waits for a track has carried a frame of the former connection.
+func (o *takeovers) behind(t *track.Track) bool {
+	o.ingress.mu.Lock()
+	defer o.ingress.mu.Unlock()
+	for _, w := range o.waiting {
+		if w.track == t && w.behind {
+			return true
+		}
+	}
+	return false
+}
+
+// stopped reports whether a packet belongs to a frame after the last one of a stream that stops.
+func (s *stream) stopped(p *rtp.Packet) bool {
+	if !s.stops {
+		return false
+	}
+	if !s.track.Framed() || s.track.Converted() {
+		return int32(p.Timestamp-s.facts.timestamp) > 0
+	}
+	var d payload.Descriptor
+	_, err := d.Unmarshal(p.Payload)
+	return err == nil && int32(d.Frame-uint32(s.facts.newest)) > 0
 }
 
 // add binds a stream at once if no other ingress has the track, and otherwise with its first packet. add reports false
@@ -144,8 +197,8 @@ func (o *takeovers) injected() bool {
 	return false
 }
 
-// displace ends the binding of a track that another ingress takes over. The stream waits, and may take the track back:
-// the feed of a former server may begin later than that of the next.
+// displace ends the binding of a track that another ingress takes over. The stream waits, and may take the track back,
+// unless it stops: the feed of a former server may begin later than that of the next.
 func (o *takeovers) displace(t *track.Track) {
 	i := o.ingress
 	i.mu.Lock()
@@ -155,6 +208,10 @@ func (o *takeovers) displace(t *track.Track) {
 		return
 	}
 	w := &waiting{track: t, ssrc: s.ssrc, repair: s.repair, origin: s.origin, injector: s.injector}
+	if s.stops {
+		i.bindings.release(s)
+		return
+	}
 	s.injector = nil
 	i.bindings.release(s)
 	if o.waiting[w.ssrc] != nil {
@@ -170,7 +227,7 @@ func (o *takeovers) bind(w *waiting) *stream {
 	if s == nil || s.track != w.track {
 		return nil
 	}
-	s.origin = w.origin
+	s.origin, s.stops = w.origin, false
 	if w.injector != nil {
 		s.injector = w.injector
 	}
@@ -329,7 +386,7 @@ func (o *takeovers) drop(w *waiting) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
 	if len(w.held) > 0 {
-		w.held = w.held[1:]
+		w.held, w.behind = w.held[1:], true
 		o.held--
 	}
 }
@@ -353,7 +410,8 @@ func (o *takeovers) takeOver(w *waiting, former bool) {
 }
 
 // yields decides about the first packet that waits for a track of this ingress, after that number of looks. Media
-// without frame numbers continues with the first packet whose timestamp is later than those of the former connection.
+// without frame numbers continues with the first packet whose timestamp is later than those of the former connection,
+// video when the former frame is complete.
 func (i *Ingress) yields(t *track.Track, first, last *heldPacket, looks int, now time.Time) verdict {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -363,18 +421,22 @@ func (i *Ingress) yields(t *track.Track, first, last *heldPacket, looks int, now
 	}
 	limit := i.set.cfg.NACK.Deadline
 	silent := looks >= minLooks && now.Sub(s.arrived) >= limit
+	overdue := time.Duration(looks)*holdInterval >= limit
 	if !first.framed {
 		later := func(h *heldPacket) bool { return int32(h.timestamp-s.facts.timestamp) > 0 }
 		behind := float64(int32(s.facts.timestamp - first.timestamp))
 		switch {
-		case silent, later(first), behind > unrelatedAfter.Seconds()*float64(t.Codec().ClockRate):
+		case silent, behind > unrelatedAfter.Seconds()*float64(t.Codec().ClockRate):
 			return verdictTake
+		case later(first):
+			if t.Audio() || overdue || s.complete() {
+				return verdictTake
+			}
 		case later(last), now.Sub(first.info.At) >= limit:
 			return verdictDrop
 		}
 		return verdictWait
 	}
-	overdue := time.Duration(looks)*holdInterval >= limit
 	switch ahead := int32(first.frame - uint32(s.facts.newest)); {
 	case ahead <= 0 && ahead > -restartDistance:
 		return verdictDrop
@@ -384,9 +446,14 @@ func (i *Ingress) yields(t *track.Track, first, last *heldPacket, looks int, now
 	return verdictWait
 }
 
-// complete reports whether all packets of frames that have begun have arrived, except for parity. Only for payload v1.
+// complete reports whether all packets of frames that have begun have arrived, except for parity. Media without frame
+// numbers has the marker at the end of a frame.
 func (s *stream) complete() bool {
-	return s.facts.highest >= s.facts.end && (s.missing == nil || s.missing.Missing() == 0)
+	ended := s.facts.marker
+	if s.track.Framed() {
+		ended = s.facts.highest >= s.facts.end
+	}
+	return ended && (s.missing == nil || s.missing.Missing() == 0)
 }
 
 // follows states that the stream continues the track of another connection with a whole frame, of whose packets the

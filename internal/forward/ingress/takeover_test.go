@@ -256,6 +256,108 @@ func TestTakeoverOfRepeatedFrames(t *testing.T) {
 	c.expect("a frame over the next connection", next)
 }
 
+// TestSucceed moves a track to a connection over which each packet arrives 50 ms later. The former connection stops at
+// the end of a frame, and no packet is missing or arrives twice.
+func TestSucceed(t *testing.T) {
+	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpus, volumetric.MIMEOpaque} {
+		const frames, interval, late = 20, 30, 50
+		c := newCrossing(t, mime)
+		due := map[int][]func(){}
+		var sent [][][]byte
+		for frame := range frames {
+			packets := c.next(mime)
+			sent = append(sent, packets)
+			for n, packet := range packets {
+				copied := bytes.Clone(packet)
+				copied[11] = 40
+				at := frame*interval + 5*n
+				due[at] = append(due[at], func() { c.sends[0].Send(c.now, packet) })
+				if frame > 2 {
+					due[at+late] = append(due[at+late], func() { c.sends[1].Send(c.now, copied) })
+				}
+			}
+		}
+		for at := range frames*interval + 2*late {
+			c.now = c.now.Add(time.Millisecond)
+			for _, do := range due[at] {
+				do()
+			}
+			if at == 13*interval+2 {
+				if c.in[1].Carries(c.track) || !c.in[0].Carries(c.track) {
+					t.Errorf("%s: the later connection has taken the track over before it may", mime)
+				}
+				c.in[1].Succeed(c.track)
+			}
+			c.in[0].Step(c.now)
+			c.in[1].Step(c.now)
+		}
+		c.expect(mime, sent...)
+		if !c.in[1].Carries(c.track) || c.in[0].Carries(c.track) {
+			t.Errorf("%s: the former connection still has the track", mime)
+		}
+		want := uint64(frames)
+		switch mime {
+		case volumetric.MIMEOpaque:
+			// The start of the first frame may be missing.
+			want--
+		case volumetric.MIMEOpus:
+			want = 0
+		}
+		if n := c.track.Stats().Frames; n != want {
+			t.Errorf("%s: %d frames have opened, expected %d", mime, n, want)
+		}
+	}
+}
+
+// next returns the packets of the next frame, three except for audio.
+func (c *crossing) next(mime string) (packets [][]byte) {
+	switch c.sends[0].Next(); mime {
+	case volumetric.MIMEVolumetric:
+		return c.sends[0].Packets(3000)
+	case volumetric.MIMEOpus:
+		return [][]byte{c.sends[0].Packet(fmt.Append(nil, c.sends[0].Number), true)}
+	}
+	for n := range 3 {
+		packets = append(packets, c.sends[0].Packet(fmt.Append(nil, c.sends[0].Number, n), n == 2))
+	}
+	return packets
+}
+
+// TestOpaqueTakeover lets the next frame of a track without frame numbers overtake the end of the former one. The
+// former frame stays whole, and the next one opens.
+func TestOpaqueTakeover(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEOpaque)
+	first, second, third := c.next(volumetric.MIMEOpaque), c.next(volumetric.MIMEOpaque), c.next(volumetric.MIMEOpaque)
+	for _, packet := range third {
+		packet[11] = 40
+	}
+	c.sends[0].Send(c.now, first...)
+	c.sends[0].Send(c.now, second[:2]...)
+	c.sends[1].Send(c.now, third...)
+	c.pass(30 * time.Millisecond)
+	c.expect("before the former frame is complete", first, second[:2])
+	c.sends[0].Send(c.now, second[2:]...)
+	c.pass(holdInterval)
+	c.expect("after the former frame is complete", second[2:], third)
+	// The start of the first frame may be missing.
+	if n := c.track.Stats().Frames; n != 2 {
+		t.Errorf("%d frames have opened, expected 2", n)
+	}
+
+	// The end of the former frame is lost.
+	c = newCrossing(t, volumetric.MIMEOpaque)
+	first, second = c.next(volumetric.MIMEOpaque), c.next(volumetric.MIMEOpaque)
+	for _, packet := range second {
+		packet[11] = 40
+	}
+	c.sends[0].Send(c.now, first[:2]...)
+	c.sends[1].Send(c.now, second...)
+	c.pass(DefaultConfig().NACK.Deadline - 2*holdInterval)
+	c.expect("while the former frame may become complete", first[:2])
+	c.pass(3 * holdInterval)
+	c.expect("afterwards", second)
+}
+
 // TestTakeoverAfterALoss checks how long packets wait for frames of the former connection that do not come, and that
 // the publisher may start its numbers again.
 func TestTakeoverAfterALoss(t *testing.T) {
