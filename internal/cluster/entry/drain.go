@@ -162,7 +162,9 @@ func (e *Entry) Move(room, node string) (moved, remaining int, err error) {
 	for _, c := range followers {
 		sessions[c.Session] = true
 	}
-	e.ended.Go(func() { e.depart(d, sessions) })
+	if !e.start(func() { e.depart(d, sessions) }) {
+		return 0, 0, fmt.Errorf("%w: %q stops", ErrNode, self.Home.Node)
+	}
 	e.log.Info("clients of a room are asked to move", zap.String("room", room), zap.String("node", node),
 		zap.Int("clients", len(followers)), zap.Int("remaining", len(clients)-len(followers)))
 	return len(followers), len(clients) - len(followers), nil

@@ -79,7 +79,9 @@ type Entry struct {
 	// same are the nodes with the address of this node for clients, for the goroutine of run.
 	same map[cluster.Home]bool
 
-	mu        sync.Mutex
+	mu sync.Mutex
+	// ending is set by Close: no goroutine starts afterwards.
+	ending    bool
 	placement placement.Placement
 	// returned has the times at which clients were sent to other nodes with their session, by session.
 	returned map[string]time.Time
@@ -116,11 +118,24 @@ func New(o Options) *Entry {
 // Serve starts the goroutine that sends the message Nodes. Close stops the goroutine.
 func (e *Entry) Serve(clients Clients) {
 	e.clients = clients
-	e.ended.Go(e.run)
+	e.start(e.run)
+}
+
+// start starts a goroutine. start returns false after Close.
+func (e *Entry) start(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.ending {
+		e.ended.Go(f)
+	}
+	return !e.ending
 }
 
 // Close stops the goroutines of Serve and of Move.
 func (e *Entry) Close() {
+	e.mu.Lock()
+	e.ending = true
+	e.mu.Unlock()
 	e.end()
 	e.ended.Wait()
 }

@@ -879,6 +879,29 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestMoveBesideClose moves clients while the node stops. No goroutine starts after Close.
+func TestMoveBesideClose(t *testing.T) {
+	p := newPlayed()
+	p.rooms["hall"] = []string{"a", "b"}
+	e := newEntry(t, p)
+	connected(e, p, "s", "hall", true)
+	var moving sync.WaitGroup
+	for range 4 {
+		moving.Go(func() {
+			for {
+				if _, _, err := e.Move("hall", "c"); err != nil {
+					if !errors.Is(err, ErrNode) || !strings.Contains(err.Error(), "stops") {
+						t.Errorf("the error is %v", err)
+					}
+					return
+				}
+			}
+		})
+	}
+	e.Close()
+	moving.Wait()
+}
+
 // TestJoinsBesideLists lets clients join while lists are sent, and checks that none gets a list twice.
 func TestJoinsBesideLists(t *testing.T) {
 	p := newPlayed()

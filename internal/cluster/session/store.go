@@ -29,7 +29,8 @@ const (
 	forgetAfter     = 3 * refreshInterval
 	// sentRate and sentBurst limit the messages of records, 320 per second and 64 at once: the records of a node with
 	// 1,000 sessions are with a new keeper after 3 s. bytesRate and bytesBurst limit their bytes: 320 records of 13 kB.
-	// A session whose state changes more often than that is sent later, with its latest state.
+	// A session whose state changes more often than that is sent later, with its latest state. The ends of sessions,
+	// which have no state, have the same limit of messages for themselves.
 	sentRate, sentBurst   = 320, 64
 	bytesRate, bytesBurst = 4 << 20, 1 << 20
 	// checkedPerStep is the number of sessions that one Step examines: each examination ranks all nodes, in about 20 µs
@@ -40,6 +41,9 @@ const (
 	nodeBytes   = 32 << 20
 	nodeRecords = 1 << 14
 	allBytes    = 256 << 20
+	// maxEnds bounds the ends of sessions that wait to be sent: all sessions that another node keeps of this one. The
+	// keepers forget the sessions beyond it after forgetAfter.
+	maxEnds = nodeRecords
 	// overhead is about the memory of a record besides its state, in bytes.
 	overhead = 500
 )
@@ -50,7 +54,7 @@ type Sending struct {
 	Record *cluster.SessionRecord
 }
 
-// Counts are the numbers of records. Dropped counts records beyond a limit since the creation.
+// Counts are the numbers of records. Dropped counts records and ends of sessions beyond a limit since the creation.
 type Counts struct {
 	Own, Foreign, Bytes int
 	Dropped             uint64
@@ -65,8 +69,9 @@ type Store struct {
 	// records of sessions that have ended.
 	queue []string
 	ends  []Sending
-	// messages and bytes limit what is sent.
-	messages, bytesSent *rate.Limiter
+	// messages and bytesSent limit the records that are sent, endings the ends: records of other sessions do not wait
+	// for the end of many sessions.
+	messages, bytesSent, endings *rate.Limiter
 
 	foreign map[string]*foreign
 	nodes   map[string]*kept
@@ -103,7 +108,7 @@ type kept struct{ records, bytes int }
 func New(self cluster.Home, grace time.Duration) *Store {
 	return &Store{self: self, grace: grace, own: map[string]*own{}, foreign: map[string]*foreign{},
 		nodes: map[string]*kept{}, messages: rate.NewLimiter(sentRate, sentBurst),
-		bytesSent: rate.NewLimiter(bytesRate, bytesBurst)}
+		bytesSent: rate.NewLimiter(bytesRate, bytesBurst), endings: rate.NewLimiter(sentRate, sentBurst)}
 }
 
 // Set replaces the record of a session of this node. Set gives the record its number.
@@ -111,6 +116,11 @@ func (s *Store) Set(record cluster.SessionRecord) {
 	o := s.own[record.Session]
 	if o == nil {
 		o = &own{sent: map[string]uint64{}, record: &cluster.SessionRecord{}}
+		if at := slices.IndexFunc(s.ends, func(e Sending) bool { return e.Record.Session == record.Session }); at >= 0 {
+			// The end must not follow the record of a session that has returned.
+			o.record.Number = s.ends[at].Record.Number
+			s.ends = slices.Delete(s.ends, at, at+1)
+		}
 		s.own[record.Session] = o
 	}
 	record.Number, record.Ended = o.record.Number+1, false
@@ -134,6 +144,10 @@ func (s *Store) End(session string) {
 	end := *o.record
 	end.Number, end.State, end.Ended = end.Number+1, nil, true
 	if len(o.sent) > 0 {
+		if len(s.ends) == maxEnds {
+			s.ends = s.ends[1:]
+			s.dropped++
+		}
 		s.ends = append(s.ends, Sending{slices.Sorted(maps.Keys(o.sent)), &end})
 	}
 	delete(s.own, session)
@@ -267,7 +281,7 @@ func (s *Store) Step(now time.Time, keepers func(room, session string) []string)
 	if now.Sub(s.swept) >= time.Second {
 		s.sweep(now)
 	}
-	for len(s.ends) > 0 && s.allow(now, s.ends[0]) {
+	for len(s.ends) > 0 && s.endings.AllowN(now, min(len(s.ends[0].Nodes), sentBurst)) {
 		sendings = append(sendings, s.ends[0])
 		s.ends = s.ends[1:]
 	}

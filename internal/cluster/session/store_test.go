@@ -110,6 +110,66 @@ func TestSendRate(t *testing.T) {
 	}
 }
 
+// TestEndsDoNotDelayRecords: the record of a session does not wait for the end of 1,000 others, which wait for the limit of
+// messages. Ends beyond maxEnds are dropped.
+func TestEndsDoNotDelayRecords(t *testing.T) {
+	s, now := New(cluster.Home{Node: "a"}, 10*time.Second), begin
+	keepers := func(string, string) []string { return []string{"b"} }
+	ended := 0
+	run := func(d time.Duration, found func(Sending) bool) (took time.Duration, ok bool) {
+		for took = range d / time.Millisecond {
+			now = now.Add(time.Millisecond)
+			for _, next := range s.Step(now, keepers) {
+				if next.Record.Ended {
+					ended++
+				}
+				ok = ok || found(next)
+			}
+			if ok {
+				return took * time.Millisecond, true
+			}
+		}
+		return 0, false
+	}
+	none := func(Sending) bool { return false }
+	const sessions = 1000
+	for i := range sessions {
+		s.Set(record(fmt.Sprint(i), 0, 0, "x"))
+	}
+	run(5*time.Second, none)
+	for i := range sessions {
+		s.End(fmt.Sprint(i))
+	}
+	run(time.Second, none)
+	s.Set(record("live", 0, 0, "x"))
+	took, ok := run(time.Second, func(next Sending) bool { return next.Record.Session == "live" })
+	if !ok || took > 20*time.Millisecond {
+		t.Errorf("the record was sent after %v: %t", took, ok)
+	}
+	run(5*time.Second, none)
+	if ended != sessions || s.Waiting() {
+		t.Errorf("%d ends, expected %d", ended, sessions)
+	}
+
+	s.Set(record("back", 1, 0, "x"))
+	run(time.Second, none)
+	s.End("back")
+	s.Set(record("back", 1, 0, "y"))
+	if got, want := sent(s.Step(now, keepers)), []string{"b:back/3 y"}; !slices.Equal(got, want) {
+		t.Errorf("a session that returns before its end is sent: %q, expected %q", got, want)
+	}
+
+	for i := range maxEnds + 10 {
+		id := fmt.Sprint("many ", i)
+		s.Set(record(id, 0, 0, "x"))
+		s.Share(id, "b")
+		s.End(id)
+	}
+	if n := len(s.ends); n != maxEnds || s.Counts().Dropped != 10 {
+		t.Errorf("%d ends wait and %d are dropped, expected %d and 10", n, s.Counts().Dropped, maxEnds)
+	}
+}
+
 // TestCheckRooms: only the sessions of the rooms that nodes have entered or left are examined, and a step examines a
 // limited number of sessions.
 func TestCheckRooms(t *testing.T) {
