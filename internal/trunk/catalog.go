@@ -58,6 +58,7 @@ func newCatalog() *catalog {
 		publications: map[publication]*local{}, mirrors: map[mirrorKey]*mirror{},
 		changes: changes{
 			demand: map[*mirror]struct{}{}, states: map[publication]stateSet{}, unsettled: map[*mirror]struct{}{},
+			trees: map[publication]struct{}{},
 		},
 	}
 }

@@ -251,7 +251,7 @@ func (h *Host) Offer(
 			l.assign(p, pub, t)
 		}
 	}
-	h.catalog.changes.failed = true
+	h.catalog.changes.arrange(p)
 	h.wake()
 }
 

@@ -16,6 +16,12 @@ import (
 const (
 	// fitInterval is the interval of decisions about masks.
 	fitInterval = 100 * time.Millisecond
+	// While the tracks that are taken need less than spareShare of the estimate, or before the first estimate, the
+	// interval of computations of their rate is scanTime for each publication that is taken, at most maxScanInterval:
+	// BenchmarkRooms.
+	spareShare      = 0.5
+	scanTime        = time.Millisecond
+	maxScanInterval = time.Second
 	// maxUnsentState is the number of bytes waiting in SCTP above which whole states wait.
 	maxUnsentState = 1 << 20
 )
@@ -59,6 +65,11 @@ type link struct {
 	// confirmed are the offers that were bound since the last step.
 	confirmed []*message
 	fitted    time.Time
+	// scanned is the time of the last computation of rate and masked: the rate of the tracks that the other node takes
+	// and of those that are masked, and whether there are masked ones.
+	scanned time.Time
+	rate    volumetric.Bitrate
+	masked  bool
 	// assigned and boundBy are the parents of mirrors, and the mirrors with bound streams, that the Host has not
 	// followed.
 	assigned []assigned
@@ -178,7 +189,7 @@ func (l *link) step(now time.Time) (reason string) {
 	l.control.probing.step(now)
 	if now.Sub(l.fitted) >= fitInterval {
 		l.fitted = now
-		l.fit()
+		l.fit(now)
 	}
 	l.permit(now)
 	l.confirm()
@@ -341,14 +352,19 @@ func (l *link) perform(a action, now time.Time) {
 }
 
 // fit masks the tracks that the estimate of the lanes does not carry, and states the wanted rate.
-func (l *link) fit() {
+func (l *link) fit(now time.Time) {
 	estimate, known := l.lanes.estimate()
-	wanted, masked := l.wanted()
-	l.lanes.want(volumetric.Bitrate(float64(wanted) / returnShare))
+	interval := min(time.Duration(len(l.origin.takes))*scanTime, maxScanInterval)
+	spare := !l.masked && (!known || float64(l.rate) <= spareShare*float64(estimate))
+	if !spare || now.Sub(l.scanned) >= interval {
+		l.scanned = now
+		l.rate, l.masked = l.wanted()
+	}
+	l.lanes.want(volumetric.Bitrate(float64(l.rate) / returnShare))
 	if !known {
 		return
 	}
-	if !masked && float64(wanted) <= mediaShare*float64(estimate) {
+	if !l.masked && float64(l.rate) <= mediaShare*float64(estimate) {
 		l.origin.allFit()
 		return
 	}
@@ -388,8 +404,9 @@ func (l *link) eachCandidate(f func(p publication, track int, rate volumetric.Bi
 		if pub == nil {
 			continue
 		}
-		for track, source := range pub.tracks {
-			if source == nil || !t.wants(track, pub.qualities) && !t.masked[track] {
+		for track := range t.candidates(pub.qualities, len(pub.tracks)) {
+			source := pub.tracks[track]
+			if source == nil {
 				continue
 			}
 			rate, known := source.Rate()

@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -139,6 +140,26 @@ func (o *origin) confirm(m *bound) {
 func (t *taken) wants(track, qualities int) bool {
 	tile := track / qualities
 	return !t.held && tile < len(t.tiles) && t.tiles[tile].Has(volumetric.Quality(track%qualities))
+}
+
+// candidates iterates over the tracks that this node has to send and those that are masked.
+func (t *taken) candidates(qualities, tracks int) iter.Seq[int] {
+	return func(yield func(track int) bool) {
+		if !t.held {
+			for tile, set := range t.tiles {
+				for q := range set.Each {
+					if track := tile*qualities + int(q); int(q) < qualities && track < tracks && !yield(track) {
+						return
+					}
+				}
+			}
+		}
+		for track := range t.masked {
+			if track < tracks && !t.wants(track, qualities) && !yield(track) {
+				return
+			}
+		}
+	}
 }
 
 // step returns what follows from the changes of one publication, and whether others have changed as well.

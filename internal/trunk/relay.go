@@ -25,7 +25,9 @@ type changes struct {
 	states map[publication]stateSet
 	// unsettled has the mirrors whose feeds have to be stepped.
 	unsettled map[*mirror]struct{}
-	// arranged is the time of the last improvement of trees. failed is set if a node may have failed since.
+	// trees are the publications of this node whose trees may have to change. arranged is the time of the last
+	// improvement of trees. failed is set if a node may have failed since.
+	trees    map[publication]struct{}
 	arranged time.Time
 	failed   bool
 }
@@ -107,8 +109,13 @@ func (l *link) place(pub *local, m *take, now time.Time) {
 		t.held = false
 		l.origin.changed[m.publication] = struct{}{}
 	}
-	l.catalog.changes.failed = true
+	l.catalog.changes.arrange(m.publication)
 	l.wake()
+}
+
+// arrange makes the host examine the tree of a publication.
+func (c *changes) arrange(p publication) {
+	c.trees[p], c.failed = struct{}{}, true
 }
 
 // assign makes the demand of the other node wait while a parent is to serve the node.
@@ -128,8 +135,10 @@ func (h *Host) arrange(now time.Time) {
 		return
 	}
 	changes.failed, changes.arranged = false, now
-	for p, pub := range h.catalog.publications {
-		if pub.tree == nil || pub.tree.idle() {
+	for p := range changes.trees {
+		pub := h.catalog.publications[p]
+		if pub == nil || pub.tree == nil || pub.tree.idle() {
+			delete(changes.trees, p)
 			continue
 		}
 		for _, node := range pub.tree.step(now) {
@@ -317,11 +326,12 @@ func (h *Host) carries(node string, m *mirror) bool {
 // lostNode follows the silence of a node, or the end of the trunk to a node. ended is set if the trunk has ended.
 func (h *Host) lostNode(node string, ended bool, now time.Time) {
 	h.catalog.changes.failed = true
-	for _, pub := range h.catalog.publications {
+	for p, pub := range h.catalog.publications {
 		switch {
 		case !ended:
 		case pub.tree != nil:
 			pub.tree.remove(node, now)
+			h.catalog.changes.arrange(p)
 		default:
 			h.catalog.endPassing(pub, node)
 		}

@@ -297,6 +297,7 @@ func TestMovesAreLossless(t *testing.T) {
 	for _, parent := range []string{"two", ""} {
 		c.home.do(func(h *Host) {
 			h.catalog.publications[publicationOf(room, ref, id)].tree.move("three", parent, time.Now())
+			h.catalog.changes.arrange(publicationOf(room, ref, id))
 		})
 		source := cmp.Or(parent, "home")
 		wait.Until(t, "three takes from "+source, func() bool {
