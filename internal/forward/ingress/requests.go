@@ -32,6 +32,8 @@ type requester struct {
 	// searched is the time of the last search for missing packets, scheduled the time of the next search, zero if there
 	// is none.
 	searched, scheduled time.Time
+	// stall is used if the publisher is another server.
+	stall stall
 }
 
 func newRequester(ssrc uint32, stats *counters.Shard) requester {
@@ -65,6 +67,19 @@ func (r *requester) schedule(at time.Time) (sooner bool) {
 
 // due reports whether the scheduled search is due.
 func (r *requester) due(now time.Time) bool { return !r.scheduled.IsZero() && !now.Before(r.scheduled) }
+
+// postpone schedules the search for later if the path may have stalled, and reports whether it did.
+func (r *requester) postpone(now time.Time, rtt time.Duration, cfg *feedback.NACKConfig) bool {
+	if !cfg.OncePerTrip {
+		return false
+	}
+	at := r.stall.until(now, rtt, cfg)
+	if at.IsZero() {
+		return false
+	}
+	r.scheduled = at
+	return true
+}
 
 // overlook counts missing packets that were not recorded because they exceeded the budget.
 func (r *requester) overlook() {

@@ -110,7 +110,7 @@ func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, 
 		i.requester.scheduled, i.reportDue = time.Time{}, time.Time{}
 		return nil, time.Time{}
 	}
-	if i.requester.due(now) {
+	if i.requester.due(now) && !i.requester.postpone(now, rtt, &i.nack) {
 		packets = i.requester.search(packets, streams, now, rtt)
 	}
 	packets, next = i.requester.keyFrames(packets, streams, now, i.set.cfg.KeyFrameInterval)
