@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/pkg/signal"
+	"github.com/volsfu/volsfu/pkg/token"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -136,6 +137,20 @@ func lengthOf(t *testing.T, m *Message) int {
 		t.Fatal(err)
 	}
 	return len(data)
+}
+
+// TestTokensOfBans checks that the ban of every valid token reaches the other nodes.
+func TestTokensOfBans(t *testing.T) {
+	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	long := strings.Repeat("x", maxText)
+	for id, valid := range map[string]bool{long: true, long + "x": false} {
+		ban := Tombstone{Kind: TombstoneKick, Room: "r", Identity: "ann", At: now, Until: now, TokenID: id}
+		claims := token.Claims{ID: id, Identity: "ann", Room: "r"}
+		if sent, issued := ban.validate() == nil, claims.Validate() == nil; sent != valid || issued != valid {
+			t.Errorf("an id of %d bytes: the ban is sent: %t, the token is valid: %t, expected %t", len(id), sent,
+				issued, valid)
+		}
+	}
 }
 
 // TestLimitsOfKinds checks that a flood of messages of one kind does not make a node refuse those of another.

@@ -9,8 +9,8 @@ const (
 	// bindTime is the time within which a parent has to offer the streams of a publication: several round trips between
 	// regions.
 	bindTime = time.Second
-	// overlapTime is the time for each trunk of a path within which the packets of a new source arrive: a round trip and
-	// the steps of both nodes. After that, former sources end even if the new one has not taken their tracks over.
+	// overlapTime is the time for each trunk of a path within which the packets of a new source arrive: a round trip
+	// and the steps of both nodes. After that, former sources end even if the new one has not taken their tracks over.
 	overlapTime = 500 * time.Millisecond
 	// slowTime is the time for which the trunk of a parent may leave out tracks that the node takes.
 	slowTime = 2 * time.Second
@@ -46,9 +46,9 @@ type former struct {
 	path []string
 }
 
-// feedAction is a consequence of a change of a feed. Begin adds the publication to the trunk to a node, rebind binds the
-// streams that the node has offered meanwhile, and end removes the publication. Otherwise the demand and the path have
-// to be sent to the node, as with begin and rebind.
+// feedAction is a consequence of a change of a feed. Begin adds the publication to the trunk to a node, rebind binds
+// the streams that the node has offered meanwhile, and end removes the publication. Otherwise the demand and the path
+// have to be sent to the node, as with begin and rebind.
 type feedAction struct {
 	node               string
 	begin, rebind, end bool

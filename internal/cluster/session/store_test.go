@@ -110,8 +110,8 @@ func TestSendRate(t *testing.T) {
 	}
 }
 
-// TestEndsDoNotDelayRecords: the record of a session does not wait for the end of 1,000 others, which wait for the limit of
-// messages. Ends beyond maxEnds are dropped.
+// TestEndsDoNotDelayRecords: the record of a session does not wait for the end of 1,000 others, which wait for the
+// limit of messages. Ends beyond maxEnds are dropped.
 func TestEndsDoNotDelayRecords(t *testing.T) {
 	s, now := New(cluster.Home{Node: "a"}, 10*time.Second), begin
 	keepers := func(string, string) []string { return []string{"b"} }

@@ -9,8 +9,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestStall lets the path of a connection between servers stall for 60 ms in the middle of a frame, and loses the end of
-// other frames. Late packets are not requested, and lost ones are.
+// TestStall lets the path of a connection between servers stall for 60 ms in the middle of a frame, and loses the end
+// of other frames. Late packets are not requested, and lost ones are.
 func TestStall(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})
