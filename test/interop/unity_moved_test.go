@@ -82,8 +82,8 @@ func TestUnityNativeMoves(t *testing.T) {
 	}
 }
 
-// TestUnitySignallingMoves drains the node of a room: a program with SignallingClient continues on the other node, and is
-// not interrupted.
+// TestUnitySignallingMoves drains the node of a room: a program with SignallingClient continues on the other node, and
+// is not interrupted.
 func TestUnitySignallingMoves(t *testing.T) {
 	long.Test(t)
 	core := unityCore(t)
