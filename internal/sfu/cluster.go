@@ -1,12 +1,10 @@
 package sfu
 
 import (
-	"sync"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -21,8 +19,8 @@ type Cluster interface {
 // Event is an event of a room that concerns other nodes. A node tells the events of its own participants to its
 // Cluster, and receives the events of other nodes by Node.Remote. An event does not change after it was told.
 type Event interface {
-	// apply applies the event of another node. apply is called by the room's goroutine.
-	apply(r *Room, node string)
+	// event limits events to the types of this package.
+	event()
 }
 
 // Presence is the whole state of a participant, except publications.
@@ -191,112 +189,25 @@ type (
 	Close struct{ Before time.Time }
 )
 
-const (
-	// inboxLimit is the number of events of other nodes that may wait for a room: the participants and publications of
-	// a full room, several times. Above inboxLossy, poses and lossy data messages are dropped.
-	inboxLimit = 4096
-	inboxLossy = inboxLimit / 2
-	// eventsPerTurn is the number of events of other nodes that a room applies between two requests: some milliseconds
-	// of work in a room of 100, so that requests of its own clients do not wait longer.
-	eventsPerTurn = 64
-)
-
-// inbox has the events of other nodes that wait for the room's goroutine. The methods are safe for concurrent use.
-type inbox struct {
-	mu     sync.Mutex
-	events []remoteEvent
-	// filled has an entry if there are events.
-	filled chan struct{}
-}
-
-type remoteEvent struct {
-	node  string
-	event Event
-}
-
-// lossy reports whether an event may be dropped: a pose, which the next pose replaces, or a lossy data message.
-func (e remoteEvent) lossy() bool {
-	switch e := e.event.(type) {
-	case Posed:
-		return true
-	case Sent:
-		return e.Data != nil && e.Data.Lossy
-	}
-	return false
-}
-
-// put adds an event. put reports false if the inbox has no place for the event.
-func (b *inbox) put(e remoteEvent) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if n := len(b.events); n >= inboxLimit || n >= inboxLossy && e.lossy() {
-		return false
-	}
-	b.events = append(b.events, e)
-	b.signal()
-	return true
-}
-
-// signal notes that there are events. The caller holds the mutex.
-func (b *inbox) signal() {
-	select {
-	case b.filled <- struct{}{}:
-	default:
-	}
-}
-
-// take returns the next events, at most eventsPerTurn.
-func (b *inbox) take() []remoteEvent {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	n := min(len(b.events), eventsPerTurn)
-	events := b.events[:n:n]
-	if b.events = b.events[n:]; len(b.events) == 0 {
-		b.events = nil
-	} else {
-		b.signal()
-	}
-	return events
-}
-
-// remoteEvents applies the next events in the inbox.
-type remoteEvents struct{}
-
-// apply implements request.
-func (remoteEvents) apply(r *Room) {
-	for _, e := range r.span.inbox.take() {
-		e.event.apply(r, e.node)
-	}
-}
-
-// Remote queues an event of another node for the room, if this node has the room. Remote does not wait. If too many
-// events wait, Remote drops poses and lossy data messages. For other events Remote then reports false, and they must be
-// passed again. The node must have a Cluster.
-func (n *Node) Remote(room, node string, e Event) bool {
-	if k, ok := e.(Kick); ok && !k.Until.IsZero() {
-		now := time.Now()
-		ban := admission.Ban{Room: room, Identity: k.Identity, TokenID: k.TokenID, Until: k.Until}
-		if err := n.exclusions.Ban(ban, now); err != nil {
-			n.log.Warn("the ban of another node is not in force on this node", errorField(err))
-		}
-	}
-	r, exists := n.rooms.Room(room)
-	event := remoteEvent{node, e}
-	switch {
-	case !exists || r.span.inbox.put(event):
-		return true
-	case event.lossy():
-		if _, data := e.(Sent); data {
-			n.losses.Queue.Add(1)
-		}
-		return true
-	}
-	return false
-}
-
-// tell passes an event of the node's operator on.
-func (n *Node) tell(room string, e Event) {
-	if n.config.Cluster != nil {
-		n.config.Cluster.Tell(room, e)
-	}
-}
+func (Entered) event()      {}
+func (Exited) event()       {}
+func (Present) event()      {}
+func (Left) event()         {}
+func (Detached) event()     {}
+func (Released) event()     {}
+func (SessionState) event() {}
+func (Published) event()    {}
+func (Unpublished) event()  {}
+func (Mirrored) event()     {}
+func (Unmirrored) event()   {}
+func (Take) event()         {}
+func (Rates) event()        {}
+func (GaveUp) event()       {}
+func (Masked) event()       {}
+func (Posed) event()        {}
+func (Sent) event()         {}
+func (Operate) event()      {}
+func (Shared) event()       {}
+func (Superseded) event()   {}
+func (Kick) event()         {}
+func (Close) event()        {}

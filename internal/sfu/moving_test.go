@@ -154,11 +154,11 @@ func TestTwoNodesAdoptASession(t *testing.T) {
 	before := tracksOn(t, bob)
 	inRoom(t, alice, func(r *Room) {
 		session := r.participants["alice"].Session
-		Present{Presence{Identity: "alice", Session: session}}.apply(r, "b")
+		remoteEvent{"b", Present{Presence{Identity: "alice", Session: session}}}.apply(r)
 		if r.participants["alice"] == nil {
 			t.Error("a claim of the same epoch ends the session before the cluster has decided")
 		}
-		Superseded{Identity: "alice", Session: session, Moved: true}.apply(r, "b")
+		remoteEvent{"b", Superseded{Identity: "alice", Session: session, Moved: true}}.apply(r)
 		if m := r.span.mirrors["alice"]; r.participants["alice"] != nil || m == nil || m.node != "b" || !m.shown {
 			t.Error("the participant is no mirror")
 		}

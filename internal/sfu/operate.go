@@ -326,26 +326,6 @@ func (s *span) operate(requester *participant, identity string, e Operate) *sign
 	return nil
 }
 
-// apply implements Event.
-func (e Operate) apply(r *Room, node string) {
-	p := r.participants[e.Identity]
-	var refused *signal.Error
-	switch {
-	case p == nil:
-		refused = refuse(signal.CodeNotFound, "there is no participant %q in the room", e.Identity)
-	case e.Mute != nil:
-		refused = r.mute(p, e.Mute.Publication, e.Mute.Muted, true)
-	case e.Permissions != nil:
-		r.setPermissions(p, e.Permissions)
-	case e.Attributes != nil:
-		refused = r.setAttributes(nil, p, e.Attributes.Attributes)
-	}
-	if refused != nil {
-		r.log.Warn("a change by another node has no effect", zap.String("node", node),
-			zap.String("participant", e.Identity), errorField(refused))
-	}
-}
-
 // SetRoom creates a room that lasts until it has been empty for a time, or replaces the settings of a present room.
 // If onlyNew is set, a present room is an error that wraps directory.ErrExists. Other errors wrap
 // admission.ErrSettings or directory.ErrRooms.

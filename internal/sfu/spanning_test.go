@@ -324,8 +324,8 @@ func TestMetadataIsShared(t *testing.T) {
 		t.Errorf("bob receives %v", m.Metadata)
 	}
 	inRoom(t, carol, func(r *Room) {
-		Shared{Metadata: map[string]string{"title": "stale"}, MetadataAt: 1}.apply(r, "z")
-		Shared{Metadata: map[string]string{"": "bad"}, MetadataAt: 1 << 62}.apply(r, "z")
+		remoteEvent{"z", Shared{Metadata: map[string]string{"title": "stale"}, MetadataAt: 1}}.apply(r)
+		remoteEvent{"z", Shared{Metadata: map[string]string{"": "bad"}, MetadataAt: 1 << 62}}.apply(r)
 		if r.metadata["title"] != "two" {
 			t.Errorf("the title is %q", r.metadata["title"])
 		}
@@ -404,8 +404,8 @@ func TestRecordingsAreKnownOnAllNodes(t *testing.T) {
 		t.Error("carol is not told that her media is recorded")
 	}
 	inRoom(t, bob, func(r *Room) {
-		Shared{Recording: 1}.apply(r, "z")
-		Shared{}.apply(r, "z")
+		remoteEvent{"z", Shared{Recording: 1}}.apply(r)
+		remoteEvent{"z", Shared{}}.apply(r)
 	})
 	if err := nodes[0].StopRecording(ctx, "room"); err != nil {
 		t.Fatal(err)
