@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -28,7 +29,7 @@ type bus struct {
 
 type posted struct {
 	from, room string
-	event      Event
+	event      roomevent.Event
 }
 
 // member is one node's side of a bus.
@@ -38,7 +39,7 @@ type member struct {
 }
 
 // Tell implements Cluster.
-func (m member) Tell(room string, e Event) {
+func (m member) Tell(room string, e roomevent.Event) {
 	m.mu.Lock()
 	m.queue = append(m.queue, posted{m.name, room, e})
 	m.mu.Unlock()
@@ -67,25 +68,25 @@ func (b *bus) run(done <-chan struct{}) {
 
 func (b *bus) pass(p posted) {
 	switch e := p.event.(type) {
-	case Present:
+	case roomevent.Present:
 		b.present[e.Identity] = p
-	case Left:
+	case roomevent.Left:
 		delete(b.present, e.Identity)
 		for ref := range b.published {
 			if ref.Participant == e.Identity {
 				delete(b.published, ref)
 			}
 		}
-	case Published:
+	case roomevent.Published:
 		b.published[e.Ref] = p
-	case Unpublished:
+	case roomevent.Unpublished:
 		delete(b.published, e.Ref)
-	case Shared:
+	case roomevent.Shared:
 		b.shared[p.from] = p
-	case Exited:
+	case roomevent.Exited:
 		delete(b.shared, p.from)
-		b.send(posted{p.from, p.room, Shared{}})
-	case Entered:
+		b.send(posted{p.from, p.room, roomevent.Shared{}})
+	case roomevent.Entered:
 		for _, known := range b.shared {
 			b.nodes[p.from].Remote(known.room, known.from, known.event)
 		}
@@ -258,7 +259,7 @@ func TestBanReachesTheTokenOnAllNodes(t *testing.T) {
 	if err := nodes[1].Kick(t.Context(), "room", "eve", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	nodes[2].Remote("room", "b", Kick{Identity: "eve", Until: time.Now().Add(time.Hour)})
+	nodes[2].Remote("room", "b", roomevent.Kick{Identity: "eve", Until: time.Now().Add(time.Hour)})
 	for i, n := range nodes {
 		eventually(t, func() bool {
 			bans := n.Bans()
@@ -268,7 +269,7 @@ func TestBanReachesTheTokenOnAllNodes(t *testing.T) {
 			t.Errorf("the banned token joins node %d as another: %v", i, refused)
 		}
 	}
-	nodes[2].Remote("room", "b", Kick{Identity: "eve", Until: time.Now().Add(time.Hour)})
+	nodes[2].Remote("room", "b", roomevent.Kick{Identity: "eve", Until: time.Now().Add(time.Hour)})
 	if bans := nodes[2].Bans(); bans[0].TokenID != "e" {
 		t.Errorf("a ban without the token replaces that with the token: %+v", bans)
 	}

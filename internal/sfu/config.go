@@ -11,8 +11,10 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/recorded"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/webhook"
 )
 
 // ErrConfig is wrapped with the wrong key and the expected value.
@@ -23,6 +25,20 @@ var PanicPlaces = []string{peer.PanicPlace, placeRoom}
 
 // placeRoom is the goroutine of a room.
 const placeRoom = "room"
+
+// Events receives the events of rooms.
+type Events interface {
+	// RoomEvent receives an event, which has no id yet. The events of one room come in their order. RoomEvent is called
+	// by the goroutines of rooms and with the mutex of the node: RoomEvent must neither wait nor call the node.
+	RoomEvent(webhook.Event)
+}
+
+// Cluster receives the events of the rooms of this node for the same rooms on other nodes.
+type Cluster interface {
+	// Tell queues an event of a room. The events of one room come in their order. Tell is called by the goroutines of
+	// rooms and with the mutex of the node: Tell must neither wait nor call the node.
+	Tell(room string, e roomevent.Event)
+}
 
 // Config limits rooms and sets how participants join and leave.
 type Config struct {
@@ -215,3 +231,6 @@ func (c *Config) checkData() error {
 	}
 	return nil
 }
+
+// clock returns a time of this host's clock as clients see it, in microseconds since 1970.
+func (c *Config) clock(t time.Time) int64 { return t.Add(c.ClockOffset).UnixMicro() }

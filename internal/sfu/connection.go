@@ -365,3 +365,60 @@ func (p *participant) openSlots() {
 		s.Output = p.connection.Receiver.AddSlot(outlet, s.Kind)
 	}
 }
+
+// RestartICE is the request of a client that offers to restart ICE, with the client's new credentials. The reply is an
+// Answer with the id of the request.
+type RestartICE struct {
+	// Candidate makes RestartICE a message, and has its head. Its other fields are empty.
+	signal.Candidate
+	Ufrag, Password string
+}
+
+// Answer is the server's answer to a client that offers.
+type Answer struct{ signal.Answer }
+
+// OfferAnswered implements peer.Owner.
+func (c *connection) OfferAnswered(answered *peer.Answered) { c.room.post(offerAnswered{c, answered}) }
+
+// offerAnswered has the argument of OfferAnswered.
+type offerAnswered struct {
+	*connection
+	answered *peer.Answered
+}
+
+// apply implements request.
+func (q offerAnswered) apply(r *Room) {
+	if !q.present() {
+		return
+	}
+	p, a := q.owner, q.answered
+	for _, publication := range p.Publications {
+		for quality, t := range publication.Tracks {
+			track := trackOf(publication, 0, quality)
+			if streams, ok := a.Streams[track]; ok {
+				q.Ingress.Bind(streams.SSRC, streams.Retransmission, t)
+			} else if name, ok := a.Names[track]; ok {
+				q.Ingress.BindByName(a.Extensions, name, t)
+			}
+		}
+	}
+	p.subscriber.Slots.Add(a.Lines)
+	told := p.subscriber.Slots.Assign()
+	p.send(&Answer{signal.Answer{Header: signal.Header{ID: a.ID}, SDP: a.SDP}})
+	p.openSlots()
+	p.sendAssignments(told)
+	if !p.connected && !q.connectTimer.running() {
+		q.connectTimer.set(r, r.node.config.ConnectTimeout, connectOverdue{q.connection})
+	}
+	p.refresh(r.now)
+}
+
+// acknowledgeUnnamed records the assignments of lines without names as known to a client that acknowledges none.
+func (p *participant) acknowledgeUnnamed(told []signal.Assignment) {
+	if p.profile.Named != nil {
+		return
+	}
+	for _, a := range told {
+		p.subscriber.Slots.Acknowledge(signal.SlotGeneration{MID: a.MID, Generation: a.Generation})
+	}
+}

@@ -1,7 +1,11 @@
 package sfu
 
 import (
+	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/tracing"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -154,5 +158,153 @@ func (p *participant) repeatData(received *int64) {
 	}
 	for _, m := range p.data.Sent.After(*received) {
 		p.send(m)
+	}
+}
+
+// pose stores the pose of an object and forwards the pose.
+func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
+	p := q.participant
+	publication := p.Publication(m.Publication)
+	if publication == nil {
+		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
+	}
+	if !publication.Fits(m) {
+		return refuse(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes),
+			len(publication.Description.Tiles))
+	}
+	if publication.Place.Take(m) {
+		r.scheduler.Changes.Motion++
+	}
+	r.forwardPose(publication)
+	return nil
+}
+
+// forwardPose sends the pose of an object to the others. If the last pose was sent too recently, the pose is sent
+// later.
+func (r *Room) forwardPose(p *presence.Publication) {
+	if due := p.Place.Due(); r.now.Before(due) {
+		r.wakeBy(due)
+		return
+	}
+	next := p.Place.Next(p.Ref.Participant, r.now)
+	r.participants.broadcast(r.participants[p.Ref.Participant], next)
+	r.recorder.current.Posed(r.now, p, next())
+	r.span.posed(p, "")
+}
+
+// sendPoses sends a new participant the latest poses of the others' objects.
+func (p *participant) sendPoses() {
+	for _, publication := range p.room.PublishedByOthers(&p.Presence) {
+		if latest := publication.Place.Latest(); latest != nil {
+			pose := *latest
+			pose.Participant = publication.Ref.Participant
+			p.send(&pose)
+		}
+	}
+}
+
+// reportUplink stores the qualities that a publisher's uplink cannot carry. Tracks of ended publications are ignored.
+func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
+	p := q.participant
+	for _, track := range m.GaveUp {
+		publication := p.Publication(track.Publication)
+		if publication == nil {
+			continue
+		}
+		if d := &publication.Description; track.Tile >= len(d.Tiles) || track.Quality > d.Highest() {
+			return refuse(signal.CodeNotFound, "publication %q has no tile %d of quality %d", track.Publication,
+				track.Tile, track.Quality)
+		}
+	}
+	for _, publication := range p.Publications {
+		gaveUp := make([]allocate.QualitySet, len(publication.Description.Tiles))
+		for _, track := range m.GaveUp {
+			if track.Publication == publication.Ref.Publication {
+				gaveUp[track.Tile] |= allocate.Qualities(track.Quality)
+			}
+		}
+		if publication.Levels.GiveUp(gaveUp) {
+			r.scheduler.Changes.Offered++
+			r.recorder.current.Select(r.now, publication)
+			r.span.gaveUp(publication)
+		}
+	}
+	return nil
+}
+
+// traceRequested handles a receiver's request for times of frames.
+func (r *Room) traceRequested(p *participant, wanted bool) {
+	p.trace(wanted && p.receive)
+	r.participants.askForTimes()
+}
+
+// trace starts or stops the tracing of the frames sent to the participant.
+func (p *participant) trace(wanted bool) {
+	p.tracing.Wanted = wanted
+	p.connection.Receiver.TraceFrames(wanted)
+}
+
+// askForTimes tells publishers whether another participant wants the times of their frames, if that has changed.
+func (m members) askForTimes() {
+	wanted := 0
+	for _, p := range m {
+		if p.tracing.Wanted {
+			wanted++
+		}
+	}
+	for _, p := range m {
+		others := wanted
+		if p.tracing.Wanted {
+			others--
+		}
+		if asked := others > 0; p.profile.Traces && len(p.Publications) > 0 && p.tracing.Asked != asked {
+			p.tracing.Asked = asked
+			p.room.span.stateChanged(p)
+			p.send(&signal.Trace{FrameTimes: asked})
+		}
+	}
+}
+
+// sendTrace repeats the request for times to a resumed participant.
+func (p *participant) sendTrace() {
+	if p.tracing.Asked {
+		p.send(&signal.Trace{FrameTimes: true})
+	}
+}
+
+// forwardTimes forwards the times of a publisher's frames to participants that asked for times, within the rate limit.
+// Tracks that the publisher does not publish are ignored.
+func (q messageRequest) forwardTimes(r *Room, m *signal.FrameTimes) {
+	p := q.participant
+	passed := p.tracing.Limit(r.now, &p.Presence, m)
+	for _, other := range r.participants.others(p) {
+		if !other.tracing.Wanted || other.outbox == nil {
+			continue
+		}
+		passed.Prepare()
+		other.send(passed)
+		p.tracing.Sent()
+	}
+}
+
+// frameTimes has the times of frames that were sent to a connection's receiver.
+type frameTimes struct {
+	*connection
+	frames []egress.FrameTimes
+}
+
+// apply implements request.
+func (q frameTimes) apply(r *Room) {
+	p := q.owner
+	if !q.present() || !p.tracing.Wanted {
+		return
+	}
+	clock := tracing.Clock{
+		Source: signal.ClockSource(r.node.config.ClockSource), Ahead: r.node.config.ClockOffset,
+	}
+	for frames := q.frames; len(frames) > 0; {
+		n := min(len(frames), signal.MaxFrameTimes)
+		p.send(clock.Message(p.subscriber.Slots, frames[:n]))
+		frames = frames[n:]
 	}
 }

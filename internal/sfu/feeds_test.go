@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -12,11 +13,11 @@ import (
 func (w *wire) feeds() (list []string) {
 	for _, e := range w.out {
 		switch e := e.(type) {
-		case Mirrored:
+		case roomevent.Mirrored:
 			list = append(list, "+ "+e.Node)
-		case Unmirrored:
+		case roomevent.Unmirrored:
 			list = append(list, "- "+e.Node)
-		case Take:
+		case roomevent.Take:
 			list = append(list, "take "+e.Node)
 		}
 	}
@@ -43,8 +44,10 @@ func (w *wire) endFeeds() {
 }
 
 // movedTo is the presence of alice on another node.
-func movedTo(epoch uint64) Present {
-	return Present{Presence{Identity: "alice", Session: "session of alice", Epoch: epoch, Live: true, Complete: true}}
+func movedTo(epoch uint64) roomevent.Present {
+	return roomevent.Present{Presence: roomevent.Presence{
+		Identity: "alice", Session: "session of alice", Epoch: epoch, Live: true, Complete: true,
+	}}
 }
 
 // TestAFormerHomeFeedsAThirdNode checks that a third node keeps the feed of the former home with its demand beside that
@@ -60,7 +63,7 @@ func TestAFormerHomeFeedsAThirdNode(t *testing.T) {
 	third.feeds()
 	third.receive("b", movedTo(1))
 	third.expectFeeds("a present of the next home")
-	third.receive("b", Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
+	third.receive("b", roomevent.Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
 	third.expectFeeds("a publication of the next home", "+ b", "take a", "take b")
 	third.receive("b", movedTo(1))
 	third.stage.ask(func(r *Room) { r.span.take(r.Publication(bodyRef)) })
@@ -73,14 +76,14 @@ func TestAFormerHomeFeedsAThirdNode(t *testing.T) {
 
 	// The publisher returns before the feed of node b has ended, and the publication has the former id.
 	third.receive("a", movedTo(2))
-	third.receive("a", Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
+	third.receive("a", roomevent.Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
 	third.expectFeeds("a return", "+ a", "take a", "take b")
 	third.receive("b", movedTo(3))
-	third.receive("b", Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
+	third.receive("b", roomevent.Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
 	third.expectFeeds("another return", "+ b", "take a", "take b")
 	third.endFeeds()
 	third.expectFeeds("the end of the feed of node a only", "- a")
-	third.receive("b", Left{Identity: "alice", Session: "session of alice", Reason: "left"})
+	third.receive("b", roomevent.Left{Identity: "alice", Session: "session of alice", Reason: "left"})
 	third.expectFeeds("the end of the publisher", "- b")
 }
 
@@ -91,10 +94,10 @@ func TestADeadHomeFeedsNothing(t *testing.T) {
 	third := c[1]
 	c.enter(third, "bob", true, false)
 	third.feeds()
-	third.receive("a", Detached{Identity: "alice"})
+	third.receive("a", roomevent.Detached{Identity: "alice"})
 	third.receive("b", movedTo(1))
 	third.expectFeeds("a present of the next home", "- a")
-	third.receive("b", Published{Ref: bodyRef, ID: alice.Publications[0].ID, Description: ladder(1, 2)})
+	third.receive("b", roomevent.Published{Ref: bodyRef, ID: alice.Publications[0].ID, Description: ladder(1, 2)})
 	third.expectFeeds("a publication of the next home", "+ b", "take b")
 }
 
@@ -107,7 +110,7 @@ func TestTheNextHomeKeepsTheFeed(t *testing.T) {
 	c.enter(next, "bob", true, false)
 	id := former.Publications[0].ID
 	rates := []volumetric.Bitrate{1e6, 2e6}
-	next.receive("a", Rates{Ref: bodyRef, ID: id, Rates: rates})
+	next.receive("a", roomevent.Rates{Ref: bodyRef, ID: id, Rates: rates})
 	next.feeds()
 	p := next.stage.enter("alice", false, false)
 	next.stage.ask(func(r *Room) {
@@ -116,9 +119,9 @@ func TestTheNextHomeKeepsTheFeed(t *testing.T) {
 		r.span.adopt(m, p.participant, false)
 		r.span.joined(p.participant)
 	})
-	var told []Rates
+	var told []roomevent.Rates
 	for _, e := range next.out {
-		if e, ok := e.(Rates); ok {
+		if e, ok := e.(roomevent.Rates); ok {
 			told = append(told, e)
 		}
 	}
@@ -137,9 +140,9 @@ func TestTheLoserOfTwoAdoptionsKeepsPublications(t *testing.T) {
 	loser := c[0]
 	c.enter(loser, "alice", false, true, ladder(1, 2))
 	bob := c.enter(loser, "bob", true, false)
-	loser.receive("winner", Superseded{Identity: "alice", Session: "session of alice", Moved: true})
+	loser.receive("winner", roomevent.Superseded{Identity: "alice", Session: "session of alice", Moved: true})
 	loser.receive("winner", movedTo(0))
-	loser.receive("winner", Published{Ref: bodyRef, ID: 9, Description: ladder(1, 2)})
+	loser.receive("winner", roomevent.Published{Ref: bodyRef, ID: 9, Description: ladder(1, 2)})
 	loser.receive("winner", movedTo(0))
 	if _, n := latest[*signal.Unpublished](bob.shelf); n != 0 {
 		t.Errorf("bob is told of the end of %d publications", n)
@@ -157,17 +160,20 @@ func TestAReturnKeepsPublications(t *testing.T) {
 	c[0].out = nil
 	c[0].stage.ask(func(r *Room) {
 		s := r.span
-		kept := Unpublished{Ref: bodyRef, ID: id}
+		kept := roomevent.Unpublished{Ref: bodyRef, ID: id}
 		again := &participant{}
-		s.releasing[alice.participant] = Released{Identity: "alice", Session: "s", Publications: []Unpublished{
-			kept, {Ref: bodyRef, ID: id + 1}}}
-		s.releasing[again] = Released{Identity: "alice", Session: "s", Publications: []Unpublished{kept}}
+		s.releasing[alice.participant] = roomevent.Released{
+			Identity: "alice", Session: "s", Publications: []roomevent.Unpublished{kept, {Ref: bodyRef, ID: id + 1}},
+		}
+		s.releasing[again] = roomevent.Released{
+			Identity: "alice", Session: "s", Publications: []roomevent.Unpublished{kept},
+		}
 		s.released(alice.participant)
 		delete(s.releasing, again)
 	})
-	var ended []Unpublished
+	var ended []roomevent.Unpublished
 	for _, e := range c[0].out {
-		if e, ok := e.(Released); ok {
+		if e, ok := e.(roomevent.Released); ok {
 			ended = append(ended, e.Publications...)
 		}
 	}

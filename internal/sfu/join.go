@@ -2,15 +2,17 @@ package sfu
 
 import (
 	"crypto/rand"
+	"crypto/subtle"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -118,9 +120,38 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 	return nil
 }
 
+// checkWatched returns an error if the participant that a client asks to watch publishes nothing that the client can
+// receive.
+func (q *JoinRequest) checkWatched(r *Room) *signal.Error {
+	watched := r.Get(q.Watched)
+	if watched == nil || len(watched.Publications) == 0 {
+		return notWatchable(q)
+	}
+	var reasons []string
+	for _, publication := range presence.Audible(presence.Announced(watched.Publications)) {
+		reason := ""
+		if q.Profile.Withheld != nil {
+			reason = q.Profile.Withheld(&publication.Description)
+		}
+		if reason == "" {
+			return nil
+		}
+		reasons = append(reasons, publication.Ref.Publication+": "+reason)
+	}
+	if len(reasons) == 0 {
+		return refuse(signal.CodeNotFound, "%q has muted all its publications", q.Watched)
+	}
+	return refuse(signal.CodeInvalidSDP, "no publication of %q can be received with this offer (%s)", q.Watched,
+		strings.Join(reasons, "; "))
+}
+
+func notWatchable(q *JoinRequest) *signal.Error {
+	return refuse(signal.CodeNotFound, "%q publishes nothing in room %q", q.Watched, q.Room)
+}
+
 // admit adds a participant to the room. All checks that may refuse the join precede the peer connection.
 func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *signal.Error) {
-	present, returns := r.participants[q.Identity]
+	present := r.participants[q.Identity]
 	if refused := q.checkEntry(r, present); refused != nil {
 		return nil, refused
 	}
@@ -129,43 +160,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	if refused != nil {
 		return nil, refused
 	}
-	p := &participant{
-		Presence: presence.Presence{Identity: q.Identity, Session: rand.Text()},
-		room:     r,
-		secret:   rand.Text(),
-		granted:  q.Grants,
-		grants:   q.Grants,
-		bearer:   q.Bearer,
-		token:    q.Token,
-		asked: joinOptions{receive: q.Join.Receive, receiveData: q.Join.ReceiveData,
-			publishData: q.Join.DataChannel, multipath: q.Join.Multipath,
-			messageChannel: q.Join.MessageChannel},
-		receive:  q.Join.Receive && q.Grants.Subscribe,
-		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
-		offer:    q.Offer,
-		watched:  q.Watched,
-		log:      r.log.With(zap.String("participant", q.Identity)),
-		outbox:   q.Outbox,
-		profile:  &signallingProfile,
-		joined:   q.At,
-
-		pauses:     q.Join.Pauses,
-		data:       data.NewFlow(r.node.config.dataLimits()),
-		publishing: newPublishingLimit(&r.node.config),
-	}
-	p.useDataChannels()
-	slots := subscriber.NewSlots()
-	if q.Profile != nil {
-		p.profile = q.Profile
-	}
-	if q.Number != nil {
-		p.Number, p.Numbered = *q.Number, true
-	}
-	if p.profile.Named != nil {
-		slots = subscriber.NewNamedSlots(r.node.config.MaxSlots)
-	}
-	p.subscriber = subscriber.New(slots, subscriber.NewChoices(r.node.config.ChoicesPerParticipant))
-	p.limits = q.Join.BitrateLimits
+	p := newParticipant(r, &q)
 	if q.Adopt != nil {
 		q.Adopt.begin(p, moved, q.Join.Resume)
 	}
@@ -182,15 +177,42 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		return nil, refuse(signal.CodeInternal, "the peer connection could not be created")
 	}
 	p.connect(connection)
-	if returns {
+	n := &arrival{JoinRequest: &q, p: p, moved: moved}
+	n.takePlace(r, present)
+	added := n.publish(r, publications, replaced)
+	n.welcome(r)
+	n.announce(r, added)
+	n.start(r, added)
+	return p, nil
+}
+
+// arrival is a join that the room has accepted. Its steps follow one another without a wait.
+type arrival struct {
+	*JoinRequest
+	p *participant
+	// moved is the mirror of the session that the join continues, nil if the node has none.
+	moved *mirror
+}
+
+// restored returns the record from which the publications of the session are restored, nil if the session is new or has
+// a mirror.
+func (n *arrival) restored() *resumption.Record {
+	if n.moved != nil || n.Adopt == nil {
+		return nil
+	}
+	return n.Adopt.Record
+}
+
+// takePlace adds the participant to the room. present is the participant that it replaces, nil if there is none.
+func (n *arrival) takePlace(r *Room, present *participant) {
+	p := n.p
+	if present != nil {
 		r.remove(present, "rejoined")
 	}
-	if moved != nil {
-		r.span.adopt(moved, p, q.Adopt.Record == nil)
+	if n.moved != nil {
+		r.span.adopt(n.moved, p, n.Adopt.Record == nil)
 	} else {
 		r.span.hideMirror(p.Identity)
-	}
-	if moved == nil {
 		p.Audience = r.joinsAudience(p)
 	}
 	r.recorder.automatic()
@@ -198,9 +220,15 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	r.node.rooms.Remember(p.Session, r)
 	r.Begin()
 	r.emitJoined(p)
-	if moved == nil {
+	if n.moved == nil {
 		p.log.Info("participant joined", zap.String("session", p.Session))
 	}
+}
+
+// publish adds the publications of the join and ends those that they replace. publish returns the added publications
+// that are announced.
+func (n *arrival) publish(r *Room, publications []checked, replaced []string) []*presence.Publication {
+	p := n.p
 	for _, publication := range p.Publications {
 		p.attachData(publication)
 	}
@@ -210,20 +238,29 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	kept := len(p.Publications)
 	for _, description := range publications {
 		r.add(p, description)
-		if moved == nil && q.Adopt != nil && q.Adopt.Record != nil {
-			q.Adopt.Record.RestorePublication(p.Publications[len(p.Publications)-1])
+		if c := n.restored(); c != nil {
+			c.RestorePublication(p.Publications[len(p.Publications)-1])
 		}
 	}
 	r.census.Store(r.participants.census())
-	welcome := r.welcome(p, q.Join.ID, q.Adopt != nil)
-	if q.Adopt != nil && q.Adopt.Record == nil {
-		welcome.Restored = new(bool)
+	return presence.Announced(p.Publications[kept:])
+}
+
+// welcome sends the client the reply and the state of the others.
+func (n *arrival) welcome(r *Room) {
+	reply := r.welcome(n.p, n.Join.ID, n.Adopt != nil)
+	if n.Adopt != nil && n.Adopt.Record == nil {
+		reply.Restored = new(bool)
 	}
-	p.send(welcome)
-	r.audience.welcome(p)
-	p.sendPoses()
-	added := presence.Announced(p.Publications[kept:])
-	if moved == nil {
+	n.p.send(reply)
+	r.audience.welcome(n.p)
+	n.p.sendPoses()
+}
+
+// announce tells the others and the other nodes the participant and its publications.
+func (n *arrival) announce(r *Room, added []*presence.Publication) {
+	p := n.p
+	if n.moved == nil {
 		r.audience.joined(&p.Presence, p)
 	} else {
 		for _, publication := range added {
@@ -231,31 +268,30 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 		}
 	}
 	r.span.joined(p)
-	if moved == nil && q.Adopt != nil && q.Adopt.Record == nil {
+	if n.moved == nil && n.Adopt != nil && n.Adopt.Record == nil {
 		// The client publishes its publications again.
 		r.after(completeAfter, completeRequest{p})
 	} else {
 		r.span.completed(p)
 	}
+}
+
+// start requests slots for the participant and for the others, and makes the connection negotiate.
+func (n *arrival) start(r *Room, added []*presence.Publication) {
+	p := n.p
 	p.subscribe(r.PublishedByOthers(&p.Presence))
 	r.announce(&p.Presence, added)
-	if q.Adopt != nil {
+	if n.Adopt != nil {
 		// The token of this join may grant less than the token on the former home.
 		changed := r.regrant(p, p.grants, true)
 		changed.send(p)
 		p.sendWanted()
 	}
-	r.traceRequested(p, q.Join.FrameTimes)
-	if q.Adopt != nil {
+	r.traceRequested(p, n.Join.FrameTimes)
+	if n.Adopt != nil {
 		p.sendTrace()
 	}
 	p.updateLines()
-	return p, nil
-}
-
-// newPublishingLimit limits the publications of one participant, except the publications of its join.
-func newPublishingLimit(config *Config) *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(config.PublishRate), config.PublishBurst)
 }
 
 // welcome returns the reply to a join.
@@ -293,4 +329,147 @@ func (p *participant) connect(c *connection) {
 	p.connection = c
 	p.subscriber.Connect(c.Receiver, p.room.node.config.Allocation)
 	c.Receiver.TraceFrames(p.tracing.Wanted)
+}
+
+// resumeRequest asks a room to resume a session.
+type resumeRequest struct {
+	JoinRequest
+	result chan<- joinResult
+}
+
+// apply implements request.
+func (q resumeRequest) apply(r *Room) {
+	p := r.participants.bySession(q.Join.Resume.Session)
+	if p == nil || !p.proves(q.Join.Resume.Secret) || p.Identity != q.Identity {
+		q.result <- joinResult{err: sessionExpired()}
+		return
+	}
+	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
+		q.result <- joinResult{err: refused}
+		return
+	}
+	if p.connection.over && !q.Join.Resume.NewConnection {
+		r.expel(p, signal.CodeConnection, "the client ended the peer connection")
+		q.result <- joinResult{err: refuse(signal.CodeResume,
+			"the session's peer connection has ended, and the join requests no new connection; rejoin")}
+		return
+	}
+	if p.outbox != nil {
+		p.outbox.Close(signal.CodeReplaced, "the session continued over another connection")
+	}
+	p.outbox = q.Outbox
+	p.detachments++
+	p.former, p.secret = q.Join.Resume.Secret, rand.Text()
+	p.token = q.Token
+	p.granted = q.Grants
+	changed := r.regrant(p, q.Grants.with(p.permissions), q.Join.Resume.NewConnection)
+	r.span.changed(p)
+	p.send(r.welcome(p, q.Join.ID, true))
+	changed.send(p)
+	r.audience.welcome(p)
+	p.sendPoses()
+	p.sendWanted()
+	p.sendTrace()
+	p.repeatData(q.Join.Resume.DataReceived)
+	p.subscriber.RepeatBandwidth()
+	if !r.drained.IsZero() {
+		p.send(r.draining())
+	}
+	if q.Join.Resume.NewConnection {
+		r.reconnect(p)
+	} else {
+		p.catchUp()
+		if changed.receives {
+			p.subscribe(r.PublishedByOthers(&p.Presence))
+		}
+	}
+	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
+	q.result <- joinResult{session: &Session{room: r, participant: p, outbox: q.Outbox}}
+}
+
+// proves reports whether a secret resumes the session: the present secret, or the former secret as long as the reply
+// with the present secret may have been lost.
+func (p *participant) proves(secret string) bool {
+	equal := func(own string) bool {
+		return own != "" && subtle.ConstantTimeCompare([]byte(own), []byte(secret)) == 1
+	}
+	return equal(p.secret) || equal(p.former)
+}
+
+// catchUp repeats the messages that a resumed client may have missed, and restarts ICE on its connection. If the
+// connection has not passed the offer since an earlier resume, the client receives the offer that will be passed.
+func (p *participant) catchUp() {
+	if former := p.pendingOffer; former != nil {
+		p.pendingOffer = &pendingOffer{number: former.number, repeating: true}
+		p.connection.answerTimer.set(p.room, p.room.node.config.AnswerTimeout,
+			answerOverdue{p.connection, p.pendingOffer})
+		if !former.repeating {
+			p.connection.Do(peer.Repeat{Offer: former.number})
+		}
+	} else {
+		p.repeatSlots()
+	}
+	if !p.connected {
+		p.connection.connectTimer.set(p.room, p.room.node.config.ConnectTimeout, connectOverdue{p.connection})
+	}
+	p.connection.Do(peer.Restart{})
+}
+
+// repeatSlots repeats the assignments and the qualities of all slots.
+func (p *participant) repeatSlots() {
+	p.sendAssignments(p.subscriber.Slots.Assignments())
+	p.sendSlotQualities(p.subscriber.Sending())
+}
+
+// reconnect gives a resumed client a new peer connection. Publications and choices stay; slots do not.
+func (r *Room) reconnect(p *participant) {
+	connection, err := r.node.connect(r, p)
+	if err != nil {
+		p.log.Error("the peer connection could not be created", errorField(err))
+		r.expel(p, signal.CodeInternal, "the peer connection could not be created")
+		return
+	}
+	p.connection.dismiss()
+	p.connect(connection)
+	p.connected = false
+	p.pendingOffer = nil
+	for _, publication := range p.Publications {
+		p.attachData(publication)
+	}
+	p.subscriber.Slots.Release()
+	p.subscriber.Slots = subscriber.NewSlots()
+	p.subscribe(r.PublishedByOthers(&p.Presence))
+	p.updateLines()
+}
+
+// graceOver removes a participant that did not resume in time.
+type graceOver struct {
+	participant *participant
+	detachment  int
+}
+
+// apply implements request.
+func (q graceOver) apply(r *Room) {
+	if q.participant.outbox == nil && q.participant.detachments == q.detachment {
+		r.remove(q.participant, "connection lost")
+	}
+}
+
+// detachRequest reports that a websocket has ended.
+type detachRequest struct {
+	participant *participant
+	outbox      Outbox
+}
+
+// apply implements request.
+func (q detachRequest) apply(r *Room) {
+	switch p := q.participant; {
+	case p.gone:
+		r.span.leftFormer(p, q.outbox)
+	case p.outbox == q.outbox:
+		if p.profile.Resumes {
+			p.log.Info("websocket broke; the participant may resume")
+		}
+		p.detached()
+	}
 }

@@ -1,12 +1,15 @@
 package sfu
 
 import (
+	"encoding/json"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -247,4 +250,239 @@ func (q chooseRequest) apply(r *Room) {
 	case changed:
 		p.refresh(q.at)
 	}
+}
+
+// changeAttributes changes the attributes of the client, or of another participant if the client is an operator.
+func (q messageRequest) changeAttributes(r *Room, m *signal.Attributes) *signal.Error {
+	p := q.participant
+	target, refused := q.target(r, m.Participant)
+	if refused != nil {
+		return refused
+	}
+	if target == nil {
+		change := &signal.Attributes{Attributes: m.Attributes}
+		return r.span.operate(p, m.Participant, roomevent.Operate{Attributes: change})
+	}
+	if target == p && !p.grants.Data {
+		return refuse(signal.CodeForbidden, "the participant has no permission to change its attributes (data)")
+	}
+	return r.setAttributes(p, target, m.Attributes)
+}
+
+// setAttributes changes attributes of a participant and tells all participants, at the cost of the requester, nil for
+// the operator.
+func (r *Room) setAttributes(requester, p *participant, changed map[string]string) *signal.Error {
+	merged, bytes, refused := mergeAttributes("attributes", p.Attributes, changed)
+	if refused != nil {
+		return refused
+	}
+	if refused := r.checkDescriptions(p.Identity, p.DescribedBytes()-p.AttributesBytes+bytes); refused != nil {
+		return refused
+	}
+	if refused := r.charge(requester, bytes); refused != nil {
+		return refused
+	}
+	p.Attributes, p.AttributesBytes = merged, bytes
+	r.sendAttributes(&p.Presence)
+	r.span.changed(p)
+	return nil
+}
+
+// sendAttributes sends all participants the attributes of an announced participant.
+func (r *Room) sendAttributes(p *presence.Presence) {
+	if p.Audience {
+		return
+	}
+	r.participants.share(nil, &signal.Attributes{Participant: p.Identity, Attributes: p.Attributes})
+	r.recorder.current.Changed(r.now, p, &signal.Attributes{Participant: p.Identity, Attributes: p.Attributes})
+}
+
+// changeMetadata changes the metadata of the room for a client that is an operator.
+func (q messageRequest) changeMetadata(r *Room, m *signal.Metadata) *signal.Error {
+	p := q.participant
+	if !p.grants.Admin {
+		return refuse(signal.CodeForbidden, "the token does not grant changes to the room's metadata (admin)")
+	}
+	return r.setMetadata(p, m.Metadata)
+}
+
+// setMetadata changes the metadata of the room and tells all participants, at the cost of the requester, nil for the
+// operator.
+func (r *Room) setMetadata(requester *participant, changed map[string]string) *signal.Error {
+	merged, bytes, refused := mergeAttributes("metadata", r.metadata, changed)
+	if refused != nil {
+		return refused
+	}
+	if refused := r.charge(requester, bytes); refused != nil {
+		return refused
+	}
+	r.metadata = merged
+	// The clocks of nodes differ. The last change wins also after a node with a fast clock.
+	r.metadataAt = max(r.now.UnixMicro(), r.metadataAt+1)
+	r.participants.share(nil, &signal.Metadata{Metadata: merged})
+	r.recorder.current.Metadata(r.now, r.metadata)
+	r.span.changedShared()
+	return nil
+}
+
+// charge charges the bytes of a message to all participants to the budget of the requester.
+func (r *Room) charge(requester *participant, bytes int) *signal.Error {
+	if requester == nil {
+		return nil
+	}
+	return r.announces(requester.bearer, admission.AnnounceOverhead+bytes)
+}
+
+// mergeAttributes returns the changed map and its length as JSON, in bytes.
+func mergeAttributes(what string, present, changed map[string]string) (map[string]string, int, *signal.Error) {
+	merged, err := signal.MergeAttributes(what, present, changed)
+	if err != nil {
+		return nil, 0, refuse(signal.CodeInvalid, "%v", err)
+	}
+	text, err := json.Marshal(merged)
+	if err != nil {
+		return nil, 0, refuse(signal.CodeInvalid, "%v", err)
+	}
+	return merged, len(text), nil
+}
+
+// mute mutes a publication of the client, or of another participant if the client is an operator.
+func (q messageRequest) mute(r *Room, m *signal.Mute) *signal.Error {
+	p := q.participant
+	target, refused := q.target(r, m.Participant)
+	if refused != nil {
+		return refused
+	}
+	if !p.publishing.AllowN(r.now, 1) {
+		return refuse(signal.CodeLimit, "the limit is %g publications and mutings per second (rooms.publish_rate)",
+			r.node.config.PublishRate)
+	}
+	if target == nil {
+		change := &signal.Mute{Publication: m.Publication, Muted: m.Muted}
+		return r.span.operate(p, m.Participant, roomevent.Operate{Mute: change})
+	}
+	return r.mute(target, m.Publication, m.Muted, target != p)
+}
+
+// target returns the participant that a request is about: the client itself if the name is empty, nil for a participant
+// whose home is another node. Other participants need the grant admin.
+func (q messageRequest) target(r *Room, name string) (*participant, *signal.Error) {
+	p := q.participant
+	if name == "" || name == p.Identity {
+		return p, nil
+	}
+	if !p.grants.Admin {
+		return nil, refuse(signal.CodeForbidden, "the token does not grant changes to other participants (admin)")
+	}
+	if target := r.participants[name]; target != nil || r.Get(name) != nil {
+		return target, nil
+	}
+	return nil, refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
+}
+
+// mute sets whether the publisher, or an operator, has muted a publication, and tells all participants. The publisher
+// cannot end the muting of an operator. The slots of a muted publication are free for others.
+func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal.Error {
+	found := p.Publication(name)
+	if found == nil {
+		return refuse(signal.CodeNotFound, "there is no publication %q of %q", name, p.Identity)
+	}
+	before, state := found.Muted(), found.Mute
+	if byOperator {
+		state.Operator = muted
+	} else {
+		state.Own = muted
+	}
+	if state == found.Mute {
+		return nil
+	}
+	found.Mute = state
+	r.sendMuted(&p.Presence, found, before)
+	r.span.changed(p)
+	p.log.Info("muting changed", zap.String("publication", name), zap.Bool("own", state.Own),
+		zap.Bool("operator", state.Operator))
+	return nil
+}
+
+// sendMuted sends all participants the muting of a publication. before is set if the publication was muted before.
+func (r *Room) sendMuted(owner *presence.Presence, p *presence.Publication, before bool) {
+	r.participants.share(nil, &signal.Muted{Participant: owner.Identity, MuteState: p.Mute})
+	r.recorder.current.Changed(r.now, owner, &signal.Muted{Participant: owner.Identity, MuteState: p.Mute})
+	switch now := p.Muted(); {
+	case now == before:
+	case now:
+		for _, other := range r.othersThan(owner) {
+			other.unsubscribe(p)
+		}
+	case !p.Silent:
+		r.announce(owner, []*presence.Publication{p})
+	}
+}
+
+// changePermissions changes the permissions of a participant for a client that is an operator.
+func (q messageRequest) changePermissions(r *Room, m *signal.SetPermissions) *signal.Error {
+	p := q.participant
+	if !p.grants.Admin {
+		return refuse(signal.CodeForbidden, "the token does not grant changes of permissions (admin)")
+	}
+	target, refused := q.target(r, m.Participant)
+	if refused != nil {
+		return refused
+	}
+	if target == nil {
+		change := &signal.SetPermissions{Publish: m.Publish, Subscribe: m.Subscribe, Data: m.Data}
+		return r.span.operate(p, m.Participant, roomevent.Operate{Permissions: change})
+	}
+	r.setPermissions(target, m)
+	return nil
+}
+
+// setPermissions changes the permissions of a participant for the rest of its session. Publications and slots without
+// permission end.
+func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
+	set := &p.permissions
+	for _, permission := range []struct{ to, from **bool }{
+		{&set.Publish, &changed.Publish}, {&set.Subscribe, &changed.Subscribe}, {&set.Data, &changed.Data},
+	} {
+		if *permission.from != nil {
+			*permission.to = *permission.from
+		}
+	}
+	before := p.grants
+	grants := p.granted.with(p.permissions)
+	if grants == before {
+		return
+	}
+	regranted := r.regrant(p, grants, false)
+	regranted.reason = "an operator has withdrawn the permission"
+	regranted.send(p)
+	p.send(&signal.PermissionsChanged{Permissions: grants.permissions()})
+	switch {
+	case regranted.receiveRevoked:
+		p.repeatSlots()
+	case regranted.receives:
+		p.subscribe(r.PublishedByOthers(&p.Presence))
+	}
+	p.updateLines()
+	r.span.changed(p)
+	p.log.Info("permissions changed", zap.Bool("publish", grants.Publish), zap.Bool("subscribe", grants.Subscribe),
+		zap.Bool("data", grants.Data))
+}
+
+// with returns the grants of a token with the permissions that an operator has set.
+func (g Grants) with(set signal.SetPermissions) Grants {
+	for _, permission := range []struct {
+		grant *bool
+		set   *bool
+	}{{&g.Publish, set.Publish}, {&g.Subscribe, set.Subscribe}, {&g.Data, set.Data}} {
+		if permission.set != nil {
+			*permission.grant = *permission.set
+		}
+	}
+	return g
+}
+
+// permissions returns the permissions for the client.
+func (g Grants) permissions() signal.Permissions {
+	return signal.Permissions{Publish: g.Publish, Subscribe: g.Subscribe, Data: g.Data}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/resumption"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -20,7 +21,7 @@ type mirror struct {
 	// node is the home.
 	node string
 	// state is the last state that the home has told.
-	state Presence
+	state roomevent.Presence
 	// received is the number of the last reliable data message that this node has received from the participant.
 	received int64
 	// remotes are the publications that the home has told. A mirror that is not shown has no other publications.
@@ -144,7 +145,9 @@ func (m *mirror) move(s *span, node string) {
 func (m *mirror) bind(s *span, p *presence.Publication, d *remotePublication) {
 	d.bound, d.node = true, m.node
 	delete(s.ending, m.feed(d))
-	s.tell(Mirrored{Ref: p.Ref, Node: d.node, ID: d.id, Qualities: len(d.Qualities), Tracks: slices.Clone(p.Tracks)})
+	s.tell(roomevent.Mirrored{
+		Ref: p.Ref, Node: d.node, ID: d.id, Qualities: len(d.Qualities), Tracks: slices.Clone(p.Tracks),
+	})
 }
 
 // unbind tells the trunks to the home and to former homes to end the feeding of the tracks of a publication.
@@ -167,7 +170,7 @@ func (m *mirror) feed(d *remotePublication) feed {
 }
 
 // update applies the state that the home has told.
-func (m *mirror) update(s *span, state Presence) {
+func (m *mirror) update(s *span, state roomevent.Presence) {
 	attributes, bytes, refused := mergeAttributes("attributes", nil, state.Attributes)
 	if refused != nil {
 		s.room.log.Warn("attributes of another node are left out", zap.String("participant", m.Identity),
@@ -203,7 +206,7 @@ func (m *mirror) muteOf(name string) signal.MuteState { return resumption.MuteOf
 
 // publish adds a publication. If there is one with the same description, its tracks are bound to the present home, and
 // receivers keep their slots.
-func (m *mirror) publish(s *span, e Published) {
+func (m *mirror) publish(s *span, e roomevent.Published) {
 	r := s.room
 	added, refused := r.node.config.check(Grants{Publish: true}, nil, []volumetric.Publication{e.Description})
 	limit := r.node.config.PublicationsPerParticipant
@@ -278,7 +281,7 @@ func (m *mirror) unpublish(s *span, name string) {
 }
 
 // rated stores the rates that the home has measured.
-func (m *mirror) rated(r *Room, e Rates) {
+func (m *mirror) rated(r *Room, e roomevent.Rates) {
 	d := m.find(e.Ref.Publication)
 	if d == nil || d.id != e.ID || len(e.Rates) != d.TrackCount() {
 		return
@@ -299,7 +302,7 @@ func (m *mirror) limit(r *Room, d *remotePublication) {
 }
 
 // pose stores the pose of an object and forwards the pose.
-func (m *mirror) pose(r *Room, e Posed) {
+func (m *mirror) pose(r *Room, e roomevent.Posed) {
 	p := m.Publication(e.Ref.Publication)
 	if p == nil || e.Pose.Validate() != nil || !p.Fits(e.Pose) {
 		return

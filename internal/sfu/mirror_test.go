@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -17,26 +18,26 @@ import (
 type wire struct {
 	name  string
 	stage *stage
-	out   []Event
+	out   []roomevent.Event
 	// mirrored and takes have the last event for each publication, states those of sessions.
-	mirrored map[volumetric.PublicationRef]Mirrored
-	takes    map[volumetric.PublicationRef]Take
-	states   []SessionState
-	released []Released
+	mirrored map[volumetric.PublicationRef]roomevent.Mirrored
+	takes    map[volumetric.PublicationRef]roomevent.Take
+	states   []roomevent.SessionState
+	released []roomevent.Released
 }
 
 // destination returns the nodes for which an event is, nil for all, and whether it is for other nodes at all.
-func destination(e Event) (nodes []string, others bool) {
+func destination(e roomevent.Event) (nodes []string, others bool) {
 	switch e := e.(type) {
-	case Entered, Mirrored, Unmirrored, SessionState, Released:
+	case roomevent.Entered, roomevent.Mirrored, roomevent.Unmirrored, roomevent.SessionState, roomevent.Released:
 		return nil, false
-	case Take:
+	case roomevent.Take:
 		return []string{e.Node}, true
-	case Operate:
+	case roomevent.Operate:
 		return []string{e.Node}, true
-	case Sent:
+	case roomevent.Sent:
 		return e.Nodes, true
-	case Posed:
+	case roomevent.Posed:
 		if e.Node != "" {
 			return []string{e.Node}, true
 		}
@@ -45,7 +46,7 @@ func destination(e Event) (nodes []string, others bool) {
 }
 
 // Tell implements Cluster.
-func (w *wire) Tell(_ string, e Event) { w.out = append(w.out, e) }
+func (w *wire) Tell(_ string, e roomevent.Event) { w.out = append(w.out, e) }
 
 // conference has a room on several nodes in virtual time.
 type conference []*wire
@@ -56,8 +57,8 @@ func newConference(t *testing.T, adjust func(*Config), names ...string) conferen
 	var c conference
 	for _, name := range names {
 		w := &wire{
-			name: name, mirrored: make(map[volumetric.PublicationRef]Mirrored),
-			takes: make(map[volumetric.PublicationRef]Take),
+			name: name, mirrored: make(map[volumetric.PublicationRef]roomevent.Mirrored),
+			takes: make(map[volumetric.PublicationRef]roomevent.Take),
 		}
 		w.stage = newStage(t, func(config *Config) {
 			strictly(config)
@@ -86,19 +87,19 @@ func (c conference) exchange() {
 	}
 }
 
-func (w *wire) pass(c conference, e Event) {
+func (w *wire) pass(c conference, e roomevent.Event) {
 	switch e := e.(type) {
-	case Mirrored:
+	case roomevent.Mirrored:
 		w.mirrored[e.Ref] = e
-	case Unmirrored:
+	case roomevent.Unmirrored:
 		if m := w.mirrored[e.Ref]; m.ID == e.ID && m.Node == e.Node {
 			delete(w.mirrored, e.Ref)
 		}
-	case Take:
+	case roomevent.Take:
 		w.takes[e.Ref] = e
-	case SessionState:
+	case roomevent.SessionState:
 		w.states = append(w.states, e)
-	case Released:
+	case roomevent.Released:
 		w.released = append(w.released, e)
 	}
 	nodes, others := destination(e)
@@ -110,7 +111,7 @@ func (w *wire) pass(c conference, e Event) {
 }
 
 // receive applies an event of another node.
-func (w *wire) receive(node string, e Event) {
+func (w *wire) receive(node string, e roomevent.Event) {
 	w.stage.ask(func(r *Room) {
 		if !r.span.inbox.put(remoteEvent{node, e}) {
 			w.stage.t.Fatal("the inbox is full")
@@ -276,7 +277,7 @@ func TestDemandTravelsToTheHome(t *testing.T) {
 		t.Errorf("node b takes %q and is near %v", c[1].taken(), take.Near)
 	}
 	alice.expectAsked("0123,0")
-	c[0].receive("b", Exited{})
+	c[0].receive("b", roomevent.Exited{})
 	c.pass(3 * time.Second)
 	alice.expectAsked("23,")
 }
@@ -327,13 +328,13 @@ func TestMirrorsHaveTheRatesOfTheHome(t *testing.T) {
 	alice.say(&signal.Uplink{})
 	c.pass(time.Second)
 	bob.expectCarried("1")
-	c[1].receive("a", Masked{Ref: bodyRef, ID: id, Tiles: []allocate.QualitySet{allocate.Qualities(1)}})
+	c[1].receive("a", roomevent.Masked{Ref: bodyRef, ID: id, Tiles: []allocate.QualitySet{allocate.Qualities(1)}})
 	c.pass(time.Second)
 	bob.expectCarried("0")
-	c[1].receive("a", Masked{Ref: bodyRef, ID: id + 1, Tiles: []allocate.QualitySet{0}})
+	c[1].receive("a", roomevent.Masked{Ref: bodyRef, ID: id + 1, Tiles: []allocate.QualitySet{0}})
 	c.pass(time.Second)
 	bob.expectCarried("0")
-	c[1].receive("a", Masked{Ref: bodyRef, ID: id, Tiles: []allocate.QualitySet{0}})
+	c[1].receive("a", roomevent.Masked{Ref: bodyRef, ID: id, Tiles: []allocate.QualitySet{0}})
 	c.pass(time.Second)
 	bob.expectCarried("1")
 }
@@ -358,16 +359,16 @@ func TestMirrorsOutliveTheirHome(t *testing.T) {
 	// The former home is silent from here on.
 	survivors := c[1:]
 	for _, w := range survivors {
-		w.receive("a", Detached{Identity: "alice"})
+		w.receive("a", roomevent.Detached{Identity: "alice"})
 	}
 	bob.choose(-1, signal.Only(2))
 	survivors.exchange()
 	if got := c[1].taken(); got != "1 1" {
 		t.Errorf("node b tells a dead node its demand: %q", got)
 	}
-	present := Presence{Identity: "alice", Session: "session of alice", Epoch: 1, Live: true}
-	c[1].receive("c", Present{present})
-	c[1].receive("c", Published{Ref: bodyRef, ID: 77, Description: ladder(2, 3)})
+	present := roomevent.Presence{Identity: "alice", Session: "session of alice", Epoch: 1, Live: true}
+	c[1].receive("c", roomevent.Present{Presence: present})
+	c[1].receive("c", roomevent.Published{Ref: bodyRef, ID: 77, Description: ladder(2, 3)})
 	survivors.exchange()
 	if got := c[1].mirrored[bodyRef]; got.Node != "c" || got.ID != 77 || !slices.Equal(got.Tracks, before.Tracks) {
 		t.Errorf("the tracks are bound to %q with id %d", got.Node, got.ID)
@@ -378,9 +379,9 @@ func TestMirrorsOutliveTheirHome(t *testing.T) {
 	// The former home is late.
 	stale := present
 	stale.Epoch = 0
-	c[1].receive("a", Present{stale})
-	c[1].receive("a", Left{Identity: "alice", Session: "session of alice"})
-	c[1].receive("a", Unpublished{Ref: bodyRef, ID: before.ID})
+	c[1].receive("a", roomevent.Present{Presence: stale})
+	c[1].receive("a", roomevent.Left{Identity: "alice", Session: "session of alice"})
+	c[1].receive("a", roomevent.Unpublished{Ref: bodyRef, ID: before.ID})
 	if !slices.Equal(c[1].mirrorTracks(), tracks) {
 		t.Error("the tracks have changed")
 	}
@@ -396,7 +397,7 @@ func TestMirrorsOutliveTheirHome(t *testing.T) {
 		}
 	}
 	bob.mu.Unlock()
-	c[1].receive("c", Left{Identity: "alice", Session: "session of alice", Reason: "connection lost"})
+	c[1].receive("c", roomevent.Left{Identity: "alice", Session: "session of alice", Reason: "connection lost"})
 	if m := expect[*signal.ParticipantLeft](t, bob.shelf, 1); m.Reason != "connection lost" {
 		t.Errorf("alice has left: %q", m.Reason)
 	}
@@ -413,7 +414,7 @@ func TestAHomeThatComesBack(t *testing.T) {
 	bob.begin()
 	c.exchange()
 	delete(c[1].mirrored, bodyRef)
-	c[1].receive("a", Detached{Identity: "alice"})
+	c[1].receive("a", roomevent.Detached{Identity: "alice"})
 	bob.choose(-1, signal.Only(0))
 	bob.begin()
 	c.exchange()
@@ -438,7 +439,7 @@ func TestIdentitiesOfTwoNodes(t *testing.T) {
 		alice := c[0].stage.enter("alice", false, true, ladder(1, 2))
 		alice.Session = "session of alice"
 		c[0].stage.ask(func(r *Room) { r.span.joined(alice.participant) })
-		decision := Superseded{
+		decision := roomevent.Superseded{
 			Identity: "alice", Session: "another session", Code: signal.CodeIdentityTaken,
 			Reason: "joined earlier elsewhere",
 		}
@@ -486,7 +487,7 @@ func TestJoinsBesideMirrors(t *testing.T) {
 	if got := check("carol", true); got != signal.CodeLimit {
 		t.Errorf("a third participant of two: %q", got)
 	}
-	c[1].receive("a", Detached{Identity: "alice"})
+	c[1].receive("a", roomevent.Detached{Identity: "alice"})
 	if got := check("alice", false); got != signal.CodeIdentityTaken {
 		t.Errorf("a place that is kept for another client: %q", got)
 	}
@@ -501,7 +502,7 @@ func TestJoinsBesideMirrors(t *testing.T) {
 		t.Error("a hidden mirror has tracks")
 	}
 	// The descriptions of mirrors count.
-	c[1].receive("a", Present{Presence{Identity: "dave", Session: "s", Live: true}})
+	c[1].receive("a", roomevent.Present{Presence: roomevent.Presence{Identity: "dave", Session: "s", Live: true}})
 	c[1].stage.ask(func(r *Room) {
 		big := r.node.config.DescriptionBytes
 		r.span.mirrors["dave"].AttributesBytes = big
@@ -516,7 +517,9 @@ func TestMirrorsAreBounded(t *testing.T) {
 	c := newConference(t, func(config *Config) { config.ParticipantsPerRoom = 3 }, "a")
 	bob := c.enter(c[0], "bob", true, false)
 	for i := range 100 {
-		c[0].receive("z", Present{Presence{Identity: fmt.Sprint("p", i), Session: "s", Live: true}})
+		c[0].receive("z", roomevent.Present{Presence: roomevent.Presence{
+			Identity: fmt.Sprint("p", i), Session: "s", Live: true,
+		}})
 	}
 	if n := len(c[0].stage.room.span.mirrors); n != 3*mirrorsPerPlace {
 		t.Errorf("%d mirrors", n)
@@ -525,24 +528,27 @@ func TestMirrorsAreBounded(t *testing.T) {
 	broken.Name = "broken"
 	broken.Qualities = nil
 	ref := volumetric.PublicationRef{Participant: "p0", Publication: "broken"}
-	c[0].receive("z", Published{Ref: ref, ID: 1, Description: broken})
+	c[0].receive("z", roomevent.Published{Ref: ref, ID: 1, Description: broken})
 	for i := range 100 {
 		each := ladder(1, 2)
 		each.Name = fmt.Sprint("n", i)
 		ref.Publication = each.Name
-		c[0].receive("z", Published{Ref: ref, ID: uint64(i), Description: each})
+		c[0].receive("z", roomevent.Published{Ref: ref, ID: uint64(i), Description: each})
 	}
 	if n := len(c[0].stage.room.Get("p0").Publications); n != DefaultConfig().PublicationsPerParticipant {
 		t.Errorf("%d publications", n)
 	}
 	// Events that do not fit their publication change nothing.
 	ref.Publication = "n0"
-	for _, e := range []Event{
-		Rates{Ref: ref, Rates: make([]volumetric.Bitrate, 1)}, GaveUp{Ref: ref}, Masked{Ref: ref},
-		Posed{Ref: ref}, Posed{Ref: ref, Pose: &signal.Pose{}}, Sent{From: "p0"},
-		Sent{From: "bob", Data: &signal.Data{Text: "x"}},
-		Take{Ref: volumetric.PublicationRef{Participant: "bob", Publication: "n"}}, Superseded{Identity: "bob"},
-		Unpublished{Ref: ref, ID: 5}, Left{Identity: "p0"}, Mirrored{}, Unmirrored{}, Entered{},
+	for _, e := range []roomevent.Event{
+		roomevent.Rates{Ref: ref, Rates: make([]volumetric.Bitrate, 1)}, roomevent.GaveUp{Ref: ref},
+		roomevent.Masked{Ref: ref},
+		roomevent.Posed{Ref: ref}, roomevent.Posed{Ref: ref, Pose: &signal.Pose{}}, roomevent.Sent{From: "p0"},
+		roomevent.Sent{From: "bob", Data: &signal.Data{Text: "x"}},
+		roomevent.Take{Ref: volumetric.PublicationRef{Participant: "bob", Publication: "n"}},
+		roomevent.Superseded{Identity: "bob"},
+		roomevent.Unpublished{Ref: ref, ID: 5}, roomevent.Left{Identity: "p0"},
+		roomevent.Mirrored{}, roomevent.Unmirrored{}, roomevent.Entered{},
 	} {
 		c[0].receive("z", e)
 	}
@@ -562,15 +568,15 @@ func TestMirrorsAreBounded(t *testing.T) {
 func TestKickAndCloseOfOtherNodes(t *testing.T) {
 	c := newConference(t, nil, "a", "b")
 	alice, bob := c.enter(c[0], "alice", true, true), c.enter(c[0], "bob", true, true)
-	c[0].receive("b", Kick{})
+	c[0].receive("b", roomevent.Kick{})
 	if _, closed := alice.ended(); closed {
 		t.Fatal("a kick without a name removes alice")
 	}
-	c[0].receive("b", Kick{Identity: "alice"})
+	c[0].receive("b", roomevent.Kick{Identity: "alice"})
 	if code, closed := alice.ended(); !closed || code != signal.CodeKicked {
 		t.Errorf("alice is closed with %q", code)
 	}
-	c[0].receive("b", Close{})
+	c[0].receive("b", roomevent.Close{})
 	if code, closed := bob.ended(); !closed || code != signal.CodeClosed {
 		t.Errorf("bob is closed with %q", code)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -154,11 +155,11 @@ func TestTwoNodesAdoptASession(t *testing.T) {
 	before := tracksOn(t, bob)
 	inRoom(t, alice, func(r *Room) {
 		session := r.participants["alice"].Session
-		remoteEvent{"b", Present{Presence{Identity: "alice", Session: session}}}.apply(r)
+		remoteEvent{"b", roomevent.Present{Presence: roomevent.Presence{Identity: "alice", Session: session}}}.apply(r)
 		if r.participants["alice"] == nil {
 			t.Error("a claim of the same epoch ends the session before the cluster has decided")
 		}
-		remoteEvent{"b", Superseded{Identity: "alice", Session: session, Moved: true}}.apply(r)
+		remoteEvent{"b", roomevent.Superseded{Identity: "alice", Session: session, Moved: true}}.apply(r)
 		if m := r.span.mirrors["alice"]; r.participants["alice"] != nil || m == nil || m.node != "b" || !m.shown {
 			t.Error("the participant is no mirror")
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/directory"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -65,7 +66,7 @@ func (q removeRequest) banToken(r *Room, p *participant) {
 	if err := r.node.exclusions.Ban(ban, r.now); err != nil {
 		p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
 	}
-	r.span.tell(Kick{Identity: p.Identity, Session: p.Session, TokenID: p.token.ID, Until: q.until})
+	r.span.tell(roomevent.Kick{Identity: p.Identity, Session: p.Session, TokenID: p.token.ID, Until: q.until})
 }
 
 // names reports whether a request names a participant.
@@ -77,7 +78,7 @@ func (q *removeRequest) names(p *participant) bool {
 // CloseRoom removes all participants from a room, and ends a room of the API. The error wraps ErrNotFound if the room
 // does not exist.
 func (n *Node) CloseRoom(ctx context.Context, room string) error {
-	n.tell(room, Close{})
+	n.tell(room, roomevent.Close{})
 	switch exists, ended := n.rooms.Release(room); {
 	case !exists:
 		return fmt.Errorf("%w: room %q", ErrNotFound, room)
@@ -184,7 +185,7 @@ func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duratio
 			return err
 		}
 	}
-	n.tell(room, Kick{Identity: identity, Until: q.until})
+	n.tell(room, roomevent.Kick{Identity: identity, Until: q.until})
 	err := n.removeFrom(ctx, room, q)
 	if ban != 0 && errors.Is(err, ErrNotFound) {
 		return nil
@@ -222,7 +223,7 @@ func (n *Node) operate(ctx context.Context, name string, do func(*Room) error) e
 // operateOn changes a participant of a room. The home of a participant of another node receives remote. Whether the
 // home makes the change is not known.
 func (n *Node) operateOn(
-	ctx context.Context, name, identity string, remote Operate, do func(*Room, *participant) *signal.Error,
+	ctx context.Context, name, identity string, remote roomevent.Operate, do func(*Room, *participant) *signal.Error,
 ) error {
 	return n.operate(ctx, name, func(r *Room) error {
 		p := r.participants[identity]
@@ -272,7 +273,7 @@ func (n *Node) SetMetadata(ctx context.Context, room string, metadata map[string
 
 // SetAttributes changes the attributes of a participant, as SetMetadata changes metadata.
 func (n *Node) SetAttributes(ctx context.Context, room, identity string, attributes map[string]string) error {
-	remote := Operate{Attributes: &signal.Attributes{Attributes: attributes}}
+	remote := roomevent.Operate{Attributes: &signal.Attributes{Attributes: attributes}}
 	return n.operateOn(ctx, room, identity, remote, func(r *Room, p *participant) *signal.Error {
 		return r.setAttributes(nil, p, attributes)
 	})
@@ -281,7 +282,7 @@ func (n *Node) SetAttributes(ctx context.Context, room, identity string, attribu
 // Mute mutes a publication of a participant, or ends this. The publisher cannot end the muting of an operator. The
 // error wraps ErrNotFound.
 func (n *Node) Mute(ctx context.Context, room, identity, publication string, muted bool) error {
-	remote := Operate{Mute: &signal.Mute{Publication: publication, Muted: muted}}
+	remote := roomevent.Operate{Mute: &signal.Mute{Publication: publication, Muted: muted}}
 	return n.operateOn(ctx, room, identity, remote, func(r *Room, p *participant) *signal.Error {
 		return r.mute(p, publication, muted, true)
 	})
@@ -292,7 +293,7 @@ func (n *Node) Mute(ctx context.Context, room, identity, publication string, mut
 func (n *Node) SetPermissions(
 	ctx context.Context, room, identity string, permissions signal.SetPermissions,
 ) error {
-	remote := Operate{Permissions: &permissions}
+	remote := roomevent.Operate{Permissions: &permissions}
 	return n.operateOn(ctx, room, identity, remote, func(r *Room, p *participant) *signal.Error {
 		r.setPermissions(p, &permissions)
 		return nil
@@ -301,7 +302,7 @@ func (n *Node) SetPermissions(
 
 // operate passes the change of a mirrored participant to its home. The error names what the room knows to be wrong.
 // Whether the home makes the change is not known. requester is nil for the operator.
-func (s *span) operate(requester *participant, identity string, e Operate) *signal.Error {
+func (s *span) operate(requester *participant, identity string, e roomevent.Operate) *signal.Error {
 	m := s.mirrors[identity]
 	if m.Detached {
 		return noAnswer(identity)

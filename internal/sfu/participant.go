@@ -1,13 +1,16 @@
 package sfu
 
 import (
+	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/description"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
@@ -34,6 +37,72 @@ type Grants struct {
 	Data bool
 	// Admin grants changes to other participants and to the room.
 	Admin bool
+}
+
+// Profile describes how clients of one protocol take part in a room. All clients of the protocol share the Profile,
+// which does not change.
+type Profile struct {
+	// Name is the protocol's name in the log.
+	Name string
+	// Resumes is set if the place of a client whose websocket broke is kept for the grace time, in which the client may
+	// resume.
+	Resumes bool
+	// TakesLeave is set if a client sends a message before it leaves. A peer connection that ends without the message
+	// has failed.
+	TakesLeave bool
+	// Acknowledges is set if a client acknowledges assignments. Slots of other clients carry their assignments once
+	// their lines are negotiated.
+	Acknowledges bool
+	// Offers is set if a client makes the only offer. ICE is restarted by the client alone.
+	Offers bool
+	// Parity is set if a client reads parity packets.
+	Parity bool
+	// Traces is set if a client can be asked for the times of its frames.
+	Traces bool
+	// TakesData is set if a client reads data messages.
+	TakesData bool
+	// Converted is set if a client publishes VR2Gather packets, which the data plane converts. A publication of the
+	// client is announced to the others after its first frame.
+	Converted bool
+	// Named returns the outlet of a named line. If Named is not nil, lines have names by which the client identifies
+	// their content: no line is spare, and a line does not change its publication.
+	Named func(egress.Outlet, subscriber.Name) NamedOutlet
+	// Withheld returns the reason why a client cannot receive a publication, empty if it can. If Withheld is nil, a
+	// client can receive all publications.
+	Withheld func(*volumetric.Publication) string
+	// OnePerKind is set if a client can receive only one publication of each kind from each publisher.
+	OnePerKind bool
+}
+
+// NamedOutlet sends the packets of a named line.
+type NamedOutlet interface {
+	egress.Outlet
+	subscriber.NamedOutput
+}
+
+// signallingProfile is the profile of signalling v1.
+var signallingProfile = Profile{
+	Name: "signalling", Resumes: true, TakesLeave: true, Acknowledges: true, Parity: true, Traces: true,
+	TakesData: true,
+}
+
+// reads reports whether a client can receive a publication.
+func (f *Profile) reads(p *presence.Publication) bool {
+	return f.Withheld == nil || f.Withheld(&p.Description) == ""
+}
+
+// first returns the index of the first of a publisher's publications that has the kind and that a client can receive,
+// -1 if there is none.
+func (f *Profile) first(publications []*presence.Publication, kind volumetric.Kind) int {
+	return slices.IndexFunc(publications, func(p *presence.Publication) bool {
+		return p.Description.Kind == kind && f.reads(p)
+	})
+}
+
+// second reports whether the publisher has an earlier publication of the same kind that a client can receive.
+func (f *Profile) second(publications []*presence.Publication, p *presence.Publication) bool {
+	first := f.first(publications, p.Description.Kind)
+	return first >= 0 && publications[first] != p
 }
 
 // participant is a participant of a room. The participant belongs to the room's goroutine.
@@ -292,4 +361,116 @@ func (p *participant) warnOnce(text string, fields ...zap.Field) {
 	}
 	p.warned[text] = true
 	p.log.Warn(text, append(fields, zap.String("repeated", "not logged again"))...)
+}
+
+// newParticipant returns the participant of a join, without a connection.
+func newParticipant(r *Room, q *JoinRequest) *participant {
+	p := &participant{
+		Presence: presence.Presence{Identity: q.Identity, Session: rand.Text()},
+		room:     r,
+		secret:   rand.Text(),
+		granted:  q.Grants,
+		grants:   q.Grants,
+		bearer:   q.Bearer,
+		token:    q.Token,
+		asked: joinOptions{receive: q.Join.Receive, receiveData: q.Join.ReceiveData,
+			publishData: q.Join.DataChannel, multipath: q.Join.Multipath,
+			messageChannel: q.Join.MessageChannel},
+		receive:  q.Join.Receive && q.Grants.Subscribe,
+		deadline: time.Duration(q.Join.DeadlineMS) * time.Millisecond,
+		offer:    q.Offer,
+		watched:  q.Watched,
+		log:      r.log.With(zap.String("participant", q.Identity)),
+		outbox:   q.Outbox,
+		profile:  &signallingProfile,
+		joined:   q.At,
+
+		pauses:     q.Join.Pauses,
+		data:       data.NewFlow(r.node.config.dataLimits()),
+		publishing: newPublishingLimit(&r.node.config),
+	}
+	p.useDataChannels()
+	slots := subscriber.NewSlots()
+	if q.Profile != nil {
+		p.profile = q.Profile
+	}
+	if q.Number != nil {
+		p.Number, p.Numbered = *q.Number, true
+	}
+	if p.profile.Named != nil {
+		slots = subscriber.NewNamedSlots(r.node.config.MaxSlots)
+	}
+	p.subscriber = subscriber.New(slots, subscriber.NewChoices(r.node.config.ChoicesPerParticipant))
+	p.limits = q.Join.BitrateLimits
+	return p
+}
+
+// newPublishingLimit limits the publications of one participant, except the publications of its join.
+func newPublishingLimit(config *Config) *rate.Limiter {
+	return rate.NewLimiter(rate.Limit(config.PublishRate), config.PublishBurst)
+}
+
+// regranted has the changes for a participant whose grants have changed.
+type regranted struct {
+	// reason is the reason of the changes.
+	reason string
+	// ended are the publications that ended for lack of the grant to publish.
+	ended []volumetric.PublicationRef
+	// receiveRevoked is set if the grant to receive has ended, receives if the participant has the grant again.
+	receiveRevoked, receives bool
+}
+
+// regrant sets the grants of a participant: those of the token of a resume, or those with changed permissions.
+// Publications and slots without a grant end. The caller sends the changes to the client with send, after the reply to
+// a join.
+func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (changed regranted) {
+	p.grants = grants
+	if grants.Publish {
+		r.audience.name(&p.Presence)
+	}
+	changed.reason = "the token no longer grants it"
+	if newConnection {
+		// A present connection keeps its line for data channels, or has none.
+		defer p.useDataChannels()
+	}
+	if !grants.Publish {
+		for _, publication := range slices.Clone(p.Publications) {
+			changed.ended = append(changed.ended, publication.Ref)
+			r.unpublish(p, publication, true)
+			p.log.Info("unpublished: the participant may no longer publish",
+				zap.String("publication", publication.Ref.Publication))
+		}
+	}
+	receives := p.asked.receive && grants.Subscribe
+	switch {
+	case p.receive && !receives:
+		changed.receiveRevoked = true
+		for _, publication := range r.PublishedByOthers(&p.Presence) {
+			p.subscriber.Slots.Drop(publication.Publication)
+		}
+		p.receive = false
+	case !p.receive && receives && (newConnection || !p.asked.receiveData || p.takesChunks):
+		changed.receives = true
+		p.receive = true
+	}
+	return changed
+}
+
+// send sends the client the changes and their reasons.
+func (c *regranted) send(p *participant) {
+	for _, ref := range c.ended {
+		p.send(&signal.Unpublished{PublicationRef: ref})
+		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the participant may no longer publish: %s",
+			ref.Publication, c.reason))
+	}
+	if c.receiveRevoked {
+		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the participant may no longer receive: %s",
+			c.reason))
+	}
+}
+
+// useDataChannels decides whether a new connection uses data channels to publish and to receive.
+func (p *participant) useDataChannels() {
+	p.byData = p.asked.publishData && p.grants.Publish
+	p.takesChunks = p.asked.receiveData && p.receive
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/recorded"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -116,7 +117,7 @@ func (c *roomRecorder) announce(before bool) {
 // follow applies another node's part of the state of the room to the recordings of this node. If the node that recorded
 // the room ends its recording or leaves, this node may continue, unless an operator has ended it: then no node begins a
 // recording automatically.
-func (c *roomRecorder) follow(e Shared, node string) {
+func (c *roomRecorder) follow(e roomevent.Shared, node string) {
 	switch {
 	case e.Recording != 0:
 		c.node = node

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -34,15 +35,15 @@ type inbox struct {
 
 type remoteEvent struct {
 	node  string
-	event Event
+	event roomevent.Event
 }
 
 // lossy reports whether an event may be dropped: a pose, which the next pose replaces, or a lossy data message.
 func (e remoteEvent) lossy() bool {
 	switch e := e.event.(type) {
-	case Posed:
+	case roomevent.Posed:
 		return true
-	case Sent:
+	case roomevent.Sent:
 		return e.Data != nil && e.Data.Lossy
 	}
 	return false
@@ -95,8 +96,8 @@ func (remoteEvents) apply(r *Room) {
 // Remote queues an event of another node for the room, if this node has the room. Remote does not wait. If too many
 // events wait, Remote drops poses and lossy data messages. For other events Remote then reports false, and they must be
 // passed again. The node must have a Cluster.
-func (n *Node) Remote(room, node string, e Event) bool {
-	if k, ok := e.(Kick); ok && !k.Until.IsZero() {
+func (n *Node) Remote(room, node string, e roomevent.Event) bool {
+	if k, ok := e.(roomevent.Kick); ok && !k.Until.IsZero() {
 		now := time.Now()
 		ban := admission.Ban{Room: room, Identity: k.Identity, TokenID: k.TokenID, Until: k.Until}
 		if err := n.exclusions.Ban(ban, now); err != nil {
@@ -109,7 +110,7 @@ func (n *Node) Remote(room, node string, e Event) bool {
 	case !exists || r.span.inbox.put(event):
 		return true
 	case event.lossy():
-		if _, data := e.(Sent); data {
+		if _, data := e.(roomevent.Sent); data {
 			n.losses.Queue.Add(1)
 		}
 		return true
@@ -118,7 +119,7 @@ func (n *Node) Remote(room, node string, e Event) bool {
 }
 
 // tell passes an event of the node's operator on.
-func (n *Node) tell(room string, e Event) {
+func (n *Node) tell(room string, e roomevent.Event) {
 	if n.config.Cluster != nil {
 		n.config.Cluster.Tell(room, e)
 	}
@@ -128,44 +129,44 @@ func (n *Node) tell(room string, e Event) {
 // Released, SessionState, Mirrored and Unmirrored.
 func (q remoteEvent) apply(r *Room) {
 	switch e := q.event.(type) {
-	case Exited:
+	case roomevent.Exited:
 		q.exited(r, e)
-	case Present:
+	case roomevent.Present:
 		q.present(r, e)
-	case Left:
+	case roomevent.Left:
 		q.left(r, e)
-	case Detached:
+	case roomevent.Detached:
 		q.detached(r, e)
-	case Published:
+	case roomevent.Published:
 		q.published(r, e)
-	case Unpublished:
+	case roomevent.Unpublished:
 		q.unpublished(r, e)
-	case Take:
+	case roomevent.Take:
 		q.taken(r, e)
-	case Rates:
+	case roomevent.Rates:
 		q.rates(r, e)
-	case GaveUp:
+	case roomevent.GaveUp:
 		q.gaveUp(r, e)
-	case Masked:
+	case roomevent.Masked:
 		q.masked(r, e)
-	case Posed:
+	case roomevent.Posed:
 		q.posed(r, e)
-	case Sent:
+	case roomevent.Sent:
 		q.sent(r, e)
-	case Operate:
+	case roomevent.Operate:
 		q.operate(r, e)
-	case Shared:
+	case roomevent.Shared:
 		q.shared(r, e)
-	case Superseded:
+	case roomevent.Superseded:
 		q.superseded(r, e)
-	case Kick:
+	case roomevent.Kick:
 		q.kick(r, e)
-	case Close:
+	case roomevent.Close:
 		q.closed(r, e)
 	}
 }
 
-func (q remoteEvent) exited(r *Room, _ Exited) {
+func (q remoteEvent) exited(r *Room, _ roomevent.Exited) {
 	for _, p := range r.participants {
 		for _, publication := range p.Publications {
 			publication.Demand.SetTake(q.node, demand.Take{})
@@ -173,7 +174,7 @@ func (q remoteEvent) exited(r *Room, _ Exited) {
 	}
 }
 
-func (q remoteEvent) present(r *Room, e Present) {
+func (q remoteEvent) present(r *Room, e roomevent.Present) {
 	s := r.span
 	if p := r.participants[e.Identity]; p != nil && p.Session == e.Session {
 		if e.Epoch > p.epoch {
@@ -208,13 +209,13 @@ func (q remoteEvent) present(r *Room, e Present) {
 		return
 	}
 	if limit := mirrorsPerPlace * r.node.config.ParticipantsPerRoom; len(s.mirrors) >= limit {
-		r.log.Warn("a participant of another q.node is left out", zap.String("participant", e.Identity),
+		r.log.Warn("a participant of another node is left out", zap.String("participant", e.Identity),
 			zap.Int("limit", limit))
 		return
 	}
 	m = &mirror{
 		Presence: presence.Presence{Identity: e.Identity, Session: e.Session, Audience: e.Audience},
-		node:   q.node, presented: true,
+		node:     q.node, presented: true,
 	}
 	s.mirrors[e.Identity] = m
 	m.update(s, e.Presence)
@@ -223,25 +224,25 @@ func (q remoteEvent) present(r *Room, e Present) {
 	}
 }
 
-func (q remoteEvent) left(r *Room, e Left) {
+func (q remoteEvent) left(r *Room, e roomevent.Left) {
 	if m := r.span.mirrored(e.Identity, q.node); m != nil && m.Session == e.Session {
 		r.span.remove(m, e.Reason)
 	}
 }
 
-func (q remoteEvent) detached(r *Room, e Detached) {
+func (q remoteEvent) detached(r *Room, e roomevent.Detached) {
 	if m := r.span.mirrored(e.Identity, q.node); m != nil {
 		m.Detached = true
 	}
 }
 
-func (q remoteEvent) published(r *Room, e Published) {
+func (q remoteEvent) published(r *Room, e roomevent.Published) {
 	if m := r.span.mirrored(e.Ref.Participant, q.node); m != nil {
 		m.publish(r.span, e)
 	}
 }
 
-func (q remoteEvent) unpublished(r *Room, e Unpublished) {
+func (q remoteEvent) unpublished(r *Room, e roomevent.Unpublished) {
 	m := r.span.mirrored(e.Ref.Participant, q.node)
 	if m == nil {
 		return
@@ -251,7 +252,7 @@ func (q remoteEvent) unpublished(r *Room, e Unpublished) {
 	}
 }
 
-func (q remoteEvent) taken(r *Room, e Take) {
+func (q remoteEvent) taken(r *Room, e roomevent.Take) {
 	owner := r.participants[e.Ref.Participant]
 	if owner == nil {
 		return
@@ -259,24 +260,24 @@ func (q remoteEvent) taken(r *Room, e Take) {
 	if p := owner.Publication(e.Ref.Publication); p != nil && p.ID == e.ID {
 		take := demand.Take{Tiles: e.Tiles, Near: e.Near, Parity: min(max(e.Parity, 0), signal.MaxParity)}
 		if !p.Demand.HasTake(q.node) {
-			// The q.node has received no pose of the publication.
+			// The node has received no pose of the publication.
 			r.span.posed(p, q.node)
 		}
 		if !p.Demand.SetTake(q.node, take) {
-			r.log.Warn("the demand of another q.node does not fit the publication", zap.String("node", q.node),
+			r.log.Warn("the demand of another node does not fit the publication", zap.String("node", q.node),
 				zap.Stringer("publication", e.Ref))
 		}
 		r.wakeBy(r.now.Add(unwatchedInterval))
 	}
 }
 
-func (q remoteEvent) rates(r *Room, e Rates) {
+func (q remoteEvent) rates(r *Room, e roomevent.Rates) {
 	if m := r.span.mirrored(e.Ref.Participant, q.node); m != nil {
 		m.rated(r, e)
 	}
 }
 
-func (q remoteEvent) gaveUp(r *Room, e GaveUp) {
+func (q remoteEvent) gaveUp(r *Room, e roomevent.GaveUp) {
 	if m := r.span.mirrored(e.Ref.Participant, q.node); m != nil {
 		if d := m.find(e.Ref.Publication); d.fits(e.ID, e.Tiles) {
 			d.gaveUp = e.Tiles
@@ -285,7 +286,7 @@ func (q remoteEvent) gaveUp(r *Room, e GaveUp) {
 	}
 }
 
-func (q remoteEvent) masked(r *Room, e Masked) {
+func (q remoteEvent) masked(r *Room, e roomevent.Masked) {
 	if m := r.span.mirrored(e.Ref.Participant, q.node); m != nil {
 		if d := m.find(e.Ref.Publication); d.fits(e.ID, e.Tiles) {
 			d.masked = e.Tiles
@@ -294,13 +295,13 @@ func (q remoteEvent) masked(r *Room, e Masked) {
 	}
 }
 
-func (q remoteEvent) posed(r *Room, e Posed) {
+func (q remoteEvent) posed(r *Room, e roomevent.Posed) {
 	if m := r.span.mirrored(e.Ref.Participant, q.node); m != nil && e.Pose != nil {
 		m.pose(r, e)
 	}
 }
 
-func (q remoteEvent) sent(r *Room, e Sent) {
+func (q remoteEvent) sent(r *Room, e roomevent.Sent) {
 	losses := &r.node.losses
 	if e.Data == nil || e.Data.Validate() != nil {
 		losses.Invalid.Add(1)
@@ -334,7 +335,7 @@ func (q remoteEvent) sent(r *Room, e Sent) {
 	r.fanOut(e.From, recipients, e.Data, e.Data.Seq)
 }
 
-func (q remoteEvent) superseded(r *Room, e Superseded) {
+func (q remoteEvent) superseded(r *Room, e roomevent.Superseded) {
 	switch p := r.participants[e.Identity]; {
 	case p == nil || p.Session != e.Session:
 	case e.Moved:
@@ -344,7 +345,7 @@ func (q remoteEvent) superseded(r *Room, e Superseded) {
 	}
 }
 
-func (q remoteEvent) kick(r *Room, e Kick) {
+func (q remoteEvent) kick(r *Room, e roomevent.Kick) {
 	if e.Identity != "" {
 		removeRequest{
 			identity: e.Identity, session: e.Session, code: signal.CodeKicked, reason: kickedReason, until: e.Until,
@@ -352,14 +353,14 @@ func (q remoteEvent) kick(r *Room, e Kick) {
 	}
 }
 
-func (q remoteEvent) closed(r *Room, e Close) {
+func (q remoteEvent) closed(r *Room, e roomevent.Close) {
 	removeRequest{code: signal.CodeClosed, reason: closedReason, before: e.Before}.remove(r)
 }
 
-func (q remoteEvent) shared(r *Room, e Shared) {
+func (q remoteEvent) shared(r *Room, e roomevent.Shared) {
 	s, before := r.span, r.recorder.active()
 	if _, known := s.shared[q.node]; !known && len(s.shared) >= maxSharedNodes {
-		r.log.Warn("the state of the room on another q.node is left out", zap.String("node", q.node),
+		r.log.Warn("the state of the room on another node is left out", zap.String("node", q.node),
 			zap.Int("limit", maxSharedNodes))
 		return
 	}
@@ -376,7 +377,7 @@ func (q remoteEvent) shared(r *Room, e Shared) {
 	r.recorder.announce(before)
 }
 
-func (q remoteEvent) operate(r *Room, e Operate) {
+func (q remoteEvent) operate(r *Room, e roomevent.Operate) {
 	p := r.participants[e.Identity]
 	var refused *signal.Error
 	switch {
@@ -390,7 +391,7 @@ func (q remoteEvent) operate(r *Room, e Operate) {
 		refused = r.setAttributes(nil, p, e.Attributes.Attributes)
 	}
 	if refused != nil {
-		r.log.Warn("a change by another q.node has no effect", zap.String("node", q.node),
+		r.log.Warn("a change by another node has no effect", zap.String("node", q.node),
 			zap.String("participant", e.Identity), errorField(refused))
 	}
 }
@@ -410,7 +411,7 @@ func larger(a, b map[string]string) bool {
 }
 
 // receiveMetadata sets the metadata of the room, which an operator has changed on another node.
-func (r *Room) receiveMetadata(e Shared, node string) {
+func (r *Room) receiveMetadata(e roomevent.Shared, node string) {
 	metadata, _, refused := mergeAttributes("metadata", nil, e.Metadata)
 	if refused != nil {
 		r.log.Warn("metadata of another node is left out", zap.String("node", node), errorField(refused))

@@ -232,3 +232,221 @@ func (r *Room) remove(p *participant, reason string) {
 	r.span.showMirror(p.Identity)
 	p.log.Info("participant left", zap.String("reason", reason))
 }
+
+// roomEvents emits the events of one room.
+type roomEvents struct {
+	// receiver is nil if no program receives events.
+	receiver Events
+	// room has the name of the room and the id of its present life, from its start to its end.
+	room webhook.Room
+	// begun is set from the event of the room's start to that of its end, emitted counts the room's events. Both are
+	// safe for concurrent use.
+	begun   atomic.Bool
+	emitted atomic.Uint64
+}
+
+// Name returns the name of the room.
+func (r *roomEvents) Name() string { return r.room.Name }
+
+// emit passes an event of the room on. The events RoomStarted and RoomEnded are emitted by Begin and End.
+func (r *roomEvents) emit(e webhook.Event) {
+	if r.receiver == nil {
+		return
+	}
+	e.Room, e.Sequence, e.At = r.room, r.emitted.Add(1), time.Now()
+	r.receiver.RoomEvent(e)
+}
+
+// Begin emits the start of the room once. A room that a join opens starts when the join is accepted.
+func (r *roomEvents) Begin() {
+	if r.begun.CompareAndSwap(false, true) {
+		r.emit(webhook.Event{Kind: webhook.RoomStarted})
+	}
+}
+
+// End emits the end of the room once, if the room has started. No event of the room may follow.
+func (r *roomEvents) End() {
+	if r.begun.CompareAndSwap(true, false) {
+		r.emit(webhook.Event{Kind: webhook.RoomEnded})
+	}
+}
+
+// event returns an event of the participant.
+func (p *participant) event(kind webhook.Kind) webhook.Event {
+	return webhook.Event{Kind: kind, Participant: &webhook.Participant{Identity: p.Identity, TokenID: p.token.ID}}
+}
+
+// movedReason is the reason of a departure by a move. Each node has a room of its own, with its own events.
+const movedReason = "moved to another server"
+
+// emitJoined emits the arrival of a participant, with the publications that it brings from another node.
+func (r *roomEvents) emitJoined(p *participant) {
+	r.emit(p.event(webhook.ParticipantJoined))
+	for _, publication := range p.Publications {
+		r.emitPublication(p, publication, webhook.Published)
+	}
+}
+
+// emitMoved emits the end of a participant's publications on this node and its departure to another node.
+func (r *roomEvents) emitMoved(p *participant) {
+	for _, publication := range p.Publications {
+		r.emitPublication(p, publication, webhook.Unpublished)
+	}
+	left := p.event(webhook.ParticipantLeft)
+	left.Reason = movedReason
+	r.emit(left)
+}
+
+// emitPublication emits an event of a publication, unless others do not know the publication.
+func (r *roomEvents) emitPublication(owner *participant, p *presence.Publication, kind webhook.Kind) {
+	if p.Silent {
+		return
+	}
+	e, d := owner.event(kind), &p.Description
+	e.Publication = &webhook.Publication{
+		Name: d.Name, Kind: string(d.Kind), Codec: d.Codec.MIMEType, Tiles: len(d.Tiles), Qualities: len(d.Qualities),
+	}
+	r.emit(e)
+}
+
+// wake is the request of the room's own alarm.
+type wake struct{}
+
+// wakeBy wakes the room at the given time at the latest.
+func (r *Room) wakeBy(at time.Time) {
+	if !r.wakeAt.IsZero() && !at.Before(r.wakeAt) {
+		return
+	}
+	r.wakeAt = at
+	r.alarm.Reset(max(0, at.Sub(r.now)))
+}
+
+// apply implements request.
+func (wake) apply(r *Room) {
+	r.wakeAt = time.Time{}
+	receiving := false
+	r.audience.send()
+	for publication := range r.Publications {
+		r.attend(publication)
+	}
+	for _, p := range r.participants {
+		if !p.receives() {
+			continue
+		}
+		receiving = true
+		due, deferred := p.subscriber.Deferred(r.node.config.AllocationInterval)
+		switch {
+		case !deferred:
+		case r.now.Before(due):
+			r.wakeBy(due)
+		default:
+			p.decide()
+		}
+	}
+	if !receiving {
+		r.measureUnwatched()
+		return
+	}
+	if !r.now.Before(r.nextTick) {
+		r.nextTick = r.now
+		if r.tick() {
+			r.nextTick = r.now.Add(r.node.config.AllocationInterval)
+		}
+	}
+	r.wakeBy(r.nextTick)
+}
+
+// unwatchedInterval is the interval of rate measurements while there is no receiver, so that rates are known when a
+// receiver joins.
+const unwatchedInterval = 200 * time.Millisecond
+
+// measureUnwatched measures tracks while there is no receiver: before the first receiver joins, and until publishers
+// have paused. Then no parity is needed.
+func (r *Room) measureUnwatched() {
+	coming := false
+	for publication := range r.Publications {
+		if publication.Measure(r.now) {
+			r.span.measured(publication)
+		}
+		publication.Demand.Parity.Reset()
+		publication.Demand.CheckParity(r.now)
+		coming = coming || !publication.Demand.AllPaused()
+	}
+	if coming {
+		r.wakeBy(r.now.Add(unwatchedInterval))
+	}
+}
+
+// attend performs the steps that are due for one publication.
+func (r *Room) attend(p *presence.Publication) {
+	if p.Place.Pending() {
+		r.forwardPose(p)
+	}
+	if p.Silent {
+		r.announceBegun(r.participants[p.Ref.Participant], p)
+	}
+	r.demands.update(p.Demand)
+}
+
+// tick checks whether other qualities are needed. tick reports false if time did not suffice for all receivers. The
+// caller then calls it again after other requests.
+func (r *Room) tick() (complete bool) {
+	r.scheduler.Tick(r.now)
+	for publication := range r.Publications {
+		if publication.Measure(r.now) {
+			r.span.measured(publication)
+			r.scheduler.Changes.Rates++
+		}
+		publication.Demand.Parity.Reset()
+	}
+	r.scheduler.Begin()
+	complete = true
+	for _, p := range r.participants {
+		if !p.receives() {
+			continue
+		}
+		p.subscriber.NeedParity()
+		p.subscriber.Sample(r.now)
+		if complete = complete && r.scheduler.InTime(); !complete {
+			continue
+		}
+		p.decide()
+		p.sendSlotQualities(p.subscriber.Reasons(r.now))
+		if m := p.subscriber.Bandwidth(r.now); m != nil {
+			p.send(m)
+		}
+	}
+	for publication := range r.Publications {
+		publication.Demand.CheckParity(r.now)
+	}
+	return complete
+}
+
+// receives reports whether media may be sent to the participant.
+func (p *participant) receives() bool { return p.receive && p.connected }
+
+// refresh decides the qualities after a request of the client: a choice, or slots that became ready. requested is the
+// time of the request.
+func (p *participant) refresh(requested time.Time) {
+	if !p.connected {
+		return
+	}
+	until := p.subscriber.Request(requested, p.room.now, p.room.node.config.AllocationInterval)
+	if !until.IsZero() {
+		p.room.wakeBy(until)
+		return
+	}
+	p.decide()
+}
+
+// decide decides the qualities of the slots if there are relevant changes, and notifies the client.
+func (p *participant) decide() {
+	p.sendSlotQualities(p.subscriber.Decide(p.room.now, &p.room.scheduler))
+}
+
+// sendSlotQualities sends the client the qualities of slots.
+func (p *participant) sendSlotQualities(sending []signal.SlotQuality) {
+	if len(sending) > 0 {
+		p.send(&signal.Sending{Slots: sending})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -21,18 +22,19 @@ type span struct {
 	// mirrors are the participants of other nodes, by identity.
 	mirrors map[string]*mirror
 	// shared has the parts of other nodes in the state of the room.
-	shared map[string]Shared
+	shared map[string]roomevent.Shared
 	// ending are the feeds of former homes that have not ended.
 	ending map[feed]*feedEnd
 	// releasing are the participants that have moved and still have their place.
-	releasing map[*participant]Released
+	releasing map[*participant]roomevent.Released
 	unsaved   unsaved
 }
 
 func newSpan(r *Room, c Cluster) *span {
 	return &span{
 		room: r, cluster: c, inbox: inbox{filled: make(chan struct{}, 1)}, mirrors: make(map[string]*mirror),
-		shared: make(map[string]Shared), releasing: make(map[*participant]Released), ending: make(map[feed]*feedEnd),
+		shared:    make(map[string]roomevent.Shared),
+		releasing: make(map[*participant]roomevent.Released), ending: make(map[feed]*feedEnd),
 	}
 }
 
@@ -45,7 +47,7 @@ func (s *span) ready() <-chan struct{} {
 }
 
 // tell passes an event to the other nodes.
-func (s *span) tell(e Event) {
+func (s *span) tell(e roomevent.Event) {
 	if s == nil {
 		return
 	}
@@ -61,7 +63,7 @@ func (s *span) exited() {
 	if s == nil {
 		return
 	}
-	s.tell(Exited{})
+	s.tell(roomevent.Exited{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -102,7 +104,7 @@ func (s *span) joined(p *participant) {
 		return
 	}
 	p.complete = p.epoch == 0
-	s.tell(Present{p.shared()})
+	s.tell(roomevent.Present{Presence: p.shared()})
 	for _, publication := range presence.Announced(p.Publications) {
 		s.published(publication)
 		if p.epoch > 0 {
@@ -124,7 +126,7 @@ func (s *span) completed(p *participant) {
 // changed tells the state of a local participant, if the participant is in the room.
 func (s *span) changed(p *participant) {
 	if s != nil && s.room.participants[p.Identity] == p {
-		s.tell(Present{p.shared()})
+		s.tell(roomevent.Present{Presence: p.shared()})
 		s.stateChanged(p)
 	}
 }
@@ -135,15 +137,15 @@ func (s *span) left(p *participant, publications []*presence.Publication, reason
 	if s == nil {
 		return
 	}
-	s.tell(Left{Identity: p.Identity, Session: p.Session, Reason: reason})
+	s.tell(roomevent.Left{Identity: p.Identity, Session: p.Session, Reason: reason})
 	for _, publication := range publications {
 		s.unpublished(publication)
 	}
 }
 
 // shared returns the state of the participant for other nodes.
-func (p *participant) shared() Presence {
-	state := Presence{
+func (p *participant) shared() roomevent.Presence {
+	state := roomevent.Presence{
 		Identity: p.Identity, Session: p.Session, Epoch: p.epoch, Joined: p.joined, Live: p.outbox != nil,
 		Attributes: p.Attributes, Muted: p.Mutings(), Permissions: p.grants.permissions(), Complete: p.complete,
 		Audience: p.Audience,
@@ -164,34 +166,36 @@ func (s *span) published(p *presence.Publication) {
 		// The participant may have its number since this publication.
 		s.changed(s.room.participants[p.Ref.Participant])
 	}
-	s.tell(Published{Ref: p.Ref, ID: p.ID, Description: p.Description, Mute: p.Mute, Tracks: slices.Clone(p.Tracks)})
+	s.tell(roomevent.Published{
+		Ref: p.Ref, ID: p.ID, Description: p.Description, Mute: p.Mute, Tracks: slices.Clone(p.Tracks),
+	})
 }
 
 // unpublished tells the end of a local publication.
 func (s *span) unpublished(p *presence.Publication) {
 	if s != nil {
-		s.tell(Unpublished{Ref: p.Ref, ID: p.ID})
+		s.tell(roomevent.Unpublished{Ref: p.Ref, ID: p.ID})
 	}
 }
 
 // measured tells the rates of a local publication.
 func (s *span) measured(p *presence.Publication) {
 	if s != nil && !p.Demand.Relayed() {
-		s.tell(Rates{Ref: p.Ref, ID: p.ID, Rates: p.Levels.Measured()})
+		s.tell(roomevent.Rates{Ref: p.Ref, ID: p.ID, Rates: p.Levels.Measured()})
 	}
 }
 
 // gaveUp tells the qualities of a local publication that its publisher cannot send.
 func (s *span) gaveUp(p *presence.Publication) {
 	if s != nil {
-		s.tell(GaveUp{Ref: p.Ref, ID: p.ID, Tiles: p.Levels.GaveUp()})
+		s.tell(roomevent.GaveUp{Ref: p.Ref, ID: p.ID, Tiles: p.Levels.GaveUp()})
 	}
 }
 
 // posed tells the latest pose of a local publication to a node, to all nodes if the name is empty.
 func (s *span) posed(p *presence.Publication, node string) {
 	if pose := p.Place.Latest(); s != nil && pose != nil && !p.Demand.Relayed() {
-		s.tell(Posed{Ref: p.Ref, Node: node, Pose: pose})
+		s.tell(roomevent.Posed{Ref: p.Ref, Node: node, Pose: pose})
 	}
 }
 
@@ -205,7 +209,7 @@ func (s *span) sent(sender string, m *signal.Data, seq int64) {
 	if len(m.To) > 0 && len(nodes) == 0 {
 		return
 	}
-	s.tell(Sent{From: sender, Nodes: nodes, Data: &signal.Data{
+	s.tell(roomevent.Sent{From: sender, Nodes: nodes, Data: &signal.Data{
 		Seq: seq, To: slices.Clone(m.To), Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: slices.Clone(m.Binary),
 	}})
 }
@@ -243,7 +247,9 @@ func (s *span) take(p *presence.Publication) {
 		return
 	}
 	tell := func(f feed) {
-		s.tell(Take{Ref: f.ref, Node: f.node, ID: f.id, Tiles: take.Tiles, Near: take.Near, Parity: take.Parity})
+		s.tell(roomevent.Take{
+			Ref: f.ref, Node: f.node, ID: f.id, Tiles: take.Tiles, Near: take.Near, Parity: take.Parity,
+		})
 	}
 	if d := m.find(p.Ref.Publication); d != nil && d.bound {
 		tell(m.feed(d))
@@ -312,7 +318,7 @@ func (s *span) changedShared() {
 		return
 	}
 	r := s.room
-	e := Shared{Metadata: r.metadata, MetadataAt: r.metadataAt}
+	e := roomevent.Shared{Metadata: r.metadata, MetadataAt: r.metadataAt}
 	if r.recorder.current != nil {
 		e.Recording = r.recorder.current.Since
 	}

@@ -13,15 +13,16 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/recorded"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
 // named returns the names of events, for example "Left Unpublished".
-func named(events []Event) (names []string) {
+func named(events []roomevent.Event) (names []string) {
 	for _, e := range events {
-		names = append(names, fmt.Sprintf("%T", e)[len("sfu."):])
+		names = append(names, fmt.Sprintf("%T", e)[len("roomevent."):])
 	}
 	return names
 }
@@ -39,7 +40,7 @@ func TestLeaversWithdrawTheirPublications(t *testing.T) {
 		if got := named(c[0].out); !slices.Equal(got, []string{"Left", "Unpublished"}) {
 			t.Errorf("events %q, expected the end of the participant, then of its publication", got)
 		}
-		if e, ok := c[0].out[len(c[0].out)-1].(Unpublished); !ok || e.ID != id || e.Ref != bodyRef {
+		if e, ok := c[0].out[len(c[0].out)-1].(roomevent.Unpublished); !ok || e.ID != id || e.Ref != bodyRef {
 			t.Errorf("%+v has ended", e)
 		}
 		c.exchange()
@@ -74,12 +75,12 @@ func TestPosesComeWithTheFirstTake(t *testing.T) {
 	alice := c.enter(c[0], "alice", false, true, ladder(1, 3))
 	alice.say(&signal.Pose{Publication: "body", Orientation: signal.Rotation{0, 0, 0, 1}})
 	c[0].out = nil
-	take := Take{
+	take := roomevent.Take{
 		Ref: bodyRef, Node: "a", ID: alice.Publications[0].ID, Tiles: []allocate.QualitySet{1}, Near: []bool{false},
 	}
 	poses := func() (list []string) {
 		for _, e := range c[0].out {
-			if p, ok := e.(Posed); ok {
+			if p, ok := e.(roomevent.Posed); ok {
 				list = append(list, p.Node)
 			}
 		}
@@ -93,7 +94,7 @@ func TestPosesComeWithTheFirstTake(t *testing.T) {
 		t.Errorf("poses for %q, expected one for each node", got)
 	}
 	// The trunk has ended, and its successor takes again.
-	c[0].receive("b", Exited{})
+	c[0].receive("b", roomevent.Exited{})
 	c[0].receive("b", take)
 	if got := poses(); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("poses for %q after another trunk", got)
@@ -107,13 +108,13 @@ func TestPublicationsOfFormerHomesEnd(t *testing.T) {
 	desk.Name = "desk"
 	c.enter(c[0], "alice", false, true, ladder(1, 3), desk)
 	bob := c.enter(c[1], "bob", true, false)
-	present := Presence{Identity: "alice", Session: "session of alice", Epoch: 1, Live: true, Complete: true}
-	c[1].receive("c", Present{present})
+	present := roomevent.Presence{Identity: "alice", Session: "session of alice", Epoch: 1, Live: true, Complete: true}
+	c[1].receive("c", roomevent.Present{Presence: present})
 	if _, n := latest[*signal.Unpublished](bob.shelf); n != 0 {
 		t.Error("publications end before the next home has told its own")
 	}
-	c[1].receive("c", Published{Ref: bodyRef, ID: 5, Description: ladder(1, 3)})
-	c[1].receive("c", Present{present})
+	c[1].receive("c", roomevent.Published{Ref: bodyRef, ID: 5, Description: ladder(1, 3)})
+	c[1].receive("c", roomevent.Present{Presence: present})
 	if m := expect[*signal.Unpublished](t, bob.shelf, 1); m.Publication != "desk" {
 		t.Errorf("%q has ended", m.Publication)
 	}
@@ -126,8 +127,8 @@ func TestPublicationsOfFormerHomesEnd(t *testing.T) {
 func TestMutingsComeWithPublications(t *testing.T) {
 	c := newConference(t, nil, "a", "b")
 	bob := c.enter(c[1], "bob", true, false)
-	c[1].receive("a", Present{Presence{Identity: "alice", Session: "s", Live: true}})
-	c[1].receive("a", Published{
+	c[1].receive("a", roomevent.Present{Presence: roomevent.Presence{Identity: "alice", Session: "s", Live: true}})
+	c[1].receive("a", roomevent.Published{
 		Ref: bodyRef, ID: 5, Description: ladder(1, 3), Mute: signal.MuteState{Publication: "body", Own: true},
 	})
 	bob.attach()
@@ -162,8 +163,8 @@ func TestDataBetweenNodes(t *testing.T) {
 		t.Errorf("carol receives %q", got)
 	}
 	// The client repeats a message on its next home.
-	from := func(seq int64, text string) Sent {
-		return Sent{From: "alice", Data: &signal.Data{Seq: seq, Text: text}}
+	from := func(seq int64, text string) roomevent.Sent {
+		return roomevent.Sent{From: "alice", Data: &signal.Data{Seq: seq, Text: text}}
 	}
 	c[1].receive("a", from(2, "again"))
 	c[1].receive("a", from(3, "next"))
@@ -171,9 +172,9 @@ func TestDataBetweenNodes(t *testing.T) {
 		t.Errorf("bob receives %q", got)
 	}
 	// Messages that cannot be delivered are counted.
-	c[1].receive("a", Sent{From: "nobody", Data: &signal.Data{Text: "x"}})
-	c[1].receive("a", Sent{From: "alice", Data: &signal.Data{Text: "x", Binary: []byte("x")}})
-	c[1].receive("a", Sent{From: "alice"})
+	c[1].receive("a", roomevent.Sent{From: "nobody", Data: &signal.Data{Text: "x"}})
+	c[1].receive("a", roomevent.Sent{From: "alice", Data: &signal.Data{Text: "x", Binary: []byte("x")}})
+	c[1].receive("a", roomevent.Sent{From: "alice"})
 	c[1].stage.ask(func(r *Room) { r.deliveries.AllowN(r.now, int(r.deliveries.TokensAt(r.now))) })
 	c[1].receive("a", from(4, "too much"))
 	got := c[1].stage.room.node.DataLosses()
@@ -189,7 +190,7 @@ func TestDataBetweenNodes(t *testing.T) {
 		}
 	})
 	// The home of a named recipient does not answer.
-	c[0].receive("b", Detached{Identity: "bob"})
+	c[0].receive("b", roomevent.Detached{Identity: "bob"})
 	c[0].stage.ask(func(r *Room) {
 		refused := r.forwardData(alice.participant, &signal.Data{To: []string{"bob"}, Text: "x"})
 		if refused == nil || refused.RetryAfterMS == 0 {
@@ -203,8 +204,8 @@ func TestHiddenMirrorsAreSilent(t *testing.T) {
 	c := newConference(t, nil, "a")
 	c.enter(c[0], "alice", false, true)
 	bob := c.enter(c[0], "bob", true, true)
-	c[0].receive("b", Present{Presence{Identity: "alice", Session: "other", Live: true}})
-	c[0].receive("b", Sent{From: "alice", Data: &signal.Data{Text: "x"}})
+	c[0].receive("b", roomevent.Present{Presence: roomevent.Presence{Identity: "alice", Session: "other", Live: true}})
+	c[0].receive("b", roomevent.Sent{From: "alice", Data: &signal.Data{Text: "x"}})
 	if _, n := latest[*signal.Data](bob.shelf); n != 0 {
 		t.Error("bob receives a message of the hidden mirror")
 	}
@@ -257,9 +258,9 @@ func TestOperatorsOfOtherNodes(t *testing.T) {
 		t.Errorf("a publication that alice does not have: %q", code)
 	}
 	// The home refuses what it cannot do.
-	c[0].receive("b", Operate{Identity: "nobody", Mute: mute})
-	c[0].receive("b", Operate{Identity: "alice"})
-	c[1].receive("a", Detached{Identity: "alice"})
+	c[0].receive("b", roomevent.Operate{Identity: "nobody", Mute: mute})
+	c[0].receive("b", roomevent.Operate{Identity: "alice"})
+	c[1].receive("a", roomevent.Detached{Identity: "alice"})
 	if code := refuses(mute); code != signal.CodeInternal {
 		t.Errorf("a dead home: %q", code)
 	}
@@ -324,8 +325,8 @@ func TestMetadataIsShared(t *testing.T) {
 		t.Errorf("bob receives %v", m.Metadata)
 	}
 	inRoom(t, carol, func(r *Room) {
-		remoteEvent{"z", Shared{Metadata: map[string]string{"title": "stale"}, MetadataAt: 1}}.apply(r)
-		remoteEvent{"z", Shared{Metadata: map[string]string{"": "bad"}, MetadataAt: 1 << 62}}.apply(r)
+		remoteEvent{"z", roomevent.Shared{Metadata: map[string]string{"title": "stale"}, MetadataAt: 1}}.apply(r)
+		remoteEvent{"z", roomevent.Shared{Metadata: map[string]string{"": "bad"}, MetadataAt: 1 << 62}}.apply(r)
 		if r.metadata["title"] != "two" {
 			t.Errorf("the title is %q", r.metadata["title"])
 		}
@@ -404,8 +405,8 @@ func TestRecordingsAreKnownOnAllNodes(t *testing.T) {
 		t.Error("carol is not told that her media is recorded")
 	}
 	inRoom(t, bob, func(r *Room) {
-		remoteEvent{"z", Shared{Recording: 1}}.apply(r)
-		remoteEvent{"z", Shared{}}.apply(r)
+		remoteEvent{"z", roomevent.Shared{Recording: 1}}.apply(r)
+		remoteEvent{"z", roomevent.Shared{}}.apply(r)
 	})
 	if err := nodes[0].StopRecording(ctx, "room"); err != nil {
 		t.Fatal(err)
@@ -537,7 +538,10 @@ func TestReleasedSessions(t *testing.T) {
 		c.enter(c[0], "bob", true, false)
 		alice.connection.answerTimer, alice.connection.connectTimer = timer{}, timer{}
 		id := alice.Publications[0].ID
-		e := Released{Identity: "alice", Session: alice.Session, Publications: []Unpublished{{Ref: bodyRef, ID: id}}}
+		e := roomevent.Released{
+			Identity: "alice", Session: alice.Session,
+			Publications: []roomevent.Unpublished{{Ref: bodyRef, ID: id}},
+		}
 		if !returns {
 			c[0].stage.ask(func(r *Room) { r.exit(r.participants["alice"]) })
 		}
@@ -560,7 +564,8 @@ func TestEventsOfOtherNodesAreBounded(t *testing.T) {
 	c.enter(c[0], "bob", true, true)
 	r := c[0].stage.room
 	for i := range 3 * eventsPerTurn {
-		r.span.inbox.put(remoteEvent{"z", Present{Presence{Identity: fmt.Sprint(i), Session: "s"}}})
+		present := roomevent.Presence{Identity: fmt.Sprint(i), Session: "s"}
+		r.span.inbox.put(remoteEvent{"z", roomevent.Present{Presence: present}})
 	}
 	turns := 0
 	for {
@@ -577,21 +582,21 @@ func TestEventsOfOtherNodesAreBounded(t *testing.T) {
 		t.Errorf("%d turns, %d mirrors", turns, n)
 	}
 	b := &r.span.inbox
-	lossy := remoteEvent{"z", Sent{Data: &signal.Data{Lossy: true}}}
+	lossy := remoteEvent{"z", roomevent.Sent{Data: &signal.Data{Lossy: true}}}
 	for range inboxLossy {
 		if !b.put(lossy) {
 			t.Fatal("a lossy message has no place")
 		}
 	}
-	if b.put(lossy) || b.put(remoteEvent{"z", Posed{}}) {
+	if b.put(lossy) || b.put(remoteEvent{"z", roomevent.Posed{}}) {
 		t.Error("lossy events use the places of others")
 	}
 	for range inboxLimit - inboxLossy {
-		if !b.put(remoteEvent{"z", Sent{Data: &signal.Data{}}}) {
+		if !b.put(remoteEvent{"z", roomevent.Sent{Data: &signal.Data{}}}) {
 			t.Fatal("a reliable message has no place")
 		}
 	}
-	if b.put(remoteEvent{"z", Left{}}) {
+	if b.put(remoteEvent{"z", roomevent.Left{}}) {
 		t.Error("the inbox has no limit")
 	}
 }
@@ -601,12 +606,12 @@ func TestKicksNameSessions(t *testing.T) {
 	c := newConference(t, nil, "a")
 	alice := c.enter(c[0], "alice", true, true)
 	alice.joined = start
-	c[0].receive("b", Kick{Identity: "alice", Session: "former"})
-	c[0].receive("b", Close{Before: start})
+	c[0].receive("b", roomevent.Kick{Identity: "alice", Session: "former"})
+	c[0].receive("b", roomevent.Close{Before: start})
 	if _, closed := alice.ended(); closed {
 		t.Error("a later session is removed")
 	}
-	c[0].receive("b", Kick{Identity: "alice", Session: "session of alice"})
+	c[0].receive("b", roomevent.Kick{Identity: "alice", Session: "session of alice"})
 	if code, _ := alice.ended(); code != signal.CodeKicked {
 		t.Errorf("alice is closed with %q", code)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster/placement"
 	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -27,7 +28,7 @@ type View interface {
 	NodesOf(room string) []string
 	// Session returns the home and the state of a session, of those that this node knows with the highest epoch. State
 	// is empty if this node has no record of the session.
-	Session(room, session string) (cluster.Home, sfu.SessionState, bool)
+	Session(room, session string) (cluster.Home, roomevent.SessionState, bool)
 	// Keepers returns the nodes besides the home that should have the record of a session, in the order of preference.
 	// The nodes are alive and do not drain.
 	Keepers(home, room, session string) []string

@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/test/wait"
@@ -30,7 +31,7 @@ type played struct {
 	nodes    []cluster.Node
 	rooms    map[string][]string
 	homes    map[string]cluster.Home
-	states   map[string]sfu.SessionState
+	states   map[string]roomevent.SessionState
 	keepers  []string
 	here     map[string]bool
 	clients  []signalling.Client
@@ -54,7 +55,7 @@ func (p *played) Nodes() []cluster.Node {
 
 func (p *played) NodesOf(room string) []string { return slices.Clone(p.rooms[room]) }
 
-func (p *played) Session(_, session string) (cluster.Home, sfu.SessionState, bool) {
+func (p *played) Session(_, session string) (cluster.Home, roomevent.SessionState, bool) {
 	home, ok := p.homes[session]
 	return home, p.states[session], ok
 }
@@ -97,7 +98,7 @@ func newPlayed() *played {
 	return &played{
 		self: nodeOf("a", "eu", 0.1), nodes: []cluster.Node{nodeOf("b", "eu", 0.1), nodeOf("c", "eu", 0.1)},
 		rooms: map[string][]string{"hall": {"b"}}, homes: make(map[string]cluster.Home),
-		states: make(map[string]sfu.SessionState), here: make(map[string]bool),
+		states: make(map[string]roomevent.SessionState), here: make(map[string]bool),
 	}
 }
 
@@ -292,23 +293,23 @@ func TestResumes(t *testing.T) {
 		{name: "with a record", change: func(p *played, _ *sfu.JoinRequest) {
 			dead(p)
 			p.homes["s"] = p.node("b").Home
-			p.states["s"] = sfu.SessionState{Epoch: 4, State: record}
+			p.states["s"] = roomevent.SessionState{Epoch: 4, State: record}
 		}, want: outcome{epoch: 5, restored: true}},
 		{name: "with a record that is not valid", change: func(p *played, _ *sfu.JoinRequest) {
 			dead(p)
 			p.homes["s"] = p.node("b").Home
-			p.states["s"] = sfu.SessionState{Epoch: 4, State: []byte("x")}
+			p.states["s"] = roomevent.SessionState{Epoch: 4, State: []byte("x")}
 		}, want: outcome{epoch: 5}},
 		{name: "the session has moved to c", change: func(p *played, _ *sfu.JoinRequest) {
 			dead(p)
-			p.homes["s"], p.states["s"] = p.node("c").Home, sfu.SessionState{Epoch: 6}
+			p.homes["s"], p.states["s"] = p.node("c").Home, roomevent.SessionState{Epoch: 6}
 		}, want: outcome{node: "c"}},
 		{name: "the session has moved to c, which is dead", change: func(p *played, _ *sfu.JoinRequest) {
 			p.node("c").State = cluster.Dead
-			p.homes["s"], p.states["s"] = p.node("c").Home, sfu.SessionState{Epoch: 6, State: record}
+			p.homes["s"], p.states["s"] = p.node("c").Home, roomevent.SessionState{Epoch: 6, State: record}
 		}, want: outcome{epoch: 7, restored: true}},
 		{name: "an earlier home in the record", change: func(p *played, _ *sfu.JoinRequest) {
-			p.homes["s"], p.states["s"] = p.node("c").Home, sfu.SessionState{Epoch: 3}
+			p.homes["s"], p.states["s"] = p.node("c").Home, roomevent.SessionState{Epoch: 3}
 		}, want: outcome{node: "b"}},
 		{name: "another node has the record", change: func(p *played, _ *sfu.JoinRequest) {
 			dead(p)
@@ -385,7 +386,7 @@ func TestResumesHere(t *testing.T) {
 		t.Errorf("while this node drains alone: %+v, %v", route, refused)
 	}
 	// The client repeats a ticket of a former home.
-	p.homes["s"], p.states["s"] = p.self.Home, sfu.SessionState{Epoch: 6}
+	p.homes["s"], p.states["s"] = p.self.Home, roomevent.SessionState{Epoch: 6}
 	if route, _ := e.Route(resumeOf(e.sealed(t, ofSession()), false)); route.Epoch != 6 {
 		t.Errorf("the epoch is %d, expected 6", route.Epoch)
 	}
@@ -635,7 +636,7 @@ func TestForeignTickets(t *testing.T) {
 func TestMoveTickets(t *testing.T) {
 	p := newPlayed()
 	e := newEntry(t, p)
-	p.homes["s"], p.states["s"] = p.node("b").Home, sfu.SessionState{Epoch: 4, State: record}
+	p.homes["s"], p.states["s"] = p.node("b").Home, roomevent.SessionState{Epoch: 4, State: record}
 	move := ofSession()
 	move.Kind, move.Home, move.Incarnation = ticket.Move, "a", 1
 	q := resumeOf(e.sealed(t, move), true)

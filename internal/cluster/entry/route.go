@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/sfu"
 	"github.com/volsfu/volsfu/internal/sfu/resumption"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -158,7 +159,7 @@ func (e *Entry) resumeHere(now time.Time, t ticket.Ticket, q *sfu.JoinRequest) s
 }
 
 // adopt makes this node the home of a session. state is that of the session as this node knows it.
-func (e *Entry) adopt(q *sfu.JoinRequest, t ticket.Ticket, state sfu.SessionState) signalling.Route {
+func (e *Entry) adopt(q *sfu.JoinRequest, t ticket.Ticket, state roomevent.SessionState) signalling.Route {
 	if !q.Join.Resume.NewConnection {
 		return signalling.Route{Reconnect: true, Grace: e.options.ResumeGrace}
 	}

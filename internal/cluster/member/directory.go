@@ -7,7 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/session"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 )
 
 // directory is the state of the cluster: the nodes, the participants of rooms, and the records of sessions. The
@@ -40,19 +40,21 @@ func (d *directory) NodesOf(room string) []string {
 // Session returns the home of a session and its latest state. If this node has the room but no record, the home and the
 // epoch are those of the participant, and the state is empty. Session returns false for sessions that this node does
 // not know and for those that have ended.
-func (d *directory) Session(room, session string) (cluster.Home, sfu.SessionState, bool) {
+func (d *directory) Session(room, session string) (cluster.Home, roomevent.SessionState, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	if d.replica == nil {
-		return cluster.Home{}, sfu.SessionState{}, false
+		return cluster.Home{}, roomevent.SessionState{}, false
 	}
 	home, record, found := d.sessions.Get(session)
 	if found && record.Room != room {
 		found = false
 	}
-	state := sfu.SessionState{Identity: record.Identity, Session: session, Epoch: record.Epoch, State: record.State}
+	state := roomevent.SessionState{
+		Identity: record.Identity, Session: session, Epoch: record.Epoch, State: record.State,
+	}
 	if !found {
-		state = sfu.SessionState{Session: session}
+		state = roomevent.SessionState{Session: session}
 	}
 	if claim, known := d.replica.Claim(room, session); known && (!found || claim.Participant.Epoch >= record.Epoch) {
 		if !found || claim.Home != home {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/panics"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -40,8 +40,8 @@ func (s *rooms) participants() (n int) {
 }
 
 // write writes an event of a room.
-func (s *rooms) write(now time.Time, name string, event sfu.Event) {
-	if _, ok := event.(sfu.Entered); ok {
+func (s *rooms) write(now time.Time, name string, event roomevent.Event) {
+	if _, ok := event.(roomevent.Entered); ok {
 		s.enter(now, name)
 		return
 	}
@@ -55,24 +55,24 @@ func (s *rooms) write(now time.Time, name string, event sfu.Event) {
 	}
 	var err error
 	switch e := event.(type) {
-	case sfu.Exited:
+	case roomevent.Exited:
 		s.exit(now, r)
-	case sfu.Present:
+	case roomevent.Present:
 		err = s.writePresence(now, r, e.Presence)
-	case sfu.Left:
+	case roomevent.Left:
 		s.writeLeft(now, r, e.Identity, e.Session)
 		s.sessions.End(e.Session)
-	case sfu.Released:
+	case roomevent.Released:
 		s.writeReleased(now, r, e)
-	case sfu.SessionState:
+	case roomevent.SessionState:
 		s.sessions.Set(cluster.SessionRecord{Room: name, Identity: e.Identity, Session: e.Session, Epoch: e.Epoch,
 			State: json.RawMessage(e.State)})
-	case sfu.Published:
+	case roomevent.Published:
 		err = s.writePublished(now, r, e)
-	case sfu.Unpublished:
+	case roomevent.Unpublished:
 		s.replica.Unpublish(now, name, e.Ref.Participant, e.Ref.Publication)
 		s.withdraw(r, publication{e.Ref, e.ID})
-	case sfu.Shared:
+	case roomevent.Shared:
 		err = s.replica.SetRoomState(name, cluster.RoomState{Metadata: e.Metadata, MetadataAt: e.MetadataAt,
 			Recording: e.Recording, Ended: e.Ended})
 	default:
@@ -84,11 +84,11 @@ func (s *rooms) write(now time.Time, name string, event sfu.Event) {
 }
 
 // operate writes an event of the operator, who may name a room that this node does not have.
-func (s *rooms) operate(now time.Time, room string, event sfu.Event) {
+func (s *rooms) operate(now time.Time, room string, event roomevent.Event) {
 	switch e := event.(type) {
-	case sfu.Kick:
+	case roomevent.Kick:
 		s.replica.Kick(now, room, e.Identity, e.TokenID, e.Until)
-	case sfu.Close:
+	case roomevent.Close:
 		s.replica.CloseRoom(now, room)
 	}
 }
@@ -119,7 +119,7 @@ func (s *rooms) exit(now time.Time, r *room) {
 }
 
 // writePresence writes the state of a participant, and which of its publications are muted.
-func (s *rooms) writePresence(now time.Time, r *room, p sfu.Presence) error {
+func (s *rooms) writePresence(now time.Time, r *room, p roomevent.Presence) error {
 	record := cluster.Participant{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined,
 		Live: p.Live, Attributes: p.Attributes, Permissions: p.Permissions, Number: p.Number, Complete: p.Complete,
 		Audience: p.Audience}
@@ -142,10 +142,10 @@ func (s *rooms) writeJoin(now time.Time, r *room, p cluster.Participant) error {
 	switch {
 	case errors.Is(err, cluster.ErrKicked):
 		l.refused = true
-		r.order("", sfu.Kick{Identity: p.Identity, Session: p.Session})
+		r.order("", roomevent.Kick{Identity: p.Identity, Session: p.Session})
 	case errors.Is(err, cluster.ErrEnded):
 		l.refused = true
-		r.order("", sfu.Superseded{Identity: p.Identity, Session: p.Session, Code: signal.CodeReplaced,
+		r.order("", roomevent.Superseded{Identity: p.Identity, Session: p.Session, Code: signal.CodeReplaced,
 			Reason: "the session has ended on another server"})
 	case err != nil:
 		return err
@@ -155,7 +155,7 @@ func (s *rooms) writeJoin(now time.Time, r *room, p cluster.Participant) error {
 }
 
 // writeMuted writes which publications of a participant are muted.
-func (s *rooms) writeMuted(now time.Time, r *room, p sfu.Presence) error {
+func (s *rooms) writeMuted(now time.Time, r *room, p roomevent.Presence) error {
 	states := make(map[string]signal.MuteState, len(p.Muted))
 	for _, state := range p.Muted {
 		states[state.Publication] = state
@@ -186,7 +186,7 @@ func (s *rooms) writeLeft(now time.Time, r *room, identity, session string) {
 }
 
 // writeReleased removes a participant that has continued at another node, unless the session has returned.
-func (s *rooms) writeReleased(now time.Time, r *room, e sfu.Released) {
+func (s *rooms) writeReleased(now time.Time, r *room, e roomevent.Released) {
 	for _, p := range e.Publications {
 		s.withdraw(r, publication{p.Ref, p.ID})
 	}
@@ -197,7 +197,7 @@ func (s *rooms) writeReleased(now time.Time, r *room, e sfu.Released) {
 }
 
 // writePublished adds a publication. The trunks get a publication only if other nodes learn of it.
-func (s *rooms) writePublished(now time.Time, r *room, e sfu.Published) error {
+func (s *rooms) writePublished(now time.Time, r *room, e roomevent.Published) error {
 	if l := r.local[e.Ref.Participant]; l != nil && l.refused {
 		return nil
 	}
@@ -219,25 +219,25 @@ func (s *rooms) withdraw(r *room, p publication) {
 }
 
 // writeMedia passes an event of media to the trunks. writeMedia reports whether the event is one of media.
-func (s *rooms) writeMedia(now time.Time, r *room, event sfu.Event) bool {
+func (s *rooms) writeMedia(now time.Time, r *room, event roomevent.Event) bool {
 	switch e := event.(type) {
-	case sfu.Mirrored:
+	case roomevent.Mirrored:
 		r.mirrored[mirrored{publication{e.Ref, e.ID}, e.Node}] = true
 		s.trunks.Mirror(e.Node, r.name, e.Ref, e.ID, e.Qualities, e.Tracks)
-	case sfu.Unmirrored:
+	case roomevent.Unmirrored:
 		delete(r.mirrored, mirrored{publication{e.Ref, e.ID}, e.Node})
 		s.trunks.Unmirror(e.Node, r.name, e.Ref, e.ID)
-	case sfu.Take:
+	case roomevent.Take:
 		s.trunks.Take(e.Node, r.name, e.Ref, e.ID, e.Tiles, e.Near, e.Parity)
-	case sfu.Rates:
+	case roomevent.Rates:
 		s.trunks.SetRates(r.name, e.Ref, e.ID, e.Rates)
-	case sfu.GaveUp:
+	case roomevent.GaveUp:
 		s.trunks.SetGaveUp(r.name, e.Ref, e.ID, e.Tiles)
-	case sfu.Posed:
+	case roomevent.Posed:
 		s.payloads.sendPose(r.name, e)
-	case sfu.Sent:
+	case roomevent.Sent:
 		s.payloads.sendData(now, r.name, e)
-	case sfu.Operate:
+	case roomevent.Operate:
 		s.payloads.sendOperate(now, r.name, e)
 	default:
 		return false

@@ -20,7 +20,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/process"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/trunk"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -37,7 +37,7 @@ const subjectOfAll = "all"
 // Rooms are the rooms of this node. sfu.Node implements Rooms.
 type Rooms interface {
 	// Remote is sfu.Node.Remote.
-	Remote(room, node string, e sfu.Event) bool
+	Remote(room, node string, e roomevent.Event) bool
 }
 
 // Messages carry messages between nodes. fabric.Fabric implements Messages.

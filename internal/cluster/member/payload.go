@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/trunk"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -23,7 +23,7 @@ type payload struct {
 	Pose    *signal.Pose              `json:"pose,omitempty"`
 	From    string                    `json:"from,omitempty"`
 	Data    *signal.Data              `json:"data,omitempty"`
-	Operate *sfu.Operate              `json:"operate,omitempty"`
+	Operate *roomevent.Operate        `json:"operate,omitempty"`
 }
 
 // errPayload is wrapped with the reason for which a payload is invalid.
@@ -80,7 +80,7 @@ type payloads struct {
 }
 
 // sendPose sends a pose to the nodes that have the room, or to one node.
-func (p *payloads) sendPose(room string, e sfu.Posed) {
+func (p *payloads) sendPose(room string, e roomevent.Posed) {
 	data, err := (&payload{Room: room, Ref: e.Ref, Pose: e.Pose}).encode()
 	if err != nil || len(data) > trunk.MaxPayload {
 		p.log.Error("a pose cannot be sent to other nodes", zap.Stringer("publication", e.Ref), zap.Error(err))
@@ -96,7 +96,7 @@ func (p *payloads) sendPose(room string, e sfu.Posed) {
 }
 
 // sendData sends a data message to the nodes of its recipients.
-func (p *payloads) sendData(now time.Time, room string, e sfu.Sent) {
+func (p *payloads) sendData(now time.Time, room string, e roomevent.Sent) {
 	present := p.directory.replica.NodesOf(room)
 	nodes := e.Nodes
 	if nodes == nil {
@@ -120,7 +120,7 @@ func (p *payloads) sendData(now time.Time, room string, e sfu.Sent) {
 }
 
 // sendOperate sends an operator's change to the home of a participant.
-func (p *payloads) sendOperate(now time.Time, room string, e sfu.Operate) {
+func (p *payloads) sendOperate(now time.Time, room string, e roomevent.Operate) {
 	data, err := (&payload{Room: room, Operate: &e}).encode()
 	if err != nil || len(data) > trunk.MaxPayload || !slices.Contains(p.directory.replica.NodesOf(room), e.Node) ||
 		!p.outbox(e.Node).add(now, data) {

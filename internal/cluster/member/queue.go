@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"sync"
 
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -30,7 +30,7 @@ type queue struct {
 // localEvent is an event of a room of this node.
 type localEvent struct {
 	room  string
-	event sfu.Event
+	event roomevent.Event
 }
 
 // latestKey identifies a state of a publication, of which only the latest counts.
@@ -50,20 +50,20 @@ func newQueue() *queue {
 }
 
 // Tell implements sfu.Cluster.
-func (q *queue) Tell(room string, e sfu.Event) {
+func (q *queue) Tell(room string, e roomevent.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	key := latestKey{room: room, kind: reflect.TypeOf(e)}
 	switch e := e.(type) {
-	case sfu.Posed:
+	case roomevent.Posed:
 		key.ref, key.node = e.Ref, e.Node
-	case sfu.Rates:
+	case roomevent.Rates:
 		key.ref, key.id = e.Ref, e.ID
-	case sfu.GaveUp:
+	case roomevent.GaveUp:
 		key.ref, key.id = e.Ref, e.ID
-	case sfu.Take:
+	case roomevent.Take:
 		key.ref, key.node, key.id = e.Ref, e.Node, e.ID
-	case sfu.Sent:
+	case roomevent.Sent:
 		if len(q.events) >= queueLimit && e.Data.Lossy {
 			q.dropped++
 			return

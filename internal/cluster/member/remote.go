@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/cluster"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -16,7 +16,7 @@ func (s *rooms) changed(room, identity, reason string) {
 }
 
 // order adds an event for a room that is passed in its order.
-func (s *rooms) order(room, node string, e sfu.Event) {
+func (s *rooms) order(room, node string, e roomevent.Event) {
 	if r := s.entered[room]; r != nil {
 		r.order(node, e)
 	}
@@ -45,7 +45,7 @@ func (s *rooms) apply(event cluster.Event) bool {
 		s.changed(e.Room, e.Ref.Participant, "")
 	case cluster.RoomChanged:
 		if r := s.entered[e.Room]; r != nil {
-			r.state(e.Home.Node, volumetric.PublicationRef{}, sfu.Shared{Metadata: e.State.Metadata,
+			r.state(e.Home.Node, volumetric.PublicationRef{}, roomevent.Shared{Metadata: e.State.Metadata,
 				MetadataAt: e.State.MetadataAt, Recording: e.State.Recording, Ended: e.State.Ended})
 		}
 	case cluster.Superseded:
@@ -53,15 +53,15 @@ func (s *rooms) apply(event cluster.Event) bool {
 		if e.Moved {
 			reason = "the session has continued on another server"
 		}
-		s.order(e.Room, e.By.Node, sfu.Superseded{Identity: e.Identity, Session: e.Session, Moved: e.Moved,
+		s.order(e.Room, e.By.Node, roomevent.Superseded{Identity: e.Identity, Session: e.Session, Moved: e.Moved,
 			Code: e.Code, Reason: reason})
 		s.changed(e.Room, e.Identity, "")
 	case cluster.Kicked:
-		s.order(e.Room, "", sfu.Kick{Identity: e.Identity, Session: e.Session})
+		s.order(e.Room, "", roomevent.Kick{Identity: e.Identity, Session: e.Session})
 	case cluster.Banned:
 		s.bans = append(s.bans, e)
 	case cluster.RoomClosed:
-		s.order(e.Room, "", sfu.Close{Before: e.At})
+		s.order(e.Room, "", roomevent.Close{Before: e.At})
 	default:
 		return false
 	}
@@ -82,9 +82,9 @@ func (s *rooms) receivePayload(now time.Time, node string, data []byte) {
 	kept := true
 	switch {
 	case p.Pose != nil:
-		kept = r.pose(node, sfu.Posed{Ref: p.Ref, Pose: p.Pose})
+		kept = r.pose(node, roomevent.Posed{Ref: p.Ref, Pose: p.Pose})
 	case p.Data != nil:
-		kept = r.receive(now, node, sfu.Sent{From: p.From, Data: p.Data})
+		kept = r.receive(now, node, roomevent.Sent{From: p.From, Data: p.Data})
 	case len(r.orders) < roomData:
 		r.order(node, *p.Operate)
 	default:
@@ -96,7 +96,7 @@ func (s *rooms) receivePayload(now time.Time, node string, data []byte) {
 }
 
 // pass adds a state of a publication for a room.
-func (s *rooms) pass(room, node string, ref volumetric.PublicationRef, e sfu.Event) {
+func (s *rooms) pass(room, node string, ref volumetric.PublicationRef, e roomevent.Event) {
 	if r := s.entered[room]; r != nil && !r.state(node, ref, e) {
 		s.dropped++
 	}
@@ -114,7 +114,7 @@ func (s *rooms) exited(node string) {
 func (s *rooms) deliver(now time.Time) (waiting bool) {
 	for _, b := range s.bans {
 		// A ban holds in rooms that this node does not have, too.
-		s.receiver.Remote(b.Room, "", sfu.Kick{Identity: b.Identity, TokenID: b.TokenID, Until: b.Until})
+		s.receiver.Remote(b.Room, "", roomevent.Kick{Identity: b.Identity, TokenID: b.TokenID, Until: b.Until})
 	}
 	s.bans = nil
 	for _, r := range s.entered {
@@ -122,7 +122,7 @@ func (s *rooms) deliver(now time.Time) (waiting bool) {
 			continue
 		}
 		s.guard.Try(Place, func() {
-			r.deliver(now, func(node string, e sfu.Event) bool { return s.receiver.Remote(r.name, node, e) },
+			r.deliver(now, func(node string, e roomevent.Event) bool { return s.receiver.Remote(r.name, node, e) },
 				func(identity string) (cluster.Claim, bool) {
 					claim, found := s.replica.Winner(r.name, identity)
 					return claim, found && claim.Home.Node != s.node

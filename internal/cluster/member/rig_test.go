@@ -16,7 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/fabric"
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/trunk"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -194,7 +194,7 @@ func (h *host) Stats() trunk.Stats       { return trunk.Stats{} }
 func (h *host) Close()                   {}
 
 // Remote implements Rooms.
-func (n *node) Remote(room, from string, e sfu.Event) bool {
+func (n *node) Remote(room, from string, e roomevent.Event) bool {
 	if n.full[room] {
 		return false
 	}
@@ -203,9 +203,9 @@ func (n *node) Remote(room, from string, e sfu.Event) bool {
 }
 
 // describe describes an event that a room is told.
-func describe(from string, e sfu.Event) string {
+func describe(from string, e roomevent.Event) string {
 	switch e := e.(type) {
-	case sfu.Present:
+	case roomevent.Present:
 		text := fmt.Sprintf("present %s %s at %s", e.Identity, e.Session, from)
 		if e.Epoch > 0 {
 			text += fmt.Sprintf(" epoch %d", e.Epoch)
@@ -220,31 +220,31 @@ func describe(from string, e sfu.Event) string {
 			text += " muted " + m.Publication
 		}
 		return text
-	case sfu.Left:
+	case roomevent.Left:
 		return fmt.Sprintf("left %s %s at %s: %s", e.Identity, e.Session, from, e.Reason)
-	case sfu.Detached:
+	case roomevent.Detached:
 		return fmt.Sprintf("detached %s at %s", e.Identity, from)
-	case sfu.Published:
+	case roomevent.Published:
 		text := fmt.Sprintf("published %v %d at %s", e.Ref, e.ID, from)
 		if e.Mute.Own {
 			text += " muted"
 		}
 		return text
-	case sfu.Unpublished:
+	case roomevent.Unpublished:
 		return fmt.Sprintf("unpublished %v %d at %s", e.Ref, e.ID, from)
-	case sfu.Take:
+	case roomevent.Take:
 		return fmt.Sprintf("%s takes %v %d: %v", from, e.Ref, e.ID, e.Tiles)
-	case sfu.Exited:
+	case roomevent.Exited:
 		return from + " takes nothing"
-	case sfu.Sent:
+	case roomevent.Sent:
 		return fmt.Sprintf("%s says %q", e.From, e.Data.Text)
-	case sfu.Posed:
+	case roomevent.Posed:
 		return fmt.Sprintf("pose of %v", e.Ref)
-	case sfu.Shared:
+	case roomevent.Shared:
 		return fmt.Sprintf("state of %s: %v", from, e.Metadata)
-	case sfu.Superseded:
+	case roomevent.Superseded:
 		return fmt.Sprintf("superseded %s %s by %s: %s, moved %v", e.Identity, e.Session, from, e.Code, e.Moved)
-	case sfu.Kick:
+	case roomevent.Kick:
 		text := fmt.Sprintf("kick %s %s", e.Identity, e.Session)
 		if !e.Until.IsZero() {
 			text += " with a ban"
@@ -253,7 +253,7 @@ func describe(from string, e sfu.Event) string {
 			text += " of token " + e.TokenID
 		}
 		return text
-	case sfu.Close:
+	case roomevent.Close:
 		return "close"
 	default:
 		return fmt.Sprintf("%s %T", from, e)
@@ -358,26 +358,27 @@ func (n *node) do(verb string, words []string) {
 	}
 	switch verb {
 	case "enter":
-		n.Tell(words[0], sfu.Entered{})
+		n.Tell(words[0], roomevent.Entered{})
 	case "exit":
-		n.Tell(words[0], sfu.Exited{})
+		n.Tell(words[0], roomevent.Exited{})
 	case "present":
-		n.Tell(words[0], sfu.Present{Presence: n.rig.presence(words[1:])})
+		n.Tell(words[0], roomevent.Present{Presence: n.rig.presence(words[1:])})
 	case "publish":
-		n.Tell(words[0], sfu.Published{Ref: ref(1), ID: number(3), Description: bodyOf(words[2]),
+		n.Tell(words[0], roomevent.Published{Ref: ref(1), ID: number(3), Description: bodyOf(words[2]),
 			Mute: signal.MuteState{Own: len(words) > 4}})
 	case "unpublish":
-		n.Tell(words[0], sfu.Unpublished{Ref: ref(1), ID: number(3)})
+		n.Tell(words[0], roomevent.Unpublished{Ref: ref(1), ID: number(3)})
 	case "leave":
-		n.Tell(words[0], sfu.Left{Identity: words[1], Session: words[2], Reason: "left"})
+		n.Tell(words[0], roomevent.Left{Identity: words[1], Session: words[2], Reason: "left"})
 	case "release":
-		n.Tell(words[0], sfu.Released{Identity: words[1], Session: words[2], Epoch: number(3),
-			Publications: []sfu.Unpublished{{Ref: volumetric.PublicationRef{Participant: words[1], Publication: "body"},
-				ID: number(4)}}})
+		n.Tell(words[0], roomevent.Released{Identity: words[1], Session: words[2], Epoch: number(3),
+			Publications: []roomevent.Unpublished{{
+				Ref: volumetric.PublicationRef{Participant: words[1], Publication: "body"}, ID: number(4),
+			}}})
 	case "mirrored":
-		n.Tell(words[0], sfu.Mirrored{Ref: ref(1), ID: number(3), Node: words[4], Qualities: 2})
+		n.Tell(words[0], roomevent.Mirrored{Ref: ref(1), ID: number(3), Node: words[4], Qualities: 2})
 	case "takes":
-		n.Tell(words[0], sfu.Take{Ref: ref(1), ID: number(3), Node: words[4],
+		n.Tell(words[0], roomevent.Take{Ref: ref(1), ID: number(3), Node: words[4],
 			Tiles: []allocate.QualitySet{allocate.QualitySet(number(5))}})
 	case "says":
 		data := &signal.Data{Text: words[2], Lossy: slices.Contains(words, "lossy")}
@@ -387,23 +388,23 @@ func (n *node) do(verb string, words []string) {
 				nodes = append(nodes, to)
 			}
 		}
-		n.Tell(words[0], sfu.Sent{From: words[1], Nodes: nodes, Data: data})
+		n.Tell(words[0], roomevent.Sent{From: words[1], Nodes: nodes, Data: data})
 	case "poses":
-		n.Tell(words[0], sfu.Posed{Ref: ref(1), Pose: &signal.Pose{}})
+		n.Tell(words[0], roomevent.Posed{Ref: ref(1), Pose: &signal.Pose{}})
 	case "state":
-		n.Tell(words[0], sfu.Shared{Metadata: map[string]string{"title": words[1]}})
+		n.Tell(words[0], roomevent.Shared{Metadata: map[string]string{"title": words[1]}})
 	case "kick":
-		n.Tell(words[0], sfu.Kick{Identity: words[1]})
+		n.Tell(words[0], roomevent.Kick{Identity: words[1]})
 	case "ban":
-		k := sfu.Kick{Identity: words[1], Until: n.rig.now().Add(time.Hour)}
+		k := roomevent.Kick{Identity: words[1], Until: n.rig.now().Add(time.Hour)}
 		if len(words) > 2 {
 			k.TokenID = words[2]
 		}
 		n.Tell(words[0], k)
 	case "close":
-		n.Tell(words[0], sfu.Close{})
+		n.Tell(words[0], roomevent.Close{})
 	case "record":
-		n.Tell(words[0], sfu.SessionState{Identity: words[1], Session: words[2], Epoch: number(3),
+		n.Tell(words[0], roomevent.SessionState{Identity: words[1], Session: words[2], Epoch: number(3),
 			State: []byte(strconv.Quote(words[4]))})
 	case "session":
 		home, state, found := n.Session(words[0], words[1])
@@ -428,8 +429,8 @@ func (n *node) do(verb string, words []string) {
 }
 
 // presence reads IDENTITY SESSION [epoch=N] [broken] [complete] [muted=NAME] [joined=MS].
-func (r *rig) presence(words []string) sfu.Presence {
-	p := sfu.Presence{Identity: words[0], Session: words[1], Joined: r.now(), Live: true}
+func (r *rig) presence(words []string) roomevent.Presence {
+	p := roomevent.Presence{Identity: words[0], Session: words[1], Joined: r.now(), Live: true}
 	for _, word := range words[2:] {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {

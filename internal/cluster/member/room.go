@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/cluster"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -41,7 +41,7 @@ type room struct {
 	// orders are events that are passed in their order. states are whole states of which the latest counts, by key, in
 	// the order of keys. poses are the latest poses, data the data messages.
 	orders []remoteEvent
-	states map[stateKey]sfu.Event
+	states map[stateKey]roomevent.Event
 	keys   []stateKey
 	poses  map[volumetric.PublicationRef]remoteEvent
 	data   []waitingData
@@ -70,7 +70,7 @@ type mirrored struct {
 // known is a participant of another node as the room knows it.
 type known struct {
 	home     cluster.Home
-	presence sfu.Presence
+	presence roomevent.Presence
 	// completed is set once the presence was passed after all publications of the home.
 	completed    bool
 	detached     bool
@@ -94,20 +94,20 @@ type stateKey struct {
 // remoteEvent is an event of another node.
 type remoteEvent struct {
 	node  string
-	event sfu.Event
+	event roomevent.Event
 }
 
 // waitingData is a data message of another node. It waits for its sender until a time.
 type waitingData struct {
 	node  string
-	sent  sfu.Sent
+	sent  roomevent.Sent
 	until time.Time
 }
 
 func newRoom(name string) *room {
 	return &room{
 		name: name, local: map[string]*local{}, offered: map[publication]bool{}, mirrored: map[mirrored]bool{},
-		known: map[string]*known{}, reasons: map[string]string{}, states: map[stateKey]sfu.Event{},
+		known: map[string]*known{}, reasons: map[string]string{}, states: map[stateKey]roomevent.Event{},
 		poses: map[volumetric.PublicationRef]remoteEvent{},
 	}
 }
@@ -123,11 +123,13 @@ func (r *room) change(identity, reason string) {
 }
 
 // order adds an event that is passed in its order.
-func (r *room) order(node string, e sfu.Event) { r.orders = append(r.orders, remoteEvent{node, e}) }
+func (r *room) order(node string, e roomevent.Event) {
+	r.orders = append(r.orders, remoteEvent{node, e})
+}
 
 // state replaces a state of a publication, or of a node if ref is empty. A later state is passed after those that were
 // there before. state reports false if too many states wait.
-func (r *room) state(node string, ref volumetric.PublicationRef, e sfu.Event) bool {
+func (r *room) state(node string, ref volumetric.PublicationRef, e roomevent.Event) bool {
 	key := stateKey{reflect.TypeOf(e), node, ref}
 	if _, waits := r.states[key]; waits {
 		r.keys = slices.DeleteFunc(r.keys, func(k stateKey) bool { return k == key })
@@ -141,7 +143,7 @@ func (r *room) state(node string, ref volumetric.PublicationRef, e sfu.Event) bo
 
 // exited ends the demand of a node.
 func (r *room) exited(node string) {
-	take := reflect.TypeFor[sfu.Take]()
+	take := reflect.TypeFor[roomevent.Take]()
 	r.keys = slices.DeleteFunc(r.keys, func(k stateKey) bool {
 		ended := k.node == node && k.kind == take
 		if ended {
@@ -149,11 +151,11 @@ func (r *room) exited(node string) {
 		}
 		return ended
 	})
-	r.state(node, volumetric.PublicationRef{}, sfu.Exited{})
+	r.state(node, volumetric.PublicationRef{}, roomevent.Exited{})
 }
 
 // pose replaces the latest pose of an object.
-func (r *room) pose(node string, e sfu.Posed) bool {
+func (r *room) pose(node string, e roomevent.Posed) bool {
 	if _, waits := r.poses[e.Ref]; !waits && len(r.poses) >= roomStates {
 		return false
 	}
@@ -163,7 +165,7 @@ func (r *room) pose(node string, e sfu.Posed) bool {
 
 // receive adds a data message of another node. If too many wait, the first lossy one is dropped, or the message itself.
 // receive reports whether none was dropped.
-func (r *room) receive(now time.Time, node string, e sfu.Sent) bool {
+func (r *room) receive(now time.Time, node string, e roomevent.Sent) bool {
 	full := len(r.data) >= roomData
 	if full {
 		lossy := slices.IndexFunc(r.data, func(d waitingData) bool { return d.sent.Data.Lossy })
@@ -183,7 +185,7 @@ func (r *room) waiting() bool {
 
 // deliver passes what waits to the room, until the room has no place. pass reports false if there is none; winner
 // returns the present claim of an identity, and false if the claim is that of this node or if there is none.
-func (r *room) deliver(now time.Time, pass func(node string, e sfu.Event) bool,
+func (r *room) deliver(now time.Time, pass func(node string, e roomevent.Event) bool,
 	winner func(identity string) (cluster.Claim, bool)) {
 	for len(r.orders) > 0 {
 		if !pass(r.orders[0].node, r.orders[0].event) {
@@ -219,7 +221,7 @@ func (r *room) deliver(now time.Time, pass func(node string, e sfu.Event) bool,
 
 // deliverData passes the data messages whose senders the room knows, and those that have waited for the sender. The
 // room drops and counts the latter.
-func (r *room) deliverData(now time.Time, pass func(string, sfu.Event) bool) bool {
+func (r *room) deliverData(now time.Time, pass func(string, roomevent.Event) bool) bool {
 	full := false
 	r.data = slices.DeleteFunc(r.data, func(d waitingData) bool {
 		if full || d.sent.From != "" && r.known[d.sent.From] == nil && now.Before(d.until) {
@@ -233,7 +235,7 @@ func (r *room) deliverData(now time.Time, pass func(string, sfu.Event) bool) boo
 
 // update passes the difference between the present claim of an identity and what the room knows. update reports false
 // if the room has no place for all of it.
-func (r *room) update(identity string, pass func(string, sfu.Event) bool,
+func (r *room) update(identity string, pass func(string, roomevent.Event) bool,
 	winner func(string) (cluster.Claim, bool)) bool {
 	claim, remote := winner(identity)
 	t := r.known[identity]
@@ -242,7 +244,7 @@ func (r *room) update(identity string, pass func(string, sfu.Event) bool,
 		if reason == "" {
 			reason = string(cluster.LeftReplaced)
 		}
-		if !pass(t.home.Node, sfu.Left{Identity: identity, Session: t.presence.Session, Reason: reason}) {
+		if !pass(t.home.Node, roomevent.Left{Identity: identity, Session: t.presence.Session, Reason: reason}) {
 			return false
 		}
 		delete(r.known, identity)
@@ -254,7 +256,7 @@ func (r *room) update(identity string, pass func(string, sfu.Event) bool,
 	if t == nil {
 		t = &known{publications: map[string]knownPublication{}}
 	}
-	return t.follow(claim, func(e sfu.Event) bool {
+	return t.follow(claim, func(e roomevent.Event) bool {
 		if !pass(claim.Home.Node, e) {
 			return false
 		}
@@ -266,11 +268,11 @@ func (r *room) update(identity string, pass func(string, sfu.Event) bool,
 // follow passes the difference to a claim of the same session. At a new home the presence comes first, so that the
 // publications belong to the home, and once more after the publications, since Presence.Complete then ends those of the
 // former home that the new home does not have.
-func (t *known) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
+func (t *known) follow(claim cluster.Claim, pass func(roomevent.Event) bool) bool {
 	presence := presenceOf(claim)
 	moved := t.home != claim.Home || t.presence.Epoch != presence.Epoch
 	if moved || t.detached && !claim.Detached || !reflect.DeepEqual(t.presence, presence) {
-		if !pass(sfu.Present{Presence: presence}) {
+		if !pass(roomevent.Present{Presence: presence}) {
 			return false
 		}
 	}
@@ -297,20 +299,20 @@ func (t *known) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
 				continue
 			}
 			ref := volumetric.PublicationRef{Participant: identity, Publication: name}
-			if !pass(sfu.Unpublished{Ref: ref, ID: p.ID}) {
+			if !pass(roomevent.Unpublished{Ref: ref, ID: p.ID}) {
 				return false
 			}
 			delete(t.publications, name)
 		}
 	}
 	if presence.Complete && !t.completed {
-		if !pass(sfu.Present{Presence: presence}) {
+		if !pass(roomevent.Present{Presence: presence}) {
 			return false
 		}
 		t.completed = true
 	}
 	if claim.Detached && !t.detached {
-		if !pass(sfu.Detached{Identity: identity}) {
+		if !pass(roomevent.Detached{Identity: identity}) {
 			return false
 		}
 		t.detached = true
@@ -319,7 +321,7 @@ func (t *known) follow(claim cluster.Claim, pass func(sfu.Event) bool) bool {
 }
 
 // presenceOf returns the state of the participant of a claim.
-func presenceOf(claim cluster.Claim) sfu.Presence {
+func presenceOf(claim cluster.Claim) roomevent.Presence {
 	p := claim.Participant
 	var muted []signal.MuteState
 	for i := range claim.Publications {
@@ -327,7 +329,7 @@ func presenceOf(claim cluster.Claim) sfu.Presence {
 			muted = append(muted, muteOf(publication))
 		}
 	}
-	return sfu.Presence{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined, Live: p.Live,
+	return roomevent.Presence{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined, Live: p.Live,
 		Complete: p.Complete, Audience: p.Audience, Attributes: p.Attributes, Muted: muted, Permissions: p.Permissions,
 		Number: p.Number}
 }
@@ -336,8 +338,8 @@ func muteOf(p *cluster.Publication) signal.MuteState {
 	return signal.MuteState{Publication: p.Description.Name, Own: p.OwnMuted, Operator: p.OperatorMuted}
 }
 
-func publishedOf(identity string, p cluster.Publication) sfu.Published {
-	return sfu.Published{
+func publishedOf(identity string, p cluster.Publication) roomevent.Published {
+	return roomevent.Published{
 		Ref: volumetric.PublicationRef{Participant: identity, Publication: p.Description.Name}, ID: p.ID,
 		Description: p.Description, Mute: muteOf(&p),
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/cluster"
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -33,7 +33,7 @@ func TestInterruptedMove(t *testing.T) {
 		r.change("ann", "")
 		for range 100 {
 			places = 1
-			r.deliver(now, func(node string, e sfu.Event) bool {
+			r.deliver(now, func(node string, e roomevent.Event) bool {
 				if places--; places < 0 {
 					return false
 				}
@@ -68,8 +68,8 @@ func TestInterruptedMove(t *testing.T) {
 // TestRoomLimits: what waits for a room is limited. Lossy data messages are dropped first.
 func TestRoomLimits(t *testing.T) {
 	r, now := newRoom("r"), time.Unix(0, 0)
-	message := func(i int, lossy bool) sfu.Sent {
-		return sfu.Sent{From: "ann", Data: &signal.Data{Text: fmt.Sprint(i), Lossy: lossy}}
+	message := func(i int, lossy bool) roomevent.Sent {
+		return roomevent.Sent{From: "ann", Data: &signal.Data{Text: fmt.Sprint(i), Lossy: lossy}}
 	}
 	for i := range roomData {
 		if !r.receive(now, "b", message(i, i%2 == 0)) {
@@ -94,10 +94,10 @@ func TestRoomLimits(t *testing.T) {
 	}
 	for i := range roomStates + 10 {
 		ref := volumetric.PublicationRef{Participant: fmt.Sprint(i), Publication: "body"}
-		if kept := r.state("b", ref, sfu.Take{Ref: ref}); kept != (i < roomStates) {
+		if kept := r.state("b", ref, roomevent.Take{Ref: ref}); kept != (i < roomStates) {
 			t.Fatalf("state %d is kept: %v", i, kept)
 		}
-		if kept := r.pose("b", sfu.Posed{Ref: ref}); kept != (i < roomStates) {
+		if kept := r.pose("b", roomevent.Posed{Ref: ref}); kept != (i < roomStates) {
 			t.Fatalf("pose %d is kept: %v", i, kept)
 		}
 	}

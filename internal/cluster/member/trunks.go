@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/volsfu/volsfu/internal/sfu"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/trunk"
 )
 
@@ -51,14 +51,14 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 	case trunk.Heard:
 		m.replica.TrunkReceived(now, e.Node, e.Incarnation)
 	case trunk.Took:
-		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles,
+		m.rooms.pass(e.Room, e.Node, e.Ref, roomevent.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles,
 			Near: e.Near, Parity: e.Parity})
 	case trunk.Rates:
-		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Rates{Ref: e.Ref, ID: e.ID, Rates: e.Rates})
+		m.rooms.pass(e.Room, e.Node, e.Ref, roomevent.Rates{Ref: e.Ref, ID: e.ID, Rates: e.Rates})
 	case trunk.GaveUp:
-		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.GaveUp{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
+		m.rooms.pass(e.Room, e.Node, e.Ref, roomevent.GaveUp{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
 	case trunk.Masked:
-		m.rooms.pass(e.Room, e.Node, e.Ref, sfu.Masked{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
+		m.rooms.pass(e.Room, e.Node, e.Ref, roomevent.Masked{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
 	case trunk.Received:
 		m.rooms.receivePayload(now, e.Node, e.Payload)
 	}

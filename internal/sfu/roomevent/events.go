@@ -1,4 +1,5 @@
-package sfu
+// Package roomevent has the events of a room that nodes tell one another. The events are values.
+package roomevent
 
 import (
 	"time"
@@ -9,15 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Cluster receives the events of the rooms of this node for the same rooms on other nodes.
-type Cluster interface {
-	// Tell queues an event of a room. The events of one room come in their order. Tell is called by the goroutines of
-	// rooms and with the mutex of the node: Tell must neither wait nor call the node.
-	Tell(room string, e Event)
-}
-
 // Event is an event of a room that concerns other nodes. A node tells the events of its own participants to its
-// Cluster, and receives the events of other nodes by Node.Remote. An event does not change after it was told.
+// Cluster, and receives the events of other nodes by sfu.Node.Remote. An event does not change after it was told.
 type Event interface {
 	// event limits events to the types of this package.
 	event()
