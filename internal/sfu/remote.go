@@ -33,14 +33,15 @@ type inbox struct {
 	filled chan struct{}
 }
 
+// remoteEvent is an event of a node.
 type remoteEvent struct {
 	node  string
 	event roomevent.Event
 }
 
 // lossy reports whether an event may be dropped: a pose, which the next pose replaces, or a lossy data message.
-func (e remoteEvent) lossy() bool {
-	switch e := e.event.(type) {
+func (q remoteEvent) lossy() bool {
+	switch e := q.event.(type) {
 	case roomevent.Posed:
 		return true
 	case roomevent.Sent:

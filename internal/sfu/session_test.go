@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/sfu/resumption"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -270,6 +272,52 @@ func TestASessionContinuesWithoutItsRecord(t *testing.T) {
 	handle(s, &signal.Publish{Publication: bodyOf(1, 2)})
 	if m := expect[*signal.Error](t, o, 1); m.Code != signal.CodeExists {
 		t.Errorf("a second repetition is answered with %+v", m)
+	}
+}
+
+// completions is a Cluster that notes when the state of a participant is told first, and when it is told as complete.
+type completions struct {
+	Cluster
+	mu              sync.Mutex
+	first, complete time.Time
+}
+
+// Tell implements Cluster.
+func (c *completions) Tell(room string, e roomevent.Event) {
+	if e, ok := e.(roomevent.Present); ok {
+		c.mu.Lock()
+		if c.first.IsZero() {
+			c.first = time.Now()
+		}
+		if e.Complete && c.complete.IsZero() {
+			c.complete = time.Now()
+		}
+		c.mu.Unlock()
+	}
+	c.Cluster.Tell(room, e)
+}
+
+// after returns the time from the first state to the complete one, false if none was complete.
+func (c *completions) after() (time.Duration, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.complete.Sub(c.first), !c.complete.IsZero()
+}
+
+// TestALostSessionIsCompleteLater: without a record the client publishes its publications again, and the node tells
+// only later that they are complete. With a record they are complete at once.
+func TestALostSessionIsCompleteLater(t *testing.T) {
+	for _, record := range []*resumption.Record{nil, fullRecord()} {
+		told := &completions{}
+		node := joinedNodesWith(t, func(_ string, c *Config) { told.Cluster, c.Cluster = c.Cluster, told }, "b")[0]
+		adopt(t, node, &Adoption{Session: "session", Epoch: 1, Record: record}, nil, Grants{Publish: true})
+		if _, complete := told.after(); record != nil && !complete {
+			t.Error("the publications of a record are not complete at once")
+		}
+		eventually(t, func() bool { _, complete := told.after(); return complete }, "the publications to be complete")
+		if d, _ := told.after(); record == nil && d < completeAfter {
+			t.Errorf("a lost session is complete after %v, expected %v", d, completeAfter)
+		}
 	}
 }
 
