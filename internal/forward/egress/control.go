@@ -10,28 +10,27 @@ import (
 	"github.com/volsfu/volsfu/internal/redundancy"
 )
 
-// control processes the RTCP packets of one receiver, the parameter of its methods. Any goroutine may use it. The
-// fields are guarded by Receiver.mu: a mutex and a pointer of its own would take a receiver beyond 2 kB.
-type control struct {
-	// keyFrames limits the receiver's key frame requests, reportLimit its reports of arrivals and of paths.
-	keyFrames   keyFrameBudget
-	reportLimit feedback.ReportLimit
-	// reference replies to the receiver's reference times, nil before the first one.
-	reference *feedback.ReferenceTimes
+// RTCP processes one decrypted compound RTCP packet: NACK, PLI, FIR, report blocks about the receiver's slots, and
+// reports of arrivals, of which feedback.MaxReportRate are read in a second.
+func (r *Receiver) RTCP(packet []byte, now time.Time) { incoming{r, now}.process(packet) }
+
+// incoming processes the RTCP of a receiver that has arrived at a time. Any goroutine may use it.
+type incoming struct {
+	*Receiver
+	now time.Time
 }
 
-// process processes one decrypted compound packet, see Receiver.RTCP.
-func (c *control) process(r *Receiver, packet []byte, now time.Time) {
+func (r incoming) process(packet []byte) {
 	if feedback.IsTransportFeedback(packet) || feedback.IsCongestionReport(packet) {
-		if c.readsReport(r, now) {
-			r.Arrivals(packet, now)
+		if r.readsReport() {
+			r.Arrivals(packet, r.now)
 		} else {
 			r.writer.set.control.Add(counters.TransportDropped, 1)
 		}
 		return
 	}
 	if redundancy.IsReport(packet) {
-		c.pathReport(r, packet, now)
+		r.pathReport(packet)
 		return
 	}
 	packets, err := rtcp.Unmarshal(packet)
@@ -43,36 +42,36 @@ func (c *control) process(r *Receiver, packet []byte, now time.Time) {
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.TransportLayerNack:
-			c.nacked(r, p)
+			r.nacked(p)
 		case *rtcp.PictureLossIndication:
-			if c.keyFramesGranted(r, 1, now) > 0 {
-				c.keyFrameWanted(r, p.MediaSSRC)
+			if r.keyFramesGranted(1) > 0 {
+				r.keyFrameWanted(p.MediaSSRC)
 			}
 		case *rtcp.FullIntraRequest:
-			for _, entry := range p.FIR[:c.keyFramesGranted(r, len(p.FIR), now)] {
-				c.keyFrameWanted(r, entry.SSRC)
+			for _, entry := range p.FIR[:r.keyFramesGranted(len(p.FIR))] {
+				r.keyFrameWanted(entry.SSRC)
 			}
 		case *rtcp.ReceiverReport:
-			c.reported(r, p.Reports, now)
+			r.reported(p.Reports)
 		case *rtcp.SenderReport:
-			c.reported(r, p.Reports, now)
+			r.reported(p.Reports)
 		case *rtcp.ExtendedReport:
-			c.replyToReference(r, p, now)
+			r.replyToReference(p)
 		}
 	}
 }
 
 // replyToReference replies to a reference time, so that a receiver that sends no media learns the round-trip time.
-func (c *control) replyToReference(r *Receiver, p *rtcp.ExtendedReport, now time.Time) {
+func (r incoming) replyToReference(p *rtcp.ExtendedReport) {
 	slots := r.slots.all()
 	if len(slots) == 0 {
 		return
 	}
 	r.mu.Lock()
-	if c.reference == nil {
-		c.reference = new(feedback.ReferenceTimes)
+	if r.control.reference == nil {
+		r.control.reference = new(feedback.ReferenceTimes)
 	}
-	reply, ok := c.reference.Reply(p, slots[0].outlet.SSRC(), now)
+	reply, ok := r.control.reference.Reply(p, slots[0].outlet.SSRC(), r.now)
 	r.mu.Unlock()
 	if ok {
 		// A closed peer sends nothing.
@@ -81,30 +80,31 @@ func (c *control) replyToReference(r *Receiver, p *rtcp.ExtendedReport, now time
 }
 
 // readsReport reports whether one more report of arrivals is read from the receiver.
-func (c *control) readsReport(r *Receiver, now time.Time) bool {
+func (r incoming) readsReport() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return c.reportLimit.Take(now)
+	return r.control.reportLimit.Take(r.now)
 }
 
 // pathReport passes a report of the receiver's paths to the writer, if the receiver has a second path. The limit of
 // reports of arrivals includes such reports.
-func (c *control) pathReport(r *Receiver, packet []byte, now time.Time) {
+func (r incoming) pathReport(packet []byte) {
 	set, routes := r.writer.set, r.path.routes
 	switch {
 	case routes == nil || !routes.peer.SecondRoute():
-	case !c.readsReport(r, now):
+	case !r.readsReport():
 		set.control.Add(counters.TransportDropped, 1)
 	case len(packet) != redundancy.ReportBytes || rtcpSize(packet) != len(packet):
 		set.control.Add(counters.MalformedRTCP, 1)
 	default:
 		r.slots.name()
-		set.control.Add(counters.TransportDropped, uint64(r.writer.inbox.onReport(r, packet, set.clock.Since(now))))
+		dropped := r.writer.inbox.onReport(r.Receiver, packet, set.clock.Since(r.now))
+		set.control.Add(counters.TransportDropped, uint64(dropped))
 	}
 }
 
 // nacked passes the requested sequence numbers of a slot to the writer.
-func (c *control) nacked(r *Receiver, p *rtcp.TransportLayerNack) {
+func (r incoming) nacked(p *rtcp.TransportLayerNack) {
 	if s := r.slots.find(p.MediaSSRC); s != nil {
 		control := &r.writer.set.control
 		control.Add(counters.NacksReceived, 1)
@@ -114,26 +114,26 @@ func (c *control) nacked(r *Receiver, p *rtcp.TransportLayerNack) {
 }
 
 // keyFramesGranted returns how many of the key frame requests are processed.
-func (c *control) keyFramesGranted(r *Receiver, requests int, now time.Time) int {
+func (r incoming) keyFramesGranted(requests int) int {
 	set := r.writer.set
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	granted := c.keyFrames.take(requests, r.slots.count(), set.cfg.KeyFrameInterval, now)
+	granted := r.control.keyFrames.take(requests, r.slots.count(), set.cfg.KeyFrameInterval, r.now)
 	set.control.Add(counters.KeyFramesLimited, uint64(requests-granted))
 	return granted
 }
 
-func (c *control) keyFrameWanted(r *Receiver, ssrc uint32) {
+func (r incoming) keyFrameWanted(ssrc uint32) {
 	if s := r.slots.find(ssrc); s != nil {
 		r.writer.inbox.keyFrameWanted(s)
 	}
 }
 
 // reported passes the report blocks about slots to the writer.
-func (c *control) reported(r *Receiver, blocks []rtcp.ReceptionReport, now time.Time) {
+func (r incoming) reported(blocks []rtcp.ReceptionReport) {
 	for _, block := range blocks {
 		if s := r.slots.find(block.SSRC); s != nil {
-			r.writer.inbox.reported(s, block, now)
+			r.writer.inbox.reported(s, block, r.now)
 		}
 	}
 }

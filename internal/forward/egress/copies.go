@@ -71,21 +71,8 @@ type SecondPath struct {
 	Outage bool
 }
 
-// SetRedundancy sets which packets to the receiver leave on its second path, too. Without a second path the mode has no
-// effect. SetRedundancy is safe for any goroutine.
-func (r *Receiver) SetRedundancy(mode redundancy.Mode) {
-	if routes := r.path.routes; routes != nil {
-		routes.mode.Store(uint32(mode))
-	}
-}
-
-// SetSeen sets whether the receiver sees what the slot carries. The lowest quality of an unseen tile is not copied on
-// the receiver's second path. Initially everything is seen. SetSeen is safe for any goroutine.
-func (s *Slot) SetSeen(seen bool) { s.unseen.Store(!seen) }
-
-// followRoutes updates the state of the second path. It is called once per run.
-func (r *Receiver) followRoutes() {
-	s := r.path.routes
+// follow updates the state of the second path. It is called once per run. s may be nil.
+func (s *routes) follow(now time.Time) {
 	if s == nil {
 		return
 	}
@@ -98,9 +85,9 @@ func (r *Receiver) followRoutes() {
 		s.copies.set(false)
 		return
 	case s.copies == nil:
-		s.copies = &copies{peer: s.peer, selector: redundancy.New(mode, r.writer.now)}
+		s.copies = &copies{peer: s.peer, selector: redundancy.New(mode, now)}
 	case !before:
-		s.copies.selector.Resume(r.writer.now)
+		s.copies.selector.Resume(now)
 	}
 	s.copies.primary = s.peer.PrimaryPath()
 	s.copies.selector.SetMode(mode)
@@ -114,59 +101,20 @@ func (c *copies) set(copied bool) {
 	}
 }
 
-// copyMedia decides whether the packet that is queued next is copied: a packet of a track with that number of payload
-// bytes, which ends its frame in the slot if ends is set.
-func (a *attachment) copyMedia(p *packetlog.Packet, payload int, ends bool) {
-	s := a.slot
-	c := s.receiver.path.routes.copies
-	class := redundancy.Other
-	switch {
-	case p.Class == packetlog.Audio:
-		class = redundancy.Audio
-	case p.Class == packetlog.Media && a.follower.track.Quality() == 0 && !s.unseen.Load():
-		class = redundancy.Lowest
-	}
-	c.set(c.selector.Select(&redundancy.Packet{
-		SSRC: s.header.SSRC, Sequence: s.header.SequenceNumber, Size: congestion.PacketOverhead + payload, Class: class,
-		Begins: p.Facts.Opens, Ends: ends,
-	}, &s.copied, c.primary, s.receiver.writer.now))
+// decide decides whether the packet that is queued next is copied. The packets of one slot have a stream.
+func (c *copies) decide(p *redundancy.Packet, stream *redundancy.Stream, now time.Time) {
+	c.set(c.selector.Select(p, stream, c.primary, now))
 }
 
 // copyRepair decides whether the retransmission or the padding that is queued next is copied.
-func (r *Receiver) copyRepair(ssrc uint32, sequence uint16, payload int, kind packetlog.Class) {
-	c := r.path.routes.copies
+func (c *copies) copyRepair(ssrc uint32, sequence uint16, payload int, kind packetlog.Class, now time.Time) {
 	class := redundancy.Repair
 	if kind == packetlog.Probe {
 		class = redundancy.Padding
 	}
-	c.set(c.selector.Select(&redundancy.Packet{
+	c.decide(&redundancy.Packet{
 		SSRC: ssrc, Sequence: sequence, Size: congestion.PacketOverhead + payload, Class: class,
-	}, &c.repairs, c.primary, r.writer.now))
-}
-
-// readPathReport processes a receiver's report of its paths. If the primary path has an outage, the packets in transit
-// are retransmitted.
-func (r *Receiver) readPathReport(report []byte) {
-	if !r.path.routes.active {
-		// The selector has not seen the packets that left without a second path.
-		return
-	}
-	w, c := r.writer, r.path.routes.copies
-	began, err := c.selector.Report(report, w.now)
-	if err != nil {
-		w.stats.counts[counters.MalformedRTCP]++
-		return
-	}
-	if began && !r.closed.Load() {
-		c.selector.Stranded(w.now, func(ssrc uint32, sequence uint16) {
-			if s := r.slots.find(ssrc); s != nil && s.kind == volumetric.KindVideo {
-				r.path.sender.HoldRepair(repair{slot: s, number: sequence, unasked: true})
-			}
-		})
-		w.reschedule(r)
-	}
-	c.count(&w.stats.counts)
-	r.path.publish(w.at)
+	}, &c.repairs, now)
 }
 
 // count adds the statistics since the last call to the counters.

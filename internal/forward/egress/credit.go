@@ -1,6 +1,10 @@
 package egress
 
-import "time"
+import (
+	"time"
+
+	"github.com/volsfu/volsfu/internal/feedback"
+)
 
 const (
 	// keyFramesPerSlot is the number of key frame requests per slot that a receiver may make within the interval in
@@ -9,6 +13,16 @@ const (
 	// leastKeyFrames is the number of additional requests, for receivers with few slots.
 	leastKeyFrames = 32
 )
+
+// control is the state with which the RTCP of a receiver is processed. Receiver.mu guards it: a mutex and a pointer of
+// its own would take a receiver beyond 2 kB.
+type control struct {
+	// keyFrames limits the receiver's key frame requests, reportLimit its reports of arrivals and of paths.
+	keyFrames   keyFrameBudget
+	reportLimit feedback.ReportLimit
+	// reference replies to the receiver's reference times, nil before the first one.
+	reference *feedback.ReferenceTimes
+}
 
 // keyFrameBudget bounds the key frame requests of one receiver that are processed. One packet may name some hundred
 // SSRCs (RFC 5104 section 4.3.1) or hold as many PLI. Each request adds work for the writer and may wake the writer.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/forward/track"
 )
 
@@ -28,6 +29,9 @@ type Event struct {
 	EndedFrames   int
 	Dropped       DropReason
 }
+
+// FrameTimes are the time stamps of one frame of payload v1 on its way through the server to one slot.
+type FrameTimes = trace.Times[*Slot, *track.Track]
 
 // FrameRange is a range of consecutive frames of one tile. Numbers are frame numbers of payload v1, which wrap around
 // at 32 bits.

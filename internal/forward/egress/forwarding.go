@@ -3,10 +3,13 @@ package egress
 import (
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/fault"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
 
@@ -73,6 +76,24 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	s.receiver.queued(len(body))
 	s.count(p, v.Timestamp)
 	return true
+}
+
+// copyMedia decides whether the packet that is queued next is copied: a packet of a track with that number of payload
+// bytes, which ends its frame in the slot if ends is set.
+func (a *attachment) copyMedia(p *packetlog.Packet, payload int, ends bool) {
+	s := a.slot
+	c := s.receiver.path.routes.copies
+	class := redundancy.Other
+	switch {
+	case p.Class == packetlog.Audio:
+		class = redundancy.Audio
+	case p.Class == packetlog.Media && a.follower.track.Quality() == 0 && !s.unseen.Load():
+		class = redundancy.Lowest
+	}
+	c.decide(&redundancy.Packet{
+		SSRC: s.header.SSRC, Sequence: s.header.SequenceNumber, Size: congestion.PacketOverhead + payload, Class: class,
+		Begins: p.Facts.Opens, Ends: ends,
+	}, &s.copied, s.receiver.writer.now)
 }
 
 // stale reports whether a frame precedes a pause of the track that the slot waits for. Such a frame neither proves
@@ -205,7 +226,7 @@ func (a *attachment) switched(off FrameRange) {
 	a.fed = true
 	w.read()
 	if c := s.receiver.path.reception.Load(); c != nil {
-		c.fed(s, w.at)
+		c.fed(s.header.SSRC, w.at)
 	}
 	var delay time.Duration
 	if s.waiting && s.selection.track == a.follower.track {
@@ -342,4 +363,16 @@ func (a *attachment) clearFrame(frame int64) {
 	}) {
 		w.reschedule(s.receiver)
 	}
+}
+
+// traced reports whether the receiver's frames are traced.
+func (r *Receiver) traced() bool { return r.writer.set.cfg.FrameTimes || r.frames.Wanted() }
+
+// trace records a packet at the edge of a frame that was queued on a slot.
+func (a *attachment) trace(p *packetlog.Packet, sequence uint16, marker bool) {
+	w := a.writer
+	s := a.slot
+	s.frames.Note(&s.receiver.frames, &w.stats.frames, &trace.Passage[*Slot, *track.Track]{
+		Slot: s, Track: a.follower.track, Packet: p, SSRC: s.header.SSRC, Sequence: sequence, Marker: marker, At: w.at,
+	})
 }

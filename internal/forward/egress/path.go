@@ -6,10 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pion/rtp"
+
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/counters"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -160,6 +163,23 @@ func (p *path) publish(now time.Duration) {
 	p.publishReception()
 }
 
+// publishReception publishes the counts. The writer calls it.
+func (p *path) publishReception() {
+	c := p.reception.Load()
+	if c == nil {
+		return
+	}
+	now := Reception{Sent: c.sent, Requested: c.requested, KeyFrames: c.keyFrames}
+	if p.departures != nil {
+		// Lost packets that arrived late are in both counts of the history.
+		history := p.departures.history.Stats()
+		now.Reports, now.Arrived, now.Lost = history.Reports, history.Received, history.Lost-history.Late
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.published, c.known = now, true
+}
+
 const (
 	// sentWindow is the time over which the sending rate is measured, 30 frames. It is divided into sentSteps, one per
 	// housekeeping.
@@ -228,6 +248,42 @@ type estimation struct {
 	limits *congestion.Limits
 	// counted are the estimator's statistics that the writer's counters already include.
 	counted congestion.Stats
+}
+
+// number sets the path's next number in the header of the packet that is queued next, or removes the extension if no
+// numbers are negotiated. A packet that the outlet then refuses counts as lost on the network.
+func (p *path) number(h *rtp.Header, payload int, kind packetlog.Class, now time.Time) {
+	d := p.departures
+	if d == nil || d.extension == 0 {
+		h.Extension, h.ExtensionProfile, h.Extensions = false, 0, nil
+		if d != nil && d.history.ByStream() {
+			p.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
+		}
+		return
+	}
+	number := p.sender.Sent(h.SSRC, h.SequenceNumber, congestion.PacketOverhead+payload, kinds[kind], now)
+	d.write(h, uint16(number))
+}
+
+// agree sets the negotiated form of feedback: reports by SSRC and sequence number, or numbers in the extension with an
+// identifier, or no feedback if the identifier is 0. Another identifier continues the numbers. Another form of reports
+// begins a new history. agree reports whether estimation has started or stopped.
+func (p *path) agree(extension uint8, byStream bool, now time.Time, at time.Duration) (changed bool) {
+	if byStream || extension > maxExtension {
+		extension = 0
+	}
+	d := p.departures
+	known := d != nil && d.history.ByStream()
+	switch {
+	case d == nil && extension == 0 && !byStream, d != nil && d.extension == extension && known == byStream:
+		return false
+	case d == nil || known != byStream:
+		changed = p.estimate(false, now, at)
+		d = newDepartures(byStream)
+		p.departures = d
+	}
+	d.extend(extension)
+	return p.estimate(extension != 0 || byStream, now, at) || changed
 }
 
 // algorithm returns the estimator for the receiver: by reports of packet arrivals, or by acknowledgements of a reliable

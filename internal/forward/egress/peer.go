@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/pion/rtcp"
@@ -39,6 +40,12 @@ type Peer interface {
 	// ReportsByStream reports whether the peer reports arrivals by SSRC and sequence number (RFC 8888), and not by the
 	// numbers of the extension. ReportsByStream takes no lock.
 	ReportsByStream() bool
+}
+
+// located is a Peer that knows the address to which its media leaves.
+type located interface {
+	// RemoteAddress returns the address, the zero Addr while media passes through ICE. RemoteAddress takes no lock.
+	RemoteAddress() netip.Addr
 }
 
 // Outlet is one outgoing RTP stream of a peer connection. One goroutine at a time calls Queue. Queue keeps neither

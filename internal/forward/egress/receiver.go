@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -115,11 +116,38 @@ func (r *Receiver) AddSlot(o Outlet, kind volumetric.Kind) *Slot {
 	return s
 }
 
+// SetRedundancy sets which packets to the receiver leave on its second path, too. Without a second path the mode has no
+// effect. SetRedundancy is safe for any goroutine.
+func (r *Receiver) SetRedundancy(mode redundancy.Mode) {
+	if routes := r.path.routes; routes != nil {
+		routes.mode.Store(uint32(mode))
+	}
+}
+
 // Notify is signalled when events are available to TakeEvents.
 func (r *Receiver) Notify() <-chan struct{} { return r.events.notify }
 
 // TakeEvents appends the events since the last call to buf, in order.
 func (r *Receiver) TakeEvents(buf []Event) []Event { return r.events.take(buf) }
+
+// TraceFrames sets whether the times of the receiver's frames are wanted.
+func (r *Receiver) TraceFrames(wanted bool) { r.frames.Want(wanted) }
+
+// FrameTimesReady is signalled when times of frames are available to TakeFrameTimes.
+func (r *Receiver) FrameTimesReady() <-chan struct{} { return r.frames.Ready() }
+
+// TakeFrameTimes appends the times of the frames since the last call to buf.
+func (r *Receiver) TakeFrameTimes(buf []FrameTimes) []FrameTimes {
+	return r.frames.Take(buf, r.writer.set.clock)
+}
+
+// PacketSent adds the requested send stamps of a packet. hardware is the zero time if the network card does not report
+// its time.
+func (r *Receiver) PacketSent(ssrc uint32, sequence uint16, kernel, hardware time.Time) {
+	clock := r.writer.set.clock
+	now := clock.Now()
+	r.frames.Sent(ssrc, sequence, clock.Stamp(kernel, now), clock.Stamp(hardware, now))
+}
 
 // Close ends the receiver and its slots. Close does not wait for the writer: a packet may still be queued, and queued
 // packets may still be sent.
@@ -140,10 +168,6 @@ func (r *Receiver) Close() {
 	}
 }
 
-// RTCP processes one decrypted compound RTCP packet: NACK, PLI, FIR, report blocks about the receiver's slots, and
-// reports of arrivals, of which feedback.MaxReportRate are read in a second.
-func (r *Receiver) RTCP(packet []byte, now time.Time) { r.control.process(r, packet, now) }
-
 // Arrivals passes an unparsed report of arrivals to the writer. Unlike those that RTCP processes, reports that this
 // process makes about a reliable transport are not limited.
 func (r *Receiver) Arrivals(report []byte, now time.Time) {
@@ -159,6 +183,25 @@ func (r *Receiver) Arrivals(report []byte, now time.Time) {
 	default:
 		set.control.Add(counters.TransportDropped, uint64(r.writer.inbox.onReport(r, report, set.clock.Since(now))))
 	}
+}
+
+// reception returns the last published counts, and reports whether there are any.
+func (r *Receiver) reception() (latest Reception, known bool) {
+	p := &r.path
+	c := p.reception.Load()
+	if c == nil {
+		p.reception.CompareAndSwap(nil, &reception{})
+		return Reception{}, false
+	}
+	p.mu.Lock()
+	latest, known = c.published, c.known
+	latest.QueueDelay = p.latest.QueueDelay
+	p.mu.Unlock()
+	latest.Receiver = r.serial
+	if peer, ok := p.peer.(located); ok {
+		latest.Remote = peer.RemoteAddress()
+	}
+	return latest, known
 }
 
 // queued counts a packet with that number of payload bytes that was queued on the receiver's peer.

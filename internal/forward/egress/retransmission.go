@@ -217,8 +217,8 @@ func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
 		s.noteRepeat(number, int64(w.at))
 	}
 	s.receiver.number(h, len(packed), kind)
-	if s.receiver.path.routes.copying() {
-		s.receiver.copyRepair(h.SSRC, h.SequenceNumber, len(packed), kind)
+	if routes := s.receiver.path.routes; routes.copying() {
+		routes.copies.copyRepair(h.SSRC, h.SequenceNumber, len(packed), kind, w.now)
 	}
 	w.outbox.writes++
 	if err := s.outlet.Queue(h, packed); err != nil {

@@ -132,6 +132,19 @@ func (s *Set) Paths(paths []Path) []Path {
 	return paths
 }
 
+// Receptions appends the receptions of all receivers, in no particular order, up to a tenth of a second old. The
+// packets of a receiver are counted from the first call of Receptions, which does not include the receiver yet.
+func (s *Set) Receptions(to []Reception) []Reception {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for r := range s.open {
+		if reception, ok := r.reception(); ok {
+			to = append(to, reception)
+		}
+	}
+	return to
+}
+
 // Stats sums the measurements of all writers, and adds their counters to sum.
 func (s *Set) Stats(sum *counters.Counts) Stats {
 	stats := Stats{Slots: int(s.slots.Load())}

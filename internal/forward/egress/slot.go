@@ -224,6 +224,10 @@ func (s *Slot) SelectFrom(t *track.Track, group uint64, origin uint32, requested
 	s.receiver.writer.inbox.selected(s, selection{track: t, group: group, requested: requested, origin: origin})
 }
 
+// SetSeen sets whether the receiver sees what the slot carries. The lowest quality of an unseen tile is not copied on
+// the receiver's second path. Initially everything is seen. SetSeen is safe for any goroutine.
+func (s *Slot) SetSeen(seen bool) { s.unseen.Store(!seen) }
+
 // SSRC returns the negotiated SSRC of the slot, 0 before negotiation.
 func (s *Slot) SSRC() uint32 { return s.outlet.SSRC() }
 

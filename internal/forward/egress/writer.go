@@ -258,7 +258,7 @@ func (s *Slot) keyFrameAsked(times int) {
 		w.stats.counts[counters.KeyFramesAbsorbed] += uint64(times)
 		return
 	}
-	if c := s.receiver.path.reception.Load(); c != nil && c.settled(s, w.at) {
+	if c := s.receiver.path.reception.Load(); c != nil && c.settled(s.header.SSRC, w.at) {
 		c.keyFrames += uint64(times)
 	}
 	track.WantKeyFrame()
@@ -292,6 +292,18 @@ func (w *writer) runHousekeeping() {
 			r.sendReports(everySlot)
 		}
 	}
+}
+
+// handTimes ends the final frames of the receiver, and hands over their times when it is time.
+func (r *Receiver) handTimes() {
+	w := r.writer
+	if !r.traced() && !r.frames.Waits() {
+		return
+	}
+	for _, s := range r.slots.all() {
+		s.frames.Sweep(&r.frames, &w.stats.frames, w.at)
+	}
+	r.frames.Hand(&w.stats.frames, w.at)
 }
 
 // countSlots publishes the numbers of active and waiting slots.

@@ -1,12 +1,89 @@
 package egress
 
 import (
+	"encoding/binary"
 	"slices"
+	"time"
+
+	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/congestion/sender"
 	"github.com/volsfu/volsfu/internal/forward/counters"
 	"github.com/volsfu/volsfu/internal/forward/packetlog"
+	"github.com/volsfu/volsfu/internal/redundancy"
+	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// number numbers the receiver's next packet. The negotiated form and the routes are read once per run.
+func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class) {
+	if r.run.packets == 0 {
+		r.agree()
+		r.path.routes.follow(r.writer.now)
+	}
+	r.path.number(h, payload, kind, r.writer.now)
+}
+
+// agree applies the feedback that the receiver's peers have negotiated. agree is called once per run.
+func (r *Receiver) agree() {
+	w := r.writer
+	if r.path.agree(r.path.peer.TransportSequenceID(), r.path.peer.ReportsByStream(), w.now, w.at) {
+		r.padding = padding{}
+		w.reschedule(r)
+		w.stepDue = min(w.stepDue, r.path.sender.StepDue())
+	}
+}
+
+// readReports processes the queued reports of the receiver.
+func (r *Receiver) readReports() {
+	w := r.writer
+	reports := w.inbox.openReports(r)
+	for len(reports) > 0 {
+		arrived := w.set.clock.Started().Add(time.Duration(binary.BigEndian.Uint64(reports)))
+		report := reports[reportTime:]
+		report = report[:rtcpSize(report)]
+		reports = reports[reportTime+len(report):]
+		if redundancy.IsReport(report) {
+			r.readPathReport(report)
+		} else if r.path.departures != nil && !r.path.routes.suspended(w.now) {
+			w.results = r.path.sender.Report(report, arrived, w.now, w.results[:0])
+		}
+	}
+	if r.path.departures == nil {
+		return
+	}
+	if cap(w.results) > keptResults {
+		w.results = nil
+	}
+	if r.path.estimation != nil && !r.closed.Load() {
+		r.syncEstimator()
+	}
+	r.path.departures.count(&w.stats.counts)
+}
+
+// readPathReport processes a receiver's report of its paths. If the primary path has an outage, the packets in transit
+// are retransmitted.
+func (r *Receiver) readPathReport(report []byte) {
+	if !r.path.routes.active {
+		// The selector has not seen the packets that left without a second path.
+		return
+	}
+	w, c := r.writer, r.path.routes.copies
+	began, err := c.selector.Report(report, w.now)
+	if err != nil {
+		w.stats.counts[counters.MalformedRTCP]++
+		return
+	}
+	if began && !r.closed.Load() {
+		c.selector.Stranded(w.now, func(ssrc uint32, sequence uint16) {
+			if s := r.slots.find(ssrc); s != nil && s.kind == volumetric.KindVideo {
+				r.path.sender.HoldRepair(repair{slot: s, number: sequence, unasked: true})
+			}
+		})
+		w.reschedule(r)
+	}
+	c.count(&w.stats.counts)
+	r.path.publish(w.at)
+}
 
 // stepEstimators steps the senders that are due.
 func (w *writer) stepEstimators() {
