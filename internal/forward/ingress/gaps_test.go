@@ -70,7 +70,8 @@ func checkGaps(t *testing.T, of *track.Track, want map[int][]int) {
 	known := 0
 	for frame, missing := range want {
 		gap := of.Losses().Gaps().Find(1<<32 + 1 + int64(frame))
-		if gap == nil && len(missing) > 0 || gap != nil && !slices.Equal(gap.Lost(nil, track.MaxFramePackets), missing) {
+		if gap == nil && len(missing) > 0 ||
+			gap != nil && !slices.Equal(gap.Lost(nil, track.MaxFramePackets), missing) {
 			t.Errorf("the gap of frame %d is %+v, expected that %v are lost", frame, gap, missing)
 		}
 		if gap != nil {

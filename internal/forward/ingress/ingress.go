@@ -157,12 +157,13 @@ func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (
 	return false
 }
 
-// record records the arrival of a packet of any stream for the reports to the publisher. Each time that a due time moves
-// forward, the goroutine is woken.
+// record records the arrival of a packet of any stream for the reports to the publisher. If the due time of a report
+// moves forward, record wakes the goroutine.
 func (i *Ingress) record(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	const sequenceEnd = 4
 	sooner := false
-	if extension, byStream := i.peer.TransportSequenceID(), i.peer.AcceptsReportsByStream(); extension != 0 || byStream {
+	extension, byStream := i.peer.TransportSequenceID(), i.peer.AcceptsReportsByStream()
+	if extension != 0 || byStream {
 		codepoint := i.paths.codepoints.Reported(info.Path, info.ECN)
 		sooner = i.arrivals.received(ssrc, packet, extension, byStream, codepoint, info.Arrived())
 	}

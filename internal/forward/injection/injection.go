@@ -1,5 +1,5 @@
-// Package injection makes RTP packets of whole frames that arrive over a transport other than RTP: over the data channel
-// of a publisher, in chunks.
+// Package injection makes RTP packets of whole frames that arrive over a transport other than RTP: over the data
+// channel of a publisher, in chunks.
 package injection
 
 import (
@@ -40,8 +40,8 @@ type Injector struct {
 // rtpHeader is the size in bytes of an RTP header without extensions (RFC 3550 section 5.1).
 const rtpHeader = 12
 
-// New returns an injector with an SSRC of its own. Chunked frames are at most limit bytes long. Their memory
-// counts against the budget.
+// New returns an injector with an SSRC of its own. Chunked frames are at most limit bytes long. Their memory counts
+// against the budget.
 func New(to Sink, budget payload.ChunkBudget, limit int) *Injector {
 	j := &Injector{
 		to: to, header: rtp.Header{Version: 2, SSRC: rand.Uint32(), SequenceNumber: uint16(rand.Uint32())},
@@ -79,7 +79,8 @@ func (j *Injector) assemble(c *payload.Chunk) (frame payload.Chunk, whole bool, 
 	return j.assembler.Take(c)
 }
 
-// Sweep discards frames of which no chunk has arrived since the last call. Sweep does nothing while a chunk is being added.
+// Sweep discards frames of which no chunk has arrived since the last call. Sweep does nothing while a chunk is being
+// added.
 func (j *Injector) Sweep() {
 	if j.mu.TryLock() {
 		defer j.mu.Unlock()
@@ -87,7 +88,8 @@ func (j *Injector) Sweep() {
 	}
 }
 
-// End ends the injector, because its track is unbound or bound to something else. End discards all incomplete frames.
+// End ends the injector, because its track is unbound or bound to something else. End discards all incomplete
+// frames.
 func (j *Injector) End() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
