@@ -93,11 +93,15 @@ func (o *spreadOutlet) Queue(*rtp.Header, []byte) error {
 
 // TestSpreadInRealTime sends a frame through an engine with its goroutines and timers.
 func TestSpreadInRealTime(t *testing.T) {
-	r := live(t, func(c *rigConfig) { c.Pacing = "spread:100ms" })
+	// A stall of this host must not end the frame.
+	const unlimited = time.Hour
+	r := live(t, func(c *rigConfig) {
+		c.Pacing, c.MaxLag, c.QueueBudget, c.CacheAge = "spread:100ms", unlimited, unlimited, unlimited
+	})
 	p := r.publish(r.engine.NewIngress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	o := &spreadOutlet{nullOutlet: nullOutlet{1000}}
 	flushes := 0
-	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, 0).AddSlot(o, volumetric.KindVideo).Select(p.track, 1,
+	r.engine.NewReceiver(&nullPeer{flushes: &flushes}, unlimited).AddSlot(o, volumetric.KindVideo).Select(p.track, 1,
 		time.Now())
 	wait.Until(t, "the writer follows", func() bool { return p.track.Followers() == 1 })
 	p.Next()
