@@ -24,7 +24,7 @@ const record = (page, who) => page.evaluate((name) => {
     frame(track, decoded);
   };
   events.state = (now, why) => {
-    globalThis.states.push(now);
+    globalThis.states.push({ state: now, why });
     state(now, why);
   };
   let due = performance.now() + 20;
