@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -47,7 +48,17 @@ type control struct {
 }
 
 func newControl(p *parts) *control {
-	return &control{parts: p, servers: failover.NewServers(p.config.URL, p.joinOn)}
+	return &control{parts: p, servers: failover.NewServers(p.config.URL, joiner{p.config})}
+}
+
+// joiner joins with the configuration of a session.
+type joiner struct{ config Config }
+
+// Join implements failover.Joiner.
+func (j joiner) Join(
+	ctx context.Context, address string, join *signal.Join,
+) (*signalling.Conn, *signal.Joined, error) {
+	return signalling.Join(ctx, j.config.signalling(address), join)
 }
 
 // run serves the session until it ends, and then frees its resources.

@@ -40,8 +40,8 @@ type DataMessage struct {
 // inbox is the channel of the data messages for the program.
 type inbox chan DataMessage
 
-// add passes a message to the program, and reports whether the channel was not full.
-func (b inbox) add(m messages.Message) bool {
+// Deliver implements messages.Program. It reports whether the channel was not full.
+func (b inbox) Deliver(m messages.Message) bool {
 	select {
 	case b <- DataMessage(m):
 		return true

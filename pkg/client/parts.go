@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"sync/atomic"
 
 	"github.com/volsfu/volsfu/internal/transport"
@@ -48,7 +47,7 @@ func newParts(config Config) *parts {
 		updates:   signalling.NewUpdates(),
 		requested: new(signalling.Requested),
 	}
-	p.data = messages.NewFlow(p.inbox.add)
+	p.data = messages.NewFlow(p.inbox)
 	p.config.panicked = p.lifetime.Panicked
 	p.requests = signalling.NewRequests(p.lifetime.Context())
 	tracing := frametrace.New(config.FrameTimes && config.Receive, config.FrameTimes)
@@ -59,13 +58,6 @@ func newParts(config Config) *parts {
 	p.frameTimes = &frameTimes{config: p.config, requests: p.requests, path: p.path, tracing: tracing}
 	p.publishers = &publishers{config: p.config, path: p.path, events: p.events, updates: p.updates}
 	return p
-}
-
-// joinOn joins on the server with an address.
-func (p *parts) joinOn(
-	ctx context.Context, address string, join *signal.Join,
-) (*signalling.Conn, *signal.Joined, error) {
-	return signalling.Join(ctx, p.config.signalling(address), join)
 }
 
 // newPeer makes a peer connection to a server that the client has joined.

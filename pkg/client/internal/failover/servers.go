@@ -24,8 +24,10 @@ const (
 	LastRetry  = 2 * time.Second
 )
 
-// JoinFunc joins, or resumes a session, on the server with an address.
-type JoinFunc func(ctx context.Context, address string, join *signal.Join) (*signalling.Conn, *signal.Joined, error)
+// Joiner joins, or resumes a session, on the server with an address.
+type Joiner interface {
+	Join(ctx context.Context, address string, join *signal.Join) (*signalling.Conn, *signal.Joined, error)
+}
 
 // Servers are the server of a session, and the others on which the session may continue.
 type Servers struct {
@@ -34,13 +36,13 @@ type Servers struct {
 	// present is the server of the session, others are those on which it may continue, in the order of preference.
 	present string
 	others  []string
-	joinOn  JoinFunc
+	joiner  Joiner
 }
 
 // NewServers returns the servers of a session that begins on the server with an address.
-func NewServers(address string, join JoinFunc) *Servers {
+func NewServers(address string, joiner Joiner) *Servers {
 	u, err := url.Parse(address)
-	return &Servers{secure: err == nil && u.Scheme == "wss", present: address, joinOn: join}
+	return &Servers{secure: err == nil && u.Scheme == "wss", present: address, joiner: joiner}
 }
 
 // Allows reports whether the client connects to an address that a server has named. The client's token is not sent
@@ -135,7 +137,7 @@ func (s *Servers) try(ctx context.Context, a Attempt) (*signalling.Conn, *signal
 		ctx, cancel = context.WithTimeout(ctx, a.Limit)
 		defer cancel()
 	}
-	return s.joinOn(ctx, a.Address, a.Join)
+	return s.joiner.Join(ctx, a.Address, a.Join)
 }
 
 // Join joins on the present server, or on the server to which that server sends the client. If that server cannot be

@@ -37,10 +37,15 @@ type Message struct {
 	Missed int64
 }
 
+// Program receives the messages.
+type Program interface {
+	// Deliver passes a message to the program without waiting, and reports whether the program takes the message.
+	Deliver(Message) bool
+}
+
 // Flow are the data messages of a session in both directions. Its methods are safe for concurrent use.
 type Flow struct {
-	// deliver passes a message to the program, and reports whether the program takes the message.
-	deliver func(Message) bool
+	program Program
 
 	receiving sync.Mutex
 	ended     bool
@@ -60,10 +65,9 @@ type Flow struct {
 	replies map[int64]chan error
 }
 
-// NewFlow returns the messages of a session that has not joined. deliver passes a received message to the program
-// without waiting, and reports whether the program takes the message.
-func NewFlow(deliver func(Message) bool) *Flow {
-	return &Flow{deliver: deliver, receiver: datamessage.NewReceiver(), replies: make(map[int64]chan error)}
+// NewFlow returns the messages of a session that has not joined.
+func NewFlow(program Program) *Flow {
+	return &Flow{program: program, receiver: datamessage.NewReceiver(), replies: make(map[int64]chan error)}
 }
 
 // dataID is the prefix of the ids of data messages.
@@ -245,7 +249,7 @@ func (f *Flow) pass(m *signal.Data) {
 		From: m.Participant, Topic: m.Topic, Lossy: m.Lossy, Text: m.Text, Binary: m.Binary, Missed: f.missed,
 	}
 	switch {
-	case f.deliver(message):
+	case f.program.Deliver(message):
 		f.missed = 0
 	case !m.Lossy:
 		f.missed++

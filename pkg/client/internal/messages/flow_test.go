@@ -27,17 +27,22 @@ func (c *channel) SendTwice(m []byte) { c.twice = append(c.twice, string(m)) }
 // backlog is the number of messages that a program that does not read takes.
 const backlog = 100
 
+// program is a channel of received messages.
+type program chan Message
+
+func (p program) Deliver(m Message) bool {
+	select {
+	case p <- m:
+		return true
+	default:
+		return false
+	}
+}
+
 // newFlow returns a flow, and the channel of its received messages.
-func newFlow() (*Flow, chan Message) {
-	received := make(chan Message, backlog)
-	return NewFlow(func(m Message) bool {
-		select {
-		case received <- m:
-			return true
-		default:
-			return false
-		}
-	}), received
+func newFlow() (*Flow, program) {
+	received := make(program, backlog)
+	return NewFlow(received), received
 }
 
 // TestNumbering numbers messages until the backlog is full, and expects that replies free the backlog.
