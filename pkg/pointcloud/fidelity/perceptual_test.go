@@ -126,6 +126,29 @@ func TestAuthorsValues(t *testing.T) {
 	}
 }
 
+// TestPointSSIMOfAuthors compares PointSSIM of distances and luma with the authors' scripts in GNU Octave
+// (github.com/mmspg/pointssim, commit 2358dd3) for the same clouds. On the grid of 9 bits, several points are equally
+// near, of which the programs may choose different ones.
+func TestPointSSIMOfAuthors(t *testing.T) {
+	cloud := ribbon()
+	r := reference(t, cloud)
+	for _, test := range []struct {
+		name                       string
+		decoded                    *pointcloud.Cloud
+		geometry, color, tolerance float64
+	}{
+		{"9 bits", quantized(cloud, 9), 0.707977, 0.757561, 3e-4},
+		{"noise of 0.1 %", noisy(cloud, 0.001, 0), 0.664250, 0.792429, 1e-6},
+		{"colours, 5 levels", noisy(cloud, 0, 5), 1, 0.745851, 1e-6},
+	} {
+		m := perceptual(t, r, test.decoded).PointSSIM
+		if math.Abs(m.Geometry-test.geometry) > test.tolerance || math.Abs(m.Color-test.color) > test.tolerance {
+			t.Errorf("%s: distances %.6f, luma %.6f, want %.6f and %.6f", test.name, m.Geometry, m.Color,
+				test.geometry, test.color)
+		}
+	}
+}
+
 // TestPerceptualOfSame expects no difference between equal clouds, whatever the order of the points.
 func TestPerceptualOfSame(t *testing.T) {
 	cloud, reversed := ribbon(), new(pointcloud.Cloud)
