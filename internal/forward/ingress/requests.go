@@ -68,17 +68,20 @@ func (r *requester) schedule(at time.Time) (sooner bool) {
 // due reports whether the scheduled search is due.
 func (r *requester) due(now time.Time) bool { return !r.scheduled.IsZero() && !now.Before(r.scheduled) }
 
-// postpone schedules the search for later if the path may have stalled, and reports whether it did.
-func (r *requester) postpone(now time.Time, rtt time.Duration, cfg *feedback.NACKConfig) bool {
+// begin returns the time with which to search. begin reports false if no search is due, also if it was postponed
+// because the path may have stalled.
+func (r *requester) begin(now time.Time, rtt time.Duration, cfg *feedback.NACKConfig) (at time.Time, ok bool) {
+	if !r.due(now) {
+		return time.Time{}, false
+	}
 	if !cfg.OncePerTrip {
-		return false
+		return now, true
 	}
-	at := r.stall.until(now, rtt, cfg)
-	if at.IsZero() {
-		return false
+	at, postponed := r.stall.search(r.scheduled, now, rtt, cfg)
+	if postponed {
+		r.scheduled = at
 	}
-	r.scheduled = at
-	return true
+	return at, !postponed
 }
 
 // overlook counts missing packets that were not recorded because they exceeded the budget.

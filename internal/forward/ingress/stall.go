@@ -33,21 +33,31 @@ func (s *stall) arrived(at time.Time) {
 	s.last = at
 }
 
-// until returns the time before which packets are not requested, zero if they may be. The silence of a lost end of a
-// frame ends with the next frame, or early enough for one repeated request within the deadline.
-func (s *stall) until(now time.Time, rtt time.Duration, cfg *feedback.NACKConfig) time.Time {
+// search returns the time with which to search for missing packets, for a search that was due at a time and runs now: a
+// search that runs late, on a busy host, requests what was missing before the silence. If postponed is set, the search
+// has to wait until that time. The silence of a lost end of a frame ends with the next frame, or early enough for one
+// repeated request within the deadline.
+func (s *stall) search(due, now time.Time, rtt time.Duration, cfg *feedback.NACKConfig) (at time.Time, postponed bool) {
 	if rtt <= 0 {
 		rtt = cfg.UnknownRTT
 	}
 	trip, deadline := cfg.Repair(rtt, 0)
 	longest := min(maxStall, deadline-2*trip)
-	switch silence := now.Sub(s.last); {
-	case longest <= 0:
-		return time.Time{}
-	case silence >= quietTime && silence < longest:
-		return s.last.Add(longest)
-	case silence < quietTime && now.Sub(s.resumed) < settleTime:
-		return s.resumed.Add(settleTime)
+	if longest <= quietTime {
+		return now, false
 	}
-	return time.Time{}
+	quiet, end := s.last.Add(quietTime), s.last.Add(longest)
+	if settled := s.resumed.Add(settleTime); due.Before(settled) {
+		due = settled
+	}
+	if !due.Before(quiet) && due.Before(end) {
+		due = end
+	}
+	switch {
+	case now.Before(due):
+		return due, true
+	case !now.Before(quiet) && now.Before(end):
+		return quiet, false
+	}
+	return now, false
 }

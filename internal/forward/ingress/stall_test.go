@@ -87,3 +87,33 @@ func TestStall(t *testing.T) {
 		t.Errorf("%d requests after %v, and %d before", n, maxStall, before-len(lost))
 	}
 }
+
+// TestStallOfTheHost runs the searches of a busy host late: packets arrive at once every 16 ms, and each search runs
+// 10 ms after it is due. Lost packets are requested all the same.
+func TestStallOfTheHost(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})
+	i.RequestOncePerTrip()
+	p := r.publish(i, 10, volumetric.MIMEVolumetric)
+	requested := 0
+	for range 20 {
+		p.Next()
+		packets := p.Packets(12_000)
+		p.Send(r.now, packets[:3]...)
+		p.Send(r.now, packets[4:]...)
+		r.now = r.now.Add(settleTime + 10*time.Millisecond)
+		compounds, _ := i.Step(r.now)
+		for _, compound := range compounds {
+			for _, packet := range compound {
+				if nack, ok := packet.(*rtcp.TransportLayerNack); ok {
+					requested += len(nack.Nacks)
+				}
+			}
+		}
+		p.Repair(r.now, packets[3])
+		r.now = r.now.Add(time.Millisecond)
+	}
+	if requested != 20 {
+		t.Errorf("%d packets are requested, expected 20", requested)
+	}
+}

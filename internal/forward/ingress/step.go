@@ -110,8 +110,8 @@ func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, 
 		i.requester.scheduled, i.reportDue = time.Time{}, time.Time{}
 		return nil, time.Time{}
 	}
-	if i.requester.due(now) && !i.requester.postpone(now, rtt, &i.nack) {
-		packets = i.requester.search(packets, streams, now, rtt)
+	if at, ok := i.requester.begin(now, rtt, &i.nack); ok {
+		packets = i.requester.search(packets, streams, at, rtt)
 	}
 	packets, next = i.requester.keyFrames(packets, streams, now, i.set.cfg.KeyFrameInterval)
 	if !now.Before(i.reportDue) {
