@@ -68,3 +68,12 @@ func (b *bindings) clear() {
 	clear(b.repairs)
 	b.groups.clear()
 }
+
+// sweep discards incomplete frames whose chunks no longer arrive, of the injectors of bound streams.
+func (b *bindings) sweep() {
+	for _, s := range b.streams {
+		if s.injector != nil {
+			s.injector.Sweep()
+		}
+	}
+}

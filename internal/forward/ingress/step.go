@@ -141,21 +141,8 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 		s.track.Log().Trim(i.set.clock.Since(now))
 	}
 	if i.chunks.Used() > 0 {
-		i.sweep()
+		i.bindings.sweep()
+		i.takeovers.sweep()
 	}
 	return feedback.AppendReceiverReports(packets, i.ssrc, blocks)
-}
-
-// sweep discards incomplete frames whose chunks no longer arrive, of the injectors of all streams, bound or waiting.
-func (i *Ingress) sweep() {
-	for _, s := range i.bindings.streams {
-		if s.injector != nil {
-			s.injector.Sweep()
-		}
-	}
-	for _, w := range i.takeovers.waiting {
-		if w.injector != nil {
-			w.injector.Sweep()
-		}
-	}
 }

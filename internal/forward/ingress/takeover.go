@@ -187,6 +187,15 @@ func (o *takeovers) put(w *waiting) {
 	}
 }
 
+// sweep discards incomplete frames whose chunks no longer arrive, of the injectors of waiting streams.
+func (o *takeovers) sweep() {
+	for _, w := range o.waiting {
+		if w.injector != nil {
+			w.injector.Sweep()
+		}
+	}
+}
+
 // injected reports whether a stream waits for the packets of an injector.
 func (o *takeovers) injected() bool {
 	for _, w := range o.waiting {
