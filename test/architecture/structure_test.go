@@ -22,8 +22,8 @@ var tangles = []struct {
 	folder string
 	files  int
 }{
-	{"internal/forward/ingress", 15},
-	{"internal/forward/track", 15},
+	{"internal/forward", 15},
+	{"internal/sfu", 15},
 	{"pkg/client", 15},
 	{"cmd/volpeer", 10},
 }
