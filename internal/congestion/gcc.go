@@ -26,6 +26,7 @@ type gcc struct {
 	loss     lossEstimator
 	limited  applicationLimited
 	silence  silence
+	timer    reportTimer
 	collapse collapse
 	trains   trainRates
 	rivals   contention
@@ -53,6 +54,7 @@ type gcc struct {
 	lost     bool // the last report showed a collapse
 	spilled  bool // the last report showed that a short queue overflows although frames are sent evenly
 	sending  bool
+	held     bool // a report is overdue
 	draining bool
 	deep     bool // draining follows a collapse
 	strained bool // the rate was reduced, and the queue has not emptied since
@@ -83,6 +85,7 @@ func newGCC(cfg Config, now time.Time) *gcc {
 		loss:     newLossEstimator(cfg.Loss),
 		limited:  applicationLimited{share: cfg.Rate.UnusedShare, target: cfg.Rate.UnusedShare * float64(limits.Start)},
 		silence:  silence{cfg: cfg.Silence},
+		timer:    newReportTimer(cfg.Silence.Timeout),
 		prober:   newProber(cfg.Probe, limits),
 		estimate: float64(limits.Start),
 	}
@@ -96,6 +99,7 @@ func (g *gcc) Sent(now time.Time, size int) {
 	g.limited.sent(at, size)
 	g.sent.add(at, size)
 	g.silence.sent(at, g.rtt)
+	g.timer.sent(at)
 }
 
 // Report implements Estimator. A report without received packets has no delays, but it ends a silence.
@@ -110,6 +114,10 @@ func (g *gcc) Report(now time.Time, results []feedback.PacketResult) {
 	g.limited.step(at)
 	metLost, met := g.take(at, results)
 	queued := g.measureRoundTrip(at)
+	if oldest, newest, ok := g.sentBetween(results); ok {
+		g.timer.reported(at, oldest, newest)
+	}
+	g.held = g.timer.overdue(at)
 	g.rivals.reported(at, len(results)-len(g.arrivals), len(results), g.loss.best.inherent, queued)
 	g.spilled = g.overflows(at, metLost, met)
 	probe := g.arrive(at)
@@ -122,6 +130,7 @@ func (g *gcc) Report(now time.Time, results []feedback.PacketResult) {
 func (g *gcc) Step(now time.Time) {
 	at := now.Sub(g.epoch)
 	g.limited.step(at)
+	g.held = g.timer.overdue(at)
 	if g.silence.step(at, g.estimate) {
 		g.stats.Silences++
 		g.rate.set(min(g.rate.rate, g.estimate) * g.cfg.Silence.Backoff)
@@ -139,6 +148,9 @@ func (g *gcc) Next() time.Time {
 	next = max(next, g.stepped+stepInterval)
 	if g.silence.waiting && (!ok || g.silence.due < next) {
 		next, ok = g.silence.due, true
+	}
+	if due, expected := g.timer.due(); expected && !g.held && (!ok || due < next) {
+		next, ok = due, true
 	}
 	if !ok {
 		return time.Time{}
@@ -188,6 +200,9 @@ func (g *gcc) Stats() Stats {
 	s.Trend, s.Threshold, s.Usage = g.detector.trend, g.detector.threshold, g.detector.usage
 	s.QueueDelay, s.RTT = g.queue.delay, g.rtt
 	s.Loss, s.InherentLoss = g.loss.loss(), g.loss.best.inherent
+	if g.held {
+		s.Window = heldWindow
+	}
 	s.ApplicationLimited, s.Evenly = g.limited.limited, g.rivals.present || g.short.present
 	return s
 }

@@ -325,6 +325,8 @@ func (l *l4s) Stats() Stats {
 	}
 	s.Evenly = s.Evenly || l.even
 	s.Spaced = s.Smooth && l.ticks.spaced
+	// While no report arrives, further packets show whether the path drops those with ECT: frames are not held.
+	s.Window = 0
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
 		length := l.empty + windowTime

@@ -19,8 +19,8 @@ type storyPlayer struct {
 
 func (p *storyPlayer) Frame(packets int, now time.Time) {
 	at := now.Sub(epoch)
-	p.frames++
 	captured := time.Duration(p.frames) * frameInterval
+	p.frames++
 	p.frame(&outgoing{
 		number: p.frames, captured: captured, bytes: packets * fragmentSize, source: packets, planned: packets,
 	}, at)

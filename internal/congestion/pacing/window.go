@@ -6,10 +6,15 @@ import (
 	"time"
 )
 
-// windowPause is the time without departing media after which a frame begins although it does not fit the window: the
-// packets in flight, or the reports about them, are lost, and without a new packet there would be no report. It is
-// Linux's least retransmission timeout; RFC 6298 recommends 1 s.
-const windowPause = 200 * time.Millisecond
+const (
+	// windowPause is the time without departing media after which a frame begins although it does not fit the window:
+	// the packets in flight, or the reports about them, are lost, and without a new packet there would be no report. It
+	// is Linux's least retransmission timeout; RFC 6298 recommends 1 s.
+	windowPause = 200 * time.Millisecond
+	// maxWindowPause bounds the time, which doubles with each such frame until a report arrives (RFC 6298 section 5.5):
+	// a path that has failed loses all of them.
+	maxWindowPause = 800 * time.Millisecond
+)
 
 // bound limits the bytes in flight. A frame begins only if the bytes in flight, the rest of the frames that have begun,
 // and the frame itself fit the window. Frames that do not fit wait, in turn, until reports make room or until the
@@ -21,6 +26,8 @@ type bound[P any] struct {
 	window, flight int
 	// latest is the time at which the latest packet of a flow left.
 	latest time.Duration
+	// pause is the time after latest at which a frame begins all the same.
+	pause time.Duration
 	// open are the flows with frames that have begun and may be incomplete.
 	open []*Flow[P]
 	// taken is the flow of the packet that the caller is about to send. frame is the size of the latest frame that such
@@ -37,6 +44,9 @@ func (p *Pacer[P, R]) SetInFlight(bytes int) (next bool) {
 		return false
 	}
 	next = bytes < b.flight && len(p.flows.beginning) > 0
+	if bytes < b.flight {
+		b.pause = windowPause
+	}
 	b.flight = bytes
 	return next
 }
@@ -46,7 +56,7 @@ func (p *Pacer[P, R]) setWindow(bytes int) {
 	switch {
 	case bytes > 0 && p.bound == nil:
 		// Packets that have left before count from the next call of SetInFlight on.
-		p.bound = &bound[P]{window: bytes, latest: p.filled}
+		p.bound = &bound[P]{window: bytes, latest: p.filled, pause: windowPause}
 	case bytes > 0:
 		p.bound.window = bytes
 	case p.bound != nil:
@@ -87,6 +97,9 @@ func (b *bound[P]) spend(bytes int, now time.Duration) {
 	}
 	b.taken.owed -= bytes
 	b.frame -= bytes
+	if now >= b.latest+b.pause {
+		b.pause = min(2*b.pause, maxWindowPause)
+	}
 	b.taken, b.latest = nil, now
 }
 
@@ -106,7 +119,7 @@ func (b *bound[P]) owed(now time.Duration) (bytes int) {
 // fits reports whether a frame may begin. A frame that alone exceeds 7/8 of the window begins when the bytes in flight
 // are 1/8 of it: audio is always in flight.
 func (b *bound[P]) fits(frame int, now time.Duration) bool {
-	if b == nil || now >= b.latest+windowPause {
+	if b == nil || now >= b.latest+b.pause {
 		return true
 	}
 	frame = min(max(frame, fullPacket), b.window-b.window/8)
@@ -134,7 +147,7 @@ func (p *Pacer[P, R]) nextBounded() time.Duration {
 
 // unblocked returns the time at which one of the frames that wait for the window is dropped, or begins all the same.
 func (b *bound[P]) unblocked(waiting flowHeap[P]) time.Duration {
-	at := b.latest + windowPause
+	at := b.latest + b.pause
 	for _, f := range waiting {
 		if expires := f.head().expires; expires > 0 {
 			at = min(at, expires)

@@ -228,3 +228,38 @@ func (p *windowPath) checkBeginnings(t *testing.T, seed uint64, window int) {
 		}
 	}
 }
+
+// TestWindowPause offers a frame every 33 ms to a path that reports nothing: the pauses between the frames that begin
+// all the same are 200, 400 and 800 ms, and 800 ms from then on. After a report the pause is 200 ms again.
+func TestWindowPause(t *testing.T) {
+	p := newWindowPath(t, Burst5ms, 1, Path{Estimate: 96_000_000, Window: 1})
+	frame := int64(0)
+	// run offers frames for a time, and returns the pauses before those that begin from then on.
+	run := func(d time.Duration) (pauses []time.Duration) {
+		from := len(p.out)
+		for end := p.now + d; p.now < end; frame++ {
+			p.offer(0, frame, 1)
+			p.until(p.now + time.Second/30)
+		}
+		for i := max(from, 1); i < len(p.out); i++ {
+			pauses = append(pauses, p.out[i].left-p.out[i-1].left)
+		}
+		return pauses
+	}
+	check := func(got []time.Duration, want ...time.Duration) {
+		t.Helper()
+		for i := range want {
+			if i >= len(got) || got[i] < want[i] || got[i] > want[i]+time.Second/30+ms {
+				t.Errorf("the pauses are %v, expected %v, each up to a frame interval longer", got, want)
+				return
+			}
+		}
+	}
+	p.silent = true
+	check(run(3500*ms), 200*ms, 400*ms, 800*ms, 800*ms)
+	p.silent = false
+	run(100 * ms)
+	p.silent = true
+	run(50 * ms)
+	check(run(2*time.Second), 200*ms, 400*ms, 800*ms)
+}
