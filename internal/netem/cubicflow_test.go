@@ -1,6 +1,7 @@
 package netem_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -219,5 +220,51 @@ func TestCubicFlowDoesNotAllocate(t *testing.T) {
 	if limit := float64(s.Lost-before.Lost)/5 + 2; allocations > limit {
 		t.Errorf("%g allocations per second with %d segments, expected at most %g", allocations,
 			(s.Sent-before.Sent)/6, limit)
+	}
+}
+
+// TestCubicSawtooth compares one flow on 10 Mbit/s with a round trip of 40 ms and a queue of one bandwidth-delay
+// product with RFC 9438. The window falls to 0.7 of its maximum W and returns to W after K = ∛(0.3 W / C) (section
+// 4.2), or sooner on the line of Reno (section 4.3). The time between two reductions is within a quarter of that.
+func TestCubicSawtooth(t *testing.T) {
+	race.SkipSequential(t)
+	const rate, rtt = 10_000_000, 40 * time.Millisecond
+	product := rate / 8 * rtt.Seconds()
+	b := newBottleneck(t, with(func(c *netem.Config) {
+		c.Delay, c.RateBPS, c.QueueBytes, c.QueueDelay = rtt/2, rate, int(product), 0
+	}))
+	f := b.add(rtt/2, 0)
+	var reductions []time.Duration
+	var highest float64
+	last := f.Stats()
+	for now := time.Duration(0); now < 120*second; now += 10 * time.Millisecond {
+		b.run(now)
+		s := f.Stats()
+		if now > 20*second {
+			highest = max(highest, s.Window)
+			if s.Reductions > last.Reductions {
+				reductions = append(reductions, now)
+			}
+		}
+		last = s
+	}
+	utilisation := b.measure(120*second, 180*second)[0] / rate
+	if len(reductions) < 3 {
+		t.Fatalf("%d reductions in 100 s", len(reductions))
+	}
+	period := (reductions[len(reductions)-1] - reductions[0]).Seconds() / float64(len(reductions)-1)
+	// Between the fall and the next loss the round trip is that of a queue between 0.4 and 1 product. Reno's line grows
+	// by α = 3 (1-β)/(1+β) segments for each of them.
+	cubic := math.Cbrt(0.3 * highest / 0.4)
+	trip := rtt.Seconds() * (0.7*highest + highest) / 2 * netem.SegmentBytes / product
+	reno := 0.3 * highest / (3 * 0.3 / 1.7) * trip
+	want := min(cubic, reno)
+	t.Logf("utilisation %.3f, %d reductions, period %.2f s, maximum %.0f segments, cubic %.2f s, Reno %.2f s",
+		utilisation, len(reductions), period, highest, cubic, reno)
+	if utilisation < 0.95 {
+		t.Errorf("the utilisation is %.3f, expected 0.95 or more", utilisation)
+	}
+	if period < 0.75*want || period > 1.25*want {
+		t.Errorf("a reduction follows after %.2f s, expected %.2f s within a quarter", period, want)
 	}
 }
