@@ -85,16 +85,17 @@ func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpup
 // websocket traffic consists of them.
 var (
 	tracingFiles = []string{
-		"/internal/forward/trace/frames.go", "/internal/forward/egress/tracing.go", "/internal/sfu/tracing/tracing.go",
-		"/internal/transport/stamps.go", "/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
+		"/internal/forward/trace/frames.go", "/internal/sfu/tracing/tracing.go", "/internal/transport/stamps.go",
+		"/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
 	}
+	tracingFunctions   = []string{"/internal/forward/egress.(*attachment).trace"}
 	signallingPackages = []string{"/internal/signalling.", "/pkg/signal."}
 )
 
 // traces returns a predicate for stacks of frame times, callees included; if asked, stacks of signalling count as well.
 func traces(asked bool) func(cpuprofile.Stack) bool {
 	return func(s cpuprofile.Stack) bool {
-		return s.ThroughFile(tracingFiles...) || asked && s.Through(signallingPackages...)
+		return s.ThroughFile(tracingFiles...) || s.Through(tracingFunctions...) || asked && s.Through(signallingPackages...)
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +20,7 @@ func TestTracingStacks(t *testing.T) {
 	frame := func(name, file string) cpuprofile.Frame {
 		return cpuprofile.Frame{Function: module + name, File: module + file}
 	}
-	noted, sent := frame("/internal/forward/egress.(*writer).trace", "/internal/forward/egress/tracing.go"),
+	noted, sent := frame("/internal/forward/egress.(*attachment).trace", "/internal/forward/egress/forwarding.go"),
 		frame("/internal/forward/egress.(*writer).write", "/internal/forward/egress/forwarding.go")
 	told, read := frame("/internal/signalling.(*outbox).write", "/internal/signalling/outbox.go"),
 		frame("/pkg/signal.DecodeFromClient", "/pkg/signal/encoding.go")
@@ -36,8 +39,23 @@ func TestTracingStacks(t *testing.T) {
 	}
 }
 
-// TestTracingFiles: the counted files exist.
+// TestTracingFiles: the counted files and functions exist.
 func TestTracingFiles(t *testing.T) {
+	for _, function := range tracingFunctions {
+		folder, method, _ := strings.Cut(function, ".(*")
+		receiver, name, _ := strings.Cut(method, ").")
+		declared := regexp.MustCompile(`(?m)^func \(\w+ \*` + receiver + `\) ` + name + `\(`)
+		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(folder), "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && declared.Match(text)
+		}) {
+			t.Errorf("no file of %s declares %s of %s", folder, name, receiver)
+		}
+	}
 	for _, file := range tracingFiles {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(file))); err != nil {
 			t.Error(err)
