@@ -95,7 +95,8 @@ var (
 // traces returns a predicate for stacks of frame times, callees included; if asked, stacks of signalling count as well.
 func traces(asked bool) func(cpuprofile.Stack) bool {
 	return func(s cpuprofile.Stack) bool {
-		return s.ThroughFile(tracingFiles...) || s.Through(tracingFunctions...) || asked && s.Through(signallingPackages...)
+		return s.ThroughFile(tracingFiles...) || s.Through(tracingFunctions...) ||
+			asked && s.Through(signallingPackages...)
 	}
 }
 
