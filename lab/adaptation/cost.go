@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
@@ -74,14 +75,14 @@ func (c *Cost) Run(ctx context.Context) ([]claim.Line, error) {
 		notWhole += broken(r)
 	}
 	total := taken.Total()
-	share := func(packages, files []string) float64 {
-		return 100 * taken.Of(in(packages, files)).Seconds() / total.Seconds()
+	share := func(counts func(cpuprofile.Stack) bool) float64 {
+		return 100 * taken.Of(counts).Seconds() / total.Seconds()
 	}
 	return []claim.Line{
-		claim.AtMost("estimator, pacer and allocator, share of the server's time", share(adapting, driving), "%",
-			100*c.Share),
-		claim.Information("with reading reports and numbering packets",
-			share(slices.Concat(adapting, reading), slices.Concat(driving, hearing)), "%"),
+		claim.AtMost("estimator, pacer and allocator, share of the server's time", share(adapts), "%", 100*c.Share),
+		claim.Information("with reading reports and numbering packets", share(func(s cpuprofile.Stack) bool {
+			return adapts(s) || reads(s)
+		}), "%"),
 		claim.Information("server CPU, share of a core", 100*total.Seconds()/c.Window.Seconds(), "%"),
 		claim.Exactly("receivers with an estimate", int64(estimated), "", int64(c.Receivers)),
 		claim.Exactly("incomplete frames", notWhole, "", 0),
@@ -113,23 +114,43 @@ func (c *Cost) attend(ctx context.Context, conference *testbed.Conference) ([]*t
 
 // The cost of adaptation has two parts: the packages that decide, with all functions that they call, and the functions
 // of the hot path that drive these packages. The driving functions consult an estimator and a pacer and keep the order
-// in which receivers are due; they would not exist without estimating and pacing. They are in separate files. The
-// functions that they call to number, write, encrypt and send a packet are in other files and would exist anyway.
+// in which receivers are due; they would not exist without estimating and pacing. Their files have no other functions
+// than those and the reading ones. The functions that they call to number, write, encrypt and send a packet are counted
+// by themselves.
 var (
 	adapting = []string{"/internal/congestion", "/internal/allocate"}
-	driving  = []string{"pacing.go", "probing.go", "path.go"}
-	// Reading receivers' reports, and numbering packets for the reports, is counted separately.
-	reading = []string{"/internal/feedback"}
-	hearing = []string{"departures.go", "report_box.go"}
+	driving  = []string{"pacing.go", "estimating.go", "path.go"}
+	// Reading receivers' reports, and numbering packets for the reports, is counted separately. In driving files, the
+	// methods read.
+	reading        = []string{"/internal/feedback"}
+	readingFiles   = []string{"departures.go", "report_box.go"}
+	readingMethods = []string{"(*Receiver).number", "(*Receiver).agree", "(*Receiver).readReports",
+		"(*Receiver).readPathReport", "(*path).number", "(*path).agree"}
 )
 
-// hotPath is the package of the files in driving and hearing.
-const hotPath = "/internal/forward/egress/"
+// hotPath is the package of the files and methods.
+const hotPath = "/internal/forward/egress"
 
-// in returns a predicate for stacks through functions of the packages, callees included, and through functions of these
-// files of the hot path, including callees outside of the hot path.
-func in(packages, files []string) func(cpuprofile.Stack) bool {
-	return func(s cpuprofile.Stack) bool {
-		return s.Through(packages...) || slices.Contains(files, s.Innermost(hotPath))
-	}
+// adapts reports whether a stack goes through a package that decides, or whether its innermost function of the hot path
+// is a driving one.
+func adapts(s cpuprofile.Stack) bool {
+	file, method := innermost(s)
+	return s.Through(adapting...) || slices.Contains(driving, file) && !slices.Contains(readingMethods, method)
+}
+
+// reads reports whether a stack goes through a package that reads reports, or whether its innermost function of the hot
+// path is a reading one.
+func reads(s cpuprofile.Stack) bool {
+	file, method := innermost(s)
+	return s.Through(reading...) || slices.Contains(readingFiles, file) || slices.Contains(readingMethods, method)
+}
+
+// innermost returns the file and the method of the innermost function of the hot path, or empty texts if there is none.
+// Functions within a method belong to the method.
+func innermost(s cpuprofile.Stack) (file, method string) {
+	frame, _ := s.Innermost(hotPath + "/")
+	_, file, _ = strings.Cut(frame.File, hotPath+"/")
+	_, method, _ = strings.Cut(frame.Function, hotPath+".")
+	method, _, _ = strings.Cut(method, ".func")
+	return file, method
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,37 +23,50 @@ func TestAttribution(t *testing.T) {
 	own := func(name, file string) cpuprofile.Frame {
 		return cpuprofile.Frame{Function: forward + "." + name, File: forward + "/" + file}
 	}
-	offer, write, hear := own("(*writer).offer", "pacing.go"), own("(*writer).write", "forwarding.go"),
-		own("(*writer).hear", "departures.go")
+	offer, write, step := own("(*attachment).offer", "pacing.go"), own("(*writer).write", "forwarding.go"),
+		own("(*Receiver).step", "estimating.go")
+	read, number := own("(*Receiver).readReports.func1", "estimating.go"), own("(*path).number", "path.go")
 	fix := cpuprofile.Frame{Function: "container/heap.Fix", File: "container/heap/heap.go"}
 	seal := cpuprofile.Frame{Function: "github.com/volsfu/volsfu/internal/srtp.(*Context).Seal",
 		File: "github.com/volsfu/volsfu/internal/srtp/context.go"}
 	admit := cpuprofile.Frame{Function: "github.com/volsfu/volsfu/internal/congestion/pacing.(*Pacer).Admit",
 		File: "pacer.go"}
 	for _, c := range []struct {
-		name    string
-		stack   cpuprofile.Stack
-		counted bool
+		name          string
+		stack         cpuprofile.Stack
+		adapts, reads bool
 	}{
-		{"in a driver", cpuprofile.Stack{offer, write}, true},
-		{"in a callee outside of the hot path", cpuprofile.Stack{fix, offer}, true},
-		{"in the pacer", cpuprofile.Stack{admit, offer}, true},
-		{"in sending", cpuprofile.Stack{write, offer}, false},
-		{"in a callee of sending", cpuprofile.Stack{seal, write, offer}, false},
-		{"in reading a report", cpuprofile.Stack{hear}, false},
-		{"elsewhere", cpuprofile.Stack{seal}, false},
+		{"in a driver", cpuprofile.Stack{offer, write}, true, false},
+		{"in a step of the estimator", cpuprofile.Stack{step}, true, false},
+		{"in a callee outside of the hot path", cpuprofile.Stack{fix, offer}, true, false},
+		{"in the pacer", cpuprofile.Stack{admit, offer}, true, false},
+		{"in sending", cpuprofile.Stack{write, offer}, false, false},
+		{"in a callee of sending", cpuprofile.Stack{seal, write, offer}, false, false},
+		{"in reading a report", cpuprofile.Stack{read}, false, true},
+		{"in numbering a packet", cpuprofile.Stack{number, write, offer}, false, true},
+		{"elsewhere", cpuprofile.Stack{seal}, false, false},
 	} {
-		if got := in(adapting, driving)(c.stack); got != c.counted {
-			t.Errorf("%s: counted %t, expected %t", c.name, got, c.counted)
+		if adapts, reads := adapts(c.stack), reads(c.stack); adapts != c.adapts || reads != c.reads {
+			t.Errorf("%s: adapts %t, reads %t, expected %t and %t", c.name, adapts, reads, c.adapts, c.reads)
 		}
 	}
 }
 
-// TestDrivingFiles: the counted files exist.
-func TestDrivingFiles(t *testing.T) {
-	for _, file := range slices.Concat(driving, hearing) {
-		if _, err := os.Stat(filepath.Join("..", "..", "internal", "forward", "egress", file)); err != nil {
+// TestCountedFunctions: the counted files exist, and driving files declare the reading methods.
+func TestCountedFunctions(t *testing.T) {
+	texts := map[string]string{}
+	for _, file := range slices.Concat(driving, readingFiles) {
+		text, err := os.ReadFile(filepath.Join("..", "..", "internal", "forward", "egress", file))
+		if err != nil {
 			t.Error(err)
+		}
+		texts[file] = string(text)
+	}
+	for _, method := range readingMethods {
+		receiver, name, _ := strings.Cut(strings.TrimPrefix(method, "(*"), ").")
+		declared := regexp.MustCompile(`(?m)^func \(\w+ \*` + receiver + `\) ` + name + `\(`)
+		if !slices.ContainsFunc(driving, func(file string) bool { return declared.MatchString(texts[file]) }) {
+			t.Errorf("no file of %v declares %s of %s", driving, name, receiver)
 		}
 	}
 }

@@ -97,12 +97,11 @@ func (s Stack) ThroughFile(files ...string) bool {
 	})
 }
 
-// Innermost returns the innermost file of a folder on the stack, or an empty text if the stack has none.
-func (s Stack) Innermost(folder string) string {
-	for _, f := range s {
-		if _, file, ok := strings.Cut(f.File, folder); ok {
-			return file
-		}
+// Innermost returns the innermost frame with a file of a folder, and false if the stack has none.
+func (s Stack) Innermost(folder string) (Frame, bool) {
+	i := slices.IndexFunc(s, func(f Frame) bool { return strings.Contains(f.File, folder) })
+	if i < 0 {
+		return Frame{}, false
 	}
-	return ""
+	return s[i], true
 }

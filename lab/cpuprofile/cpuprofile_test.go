@@ -63,13 +63,19 @@ func TestStacks(t *testing.T) {
 		counts func(Stack) bool
 		want   time.Duration
 	}{
-		"everything":          {func(Stack) bool { return true }, 7 * time.Second},
-		"through a package":   {func(s Stack) bool { return s.Through("b/other", "a/forward.") }, 3 * time.Second},
-		"through no package":  {func(s Stack) bool { return s.Through("b/other") }, 0},
-		"through a file":      {func(s Stack) bool { return s.ThroughFile("/forward/writer.go") }, 3 * time.Second},
-		"through no file":     {func(s Stack) bool { return s.ThroughFile("/other/writer.go") }, 0},
-		"the innermost file":  {func(s Stack) bool { return s.Innermost("/forward/") == "pacing.go" }, 3 * time.Second},
-		"outside of a folder": {func(s Stack) bool { return s.Innermost("/other/") == "" }, 7 * time.Second},
+		"everything":         {func(Stack) bool { return true }, 7 * time.Second},
+		"through a package":  {func(s Stack) bool { return s.Through("b/other", "a/forward.") }, 3 * time.Second},
+		"through no package": {func(s Stack) bool { return s.Through("b/other") }, 0},
+		"through a file":     {func(s Stack) bool { return s.ThroughFile("/forward/writer.go") }, 3 * time.Second},
+		"through no file":    {func(s Stack) bool { return s.ThroughFile("/other/writer.go") }, 0},
+		"the innermost frame": {func(s Stack) bool {
+			f, ok := s.Innermost("/forward/")
+			return ok && f.Function == "a/forward.offer" && f.File == "/src/a/forward/pacing.go"
+		}, 3 * time.Second},
+		"outside of a folder": {func(s Stack) bool {
+			_, ok := s.Innermost("/other/")
+			return !ok
+		}, 7 * time.Second},
 	} {
 		if got := p.Of(test.counts); got != test.want {
 			t.Errorf("%s: %v, expected %v", name, got, test.want)
