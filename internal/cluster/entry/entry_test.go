@@ -72,7 +72,11 @@ func (p *played) Drain() { p.draining = true }
 
 func (p *played) HasSession(session string) bool { return p.here[session] }
 
-func (p *played) TellSessions() { p.told++ }
+func (p *played) TellSessions() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told++
+}
 
 func (p *played) Clients() []signalling.Client {
 	p.mu.Lock()
