@@ -522,7 +522,7 @@ func (l *link) carries(m *mirror) bool {
 func (l *link) succeed(m *mirror) {
 	for index, s := range l.taking.streams(m.keyAt(l.node)) {
 		if lane, t := l.lanes.all[s.Lane], m.tracks[index]; lane != nil && t != nil && !lane.ingress.Carries(t) {
-			lane.ingress.Succeed(t)
+			lane.ingress.Succeed(s.SSRC, t)
 		}
 	}
 }

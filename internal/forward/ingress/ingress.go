@@ -244,7 +244,7 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		return
 	}
 	s.arrived = now
-	if s.stopped(p) {
+	if s.stopped(p, now, i.set.cfg.NACK.Deadline) {
 		i.stats.Add(counters.DuplicatePackets, 1)
 		return
 	}

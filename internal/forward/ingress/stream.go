@@ -29,8 +29,10 @@ type stream struct {
 	arrived time.Time
 	// lead is the number of packets before the first one that belong to its frame, 0 after the first packet.
 	lead int64
-	// stops is set if frames after the newest one arrive over another connection (Ingress.Succeed).
-	stops bool
+	// stops is set if frames after the newest one arrive over another connection (Ingress.Succeed). resumes is the time
+	// at which the stream no longer stops, zero before a packet of a later frame.
+	stops   bool
+	resumes time.Time
 	// numbers extends sequence numbers; base is added to the result.
 	numbers   feedback.Unwrapper
 	base      int64

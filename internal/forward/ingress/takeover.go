@@ -53,8 +53,8 @@ type waiting struct {
 	// injector is not nil if the packets come from an injector.
 	injector *injection.Injector
 	held     []heldPacket
-	// behind is set once the stream has carried a frame that the former connection carries, too. Later frames arrive
-	// over both.
+	// behind is set if the stream has carried a frame that the former connection carries, too, since the last call of
+	// Succeed. Later frames arrive over both.
 	behind bool
 	// looks counts the looks of the goroutine since packets wait: a measure of the time that does not include stalls of
 	// this program, in which packets of the former connection have not been read.
@@ -100,40 +100,55 @@ func (i *Ingress) Carries(t *track.Track) bool {
 	return s != nil && s.ingress.Load() == i
 }
 
-// Succeed makes the former connection of a track stop after its newest frame, if this connection has begun to carry the
-// same frames. Without Succeed, a connection with the longer path never takes a track over: the former connection
-// always has the next frame first.
-func (i *Ingress) Succeed(t *track.Track) {
-	i.set.binding.Lock()
-	defer i.set.binding.Unlock()
+// Succeed makes the former connection of a track stop after its newest frame, if the stream with an SSRC of this
+// connection has carried frames of the former connection since the last call. Without Succeed, a connection with the
+// longer path never takes a track over: the former connection always has the next frame first. Only a stream with the
+// same origin stops: another source of the same mirror. A stream of another mirror, or of the publisher, takes the
+// track over by itself.
+func (i *Ingress) Succeed(ssrc uint32, t *track.Track) {
+	origin, behind := i.takeovers.repeated(ssrc, t)
+	if !behind {
+		return
+	}
 	former := formerOf(t, i)
-	if former == nil || !i.takeovers.behind(t) {
+	if former == nil {
 		return
 	}
 	former.mu.Lock()
 	defer former.mu.Unlock()
-	if s := streamOf(t); s.ingress.Load() == former {
-		s.stops = true
+	if s := streamOf(t); s.ingress.Load() == former && s.origin == origin {
+		s.stops, s.resumes = true, time.Time{}
 	}
 }
 
-// behind reports whether the stream that waits for a track has carried a frame of the former connection.
-func (o *takeovers) behind(t *track.Track) bool {
+// repeated reports whether a stream that waits for a track has carried a frame of the former connection since the last
+// call, and returns the origin of the stream.
+func (o *takeovers) repeated(ssrc uint32, t *track.Track) (origin uint32, behind bool) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
-	for _, w := range o.waiting {
-		if w.track == t && w.behind {
-			return true
-		}
+	w := o.waiting[ssrc]
+	if w == nil || w.track != t || !w.behind {
+		return 0, false
 	}
-	return false
+	w.behind = false
+	return w.origin, true
 }
 
-// stopped reports whether a packet belongs to a frame after the last one of a stream that stops.
-func (s *stream) stopped(p *rtp.Packet) bool {
-	if !s.stops {
+// stopped reports whether a packet belongs to a frame after the last one of a stream that stops. If no other connection
+// takes the track over for a time from the first of these packets, the stream resumes: the other connection has failed.
+func (s *stream) stopped(p *rtp.Packet, now time.Time, limit time.Duration) bool {
+	if !s.stops || !s.later(p) {
 		return false
 	}
+	if s.resumes.IsZero() {
+		s.resumes = now.Add(limit)
+	}
+	s.stops = now.Before(s.resumes)
+	return s.stops
+}
+
+// later reports whether a packet belongs to a frame after the newest one.
+func (s *stream) later(p *rtp.Packet) bool {
 	if !s.track.Framed() || s.track.Converted() {
 		return int32(p.Timestamp-s.facts.timestamp) > 0
 	}

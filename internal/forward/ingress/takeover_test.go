@@ -262,6 +262,7 @@ func TestSucceed(t *testing.T) {
 	for _, mime := range []string{volumetric.MIMEVolumetric, volumetric.MIMEOpus, volumetric.MIMEOpaque} {
 		const frames, interval, late = 20, 30, 50
 		c := newCrossing(t, mime)
+		c.in[0].BindFrom(10, 11, c.track, 7)
 		due := map[int][]func(){}
 		var sent [][][]byte
 		for frame := range frames {
@@ -286,7 +287,7 @@ func TestSucceed(t *testing.T) {
 				if c.in[1].Carries(c.track) || !c.in[0].Carries(c.track) {
 					t.Errorf("%s: the later connection has taken the track over before it may", mime)
 				}
-				c.in[1].Succeed(c.track)
+				c.in[1].Succeed(40, c.track)
 			}
 			c.in[0].Step(c.now)
 			c.in[1].Step(c.now)
@@ -306,6 +307,71 @@ func TestSucceed(t *testing.T) {
 		if n := c.track.Stats().Frames; n != want {
 			t.Errorf("%s: %d frames have opened, expected %d", mime, n, want)
 		}
+	}
+}
+
+// both sends the next frame over both connections, first over the former one.
+func (c *crossing) both() [][]byte {
+	packets := c.frame(0, 3000)
+	c.sends[0].Send(c.now, packets...)
+	c.sends[1].Number = c.sends[0].Number
+	c.sends[1].Send(c.now, c.sends[1].Packets(3000)...)
+	c.pass(30 * time.Millisecond)
+	return packets
+}
+
+// TestSucceedStopsOneMirror checks that Succeed does not stop a connection that carries the track for another mirror,
+// or for its publisher: the feed of the waiting stream may have no further frame.
+func TestSucceedStopsOneMirror(t *testing.T) {
+	for _, origin := range []uint32{0, 8} {
+		c := newCrossing(t, volumetric.MIMEVolumetric)
+		c.in[0].BindFrom(10, 11, c.track, origin)
+		frames := [][][]byte{c.both(), c.both()}
+		c.in[1].Succeed(40, c.track)
+		for range 3 {
+			packets := c.frame(0, 3000)
+			c.sends[0].Send(c.now, packets...)
+			c.pass(30 * time.Millisecond)
+			frames = append(frames, packets)
+		}
+		c.expect(fmt.Sprintf("over the connection with origin %d", origin), frames...)
+	}
+}
+
+// TestSucceedEnds lets the next connection fail after Succeed. The former connection resumes at the deadline of
+// repairs, also if Succeed is repeated, and stops again when the next connection carries its frames again.
+func TestSucceedEnds(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	c.in[0].BindFrom(10, 11, c.track, 7)
+	first := c.both()
+	c.in[1].Succeed(40, c.track)
+	limit := DefaultConfig().NACK.Deadline
+	former := func() [][]byte {
+		packets := c.frame(0, 3000)
+		c.sends[0].Send(c.now, packets...)
+		c.in[1].Succeed(40, c.track)
+		return packets
+	}
+	former()
+	c.pass(limit - holdInterval)
+	former()
+	c.expect("while the former connection stops", first)
+	c.pass(holdInterval)
+	resumed := [][][]byte{former()}
+	// The packets that the former connection has dropped are given up.
+	c.pass(limit + 2*holdInterval)
+	resumed = append(resumed, former(), c.both())
+	c.expect("after the former connection has resumed", resumed...)
+
+	c.in[1].Succeed(40, c.track)
+	former()
+	c.sends[1].Number = c.sends[0].Number
+	next := c.sends[1].Packets(3000)
+	c.sends[1].Send(c.now, next...)
+	c.pass(holdInterval)
+	c.expect("over the next connection", next)
+	if !c.in[1].Carries(c.track) {
+		t.Error("the next connection has not taken the track over")
 	}
 }
 
