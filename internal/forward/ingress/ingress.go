@@ -142,8 +142,8 @@ func (i *Ingress) postpone(ssrc uint32, packet []byte, info transport.PacketInfo
 // about the packet.
 func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (held bool) {
 	i.codepoints.add(info.ECN, info.At)
-	if i.nack.OncePerTrip {
-		i.requester.stall.arrived(info.At)
+	if i.nack.OncePerTrip && i.requester.arrived(info.At) {
+		i.waker.wake()
 	}
 	i.record(ssrc, packet, info)
 	switch {

@@ -32,8 +32,10 @@ type requester struct {
 	// searched is the time of the last search for missing packets, scheduled the time of the next search, zero if there
 	// is none.
 	searched, scheduled time.Time
-	// stall is used if the publisher is another server.
-	stall stall
+	// stall is used if the publisher is another server. postponed is set while the scheduled search waits because the
+	// path may have stalled.
+	stall     stall
+	postponed bool
 }
 
 func newRequester(ssrc uint32, stats *counters.Shard) requester {
@@ -65,6 +67,13 @@ func (r *requester) schedule(at time.Time) (sooner bool) {
 	return true
 }
 
+// arrived records the arrival of a packet of another server. The first packet after a silence ends the wait of a
+// postponed search, also if that packet belongs to another stream than the missing ones. arrived reports whether the
+// time of the next search has changed.
+func (r *requester) arrived(at time.Time) (sooner bool) {
+	return r.stall.arrived(at) && r.postponed && r.schedule(at.Add(settleTime))
+}
+
 // due reports whether the scheduled search is due.
 func (r *requester) due(now time.Time) bool { return !r.scheduled.IsZero() && !now.Before(r.scheduled) }
 
@@ -77,11 +86,11 @@ func (r *requester) begin(now time.Time, rtt time.Duration, cfg *feedback.NACKCo
 	if !cfg.OncePerTrip {
 		return now, true
 	}
-	at, postponed := r.stall.search(r.scheduled, now, rtt, cfg)
-	if postponed {
+	at, r.postponed = r.stall.search(r.scheduled, now, rtt, cfg)
+	if r.postponed {
 		r.scheduled = at
 	}
-	return at, !postponed
+	return at, !r.postponed
 }
 
 // overlook counts missing packets that were not recorded because they exceeded the budget.

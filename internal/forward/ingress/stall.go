@@ -25,12 +25,13 @@ type stall struct {
 	last, resumed time.Time
 }
 
-// arrived records the arrival of a packet.
-func (s *stall) arrived(at time.Time) {
-	if at.Sub(s.last) >= quietTime {
+// arrived records the arrival of a packet, and reports whether a silence of quietTime ends with the packet.
+func (s *stall) arrived(at time.Time) (resumes bool) {
+	if resumes = at.Sub(s.last) >= quietTime; resumes {
 		s.resumed = at
 	}
 	s.last = at
+	return resumes
 }
 
 // search returns the time with which to search for missing packets, for a search that was due at a time and runs now: a

@@ -9,6 +9,24 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
+// requests passes time, and returns the number of packets that an ingress requests meanwhile.
+func (r *rig) requests(i *Ingress, d time.Duration) (requests int) {
+	for end := r.now.Add(d); r.now.Before(end); {
+		r.now = r.now.Add(time.Millisecond)
+		compounds, _ := i.Step(r.now)
+		for _, compound := range compounds {
+			for _, packet := range compound {
+				if nack, ok := packet.(*rtcp.TransportLayerNack); ok {
+					for _, pair := range nack.Nacks {
+						requests += len(pair.PacketList())
+					}
+				}
+			}
+		}
+	}
+	return requests
+}
+
 // TestStall lets the path of a connection between servers stall for 60 ms in the middle of a frame, and loses the end
 // of other frames. Late packets are not requested, and lost ones are.
 func TestStall(t *testing.T) {
@@ -17,20 +35,8 @@ func TestStall(t *testing.T) {
 	i.RequestOncePerTrip()
 	p := r.publish(i, 10, volumetric.MIMEVolumetric)
 	requested := 0
-	pass := func(d time.Duration) (requests int) {
-		for end := r.now.Add(d); r.now.Before(end); {
-			r.now = r.now.Add(time.Millisecond)
-			compounds, _ := i.Step(r.now)
-			for _, compound := range compounds {
-				for _, packet := range compound {
-					if nack, ok := packet.(*rtcp.TransportLayerNack); ok {
-						for _, pair := range nack.Nacks {
-							requests += len(pair.PacketList())
-						}
-					}
-				}
-			}
-		}
+	pass := func(d time.Duration) int {
+		requests := r.requests(i, d)
 		requested += requests
 		return requests
 	}
@@ -85,6 +91,29 @@ func TestStall(t *testing.T) {
 	pass(4 * time.Millisecond)
 	if n := requested - before; n != 1 || before != len(lost) {
 		t.Errorf("%d requests after %v, and %d before", n, maxStall, before-len(lost))
+	}
+}
+
+// TestStallOfTwoStreams loses the end of a frame before a silence. The first packet after the silence belongs to another
+// stream: the lost packets are requested when the packets of a stall would have arrived.
+func TestStallOfTwoStreams(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})
+	i.RequestOncePerTrip()
+	p, other := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	p.Next()
+	packets := p.Packets(12_000)
+	p.Send(r.now, packets[:len(packets)-2]...)
+	if n := r.requests(i, 40*time.Millisecond); n != 0 {
+		t.Errorf("%d requests during a silence", n)
+	}
+	other.Next()
+	other.Send(r.now, other.Packets(1000)...)
+	if n := r.requests(i, settleTime-time.Millisecond); n != 0 {
+		t.Errorf("%d requests while packets of a stall may arrive", n)
+	}
+	if n := r.requests(i, time.Millisecond); n != 2 {
+		t.Errorf("%d requests after the silence, expected 2", n)
 	}
 }
 

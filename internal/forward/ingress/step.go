@@ -107,7 +107,7 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, next time.Time) {
 	streams := i.bindings.streams
 	if len(streams) == 0 && !i.takeovers.injected() {
-		i.requester.scheduled, i.reportDue = time.Time{}, time.Time{}
+		i.requester.scheduled, i.requester.postponed, i.reportDue = time.Time{}, false, time.Time{}
 		return nil, time.Time{}
 	}
 	if at, ok := i.requester.begin(now, rtt, &i.nack); ok {
