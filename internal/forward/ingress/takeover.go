@@ -157,8 +157,9 @@ func (s *stream) later(p *rtp.Packet) bool {
 	return err == nil && int32(d.Frame-uint32(s.facts.newest)) > 0
 }
 
-// add binds a stream at once if no other ingress has the track, and otherwise with its first packet. add reports false
-// if the track or the ingress is closed. The caller holds no mutex.
+// add binds a stream at once if no other ingress has the track, and otherwise with its first packet. A stream whose
+// packets wait takes the track over with the next look of the goroutine. add reports false if the track or the ingress is
+// closed. The caller holds no mutex.
 func (o *takeovers) add(w *waiting) bool {
 	i := o.ingress
 	i.set.binding.Lock()
@@ -166,7 +167,7 @@ func (o *takeovers) add(w *waiting) bool {
 	former := formerOf(w.track, i)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if p := o.waiting[w.ssrc]; former != nil && p.equal(w) {
+	if p := o.waiting[w.ssrc]; p.equal(w) && (former != nil || len(p.held) > 0) {
 		p.origin = w.origin
 		return true
 	}

@@ -135,6 +135,18 @@ func TestBindAgain(t *testing.T) {
 	c.expect("after the former frame is complete", first, second)
 }
 
+// TestBindAgainAfterTheFormer repeats the binding of a stream whose packets wait, after the former connection has ended.
+func TestBindAgainAfterTheFormer(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	first, second := c.frame(0, 5000), c.frame(1, 5000)
+	c.sends[0].Send(c.now, first[:2]...)
+	c.sends[1].Send(c.now, second...)
+	c.in[0].Unbind(c.track)
+	c.in[1].BindFrom(40, 41, c.track, 7)
+	c.pass(holdInterval)
+	c.expect("after the former connection has ended", first[:2], second)
+}
+
 // TestLooksAreApart steps an ingress every millisecond: the former frame has the whole deadline of repairs to become
 // complete.
 func TestLooksAreApart(t *testing.T) {
