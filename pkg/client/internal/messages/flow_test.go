@@ -103,8 +103,32 @@ func TestMissedMessages(t *testing.T) {
 	if m := <-received; m.Missed != 9 {
 		t.Errorf("%d messages are missed, expected 5 that were not read and 4 of an interruption", m.Missed)
 	}
-	f.End()
-	f.Copied([]byte(`{"type":"data","seq":5000}`))
+}
+
+// TestNoDeliveryAfterEnd sends the next message after End, over each way.
+func TestNoDeliveryAfterEnd(t *testing.T) {
+	for name, send := range map[string]func(f *Flow){
+		"websocket":            func(f *Flow) { f.Ordered(&signal.Data{Seq: 2}) },
+		"message channel":      func(f *Flow) { f.Copied([]byte(`{"type":"data","seq":2}`)) },
+		"lossy by websocket":   func(f *Flow) { f.Ordered(&signal.Data{Seq: 2, Lossy: true}) },
+		"lossy by the channel": func(f *Flow) { f.Copied([]byte(`{"type":"data","seq":2,"lossy":true}`)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			open, received := newFlow()
+			open.Ordered(&signal.Data{Seq: 1})
+			send(open)
+			if n := len(received); n != 2 {
+				t.Errorf("%d messages before End, expected 2", n)
+			}
+			ended, received := newFlow()
+			ended.Ordered(&signal.Data{Seq: 1})
+			ended.End()
+			send(ended)
+			if n := len(received); n != 1 {
+				t.Errorf("%d messages were delivered, expected only the one before End", n)
+			}
+		})
+	}
 }
 
 // FuzzMessageChannel passes texts of a message channel.
