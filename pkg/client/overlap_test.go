@@ -64,33 +64,41 @@ func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
 	}
 }
 
-// TestPublicationIsReplacedDuringAMove by another one of the same name, whose frames have the numbers of the former
-// one.
+// TestPublicationIsReplacedDuringAMove ends a publication, or publishes it again. The numbers of the frames begin again.
 func TestPublicationIsReplacedDuringAMove(t *testing.T) {
 	t.Parallel()
-	m := newRig(t, Config{})
 	publication := described("body", volumetric.MIMEVolumetric, 1, 1)
-	former := newIncoming(t, m, "0", volumetric.KindVideo, 1000)
-	assign(t, m, "0", 1, "bob", 0, &publication)
-	now := time.Now()
-	for number := uint32(1); number <= 100; number++ {
-		former.send(number, 0, now)
-	}
-	next := m.after()
-	m.session.path.present.Store(next.media)
-	present := newIncoming(t, next, "9", volumetric.KindVideo, 2000)
-	assign(t, next, "9", 1, "bob", 0, &publication)
-	present.send(100, 0, now)
-	next.restart(volumetric.PublicationRef{Participant: "bob", Publication: "body"})
-	assign(t, next, "9", 2, "bob", 0, &publication)
-	present.send(1, 0, now)
-	present.send(2, 0, now)
-	var numbers []int64
-	for len(m.frames) > 0 {
-		numbers = append(numbers, (<-m.frames).Number)
-	}
-	if tail := numbers[len(numbers)-3:]; !slices.Equal(tail, []int64{100, 1, 2}) {
-		t.Errorf("the last frames are %d, expected 100 once, and the frames of the next publication", tail)
+	for name, message := range map[string]signal.Message{
+		"published": &signal.Published{Participant: "bob", Publication: publication},
+		"unpublished": &signal.Unpublished{
+			PublicationRef: volumetric.PublicationRef{Participant: "bob", Publication: "body"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRig(t, Config{})
+			former := newIncoming(t, m, "0", volumetric.KindVideo, 1000)
+			assign(t, m, "0", 1, "bob", 0, &publication)
+			now := time.Now()
+			for number := uint32(1); number <= 100; number++ {
+				former.send(number, 0, now)
+			}
+			next := m.after()
+			m.session.path.present.Store(next.media)
+			present := newIncoming(t, next, "9", volumetric.KindVideo, 2000)
+			assign(t, next, "9", 1, "bob", 0, &publication)
+			present.send(100, 0, now)
+			newControl(m.session.parts).handle(message)
+			assign(t, next, "9", 2, "bob", 0, &publication)
+			present.send(1, 0, now)
+			present.send(2, 0, now)
+			var numbers []int64
+			for len(m.frames) > 0 {
+				numbers = append(numbers, (<-m.frames).Number)
+			}
+			if tail := numbers[len(numbers)-3:]; !slices.Equal(tail, []int64{100, 1, 2}) {
+				t.Errorf("the last frames are %d, expected 100 once, and the frames of the next publication", tail)
+			}
+		})
 	}
 }
 
