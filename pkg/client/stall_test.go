@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -53,6 +54,45 @@ func TestStallBeforePacketsAreRead(t *testing.T) {
 	expect(FrameCounts{Expected: 4, Complete: 3})
 	steps(60 * time.Millisecond)
 	expect(FrameCounts{Expected: 4, Complete: 3, Undecodable: 1})
+}
+
+// TestStallsInSuccession lets the process stall again before the packets of the stall before are read. Frames whose
+// packets wait in the socket do not expire.
+func TestStallsInSuccession(t *testing.T) {
+	const ms = time.Millisecond
+	for _, stalls := range [][]time.Duration{
+		{30 * ms, 2000 * ms},
+		{2000 * ms, 2000 * ms},
+		{2000 * ms, 1000 * ms},
+		{30 * ms, 30 * ms, 2000 * ms},
+		{30 * ms, 5 * ms, 30 * ms, 5 * ms, 200 * ms, 2000 * ms},
+	} {
+		t.Run(fmt.Sprint(stalls), func(t *testing.T) {
+			m := newRig(t, Config{Deadline: 100 * ms})
+			body := described("body", volumetric.MIMEVolumetric, 1, 1)
+			in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+			assign(t, m, "4", 1, "ada", 0, &body)
+			now := epoch
+			asked(m, now)
+			in.send(1, 0, now, 1)
+			for _, stall := range stalls {
+				now = now.Add(stall)
+				if requested := asked(m, now); len(requested) > 0 {
+					t.Errorf("after %v: packets %v were requested before the socket was read", now.Sub(epoch),
+						requested)
+				}
+			}
+			if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 1}); got != want {
+				t.Errorf("got %+v, expected %+v", got, want)
+			}
+			for end := now.Add(60 * ms); now.Before(end); now = now.Add(5 * ms) {
+				asked(m, now)
+			}
+			if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 1, Undecodable: 1}); got != want {
+				t.Errorf("when the socket is read: got %+v, expected %+v", got, want)
+			}
+		})
+	}
 }
 
 // TestStallsWithoutEnd checks that frames expire and packets are requested on a machine on which each step is late.

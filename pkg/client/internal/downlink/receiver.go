@@ -27,11 +27,39 @@ const settleInterval = 25 * time.Millisecond
 
 // A step that comes later than stallTime after the step before follows a stall of the process. The packets that arrived
 // meanwhile wait in the socket, and no frame expires and nothing is requested for backlogTime, in which the packets are
-// read. Steps are 5 ms apart. Only one of two steps is put off, so that frames expire on a machine that stalls always.
+// read. Steps are 5 ms apart. A stall in that time begins it again: once, and then if the stall is more than twice as
+// long as those before. On a machine that stalls always, frames therefore expire, and packets are requested at every
+// third step.
 const (
 	stallTime   = 25 * time.Millisecond
 	backlogTime = 25 * time.Millisecond
 )
+
+// backlog is the time in which the packets that have arrived during stalls of the process are read.
+type backlog struct {
+	// stepped is the time of the last step.
+	stepped time.Time
+	// until is the end of the time, zero if no packets wait.
+	until time.Time
+	// stalls is the number of stalls that have begun the time, longest is the longest of them.
+	stalls  int
+	longest time.Duration
+}
+
+// waits records a step, and reports whether packets may wait to be read.
+func (b *backlog) waits(now time.Time) bool {
+	stall := now.Sub(b.stepped)
+	late := !b.stepped.IsZero() && stall > stallTime
+	b.stepped = now
+	if late && (b.stalls < 2 || stall > 2*b.longest) {
+		b.until, b.stalls, b.longest = now.Add(backlogTime), b.stalls+1, max(b.longest, stall)
+	}
+	if now.Before(b.until) {
+		return true
+	}
+	*b = backlog{stepped: now}
+	return false
+}
 
 // Config limits the reception of frames.
 type Config struct {
@@ -63,9 +91,8 @@ type Receiver struct {
 	tiles        *tiles
 	opening      *opening
 
-	// stepped is the time of the last step. After a stall, steps wait until resumes, else zero.
-	stepped, resumes time.Time
-	settled          time.Time
+	backlog backlog
+	settled time.Time
 	// late is the extra delay of packets when the counts were last updated.
 	late time.Duration
 	// The slices below are reused by the next step.
@@ -259,24 +286,10 @@ func (r *Receiver) SenderReport(report *rtcp.SenderReport, now time.Time) {
 	}
 }
 
-// stalled reports whether the packets that arrived during a stall of the process may wait to be read.
-func (r *Receiver) stalled(now time.Time) bool {
-	late := !r.stepped.IsZero() && now.Sub(r.stepped) > stallTime
-	r.stepped = now
-	if late && r.resumes.IsZero() {
-		r.resumes = now.Add(backlogTime)
-	}
-	if now.Before(r.resumes) {
-		return true
-	}
-	r.resumes = time.Time{}
-	return false
-}
-
 // Step appends the requests for missing packets that are due, and expires frames after their deadline. After a stall of
 // the process, Step waits until packets that have arrived meanwhile are read.
 func (r *Receiver) Step(packets []rtcp.Packet, now time.Time, rtt time.Duration) []rtcp.Packet {
-	if r.stalled(now) {
+	if r.backlog.waits(now) {
 		return packets
 	}
 	settle := now.Sub(r.settled) >= settleInterval
