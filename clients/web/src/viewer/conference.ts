@@ -94,7 +94,7 @@ export class Conference {
         events.published(participant, publication);
       },
       unpublished: (participant, publication) => {
-        this.duplicates.forget(keyOf({ participant, publication }));
+        this.duplicates.restart(keyOf({ participant, publication }));
         this.secrecy.unpublished(participant, publication);
         this.pictures.forget(participant, publication);
         events.unpublished(participant, publication);
@@ -261,7 +261,7 @@ export class Conference {
     const tile = keyOf(slot.track, slot.description);
     const former = slot === this.formerSlots.get(report.mid);
     this.move?.arrived(tile, former, this.mediaReceived);
-    const late = this.duplicates.add(tile, report.number, former ? this.formerSlots : this.slots);
+    const late = this.duplicates.add(tile, report.number);
     if (late === undefined) {
       this.recycle(report);
       return;
@@ -315,7 +315,7 @@ export class Conference {
         this.roster.left(message.identity);
         break;
       case "published":
-        this.duplicates.forget(keyOf({ participant: message.participant, publication: message.publication.name }));
+        this.duplicates.restart(keyOf({ participant: message.participant, publication: message.publication.name }));
         this.roster.publishes(message.participant, message.publication);
         break;
       case "unpublished":
@@ -426,7 +426,7 @@ export class Conference {
         this.carry(mid);
       }
       this.slots = new SlotTable();
-      this.duplicates.forget("");
+      this.duplicates.restart("");
       this.pictures.clear();
       this.link.renew(this.serversOf(message));
     }
@@ -541,8 +541,8 @@ export class Conference {
     const named = this.named(assignments, former);
     const news = new Set(table.assign(named, performance.timeOrigin + performance.now()).map(({ mid }) => mid));
     for (const { mid, track, quality } of named) {
-      if (track && news.has(mid) && !this.move) {
-        this.duplicates.assigned(keyOf(track, quality), table);
+      if (track && news.has(mid)) {
+        this.duplicates.assigned(keyOf(track, quality));
       }
       const before = track && [...this.formerSlots].find((slot) => slot.mid !== mid && slot.description === quality && sameTile(slot.track, track));
       this.meters.continue(mid, before?.mid);

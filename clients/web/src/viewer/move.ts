@@ -76,40 +76,45 @@ export class Move {
 }
 
 /**
- * Drops the frames that both servers of a move have sent. A slot begins with the newest frame that its server has, so
- * the first frame of the second connection may be one that was shown before the move. The second connection may also
- * be behind the former one after the move. Frames therefore count before, during and after a move.
+ * Drops frames that come again. A slot begins with the newest frame that its server has, so the first frame of a slot
+ * may be one that was shown before, over another slot or another connection. The second connection of a move may also
+ * be behind the former one after the move. Frames therefore count across slots, and before, during and after a move.
  */
 export class Duplicates {
-  private readonly tiles = new Map<string, { order: FrameOrder; connection: object }>();
+  /** The orders by tile. assigned is set if a slot was assigned since the numbers began. */
+  private readonly tiles = new Map<string, { order: FrameOrder; assigned: boolean }>();
 
   /**
-   * Adds a frame of a tile that came over a connection. Returns undefined if the frame or a newer one has come before,
-   * and otherwise the number of frames that came late since the last call.
+   * Adds a frame of a tile. Returns undefined if the frame or a newer one has come before, and otherwise the number of
+   * frames that came late since the last call.
    */
-  add(key: string, number: number, connection: object): number | undefined {
-    const tile = this.tiles.get(key) ?? { order: new FrameOrder(), connection };
-    this.tiles.set(key, tile);
-    tile.connection = connection;
-    return tile.order.place(number) === "newest" ? tile.order.takeLate() : undefined;
+  add(key: string, number: number): number | undefined {
+    const { order } = this.of(key, false);
+    return order.place(number) === "newest" ? order.takeLate() : undefined;
   }
 
   /**
-   * Records that a slot of a connection carries a tile. The tile begins again, as in the worker of the slot, unless
-   * another connection has brought its last frame.
+   * Records that a slot carries a tile. Frames since `restart` that came before the first assignment are those of the
+   * former publication, and do not count.
    */
-  assigned(key: string, connection: object): void {
-    if (this.tiles.get(key)?.connection === connection) {
-      this.tiles.delete(key);
+  assigned(key: string): void {
+    if (!this.of(key, true).assigned) {
+      this.tiles.set(key, { order: new FrameOrder(), assigned: true });
     }
   }
 
-  /** The tiles whose keys have this prefix have ended. Others with the same keys may have other numbers. */
-  forget(prefix: string): void {
+  /** The numbers of the tiles whose keys have this prefix begin again: a publication has begun or ended. */
+  restart(prefix: string): void {
     for (const key of this.tiles.keys()) {
       if (key.startsWith(prefix)) {
         this.tiles.delete(key);
       }
     }
+  }
+
+  private of(key: string, assigned: boolean): { order: FrameOrder; assigned: boolean } {
+    const tile = this.tiles.get(key) ?? { order: new FrameOrder(), assigned };
+    this.tiles.set(key, tile);
+    return tile;
   }
 }

@@ -48,30 +48,41 @@ describe("Move", () => {
 });
 
 describe("Duplicates", () => {
-  const [first, second] = [{}, {}];
-
   it("passes each frame of a tile once and in order, and counts the late ones", () => {
     const duplicates = new Duplicates();
-    const results = [1, 2, 2, 5, 3, 6, 5].map((number) => duplicates.add("ada\nbody\n0", number, first));
+    const results = [1, 2, 2, 5, 3, 6, 5].map((number) => duplicates.add("ada\nbody\n0", number));
     expect(results).toEqual([0, 0, undefined, 0, undefined, 1, undefined]);
-    expect(duplicates.add("ada\nbody\n1", 1, first)).toBe(0);
+    expect(duplicates.add("ada\nbody\n1", 1)).toBe(0);
   });
 
   it("forgets a publication, whose numbers begin again", () => {
     const duplicates = new Duplicates();
-    duplicates.add("ada\nbody\n0", 50, first);
-    duplicates.add("ada\nbody2\n0", 50, first);
-    duplicates.forget("ada\nbody\n");
-    expect([duplicates.add("ada\nbody\n0", 1, first), duplicates.add("ada\nbody2\n0", 1, first)]).toEqual([0, undefined]);
+    duplicates.add("ada\nbody\n0", 50);
+    duplicates.add("ada\nbody2\n0", 50);
+    duplicates.restart("ada\nbody\n");
+    expect([duplicates.add("ada\nbody\n0", 1), duplicates.add("ada\nbody2\n0", 1)]).toEqual([0, undefined]);
   });
 
-  it("begins again at an assignment, unless the last frame came over another connection", () => {
+  it("passes no frame again at an assignment, over whatever connection", () => {
     const duplicates = new Duplicates();
-    duplicates.add("a", 50, first);
-    duplicates.assigned("a", second);
-    expect(duplicates.add("a", 50, second)).toBeUndefined();
-    duplicates.assigned("a", second);
-    expect(duplicates.add("a", 50, second)).toBe(0);
+    duplicates.assigned("a");
+    duplicates.add("a", 50);
+    for (let slots = 0; slots < 2; slots++) {
+      duplicates.assigned("a");
+      expect(duplicates.add("a", 50)).toBeUndefined();
+    }
+  });
+
+  it("begins again at the first assignment after a restart: frames of the former publication were on the way", () => {
+    const duplicates = new Duplicates();
+    duplicates.assigned("a");
+    duplicates.add("a", 50);
+    duplicates.restart("a");
+    expect(duplicates.add("a", 51)).toBe(0);
+    duplicates.assigned("a");
+    expect([duplicates.add("a", 1), duplicates.add("a", 2)]).toEqual([0, 0]);
+    duplicates.assigned("a");
+    expect(duplicates.add("a", 2)).toBeUndefined();
   });
 });
 
@@ -205,6 +216,14 @@ describe("A conference that moves to another server", () => {
     conference.report(frame("1*", 2));
     conference.report(frame("1*", 3));
     expect(shown).toEqual([1, 2, 3]);
+  });
+
+  it("shows no frame again of a tile that changes its slot", () => {
+    conference.report(frame("1", 1));
+    first.say({ type: "assignments", assignments: [{ mid: "1", generation: 2 }, assignment("5", "body")] });
+    conference.report(frame("5", 1));
+    conference.report(frame("5", 2));
+    expect(shown).toEqual([1, 2]);
   });
 
   it("shows all descriptions of a frame, each once", () => {
