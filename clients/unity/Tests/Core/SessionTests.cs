@@ -235,7 +235,9 @@ namespace Volsfu.Tests
             SignallingSession session = Join();
             string id = session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
             session.Received(moved + ",\"deadline_ms\":20000,\"make_before_break\":true}", 0);
-            Check.Equal(id, Event<RequestFailed>(session).Id, "the request without a reply");
+            RequestFailed failed = Event<RequestFailed>(session);
+            Check.Equal(id, failed.Id, "the request without a reply");
+            Check.Equal("the session moved to another server before the reply", failed.Message, "the reason");
             Event<Moved>(session);
             Check.True(session.NextOutgoing() == null && session.TakeConnect(0), "connects at once, and leaves nothing");
             session.Opened(0);
@@ -260,14 +262,18 @@ namespace Volsfu.Tests
             session.Received(moved + "}", 0);
             Event<Moved>(session);
             session.TakeConnect(0);
+            session.Opened(0);
+            Check.True(Next(session, "join").Object("resume").Flag("new_connection"), "a new connection at the other server");
             session.Broke("", "not reachable", 0);
+            Event<RequestFailed>(session);
             Event<Interrupted>(session);
-            session.TakeConnect(second);
+            Check.True(session.TakeConnect(0), "asks the former server at once");
             session.Opened(second);
             JsonValue join = Next(session, "join");
             Check.Equal("first", join.Object("resume").Text("secret", 9), "the own secret");
+            Check.True(!join.Object("resume").Flag("new_connection"), "the former server has the connection");
             Check.Equal("ws://127.0.0.1:8080", session.Server, "the former server");
-            for (int i = 0; i < 7; i++)
+            for (int i = 0; i < 8; i++)
             {
                 session.Received(moved + ",\"id\":\"" + Id(join) + "\"}", second);
                 Event<Moved>(session);
@@ -275,12 +281,16 @@ namespace Volsfu.Tests
                 session.Opened(second);
                 join = Next(session, "join");
                 Check.Equal("T", join.Object("resume").Text("secret", 9), "the ticket as the secret");
+                Check.True(!join.Object("resume").Flag("new_connection"), "the same request");
             }
             session.Received(moved + ",\"id\":\"" + Id(join) + "\"}", second);
             Event<RequestFailed>(session);
             Event<Interrupted>(session);
             Check.Equal("ws://127.0.0.1:8080", session.Server, "no ninth move in succession");
         }
+
+        const string home = "ws://127.0.0.1:8080";
+        const string nodes = "\"nodes\":[{\"url\":\"ws://b:1\",\"region\":\"eu\"},{\"url\":\"ws://c:1\"}]";
 
         public static void ABadAddressIsUnreadable()
         {
@@ -290,23 +300,141 @@ namespace Volsfu.Tests
             Check.True(session.IsJoined, "the session stays");
         }
 
+        /// <summary>
+        /// Breaks the websocket, and expects an attempt on each server with a wait before it in milliseconds, and with
+        /// or without a new peer connection. Every attempt fails.
+        /// </summary>
+        static void Attempts(SignallingSession session, long now, params string[] attempts)
+        {
+            session.Broke("", "the server died", now);
+            foreach (string attempt in attempts)
+            {
+                SignallingEvent e = session.NextEvent();
+                e = e is RequestFailed ? session.NextEvent() : e;
+                long wait = ((Interrupted)e).RetryMilliseconds;
+                now += wait * 1000;
+                Check.True(session.TakeConnect(now), "connects");
+                session.Opened(now);
+                bool renews = Next(session, "join").Object("resume").Flag("new_connection");
+                Check.Equal(attempt, session.Server + " " + wait + (renews ? " new" : ""), "attempt");
+                session.Broke("", "the server died", now);
+            }
+        }
+
         public static void OtherServersAreTriedInTurn()
         {
             SignallingSession session = Join();
-            session.Received("{\"type\":\"nodes\",\"nodes\":[{\"url\":\"ws://b:1\",\"region\":\"eu\"},{\"url\":\"ws://c:1\"}],\"secret\":\"newer\"}", 0);
-            long now = 0;
-            foreach (string server in new[] { "ws://b:1", "ws://c:1", "ws://127.0.0.1:8080", "ws://b:1" })
-            {
-                session.Broke("", "the server died", now);
-                Event<Interrupted>(session);
-                now += 10 * second;
-                Check.Equal(server, session.Server, "server");
-                Check.True(session.TakeConnect(now), "connects");
-            }
-            session.Opened(now);
+            session.Received("{\"type\":\"nodes\"," + nodes + ",\"secret\":\"newer\"}", 0);
+            Attempts(session, 0, home + " 0", "ws://b:1 0 new", "ws://c:1 0 new", home + " 250", "ws://b:1 0 new", "ws://c:1 0 new", home + " 500");
+            session.TakeConnect(second);
+            session.Opened(second);
             Check.Equal("newer", Next(session, "join").Object("resume").Text("secret", 9), "the newest secret");
-            session.Received("{\"type\":\"nodes\",\"nodes\":[{\"url\":\"file:///b\"}]}", now);
+        }
+
+        public static void ASilentServerIsTriedLast()
+        {
+            SignallingSession session = Join();
+            session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            Check.True(!session.Step(16 * second), "the server is silent");
+            Attempts(session, 16 * second, "ws://b:1 0 new", "ws://c:1 0 new", home + " 0", home + " 250");
+        }
+
+        public static void AttemptsAreShortIfThereAreOtherServers()
+        {
+            SignallingSession session = Join();
+            Check.Equal(10000L, session.AttemptMilliseconds, "limit with one server");
+            session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            Check.Equal(1200L, session.AttemptMilliseconds, "limit");
+            session.Received("{\"type\":\"time_reply\",\"t0_us\":0,\"t1_us\":5,\"t2_us\":5}", 600000);
+            Check.Equal(4000L, session.AttemptMilliseconds, "limit for a round trip of 600 ms");
+            session.Broke("", "the server died", second);
+            session.TakeConnect(second);
+            session.Opened(second);
+            Check.True(session.Step(5 * second), "the server has time");
+            Check.True(!session.Step(5 * second + 1), "the time for the reply is over");
+            for (int i = 0; i < 3; i++)
+            {
+                session.Broke("", "no reply", 5 * second);
+                session.TakeConnect(6 * second);
+            }
+            Check.Equal(8000L, session.AttemptMilliseconds, "limit of the second round");
+        }
+
+        public static void AddressesThatCannotBeUsedAreSkipped()
+        {
+            const string list = "\"nodes\":[7,{},{\"url\":8},{\"url\":\"file:///b\"},{\"url\":\"%\"},{\"url\":\"wss://\"},{\"url\":\"ws://b:1\"},{\"url\":\"wss://c\"},{\"url\":\"ws://b:1\"}]";
+            SignallingSession session = Start();
+            session.Received(Joined(Id(Next(session, "join")), "first", false).Insert(1, list + ","), 0);
+            Event<Joined>(session);
+            Attempts(session, 0, home + " 0", "ws://b:1 0 new", "wss://c 0 new", home + " 250");
+        }
+
+        public static void TokensAreNotSentWithoutTLSAfterTLS()
+        {
+            var session = new SignallingSession(new JoinSettings { Server = "wss://a", Room = "lab", Identity = "ada" });
+            session.TakeConnect(0);
+            session.Opened(0);
+            string id = Id(Next(session, "join"));
+            session.Received("{\"type\":\"moved\",\"id\":\"" + id + "\",\"url\":\"ws://b:1\",\"ticket\":\"T\"}", 0);
             Event<Unreadable>(session);
+            session.Received(Joined(id, "first", false).Insert(1, nodes + ","), 0);
+            Event<Joined>(session);
+            session.Received("{\"type\":\"moved\",\"url\":\"ws://b:1\",\"ticket\":\"T\"}", 0);
+            Event<Unreadable>(session);
+            Check.True(session.IsJoined, "the session stays");
+            session.Received("{\"type\":\"nodes\",\"nodes\":[{\"url\":\"ws://b:1\"},{\"url\":\"wss://c\"}]}", 0);
+            Attempts(session, 0, "wss://a 0", "wss://c 0 new", "wss://a 250");
+        }
+
+        public static void ASessionMovesBackWithTheConnection()
+        {
+            SignallingSession session = Join();
+            session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            session.Broke("", "the network broke", 0);
+            session.TakeConnect(0);
+            session.Broke("", "not reachable", 0);
+            session.TakeConnect(0);
+            session.Opened(0);
+            JsonValue join = Next(session, "join");
+            session.Received("{\"type\":\"moved\",\"id\":\"" + Id(join) + "\",\"url\":\"ws://d:1\",\"ticket\":\"T\"}", 0);
+            session.TakeConnect(0);
+            session.Opened(0);
+            join = Next(session, "join");
+            Check.True(join.Object("resume").Flag("new_connection"), "a third server does not have the connection");
+            session.Received("{\"type\":\"moved\",\"id\":\"" + Id(join) + "\",\"url\":\"" + home + "\",\"ticket\":\"T\"}", 0);
+            session.TakeConnect(0);
+            session.Opened(0);
+            join = Next(session, "join");
+            Check.True(!join.Object("resume").Flag("new_connection"), "the server of the session has it");
+        }
+
+        public static void RequestsPersistIfTheServerAsksForANewConnection()
+        {
+            SignallingSession session = Join();
+            string id = session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
+            Next(session, "set_quality");
+            session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            session.Broke("", "the server died", 0);
+            session.Unpublish("own");
+            session.TakeConnect(second);
+            session.Opened(second);
+            session.Received(Joined(Id(Next(session, "join")), "second", true), second);
+            Next(session, "unpublish");
+            session.Broke("connection", "the session continues with a new peer connection", second);
+            session.TakeConnect(2 * second);
+            session.Opened(2 * second);
+            JsonValue join = Next(session, "join");
+            Check.True(join.Object("resume").Flag("new_connection"), "a new connection");
+            session.Received(Joined(Id(join), "third", true), 2 * second);
+            JsonValue unpublish = Next(session, "unpublish");
+            Check.Equal("own", unpublish.Text("publication", 9), "the request without a reply");
+            Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice that the former server may not have passed on");
+            session.Received("{\"type\":\"ok\",\"id\":\"" + Id(unpublish) + "\"}", 2 * second);
+            session.Broke("", "the network broke", 2 * second);
+            session.TakeConnect(3 * second);
+            session.Opened(3 * second);
+            session.Received(Joined(Id(Next(session, "join")), "fourth", true), 3 * second);
+            Check.True(session.NextOutgoing() == null, "nothing else");
         }
 
         public static void ALostConnectionResumesWithANewOne()

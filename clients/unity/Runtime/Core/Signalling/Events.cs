@@ -72,7 +72,10 @@ namespace Volsfu.Signalling
     {
         /// <summary>The return value of the method that made the request.</summary>
         public string Id = "";
-        /// <summary>A code of docs/signalling.md, or "interrupted" if the websocket broke before the reply.</summary>
+        /// <summary>
+        /// A code of docs/signalling.md, or "interrupted" if the websocket broke, or the session moved to another
+        /// server, before the reply.
+        /// </summary>
         public string Code = "";
         /// <summary>The cause in human-readable form.</summary>
         public string Message = "";

@@ -17,6 +17,9 @@ namespace Volsfu.Signalling
         /// <summary>Whether the server has answered.</summary>
         public bool Known { get; private set; }
 
+        /// <summary>The smoothed round-trip time (RFC 6298) in microseconds, 0 while unknown.</summary>
+        public long RoundTrip { get; private set; }
+
         /// <summary>
         /// Adds one exchange: sent at t0, read and answered by the server at t1 and t2, received now; all in
         /// microseconds of UTC.
@@ -28,6 +31,7 @@ namespace Volsfu.Signalling
             {
                 return;
             }
+            RoundTrip = RoundTrip == 0 ? taken : RoundTrip + (taken - RoundTrip) / 8;
             if (Known && taken > trip + (now - learnedAt) * drift)
             {
                 return;

@@ -27,17 +27,23 @@ namespace Volsfu.Signalling
             return joined;
         }
 
+        /// <summary>Returns the addresses in a list of servers, none without a list. Other entries are skipped.</summary>
         internal static List<string> Nodes(JsonValue json)
         {
-            var nodes = new List<string>();
-            foreach (JsonValue node in json.List("nodes", Limits.Publications))
+            var addresses = new List<string>();
+            if (json.Find("nodes") == null)
             {
-                if (nodes.Count < Limits.Servers)
+                return addresses;
+            }
+            foreach (JsonValue node in json.List("nodes", Limits.Slots))
+            {
+                JsonValue address = node.Find("url");
+                if (address != null && address.Kind == JsonKind.Text && address.AsText("url").Length <= Limits.Url)
                 {
-                    nodes.Add(Address.Check(node.Text("url", Limits.Url)));
+                    addresses.Add(address.AsText("url"));
                 }
             }
-            return nodes;
+            return addresses;
         }
 
         internal static List<Participant> Participants(JsonValue json)

@@ -200,11 +200,13 @@ namespace Volsfu.Signalling
         {
             string code, reason;
             Uri address;
+            int limit;
             lock (gate)
             {
                 address = Address.Signal(session.Server);
+                limit = (int)session.AttemptMilliseconds;
             }
-            if (!socket.Open(address, settings.Token, out code, out reason))
+            if (!socket.Open(address, settings.Token, limit, out code, out reason))
             {
                 Broke(code, reason);
                 return;

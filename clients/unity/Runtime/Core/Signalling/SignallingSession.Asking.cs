@@ -115,10 +115,10 @@ namespace Volsfu.Signalling
         {
             if (phase != Phase.Joined)
             {
-                requests++;
+                string waiting = "r" + ++requests;
                 if (deferred.Count < maxWaiting)
                 {
-                    deferred.Enqueue(text);
+                    deferred.Add(new KeyValuePair<string, string>(waiting, text));
                 }
                 return "";
             }

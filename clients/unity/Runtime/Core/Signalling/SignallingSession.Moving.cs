@@ -1,23 +1,21 @@
-using System.Collections.Generic;
 using Volsfu.Json;
 
 namespace Volsfu.Signalling
 {
     public sealed partial class SignallingSession
     {
-        /// <summary>The server that has accepted the client, at first that of the settings.</summary>
-        string home;
-        /// <summary>The ticket for Server, empty for none.</summary>
+        readonly Servers servers;
+        /// <summary>The ticket of the message that has sent the client to the server of the next join, else empty.</summary>
         string ticket = "";
-        /// <summary>The other servers on which the session can be resumed, in the order of preference.</summary>
-        List<string> nodes = new List<string>();
-        /// <summary>The index in nodes of the next server to try, and the number of moves since the last Joined.</summary>
-        int nextNode, moves;
-        /// <summary>Whether the next join asks for a new peer connection, because the former one is lost.</summary>
-        bool newConnection;
+        /// <summary>The number of servers to which the client was sent in succession.</summary>
+        int moves;
+        /// <summary>Whether the last join has asked for a new peer connection.</summary>
+        bool renewing;
+        /// <summary>Whether the server of the session no longer has the peer connection.</summary>
+        bool connectionLost;
 
         /// <summary>The address of the server to which the next websocket is opened.</summary>
-        public string Server { get; private set; }
+        public string Server { get { return servers.Target; } }
 
         /// <summary>
         /// Follows a server's message to another server: in reply to a join with the ticket of the message, or else by
@@ -26,64 +24,51 @@ namespace Volsfu.Signalling
         void Move(JsonValue json, long now)
         {
             string id = json.OptionalText("id", Limits.Name);
-            string server = Address.Check(json.Text("url", Limits.Url)), given = json.Text("ticket", Limits.Format);
+            string server = json.Text("url", Limits.Url), newTicket = json.Text("ticket", Limits.Format);
             if (leaveId != "" || (phase == Phase.Joining && id != joinId))
             {
                 return;
             }
+            if (!servers.Allows(server))
+            {
+                throw new ProtocolException("moved: the client does not continue on " + server);
+            }
             if (++moves > Limits.Servers)
             {
-                moves = 0;
                 Broke("", "the servers moved the client more than " + Limits.Servers + " times", now);
                 return;
             }
-            newConnection = newConnection || phase == Phase.Joined;
             pending.Remove(joinId);
-            Forget();
-            Server = server;
-            ticket = given;
+            Forget("the session moved to another server before the reply");
+            if (phase == Phase.Joined)
+            {
+                renewing = true;
+                // The server of the session is asked next if the other one cannot be reached.
+                servers.Begin(false);
+            }
+            servers.Visit(server);
+            ticket = newTicket;
             phase = Phase.Apart;
             retryAt = now;
             Tell(new Moved { Server = server });
         }
 
-        /// <summary>Replaces the list of other servers, and the secret if there is another.</summary>
+        /// <summary>Replaces the list of other servers, and the secret if there is a new one.</summary>
         void LearnNodes(JsonValue json)
         {
-            List<string> servers = ServerMessages.Nodes(json);
-            string another = json.OptionalText("secret", Limits.Format);
-            nodes = servers;
-            nextNode = 0;
-            secret = another == "" ? secret : another;
-        }
-
-        /// <summary>Records that Server has accepted the client.</summary>
-        void Arrive(List<string> servers)
-        {
-            home = Server;
-            ticket = "";
-            nodes = servers;
-            nextNode = 0;
-            moves = 0;
-            newConnection = false;
+            string newSecret = json.OptionalText("secret", Limits.Format);
+            servers.Replace(ServerMessages.Nodes(json));
+            secret = newSecret == "" ? secret : newSecret;
         }
 
         /// <summary>
-        /// Chooses the server of the next attempt: after a failed move the one before, and otherwise the others in turn,
-        /// if the session can be resumed there.
+        /// Returns whether a join asks for a new peer connection. The connection is that of the server of the session,
+        /// whichever servers were tried since. A server to which a join is moved gets the same request.
         /// </summary>
-        void ChooseServer()
+        bool NeedsConnection()
         {
-            if (ticket != "" || session == "" || nextNode >= nodes.Count)
-            {
-                Server = home;
-                nextNode = 0;
-            }
-            else
-            {
-                Server = nodes[nextNode++];
-            }
-            ticket = "";
+            bool elsewhere = !servers.AtPresent && (ticket == "" || renewing);
+            return elsewhere || connectionLost || settings.NewConnectionOnResume;
         }
     }
 }

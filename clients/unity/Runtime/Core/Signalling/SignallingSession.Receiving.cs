@@ -88,31 +88,40 @@ namespace Volsfu.Signalling
         {
             Joined joined = ServerMessages.Joined(json);
             List<Participant> participants = ServerMessages.Participants(json);
-            List<string> servers = json.Find("nodes") == null ? new List<string>() : ServerMessages.Nodes(json);
+            List<string> nodes = ServerMessages.Nodes(json);
             string newSession = json.Text("session", Limits.Format), newSecret = json.Object("resume").Text("secret", Limits.Format);
             room.Enter(participants);
             session = newSession;
             secret = newSecret;
-            joined.NewConnection = !joined.Resumed || newConnection || settings.NewConnectionOnResume;
-            Arrive(servers);
+            joined.NewConnection = !joined.Resumed || renewing;
+            servers.Arrive(nodes);
             pending.Remove(joinId);
             phase = Phase.Joined;
+            ticket = "";
+            connectionLost = false;
             retry = firstRetry;
+            moves = 0;
+            rounds = 0;
             Tell(joined);
             foreach (Publication publication in joined.Lost ? settings.Publications : new List<Publication>())
             {
                 Send(Requests.Publish("", publication));
             }
-            if (!joined.Resumed || joined.Lost || unsure)
+            if (!joined.Resumed || joined.Lost)
+            {
+                // The join and the statements of the state contain the requests.
+                deferred.Clear();
+            }
+            foreach (KeyValuePair<string, string> request in deferred)
+            {
+                Send(request.Value);
+            }
+            // The choices come last, so that the newest ones prevail. A former server may have accepted some of them
+            // after it had passed the state on.
+            if (joined.NewConnection || joined.Lost || unsure)
             {
                 Restate();
             }
-            // Requests that were part of the join need not be sent again.
-            while (joined.Resumed && deferred.Count > 0)
-            {
-                Send(deferred.Dequeue());
-            }
-            deferred.Clear();
             unsure = false;
         }
 
@@ -140,11 +149,22 @@ namespace Volsfu.Signalling
             {
                 Tell(new RequestDone { Id = id });
             }
+            else
+            {
+                Answered(id);
+            }
+        }
+
+        /// <summary>Records the reply to a request that was made while the websocket was broken.</summary>
+        void Answered(string id)
+        {
+            deferred.RemoveAll(request => request.Key == id);
         }
 
         void Refused(RequestFailed error, long now)
         {
             bool pended = pending.Remove(error.Id);
+            Answered(error.Id);
             if (!pended || error.Id != joinId || phase != Phase.Joining)
             {
                 Tell(error);

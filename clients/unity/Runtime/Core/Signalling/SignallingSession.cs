@@ -31,20 +31,26 @@ namespace Volsfu.Signalling
         readonly ChoiceBook choices = new ChoiceBook();
         readonly ServerClock clock = new ServerClock();
         readonly Queue<string> outgoing = new Queue<string>();
-        /// <summary>Requests made while the websocket was broken, to be sent after resuming.</summary>
-        readonly Queue<string> deferred = new Queue<string>();
+        /// <summary>
+        /// The requests made while the websocket was broken, by their ids in the order of the calls. They are sent
+        /// after every resumption until the server has replied.
+        /// </summary>
+        readonly List<KeyValuePair<string, string>> deferred = new List<KeyValuePair<string, string>>();
         readonly Queue<SignallingEvent> events = new Queue<SignallingEvent>();
         readonly HashSet<string> pending = new HashSet<string>();
         readonly Dictionary<string, ObjectPose> poses = new Dictionary<string, ObjectPose>();
         Phase phase = Phase.Apart;
         Viewpoint viewpoint;
-        long maxBitrate, minBitrate, retryAt, retry = firstRetry, noticedAt, askedAt, heardAt;
+        long maxBitrate, minBitrate, retryAt, retry = firstRetry, noticedAt, askedAt, heardAt, attemptedAt;
         string session = "", secret = "", joinId = "", leaveId = "";
         /// <summary>
         /// unsure is true if the websocket broke before the replies to requests: the server may not have read them.
         /// </summary>
         bool limited, resuming, unsure;
-        int requests;
+        /// <summary>Whether the websocket is to be closed because the server is silent.</summary>
+        bool silent;
+        /// <summary>The number of requests, and of the rounds of attempts that have failed since Joined.</summary>
+        int requests, rounds;
 
         /// <summary>
         /// Creates a session that is not yet connected. Throws ProtocolException for settings that the protocol does
@@ -54,8 +60,7 @@ namespace Volsfu.Signalling
         {
             settings.Check();
             this.settings = settings;
-            home = settings.Server;
-            Server = home;
+            servers = new Servers(settings.Server);
             maxBitrate = settings.MaxBitrate;
         }
 
@@ -71,6 +76,9 @@ namespace Volsfu.Signalling
         /// <summary>The number of events lost because the program did not take them in time.</summary>
         public long EventsLost { get; private set; }
 
+        /// <summary>The time for opening a websocket, and for the reply to the join if there are several servers.</summary>
+        public long AttemptMilliseconds { get { return servers.AttemptTime(clock.RoundTrip / millisecond, rounds); } }
+
         /// <summary>Whether a websocket must be opened now. If so, the caller opens one and calls Opened or Broke.</summary>
         public bool TakeConnect(long now)
         {
@@ -79,6 +87,8 @@ namespace Volsfu.Signalling
                 return false;
             }
             phase = Phase.Connecting;
+            attemptedAt = now;
+            silent = false;
             return true;
         }
 
@@ -105,18 +115,25 @@ namespace Volsfu.Signalling
             {
                 return;
             }
-            Forget();
+            Forget("the websocket broke before the reply");
             if (leaveId != "" || IsFinal(code))
             {
                 End(leaveId != "" ? "" : code, reason);
                 return;
             }
+            connectionLost = connectionLost || code == "connection";
+            bool goesOn = servers.Next(phase == Phase.Joined, silent);
             phase = Phase.Apart;
-            newConnection = newConnection || code == "connection";
-            ChooseServer();
-            retryAt = now + retry;
-            Tell(new Interrupted { Reason = reason, RetryMilliseconds = retry / millisecond });
-            retry = Math.Min(retry * 2, longestRetry);
+            ticket = "";
+            moves = 0;
+            long wait = goesOn ? 0 : retry;
+            retryAt = now + wait;
+            Tell(new Interrupted { Reason = reason, RetryMilliseconds = wait / millisecond });
+            if (!goesOn)
+            {
+                retry = Math.Min(retry * 2, longestRetry);
+                rounds++;
+            }
         }
 
         /// <summary>
@@ -129,8 +146,10 @@ namespace Volsfu.Signalling
             {
                 return true;
             }
-            if (now - heardAt > silence)
+            bool late = phase == Phase.Joining && servers.Several && now - attemptedAt > AttemptMilliseconds * millisecond;
+            if (late || now - heardAt > silence)
             {
+                silent = true;
                 return false;
             }
             if (phase != Phase.Joined || outgoing.Count >= maxWaiting / 2)
@@ -205,17 +224,18 @@ namespace Volsfu.Signalling
         {
             joinId = NewRequest();
             resuming = session != "";
+            renewing = NeedsConnection();
             string own = resuming && ticket != "" ? ticket : secret;
-            Send(Requests.Join(joinId, settings, session, own, resuming ? "" : ticket, newConnection || settings.NewConnectionOnResume));
+            Send(Requests.Join(joinId, settings, session, own, resuming ? "" : ticket, renewing));
         }
 
-        /// <summary>Removes the messages for the websocket, and reports the requests without a reply.</summary>
-        void Forget()
+        /// <summary>Removes the messages for the websocket, and reports the requests without a reply with the reason.</summary>
+        void Forget(string reason)
         {
             outgoing.Clear();
             foreach (string id in pending)
             {
-                Tell(new RequestFailed { Id = id, Code = "interrupted", Message = "the websocket broke before the reply" });
+                Tell(new RequestFailed { Id = id, Code = "interrupted", Message = reason });
             }
             unsure = unsure || pending.Count > 0;
             pending.Clear();

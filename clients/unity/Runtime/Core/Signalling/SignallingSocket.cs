@@ -14,7 +14,7 @@ namespace Volsfu.Signalling
     /// </summary>
     sealed class SignallingSocket : IDisposable
     {
-        const int openTimeout = 10000, sendTimeout = 10000, closeTimeout = 1000;
+        const int sendTimeout = 10000, closeTimeout = 1000;
 
         static readonly UTF8Encoding strict = new UTF8Encoding(false, true);
 
@@ -41,10 +41,10 @@ namespace Volsfu.Signalling
         internal string Reason { get { return reason; } }
 
         /// <summary>
-        /// Opens the websocket. After a failure, the code is "unauthorized" for a rejected token, and empty for all
+        /// Opens the websocket within a limit in milliseconds. After a failure, the code is "unauthorized" for a rejected token, and empty for all
         /// temporary causes.
         /// </summary>
-        internal bool Open(Uri address, string token, out string failure, out string why)
+        internal bool Open(Uri address, string token, int limit, out string failure, out string why)
         {
             failure = "";
             why = "";
@@ -54,7 +54,7 @@ namespace Volsfu.Signalling
                 {
                     socket.Options.SetRequestHeader("Authorization", "Bearer " + token);
                 }
-                if (!socket.ConnectAsync(address, ending.Token).Wait(openTimeout, ending.Token))
+                if (!socket.ConnectAsync(address, ending.Token).Wait(limit, ending.Token))
                 {
                     why = "no answer from " + address.Authority;
                     return false;
@@ -62,7 +62,7 @@ namespace Volsfu.Signalling
             }
             catch (Exception e)
             {
-                string refusal = ending.IsCancellationRequested ? "" : RefusalOf(address, token);
+                string refusal = ending.IsCancellationRequested ? "" : RefusalOf(address, token, limit);
                 failure = refusal == "" ? "" : "unauthorized";
                 why = refusal == "" ? Innermost(e).Message : refusal;
                 return false;
@@ -176,13 +176,13 @@ namespace Volsfu.Signalling
         /// Mono and Unity do not expose the status of the rejection, so it is requested again without a websocket. The
         /// server checks the token before anything else.
         /// </summary>
-        static string RefusalOf(Uri address, string token)
+        static string RefusalOf(Uri address, string token, int limit)
         {
             try
             {
                 var builder = new UriBuilder(address) { Scheme = address.Scheme == "wss" ? "https" : "http" };
                 var request = (HttpWebRequest)WebRequest.Create(builder.Uri);
-                request.Timeout = openTimeout;
+                request.Timeout = limit;
                 request.AllowAutoRedirect = false;
                 if (!string.IsNullOrEmpty(token))
                 {
