@@ -2,6 +2,7 @@ package sfu
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -126,8 +127,7 @@ func (n *Node) tell(room string, e roomevent.Event) {
 	}
 }
 
-// apply applies the event. Events for this node only, and events that are not for rooms, have no effect: Entered,
-// Released, SessionState, Mirrored and Unmirrored.
+// apply applies the event.
 func (q remoteEvent) apply(r *Room) {
 	switch e := q.event.(type) {
 	case roomevent.Exited:
@@ -164,6 +164,10 @@ func (q remoteEvent) apply(r *Room) {
 		q.kick(r, e)
 	case roomevent.Close:
 		q.closed(r, e)
+	case roomevent.Entered, roomevent.Released, roomevent.SessionState, roomevent.Mirrored, roomevent.Unmirrored:
+		// These events are for the nodes, their trunks and their entries, and have no effect on a room.
+	default:
+		panic(fmt.Sprintf("room events are the values of package roomevent, and %T has no effect", e))
 	}
 }
 
