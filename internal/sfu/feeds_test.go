@@ -45,7 +45,7 @@ func (w *wire) endFeeds() {
 
 // movedTo is the presence of alice on another node.
 func movedTo(epoch uint64) roomevent.Present {
-	return roomevent.Present{Presence: roomevent.Presence{
+	return roomevent.Present{Participant: roomevent.Participant{
 		Identity: "alice", Session: "session of alice", Epoch: epoch, Live: true, Complete: true,
 	}}
 }

@@ -21,7 +21,7 @@ type mirror struct {
 	// node is the home.
 	node string
 	// state is the last state that the home has told.
-	state roomevent.Presence
+	state roomevent.Participant
 	// received is the number of the last reliable data message that this node has received from the participant.
 	received int64
 	// remotes are the publications that the home has told. A mirror that is not shown has no other publications.
@@ -170,7 +170,7 @@ func (m *mirror) feed(d *remotePublication) feed {
 }
 
 // update applies the state that the home has told.
-func (m *mirror) update(s *span, state roomevent.Presence) {
+func (m *mirror) update(s *span, state roomevent.Participant) {
 	attributes, bytes, refused := mergeAttributes("attributes", nil, state.Attributes)
 	if refused != nil {
 		s.room.log.Warn("attributes of another node are left out", zap.String("participant", m.Identity),

@@ -366,8 +366,8 @@ func TestMirrorsOutliveTheirHome(t *testing.T) {
 	if got := c[1].taken(); got != "1 1" {
 		t.Errorf("node b tells a dead node its demand: %q", got)
 	}
-	present := roomevent.Presence{Identity: "alice", Session: "session of alice", Epoch: 1, Live: true}
-	c[1].receive("c", roomevent.Present{Presence: present})
+	present := roomevent.Participant{Identity: "alice", Session: "session of alice", Epoch: 1, Live: true}
+	c[1].receive("c", roomevent.Present{Participant: present})
 	c[1].receive("c", roomevent.Published{Ref: bodyRef, ID: 77, Description: ladder(2, 3)})
 	survivors.exchange()
 	if got := c[1].mirrored[bodyRef]; got.Node != "c" || got.ID != 77 || !slices.Equal(got.Tracks, before.Tracks) {
@@ -379,7 +379,7 @@ func TestMirrorsOutliveTheirHome(t *testing.T) {
 	// The former home is late.
 	stale := present
 	stale.Epoch = 0
-	c[1].receive("a", roomevent.Present{Presence: stale})
+	c[1].receive("a", roomevent.Present{Participant: stale})
 	c[1].receive("a", roomevent.Left{Identity: "alice", Session: "session of alice"})
 	c[1].receive("a", roomevent.Unpublished{Ref: bodyRef, ID: before.ID})
 	if !slices.Equal(c[1].mirrorTracks(), tracks) {
@@ -502,7 +502,7 @@ func TestJoinsBesideMirrors(t *testing.T) {
 		t.Error("a hidden mirror has tracks")
 	}
 	// The descriptions of mirrors count.
-	c[1].receive("a", roomevent.Present{Presence: roomevent.Presence{Identity: "dave", Session: "s", Live: true}})
+	c[1].receive("a", roomevent.Present{Participant: roomevent.Participant{Identity: "dave", Session: "s", Live: true}})
 	c[1].stage.ask(func(r *Room) {
 		big := r.node.config.DescriptionBytes
 		r.span.mirrors["dave"].AttributesBytes = big
@@ -517,7 +517,7 @@ func TestMirrorsAreBounded(t *testing.T) {
 	c := newConference(t, func(config *Config) { config.ParticipantsPerRoom = 3 }, "a")
 	bob := c.enter(c[0], "bob", true, false)
 	for i := range 100 {
-		c[0].receive("z", roomevent.Present{Presence: roomevent.Presence{
+		c[0].receive("z", roomevent.Present{Participant: roomevent.Participant{
 			Identity: fmt.Sprint("p", i), Session: "s", Live: true,
 		}})
 	}

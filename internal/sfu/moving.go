@@ -174,7 +174,7 @@ func (p *participant) suppress(publication *presence.Publication) {
 
 // release makes a local participant, whose session continues on another node, a mirror. The tracks and the slots of
 // others stay. The client's websocket, peer connection and slots end later.
-func (s *span) release(p *participant, node string, state roomevent.Presence) {
+func (s *span) release(p *participant, node string, state roomevent.Participant) {
 	r := s.room
 	for _, publication := range slices.Clone(p.Publications) {
 		if publication.Silent {

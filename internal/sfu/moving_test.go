@@ -155,7 +155,8 @@ func TestTwoNodesAdoptASession(t *testing.T) {
 	before := tracksOn(t, bob)
 	inRoom(t, alice, func(r *Room) {
 		session := r.participants["alice"].Session
-		remoteEvent{"b", roomevent.Present{Presence: roomevent.Presence{Identity: "alice", Session: session}}}.apply(r)
+		present := roomevent.Participant{Identity: "alice", Session: session}
+		remoteEvent{"b", roomevent.Present{Participant: present}}.apply(r)
 		if r.participants["alice"] == nil {
 			t.Error("a claim of the same epoch ends the session before the cluster has decided")
 		}

@@ -183,7 +183,7 @@ func (q remoteEvent) present(r *Room, e roomevent.Present) {
 	s := r.span
 	if p := r.participants[e.Identity]; p != nil && p.Session == e.Session {
 		if e.Epoch > p.epoch {
-			s.release(p, q.node, e.Presence)
+			s.release(p, q.node, e.Participant)
 			s.mirrors[e.Identity].presented = true
 		}
 		return
@@ -205,7 +205,7 @@ func (q remoteEvent) present(r *Room, e roomevent.Present) {
 			}
 		}
 		m.move(s, q.node)
-		m.update(s, e.Presence)
+		m.update(s, e.Participant)
 		if m.presented && e.Complete {
 			// All publications of the home are between two events.
 			m.complete(s)
@@ -223,7 +223,7 @@ func (q remoteEvent) present(r *Room, e roomevent.Present) {
 		node:     q.node, presented: true,
 	}
 	s.mirrors[e.Identity] = m
-	m.update(s, e.Presence)
+	m.update(s, e.Participant)
 	if r.participants[e.Identity] == nil {
 		m.show(s)
 	}

@@ -104,7 +104,7 @@ func (s *span) joined(p *participant) {
 		return
 	}
 	p.complete = p.epoch == 0
-	s.tell(roomevent.Present{Presence: p.shared()})
+	s.tell(roomevent.Present{Participant: p.shared()})
 	for _, publication := range presence.Announced(p.Publications) {
 		s.published(publication)
 		if p.epoch > 0 {
@@ -126,7 +126,7 @@ func (s *span) completed(p *participant) {
 // changed tells the state of a local participant, if the participant is in the room.
 func (s *span) changed(p *participant) {
 	if s != nil && s.room.participants[p.Identity] == p {
-		s.tell(roomevent.Present{Presence: p.shared()})
+		s.tell(roomevent.Present{Participant: p.shared()})
 		s.stateChanged(p)
 	}
 }
@@ -144,8 +144,8 @@ func (s *span) left(p *participant, publications []*presence.Publication, reason
 }
 
 // shared returns the state of the participant for other nodes.
-func (p *participant) shared() roomevent.Presence {
-	state := roomevent.Presence{
+func (p *participant) shared() roomevent.Participant {
+	state := roomevent.Participant{
 		Identity: p.Identity, Session: p.Session, Epoch: p.epoch, Joined: p.joined, Live: p.outbox != nil,
 		Attributes: p.Attributes, Muted: p.Mutings(), Permissions: p.grants.permissions(), Complete: p.complete,
 		Audience: p.Audience,

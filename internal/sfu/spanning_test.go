@@ -108,13 +108,15 @@ func TestPublicationsOfFormerHomesEnd(t *testing.T) {
 	desk.Name = "desk"
 	c.enter(c[0], "alice", false, true, ladder(1, 3), desk)
 	bob := c.enter(c[1], "bob", true, false)
-	present := roomevent.Presence{Identity: "alice", Session: "session of alice", Epoch: 1, Live: true, Complete: true}
-	c[1].receive("c", roomevent.Present{Presence: present})
+	present := roomevent.Participant{
+		Identity: "alice", Session: "session of alice", Epoch: 1, Live: true, Complete: true,
+	}
+	c[1].receive("c", roomevent.Present{Participant: present})
 	if _, n := latest[*signal.Unpublished](bob.shelf); n != 0 {
 		t.Error("publications end before the next home has told its own")
 	}
 	c[1].receive("c", roomevent.Published{Ref: bodyRef, ID: 5, Description: ladder(1, 3)})
-	c[1].receive("c", roomevent.Present{Presence: present})
+	c[1].receive("c", roomevent.Present{Participant: present})
 	if m := expect[*signal.Unpublished](t, bob.shelf, 1); m.Publication != "desk" {
 		t.Errorf("%q has ended", m.Publication)
 	}
@@ -127,7 +129,9 @@ func TestPublicationsOfFormerHomesEnd(t *testing.T) {
 func TestMutingsComeWithPublications(t *testing.T) {
 	c := newConference(t, nil, "a", "b")
 	bob := c.enter(c[1], "bob", true, false)
-	c[1].receive("a", roomevent.Present{Presence: roomevent.Presence{Identity: "alice", Session: "s", Live: true}})
+	c[1].receive("a", roomevent.Present{Participant: roomevent.Participant{
+		Identity: "alice", Session: "s", Live: true,
+	}})
 	c[1].receive("a", roomevent.Published{
 		Ref: bodyRef, ID: 5, Description: ladder(1, 3), Mute: signal.MuteState{Publication: "body", Own: true},
 	})
@@ -204,7 +208,9 @@ func TestHiddenMirrorsAreSilent(t *testing.T) {
 	c := newConference(t, nil, "a")
 	c.enter(c[0], "alice", false, true)
 	bob := c.enter(c[0], "bob", true, true)
-	c[0].receive("b", roomevent.Present{Presence: roomevent.Presence{Identity: "alice", Session: "other", Live: true}})
+	c[0].receive("b", roomevent.Present{Participant: roomevent.Participant{
+		Identity: "alice", Session: "other", Live: true,
+	}})
 	c[0].receive("b", roomevent.Sent{From: "alice", Data: &signal.Data{Text: "x"}})
 	if _, n := latest[*signal.Data](bob.shelf); n != 0 {
 		t.Error("bob receives a message of the hidden mirror")
@@ -564,8 +570,8 @@ func TestEventsOfOtherNodesAreBounded(t *testing.T) {
 	c.enter(c[0], "bob", true, true)
 	r := c[0].stage.room
 	for i := range 3 * eventsPerTurn {
-		present := roomevent.Presence{Identity: fmt.Sprint(i), Session: "s"}
-		r.span.inbox.put(remoteEvent{"z", roomevent.Present{Presence: present}})
+		present := roomevent.Participant{Identity: fmt.Sprint(i), Session: "s"}
+		r.span.inbox.put(remoteEvent{"z", roomevent.Present{Participant: present}})
 	}
 	turns := 0
 	for {

@@ -58,7 +58,7 @@ func (s *rooms) write(now time.Time, name string, event roomevent.Event) {
 	case roomevent.Exited:
 		s.exit(now, r)
 	case roomevent.Present:
-		err = s.writePresence(now, r, e.Presence)
+		err = s.writeParticipant(now, r, e.Participant)
 	case roomevent.Left:
 		s.writeLeft(now, r, e.Identity, e.Session)
 		s.sessions.End(e.Session)
@@ -118,8 +118,8 @@ func (s *rooms) exit(now time.Time, r *room) {
 	s.replica.Exit(now, r.name)
 }
 
-// writePresence writes the state of a participant, and which of its publications are muted.
-func (s *rooms) writePresence(now time.Time, r *room, p roomevent.Presence) error {
+// writeParticipant writes the state of a participant, and which of its publications are muted.
+func (s *rooms) writeParticipant(now time.Time, r *room, p roomevent.Participant) error {
 	record := cluster.Participant{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined,
 		Live: p.Live, Attributes: p.Attributes, Permissions: p.Permissions, Number: p.Number, Complete: p.Complete,
 		Audience: p.Audience}
@@ -155,7 +155,7 @@ func (s *rooms) writeJoin(now time.Time, r *room, p cluster.Participant) error {
 }
 
 // writeMuted writes which publications of a participant are muted.
-func (s *rooms) writeMuted(now time.Time, r *room, p roomevent.Presence) error {
+func (s *rooms) writeMuted(now time.Time, r *room, p roomevent.Participant) error {
 	states := make(map[string]signal.MuteState, len(p.Muted))
 	for _, state := range p.Muted {
 		states[state.Publication] = state

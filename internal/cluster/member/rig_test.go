@@ -362,7 +362,7 @@ func (n *node) do(verb string, words []string) {
 	case "exit":
 		n.Tell(words[0], roomevent.Exited{})
 	case "present":
-		n.Tell(words[0], roomevent.Present{Presence: n.rig.presence(words[1:])})
+		n.Tell(words[0], roomevent.Present{Participant: n.rig.participant(words[1:])})
 	case "publish":
 		n.Tell(words[0], roomevent.Published{Ref: ref(1), ID: number(3), Description: bodyOf(words[2]),
 			Mute: signal.MuteState{Own: len(words) > 4}})
@@ -428,9 +428,9 @@ func (n *node) do(verb string, words []string) {
 	}
 }
 
-// presence reads IDENTITY SESSION [epoch=N] [broken] [complete] [muted=NAME] [joined=MS].
-func (r *rig) presence(words []string) roomevent.Presence {
-	p := roomevent.Presence{Identity: words[0], Session: words[1], Joined: r.now(), Live: true}
+// participant reads IDENTITY SESSION [epoch=N] [broken] [complete] [muted=NAME] [joined=MS].
+func (r *rig) participant(words []string) roomevent.Participant {
+	p := roomevent.Participant{Identity: words[0], Session: words[1], Joined: r.now(), Live: true}
 	for _, word := range words[2:] {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {

@@ -69,9 +69,9 @@ type mirrored struct {
 
 // known is a participant of another node as the room knows it.
 type known struct {
-	home     cluster.Home
-	presence roomevent.Presence
-	// completed is set once the presence was passed after all publications of the home.
+	home  cluster.Home
+	state roomevent.Participant
+	// completed is set once the state was passed after all publications of the home.
 	completed    bool
 	detached     bool
 	publications map[string]knownPublication
@@ -239,12 +239,12 @@ func (r *room) update(identity string, pass func(string, roomevent.Event) bool,
 	winner func(string) (cluster.Claim, bool)) bool {
 	claim, remote := winner(identity)
 	t := r.known[identity]
-	if t != nil && (!remote || t.presence.Session != claim.Participant.Session) {
+	if t != nil && (!remote || t.state.Session != claim.Participant.Session) {
 		reason := r.reasons[identity]
 		if reason == "" {
 			reason = string(cluster.LeftReplaced)
 		}
-		if !pass(t.home.Node, roomevent.Left{Identity: identity, Session: t.presence.Session, Reason: reason}) {
+		if !pass(t.home.Node, roomevent.Left{Identity: identity, Session: t.state.Session, Reason: reason}) {
 			return false
 		}
 		delete(r.known, identity)
@@ -265,35 +265,35 @@ func (r *room) update(identity string, pass func(string, roomevent.Event) bool,
 	})
 }
 
-// follow passes the difference to a claim of the same session. At a new home the presence comes first, so that the
-// publications belong to the home, and once more after the publications, since Presence.Complete then ends those of the
-// former home that the new home does not have.
+// follow passes the difference to a claim of the same session. At a new home the state comes first, so that the
+// publications belong to the home, and once more after the publications, since Participant.Complete then ends those of
+// the former home that the new home does not have.
 func (t *known) follow(claim cluster.Claim, pass func(roomevent.Event) bool) bool {
-	presence := presenceOf(claim)
-	moved := t.home != claim.Home || t.presence.Epoch != presence.Epoch
-	if moved || t.detached && !claim.Detached || !reflect.DeepEqual(t.presence, presence) {
-		if !pass(roomevent.Present{Presence: presence}) {
+	state := stateOf(claim)
+	moved := t.home != claim.Home || t.state.Epoch != state.Epoch
+	if moved || t.detached && !claim.Detached || !reflect.DeepEqual(t.state, state) {
+		if !pass(roomevent.Present{Participant: state}) {
 			return false
 		}
 	}
-	t.home, t.presence, t.detached = claim.Home, presence, t.detached && claim.Detached
-	t.completed = t.completed && !moved && presence.Complete
+	t.home, t.state, t.detached = claim.Home, state, t.detached && claim.Detached
+	t.completed = t.completed && !moved && state.Complete
 	identity := claim.Participant.Identity
 	named := make(map[string]bool, len(claim.Publications))
 	for _, p := range claim.Publications {
 		name := p.Description.Name
 		named[name] = true
 		before, known := t.publications[name]
-		if known && before.home == t.home && before.epoch == presence.Epoch && before.ID == p.ID &&
+		if known && before.home == t.home && before.epoch == state.Epoch && before.ID == p.ID &&
 			reflect.DeepEqual(before.Description, p.Description) {
 			continue
 		}
 		if !pass(publishedOf(identity, p)) {
 			return false
 		}
-		t.publications[name] = knownPublication{p, t.home, presence.Epoch}
+		t.publications[name] = knownPublication{p, t.home, state.Epoch}
 	}
-	if claim.Participant.Epoch == 0 || presence.Complete {
+	if claim.Participant.Epoch == 0 || state.Complete {
 		for name, p := range t.publications {
 			if named[name] {
 				continue
@@ -305,8 +305,8 @@ func (t *known) follow(claim cluster.Claim, pass func(roomevent.Event) bool) boo
 			delete(t.publications, name)
 		}
 	}
-	if presence.Complete && !t.completed {
-		if !pass(roomevent.Present{Presence: presence}) {
+	if state.Complete && !t.completed {
+		if !pass(roomevent.Present{Participant: state}) {
 			return false
 		}
 		t.completed = true
@@ -320,8 +320,8 @@ func (t *known) follow(claim cluster.Claim, pass func(roomevent.Event) bool) boo
 	return true
 }
 
-// presenceOf returns the state of the participant of a claim.
-func presenceOf(claim cluster.Claim) roomevent.Presence {
+// stateOf returns the state of the participant of a claim.
+func stateOf(claim cluster.Claim) roomevent.Participant {
 	p := claim.Participant
 	var muted []signal.MuteState
 	for i := range claim.Publications {
@@ -329,8 +329,8 @@ func presenceOf(claim cluster.Claim) roomevent.Presence {
 			muted = append(muted, muteOf(publication))
 		}
 	}
-	return roomevent.Presence{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined, Live: p.Live,
-		Complete: p.Complete, Audience: p.Audience, Attributes: p.Attributes, Muted: muted, Permissions: p.Permissions,
+	return roomevent.Participant{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined,
+		Live: p.Live, Complete: p.Complete, Audience: p.Audience, Attributes: p.Attributes, Muted: muted, Permissions: p.Permissions,
 		Number: p.Number}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestInterruptedMove: a room that has a place for one event at a time is told all of a move: the presence at the next
+// TestInterruptedMove: a room that has a place for one event at a time is told all of a move: the state at the next
 // home, each of its publications although names, descriptions and IDs are the same, and that these are all.
 func TestInterruptedMove(t *testing.T) {
 	claim := func(home string, epoch uint64, names ...string) cluster.Claim {

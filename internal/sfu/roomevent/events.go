@@ -17,8 +17,8 @@ type Event interface {
 	event()
 }
 
-// Presence is the whole state of a participant, except publications.
-type Presence struct {
+// Participant is the whole state of a participant, except publications.
+type Participant struct {
 	Identity string
 	Session  string
 	// Epoch counts the homes of the session, from 0.
@@ -47,7 +47,7 @@ type (
 	Exited struct{}
 	// Present has the state of a participant that joins, changes, loses or resumes its websocket, or has moved to this
 	// node.
-	Present struct{ Presence }
+	Present struct{ Participant }
 	// Left ends a participant.
 	Left struct{ Identity, Session, Reason string }
 	// Detached reports that the home of a participant does not answer. The slots of the participant's publications are
