@@ -8,10 +8,10 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/recorded"
 )
 
-// rooms is the recorder of a node. rooms implements recorded.Recorder.
+// rooms is the recorder of a node. rooms implements sfu.Recorder.
 type rooms struct{ *recorder.Recorder }
 
-// Start implements recorded.Recorder.
+// Start implements sfu.Recorder.
 func (r rooms) Start(room string, now time.Time) recorded.Recording {
 	return r.Recorder.Start(room, now)
 }

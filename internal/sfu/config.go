@@ -10,7 +10,6 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/data"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
-	"github.com/volsfu/volsfu/internal/sfu/recorded"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -50,7 +49,7 @@ type Config struct {
 	// Cluster tells the other nodes of a cluster the events of rooms. If Cluster is nil, there are no other nodes.
 	Cluster Cluster `yaml:"-"`
 	// Recorder records rooms. If Recorder is nil, rooms cannot be recorded.
-	Recorder recorded.Recorder `yaml:"-"`
+	Recorder Recorder `yaml:"-"`
 
 	// ICEServers returns the ICE servers of a session's client, besides the endpoint's STUN servers. nil is none.
 	ICEServers func(session string) []signal.ICEServer `yaml:"-"`

@@ -13,14 +13,6 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Recorder records rooms. The methods are safe for any goroutine and do not wait for the disk.
-type Recorder interface {
-	// Automatic returns the qualities in which every room is recorded, empty if rooms are recorded on request.
-	Automatic() recording.Qualities
-	// Start begins a recording of a room.
-	Start(room string, now time.Time) Recording
-}
-
 // Recording is the recording of one room. The methods do not wait for the disk.
 type Recording interface {
 	// Publish adds a publication and returns its number in the recording.
