@@ -330,8 +330,8 @@ func stateOf(claim cluster.Claim) roomevent.Participant {
 		}
 	}
 	return roomevent.Participant{Identity: p.Identity, Session: p.Session, Epoch: p.Epoch, Joined: p.Joined,
-		Live: p.Live, Complete: p.Complete, Audience: p.Audience, Attributes: p.Attributes, Muted: muted, Permissions: p.Permissions,
-		Number: p.Number}
+		Live: p.Live, Complete: p.Complete, Audience: p.Audience, Attributes: p.Attributes, Muted: muted,
+		Permissions: p.Permissions, Number: p.Number}
 }
 
 func muteOf(p *cluster.Publication) signal.MuteState {
