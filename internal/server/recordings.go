@@ -5,14 +5,14 @@ import (
 
 	"github.com/volsfu/volsfu/internal/metrics"
 	"github.com/volsfu/volsfu/internal/recorder"
-	"github.com/volsfu/volsfu/internal/sfu/recorded"
+	"github.com/volsfu/volsfu/internal/sfu/roomrecording"
 )
 
 // rooms is the recorder of a node. rooms implements sfu.Recorder.
 type rooms struct{ *recorder.Recorder }
 
 // Start implements sfu.Recorder.
-func (r rooms) Start(room string, now time.Time) recorded.Recording {
+func (r rooms) Start(room string, now time.Time) roomrecording.Writer {
 	return r.Recorder.Start(room, now)
 }
 

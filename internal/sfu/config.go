@@ -7,7 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/panics"
-	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/dataflow"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
@@ -80,7 +80,7 @@ type Config struct {
 
 	// DataRate and DataByteRate: chat, gestures and positions of some objects. A burst of two seconds is allowed. Each
 	// message goes to all others, so that 100 participants with 50 messages per second would be half a million
-	// deliveries; the limit of a room (data.DeliveryRate) is below that.
+	// deliveries; the limit of a room (dataflow.DeliveryRate) is below that.
 	DataRate     float64 `yaml:"data_rate" help:"data messages per second of one participant, long-term"`
 	DataByteRate int     `yaml:"data_byte_rate" help:"bytes of data messages per second of one participant"`
 
@@ -218,8 +218,8 @@ const descriptionShare = 4
 const minAllocationInterval = 5 * time.Millisecond
 
 // dataLimits returns the limits of the data messages of one participant.
-func (c *Config) dataLimits() data.Config {
-	return data.Config{Rate: c.DataRate, ByteRate: c.DataByteRate}
+func (c *Config) dataLimits() dataflow.Config {
+	return dataflow.Config{Rate: c.DataRate, ByteRate: c.DataByteRate}
 }
 
 // checkData checks the limits of data messages in the configuration.

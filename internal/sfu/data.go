@@ -3,14 +3,14 @@ package sfu
 import (
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/egress"
-	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/dataflow"
+	"github.com/volsfu/volsfu/internal/sfu/frametimes"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
-	"github.com/volsfu/volsfu/internal/sfu/tracing"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
 // DataLosses returns the numbers of data messages of other nodes that were not delivered.
-func (n *Node) DataLosses() data.Losses { return n.losses.Read() }
+func (n *Node) DataLosses() dataflow.Losses { return n.losses.Read() }
 
 // dataCopied carries a data message from the message channel of a connection.
 type dataCopied struct {
@@ -87,7 +87,7 @@ func (r *Room) forwardData(p *participant, m *signal.Data) *signal.Error {
 func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data) *signal.Error {
 	if !r.deliveries.AllowN(r.now, len(recipients)+r.span.recipients(m.To)) {
 		return refuse(signal.CodeLimit, "the limit of this room is %d deliveries of data messages per second",
-			data.DeliveryRate)
+			dataflow.DeliveryRate)
 	}
 	seq := m.Seq
 	if m.Lossy {
@@ -240,7 +240,7 @@ func (r *Room) traceRequested(p *participant, wanted bool) {
 
 // trace starts or stops the tracing of the frames sent to the participant.
 func (p *participant) trace(wanted bool) {
-	p.tracing.Wanted = wanted
+	p.frameTimes.Wanted = wanted
 	p.connection.Receiver.TraceFrames(wanted)
 }
 
@@ -248,17 +248,17 @@ func (p *participant) trace(wanted bool) {
 func (m members) askForTimes() {
 	wanted := 0
 	for _, p := range m {
-		if p.tracing.Wanted {
+		if p.frameTimes.Wanted {
 			wanted++
 		}
 	}
 	for _, p := range m {
 		others := wanted
-		if p.tracing.Wanted {
+		if p.frameTimes.Wanted {
 			others--
 		}
-		if asked := others > 0; p.profile.Traces && len(p.Publications) > 0 && p.tracing.Asked != asked {
-			p.tracing.Asked = asked
+		if asked := others > 0; p.profile.Traces && len(p.Publications) > 0 && p.frameTimes.Asked != asked {
+			p.frameTimes.Asked = asked
 			p.room.span.stateChanged(p)
 			p.send(&signal.Trace{FrameTimes: asked})
 		}
@@ -267,7 +267,7 @@ func (m members) askForTimes() {
 
 // sendTrace repeats the request for times to a resumed participant.
 func (p *participant) sendTrace() {
-	if p.tracing.Asked {
+	if p.frameTimes.Asked {
 		p.send(&signal.Trace{FrameTimes: true})
 	}
 }
@@ -276,14 +276,14 @@ func (p *participant) sendTrace() {
 // Tracks that the publisher does not publish are ignored.
 func (q messageRequest) forwardTimes(r *Room, m *signal.FrameTimes) {
 	p := q.participant
-	passed := p.tracing.Limit(r.now, &p.Presence, m)
+	passed := p.frameTimes.Limit(r.now, &p.Presence, m)
 	for _, other := range r.participants.others(p) {
-		if !other.tracing.Wanted || other.outbox == nil {
+		if !other.frameTimes.Wanted || other.outbox == nil {
 			continue
 		}
 		passed.Prepare()
 		other.send(passed)
-		p.tracing.Sent()
+		p.frameTimes.Sent()
 	}
 }
 
@@ -296,10 +296,10 @@ type frameTimes struct {
 // apply implements request.
 func (q frameTimes) apply(r *Room) {
 	p := q.owner
-	if !q.present() || !p.tracing.Wanted {
+	if !q.present() || !p.frameTimes.Wanted {
 		return
 	}
-	clock := tracing.Clock{
+	clock := frametimes.Clock{
 		Source: signal.ClockSource(r.node.config.ClockSource), Ahead: r.node.config.ClockOffset,
 	}
 	for frames := q.frames; len(frames) > 0; {

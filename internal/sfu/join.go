@@ -12,7 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
-	"github.com/volsfu/volsfu/internal/sfu/resumption"
+	"github.com/volsfu/volsfu/internal/sfu/sessionrecord"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -196,7 +196,7 @@ type arrival struct {
 
 // restored returns the record from which the publications of the session are restored, nil if the session is new or has
 // a mirror.
-func (n *arrival) restored() *resumption.Record {
+func (n *arrival) restored() *sessionrecord.Record {
 	if n.moved != nil || n.Adopt == nil {
 		return nil
 	}
@@ -328,7 +328,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 func (p *participant) connect(c *connection) {
 	p.connection = c
 	p.subscriber.Connect(c.Receiver, p.room.node.config.Allocation)
-	c.Receiver.TraceFrames(p.tracing.Wanted)
+	c.Receiver.TraceFrames(p.frameTimes.Wanted)
 }
 
 // resumeRequest asks a room to resume a session.

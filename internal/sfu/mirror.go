@@ -8,8 +8,8 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
-	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/sessionrecord"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -202,7 +202,9 @@ func (m *mirror) update(s *span, state roomevent.Participant) {
 }
 
 // muteOf returns the muting of a publication as the home has told it.
-func (m *mirror) muteOf(name string) signal.MuteState { return resumption.MuteOf(m.state.Muted, name) }
+func (m *mirror) muteOf(name string) signal.MuteState {
+	return sessionrecord.MuteOf(m.state.Muted, name)
+}
 
 // publish adds a publication. If there is one with the same description, its tracks are bound to the present home, and
 // receivers keep their slots.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
-	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/sessionrecord"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -25,7 +25,7 @@ type Adoption struct {
 	// Epoch counts the homes of the session, this node included, from 0.
 	Epoch uint64
 	// Record is the state of the session, nil if the state is lost.
-	Record *resumption.Record
+	Record *sessionrecord.Record
 }
 
 const (
@@ -278,16 +278,16 @@ func (s *span) releaseAll() {
 }
 
 // record returns the state of the participant's session.
-func (p *participant) record() *resumption.Record {
-	c := &resumption.Record{
+func (p *participant) record() *sessionrecord.Record {
+	c := &sessionrecord.Record{
 		Join: signal.Join{
 			Version: signal.Version, Room: p.room.name, Identity: p.Identity, Receive: p.asked.receive,
 			ReceiveData: p.asked.receiveData, DataChannel: p.asked.publishData,
 			MessageChannel: p.asked.messageChannel, Multipath: p.asked.multipath, Pauses: p.pauses,
-			DeadlineMS: int(p.deadline.Milliseconds()), BitrateLimits: p.limits, FrameTimes: p.tracing.Wanted,
+			DeadlineMS: int(p.deadline.Milliseconds()), BitrateLimits: p.limits, FrameTimes: p.frameTimes.Wanted,
 		},
 		Joined: p.joined, Permissions: p.permissions, Attributes: p.Attributes, Muted: p.Mutings(),
-		Viewpoint: p.viewpoint, Arrangement: p.arrangement, Traced: p.tracing.Asked,
+		Viewpoint: p.viewpoint, Arrangement: p.arrangement, Traced: p.frameTimes.Asked,
 		DataReceived: p.data.Received.Last(), DataSent: p.data.Sent.Last(),
 	}
 	for _, publication := range p.Publications {
@@ -412,9 +412,9 @@ func (s *span) saveNow(p *participant) {
 		p.log.Error("the state of the session cannot be encoded for other nodes", errorField(err))
 		return
 	}
-	if len(state) > resumption.MaxRecordBytes {
+	if len(state) > sessionrecord.MaxRecordBytes {
 		p.warnOnce("the session cannot continue with its state on another node: the state is too large",
-			zap.Int("bytes", len(state)), zap.Int("limit", resumption.MaxRecordBytes))
+			zap.Int("bytes", len(state)), zap.Int("limit", sessionrecord.MaxRecordBytes))
 		state = nil
 	}
 	p.saving.saved, p.saving.later = s.room.now, false
@@ -450,11 +450,11 @@ func (a *Adoption) begin(p *participant, m *mirror, resume *signal.ResumeRequest
 		received = m.received
 	}
 	// Without a record the client may send times of frames or not.
-	p.tracing.Asked = true
+	p.frameTimes.Asked = true
 	if c := a.Record; c != nil {
 		p.joined = c.Joined
 		received, sent = max(received, c.DataReceived), c.DataSent
-		p.tracing.Asked = c.Traced
+		p.frameTimes.Asked = c.Traced
 		restore(p, c)
 	}
 	if resume != nil && resume.DataReceived != nil {
@@ -464,7 +464,7 @@ func (a *Adoption) begin(p *participant, m *mirror, resume *signal.ResumeRequest
 }
 
 // restore sets the state of a participant, except publications, from a record.
-func restore(p *participant, c *resumption.Record) {
+func restore(p *participant, c *sessionrecord.Record) {
 	r := p.room
 	p.permissions = c.Permissions
 	p.grants = p.granted.with(p.permissions)

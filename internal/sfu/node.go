@@ -14,7 +14,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/dataflow"
 	"github.com/volsfu/volsfu/internal/sfu/directory"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
@@ -54,7 +54,7 @@ type Node struct {
 	// withheld counts publications that were not sent to clients because the protocol cannot carry them.
 	withheld atomic.Uint64
 	// losses counts data messages of other nodes that were not delivered.
-	losses data.LossCounters
+	losses dataflow.LossCounters
 	// connect makes a peer connection for a participant. connect is newConnection except in tests.
 	connect func(*Room, *participant) (*connection, error)
 	// exclusions are the bans and revoked tokens.

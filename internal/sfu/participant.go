@@ -12,11 +12,11 @@ import (
 	"github.com/volsfu/volsfu/internal/description"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/dataflow"
+	"github.com/volsfu/volsfu/internal/sfu/frametimes"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
-	"github.com/volsfu/volsfu/internal/sfu/tracing"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -157,11 +157,11 @@ type participant struct {
 	// pendingOffer is the offer that awaits an answer, nil if there is none.
 	pendingOffer *pendingOffer
 
-	data data.Flow
+	data dataflow.Flow
 	// publishing limits the rate of new publications, of which others are notified.
 	publishing *rate.Limiter
 	subscriber *subscriber.Subscriber
-	tracing    tracing.State
+	frameTimes frametimes.State
 	joined     time.Time
 	// epoch counts the homes of the session, from 0. complete is set once other nodes know all publications of the
 	// session.
@@ -386,7 +386,7 @@ func newParticipant(r *Room, q *JoinRequest) *participant {
 		joined:   q.At,
 
 		pauses:     q.Join.Pauses,
-		data:       data.NewFlow(r.node.config.dataLimits()),
+		data:       dataflow.NewFlow(r.node.config.dataLimits()),
 		publishing: newPublishingLimit(&r.node.config),
 	}
 	p.useDataChannels()

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/sfu/presence"
-	"github.com/volsfu/volsfu/internal/sfu/recorded"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/roomrecording"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -30,7 +30,7 @@ type Recorder interface {
 	// Automatic returns the qualities in which every room is recorded, empty if rooms are recorded on request.
 	Automatic() recording.Qualities
 	// Start begins a recording of a room.
-	Start(room string, now time.Time) recorded.Recording
+	Start(room string, now time.Time) roomrecording.Writer
 }
 
 // roomRecorder begins and ends the recordings of one room. If the room has several nodes, one of them records
@@ -38,7 +38,7 @@ type Recorder interface {
 type roomRecorder struct {
 	room *Room
 	// current is the recording, nil if this node does not record the room.
-	current *recorded.Room
+	current *roomrecording.Recording
 	// node is the last other node that recorded the room.
 	node string
 	// delayed begins an automatic recording after the time in which the node learns of recordings of others.
@@ -162,7 +162,7 @@ func (c *roomRecorder) yield(since int64, node string) {
 // start begins a recording with the present participants, except those whose join is in progress.
 func (c *roomRecorder) start(q recording.Qualities, automatic bool) {
 	r, before := c.room, c.active()
-	c.current = recorded.Begin(r.now, r.node.config.Recorder.Start(r.name, r.now), q, automatic)
+	c.current = roomrecording.Begin(r.now, r.node.config.Recorder.Start(r.name, r.now), q, automatic)
 	c.ended = false
 	c.announce(before)
 	r.span.changedShared()

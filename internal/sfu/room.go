@@ -11,7 +11,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
-	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/dataflow"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -92,7 +92,7 @@ func newRoom(node *Node, name string) *Room {
 		},
 
 		announcements: admission.NewAnnouncements(node.config.DescriptionBytes),
-		deliveries:    data.NewDeliveries(),
+		deliveries:    dataflow.NewDeliveries(),
 	}
 	r.recorder.room, r.audience.room, r.demands.room = r, r, r
 	r.roomEvents.receiver, r.roomEvents.room = node.config.Events, webhook.Room{Name: name, ID: rand.Text()}

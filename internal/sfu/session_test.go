@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/sessionrecord"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -48,7 +48,7 @@ func TestSessionStatesAreRare(t *testing.T) {
 	}
 	c.pass(time.Second)
 	before := len(c[0].states)
-	last, err := resumption.Decode(c[0].states[before-1].State)
+	last, err := sessionrecord.Decode(c[0].states[before-1].State)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,9 +170,9 @@ func adopt(t *testing.T, n *Node, a *Adoption, resume *signal.ResumeRequest, gra
 }
 
 // fullRecord returns a record with all fields.
-func fullRecord() *resumption.Record {
+func fullRecord() *sessionrecord.Record {
 	yes, tile := true, 1
-	c := &resumption.Record{
+	c := &sessionrecord.Record{
 		Join: signal.Join{
 			Version: signal.Version, Room: "room", Identity: "alice", Receive: true, ReceiveData: true,
 			DataChannel: true, MessageChannel: true, Pauses: true, FrameTimes: true, DeadlineMS: 100,
@@ -307,7 +307,7 @@ func (c *completions) after() (time.Duration, bool) {
 // TestALostSessionIsCompleteLater: without a record the client publishes its publications again, and the node tells
 // only later that they are complete. With a record they are complete at once.
 func TestALostSessionIsCompleteLater(t *testing.T) {
-	for _, record := range []*resumption.Record{nil, fullRecord()} {
+	for _, record := range []*sessionrecord.Record{nil, fullRecord()} {
 		told := &completions{}
 		node := joinedNodesWith(t, func(_ string, c *Config) { told.Cluster, c.Cluster = c.Cluster, told }, "b")[0]
 		adopt(t, node, &Adoption{Session: "session", Epoch: 1, Record: record}, nil, Grants{Publish: true})
@@ -330,7 +330,7 @@ func FuzzSessionRecord(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte(`{"join":{"version":1},"choices":[{"participant":"a","publication":"b","tiles":{"-1":3}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := resumption.Decode(data)
+		c, err := sessionrecord.Decode(data)
 		if err != nil {
 			return
 		}

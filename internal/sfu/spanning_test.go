@@ -11,9 +11,9 @@ import (
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/sfu/data"
-	"github.com/volsfu/volsfu/internal/sfu/recorded"
+	"github.com/volsfu/volsfu/internal/sfu/dataflow"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/roomrecording"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -182,7 +182,7 @@ func TestDataBetweenNodes(t *testing.T) {
 	c[1].stage.ask(func(r *Room) { r.deliveries.AllowN(r.now, int(r.deliveries.TokensAt(r.now))) })
 	c[1].receive("a", from(4, "too much"))
 	got := c[1].stage.room.node.DataLosses()
-	if want := (data.Losses{Limit: 1, Sender: 1, Invalid: 2}); got != want {
+	if want := (dataflow.Losses{Limit: 1, Sender: 1, Invalid: 2}); got != want {
 		t.Errorf("the losses are %+v, expected %+v", got, want)
 	}
 	// Recipients of other nodes count at the sender.
@@ -359,31 +359,31 @@ func (r *taped) counts() (begun, present int) {
 func (r *taped) Automatic() recording.Qualities { return r.automatic }
 
 // Start implements Recorder.
-func (r *taped) Start(string, time.Time) recorded.Recording {
+func (r *taped) Start(string, time.Time) roomrecording.Writer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun++
 	return r
 }
 
-// Publish implements Recording.
+// Publish implements roomrecording.Writer.
 func (r *taped) Publish(time.Time, string, recording.Qualities, volumetric.Publication) uint32 {
 	return 0
 }
 
-// Read implements Recording.
+// Read implements roomrecording.Writer.
 func (r *taped) Read(time.Time, uint32, int, volumetric.Quality, *track.Track, bool) {}
 
-// Unpublish implements Recording.
+// Unpublish implements roomrecording.Writer.
 func (r *taped) Unpublish(time.Time, uint32) {}
 
-// Message implements Recording.
+// Message implements roomrecording.Writer.
 func (r *taped) Message(time.Time, signal.Message) {}
 
-// State implements Recording.
+// State implements roomrecording.Writer.
 func (r *taped) State(string, signal.Message) {}
 
-// Stop implements Recording.
+// Stop implements roomrecording.Writer.
 func (r *taped) Stop(_ time.Time, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/track"
-	"github.com/volsfu/volsfu/internal/sfu/data"
+	"github.com/volsfu/volsfu/internal/sfu/dataflow"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
@@ -156,7 +156,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 			Receiver: &egress.Receiver{}, Ingress: &ingress.Ingress{},
 		}},
 		subscriber: subscriber.New(subscriber.NewSlots(), subscriber.NewChoices(100)), connected: true,
-		publishing: newPublishingLimit(&s.room.node.config), data: data.NewFlow(s.room.node.config.dataLimits()),
+		publishing: newPublishingLimit(&s.room.node.config), data: dataflow.NewFlow(s.room.node.config.dataLimits()),
 	}
 	p.connection.owner = p
 	s.ask(func(r *Room) {

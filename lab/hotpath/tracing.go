@@ -85,7 +85,7 @@ func (t *Tracing) profile(ctx context.Context, r *rig, admin string) (taken cpup
 // websocket traffic consists of them.
 var (
 	tracingFiles = []string{
-		"/internal/forward/trace/frames.go", "/internal/sfu/tracing/tracing.go", "/internal/transport/stamps.go",
+		"/internal/forward/trace/frames.go", "/internal/sfu/frametimes/frametimes.go", "/internal/transport/stamps.go",
 		"/internal/udp/stamps_linux.go", "/pkg/signal/frame_times.go",
 	}
 	tracingFunctions   = []string{"/internal/forward/egress.(*attachment).trace"}

@@ -12,8 +12,8 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster/placement"
 	"github.com/volsfu/volsfu/internal/cluster/ticket"
 	"github.com/volsfu/volsfu/internal/sfu"
-	"github.com/volsfu/volsfu/internal/sfu/resumption"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/sessionrecord"
 	"github.com/volsfu/volsfu/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
@@ -165,7 +165,7 @@ func (e *Entry) adopt(q *sfu.JoinRequest, t ticket.Ticket, state roomevent.Sessi
 	}
 	adoption := &sfu.Adoption{Session: t.Session, Secret: t.Secret, Epoch: max(t.Epoch, state.Epoch) + 1}
 	if len(state.State) > 0 {
-		record, err := resumption.Decode(state.State)
+		record, err := sessionrecord.Decode(state.State)
 		if err != nil {
 			e.log.Error("the record of a session is not valid; the session continues without its state",
 				zap.String("session", t.Session), zap.Error(err))

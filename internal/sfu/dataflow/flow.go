@@ -1,5 +1,5 @@
-// Package data has the order, the numbers and the limits of the data messages of a room.
-package data
+// Package dataflow has the flow of data messages between a participant and its room: their numbers and their limits.
+package dataflow
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Package tracing passes the times of frames to clients that ask for them: times from publishers, within a rate, and
+// Package frametimes passes the times of frames to clients that ask for them: times from publishers, within a rate, and
 // times that the server has measured.
-package tracing
+package frametimes
 
 import (
 	"time"
@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// Rate is the number of frames per second of one publisher whose times are forwarded, and Burst the
-	// number at once. 30 tiles at 60 frames per second are 1,800, and three qualities of all of them exceed any uplink.
+	// maxRate is the number of frames per second of one publisher whose times are forwarded, and burst the number at
+	// once. 30 tiles at 60 frames per second are 1,800, and three qualities of all of them exceed any uplink.
 	// A receiver of these times gets 200 kB per second.
-	Rate  = 2000
-	Burst = 4000
+	maxRate = 2000
+	burst   = 4000
 )
 
 // State is a participant's state for times of frames.
@@ -37,7 +37,7 @@ type State struct {
 // publisher does not publish are left out. After the message was sent, the caller calls Sent.
 func (t *State) Limit(now time.Time, p *presence.Presence, m *signal.FrameTimes) *signal.FrameTimes {
 	if t.limiter == nil {
-		t.limiter = rate.NewLimiter(Rate, Burst)
+		t.limiter = rate.NewLimiter(maxRate, burst)
 	}
 	t.dropped += m.Dropped
 	passed := &signal.FrameTimes{Host: signal.FrameHostSender, Clock: m.Clock}

@@ -1,4 +1,4 @@
-package resumption
+package sessionrecord
 
 import (
 	"bytes"

@@ -1,5 +1,5 @@
-// Package resumption has the state that another node needs to continue a session.
-package resumption
+// Package sessionrecord has the record with which another node continues a session.
+package sessionrecord
 
 import (
 	"encoding/json"

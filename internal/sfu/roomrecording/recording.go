@@ -1,6 +1,6 @@
-// Package recorded is a room as a recording receives it: a receiver of the room's publications without a connection and
+// Package roomrecording has the recording of a room: a receiver of the room's publications without a connection and
 // without a limit of its rate.
-package recorded
+package roomrecording
 
 import (
 	"time"
@@ -13,8 +13,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Recording is the recording of one room. The methods do not wait for the disk.
-type Recording interface {
+// Writer writes the recording of one room. The methods do not wait for the disk.
+type Writer interface {
 	// Publish adds a publication and returns its number in the recording.
 	Publish(now time.Time, participant string, q recording.Qualities, d volumetric.Publication) uint32
 	// Read begins or ends the reading of a track of a publication.
@@ -28,28 +28,28 @@ type Recording interface {
 	Stop(now time.Time, reason string)
 }
 
-// Room is the recording of a room. The methods that record have no effect on nil: the room is not recorded. The room's
-// goroutine owns the Room.
-type Room struct {
+// Recording is the recording of a room. The methods that record have no effect on nil: the room is not recorded. Stop
+// needs a recording. The room's goroutine owns the Recording.
+type Recording struct {
 	Qualities recording.Qualities
 	// Automatic is set if the node records every room. Since is the start in nanoseconds since 1970.
 	Automatic bool
 	Since     int64
 
-	to           Recording
+	to           Writer
 	publications map[*presence.Publication]*publication
 }
 
 // Begin returns a recording of a room, which has no participants yet.
-func Begin(now time.Time, to Recording, q recording.Qualities, automatic bool) *Room {
-	return &Room{
+func Begin(now time.Time, to Writer, q recording.Qualities, automatic bool) *Recording {
+	return &Recording{
 		Qualities: q, Automatic: automatic, Since: now.UnixNano(), to: to,
 		publications: make(map[*presence.Publication]*publication),
 	}
 }
 
 // Stop ends the recording with its publications, whose tracks are still open.
-func (c *Room) Stop(now time.Time, reason string) {
+func (c *Recording) Stop(now time.Time, reason string) {
 	for p := range c.publications {
 		c.Unpublished(now, p)
 	}
@@ -70,21 +70,21 @@ func poseKey(ref volumetric.PublicationRef) string {
 }
 
 // Data records a data message to the whole room. The message must not be sent to a client.
-func (c *Room) Data(now time.Time, m signal.Message) {
+func (c *Recording) Data(now time.Time, m *signal.Data) {
 	if c != nil {
 		c.to.Message(now, m)
 	}
 }
 
 // Joined records that a participant has joined. Publications are recorded separately.
-func (c *Room) Joined(now time.Time, p *presence.Presence) {
+func (c *Recording) Joined(now time.Time, p *presence.Presence) {
 	if c != nil {
 		c.Changed(now, p, joinedMessage(p))
 	}
 }
 
 // Changed records a change of a participant. Later files of the recording begin with its present description.
-func (c *Room) Changed(now time.Time, p *presence.Presence, m signal.Message) {
+func (c *Recording) Changed(now time.Time, p *presence.Presence, m signal.Message) {
 	if c != nil {
 		c.to.Message(now, m)
 		c.to.State(keyOf(p.Identity), joinedMessage(p))
@@ -99,7 +99,7 @@ func joinedMessage(p *presence.Presence) signal.Message {
 }
 
 // Metadata records the metadata of the room, if there are any.
-func (c *Room) Metadata(now time.Time, metadata map[string]string) {
+func (c *Recording) Metadata(now time.Time, metadata map[string]string) {
 	if c != nil && metadata != nil {
 		c.to.Message(now, &signal.Metadata{Metadata: metadata})
 		c.to.State("metadata", &signal.Metadata{Metadata: metadata})
@@ -107,7 +107,7 @@ func (c *Room) Metadata(now time.Time, metadata map[string]string) {
 }
 
 // Left records that a participant has left.
-func (c *Room) Left(now time.Time, p *presence.Presence, reason string) {
+func (c *Recording) Left(now time.Time, p *presence.Presence, reason string) {
 	if c != nil && !p.Audience {
 		c.to.State(keyOf(p.Identity), nil)
 		c.to.Message(now, &signal.ParticipantLeft{Identity: p.Identity, Reason: reason})
@@ -115,7 +115,7 @@ func (c *Room) Left(now time.Time, p *presence.Presence, reason string) {
 }
 
 // Published begins the recording of publications that are announced.
-func (c *Room) Published(now time.Time, publications []*presence.Publication) {
+func (c *Recording) Published(now time.Time, publications []*presence.Publication) {
 	if c == nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (c *Room) Published(now time.Time, publications []*presence.Publication) {
 }
 
 // Unpublished ends the recording of a publication whose tracks are still open.
-func (c *Room) Unpublished(now time.Time, p *presence.Publication) {
+func (c *Recording) Unpublished(now time.Time, p *presence.Publication) {
 	if c == nil || c.publications[p] == nil {
 		return
 	}
@@ -148,7 +148,7 @@ func (c *Room) Unpublished(now time.Time, p *presence.Publication) {
 
 // Posed records a pose as it was sent, nil if none was sent. Later files of the recording begin with the latest
 // Posed and its boxes.
-func (c *Room) Posed(now time.Time, p *presence.Publication, sent signal.Message) {
+func (c *Recording) Posed(now time.Time, p *presence.Publication, sent signal.Message) {
 	if c == nil || p.Place.Latest() == nil {
 		return
 	}
@@ -166,7 +166,7 @@ func (c *Room) Posed(now time.Time, p *presence.Publication, sent signal.Message
 func recordedNeed(track int) demand.Need { return demand.Need{Tracks: [2]int{track, -1}, Near: -1} }
 
 // Select selects the tracks of a publication that are recorded, and asks the publisher for them.
-func (c *Room) Select(now time.Time, p *presence.Publication) {
+func (c *Recording) Select(now time.Time, p *presence.Publication) {
 	if c == nil || c.publications[p] == nil {
 		return
 	}
