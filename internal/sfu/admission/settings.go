@@ -13,15 +13,15 @@ import (
 var ErrSettings = errors.New("invalid settings of a room")
 
 const (
-	// DefaultEmptyTimeout is the time in which the first participant of a room has to join, or a participant has to
+	// defaultEmptyTimeout is the time in which the first participant of a room has to join, or a participant has to
 	// return.
-	DefaultEmptyTimeout = 5 * time.Minute
+	defaultEmptyTimeout = 5 * time.Minute
 	// minEmptyTimeout is a second: a shorter time would end a room before its first participant could join.
 	minEmptyTimeout = time.Second
-	// MaxEmptyTimeout bounds the time for which a room without participants counts as one of rooms.rooms.
-	MaxEmptyTimeout = 7 * 24 * time.Hour
-	// MinMaxBitrate is the least bit rate for which the server's estimators are made. It carries one voice.
-	MinMaxBitrate = 100_000
+	// maxEmptyTimeout bounds the time for which a room without participants counts as one of rooms.rooms.
+	maxEmptyTimeout = 7 * 24 * time.Hour
+	// minMaxBitrate is the least bit rate for which the server's estimators are made. It carries one voice.
+	minMaxBitrate = 100_000
 )
 
 // RoomSettings are the settings of a room that the API has created. A limit of 0 means that of the server's
@@ -40,19 +40,19 @@ type RoomSettings struct {
 // Check returns the settings with defaults. The error wraps ErrSettings.
 func (s RoomSettings) Check() (RoomSettings, error) {
 	if s.EmptyTimeoutMS == 0 {
-		s.EmptyTimeoutMS = DefaultEmptyTimeout.Milliseconds()
+		s.EmptyTimeoutMS = defaultEmptyTimeout.Milliseconds()
 	}
 	switch {
 	case s.MaxParticipants < 0:
 		return s, fmt.Errorf("%w: max_participants is %d, expected 1 or more", ErrSettings, s.MaxParticipants)
 	case s.MaxPublications < 0:
 		return s, fmt.Errorf("%w: max_publications is %d, expected 1 or more", ErrSettings, s.MaxPublications)
-	case s.MaxBitrate != 0 && (s.MaxBitrate < MinMaxBitrate || s.MaxBitrate > signal.MaxBitrate):
+	case s.MaxBitrate != 0 && (s.MaxBitrate < minMaxBitrate || s.MaxBitrate > signal.MaxBitrate):
 		return s, fmt.Errorf("%w: max_bitrate_bps is %d, expected %d to %d", ErrSettings, int64(s.MaxBitrate),
-			MinMaxBitrate, int64(signal.MaxBitrate))
-	case s.EmptyTimeoutMS < minEmptyTimeout.Milliseconds() || s.EmptyTimeoutMS > MaxEmptyTimeout.Milliseconds():
+			minMaxBitrate, int64(signal.MaxBitrate))
+	case s.EmptyTimeoutMS < minEmptyTimeout.Milliseconds() || s.EmptyTimeoutMS > maxEmptyTimeout.Milliseconds():
 		return s, fmt.Errorf("%w: empty_timeout_ms is %d, expected %d to %d", ErrSettings, s.EmptyTimeoutMS,
-			minEmptyTimeout.Milliseconds(), MaxEmptyTimeout.Milliseconds())
+			minEmptyTimeout.Milliseconds(), maxEmptyTimeout.Milliseconds())
 	}
 	return s, nil
 }
