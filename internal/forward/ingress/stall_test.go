@@ -94,8 +94,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestStallOfTwoStreams loses the end of a frame before a silence. The first packet after the silence belongs to another
-// stream: the lost packets are requested when the packets of a stall would have arrived.
+// TestStallOfTwoStreams loses the end of a frame before a silence. The first packet after the silence belongs to
+// another stream: the lost packets are requested when the packets of a stall would have arrived.
 func TestStallOfTwoStreams(t *testing.T) {
 	r := newRig(t, nil)
 	i := r.ingress(&fakePeer{rtt: 20 * time.Millisecond})

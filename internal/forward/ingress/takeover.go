@@ -158,8 +158,8 @@ func (s *stream) later(p *rtp.Packet) bool {
 }
 
 // add binds a stream at once if no other ingress has the track, and otherwise with its first packet. A stream whose
-// packets wait takes the track over with the next look of the goroutine. add reports false if the track or the ingress is
-// closed. The caller holds no mutex.
+// packets wait takes the track over with the next look of the goroutine. add reports false if the track or the ingress
+// is closed. The caller holds no mutex.
 func (o *takeovers) add(w *waiting) bool {
 	i := o.ingress
 	i.set.binding.Lock()

@@ -135,7 +135,8 @@ func TestBindAgain(t *testing.T) {
 	c.expect("after the former frame is complete", first, second)
 }
 
-// TestBindAgainAfterTheFormer repeats the binding of a stream whose packets wait, after the former connection has ended.
+// TestBindAgainAfterTheFormer repeats the binding of a stream whose packets wait, after the former connection has
+// ended.
 func TestBindAgainAfterTheFormer(t *testing.T) {
 	c := newCrossing(t, volumetric.MIMEVolumetric)
 	first, second := c.frame(0, 5000), c.frame(1, 5000)
