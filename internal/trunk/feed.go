@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// bindTime is the time within which a parent has to offer the streams of a publication: several round trips between
-	// regions.
+	// bindTime is the time within which a parent has to offer the streams of a publication that this node takes:
+	// several round trips between regions.
 	bindTime = time.Second
 	// overlapTime is the time for each trunk of a path within which the packets of a new source arrive: a round trip
 	// and the steps of both nodes. After that, former sources end even if the new one has not taken their tracks over.
@@ -31,13 +31,16 @@ type feed struct {
 	nextPath []string
 	deadline time.Time
 	// formers are the nodes before source, with their paths, while their packets may still arrive first. The demand
-	// there ends at drop at the latest.
+	// at all of them ends at drop at the latest. Each change of source moves drop.
 	formers []former
 	drop    time.Time
 	// refused is the last parent that has failed, until another has offered its streams.
 	refused string
 	// slow is the time since which the trunk of source leaves out tracks, zero if it leaves out none.
 	slow time.Time
+	// offerBy is the time by which a parent that is the source without an offer has to offer streams, zero if the
+	// parent has offered streams, and while this node takes no track.
+	offerBy time.Time
 }
 
 // former is a former source. path are the nodes from the home to the node.
@@ -101,7 +104,7 @@ func (f *feed) changeSource(node string, path []string, now time.Time) {
 		f.formers = slices.Delete(f.formers, at, at+1)
 	}
 	f.formers = append(f.formers, former{f.source, f.path})
-	f.source, f.path, f.slow = node, path, time.Time{}
+	f.source, f.path, f.slow, f.offerBy = node, path, time.Time{}, time.Time{}
 	f.drop = now.Add(overlapTime * time.Duration(len(path)))
 }
 
@@ -135,13 +138,25 @@ func (f *feed) assign(path []string, possible, nothing bool, now time.Time) []fe
 	actions := f.cancel(feedAction{node: parent, begin: true})
 	f.next, f.nextPath, f.deadline = parent, path, now.Add(bindTime)
 	if nothing {
-		actions = append(actions, f.bound(parent, now)...)
+		f.bound(parent, now)
 	}
 	return actions
 }
 
-// takesNothing makes next the source when this node takes no track any longer: next offers no streams then.
-func (f *feed) takesNothing(now time.Time) []feedAction { return f.bound(f.next, now) }
+// follow follows the demand of this node, which takes no track if nothing is set. Next becomes the source then, since
+// next offers no streams. When this node takes tracks again, the time begins in which a parent that has become the
+// source in this way has to offer streams. fresh reports whether this node has no offer of the source.
+func (f *feed) follow(nothing bool, fresh func(source string) bool, now time.Time) {
+	if nothing {
+		f.bound(f.next, now)
+	}
+	switch {
+	case nothing || f.source == f.home || !fresh(f.source):
+		f.offerBy = time.Time{}
+	case f.offerBy.IsZero():
+		f.offerBy = now.Add(bindTime)
+	}
+}
 
 // cancel ends the demand at next, and returns the actions for that before others.
 func (f *feed) cancel(then ...feedAction) (actions []feedAction) {
@@ -164,14 +179,13 @@ func (f *feed) report() []feedAction {
 }
 
 // bound makes next the source when its streams are bound.
-func (f *feed) bound(node string, now time.Time) []feedAction {
+func (f *feed) bound(node string, now time.Time) {
 	if f.next == "" || node != f.next {
-		return nil
+		return
 	}
 	path := f.nextPath
 	f.next, f.nextPath, f.refused = "", nil, ""
 	f.changeSource(node, path, now)
-	return nil
 }
 
 // lost follows the failure of a parent, which is silent or has no trunk.
@@ -236,7 +250,9 @@ func (f *feed) masked(node string, masked bool, now time.Time) {
 }
 
 // settled reports whether step has nothing to do while nothing changes.
-func (f *feed) settled() bool { return f.next == "" && len(f.formers) == 0 && f.slow.IsZero() }
+func (f *feed) settled() bool {
+	return f.next == "" && len(f.formers) == 0 && f.slow.IsZero() && f.offerBy.IsZero()
+}
 
 // step does what is due. carried reports whether tracks are still bound to the streams of a former source.
 func (f *feed) step(now time.Time, carried func(node string) bool) (actions []feedAction) {
@@ -253,7 +269,8 @@ func (f *feed) step(now time.Time, carried func(node string) bool) (actions []fe
 	if ended && f.source != f.home && !f.takes(f.home) && !slices.Contains(actions, feedAction{node: f.home}) {
 		actions = append(actions, feedAction{node: f.home})
 	}
-	if f.source != f.home && !f.slow.IsZero() && now.Sub(f.slow) >= slowTime {
+	slow := !f.slow.IsZero() && now.Sub(f.slow) >= slowTime
+	if f.source != f.home && (slow || !f.offerBy.IsZero() && !now.Before(f.offerBy)) {
 		actions = append(actions, f.leave(now)...)
 	}
 	return actions

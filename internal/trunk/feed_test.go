@@ -52,7 +52,7 @@ func (f *feeding) after(d time.Duration, carried ...string) []feedAction {
 func (f *feeding) takeFrom(parent string) {
 	f.t.Helper()
 	f.expect(f.assign([]string{"home", parent}, true, false, f.now), "+"+parent)
-	f.expect(f.bound(parent, f.now), "")
+	f.bound(parent, f.now)
 	f.expect(f.after(overlapTime, "home"), "")
 	f.expect(f.after(0), "home")
 	if f.source != parent || !f.settled() {
@@ -70,7 +70,7 @@ func TestFeedChangesParents(t *testing.T) {
 	if !f.takes("two") || !f.binds("four") || f.binds("home") {
 		t.Errorf("the feed is %+v", f.feed)
 	}
-	f.expect(f.bound("four", f.now), "")
+	f.bound("four", f.now)
 	f.expect(f.after(0, "two"), "")
 	if want := []string{"home", "two"}; !slices.Equal(f.pathBy("two"), want) {
 		t.Errorf("the path of the demand at the former parent is %v, expected %v", f.pathBy("two"), want)
@@ -81,7 +81,7 @@ func TestFeedChangesParents(t *testing.T) {
 	}
 	f.expect(f.assign([]string{"home", "five", "four"}, true, false, f.now), "four home")
 	f.expect(f.assign([]string{"home"}, true, false, f.now), "+home")
-	f.expect(f.bound("home", f.now), "")
+	f.bound("home", f.now)
 	f.expect(f.after(overlapTime), "-four")
 	if f.pathBy("home") != nil || !f.settled() {
 		t.Errorf("the feed is %+v", f.feed)
@@ -150,10 +150,47 @@ func TestFeedWithoutTracks(t *testing.T) {
 	}
 
 	f.expect(f.assign([]string{"home", "two", "three"}, true, false, f.now), "+three")
-	f.expect(f.takesNothing(f.now), "")
+	f.follow(true, noOffer, f.now)
 	f.expect(f.after(bindTime), "-two home")
 	if f.source != "three" || f.refused != "" || !f.settled() {
 		t.Errorf("the feed is %+v", f.feed)
+	}
+}
+
+// noOffer and anOffer are the states of a source that has not offered streams, and of one that has.
+func noOffer(string) bool { return true }
+func anOffer(string) bool { return false }
+
+// TestFeedWithoutOffer takes from a parent that became the source while this node took no track. When the node takes
+// tracks again, the parent has to offer streams in time.
+func TestFeedWithoutOffer(t *testing.T) {
+	f := startFeeding(t)
+	f.expect(f.assign([]string{"home", "two"}, true, true, f.now), "+two")
+	f.follow(true, noOffer, f.now)
+	f.expect(f.after(2*bindTime), "home")
+	f.follow(false, noOffer, f.now)
+	f.expect(f.after(bindTime-1), "")
+	f.follow(true, noOffer, f.now)
+	if !f.settled() {
+		t.Errorf("without tracks the feed is %+v", f.feed)
+	}
+	f.follow(false, noOffer, f.now)
+	f.expect(f.after(bindTime-1), "")
+	f.follow(false, anOffer, f.now)
+	if f.expect(f.after(bindTime), ""); f.source != "two" || !f.settled() {
+		t.Errorf("after an offer the feed is %+v", f.feed)
+	}
+
+	f.follow(false, noOffer, f.now)
+	f.follow(false, noOffer, f.now.Add(bindTime/2))
+	if f.settled() {
+		t.Errorf("before an offer the feed is %+v", f.feed)
+	}
+	f.expect(f.after(bindTime), "+home")
+	f.follow(false, noOffer, f.now)
+	f.expect(f.after(0), "-two")
+	if f.source != "home" || f.refused != "two" || !f.settled() {
+		t.Errorf("without an offer the feed is %+v", f.feed)
 	}
 }
 
@@ -163,14 +200,14 @@ func TestFeedOverlaps(t *testing.T) {
 	f := startFeeding(t)
 	f.takeFrom("two")
 	f.expect(f.assign([]string{"home", "three", "four"}, true, false, f.now), "+four")
-	f.expect(f.bound("four", f.now), "")
+	f.bound("four", f.now)
 	f.expect(f.assign([]string{"home", "five"}, true, false, f.now), "+five")
-	f.expect(f.bound("five", f.now), "")
+	f.bound("five", f.now)
 	f.expect(f.after(0, "two"), "-four home")
 	f.expect(f.after(2*overlapTime, "two"), "-two home")
 
 	f.expect(f.assign([]string{"home", "three", "four"}, true, false, f.now), "+four")
-	f.expect(f.bound("four", f.now), "")
+	f.bound("four", f.now)
 	f.expect(f.after(overlapTime, "five"), "")
 	f.expect(f.assign([]string{"home", "five"}, true, false, f.now), "*five home")
 	f.expect(f.after(0), "-four home")
@@ -179,14 +216,14 @@ func TestFeedOverlaps(t *testing.T) {
 	}
 
 	f.expect(f.assign([]string{"home"}, true, false, f.now), "+home")
-	f.expect(f.bound("home", f.now), "")
+	f.bound("home", f.now)
 	f.expect(f.assign([]string{"home", "five"}, true, false, f.now), "*five")
 	f.expect(f.assign([]string{"home", "two"}, true, false, f.now), "+two")
 	f.expect(f.lost("five", f.now), "-five *home")
 	if f.next != "two" || f.pathBy("home") != nil {
 		t.Errorf("the feed is %+v", f.feed)
 	}
-	f.expect(f.bound("two", f.now), "")
+	f.bound("two", f.now)
 	f.expect(f.after(0), "home")
 }
 

@@ -363,6 +363,7 @@ func (h *Host) Take(node, room string, ref volumetric.PublicationRef, id uint64,
 		return
 	}
 	m.take = &take{publication: m.publication, Tiles: lists(tiles), Near: near, Parity: parity}
+	h.catalog.changes.unsettled[m] = struct{}{}
 	for _, n := range m.feed.nodes() {
 		if l := h.links[n]; l != nil {
 			l.take(m)

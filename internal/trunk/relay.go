@@ -282,12 +282,13 @@ func (h *Host) followParents(now time.Time) {
 			h.feedFrom(m, m.feed.assign(a.path, possible, m.takesNothing(), now))
 		}
 		for _, m := range bound {
-			h.feedFrom(m, m.feed.bound(l.node, now))
+			m.feed.bound(l.node, now)
 		}
 	}
 	changes := &h.catalog.changes
 	for m := range changes.demand {
 		delete(changes.demand, m)
+		changes.unsettled[m] = struct{}{}
 		for _, node := range m.feed.nodes() {
 			if l := h.links[node]; l != nil {
 				l.take(m)
@@ -306,9 +307,7 @@ func (h *Host) followParents(now time.Time) {
 		if l := h.links[m.feed.source]; l != nil && len(m.feed.formers) > 0 {
 			l.succeed(m)
 		}
-		if m.takesNothing() {
-			h.feedFrom(m, m.feed.takesNothing(now))
-		}
+		m.feed.follow(m.takesNothing(), func(source string) bool { return h.fresh(source, m) }, now)
 		actions := m.feed.step(now, func(node string) bool { return h.carries(node, m) })
 		if m.feed.settled() {
 			delete(changes.unsettled, m)
@@ -321,6 +320,12 @@ func (h *Host) followParents(now time.Time) {
 func (h *Host) carries(node string, m *mirror) bool {
 	l := h.links[node]
 	return l != nil && l.carries(m)
+}
+
+// fresh reports whether this node has no offer of a node for a mirror.
+func (h *Host) fresh(node string, m *mirror) bool {
+	l := h.links[node]
+	return l != nil && l.taking.fresh(m.keyAt(node))
 }
 
 // lostNode follows the silence of a node, or the end of the trunk to a node. ended is set if the trunk has ended.

@@ -163,6 +163,34 @@ func TestDemandOfChildren(t *testing.T) {
 	}
 }
 
+// TestParentOffersNothing takes tracks again from a parent that became the source while the third node took none. The
+// parent offers no streams, and the third node takes from the home.
+func TestParentOffersNothing(t *testing.T) {
+	c := startThrough(t)
+	c.take("three", 0)
+	p, passed := publicationOf(room, ref, id), publicationOf(room, ref, id)
+	passed.Home = "home"
+	wait.Until(t, "the end of the third node's track", func() (ended bool) {
+		c.nodes["two"].do(func(h *Host) {
+			t := h.links["three"].origin.takes[passed]
+			if ended = len(t.streams) == 0; ended {
+				t.held, t.offer = true, 0
+			}
+		})
+		return ended
+	})
+	c.nodes["three"].do(func(h *Host) {
+		h.links["two"].mirror(h.catalog.mirror("home", p))
+		clear(h.catalog.changes.unsettled)
+		h.Take("home", room, ref, id, []allocate.QualitySet{allocate.Qualities(1)}, nil, 0)
+		if len(h.catalog.changes.unsettled) != 1 {
+			t.Error("the next step leaves the feed out")
+		}
+	})
+	c.fedBy("three", "home")
+	c.frames("three", 1)
+}
+
 // TestParentEnds ends the mirror at a parent, and then the parent itself. The third node takes from the home again.
 func TestParentEnds(t *testing.T) {
 	for name, end := range map[string]func(c *chain){

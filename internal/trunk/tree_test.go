@@ -161,7 +161,7 @@ func (f *forest) takeAtHome(n *leaf, path []string, refused string) {
 func (f *forest) serve(n *leaf) {
 	if n.takes && (n.sends || f.tree.branches[n.name].parent == "") {
 		n.sends = true
-		f.send(forestHome, n.name, func() { f.perform(n, n.feed.bound(forestHome, f.now)) })
+		f.send(forestHome, n.name, func() { n.feed.bound(forestHome, f.now) })
 	}
 }
 
@@ -173,7 +173,7 @@ func (f *forest) takeAtParent(parent, n *leaf, path []string) {
 		return
 	}
 	parent.children[n.name] = true
-	f.send(parent.name, n.name, func() { f.perform(n, n.feed.bound(parent.name, f.now)) })
+	f.send(parent.name, n.name, func() { n.feed.bound(parent.name, f.now) })
 }
 
 // run runs the simulation for a time.
