@@ -11,6 +11,8 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/roomrecording"
+	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/pkg/webhook"
@@ -37,6 +39,14 @@ type Cluster interface {
 	// Tell queues an event of a room. The events of one room come in their order. Tell is called by the goroutines of
 	// rooms and with the mutex of the node: Tell must neither wait nor call the node.
 	Tell(room string, e roomevent.Event)
+}
+
+// Recorder records rooms. The methods are safe for any goroutine and do not wait for the disk.
+type Recorder interface {
+	// Automatic returns the qualities in which every room is recorded, empty if rooms are recorded on request.
+	Automatic() recording.Qualities
+	// Start begins a recording of a room.
+	Start(room string, now time.Time) roomrecording.Writer
 }
 
 // Config limits rooms and sets how participants join and leave.

@@ -25,14 +25,6 @@ var (
 	ErrNotRecorded = errors.New("the room is not recorded")
 )
 
-// Recorder records rooms. The methods are safe for any goroutine and do not wait for the disk.
-type Recorder interface {
-	// Automatic returns the qualities in which every room is recorded, empty if rooms are recorded on request.
-	Automatic() recording.Qualities
-	// Start begins a recording of a room.
-	Start(room string, now time.Time) roomrecording.Writer
-}
-
 // roomRecorder begins and ends the recordings of one room. If the room has several nodes, one of them records
 // automatically. The room's goroutine owns the recorder.
 type roomRecorder struct {
