@@ -335,10 +335,7 @@ func (h *Host) Unmirror(node, room string, ref volumetric.PublicationRef, id uin
 // exchange replaces the tracks of a mirror.
 func (h *Host) exchange(m *mirror, tracks []*track.Track) {
 	same := slices.Equal(m.tracks, tracks)
-	// The streams that carry the tracks come first. The others wait for a frame to take over at.
-	nodes := m.feed.nodes()
-	slices.Reverse(nodes)
-	for _, node := range nodes {
+	for _, node := range h.sources(m) {
 		if l := h.links[node]; l != nil {
 			l.exchange(m, tracks)
 		}
@@ -352,6 +349,20 @@ func (h *Host) exchange(m *mirror, tracks []*track.Track) {
 		l.origin.reselect(m.keyAt(h.cfg.Node))
 	}
 	h.wake()
+}
+
+// sources returns the nodes from which this node takes a mirror, first those whose streams carry its tracks. When other
+// tracks are bound in this order, the streams of the others wait for a frame to take over at.
+func (h *Host) sources(m *mirror) []string {
+	var carrying, others []string
+	for _, node := range m.feed.nodes() {
+		if h.carries(node, m) {
+			carrying = append(carrying, node)
+		} else {
+			others = append(others, node)
+		}
+	}
+	return append(carrying, others...)
 }
 
 // Take sets the whole demand for a mirrored publication: the qualities of each tile, the tiles that are wanted soon,

@@ -294,6 +294,26 @@ func TestOtherTracks(t *testing.T) {
 	}
 }
 
+// TestSourcesThatCarry checks the order in which the streams of several sources are bound to other tracks: the source
+// that carries the tracks comes first, also while another node is or becomes the source.
+func TestSourcesThatCarry(t *testing.T) {
+	c := startThrough(t)
+	for _, f := range []feed{
+		{source: "two", formers: []former{{node: "home"}}},
+		{source: "home", formers: []former{{node: "two"}}},
+		{source: "two", next: "home"},
+		{source: "home", next: "two"},
+	} {
+		c.nodes["three"].do(func(h *Host) {
+			m := *h.catalog.mirror("home", publicationOf(room, ref, id))
+			m.feed = &f
+			if got := h.sources(&m); !slices.Equal(got, []string{"two", "home"}) {
+				t.Errorf("source %s, next %q, formers %v: the order is %v", f.source, f.next, f.formers, got)
+			}
+		})
+	}
+}
+
 // TestMovesAreLossless moves node three from the home to node two, whose path is 60 ms longer, and back, while the
 // publisher sends. No frame is missing, and no packet arrives twice.
 func TestMovesAreLossless(t *testing.T) {
