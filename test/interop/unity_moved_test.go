@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"go.uber.org/zap"
@@ -111,6 +112,39 @@ func TestUnitySignallingMoves(t *testing.T) {
 	if lines := ada.said("interrupted"); len(lines) > 0 {
 		t.Errorf("ada was interrupted: %q", lines)
 	}
+	ada.do("leave")
+	ada.await(t, "ended left")
+}
+
+// TestUnitySignallingOrder cuts the websocket of a program in C# to the node of its session: the session resumes there.
+// If that address does not exist any more, the program asks the other node, which knows another address of the first.
+func TestUnitySignallingOrder(t *testing.T) {
+	core := unityCore(t)
+	nodes, err := testbed.NewCluster(t.TempDir(), zap.NewNop(), testbed.Unhurried, "a@eu", "b@us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		t.Cleanup(node.Close)
+	}
+	wire := newUnityWire(t, strings.TrimPrefix(nodes[0].Server.URL(), "ws://"))
+	ada := startUnity(t, nil, core, "signalling", "ws://"+wire.listener.Addr().String(), "room", "ada", "", "watch")
+	ada.await(t, "joined room ada new")
+	ada.do("")
+	wire.cut()
+	ada.await(t, "joined room ada resumed")
+	if lines := ada.said("moved "); len(lines) > 0 {
+		t.Errorf("ada moved to %q, expected the same address", lines)
+	}
+	ada.do("")
+	if err := wire.listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wire.cut()
+	if got := ada.await(t, "moved "); got != nodes[0].Server.URL() {
+		t.Errorf("ada moved to %q, expected %q", got, nodes[0].Server.URL())
+	}
+	ada.await(t, "joined room ada resumed")
 	ada.do("leave")
 	ada.await(t, "ended left")
 }

@@ -4,7 +4,8 @@ using System.IO;
 namespace Volsfu.Tests
 {
     /// <summary>
-    /// The tests of the core, for test/interop/unity_test.go: "pure" runs those without external requirements;
+    /// The tests of the core, for test/interop/unity_test.go: "pure" runs those without external requirements, with the
+    /// file of transcripts that the clients share;
     /// "fuzz" mutates the inputs in a folder for a number of milliseconds; "signalling" and "bridge" execute commands
     /// from standard input and print the events, one line each; "native" uses the C library.
     /// </summary>
@@ -14,7 +15,9 @@ namespace Volsfu.Tests
         {
             switch (args.Length > 0 ? args[0] : "")
             {
-                case "pure": return Check.RunAll() == 0 ? 0 : 1;
+                case "pure":
+                    SessionTests.Transcripts = args[1];
+                    return Check.RunAll() == 0 ? 0 : 1;
                 case "fuzz": return Fuzzing.Run(args[1], int.Parse(args[2])) == 0 ? 0 : 1;
                 case "signalling": return SignallingPuppet.Run(args);
                 case "bridge": return BridgePuppet.Run(args);
