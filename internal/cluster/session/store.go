@@ -41,7 +41,7 @@ const (
 	nodeBytes   = 32 << 20
 	nodeRecords = 1 << 14
 	allBytes    = 256 << 20
-	// maxEnds bounds the ends of sessions that wait to be sent: all sessions that another node keeps of this one. The
+	// maxEnds bounds the ends of sessions that wait to be sent: as many sessions as one node keeps of this one. The
 	// keepers forget the sessions beyond it after forgetAfter.
 	maxEnds = nodeRecords
 	// overhead is about the memory of a record besides its state, in bytes.
@@ -65,10 +65,10 @@ type Store struct {
 	self  cluster.Home
 	grace time.Duration
 	own   map[string]*own
-	// queue are own sessions whose keepers may lack the record, in the order in which they are sent. ends are the last
-	// records of sessions that have ended.
-	queue []string
-	ends  []Sending
+	// queue are own sessions whose keepers may lack the record, in the order in which they are sent. ends are sessions
+	// that have ended, in that order. ended has their last records, nil for a session that has returned.
+	queue, ends []string
+	ended       map[string]*Sending
 	// messages and bytesSent limit the records that are sent, endings the ends: records of other sessions do not wait
 	// for the end of many sessions.
 	messages, bytesSent, endings *rate.Limiter
@@ -106,8 +106,8 @@ type kept struct{ records, bytes int }
 
 // New returns a store without records. grace is the time for which the records of a dead node are kept.
 func New(self cluster.Home, grace time.Duration) *Store {
-	return &Store{self: self, grace: grace, own: map[string]*own{}, foreign: map[string]*foreign{},
-		nodes: map[string]*kept{}, messages: rate.NewLimiter(sentRate, sentBurst),
+	return &Store{self: self, grace: grace, own: map[string]*own{}, ended: map[string]*Sending{},
+		foreign: map[string]*foreign{}, nodes: map[string]*kept{}, messages: rate.NewLimiter(sentRate, sentBurst),
 		bytesSent: rate.NewLimiter(bytesRate, bytesBurst), endings: rate.NewLimiter(sentRate, sentBurst)}
 }
 
@@ -116,10 +116,10 @@ func (s *Store) Set(record cluster.SessionRecord) {
 	o := s.own[record.Session]
 	if o == nil {
 		o = &own{sent: map[string]uint64{}, record: &cluster.SessionRecord{}}
-		if at := slices.IndexFunc(s.ends, func(e Sending) bool { return e.Record.Session == record.Session }); at >= 0 {
+		if end := s.ended[record.Session]; end != nil {
 			// The end must not follow the record of a session that has returned.
-			o.record.Number = s.ends[at].Record.Number
-			s.ends = slices.Delete(s.ends, at, at+1)
+			o.record.Number = end.Record.Number
+			s.ended[record.Session] = nil
 		}
 		s.own[record.Session] = o
 	}
@@ -144,13 +144,25 @@ func (s *Store) End(session string) {
 	end := *o.record
 	end.Number, end.State, end.Ended = end.Number+1, nil, true
 	if len(o.sent) > 0 {
-		if len(s.ends) == maxEnds {
-			s.ends = s.ends[1:]
-			s.dropped++
+		if _, queued := s.ended[session]; !queued {
+			if len(s.ends) == maxEnds && s.takeEnd() != nil {
+				s.dropped++
+			}
+			s.ends = append(s.ends, session)
 		}
-		s.ends = append(s.ends, Sending{slices.Sorted(maps.Keys(o.sent)), &end})
+		s.ended[session] = &Sending{slices.Sorted(maps.Keys(o.sent)), &end}
 	}
 	delete(s.own, session)
+}
+
+// takeEnd removes the first of the sessions that have ended, and returns its last record, nil if the session
+// has returned.
+func (s *Store) takeEnd() *Sending {
+	session := s.ends[0]
+	end := s.ended[session]
+	delete(s.ended, session)
+	s.ends = s.ends[1:]
+	return end
 }
 
 // Release removes the record of a session that has continued at another node, unless the session has returned with a
@@ -281,9 +293,14 @@ func (s *Store) Step(now time.Time, keepers func(room, session string) []string)
 	if now.Sub(s.swept) >= time.Second {
 		s.sweep(now)
 	}
-	for len(s.ends) > 0 && s.endings.AllowN(now, min(len(s.ends[0].Nodes), sentBurst)) {
-		sendings = append(sendings, s.ends[0])
-		s.ends = s.ends[1:]
+	for len(s.ends) > 0 {
+		if end := s.ended[s.ends[0]]; end != nil {
+			if !s.endings.AllowN(now, min(len(end.Nodes), sentBurst)) {
+				break
+			}
+			sendings = append(sendings, *end)
+		}
+		s.takeEnd()
 	}
 	for range min(checkedPerStep, len(s.queue)) {
 		session := s.queue[0]

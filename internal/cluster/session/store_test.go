@@ -158,6 +158,16 @@ func TestEndsDoNotDelayRecords(t *testing.T) {
 	if got, want := sent(s.Step(now, keepers)), []string{"b:back/3 y"}; !slices.Equal(got, want) {
 		t.Errorf("a session that returns before its end is sent: %q, expected %q", got, want)
 	}
+	s.End("back")
+	s.Set(record("back", 1, 0, "z"))
+	s.Share("back", "b")
+	s.End("back")
+	if n := len(s.ends); n != 1 {
+		t.Errorf("%d ends of one session wait", n)
+	}
+	if got, want := sent(s.Step(now, keepers)), []string{"b:back/6 ended"}; !slices.Equal(got, want) {
+		t.Errorf("a session that ends twice is sent: %q, expected %q", got, want)
+	}
 
 	for i := range maxEnds + 10 {
 		id := fmt.Sprint("many ", i)
