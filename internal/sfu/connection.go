@@ -206,7 +206,7 @@ func (q channelsMade) apply(r *Room) {
 // apply implements request.
 func (q requestFailed) apply(*Room) {
 	if q.present() {
-		q.owner.reply(q.id, refuse(q.code, "%s", q.message))
+		q.owner.reply(q.id, signal.Errorf(q.code, "%s", q.message))
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *Room) lossyRequested(p *participant, m *signal.Data) {
 	newer, err := p.data.Received.Newer(m)
 	switch {
 	case err != nil:
-		p.reply(m.ID, refuse(signal.CodeLimit, "the limit is %d topics of lossy messages", signal.MaxTopics))
+		p.reply(m.ID, signal.Errorf(signal.CodeLimit, "the limit is %d topics of lossy messages", signal.MaxTopics))
 	case newer:
 		p.reply(m.ID, r.forwardData(p, m))
 	default:
@@ -71,7 +71,7 @@ func (r *Room) lossyRequested(p *participant, m *signal.Data) {
 // others receive the message, and the error names the first who does not.
 func (r *Room) forwardData(p *participant, m *signal.Data) *signal.Error {
 	if !p.grants.Data {
-		return refuse(signal.CodeForbidden, "the participant has no permission to send data messages")
+		return signal.Errorf(signal.CodeForbidden, "the participant has no permission to send data messages")
 	}
 	if refused := p.data.Allow(r.now, m); refused != nil {
 		return refused
@@ -86,7 +86,7 @@ func (r *Room) forwardData(p *participant, m *signal.Data) *signal.Error {
 // deliver sends a message of the named sender to recipients. The sender is empty for the operator.
 func (r *Room) deliver(sender string, recipients []*participant, m *signal.Data) *signal.Error {
 	if !r.deliveries.AllowN(r.now, len(recipients)+r.span.recipients(m.To)) {
-		return refuse(signal.CodeLimit, "the limit of this room is %d deliveries of data messages per second",
+		return signal.Errorf(signal.CodeLimit, "the limit of this room is %d deliveries of data messages per second",
 			dataflow.DeliveryRate)
 	}
 	seq := m.Seq
@@ -121,7 +121,7 @@ const noAnswerRetryMS = 2000
 
 // noAnswer returns the error of a request about a participant whose home does not answer.
 func noAnswer(identity string) *signal.Error {
-	refused := refuse(signal.CodeInternal, "the server of participant %q does not answer", identity)
+	refused := signal.Errorf(signal.CodeInternal, "the server of participant %q does not answer", identity)
 	refused.RetryAfterMS = noAnswerRetryMS
 	return refused
 }
@@ -166,10 +166,10 @@ func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
 	p := q.participant
 	publication := p.Publication(m.Publication)
 	if publication == nil {
-		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
+		return signal.Errorf(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
 	if !publication.Fits(m) {
-		return refuse(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes),
+		return signal.Errorf(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes),
 			len(publication.Description.Tiles))
 	}
 	if publication.Place.Take(m) {
@@ -212,7 +212,7 @@ func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
 			continue
 		}
 		if d := &publication.Description; track.Tile >= len(d.Tiles) || track.Quality > d.Highest() {
-			return refuse(signal.CodeNotFound, "publication %q has no tile %d of quality %d", track.Publication,
+			return signal.Errorf(signal.CodeNotFound, "publication %q has no tile %d of quality %d", track.Publication,
 				track.Tile, track.Quality)
 		}
 	}

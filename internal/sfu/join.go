@@ -80,21 +80,21 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 	config := &r.node.config
 	switch {
 	case r.ending:
-		return refuse(signal.CodeDraining, "the server is stopping")
+		return signal.Errorf(signal.CodeDraining, "the server is stopping")
 	case !r.drained.IsZero():
 		// The drain began after the join had passed the node's check.
-		return refuse(signal.CodeDraining, "the server is about to stop")
+		return signal.Errorf(signal.CodeDraining, "the server is about to stop")
 	}
 	if refused := r.node.exclusions.Refuse(q.Room, q.Identity, q.Token, r.now); refused != nil {
 		return refused
 	}
 	switch {
 	case present != nil && present.outbox != nil:
-		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
+		return signal.Errorf(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case present != nil && !q.OwnsIdentity && present.profile.Resumes:
-		return refuse(signal.CodeIdentityTaken, reserved, q.Identity)
+		return signal.Errorf(signal.CodeIdentityTaken, reserved, q.Identity)
 	case q.Bearer != "" && r.participants.placesOf(q.Bearer, present) >= config.BearerRoomPlaces:
-		return refuse(signal.CodeLimit,
+		return signal.Errorf(signal.CodeLimit,
 			"this token or address holds the maximum of %d places in this room (rooms.bearer_room_places)",
 			config.BearerRoomPlaces)
 	}
@@ -113,7 +113,7 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 	}
 	if q.Number != nil {
 		if other := r.ByNumber(*q.Number); other != nil && other.Identity != q.Identity {
-			return refuse(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number,
+			return signal.Errorf(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number,
 				other.Identity)
 		}
 	}
@@ -139,14 +139,14 @@ func (q *JoinRequest) checkWatched(r *Room) *signal.Error {
 		reasons = append(reasons, publication.Ref.Publication+": "+reason)
 	}
 	if len(reasons) == 0 {
-		return refuse(signal.CodeNotFound, "%q has muted all its publications", q.Watched)
+		return signal.Errorf(signal.CodeNotFound, "%q has muted all its publications", q.Watched)
 	}
-	return refuse(signal.CodeInvalidSDP, "no publication of %q can be received with this offer (%s)", q.Watched,
+	return signal.Errorf(signal.CodeInvalidSDP, "no publication of %q can be received with this offer (%s)", q.Watched,
 		strings.Join(reasons, "; "))
 }
 
 func notWatchable(q *JoinRequest) *signal.Error {
-	return refuse(signal.CodeNotFound, "%q publishes nothing in room %q", q.Watched, q.Room)
+	return signal.Errorf(signal.CodeNotFound, "%q publishes nothing in room %q", q.Watched, q.Room)
 }
 
 // admit adds a participant to the room. All checks that may refuse the join precede the peer connection.
@@ -174,7 +174,7 @@ func (r *Room) admit(q JoinRequest, publications []checked) (*participant, *sign
 	connection, err := r.node.connect(r, p)
 	if err != nil {
 		p.log.Error("the peer connection could not be created", errorField(err))
-		return nil, refuse(signal.CodeInternal, "the peer connection could not be created")
+		return nil, signal.Errorf(signal.CodeInternal, "the peer connection could not be created")
 	}
 	p.connect(connection)
 	n := &arrival{JoinRequest: &q, p: p, moved: moved}
@@ -350,7 +350,7 @@ func (q resumeRequest) apply(r *Room) {
 	}
 	if p.connection.over && !q.Join.Resume.NewConnection {
 		r.expel(p, signal.CodeConnection, "the client ended the peer connection")
-		q.result <- joinResult{err: refuse(signal.CodeResume,
+		q.result <- joinResult{err: signal.Errorf(signal.CodeResume,
 			"the session's peer connection has ended, and the join requests no new connection; rejoin")}
 		return
 	}

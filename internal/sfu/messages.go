@@ -122,9 +122,10 @@ func (q messageRequest) apply(r *Room) {
 		r.remove(p, "left")
 		outbox.Close("", "left")
 	case *signal.Join:
-		p.reply(id, refuse(signal.CodeAlreadyJoined, "this connection has already joined"))
+		p.reply(id, signal.Errorf(signal.CodeAlreadyJoined, "this connection has already joined"))
 	default:
-		p.reply(id, refuse(signal.CodeUnknownType, "a client may not send messages of type %q", q.message.Head().Type))
+		p.reply(id, signal.Errorf(signal.CodeUnknownType, "a client may not send messages of type %q",
+			q.message.Head().Type))
 	}
 	if changesState(q.message) {
 		r.span.stateChanged(p)
@@ -134,7 +135,7 @@ func (q messageRequest) apply(r *Room) {
 func (q messageRequest) publish(r *Room, m *signal.Publish) *signal.Error {
 	p := q.participant
 	if !p.publishing.AllowN(r.now, 1) {
-		return refuse(signal.CodeLimit, "the limit is %g new publications per second",
+		return signal.Errorf(signal.CodeLimit, "the limit is %g new publications per second",
 			r.node.config.PublishRate)
 	}
 	if former := p.Publication(m.Publication.Name); former != nil && former.Unconfirmed {
@@ -160,7 +161,7 @@ func (q messageRequest) unpublish(r *Room, m *signal.Unpublish) *signal.Error {
 	p := q.participant
 	publication := p.Publication(m.Publication)
 	if publication == nil {
-		return refuse(signal.CodeNotFound, "there is no publication %q", m.Publication)
+		return signal.Errorf(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
 	r.unpublish(p, publication, true)
 	p.log.Info("unpublished", zap.String("publication", m.Publication))
@@ -173,13 +174,13 @@ func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 	for _, choice := range m.Choices {
 		if publication := r.Publication(choice.PublicationRef); publication != nil {
 			if err := subscriber.CheckChoice(choice, &publication.Description); err != nil {
-				return refuse(signal.CodeNotFound, "%v", err)
+				return signal.Errorf(signal.CodeNotFound, "%v", err)
 			}
 		}
 	}
 	changed, kept := p.subscriber.Choices.SetAll(m.Choices)
 	if !kept {
-		return refuse(signal.CodeLimit,
+		return signal.Errorf(signal.CodeLimit,
 			"the limit is %d quality choices", r.node.config.ChoicesPerParticipant)
 	}
 	if changed {
@@ -201,7 +202,8 @@ func (q messageRequest) acknowledge(m *signal.Acknowledge) *signal.Error {
 	for _, known := range m.Slots {
 		ready, found := p.subscriber.Slots.Acknowledge(known)
 		if !found {
-			return refuse(signal.CodeNotFound, "there is no slot %q with generation %d", known.MID, known.Generation)
+			return signal.Errorf(signal.CodeNotFound, "there is no slot %q with generation %d", known.MID,
+				known.Generation)
 		}
 		opened = opened || ready
 	}
@@ -264,7 +266,7 @@ func (q messageRequest) changeAttributes(r *Room, m *signal.Attributes) *signal.
 		return r.span.operate(p, m.Participant, roomevent.Operate{Attributes: change})
 	}
 	if target == p && !p.grants.Data {
-		return refuse(signal.CodeForbidden, "the participant has no permission to change its attributes (data)")
+		return signal.Errorf(signal.CodeForbidden, "the participant has no permission to change its attributes (data)")
 	}
 	return r.setAttributes(p, target, m.Attributes)
 }
@@ -301,7 +303,7 @@ func (r *Room) sendAttributes(p *presence.Presence) {
 func (q messageRequest) changeMetadata(r *Room, m *signal.Metadata) *signal.Error {
 	p := q.participant
 	if !p.grants.Admin {
-		return refuse(signal.CodeForbidden, "the token does not grant changes to the room's metadata (admin)")
+		return signal.Errorf(signal.CodeForbidden, "the token does not grant changes to the room's metadata (admin)")
 	}
 	return r.setMetadata(p, m.Metadata)
 }
@@ -337,11 +339,11 @@ func (r *Room) charge(requester *participant, bytes int) *signal.Error {
 func mergeAttributes(what string, present, changed map[string]string) (map[string]string, int, *signal.Error) {
 	merged, err := signal.MergeAttributes(what, present, changed)
 	if err != nil {
-		return nil, 0, refuse(signal.CodeInvalid, "%v", err)
+		return nil, 0, signal.Errorf(signal.CodeInvalid, "%v", err)
 	}
 	text, err := json.Marshal(merged)
 	if err != nil {
-		return nil, 0, refuse(signal.CodeInvalid, "%v", err)
+		return nil, 0, signal.Errorf(signal.CodeInvalid, "%v", err)
 	}
 	return merged, len(text), nil
 }
@@ -354,8 +356,8 @@ func (q messageRequest) mute(r *Room, m *signal.Mute) *signal.Error {
 		return refused
 	}
 	if !p.publishing.AllowN(r.now, 1) {
-		return refuse(signal.CodeLimit, "the limit is %g publications and mutings per second (rooms.publish_rate)",
-			r.node.config.PublishRate)
+		return signal.Errorf(signal.CodeLimit,
+			"the limit is %g publications and mutings per second (rooms.publish_rate)", r.node.config.PublishRate)
 	}
 	if target == nil {
 		change := &signal.Mute{Publication: m.Publication, Muted: m.Muted}
@@ -372,12 +374,13 @@ func (q messageRequest) target(r *Room, name string) (*participant, *signal.Erro
 		return p, nil
 	}
 	if !p.grants.Admin {
-		return nil, refuse(signal.CodeForbidden, "the token does not grant changes to other participants (admin)")
+		return nil, signal.Errorf(signal.CodeForbidden,
+			"the token does not grant changes to other participants (admin)")
 	}
 	if target := r.participants[name]; target != nil || r.Get(name) != nil {
 		return target, nil
 	}
-	return nil, refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
+	return nil, signal.Errorf(signal.CodeNotFound, "there is no participant %q in the room", name)
 }
 
 // mute sets whether the publisher, or an operator, has muted a publication, and tells all participants. The publisher
@@ -385,7 +388,7 @@ func (q messageRequest) target(r *Room, name string) (*participant, *signal.Erro
 func (r *Room) mute(p *participant, name string, muted, byOperator bool) *signal.Error {
 	found := p.Publication(name)
 	if found == nil {
-		return refuse(signal.CodeNotFound, "there is no publication %q of %q", name, p.Identity)
+		return signal.Errorf(signal.CodeNotFound, "there is no publication %q of %q", name, p.Identity)
 	}
 	before, state := found.Muted(), found.Mute
 	if byOperator {
@@ -423,7 +426,7 @@ func (r *Room) sendMuted(owner *presence.Presence, p *presence.Publication, befo
 func (q messageRequest) changePermissions(r *Room, m *signal.SetPermissions) *signal.Error {
 	p := q.participant
 	if !p.grants.Admin {
-		return refuse(signal.CodeForbidden, "the token does not grant changes of permissions (admin)")
+		return signal.Errorf(signal.CodeForbidden, "the token does not grant changes of permissions (admin)")
 	}
 	target, refused := q.target(r, m.Participant)
 	if refused != nil {

@@ -213,10 +213,10 @@ func (m *mirror) publish(s *span, e roomevent.Published) {
 	added, refused := r.node.config.check(Grants{Publish: true}, nil, []volumetric.Publication{e.Description})
 	limit := r.node.config.PublicationsPerParticipant
 	if refused == nil && len(m.remotes) >= limit && m.find(e.Description.Name) == nil {
-		refused = refuse(signal.CodeLimit, "the limit is %d publications per participant", limit)
+		refused = signal.Errorf(signal.CodeLimit, "the limit is %d publications per participant", limit)
 	}
 	if refused == nil && e.Ref.Publication != e.Description.Name {
-		refused = refuse(signal.CodeInvalid, "the description has the name %q", e.Description.Name)
+		refused = signal.Errorf(signal.CodeInvalid, "the description has the name %q", e.Description.Name)
 	}
 	if refused != nil {
 		r.log.Warn("a publication of another node is left out", zap.Stringer("publication", e.Ref), errorField(refused))

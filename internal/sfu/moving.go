@@ -116,7 +116,7 @@ func (r *Room) adopted(
 	}
 	count := len(m.Publications) - len(replaced) + len(added)
 	if limit := r.node.config.PublicationsPerParticipant; count > limit {
-		return nil, nil, refuse(signal.CodeLimit,
+		return nil, nil, signal.Errorf(signal.CodeLimit,
 			"the limit is %d publications per participant (rooms.publications_per_participant)", limit)
 	}
 	if refused := r.settings.CheckPublications(count); refused != nil {

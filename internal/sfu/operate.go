@@ -309,7 +309,7 @@ func (s *span) operate(requester *participant, identity string, e roomevent.Oper
 	}
 	switch {
 	case e.Mute != nil && m.Publication(e.Mute.Publication) == nil:
-		return refuse(signal.CodeNotFound, "there is no publication %q of %q", e.Mute.Publication, identity)
+		return signal.Errorf(signal.CodeNotFound, "there is no publication %q of %q", e.Mute.Publication, identity)
 	case e.Attributes != nil:
 		_, bytes, refused := mergeAttributes("attributes", m.Attributes, e.Attributes.Attributes)
 		if refused == nil {

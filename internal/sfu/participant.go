@@ -2,7 +2,6 @@ package sfu
 
 import (
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"time"
 
@@ -197,11 +196,6 @@ type joinOptions struct {
 // errorField returns the log field of an error.
 func errorField(err error) zap.Field { return zap.Error(err) }
 
-// refuse returns the error of a request.
-func refuse(code signal.Code, format string, arguments ...any) *signal.Error {
-	return &signal.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
-}
-
 // send queues a message for the client. If the client does not read, its websocket is closed and the client may resume.
 func (p *participant) send(m signal.Message) {
 	if p.outbox == nil || p.outbox.Send(m) {
@@ -342,7 +336,7 @@ func (p *participant) slotCount(kind volumetric.Kind, spare int) int {
 		p.limitReported = true
 		p.log.Warn("some publications have no slot because of the limit", zap.Int("needed", needed),
 			zap.Int("limit", limit))
-		p.send(refuse(signal.CodeLimit,
+		p.send(signal.Errorf(signal.CodeLimit,
 			"%d slots are needed, the limit is %d (rooms.max_slots): some publications are not sent", needed, limit))
 	}
 	if needed <= present && present > 0 {
@@ -460,11 +454,12 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 func (c *regranted) send(p *participant) {
 	for _, ref := range c.ended {
 		p.send(&signal.Unpublished{PublicationRef: ref})
-		p.send(refuse(signal.CodeForbidden, "publication %q has ended: the participant may no longer publish: %s",
+		p.send(signal.Errorf(signal.CodeForbidden,
+			"publication %q has ended: the participant may no longer publish: %s",
 			ref.Publication, c.reason))
 	}
 	if c.receiveRevoked {
-		p.send(refuse(signal.CodeForbidden, "media is no longer sent: the participant may no longer receive: %s",
+		p.send(signal.Errorf(signal.CodeForbidden, "media is no longer sent: the participant may no longer receive: %s",
 			c.reason))
 	}
 }

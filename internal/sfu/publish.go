@@ -40,30 +40,30 @@ func (c *Config) check(
 		}) || slices.ContainsFunc(added[:i], func(p volumetric.Publication) bool { return p.Name == name })
 		switch {
 		case !grants.Publish:
-			return nil, refuse(signal.CodeForbidden, "the participant has no permission to publish")
+			return nil, signal.Errorf(signal.CodeForbidden, "the participant has no permission to publish")
 		case exists:
-			return nil, refuse(signal.CodeExists, "publication %q already exists", description.Name)
+			return nil, signal.Errorf(signal.CodeExists, "publication %q already exists", description.Name)
 		case len(present)+i >= c.PublicationsPerParticipant:
-			return nil, refuse(signal.CodeLimit,
+			return nil, signal.Errorf(signal.CodeLimit,
 				"the limit is %d publications per participant (rooms.publications_per_participant)",
 				c.PublicationsPerParticipant)
 		}
 		if err := description.Validate(); err != nil {
-			return nil, refuse(signal.CodeInvalid, "%v", err)
+			return nil, signal.Errorf(signal.CodeInvalid, "%v", err)
 		}
 		if n := description.TrackCount(); n > c.TracksPerPublication {
-			return nil, refuse(signal.CodeLimit,
+			return nil, signal.Errorf(signal.CodeLimit,
 				"publication %q has %d tracks, the limit is %d (rooms.tracks_per_publication)", description.Name, n,
 				c.TracksPerPublication)
 		}
 		text, err := json.Marshal(&description)
 		if err != nil {
-			return nil, refuse(signal.CodeInvalid, "%v", err)
+			return nil, signal.Errorf(signal.CodeInvalid, "%v", err)
 		}
 		// The reply to a join has the name of a muted publication once more.
 		encoded := len(text) + len(name) + muteBytes
 		if own += encoded; own > c.DescriptionBytes/descriptionShare {
-			return nil, refuse(signal.CodeLimit,
+			return nil, signal.Errorf(signal.CodeLimit,
 				"the descriptions of this participant's publications would have %d bytes, the limit is %d",
 				own, c.DescriptionBytes/descriptionShare)
 		}

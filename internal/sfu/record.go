@@ -218,7 +218,8 @@ func (q recordRequest) apply(r *Room) {
 // or ErrNoRecorder.
 func (n *Node) StartRecording(ctx context.Context, room string, q recording.Qualities) error {
 	if !q.Valid() {
-		return refuse(signal.CodeInvalid, "qualities are %.20q, expected %s or %s", q, recording.Best, recording.All)
+		return signal.Errorf(signal.CodeInvalid, "qualities are %.20q, expected %s or %s", q, recording.Best,
+			recording.All)
 	}
 	return n.record(ctx, room, q)
 }

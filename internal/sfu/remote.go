@@ -387,7 +387,7 @@ func (q remoteEvent) operate(r *Room, e roomevent.Operate) {
 	var refused *signal.Error
 	switch {
 	case p == nil:
-		refused = refuse(signal.CodeNotFound, "there is no participant %q in the room", e.Identity)
+		refused = signal.Errorf(signal.CodeNotFound, "there is no participant %q in the room", e.Identity)
 	case e.Mute != nil:
 		refused = r.mute(p, e.Mute.Publication, e.Mute.Muted, true)
 	case e.Permissions != nil:

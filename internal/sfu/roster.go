@@ -85,7 +85,7 @@ func (r *roster) recipients(sender *participant, names []string) (list []*partic
 			missing = noAnswer(name)
 		case p == nil && other != nil:
 		case p == nil && missing == nil:
-			missing = refuse(signal.CodeNotFound, "there is no participant %q in the room", name)
+			missing = signal.Errorf(signal.CodeNotFound, "there is no participant %q in the room", name)
 		case p != nil && p != sender && !named[name]:
 			named[name] = true
 			list = append(list, p)
@@ -113,7 +113,7 @@ func (r *roster) joinsAudience(p *participant) bool {
 // bytes is the length of the descriptions of the named participant.
 func (r *roster) checkDescriptions(identity string, bytes int) *signal.Error {
 	if all, limit := bytes+r.DescribedBytes(identity), r.descriptionBytes; all > limit {
-		return refuse(signal.CodeLimit,
+		return signal.Errorf(signal.CodeLimit,
 			"the descriptions of publications and attributes would have %d bytes in this room, the limit is %d", all,
 			limit)
 	}

@@ -91,9 +91,9 @@ func (s *span) checkIdentity(q *JoinRequest) *signal.Error {
 	case s.adoptable(q) != nil:
 		return nil
 	case m.state.Live && !m.Detached:
-		return refuse(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
+		return signal.Errorf(signal.CodeIdentityTaken, "%q is in the room", q.Identity)
 	case !q.OwnsIdentity:
-		return refuse(signal.CodeIdentityTaken, reserved, q.Identity)
+		return signal.Errorf(signal.CodeIdentityTaken, reserved, q.Identity)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package signal
 
-import "github.com/volsfu/volsfu/pkg/volumetric"
+import (
+	"fmt"
+
+	"github.com/volsfu/volsfu/pkg/volumetric"
+)
 
 // Joined replies to Join.
 type Joined struct {
@@ -111,6 +115,11 @@ type Error struct {
 	Message string `json:"message"`
 	// RetryAfterMS is the time in milliseconds after which the request may succeed. 0 means that it is not known.
 	RetryAfterMS int `json:"retry_after_ms,omitempty"`
+}
+
+// Errorf returns an Error without an id.
+func Errorf(code Code, format string, arguments ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }
 
 // Error implements error.

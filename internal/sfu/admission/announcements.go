@@ -48,7 +48,7 @@ func (a *Announcements) Take(b Bearer, bytes int, now time.Time) *signal.Error {
 		a.budgets[b] = budget
 	}
 	if !budget.AllowN(now, min(bytes, a.burst)) {
-		return refuse(signal.CodeLimit,
+		return signal.Errorf(signal.CodeLimit,
 			"the request would send %d bytes to the others: the limit of one token or address is %d bytes per second, "+
 				"and %d at once",
 			bytes, announceRate, a.burst)

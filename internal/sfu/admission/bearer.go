@@ -1,11 +1,6 @@
 package admission
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/volsfu/volsfu/pkg/signal"
-)
+import "time"
 
 // Bearer is the key by which rooms and places are counted: a token, or an address if the client has no token. Nothing
 // is counted for the empty bearer.
@@ -17,9 +12,4 @@ type Token struct {
 	ID string
 	// Expires is the time at which the token expires.
 	Expires time.Time
-}
-
-// refuse returns the error of a request.
-func refuse(code signal.Code, format string, arguments ...any) *signal.Error {
-	return &signal.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }

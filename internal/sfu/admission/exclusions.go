@@ -231,10 +231,10 @@ func (e *Exclusions) Revocations(now time.Time) []Revocation {
 // Refuse returns an error if a ban or a revocation excludes the client from the room, nil otherwise.
 func (e *Exclusions) Refuse(room, identity string, t Token, now time.Time) *signal.Error {
 	if e.Revoked(t, now) {
-		return refuse(signal.CodeRevoked, "an operator revoked the token")
+		return signal.Errorf(signal.CodeRevoked, "an operator revoked the token")
 	}
 	if b, found := e.banned(room, identity, t.ID, now); found {
-		return refuse(signal.CodeKicked, "an operator banned %q from room %q until %s", b.Identity, b.Room,
+		return signal.Errorf(signal.CodeKicked, "an operator banned %q from room %q until %s", b.Identity, b.Room,
 			b.Until.UTC().Format(time.RFC3339))
 	}
 	return nil

@@ -36,12 +36,12 @@ func (h *Holdings) Hold(b Bearer, opens bool) *signal.Error {
 	}
 	has := h.bearers[b]
 	if has.places >= h.limits.Places {
-		return refuse(signal.CodeLimit,
+		return signal.Errorf(signal.CodeLimit,
 			"this token or address holds %d places in rooms, the limit is %d (rooms.bearer_places)",
 			has.places, h.limits.Places)
 	}
 	if opens && has.rooms >= h.limits.Rooms {
-		return refuse(signal.CodeLimit,
+		return signal.Errorf(signal.CodeLimit,
 			"this token or address has opened %d rooms, the limit is %d (rooms.bearer_rooms)",
 			has.rooms, h.limits.Rooms)
 	}

@@ -79,7 +79,7 @@ func (s *RoomSettings) CheckPlaces(present, configured int) *signal.Error {
 		limit, name = s.MaxParticipants, "max_participants of the room"
 	}
 	if present >= limit {
-		return refuse(signal.CodeLimit, "the room has the maximum of %d participants (%s)", limit, name)
+		return signal.Errorf(signal.CodeLimit, "the room has the maximum of %d participants (%s)", limit, name)
 	}
 	return nil
 }
@@ -88,8 +88,8 @@ func (s *RoomSettings) CheckPlaces(present, configured int) *signal.Error {
 // settings there is no limit but that of the configuration.
 func (s *RoomSettings) CheckPublications(count int) *signal.Error {
 	if s != nil && s.MaxPublications != 0 && count > s.MaxPublications {
-		return refuse(signal.CodeLimit, "the limit is %d publications per participant (max_publications of the room)",
-			s.MaxPublications)
+		return signal.Errorf(signal.CodeLimit,
+			"the limit is %d publications per participant (max_publications of the room)", s.MaxPublications)
 	}
 	return nil
 }

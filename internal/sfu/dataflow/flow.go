@@ -2,7 +2,6 @@
 package dataflow
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -73,18 +72,15 @@ func (f *Flow) NextLossy() int64 {
 func (f *Flow) Allow(now time.Time, m *signal.Data) *signal.Error {
 	switch {
 	case !f.messages.AllowN(now, 1):
-		return refuse("the limit is %g data messages per second and %d at once (rooms.data_rate)", f.config.Rate,
+		return signal.Errorf(signal.CodeLimit,
+			"the limit is %g data messages per second and %d at once (rooms.data_rate)", f.config.Rate,
 			f.messages.Burst())
 	case !f.bytes.AllowN(now, m.Size()):
-		return refuse("the limit is %d bytes of data messages per second and %d at once (rooms.data_byte_rate)",
+		return signal.Errorf(signal.CodeLimit,
+			"the limit is %d bytes of data messages per second and %d at once (rooms.data_byte_rate)",
 			f.config.ByteRate, f.bytes.Burst())
 	}
 	return nil
-}
-
-// refuse returns the error of a message above a limit.
-func refuse(format string, arguments ...any) *signal.Error {
-	return &signal.Error{Code: signal.CodeLimit, Message: fmt.Sprintf(format, arguments...)}
 }
 
 // NewDeliveries limits the data messages that a room's participants receive.

@@ -101,15 +101,16 @@ func (d *Directory[R]) Enter(name string, b admission.Bearer) (room R, refused *
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.draining {
-		return room, refuse(signal.CodeDraining, "the server is about to stop")
+		return room, signal.Errorf(signal.CodeDraining, "the server is about to stop")
 	}
 	o, ok := d.rooms[name]
 	switch {
 	case !ok && !d.config.AutoCreate:
-		return room, refuse(signal.CodeNotFound,
+		return room, signal.Errorf(signal.CodeNotFound,
 			"there is no room %q, and joins do not create rooms (rooms.auto_create)", name)
 	case !ok && len(d.rooms) >= d.config.Rooms:
-		return room, refuse(signal.CodeLimit, "the server has the maximum of %d rooms (rooms.rooms)", d.config.Rooms)
+		return room, signal.Errorf(signal.CodeLimit, "the server has the maximum of %d rooms (rooms.rooms)",
+			d.config.Rooms)
 	}
 	if refused := d.holdings.Hold(b, !ok); refused != nil {
 		return room, refused
@@ -308,9 +309,9 @@ func (d *Directory[R]) Ended() *signal.Error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.draining {
-		return refuse(signal.CodeDraining, "the server is about to stop")
+		return signal.Errorf(signal.CodeDraining, "the server is about to stop")
 	}
-	return refuse(signal.CodeInternal, "internal error of the server: the room has ended")
+	return signal.Errorf(signal.CodeInternal, "internal error of the server: the room has ended")
 }
 
 // RefuseJoins refuses joins from now on, and ends rooms without participants. Participants resume their sessions.
@@ -340,9 +341,4 @@ func (d *Directory[R]) Counts() (rooms, sessions, bearers int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.rooms), len(d.sessions), d.holdings.Len()
-}
-
-// refuse returns the error of a request.
-func refuse(code signal.Code, format string, arguments ...any) *signal.Error {
-	return &signal.Error{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }
