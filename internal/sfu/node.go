@@ -150,8 +150,10 @@ func (n *Node) Join(q JoinRequest) (*Session, *signal.Error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, exists := n.rooms.Room(q.Room); q.Watched != "" && !exists {
-		return nil, notWatchable(&q)
+	if q.Watched != "" {
+		if _, exists := n.rooms.Room(q.Room); !exists {
+			return nil, notWatchable(&q)
+		}
 	}
 	room, err := n.rooms.Enter(q.Room, q.Bearer)
 	if err != nil {
