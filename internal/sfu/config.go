@@ -30,14 +30,15 @@ const placeRoom = "room"
 // Events receives the events of rooms.
 type Events interface {
 	// RoomEvent receives an event, which has no id yet. The events of one room come in their order. RoomEvent is called
-	// by the goroutines of rooms and with the mutex of the node: RoomEvent must neither wait nor call the node.
+	// by the goroutines of rooms and with the mutex of the node's directory: RoomEvent must neither wait nor call the
+	// node.
 	RoomEvent(webhook.Event)
 }
 
 // Cluster receives the events of the rooms of this node for the same rooms on other nodes.
 type Cluster interface {
 	// Tell queues an event of a room. The events of one room come in their order. Tell is called by the goroutines of
-	// rooms and with the mutex of the node: Tell must neither wait nor call the node.
+	// rooms and with the mutex of the node's directory: Tell must neither wait nor call the node.
 	Tell(room string, e roomevent.Event)
 }
 

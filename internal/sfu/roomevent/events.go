@@ -10,8 +10,8 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// Event is an event of a room that concerns other nodes. A node tells the events of its own participants to its
-// Cluster, and receives the events of other nodes by sfu.Node.Remote. An event does not change after it was told.
+// Event is an event of a room that concerns other nodes. A node tells the other nodes the events of its own
+// participants, and applies the events that they tell. An event does not change after it was told.
 type Event interface {
 	// event limits events to the types of this package.
 	event()
