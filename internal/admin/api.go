@@ -42,7 +42,7 @@ type Gate interface {
 
 // Rooms is the control plane from the view of operators.
 type Rooms interface {
-	Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error)
+	States(ctx context.Context, room string, past bool) ([]sfu.RoomState, error)
 	// Kick removes a participant, and bans it from the room for a time if ban is not 0.
 	Kick(ctx context.Context, room, identity string, ban time.Duration) error
 	CloseRoom(ctx context.Context, room string) error
@@ -225,7 +225,7 @@ func (a *API) room(w http.ResponseWriter, r *http.Request) {
 func (a *API) states(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return a.rooms.Describe(ctx, room, past)
+	return a.rooms.States(ctx, room, past)
 }
 
 func (a *API) closeRoom(w http.ResponseWriter, r *http.Request) {

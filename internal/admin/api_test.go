@@ -42,7 +42,7 @@ type fakeRooms struct {
 	recorded recording.Qualities
 }
 
-func (f *fakeRooms) Describe(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
+func (f *fakeRooms) States(ctx context.Context, room string, past bool) ([]sfu.RoomState, error) {
 	if f.silent {
 		return nil, context.DeadlineExceeded
 	}

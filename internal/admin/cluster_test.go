@@ -38,7 +38,7 @@ func (n *nodeRooms) Revocations() []admission.Revocation {
 	return []admission.Revocation{{ID: "e", Until: time.Unix(9, 0).UTC().Add(n.later), Seen: n.later > 0}}
 }
 
-func (n *nodeRooms) Describe(_ context.Context, room string, _ bool) ([]sfu.RoomState, error) {
+func (n *nodeRooms) States(_ context.Context, room string, _ bool) ([]sfu.RoomState, error) {
 	states := []sfu.RoomState{}
 	for name, identities := range n.rooms {
 		if room != "" && name != room {

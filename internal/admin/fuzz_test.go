@@ -36,7 +36,7 @@ func (a *acted) Kick(_ context.Context, room, identity string, _ time.Duration) 
 func (a *acted) SetRoom(_ context.Context, room string, _ admission.RoomSettings, _ bool) (bool, error) {
 	return true, a.note("set", room)
 }
-func (a *acted) Describe(_ context.Context, room string, _ bool) ([]sfu.RoomState, error) {
+func (a *acted) States(_ context.Context, room string, _ bool) ([]sfu.RoomState, error) {
 	return []sfu.RoomState{{Name: room}}, nil
 }
 func (a *acted) SetMetadata(_ context.Context, room string, _ map[string]string) error {

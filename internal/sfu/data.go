@@ -1,7 +1,6 @@
 package sfu
 
 import (
-	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/dataflow"
 	"github.com/volsfu/volsfu/internal/sfu/frametimes"
@@ -201,35 +200,6 @@ func (p *participant) sendPoses() {
 			p.send(&pose)
 		}
 	}
-}
-
-// reportUplink stores the qualities that a publisher's uplink cannot carry. Tracks of ended publications are ignored.
-func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
-	p := q.participant
-	for _, track := range m.GaveUp {
-		publication := p.Publication(track.Publication)
-		if publication == nil {
-			continue
-		}
-		if d := &publication.Description; track.Tile >= len(d.Tiles) || track.Quality > d.Highest() {
-			return signal.Errorf(signal.CodeNotFound, "publication %q has no tile %d of quality %d", track.Publication,
-				track.Tile, track.Quality)
-		}
-	}
-	for _, publication := range p.Publications {
-		gaveUp := make([]allocate.QualitySet, len(publication.Description.Tiles))
-		for _, track := range m.GaveUp {
-			if track.Publication == publication.Ref.Publication {
-				gaveUp[track.Tile] |= allocate.Qualities(track.Quality)
-			}
-		}
-		if publication.Levels.GiveUp(gaveUp) {
-			r.scheduler.Changes.Offered++
-			r.recorder.current.Select(r.now, publication)
-			r.span.gaveUp(publication)
-		}
-	}
-	return nil
 }
 
 // traceRequested handles a receiver's request for times of frames.

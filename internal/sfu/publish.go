@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
@@ -387,4 +388,33 @@ func (p *participant) sendWanted() {
 	if len(all) > 0 {
 		p.send(&signal.Wanted{Publications: all})
 	}
+}
+
+// reportUplink stores the qualities that a publisher's uplink cannot carry. Tracks of ended publications are ignored.
+func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
+	p := q.participant
+	for _, track := range m.GaveUp {
+		publication := p.Publication(track.Publication)
+		if publication == nil {
+			continue
+		}
+		if d := &publication.Description; track.Tile >= len(d.Tiles) || track.Quality > d.Highest() {
+			return signal.Errorf(signal.CodeNotFound, "publication %q has no tile %d of quality %d", track.Publication,
+				track.Tile, track.Quality)
+		}
+	}
+	for _, publication := range p.Publications {
+		gaveUp := make([]allocate.QualitySet, len(publication.Description.Tiles))
+		for _, track := range m.GaveUp {
+			if track.Publication == publication.Ref.Publication {
+				gaveUp[track.Tile] |= allocate.Qualities(track.Quality)
+			}
+		}
+		if publication.Levels.GiveUp(gaveUp) {
+			r.scheduler.Changes.Offered++
+			r.recorder.current.Select(r.now, publication)
+			r.span.gaveUp(publication)
+		}
+	}
+	return nil
 }

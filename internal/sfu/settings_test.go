@@ -187,7 +187,7 @@ func TestRoomOfAPI(t *testing.T) {
 	if refused := join("bob", bodyOf(1, 1), desk); refused != nil {
 		t.Errorf("a second participant after the change: %v", refused)
 	}
-	states, err := n.Describe(t.Context(), "room", false)
+	states, err := n.States(t.Context(), "room", false)
 	if err != nil || len(states) != 1 || states[0].Settings == nil || states[0].Settings.MaxParticipants != 2 ||
 		states[0].Settings.EmptyTimeoutMS == 0 || states[0].ID == "" {
 		t.Errorf("described: %+v, %v", states, err)
