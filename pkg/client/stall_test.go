@@ -82,15 +82,17 @@ func TestStallsInSuccession(t *testing.T) {
 						requested)
 				}
 			}
-			if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 1}); got != want {
-				t.Errorf("got %+v, expected %+v", got, want)
+			expect := func(want FrameCounts) {
+				t.Helper()
+				if got := statsOf(t, m, "ada", 0).FrameCounts; got != want {
+					t.Errorf("after %v: got %+v, expected %+v", now.Sub(epoch), got, want)
+				}
 			}
+			expect(FrameCounts{Expected: 1})
 			for end := now.Add(60 * ms); now.Before(end); now = now.Add(5 * ms) {
 				asked(m, now)
 			}
-			if got, want := statsOf(t, m, "ada", 0).FrameCounts, (FrameCounts{Expected: 1, Undecodable: 1}); got != want {
-				t.Errorf("when the socket is read: got %+v, expected %+v", got, want)
-			}
+			expect(FrameCounts{Expected: 1, Undecodable: 1})
 		})
 	}
 }
