@@ -10,7 +10,7 @@ export class FrameOrder {
   private newest: number | undefined;
   /** The numbers of the last frames. */
   private seen: number[] = [];
-  private late = 0;
+  private late: number[] = [];
 
   /** Returns the place of a frame among the frames before. Numbers wrap around at 32 bits. */
   place(number: number): Place {
@@ -23,7 +23,7 @@ export class FrameOrder {
     } else if (this.seen.includes(number)) {
       return "repeated";
     } else {
-      this.late++;
+      this.late.push(number);
     }
     if (this.seen.push(number) > remembered) {
       this.seen.shift();
@@ -31,10 +31,10 @@ export class FrameOrder {
     return this.newest === number ? "newest" : "late";
   }
 
-  /** Returns the number of late frames since the last call. */
-  takeLate(): number {
+  /** Returns the numbers of the late frames since the last call. */
+  takeLate(): number[] {
     const { late } = this;
-    this.late = 0;
+    this.late = [];
     return late;
   }
 }

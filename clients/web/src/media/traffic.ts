@@ -52,6 +52,8 @@ export interface DecodedFrame {
    * those included that were complete only after a newer one.
    */
   skipped: number;
+  /** The numbers of the frames since the previous one that were complete only after a newer one. */
+  late: readonly number[];
 }
 
 /** A frame that could not be read or decoded. */

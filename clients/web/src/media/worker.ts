@@ -166,12 +166,12 @@ turn.port1.onmessage = async () => {
 /** Sends a frame to the page. */
 function deliver(mid: string, { frame, received }: Arrival, { points, raster }: Content, decodeBegan: number, replaced: number): void {
   const { quality, number, length: bytes, captured } = frame;
-  const skipped = replaced + orderOf(mid).takeLate();
+  const late = orderOf(mid).takeLate();
   const memory: Transferable[] = [points.positions.buffer, points.colors.buffer];
   if (raster) {
     memory.push(raster.depths.buffer, ...(raster.colors ? [raster.colors.buffer] : []));
   }
-  report({ type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, raster, skipped }, memory);
+  report({ type: "frame", mid, quality, number, bytes, captured, received, decodeBegan, decoded: now(), points, raster, skipped: replaced + late.length, late }, memory);
 }
 
 async function decodeNext(loaded: ReadonlyMap<string, Decoder>, mid: string, arrival: Arrival, skipped: number): Promise<void> {

@@ -266,7 +266,7 @@ export class Conference {
       this.recycle(report);
       return;
     }
-    const frame = { ...report, skipped: report.skipped + late };
+    const frame = { ...report, skipped: report.skipped + late.length, late: [...report.late, ...late] };
     this.meters.decoded(slot, frame, this.session.clock.ahead);
     this.layers.decoded(slot.track, frame, this.session.clock);
     this.events.frame(slot.track, frame);

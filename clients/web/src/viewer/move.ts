@@ -85,10 +85,10 @@ export class Duplicates {
   private readonly tiles = new Map<string, { order: FrameOrder; assigned: boolean }>();
 
   /**
-   * Adds a frame of a tile. Returns undefined if the frame or a newer one has come before, and otherwise the number of
-   * frames that came late since the last call.
+   * Adds a frame of a tile. Returns undefined if the frame or a newer one has come before, and otherwise the
+   * numbers of the frames that came late since the last call.
    */
-  add(key: string, number: number): number | undefined {
+  add(key: string, number: number): number[] | undefined {
     const { order } = this.of(key, false);
     return order.place(number) === "newest" ? order.takeLate() : undefined;
   }

@@ -30,7 +30,7 @@ function frame(number: number, at: number): DecodedFrame {
   const here = at - 5;
   return {
     type: "frame", mid: "3", quality: 2, number, bytes: 4000, captured: at, received: here + 32, decodeBegan: here + 33, decoded: here + 40,
-    points: { count: 1, positions: new Float32Array(0), colors: new Uint8Array(0) }, skipped: 0,
+    points: { count: 1, positions: new Float32Array(0), colors: new Uint8Array(0) }, skipped: 0, late: [],
   };
 }
 

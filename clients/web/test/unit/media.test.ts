@@ -52,11 +52,11 @@ describe("SlotTable", () => {
 describe("FrameOrder", () => {
   const places = (order: FrameOrder, ...numbers: number[]): string[] => numbers.map((n) => order.place(n));
 
-  it("counts late frames once, and ignores repeated ones", () => {
+  it("returns late frames once, and ignores repeated ones", () => {
     const order = new FrameOrder();
     expect(places(order, 5, 7, 6, 6, 7, 8, 5)).toEqual(["newest", "newest", "late", "repeated", "repeated", "newest", "repeated"]);
-    expect(order.takeLate()).toBe(1);
-    expect(order.takeLate()).toBe(0);
+    expect(order.takeLate()).toEqual([6]);
+    expect(order.takeLate()).toEqual([]);
   });
 
   it("follows numbers across their wrap, and restarts", () => {

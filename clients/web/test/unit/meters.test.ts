@@ -8,7 +8,7 @@ const slot: Slot = { mid: "3", generation: 1, track: undefined, description: und
 function frame(number: number, at: number, skipped = 0): DecodedFrame {
   return {
     type: "frame", mid: "3", quality: 1, number, bytes: 1000, captured: at - 30, received: at - 10, decodeBegan: at - 8, decoded: at,
-    points: { count: 500, positions: new Float32Array(0), colors: new Uint8Array(0) }, skipped,
+    points: { count: 500, positions: new Float32Array(0), colors: new Uint8Array(0) }, skipped, late: [],
   };
 }
 
