@@ -86,9 +86,9 @@ func (r *Reference) Compare(decoded *pointcloud.Cloud) (Measures, error) {
 	if err != nil {
 		return Measures{}, err
 	}
-	there, back := r.side.match(other), other.match(&r.side)
-	other.normals = inherit(&r.side, other, there, back)
-	a, b := r.side.errors(other, there), other.errors(&r.side, back)
+	matches, reverse := r.side.match(other), other.match(&r.side)
+	other.normals = inherit(&r.side, other, matches, reverse)
+	a, b := r.side.errors(other, matches), other.errors(&r.side, reverse)
 	for i, v := range b {
 		a[i] = max(a[i], v)
 	}
@@ -110,8 +110,8 @@ func (r *Reference) Perceptual(decoded *pointcloud.Cloud) (Perceptual, error) {
 	if err != nil {
 		return Perceptual{}, err
 	}
-	there, back := r.side.match(other), other.match(&r.side)
-	return Perceptual{PCQM: r.pcqm(other, there), PointSSIM: r.pointSSIM(other, there, back)}, nil
+	matches, reverse := r.side.match(other), other.match(&r.side)
+	return Perceptual{PCQM: r.pcqm(other, matches), PointSSIM: r.pointSSIM(other, matches, reverse)}, nil
 }
 
 // newSide prepares a decoded cloud for comparisons.

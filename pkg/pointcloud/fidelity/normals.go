@@ -103,16 +103,16 @@ func rotate(c, vectors *[3][3]float64, p, q int) {
 // of the normals of the points for which the decoded point is the nearest, or else the normal of
 // the decoded point's nearest point. Signs are arbitrary, so that each normal is added in the
 // direction of the first.
-func inherit(reference, decoded *side, there, back []int32) [][3]float64 {
+func inherit(reference, decoded *side, matches, reverse []int32) [][3]float64 {
 	normals := make([][3]float64, decoded.cloud.Len())
-	for i, j := range there {
+	for i, j := range matches {
 		add(&normals[j], reference.normals[i])
 	}
 	for j := range normals {
 		n := normals[j]
 		length := math.Sqrt(n[0]*n[0] + n[1]*n[1] + n[2]*n[2])
 		if length == 0 {
-			normals[j] = reference.normals[back[j]]
+			normals[j] = reference.normals[reverse[j]]
 			continue
 		}
 		for axis := range n {

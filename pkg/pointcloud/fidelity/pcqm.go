@@ -35,8 +35,8 @@ const (
 )
 
 // pcqm compares the reference with a decoded cloud.
-func (r *Reference) pcqm(other *side, there []int32) PCQM {
-	points := r.correspond(other, there)
+func (r *Reference) pcqm(other *side, matches []int32) PCQM {
+	points := r.correspond(other, matches)
 	features := make([][3]float64, len(points))
 	inParallel(len(points), func(begin, end int) {
 		s := newSearch(r.side.cloud, r.side.index)
@@ -62,31 +62,31 @@ type correspondence struct {
 	// curvature is the absolute mean curvature times the longest edge of the reference. lightness is that of
 	// LAB2000HL.
 	curvature, lightness [2]float64
-	// foot is the place on the decoded surface, in metres.
-	foot [3]float64
+	// projection is the place on the decoded surface, in metres.
+	projection [3]float64
 }
 
 // correspond returns the correspondences of all points of the reference: the projection onto a quadric through the
 // nearest decoded points, or the nearest decoded point if the projection is farther away (section 3.1). The colour is
 // that of the nearest point.
-func (r *Reference) correspond(other *side, there []int32) []correspondence {
+func (r *Reference) correspond(other *side, matches []int32) []correspondence {
 	points := make([]correspondence, r.side.cloud.Len())
 	curvatures := r.curvatures()
 	inParallel(len(points), func(begin, end int) {
 		s, fit := newSearch(other.cloud, other.index), new(fitter)
 		for i := begin; i < end; i++ {
-			p, j := r.side.cloud.Positions[i], there[i]
+			p, j := r.side.cloud.Positions[i], matches[i]
 			q := fit.fit(other.cloud, s.nearest(p, projected), p)
-			foot, distance := q.foot(p)
+			projection, distance := q.project(p)
 			if distance*distance > squareDistance(other.cloud.Positions[j], p) {
 				for axis, v := range other.cloud.Positions[j] {
-					foot[axis] = float64(v)
+					projection[axis] = float64(v)
 				}
 			}
 			points[i] = correspondence{
-				curvature: [2]float64{curvatures[i], r.curvature(s, fit, p)},
-				lightness: [2]float64{lightness(r.side.cloud.Colors[i]), lightness(other.cloud.Colors[j])},
-				foot:      foot,
+				curvature:  [2]float64{curvatures[i], r.curvature(s, fit, p)},
+				lightness:  [2]float64{lightness(r.side.cloud.Colors[i]), lightness(other.cloud.Colors[j])},
+				projection: projection,
 			}
 		}
 	})
@@ -120,11 +120,11 @@ func (r *Reference) curvaturesOf() []float64 {
 func (r *Reference) features(points []correspondence, i int, near []int) [3]float64 {
 	variance := (curvatureRadius * r.peak) * (curvatureRadius * r.peak)
 	weights := make([][2]float64, len(near))
-	var total, curvature, light, plain [2]float64
+	var total, curvature, light, unweighted [2]float64
 	for n, j := range near {
 		square := 0.0
-		for axis, v := range points[j].foot {
-			d := v - points[i].foot[axis]
+		for axis, v := range points[j].projection {
+			d := v - points[i].projection[axis]
 			square += d * d
 		}
 		own := squareDistance(r.side.cloud.Positions[i], r.side.cloud.Positions[j])
@@ -133,24 +133,24 @@ func (r *Reference) features(points []correspondence, i int, near []int) [3]floa
 			total[c] += w
 			curvature[c] += w * points[j].curvature[c]
 			light[c] += w * points[j].lightness[c]
-			plain[c] += points[j].lightness[c] / float64(len(near))
+			unweighted[c] += points[j].lightness[c] / float64(len(near))
 		}
 	}
-	var bend, texture moments
+	var curvatures, texture moments
 	for c := range total {
 		curvature[c] /= total[c]
 		light[c] /= total[c]
 	}
 	for n, j := range near {
 		a, b := points[j].curvature[0]-curvature[0], points[j].curvature[1]-curvature[1]
-		bend.add(a, b, weights[n][0]/total[0], weights[n][1]/total[1])
-		a, b = points[j].lightness[0]-plain[0], points[j].lightness[1]-plain[1]
+		curvatures.add(a, b, weights[n][0]/total[0], weights[n][1]/total[1])
+		a, b = points[j].lightness[0]-unweighted[0], points[j].lightness[1]-unweighted[1]
 		texture.add(a, b, 1/float64(len(near)), 1/float64(len(near)))
 	}
-	deviations := math.Sqrt(bend.a) * math.Sqrt(bend.b)
+	deviations := math.Sqrt(curvatures.a) * math.Sqrt(curvatures.b)
 	difference := light[0] - light[1]
 	return [3]float64{
-		min(1, math.Abs(deviations-bend.ab)/(deviations+curvatureConstant)),
+		min(1, math.Abs(deviations-curvatures.ab)/(deviations+curvatureConstant)),
 		1 - 1/(1+lightnessConstant*difference*difference),
 		1 - (texture.ab+textureConstant)/(math.Sqrt(texture.a)*math.Sqrt(texture.b)+textureConstant),
 	}

@@ -293,8 +293,8 @@ func TestQuadric(t *testing.T) {
 	if n := q.normal(); math.Abs(math.Abs(n[0])-1) > 1e-6 {
 		t.Errorf("the normal is %v, want the x axis", n)
 	}
-	if at, distance := q.foot([3]float32{0.25, 0, 0}); math.Abs(distance-0.25) > 1e-6 || math.Abs(at[0]) > 1e-6 {
-		t.Errorf("the foot is at %v, %g m away, want the origin, 0.25 m away", at, distance)
+	if at, distance := q.project([3]float32{0.25, 0, 0}); math.Abs(distance-0.25) > 1e-6 || math.Abs(at[0]) > 1e-6 {
+		t.Errorf("the projection is at %v, %g m away, want the origin, 0.25 m away", at, distance)
 	}
 }
 

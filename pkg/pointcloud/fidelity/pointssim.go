@@ -5,7 +5,8 @@ import "math"
 // PointSSIM is the structural similarity of Alexiou and Ebrahimi ("Towards a Point Cloud Structural Similarity Metric",
 // ICMEW 2020): features of the two clouds are compared at nearest points, in both directions, and the worse direction
 // counts. A feature is the variance of a quantity over the 12 nearest points. A similarity is 1 without a difference
-// and smaller for worse clouds; NaN if no point has the feature. The authors recommend Color.
+// and smaller for worse clouds. It is NaN if in one direction no two matched points both have the feature: points with
+// few others near have none. The authors recommend Color.
 type PointSSIM struct {
 	// Geometry compares the distances to the neighbours, Normals the angles between the normals, Curvature the mean
 	// curvatures, and Color the luma of Rec. ITU-R BT.709.
@@ -23,9 +24,9 @@ const surfaceRadius = 0.01
 type variances [attributes]float64
 
 // pointSSIM compares the features of the reference and of a decoded cloud.
-func (r *Reference) pointSSIM(other *side, there, back []int32) PointSSIM {
+func (r *Reference) pointSSIM(other *side, matches, reverse []int32) PointSSIM {
 	a, b := r.variances(), other.variances(surfaceRadius*r.peak)
-	forward, backward := similarity(a, b, there), similarity(b, a, back)
+	forward, backward := similarity(a, b, matches), similarity(b, a, reverse)
 	var worse [attributes]float64
 	for i := range worse {
 		worse[i] = min(forward[i], backward[i])
