@@ -401,8 +401,7 @@ func (p *Publisher) leave() {
 	p.former = nil
 }
 
-// publishers are the publishers of a session, by publication name, and what they use of the session. The methods are
-// safe for concurrent use.
+// publishers are the publishers of a session, by publication name. The methods are safe for concurrent use.
 type publishers struct {
 	config  Config
 	path    *path
