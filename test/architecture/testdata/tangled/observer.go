@@ -1,0 +1,6 @@
+package tangled
+
+// Observer refers to clock.go.
+type Observer struct{ clock *Clock }
+
+func (o *Observer) Notify() { o.clock.Advance() }
