@@ -135,7 +135,7 @@ func (q *quadric) normal() [3]float64 {
 	return n
 }
 
-// project returns the point of the surface on the z axis through the origin, and the distance from the origin in metres.
+// project returns the point of the surface on the z axis through the origin, and its distance from there in metres.
 func (q *quadric) project(origin [3]float32) (at [3]float64, distance float64) {
 	for axis := range at {
 		at[axis] = float64(origin[axis]) + q.k[5]*q.axes[2][axis]
