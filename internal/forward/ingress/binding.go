@@ -61,8 +61,9 @@ func (i *Ingress) BindByName(extensions NameExtensions, name Name, t *track.Trac
 	i.names.waiting[name] = t
 }
 
-// bindNamed binds the SSRC of a packet, which is not bound, by the name in the packet. bindNamed reports whether the
-// SSRC is bound then. The caller holds the mutex.
+// bindNamed assigns the SSRC of a packet, which is not bound, to a track by the name in the packet, as Bind does. The
+// stream waits: another connection may have the track. The SSRC of retransmissions is bound. bindNamed reports whether
+// the SSRC is bound or waits then. The caller holds the mutex.
 func (i *Ingress) bindNamed(ssrc uint32, packet []byte) bool {
 	n, p := i.names, &i.packet
 	if n == nil || p.Unmarshal(packet) != nil {
@@ -75,7 +76,7 @@ func (i *Ingress) bindNamed(ssrc uint32, packet []byte) bool {
 			return false
 		}
 		s := streamOf(t)
-		if !i.bindings.has(s) || s.repair != 0 {
+		if s == nil || s.ingress.Load() != i || s.repair != 0 {
 			return false
 		}
 		i.bindings.putRepair(s, ssrc)
@@ -86,10 +87,11 @@ func (i *Ingress) bindNamed(ssrc uint32, packet []byte) bool {
 		return false
 	}
 	delete(n.waiting, name)
-	i.bind(ssrc, 0, t)
-	if i.bindings.streams[ssrc] == nil {
+	if i.closed {
 		return false
 	}
+	i.takeovers.forget(t)
+	i.takeovers.put(&waiting{track: t, ssrc: ssrc})
 	n.bound[name] = t
 	return true
 }

@@ -150,9 +150,10 @@ func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (
 	case i.process(ssrc, packet, info):
 	case i.takeovers.hold(ssrc, packet, info):
 		return true
-	case i.bindNamed(ssrc, packet) && i.process(ssrc, packet, info):
-	default:
+	case !i.bindNamed(ssrc, packet):
 		i.stats.Add(counters.UnknownSSRC, 1)
+	case !i.process(ssrc, packet, info):
+		return i.takeovers.hold(ssrc, packet, info)
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/track"
@@ -146,6 +147,37 @@ func TestBindAgainAfterTheFormer(t *testing.T) {
 	c.in[1].BindFrom(40, 41, c.track, 7)
 	c.pass(holdInterval)
 	c.expect("after the former connection has ended", first[:2], second)
+}
+
+// TestTakeoverByName takes a track over with a stream that is bound by the name in its packets. The former frame is
+// completed before, and a later packet of the former connection does not move the track back.
+func TestTakeoverByName(t *testing.T) {
+	const mid = 1
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	c.in[1].Unbind(c.track)
+	c.in[1].BindByName(NameExtensions{MID: mid}, Name{MID: "cloud"}, c.track)
+	first, second := c.frame(0, 5000), c.frame(1, 5000)
+	c.sends[0].Send(c.now, first[:2]...)
+	for n, packet := range second {
+		var p rtp.Packet
+		if err := p.Unmarshal(packet); err != nil {
+			t.Fatal(err)
+		}
+		named := namedPacket(t, 40, p.SequenceNumber, p.Payload, map[uint8]string{mid: "cloud"})
+		if n > 0 {
+			named = packet
+		}
+		c.in[1].RTP(40, named, &transport.PacketInfo{At: c.now})
+	}
+	c.in[1].Flush()
+	c.expect("before the former frame is complete", first[:2])
+	c.sends[0].Send(c.now, first[2:]...)
+	c.pass(holdInterval)
+	c.expect("after the former frame is complete", first[2:], second)
+	c.sends[0].Send(c.now, first[0])
+	if c.expect("a packet of a former frame"); !c.in[1].Carries(c.track) || len(c.in[0].bindings.streams) > 0 {
+		t.Errorf("the former connection has %d streams", len(c.in[0].bindings.streams))
+	}
 }
 
 // TestLooksAreApart steps an ingress every millisecond: the former frame has the whole deadline of repairs to become
