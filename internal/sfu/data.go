@@ -193,7 +193,7 @@ func (r *Room) forwardPose(p *presence.Publication) {
 
 // sendPoses sends a new participant the latest poses of the others' objects.
 func (p *participant) sendPoses() {
-	for _, publication := range p.room.PublishedByOthers(&p.Presence) {
+	for _, publication := range p.room.present.PublishedByOthers(&p.Presence) {
 		if latest := publication.Place.Latest(); latest != nil {
 			pose := *latest
 			pose.Participant = publication.Ref.Participant

@@ -66,7 +66,7 @@ func TestAFormerHomeFeedsAThirdNode(t *testing.T) {
 	third.receive("b", roomevent.Published{Ref: bodyRef, ID: id, Description: ladder(1, 2)})
 	third.expectFeeds("a publication of the next home", "+ b", "take a", "take b")
 	third.receive("b", movedTo(1))
-	third.stage.ask(func(r *Room) { r.span.take(r.Publication(bodyRef)) })
+	third.stage.ask(func(r *Room) { r.span.take(r.present.Publication(bodyRef)) })
 	third.expectFeeds("another demand", "take a", "take b")
 	if m := third.stage.room.span.mirrors["alice"]; len(m.remotes) != 1 || m.remotes[0].former {
 		t.Errorf("the publications are %+v", m.remotes)

@@ -101,8 +101,8 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 	if refused := r.span.checkIdentity(q); refused != nil {
 		return refused
 	}
-	if r.Get(q.Identity) == nil {
-		if refused := r.settings.CheckPlaces(r.Len(), r.node.config.ParticipantsPerRoom); refused != nil {
+	if r.present.Get(q.Identity) == nil {
+		if refused := r.settings.CheckPlaces(r.present.Len(), r.node.config.ParticipantsPerRoom); refused != nil {
 			return refused
 		}
 	}
@@ -112,7 +112,7 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 		}
 	}
 	if q.Number != nil {
-		if other := r.ByNumber(*q.Number); other != nil && other.Identity != q.Identity {
+		if other := r.present.ByNumber(*q.Number); other != nil && other.Identity != q.Identity {
 			return signal.Errorf(signal.CodeIdentityTaken, "client number %d belongs to %q in the room", *q.Number,
 				other.Identity)
 		}
@@ -123,7 +123,7 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 // checkWatched returns an error if the participant that a client asks to watch publishes nothing that the client can
 // receive.
 func (q *JoinRequest) checkWatched(r *Room) *signal.Error {
-	watched := r.Get(q.Watched)
+	watched := r.present.Get(q.Watched)
 	if watched == nil || len(watched.Publications) == 0 {
 		return notWatchable(q)
 	}
@@ -279,7 +279,7 @@ func (n *arrival) announce(r *Room, added []*presence.Publication) {
 // start requests slots for the participant and for the others, and makes the connection negotiate.
 func (n *arrival) start(r *Room, added []*presence.Publication) {
 	p := n.p
-	p.subscribe(r.PublishedByOthers(&p.Presence))
+	p.subscribe(r.present.PublishedByOthers(&p.Presence))
 	r.announce(&p.Presence, added)
 	if n.Adopt != nil {
 		// The token of this join may grant less than the token on the former home.
@@ -307,7 +307,7 @@ func (r *Room) welcome(p *participant, id string, resumed bool) *signal.Joined {
 		Resumed:      resumed,
 		Resume:       signal.ResumeGrant{Secret: p.secret, GraceMS: int(config.ResumeGrace.Milliseconds())},
 		ICEServers:   r.node.iceServers(p.Session),
-		Participants: r.Describe(&p.Presence),
+		Participants: r.present.Describe(&p.Presence),
 		Limits: signal.Limits{
 			TracksPerPublication: config.TracksPerPublication,
 			Publications:         config.PublicationsPerParticipant,
@@ -380,7 +380,7 @@ func (q resumeRequest) apply(r *Room) {
 	} else {
 		p.catchUp()
 		if changed.receives {
-			p.subscribe(r.PublishedByOthers(&p.Presence))
+			p.subscribe(r.present.PublishedByOthers(&p.Presence))
 		}
 	}
 	p.log.Info("participant resumed", zap.Bool("new_connection", q.Join.Resume.NewConnection))
@@ -438,7 +438,7 @@ func (r *Room) reconnect(p *participant) {
 	}
 	p.subscriber.Slots.Release()
 	p.subscriber.Slots = subscriber.NewSlots()
-	p.subscribe(r.PublishedByOthers(&p.Presence))
+	p.subscribe(r.present.PublishedByOthers(&p.Presence))
 	p.updateLines()
 }
 

@@ -172,7 +172,7 @@ func (q messageRequest) unpublish(r *Room, m *signal.Unpublish) *signal.Error {
 func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 	p := q.participant
 	for _, choice := range m.Choices {
-		if publication := r.Publication(choice.PublicationRef); publication != nil {
+		if publication := r.present.Publication(choice.PublicationRef); publication != nil {
 			if err := subscriber.CheckChoice(choice, &publication.Description); err != nil {
 				return signal.Errorf(signal.CodeNotFound, "%v", err)
 			}
@@ -377,7 +377,7 @@ func (q messageRequest) target(r *Room, name string) (*participant, *signal.Erro
 		return nil, signal.Errorf(signal.CodeForbidden,
 			"the token does not grant changes to other participants (admin)")
 	}
-	if target := r.participants[name]; target != nil || r.Get(name) != nil {
+	if target := r.participants[name]; target != nil || r.present.Get(name) != nil {
 		return target, nil
 	}
 	return nil, signal.Errorf(signal.CodeNotFound, "there is no participant %q in the room", name)
@@ -464,7 +464,7 @@ func (r *Room) setPermissions(p *participant, changed *signal.SetPermissions) {
 	case regranted.receiveRevoked:
 		p.repeatSlots()
 	case regranted.receives:
-		p.subscribe(r.PublishedByOthers(&p.Presence))
+		p.subscribe(r.present.PublishedByOthers(&p.Presence))
 	}
 	p.updateLines()
 	r.span.changed(p)

@@ -67,7 +67,7 @@ func (m *mirror) show(s *span) {
 	}
 	r := s.room
 	m.shown = true
-	r.Add(&m.Presence)
+	r.present.Add(&m.Presence)
 	for _, d := range m.remotes {
 		m.add(s, d)
 	}
@@ -85,7 +85,7 @@ func (m *mirror) hide(s *span, reason string) {
 		m.retract(s, p, false)
 	}
 	m.shown = false
-	r.Remove(&m.Presence)
+	r.present.Remove(&m.Presence)
 	r.audience.left(&m.Presence, nil, reason)
 }
 

@@ -163,7 +163,7 @@ var bodyRef = volumetric.PublicationRef{Participant: "alice", Publication: "body
 
 // mirrorTracks returns the tracks of alice's body on a node.
 func (w *wire) mirrorTracks() []*track.Track {
-	if p := w.stage.room.Publication(bodyRef); p != nil {
+	if p := w.stage.room.present.Publication(bodyRef); p != nil {
 		return p.Tracks
 	}
 	return nil
@@ -181,12 +181,12 @@ func TestMirrorsAppearAsParticipants(t *testing.T) {
 		t.Errorf("bob is told of %+v", m.Publication)
 	}
 	c[0].stage.ask(func(r *Room) {
-		if list := r.Describe(&alice.Presence); len(list) != 1 || list[0].Identity != "bob" {
+		if list := r.present.Describe(&alice.Presence); len(list) != 1 || list[0].Identity != "bob" {
 			t.Errorf("the join of alice is answered with %+v", list)
 		}
 	})
 	c[1].stage.ask(func(r *Room) {
-		list := r.Describe(&bob.Presence)
+		list := r.present.Describe(&bob.Presence)
 		if len(list) != 1 || list[0].Identity != "alice" || len(list[0].Publications) != 1 {
 			t.Errorf("a join of bob is answered with %+v", list)
 		}
@@ -311,7 +311,7 @@ func TestMirrorsHaveTheRatesOfTheHome(t *testing.T) {
 	bob := c.enter(c[1], "bob", true, false)
 	bob.attach()
 	c.exchange()
-	home, mirror := c[0].stage.room.Publication(bodyRef), c[1].stage.room.Publication(bodyRef)
+	home, mirror := c[0].stage.room.present.Publication(bodyRef), c[1].stage.room.present.Publication(bodyRef)
 	low, high := playedMeter(1e6), playedMeter(5e6)
 	home.Levels.SetMeter(0, &low)
 	home.Levels.SetMeter(1, &high)
@@ -535,7 +535,7 @@ func TestMirrorsAreBounded(t *testing.T) {
 		ref.Publication = each.Name
 		c[0].receive("z", roomevent.Published{Ref: ref, ID: uint64(i), Description: each})
 	}
-	if n := len(c[0].stage.room.Get("p0").Publications); n != DefaultConfig().PublicationsPerParticipant {
+	if n := len(c[0].stage.room.present.Get("p0").Publications); n != DefaultConfig().PublicationsPerParticipant {
 		t.Errorf("%d publications", n)
 	}
 	// Events that do not fit their publication change nothing.

@@ -141,7 +141,7 @@ func sameDescription(a, b *volumetric.Publication) bool {
 func (s *span) adopt(m *mirror, p *participant, lost bool) {
 	r := s.room
 	delete(s.mirrors, m.Identity)
-	r.Remove(&m.Presence)
+	r.present.Remove(&m.Presence)
 	for _, publication := range m.Publications {
 		if d := m.find(publication.Ref.Publication); d.bound {
 			s.endLater(m.feed(d))
@@ -199,7 +199,7 @@ func (s *span) release(p *participant, node string, state roomevent.Participant)
 	}
 	s.mirrors[m.Identity] = m
 	r.exit(p)
-	r.Add(&m.Presence)
+	r.present.Add(&m.Presence)
 	r.census.Store(r.participants.census())
 	p.gone = true
 	p.trace(false)

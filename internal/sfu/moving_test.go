@@ -16,7 +16,7 @@ import (
 func tracksOn(t *testing.T, s *Session) (tracks []*track.Track) {
 	t.Helper()
 	inRoom(t, s, func(r *Room) {
-		if p := r.Publication(bodyRef); p != nil {
+		if p := r.present.Publication(bodyRef); p != nil {
 			tracks = slices.Clone(p.Tracks)
 		}
 	})

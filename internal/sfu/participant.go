@@ -439,7 +439,7 @@ func (r *Room) regrant(p *participant, grants Grants, newConnection bool) (chang
 	switch {
 	case p.receive && !receives:
 		changed.receiveRevoked = true
-		for _, publication := range r.PublishedByOthers(&p.Presence) {
+		for _, publication := range r.present.PublishedByOthers(&p.Presence) {
 			p.subscriber.Slots.Drop(publication.Publication)
 		}
 		p.receive = false

@@ -46,7 +46,7 @@ func roomOf(tiles map[string]int) *Room {
 			room: r, Presence: presence.Presence{Identity: identity}, profile: &namedProfile, log: zap.NewNop(),
 		}
 		r.enter(p)
-		r.AssignNumber(&p.Presence)
+		r.present.AssignNumber(&p.Presence)
 		p.Publications = []*presence.Publication{numberedPublication(p.Number, "body", n)}
 		p.Publications[0].Ref.Participant = identity
 	}
@@ -103,8 +103,8 @@ func TestClientNumbers(t *testing.T) {
 		{"room-1000", 1004}} {
 		p := &participant{room: r, Presence: presence.Presence{Identity: step.identity}, profile: &signallingProfile}
 		r.enter(p)
-		r.AssignNumber(&p.Presence)
-		if p.Number != step.want || r.ByNumber(p.Number) != &p.Presence {
+		r.present.AssignNumber(&p.Presence)
+		if p.Number != step.want || r.present.ByNumber(p.Number) != &p.Presence {
 			t.Errorf("%q is %d, expected %d", step.identity, p.Number, step.want)
 		}
 	}

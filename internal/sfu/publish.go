@@ -105,7 +105,7 @@ func (r *Room) publish(p *participant, description volumetric.Publication) *sign
 // add adds a checked publication.
 func (r *Room) add(p *participant, description checked) {
 	if description.VR2Gather {
-		r.AssignNumber(&p.Presence)
+		r.present.AssignNumber(&p.Presence)
 	}
 	converted := p.profile.Converted
 	publication := presence.NewPublication(r.node.engine, p.Identity, description.Publication, converted)
@@ -301,7 +301,7 @@ func (s *demands) settle() {
 	}
 	told := make(map[*participant][]signal.WantedPublication)
 	s.unsettled.Each(func(d *demand.Publication) {
-		p := r.Publication(d.Ref)
+		p := r.present.Publication(d.Ref)
 		if p == nil || p.Demand != d {
 			return
 		}

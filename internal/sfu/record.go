@@ -160,7 +160,7 @@ func (c *roomRecorder) start(q recording.Qualities, automatic bool) {
 	r.span.changedShared()
 	r.emit(webhook.Event{Kind: webhook.RecordingStarted})
 	c.current.Metadata(r.now, r.metadata)
-	for _, p := range r.Others(nil) {
+	for _, p := range r.present.Others(nil) {
 		if p.Audience {
 			continue
 		}

@@ -326,7 +326,7 @@ func (wake) apply(r *Room) {
 	r.wakeAt = time.Time{}
 	receiving := false
 	r.audience.send()
-	for publication := range r.Publications {
+	for publication := range r.present.Publications {
 		r.attend(publication)
 	}
 	for _, p := range r.participants {
@@ -364,7 +364,7 @@ const unwatchedInterval = 200 * time.Millisecond
 // have paused. Then no parity is needed.
 func (r *Room) measureUnwatched() {
 	coming := false
-	for publication := range r.Publications {
+	for publication := range r.present.Publications {
 		if publication.Measure(r.now) {
 			r.span.measured(publication)
 		}
@@ -392,7 +392,7 @@ func (r *Room) attend(p *presence.Publication) {
 // caller then calls it again after other requests.
 func (r *Room) tick() (complete bool) {
 	r.scheduler.Tick(r.now)
-	for publication := range r.Publications {
+	for publication := range r.present.Publications {
 		if publication.Measure(r.now) {
 			r.span.measured(publication)
 			r.scheduler.Changes.Rates++
@@ -416,7 +416,7 @@ func (r *Room) tick() (complete bool) {
 			p.send(m)
 		}
 	}
-	for publication := range r.Publications {
+	for publication := range r.present.Publications {
 		publication.Demand.CheckParity(r.now)
 	}
 	return complete

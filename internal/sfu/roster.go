@@ -13,8 +13,8 @@ import (
 
 // roster has the participants of a room and their publications. It belongs to the room's goroutine.
 type roster struct {
-	// Roster has the participants of all nodes, participants those whose home is this node.
-	presence.Roster
+	// present has the participants of all nodes, participants those whose home is this node.
+	present      presence.Roster
 	participants members
 	// descriptionBytes is the limit of checkDescriptions.
 	descriptionBytes int
@@ -23,18 +23,18 @@ type roster struct {
 // enter adds a participant whose home is this node.
 func (r *roster) enter(p *participant) {
 	r.participants[p.Identity] = p
-	r.Add(&p.Presence)
+	r.present.Add(&p.Presence)
 }
 
 // exit removes a participant whose home is this node.
 func (r *roster) exit(p *participant) {
 	delete(r.participants, p.Identity)
-	r.Remove(&p.Presence)
+	r.present.Remove(&p.Presence)
 }
 
 // second reports whether the publisher has an earlier publication of the same kind that a client can receive.
 func (r *roster) second(f *Profile, p *presence.Publication) bool {
-	owner := r.Get(p.Ref.Participant)
+	owner := r.present.Get(p.Ref.Participant)
 	return owner != nil && f.second(owner.Publications, p)
 }
 
@@ -56,7 +56,7 @@ func (r *roster) othersThan(owner *presence.Presence) []*participant {
 
 // choosable returns the video publications that a participant receives and that its protocol can carry.
 func (r *roster) choosable(p *participant) (publications []Choosable) {
-	for _, other := range r.Others(&p.Presence) {
+	for _, other := range r.present.Others(&p.Presence) {
 		for _, publication := range presence.Announced(other.Publications) {
 			d := &publication.Description
 			if d.Kind != volumetric.KindVideo || !p.profile.reads(publication) ||
@@ -79,7 +79,7 @@ func (r *roster) recipients(sender *participant, names []string) (list []*partic
 	}
 	named := make(map[string]bool, len(names))
 	for _, name := range names {
-		p, other := r.participants[name], r.Get(name)
+		p, other := r.participants[name], r.present.Get(name)
 		switch {
 		case p == nil && missing == nil && other != nil && other.Detached:
 			missing = noAnswer(name)
@@ -106,13 +106,13 @@ func (r *roster) nextLossy(sender string) int64 {
 // joinsAudience reports whether a participant that joins is not announced to the others. The choice is that of the
 // participant's home, and lasts until the participant may publish.
 func (r *roster) joinsAudience(p *participant) bool {
-	return !p.grants.Publish && r.Len() >= announcedParticipants
+	return !p.grants.Publish && r.present.Len() >= announcedParticipants
 }
 
 // checkDescriptions returns an error if the descriptions of all participants would not fit in the reply to a join.
 // bytes is the length of the descriptions of the named participant.
 func (r *roster) checkDescriptions(identity string, bytes int) *signal.Error {
-	if all, limit := bytes+r.DescribedBytes(identity), r.descriptionBytes; all > limit {
+	if all, limit := bytes+r.present.DescribedBytes(identity), r.descriptionBytes; all > limit {
 		return signal.Errorf(signal.CodeLimit,
 			"the descriptions of publications and attributes would have %d bytes in this room, the limit is %d", all,
 			limit)
@@ -248,7 +248,7 @@ func (a *audience) send() {
 		r.wakeBy(a.next)
 	default:
 		a.changed = false
-		if n := r.AudienceSize(); n != a.sent {
+		if n := r.present.AudienceSize(); n != a.sent {
 			a.sent, a.next = n, r.now.Add(audienceInterval)
 			r.participants.share(nil, &signal.Audience{Count: n})
 		}

@@ -230,7 +230,7 @@ func (s *span) recipients(names []string) (n int) {
 	case s == nil:
 		return 0
 	case len(names) == 0:
-		return s.room.Len() - len(s.room.participants)
+		return s.room.present.Len() - len(s.room.participants)
 	}
 	for _, name := range names {
 		if s.shown(name) != nil {

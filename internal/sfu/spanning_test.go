@@ -139,7 +139,7 @@ func TestMutingsComeWithPublications(t *testing.T) {
 	if n := len(bob.subscriber.Slots.All()); n != 0 {
 		t.Errorf("%d slots for a muted publication", n)
 	}
-	if list := c[1].stage.room.Get("alice").Mutings(); len(list) != 1 || !list[0].Own {
+	if list := c[1].stage.room.present.Get("alice").Mutings(); len(list) != 1 || !list[0].Own {
 		t.Errorf("the mutings are %+v", list)
 	}
 }
@@ -671,7 +671,7 @@ func TestTheAudienceIsCounted(t *testing.T) {
 		}
 	}
 	c[0].stage.ask(func(r *Room) {
-		if n := len(r.Describe(&ann.Presence)); n != announcedParticipants-1 {
+		if n := len(r.present.Describe(&ann.Presence)); n != announcedParticipants-1 {
 			t.Errorf("%d participants are described", n)
 		}
 	})

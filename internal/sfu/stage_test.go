@@ -168,7 +168,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 			}
 		}
 		p.sendPoses()
-		p.subscribe(r.PublishedByOthers(&p.Presence))
+		p.subscribe(r.present.PublishedByOthers(&p.Presence))
 		r.announce(&p.Presence, p.Publications)
 		r.wakeBy(r.now)
 	})
