@@ -581,3 +581,20 @@ func TestKickAndCloseOfOtherNodes(t *testing.T) {
 		t.Errorf("bob is closed with %q", code)
 	}
 }
+
+// TestMirrorsEndWithTheRoom: a room that has ended has no participants of other nodes.
+func TestMirrorsEndWithTheRoom(t *testing.T) {
+	c := newConference(t, nil, "a")
+	c.enter(c[0], "bob", true, false)
+	alice := roomevent.Participant{Identity: "alice", Session: "s", Live: true}
+	c[0].receive("z", roomevent.Present{Participant: alice})
+	c[0].stage.ask(func(r *Room) {
+		if n := r.present.Len(); n != 2 {
+			t.Errorf("%d participants, expected alice and bob", n)
+		}
+		r.span.end()
+		if r.present.Len() != 1 || r.present.Get("alice") != nil {
+			t.Errorf("%d participants after the end, expected bob alone", r.present.Len())
+		}
+	})
+}

@@ -281,7 +281,7 @@ func (s *span) remove(m *mirror, reason string) {
 	delete(s.mirrors, m.Identity)
 }
 
-// end closes the tracks of all mirrors when the room ends.
+// end removes all mirrors and closes their tracks when the room ends.
 func (s *span) end() {
 	if s == nil {
 		return
@@ -292,6 +292,8 @@ func (s *span) end() {
 			m.unbind(s, m.find(p.Ref.Publication))
 		}
 		m.Presence.Publications = nil
+		m.shown = false
+		s.room.present.Remove(&m.Presence)
 	}
 	clear(s.mirrors)
 	for p := range s.releasing {
