@@ -131,7 +131,7 @@ func (n *Node) tell(room string, e roomevent.Event) {
 func (q remoteEvent) apply(r *Room) {
 	switch e := q.event.(type) {
 	case roomevent.Exited:
-		q.exited(r, e)
+		q.exited(r)
 	case roomevent.Present:
 		q.present(r, e)
 	case roomevent.Left:
@@ -171,7 +171,7 @@ func (q remoteEvent) apply(r *Room) {
 	}
 }
 
-func (q remoteEvent) exited(r *Room, _ roomevent.Exited) {
+func (q remoteEvent) exited(r *Room) {
 	for _, p := range r.participants {
 		for _, publication := range p.Publications {
 			publication.Demand.SetTake(q.node, demand.Take{})
