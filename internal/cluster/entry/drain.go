@@ -163,7 +163,7 @@ func (e *Entry) Move(room, node string) (moved, remaining int, err error) {
 		sessions[c.Session] = true
 	}
 	if !e.start(func() { e.depart(d, sessions) }) {
-		return 0, 0, fmt.Errorf("%w: %q stops", ErrNode, self.Home.Node)
+		return 0, 0, fmt.Errorf("%w: node %q is about to stop", ErrNode, self.Home.Node)
 	}
 	e.log.Info("clients of a room are asked to move", zap.String("room", room), zap.String("node", node),
 		zap.Int("clients", len(followers)), zap.Int("remaining", len(clients)-len(followers)))

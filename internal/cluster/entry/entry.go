@@ -116,7 +116,7 @@ func New(o Options) *Entry {
 	}
 }
 
-// Serve starts the goroutine that sends the message Nodes. Close stops the goroutine.
+// Serve starts the goroutine that sends the message Nodes. Close stops the goroutine. After Close, Serve starts none.
 func (e *Entry) Serve(clients Clients) {
 	e.clients = clients
 	e.start(e.run)

@@ -895,7 +895,7 @@ func TestMoveBesideClose(t *testing.T) {
 		moving.Go(func() {
 			for {
 				if _, _, err := e.Move("hall", "c"); err != nil {
-					if !errors.Is(err, ErrNode) || !strings.Contains(err.Error(), "stops") {
+					if !errors.Is(err, ErrNode) || !strings.Contains(err.Error(), "is about to stop") {
 						t.Errorf("the error is %v", err)
 					}
 					return
