@@ -5,10 +5,10 @@
 // messages to clients go through bounded outboxes, and commands to peer connections through lists. One goroutine owns
 // each participant's peer connection (package peer), because session descriptions of hundreds of lines need time.
 //
-// The participants of a room may be on several nodes. A node tells the events of its own participants to the other nodes
-// (package roomevent), and each participant of another node is a mirror in the room. All participants have a presence
-// (package presence), which the others see. If a session moves, the next node continues the session from a record
-// (package sessionrecord).
+// The participants of a room may be on several nodes. A node tells the events of its own participants to the other
+// nodes (package roomevent), and each participant of another node is a mirror in the room. All participants have a
+// presence (package presence), which the others see. If a session moves, the next node continues the session from a
+// record (package sessionrecord).
 //
 // The room's goroutine decides which qualities receivers get. Every 50 ms it reads the estimates of links, the rates of
 // tracks, viewpoints and poses, and each receiver's Subscriber (package subscriber) decides if a change matters. A

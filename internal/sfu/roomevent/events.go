@@ -61,8 +61,8 @@ type (
 		Publications      []Unpublished
 	}
 	// SessionState has the state of a session of this node. State is the JSON of a sessionrecord.Record, empty if the
-	// JSON would exceed sessionrecord.MaxRecordBytes; an earlier state is then not valid. A home tells the state at most
-	// twice per second.
+	// JSON would exceed sessionrecord.MaxRecordBytes; an earlier state is then not valid. A home tells the state at
+	// most twice per second.
 	SessionState struct {
 		Identity, Session string
 		Epoch             uint64
