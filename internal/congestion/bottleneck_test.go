@@ -120,10 +120,12 @@ type frameSender struct {
 	left                              int // bytes of frames that wait
 	dropped                           int // frames
 	inFlight                          int
-	cluster                           ProbeCluster
-	probing                           bool
-	probeAt                           time.Duration
-	probeBytes, probePackets          int
+	// latest is the time at which the latest packet left. After pause a frame begins although it does not fit.
+	latest, pause            time.Duration
+	cluster                  ProbeCluster
+	probing                  bool
+	probeAt                  time.Duration
+	probeBytes, probePackets int
 
 	sent     []feedback.PacketResult
 	base     uint64
@@ -211,6 +213,7 @@ func (s *frameSender) run(b *bottleneck, now time.Duration) {
 		for _, r := range s.reports[0].results {
 			s.inFlight -= r.Size
 		}
+		s.pause = framePause
 		s.estimator.Report(start.Add(now), s.reports[0].results)
 		s.reports = s.reports[1:]
 		s.consult(now)
@@ -218,15 +221,26 @@ func (s *frameSender) run(b *bottleneck, now time.Duration) {
 	}
 }
 
+// framePause and maxFramePause are the times without a departure after which a frame begins although it does not fit,
+// until a report arrives, and longer ones later: those of the pacer of package pacing.
+const (
+	framePause    = 200 * time.Millisecond
+	maxFramePause = 800 * time.Millisecond
+)
+
 // frame captures a frame of the used share of the estimate, unless the previous one has not left or it does not fit
 // into the window.
 func (s *frameSender) frame(now time.Duration) {
 	s.nextFrame += frameInterval
 	stats := s.estimator.Stats()
 	bytes := int(s.share * float64(stats.Estimate) * frameInterval.Seconds() / 8 * (0.9 + 0.2*s.random.Float64()))
-	if s.left > 2*bytes || stats.Window > 0 && s.inFlight+s.left+bytes > stats.Window {
+	fits := stats.Window == 0 || s.inFlight+s.left+bytes <= stats.Window
+	if s.left > 2*bytes || !fits && now < s.latest+s.pause {
 		s.dropped++
 		return
+	}
+	if !fits {
+		s.pause = min(2*s.pause, maxFramePause)
 	}
 	if s.left == 0 {
 		s.nextPacket = now
@@ -256,6 +270,7 @@ func (s *frameSender) send(b *bottleneck, now time.Duration, probe int) {
 	s.sent = append(s.sent, feedback.PacketResult{Sequence: int64(s.base) + int64(len(s.sent)), Size: testPacketSize,
 		Sent: start.Add(now), Probe: probe, SentECN: s.estimator.Stats().ECN})
 	s.inFlight += testPacketSize
+	s.latest, s.pause = now, max(s.pause, framePause)
 	s.estimator.Sent(start.Add(now), testPacketSize)
 	p := &netem.Packet{Size: testPacketSize, Flow: s.number, Number: s.base + uint64(len(s.sent)-1),
 		ECN: s.estimator.Stats().ECN}

@@ -74,9 +74,10 @@
 //     15 ms fits between the frames of other senders and would find the whole bottleneck idle. Short probes are for the
 //     start, for silences and for senders that use little.
 //   - A silence begins after 500 ms without feedback, not after three seconds. Frames are held as soon as a report is
-//     overdue, about 140 ms after the first packet that it should cover: the path may carry nothing. One frame begins
-//     200 ms later, and further ones after pauses that double to 800 ms. The congestion window of libwebrtc has the
-//     same purpose.
+//     overdue: a round trip, two report intervals and 40 ms or more after the first packet that it should cover, so
+//     that a single lost report holds no frame. The path may carry nothing. One frame begins 200 ms later, and further
+//     ones after pauses that double to 800 ms. After a pause of 100 ms in sending no report is expected about the
+//     packets before. The congestion window of libwebrtc has the same purpose.
 //
 // # Limits
 //

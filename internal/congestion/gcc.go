@@ -117,7 +117,7 @@ func (g *gcc) Report(now time.Time, results []feedback.PacketResult) {
 	if oldest, newest, ok := g.sentBetween(results); ok {
 		g.timer.reported(at, oldest, newest)
 	}
-	g.held = g.timer.overdue(at)
+	g.held = g.timer.overdue
 	g.rivals.reported(at, len(results)-len(g.arrivals), len(results), g.loss.best.inherent, queued)
 	g.spilled = g.overflows(at, metLost, met)
 	probe := g.arrive(at)
@@ -130,7 +130,8 @@ func (g *gcc) Report(now time.Time, results []feedback.PacketResult) {
 func (g *gcc) Step(now time.Time) {
 	at := now.Sub(g.epoch)
 	g.limited.step(at)
-	g.held = g.timer.overdue(at)
+	g.timer.step(at)
+	g.held = g.timer.overdue
 	if g.silence.step(at, g.estimate) {
 		g.stats.Silences++
 		g.rate.set(min(g.rate.rate, g.estimate) * g.cfg.Silence.Backoff)
@@ -140,7 +141,10 @@ func (g *gcc) Step(now time.Time) {
 }
 
 // Next implements Estimator.
-func (g *gcc) Next() time.Time {
+func (g *gcc) Next() time.Time { return g.next(true) }
+
+// next returns the time of the next step. holds is set if frames are held while a report is overdue.
+func (g *gcc) next(holds bool) time.Time {
 	if !g.sending {
 		return time.Time{}
 	}
@@ -149,13 +153,20 @@ func (g *gcc) Next() time.Time {
 	if g.silence.waiting && (!ok || g.silence.due < next) {
 		next, ok = g.silence.due, true
 	}
-	if due, expected := g.timer.due(); expected && !g.held && (!ok || due < next) {
+	if due, expected := g.timer.due(); holds && expected && !g.held && (!ok || due < next) {
 		next, ok = due, true
 	}
 	if !ok {
 		return time.Time{}
 	}
 	return g.epoch.Add(next)
+}
+
+// Settle records that no report is expected about the packets sent until now: all of them are reported, or reports are
+// not passed on at present.
+func (g *gcc) Settle(time.Time) {
+	g.timer.settle()
+	g.held = false
 }
 
 // Estimate implements Estimator.

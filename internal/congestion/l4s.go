@@ -285,7 +285,7 @@ func (l *l4s) Step(now time.Time) {
 
 // Next implements Estimator.
 func (l *l4s) Next() time.Time {
-	next := l.gcc.Next()
+	next := l.next(l.holds())
 	if due, ok := l.ecn.due(l.rtt); ok && l.sending {
 		if at := l.epoch.Add(due); next.IsZero() || at.Before(next) {
 			next = at
@@ -325,8 +325,9 @@ func (l *l4s) Stats() Stats {
 	}
 	s.Evenly = s.Evenly || l.even
 	s.Spaced = s.Smooth && l.ticks.spaced
-	// While no report arrives, further packets show whether the path drops those with ECT: frames are not held.
-	s.Window = 0
+	if !l.holds() {
+		s.Window = 0
+	}
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
 		length := l.empty + windowTime
@@ -337,6 +338,10 @@ func (l *l4s) Stats() Stats {
 	}
 	return s
 }
+
+// holds reports whether frames are held while a report is overdue. On a path that may drop packets with ECT, further
+// packets show whether the path does: frames are not held.
+func (l *l4s) holds() bool { return l.ecn.state == L4SFailed || l.ecn.state == L4SClassic }
 
 // windowOf returns the bytes of a time at a rate.
 func windowOf(rate float64, length time.Duration) int { return int(rate * length.Seconds() / 8) }

@@ -19,22 +19,35 @@ const (
 	// Departures are remembered for 2.56 s, in bins of 10 ms.
 	departureBin  = 10 * time.Millisecond
 	departureBins = 256
+	// maxReportInterval bounds the time between two reports that counts: reports leave every 25 to 250 ms, and a longer
+	// time is a pause of the sender or of the path.
+	maxReportInterval = 250 * time.Millisecond
+	// leavingTime is the longest time without departures in which a report is expected: an interval of 10 frames per
+	// second. A receiver reports when packets arrive, so in a pause of the sender a lost packet has no report.
+	leavingTime = 100 * time.Millisecond
 )
 
 // reportTimer detects that a report is overdue, long before a silence: the path may carry nothing at present. A frame
 // that begins then is probably lost, or late, and its packets fill the queue with which the path resumes.
 //
-// The timer is that of RFC 6298. The age of the oldest packet of a report stands for the round trip: it is the path's
-// round trip with queues, and the interval of reports. An age of seconds, that of packets that were in the queue of a
-// path that has failed, does not lengthen the wait: the wait ends limit after the least age.
+// The timer has the form of RFC 6298. The age of the oldest packet of a report stands for the round trip: it is the
+// path's round trip with queues, and the interval of reports. The timer waits for one more interval, because a single
+// report may be lost. An age of seconds does not lengthen the wait: such packets were in the queue of a path that had
+// failed. The wait ends limit after the least age.
+//
+// If no packet leaves for leavingTime, no report is expected any more, and the next packet begins another wait.
 type reportTimer struct {
 	limit               time.Duration
 	least               minimum // age of the last 15 to 30 s
 	known               bool
 	smoothed, variation time.Duration
-	waiting             bool          // packets were sent that no report covers
-	oldest              time.Duration // departure of the first of them
-	newest              time.Duration // departure of the newest reported packet
+	interval            time.Duration // mean time between reports
+	reportedAt          time.Duration // time of the last report
+	waiting             bool          // a report is expected
+	overdue             bool          // the wait has ended without a report
+	oldest              time.Duration // departure of the first packet that the report should cover
+	latest              time.Duration // departure of the last packet
+	settled             time.Duration // no report is expected about packets that left until then
 	departures          departures
 }
 
@@ -44,7 +57,12 @@ func newReportTimer(limit time.Duration) reportTimer {
 
 // sent records a packet.
 func (t *reportTimer) sent(now time.Duration) {
+	t.step(now)
+	if !t.overdue && now-t.latest > leavingTime {
+		t.settle()
+	}
 	t.departures.add(now)
+	t.latest = now
 	if !t.waiting {
 		t.waiting, t.oldest = true, now
 	}
@@ -52,28 +70,44 @@ func (t *reportTimer) sent(now time.Duration) {
 
 // reported records a report that covers packets that left from oldest to newest.
 func (t *reportTimer) reported(now, oldest, newest time.Duration) {
-	t.newest = max(t.newest, newest)
-	t.oldest, t.waiting = t.departures.after(t.newest)
+	t.settled = max(t.settled, newest)
+	t.oldest, t.waiting = t.departures.after(t.settled)
+	t.overdue = false
 	age := now - oldest
 	t.least.add(now, age)
 	if !t.known {
-		t.known, t.smoothed, t.variation = true, age, age/2
-		return
+		// The age includes an interval.
+		t.known, t.smoothed, t.variation, t.interval = true, age, age/2, min(age, maxReportInterval)
+	} else {
+		t.variation += ((t.smoothed - age).Abs() - t.variation) / variationPart
+		t.smoothed += (age - t.smoothed) / ageShare
+		t.interval += (min(now-t.reportedAt, maxReportInterval) - t.interval) / ageShare
 	}
-	t.variation += ((t.smoothed - age).Abs() - t.variation) / variationPart
-	t.smoothed += (age - t.smoothed) / ageShare
+	t.reportedAt = now
+	t.step(now)
+}
+
+// settle ends the wait: no report is expected about the packets that have left.
+func (t *reportTimer) settle() {
+	t.waiting, t.overdue, t.settled = false, false, max(t.settled, t.latest)
 }
 
 // due returns the time at which a report is overdue, and false if none is expected.
 func (t *reportTimer) due() (time.Duration, bool) {
-	wait := t.smoothed + waitVariations*max(t.variation, leastAgeVariation)
+	wait := t.smoothed + waitVariations*max(t.variation, leastAgeVariation) + t.interval
 	return t.oldest + min(wait, t.limit+t.least.value()), t.waiting && t.known
 }
 
-// overdue reports whether a report is overdue.
-func (t *reportTimer) overdue(now time.Duration) bool {
+// step ends the wait if a report is due.
+func (t *reportTimer) step(now time.Duration) {
 	due, expected := t.due()
-	return expected && now >= due
+	switch {
+	case !expected || t.overdue || now < due:
+	case t.latest < due-leavingTime:
+		t.settle()
+	default:
+		t.overdue = true
+	}
 }
 
 // sentBetween returns the departures of the oldest and of the newest packet of a report. Packets whose results are

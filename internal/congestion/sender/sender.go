@@ -74,9 +74,14 @@ type estimation struct {
 	// yet: one call for the packets of a run costs a fifth of one call per packet.
 	at      time.Time
 	pending int
-	// video is set once a packet other than audio has left. began is the time of the first such packet, latest the time
-	// of the last one, kept only if Options.Idle is set.
-	video         bool
+	// video is set once a packet other than audio has left.
+	video bool
+	// suspended is set while reports are not passed on. unreported is the number of bytes in flight at the end of that
+	// time, until the next report. It is below 2^31: a history holds 32,768 packets.
+	suspended  bool
+	unreported int32
+	// began is the time of the first packet other than audio, latest the time of the last one, kept only if
+	// Options.Idle is set.
 	began, latest time.Time
 	// reported is set once the receiver has reported on a packet.
 	reported bool
@@ -135,7 +140,7 @@ func (s *Sender[P, R]) Stop(now time.Time) {
 func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedback.PacketKind, now time.Time) int64 {
 	number := s.history.sent(ssrc, sequence, size, kind, s.stats.ECN, now)
 	if s.path.Window > 0 {
-		s.SetInFlight(s.history.inFlight())
+		s.SetInFlight(s.inFlight())
 	}
 	if s.estimator == nil {
 		return number
@@ -204,9 +209,33 @@ func (s *Sender[P, R]) Learn(results []feedback.PacketResult, arrived, now time.
 		results[i].Probe = s.clusters.Of(results[i].Sequence)
 	}
 	s.estimator.Report(s.advance(arrived), results)
-	s.reported = true
+	s.reported, s.unreported = true, 0
+	if s.inFlight() == 0 {
+		s.settle(s.at)
+	}
 	s.trips.Add(now.Sub(s.started), congestion.LongestTrip(arrived, results), feedback.QueueMemory)
 }
+
+// Suspend sets whether reports are not passed on at present. No window then bounds the bytes in flight, and afterwards
+// no report is expected about the packets of this time. The next Consult applies the change. While suspended, Suspend
+// is due before every Consult.
+func (s *Sender[P, R]) Suspend(suspended bool, now time.Time) {
+	if s.estimator == nil || !suspended && !s.suspended {
+		return
+	}
+	s.suspended, s.unreported = suspended, int32(s.history.inFlight())
+	s.settle(s.advance(now))
+}
+
+// settle tells an estimator that waits for reports that none is expected about the packets sent until now.
+func (s *Sender[P, R]) settle(now time.Time) {
+	if e, ok := s.estimator.(interface{ Settle(now time.Time) }); ok {
+		e.Settle(now)
+	}
+}
+
+// inFlight returns the number of bytes in flight about which a report is expected.
+func (s *Sender[P, R]) inFlight() int { return max(s.history.inFlight()-int(s.unreported), 0) }
 
 // Want sets the rate that would be sent without a bandwidth limit.
 func (s *Sender[P, R]) Want(rate congestion.Bitrate, now time.Time) {
@@ -263,7 +292,7 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 	if s.updatePath(now) {
 		change.Next = true
 	}
-	if s.path.Window > 0 && s.SetInFlight(s.history.inFlight()) {
+	if s.path.Window > 0 && s.SetInFlight(s.inFlight()) {
 		change.Next = true
 	}
 	s.next = Never
@@ -294,6 +323,9 @@ func (s *Sender[P, R]) updatePath(now time.Time) bool {
 	path := pacing.Path{Smooth: s.stats.Smooth}
 	if s.reported || s.inGrace(now) {
 		path = s.stats.Path()
+	}
+	if s.suspended {
+		path.Window = 0
 	}
 	s.spacing.release(s.path)
 	path.Spaced = s.spacing.take(path)

@@ -21,6 +21,7 @@ type told struct {
 	sent    []int
 	results []feedback.PacketResult
 	steps   int
+	settled int
 	want    congestion.Bitrate
 	limits  congestion.Limits
 	next    time.Time
@@ -58,6 +59,11 @@ func (e *told) Probe(now time.Time) (c congestion.ProbeCluster, ok bool) {
 	}
 	c, e.probes = e.probes[0], e.probes[1:]
 	return c, true
+}
+
+func (e *told) Settle(now time.Time) {
+	e.passes(now)
+	e.settled++
 }
 
 func (e *told) Want(now time.Time, rate congestion.Bitrate) {
@@ -430,5 +436,60 @@ func TestMarksEndProbes(t *testing.T) {
 	e.stats.ProbeMarked = true
 	if change := s.Consult(at(3)); !change.Next || s.Probing() {
 		t.Errorf("a mark changes %+v, probing %v", change, s.Probing())
+	}
+}
+
+// TestSuspended: while reports are not passed on, no window holds frames. Afterwards the packets of this time are not
+// in flight, until a report shows how many are.
+func TestSuspended(t *testing.T) {
+	s, e := started(t, Options{})
+	e.stats.Window = 1
+	s.Learn(received(at(0), s.Sent(1, 0, 1200, feedback.Media, at(0))), at(20), at(20))
+	begins := func(flow *pacing.Flow[int], ms int) bool {
+		now := time.Duration(ms) * time.Millisecond
+		return s.Admit(flow, pacing.Offer{Arrived: now, Due: now, Begins: true, Frame: 1200}, now)
+	}
+	s.Sent(1, 1, 1200, feedback.Media, at(30))
+	s.Spend(1200)
+	if s.Consult(at(30)); s.path.Window != 1 || begins(new(pacing.Flow[int]), 30) {
+		t.Fatal("a frame begins while packets are in flight")
+	}
+	s.Suspend(true, at(40))
+	if s.Consult(at(40)); s.path.Window != 0 || e.settled == 0 {
+		t.Errorf("while suspended the window is %d, and the wait for reports has ended %d times", s.path.Window,
+			e.settled)
+	}
+	s.Sent(1, 2, 1200, feedback.Media, at(50))
+	before := e.settled
+	s.Suspend(false, at(60))
+	if s.Consult(at(60)); s.path.Window != 1 || e.settled != before+1 || s.inFlight() != 0 {
+		t.Errorf("afterwards the window is %d, %d bytes are in flight, and the wait has ended %d times", s.path.Window,
+			s.inFlight(), e.settled-before)
+	}
+	if s.Suspend(false, at(60)); e.settled != before+1 {
+		t.Error("without a suspension the wait ends again")
+	}
+	if s.Sent(1, 3, 1000, feedback.Media, at(70)); s.inFlight() != 1000 {
+		t.Errorf("%d bytes are in flight, expected those of one packet", s.inFlight())
+	}
+	if s.Learn(received(at(30), 1), at(80), at(80)); s.inFlight() != s.history.inFlight() {
+		t.Errorf("%d bytes are in flight after a report, expected %d", s.inFlight(), s.history.inFlight())
+	}
+}
+
+// TestAllReported: when a report leaves no packet in flight, the estimator waits for no other report.
+func TestAllReported(t *testing.T) {
+	s, e := started(t, Options{})
+	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	for n := range 2 {
+		recorder.Received(uint16(s.Sent(1, uint16(n), 1200, feedback.Media, at(0))), 1200, at(10))
+	}
+	last := s.Sent(1, 2, 1200, feedback.Media, at(20))
+	if s.Report(recorder.AppendReports(nil, 1, 2, at(30)), at(30), at(30), nil); e.settled != 0 {
+		t.Error("the wait ends although a packet is in flight")
+	}
+	recorder.Received(uint16(last), 1200, at(40))
+	if s.Report(recorder.AppendReports(nil, 1, 2, at(200)), at(200), at(200), nil); e.settled != 1 {
+		t.Errorf("the wait ends %d times after a report about all packets, expected once", e.settled)
 	}
 }
