@@ -6,6 +6,8 @@ import (
 
 	"github.com/pion/rtp"
 
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward/forwardtest"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
 	"github.com/volsfu/volsfu/internal/forward/track"
@@ -67,8 +69,10 @@ type routedSlot struct {
 	publisher *publisher
 }
 
-func newSplit(t *testing.T, mode redundancy.Mode) *split {
-	s := &split{rig: newRig(t, nil), peer: &routedPeer{second: true}}
+func newSplit(t *testing.T, mode redundancy.Mode) *split { return newSplitOf(newRig(t, nil), mode) }
+
+func newSplitOf(r *rig, mode redundancy.Mode) *split {
+	s := &split{rig: r, peer: &routedPeer{second: true}}
 	s.receiver = s.engine.NewReceiver(s.peer, time.Hour)
 	s.receiver.SetRedundancy(mode)
 	s.recorder = redundancy.NewRecorder(1, s.now)
@@ -254,6 +258,52 @@ func TestOutageOfFirstPath(t *testing.T) {
 	}
 	if s.receiver.Path().Second.Outage {
 		t.Error("the outage has not ended 400 ms after the first path works again")
+	}
+}
+
+// TestFramesLeaveInOutage interrupts the first path to a receiver with an estimate, whose reports of arrivals are not
+// read then: frames are not held, since the second path carries their copies.
+func TestFramesLeaveInOutage(t *testing.T) {
+	s := newSplitOf(newPacedRig(t, pacing.Default, nil), redundancy.Auto)
+	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	s.peer.agree(testExtension)
+	frame := func(works bool) {
+		s.peer.numbers(t, testExtension)
+		s.send()
+		s.ticks(10 * time.Millisecond)
+		s.arrive(works)
+		for _, number := range s.peer.numbers(t, testExtension) {
+			if works {
+				recorder.Received(uint16(number), 1200, s.now)
+			}
+		}
+		if report := recorder.AppendReports(nil, 1, 2, s.now); report != nil {
+			s.receiver.RTCP(report, s.now)
+		}
+		s.ticks(10 * time.Millisecond)
+	}
+	for range 40 {
+		frame(true)
+	}
+	if path := s.receiver.Path(); !path.Known {
+		t.Fatal("the path is not known")
+	}
+	for range 5 {
+		frame(false)
+	}
+	if !s.receiver.Path().Second.Outage {
+		t.Fatal("the outage is not noticed within 300 ms")
+	}
+	s.peer.sent, s.recorded = nil, 0
+	for range 25 {
+		frame(false)
+	}
+	// The rate of the second path bounds the copies of the high quality.
+	if copied, all := s.copies(s.high.outlet.ssrc); copied == 0 || all != 50 {
+		t.Errorf("%d of %d packets of the high quality are copied, expected some of 50", copied, all)
+	}
+	if copied, all := s.copies(s.lowest.outlet.ssrc); copied != 25 || all != 25 {
+		t.Errorf("%d of %d packets of the lowest quality are copied, expected 25 of 25", copied, all)
 	}
 }
 

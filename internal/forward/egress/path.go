@@ -319,6 +319,7 @@ func (p *path) mark() { p.peer.SetECN(p.sender.Stats().ECN) }
 // instruct passes the wanted rate and the limits to the sender if they have changed.
 func (p *path) instruct(now time.Time) {
 	e := p.estimation
+	p.sender.Suspend(p.routes.suspended(now), now)
 	if want := p.want.Load(); want != e.want {
 		e.want = want
 		p.sender.Want(congestion.Bitrate(want-1), now)

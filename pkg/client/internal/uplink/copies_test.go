@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/rtp"
+
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/redundancy"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -162,6 +165,60 @@ func TestOutage(t *testing.T) {
 	}
 	if stats := s.uplink.Copies(); stats.Outages != 1 || !stats.Used {
 		t.Errorf("the copies are %+v, expected one outage", stats)
+	}
+}
+
+// TestFramesLeaveInOutage interrupts the first path of an uplink with an estimate, whose reports of arrivals are not
+// read then: frames are not held, since the second path carries their copies.
+func TestFramesLeaveInOutage(t *testing.T) {
+	s := newSplit(t)
+	s.uplink.Number(1, false, limits(20e6, 0), s.now)
+	recorder := feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)
+	// frame returns the number of packets of the high quality that leave within the frame interval of 40 ms.
+	frame := func(works bool) (high int) {
+		sent := s.send()
+		for at := s.now; at.Before(s.now.Add(35 * time.Millisecond)); at = at.Add(time.Millisecond) {
+			s.uplink.Step(at)
+			begin := len(sent)
+			sent = s.uplink.Depart(at, sent)
+			for i := range sent[begin:] {
+				sent[begin+i].Write()
+			}
+		}
+		for _, o := range sent {
+			if o.Header.SSRC == 110 {
+				high++
+			}
+			var number rtp.TransportCCExtension
+			if err := number.Unmarshal(o.Header.GetExtension(1)); err != nil {
+				t.Fatal(err)
+			}
+			if works {
+				recorder.Received(number.TransportSequence, 200, s.now.Add(10*time.Millisecond))
+			}
+		}
+		s.arrive(sent, works)
+		if report := recorder.AppendReports(nil, 1, 2, s.now.Add(35*time.Millisecond)); report != nil {
+			s.uplink.Report(report, s.now.Add(36*time.Millisecond))
+		}
+		return high
+	}
+	for range 40 {
+		frame(true)
+	}
+	if s.uplink.queue.sender.Limit() == 0 {
+		t.Fatal("there is no estimate")
+	}
+	for range 5 {
+		frame(false)
+	}
+	if _, outage := s.uplink.queue.copies.selector.Outage(); !outage {
+		t.Fatal("the outage is not noticed within 200 ms")
+	}
+	for n := range 25 {
+		if high := frame(false); high != 5 {
+			t.Fatalf("frame %d of the outage: %d packets leave, expected 5", n, high)
+		}
 	}
 }
 

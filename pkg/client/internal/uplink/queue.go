@@ -142,8 +142,14 @@ func (q *queue) reported(packet []byte, now time.Time) bool {
 	if len(q.results) == 0 {
 		return false
 	}
-	q.sender.Consult(now)
+	q.consult(now)
 	return true
+}
+
+// consult consults the Sender.
+func (q *queue) consult(now time.Time) {
+	q.sender.Suspend(q.copies.suspended(now), now)
+	q.sender.Consult(now)
 }
 
 // estimates reports whether the server reports arrivals and the uplink is estimated.

@@ -296,6 +296,7 @@ func (u *Uplink) Estimates() bool { return u.queue.estimates() }
 // Step steps the estimate, if that is due.
 func (u *Uplink) Step(now time.Time) {
 	if u.queue.stepDue(now) <= 0 {
+		u.queue.sender.Suspend(u.queue.copies.suspended(now), now)
 		u.queue.sender.Step(now)
 	}
 }
@@ -348,7 +349,7 @@ func (u *Uplink) Weigh(now time.Time) (changed bool, message *signal.Uplink) {
 		return false, nil
 	}
 	u.planned = now
-	u.queue.sender.Consult(now)
+	u.queue.consult(now)
 	u.list()
 	changed = u.plan.step(now, planShare*u.queue.limit(), u.tracks)
 	total := 0.0
