@@ -64,7 +64,8 @@ func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
 	}
 }
 
-// TestPublicationIsReplacedDuringAMove ends a publication, or publishes it again. The numbers of the frames begin again.
+// TestPublicationIsReplacedDuringAMove ends a publication, or publishes it again. The numbers of the frames then begin
+// again.
 func TestPublicationIsReplacedDuringAMove(t *testing.T) {
 	t.Parallel()
 	publication := described("body", volumetric.MIMEVolumetric, 1, 1)

@@ -29,8 +29,8 @@ var tangles = []struct {
 	{"cmd/volpeer", 10},
 }
 
-// structure is how the files of a package refer to one another, and the number of methods declared on each type. Tests are left
-// out. References are found by names, without types.
+// structure is how the files of a package refer to one another, and the number of methods declared on each type. Tests
+// are left out. References are found by names, without types.
 type structure struct {
 	// refers has the files to which each file refers.
 	refers  map[string]map[string]bool
