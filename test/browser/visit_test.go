@@ -156,8 +156,9 @@ func (v *visit) explain(failed step) {
 	for _, page := range failed.Pages {
 		v.t.Logf("a page: %s", page)
 	}
+	client := http.Client{Timeout: 10 * time.Second}
 	for _, s := range running {
-		response, err := http.Get("http://" + s.AdminAddress() + "/admin/v1/rooms")
+		response, err := client.Get("http://" + s.AdminAddress() + "/admin/v1/rooms")
 		if err != nil {
 			v.t.Logf("the rooms of a server: %v", err)
 			continue
