@@ -255,9 +255,10 @@ func TestServersWordOnQualitiesAndDrops(t *testing.T) {
 	in.send(60, 0, epoch.Add(2*time.Second))
 	m.sending(&signal.Sending{Slots: []signal.SlotQuality{{SlotGeneration: present,
 		OffFrames: &signal.FrameRange{First: 5, Count: 55}}}}, epoch.Add(2*time.Second))
-	// The first of two steps waits for packets that may have arrived during a stall.
-	m.downlink.Step(nil, epoch.Add(3*time.Second), rtt)
-	m.downlink.Step(nil, epoch.Add(3*time.Second+interval), rtt)
+	// The first steps wait for packets that may have arrived during a stall.
+	for after := time.Duration(0); after < 2*interval; after += 5 * time.Millisecond {
+		m.downlink.Step(nil, epoch.Add(3*time.Second+after), rtt)
+	}
 	if got, want := statsOf(t, m, "ada", 0).FrameCounts,
 		(FrameCounts{Expected: 5, Complete: 3, Missing: 1, DroppedByServer: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
