@@ -34,8 +34,6 @@ type client struct {
 	proxied  bool
 	proxying atomic.Bool
 	bearer   bearer
-	// entered describes the client after its join if the server is a node of a cluster.
-	entered Client
 }
 
 // serve reads messages until the websocket ends or a violation closes the websocket.
@@ -50,8 +48,8 @@ func (c *client) serve() {
 		}
 	})
 	defer func() {
+		c.server.exit(c)
 		if c.session != nil {
-			c.server.exit(c)
 			c.session.Detach()
 		}
 		c.outbox.Close("", "")
@@ -145,18 +143,16 @@ func (c *client) join(join *signal.Join, data []byte) bool {
 		if handled, open := c.route(&request, data); handled {
 			return open
 		}
+		c.outbox.welcome.enter = func(joined *signal.Joined) {
+			c.server.enter(c, Client{Room: request.Room, Identity: request.Identity, Session: joined.Session,
+				Ticket: joined.Resume.Secret, Moves: join.Moves, Outbox: c.outbox})
+		}
 	}
 	session, refused := c.server.locator.Locate(&request).Join(request)
 	if refused != nil {
 		return c.refuseJoin(join.ID, refused)
 	}
 	c.session = session
-	if c.server.cluster != nil {
-		session, ticket := c.outbox.joined()
-		c.entered = Client{Room: request.Room, Identity: request.Identity, Session: session, Ticket: ticket,
-			Moves: join.Moves, Outbox: c.outbox}
-		c.server.enter(c)
-	}
 	c.inbox.limit = c.server.config.MessageBytes
 	c.inbox.Alive()
 	return true

@@ -2,7 +2,9 @@ package signalling
 
 import (
 	"context"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/sfu"
@@ -54,7 +56,7 @@ func (r *Route) Moves(join *signal.Join) bool { return join.Moves && r.URL != ""
 // SetCluster makes the server a node of a cluster. SetCluster is called before the first request.
 func (s *Server) SetCluster(c Cluster) {
 	s.cluster = c
-	s.clients = make(map[*client]struct{})
+	s.clients = make(map[*client]Client)
 	s.proxies.entry = make(map[*client]struct{})
 }
 
@@ -73,18 +75,15 @@ type Client struct {
 func (s *Server) Clients() []Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []Client
-	for c := range s.clients {
-		list = append(list, c.entered)
-	}
-	return list
+	return slices.Collect(maps.Values(s.clients))
 }
 
-// enter registers a client that has joined.
-func (s *Server) enter(c *client) {
+// enter registers a client before the reply to its join is sent, so that a drain does not miss a client that knows that
+// it has joined.
+func (s *Server) enter(c *client, entered Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.clients[c] = struct{}{}
+	s.clients[c] = entered
 }
 
 // exit ends the registration of a client.
@@ -94,11 +93,12 @@ func (s *Server) exit(c *client) {
 	delete(s.clients, c)
 }
 
-// welcomer completes the reply to a join.
+// welcomer completes the reply to a join. enter is set at the join and registers the client.
 type welcomer struct {
 	cluster Cluster
 	grants  sfu.Grants
 	epoch   uint64
+	enter   func(*signal.Joined)
 }
 
 // route decides which node handles a join. handled reports that the client needs no place on this node. open reports

@@ -106,6 +106,22 @@ func (n *welcomingNode) Join(q sfu.JoinRequest) (Session, *signal.Error) {
 	return n.playedNode.Join(q)
 }
 
+// TestClientsAreListedAsTheyJoin receives the reply to a join before the room has returned: the client is in the list of
+// clients, which a drain asks to move.
+func TestClientsAreListedAsTheyJoin(t *testing.T) {
+	rooms := newWelcomingNode()
+	rooms.outboxes = make(chan sfu.Outbox)
+	server := node(t, DefaultConfig(), rooms, &playedCluster{})
+	c := connect(t, listen(t, server, false), false)
+	c.send(entryOf(true))
+	next[*signal.Joined](c)
+	if list := server.Clients(); len(list) != 1 || list[0].Session != "session" || !list[0].Moves ||
+		list[0].Ticket != "ticket around secret" {
+		t.Errorf("clients %+v, expected the one that has joined", list)
+	}
+	within(t, "the outbox", rooms.outboxes)
+}
+
 // node starts a node of a cluster. Its tests' end waits for all requests.
 func node(t *testing.T, config Config, rooms Node, cluster Cluster) *Server {
 	t.Helper()

@@ -25,11 +25,9 @@ type outbox struct {
 	lossy map[dataTopic]int
 	// assigned counts the slots that were assigned in messages to the client and are not acknowledged.
 	assigned int
-	// session and ticket are the name of the session and the resume secret according to the reply to a join.
-	session, ticket string
-	closing         bool
-	code            signal.Code
-	reason          string
+	closing  bool
+	code     signal.Code
+	reason   string
 }
 
 func newOutbox(conn *websocket.Conn, config *Config, metrics Metrics) *outbox {
@@ -45,6 +43,7 @@ func newOutbox(conn *websocket.Conn, config *Config, metrics Metrics) *outbox {
 func (o *outbox) Send(m signal.Message) bool {
 	if joined, ok := m.(*signal.Joined); ok && o.welcome != nil {
 		o.welcome.cluster.Welcome(joined, o.welcome.grants, o.welcome.epoch)
+		o.welcome.enter(joined)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,8 +66,6 @@ func (o *outbox) Send(m signal.Message) bool {
 		return false
 	}
 	switch m := m.(type) {
-	case *signal.Joined:
-		o.session, o.ticket = m.Session, m.Resume.Secret
 	case *signal.Pose:
 		o.poses[objectOf(m)] = len(o.queue)
 	case *signal.Published, *signal.Unpublished, *signal.ParticipantJoined, *signal.ParticipantLeft:
@@ -158,13 +155,6 @@ func (o *outbox) end(code signal.Code) {
 		o.closing, o.code = true, code
 		o.Wake()
 	}
-}
-
-// joined returns the name and the resume secret of the session, empty before the reply to a join.
-func (o *outbox) joined() (session, secret string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.session, o.ticket
 }
 
 // Take implements Queue.

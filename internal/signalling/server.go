@@ -67,7 +67,7 @@ type Server struct {
 
 	mu sync.Mutex
 	// clients are the clients that have joined, nil without a cluster.
-	clients map[*client]struct{}
+	clients map[*client]Client
 }
 
 // NewServer returns the handler for signal.Path. dev is set for servers that ask for no token and listen only on
