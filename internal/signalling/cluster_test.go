@@ -106,8 +106,8 @@ func (n *welcomingNode) Join(q sfu.JoinRequest) (Session, *signal.Error) {
 	return n.playedNode.Join(q)
 }
 
-// TestClientsAreListedAsTheyJoin receives the reply to a join before the room has returned: the client is in the list of
-// clients, which a drain asks to move.
+// TestClientsAreListedAsTheyJoin receives the reply to a join before the room has returned. The client is in the list
+// of clients that a drain asks to move.
 func TestClientsAreListedAsTheyJoin(t *testing.T) {
 	rooms := newWelcomingNode()
 	rooms.outboxes = make(chan sfu.Outbox)

@@ -4,22 +4,23 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 
 	"go.uber.org/zap"
 
+	"github.com/volsfu/volsfu/internal/admin"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/long"
 	"github.com/volsfu/volsfu/test/testbed"
 	"github.com/volsfu/volsfu/test/wait"
 )
 
-// TestUnityNativeMoves drains the node of a program in C# that uses the C library: the program continues on the other
-// node. It is not interrupted, no frame comes to it twice, and its own frames go on.
-func TestUnityNativeMoves(t *testing.T) {
-	long.Test(t)
-	core, library := unityCore(t), nativeLibrary(t)
+// startNodes starts two nodes of a cluster in different regions, and waits until both know each other: a node that
+// knows no other one moves no client.
+func startNodes(t *testing.T) []*testbed.Conference {
+	t.Helper()
 	nodes, err := testbed.NewCluster(t.TempDir(), zap.NewNop(), testbed.Unhurried, "a@eu", "b@us")
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +28,29 @@ func TestUnityNativeMoves(t *testing.T) {
 	for _, node := range nodes {
 		t.Cleanup(node.Close)
 	}
+	for _, node := range nodes {
+		wait.Until(t, "the nodes know each other", func() bool {
+			response, err := http.Get("http://" + node.Server.AdminAddress() + "/admin/v1/nodes")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			var list struct{ Nodes []admin.NodeState }
+			if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+				t.Fatal(err)
+			}
+			return len(list.Nodes) == len(nodes)
+		})
+	}
+	return nodes
+}
+
+// TestUnityNativeMoves drains the node of a program in C# that uses the C library: the program continues on the other
+// node. It is not interrupted, no frame comes to it twice, and its own frames go on.
+func TestUnityNativeMoves(t *testing.T) {
+	long.Test(t)
+	core, library := unityCore(t), nativeLibrary(t)
+	nodes := startNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	bob, err := nodes[1].Join(ctx, testbed.Part{
@@ -88,13 +112,7 @@ func TestUnityNativeMoves(t *testing.T) {
 func TestUnitySignallingMoves(t *testing.T) {
 	long.Test(t)
 	core := unityCore(t)
-	nodes, err := testbed.NewCluster(t.TempDir(), zap.NewNop(), testbed.Unhurried, "a@eu", "b@us")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, node := range nodes {
-		t.Cleanup(node.Close)
-	}
+	nodes := startNodes(t)
 	ada := startUnity(t, nil, core, "signalling", nodes[0].Server.URL(), "room", "ada", "", "watch")
 	if got := ada.await(t, "joined "); got != "room ada new" {
 		t.Fatalf("ada joined as %q, expected room ada new", got)
@@ -120,13 +138,7 @@ func TestUnitySignallingMoves(t *testing.T) {
 // If that address does not exist any more, the program asks the other node, which knows another address of the first.
 func TestUnitySignallingOrder(t *testing.T) {
 	core := unityCore(t)
-	nodes, err := testbed.NewCluster(t.TempDir(), zap.NewNop(), testbed.Unhurried, "a@eu", "b@us")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, node := range nodes {
-		t.Cleanup(node.Close)
-	}
+	nodes := startNodes(t)
 	wire := newUnityWire(t, strings.TrimPrefix(nodes[0].Server.URL(), "ws://"))
 	ada := startUnity(t, nil, core, "signalling", "ws://"+wire.listener.Addr().String(), "room", "ada", "", "watch")
 	ada.await(t, "joined room ada new")
