@@ -256,14 +256,17 @@ func (d *Directory[R]) vacate(o *occupied[R]) {
 	o.vacancy++
 	vacancy := o.vacancy
 	o.stopTimer()
-	o.timer = time.AfterFunc(o.emptyTimeout, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.rooms[o.room.Name()] == o && o.members == 0 && o.vacancy == vacancy {
-			d.remove(o)
-			o.room.End()
-		}
-	})
+	o.timer = time.AfterFunc(o.emptyTimeout, func() { d.expire(o, vacancy) })
+}
+
+// expire ends a room that has been without members since a vacancy. A timer that was stopped may still fire.
+func (d *Directory[R]) expire(o *occupied[R], vacancy int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.rooms[o.room.Name()] == o && o.members == 0 && o.vacancy == vacancy {
+		d.remove(o)
+		o.room.End()
+	}
 }
 
 func (o *occupied[R]) stopTimer() {

@@ -53,30 +53,25 @@ func TestEmptyTimeout(t *testing.T) {
 		t.Fatalf("created: %t, %v", created, err)
 	}
 	o := d.rooms["room"]
-	// over fires the timer, and waits until a room without members has ended.
-	over := func(ends bool) {
-		d.mu.Lock()
-		o.timer.Reset(0)
-		d.mu.Unlock()
-		for ends {
-			if _, exists := d.Room("room"); !exists {
-				return
-			}
-			time.Sleep(time.Millisecond)
+	first := o.vacancy
+	// expire is the timer of a vacancy.
+	expire := func(vacancy int, state string) {
+		t.Helper()
+		d.expire(o, vacancy)
+		if _, exists := d.Room("room"); !exists {
+			t.Fatal("the room has ended " + state)
 		}
 	}
 	if _, refused := d.Enter("room", "ada"); refused != nil {
 		t.Fatal(refused)
 	}
-	over(false)
+	expire(first, "with a member")
 	d.Leave(room, "ada")
-	if _, exists := d.Room("room"); !exists {
-		t.Fatal("the room has ended with its last member, before its empty time is over")
-	}
+	expire(first, "with its last member, before its empty time is over")
 	if _, _, err := d.Hold("room", settings, true); !errors.Is(err, ErrExists) {
 		t.Errorf("creating the room again: %v", err)
 	}
-	over(true)
+	d.expire(o, o.vacancy)
 	if want := []string{"run room", "begin room", "exited room", "end room"}; !slices.Equal(h.log, want) {
 		t.Errorf("reported %q, expected %q", h.log, want)
 	}
