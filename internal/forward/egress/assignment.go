@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/packetlog"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/switching"
 )
@@ -47,10 +48,10 @@ func (s *Slot) apply(sel selection) {
 	}
 }
 
-// catchUp offers the slot the part of a pending track's newest frame that the writer has passed already. The slot then
-// begins with that frame instead of waiting for the next, or at least its switcher learns that the track is live.
-// Within a second after the publisher has moved, a relay begins with the first frame since the move, which the other
-// server has not received from the publisher's former server.
+// catchUp offers the slot the part of a pending track's newest frame that the writer has passed already, unless the
+// frame overtakes frames of the active track. The slot then begins with that frame instead of waiting for the next, or
+// at least its switcher learns that the track is live. Within a second after the publisher has moved, a relay begins
+// with the first frame since the move, which the other server has not received from the publisher's former server.
 func (s *Slot) catchUp(t *track.Track) {
 	w := s.receiver.writer
 	a := s.attachment(t)
@@ -64,15 +65,33 @@ func (s *Slot) catchUp(t *track.Track) {
 	}
 	for ; position < a.follower.position; position++ {
 		p := t.Log().At(position)
-		if p == nil || int64(w.at)-p.Order > lag {
-			if p != nil {
-				p.Release()
-			}
+		if p == nil {
+			return
+		}
+		if int64(w.at)-p.Order > lag || p.Facts.Opens && s.overtakes(p) {
+			p.Release()
 			return
 		}
 		a.offer(p)
 		p.Release()
 	}
+}
+
+// overtakes reports whether a packet of the selected track belongs to a later frame than the next packet of the active
+// track, on tracks that share frame numbers. The writer handles selections before packets. If the slot began with the
+// later frame, it would not carry the frames of the active track that arrived before.
+func (s *Slot) overtakes(p *packetlog.Packet) bool {
+	active := s.switcher.Active()
+	if !p.Facts.Framed || active.Group != s.selection.group || active.Track == p.Facts.Track {
+		return false
+	}
+	for _, a := range s.attachments {
+		if a.follower.track.ID() == active.Track {
+			frame, known := a.follower.nextFrame()
+			return known && frame < p.Facts.Frame
+		}
+	}
+	return false
 }
 
 // addReceiver adds a receiver to the writer's list.

@@ -117,6 +117,23 @@ func (f *follower) peek() (ok bool, lost int) {
 	return false, 0
 }
 
+// nextFrame returns the frame number of the next packet. known is false at the head of the log, if the next packet was
+// removed, and if the track has no frame numbers.
+func (f *follower) nextFrame() (frame int64, known bool) {
+	if f.next != nil {
+		return f.next.Facts.Frame, f.next.Facts.Framed
+	}
+	if f.position >= f.track.Log().Head() {
+		return 0, false
+	}
+	p := f.track.Log().At(f.position)
+	if p == nil {
+		return 0, false
+	}
+	defer p.Release()
+	return p.Facts.Frame, p.Facts.Framed
+}
+
 // affectedFrames returns the number of frames that lack packets when all packets between before and after are lost.
 func affectedFrames(before passed, after *packetlog.Packet) int {
 	if !before.known {

@@ -301,6 +301,50 @@ func TestKeepsTheOrderOfArrival(t *testing.T) {
 	}
 }
 
+// TestSwitchWithinABurst selects another quality while a burst of frames waits for the writer. The slot carries every
+// frame, at the former quality or at the new one.
+func TestSwitchWithinABurst(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(high.track, 1, r.now)
+	r.run()
+	send := func() {
+		r.now = r.now.Add(time.Millisecond)
+		high.Next()
+		low.Next()
+		high.Send(r.now, high.Packets(4000)...)
+		low.Send(r.now, low.Packets(1000)...)
+	}
+	for range 3 {
+		send()
+		r.run()
+	}
+	for range 5 {
+		send()
+	}
+	s.slot.Select(low.track, 1, r.now)
+	r.run()
+	for range 3 {
+		send()
+		r.run()
+	}
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	// Frame 9 shows that the selected track is live, so frame 10 is left to the selected track.
+	f, want := frames(t, got), map[uint32]int{10: 1, 11: 1}
+	for frame := uint32(1); frame <= 9; frame++ {
+		want[frame] = 4
+	}
+	if !maps.Equal(f, want) {
+		t.Errorf("packets by frame are %v, expected %v", f, want)
+	}
+	if told := s.switches(); len(told) != 2 || told[1] != low.track {
+		t.Errorf("switched to %v, expected two switches", told)
+	}
+}
+
 // TestSelectingTheActiveTrack cancels a pending switch.
 func TestSelectingTheActiveTrack(t *testing.T) {
 	r := newRig(t, nil)
