@@ -195,7 +195,7 @@ func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
 
 // resumed is called for a packet that begins a frame after frames that have not begun, or the first frame after a
 // switch or a pause. resumed informs the receiver of frames whose outcome the receiver does not know: frames that
-// arrived while the slot was off, and frames of the new track that were overdue.
+// arrived while the slot was off, and frames of the new track that were dropped before.
 func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	var off FrameRange
@@ -209,8 +209,8 @@ func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	case s.off:
 		off = FrameRange{First: uint32(p.Facts.Frame - int64(unreported)), Count: uint32(unreported)}
 	default:
-		if n := a.overdue.within(unreported, p.Facts.Frame); n > 0 {
-			s.dropped(a.follower.track, n, counters.DroppedBudget)
+		if n := a.refused.within(unreported, p.Facts.Frame); n > 0 {
+			s.dropped(a.follower.track, n, a.reason)
 		}
 	}
 	s.off, s.unbegun, s.settled = false, 0, p.Facts.Frame-1
@@ -308,7 +308,7 @@ func (a *attachment) refuse(p *packetlog.Packet, reason counters.Counter) {
 	if a.slot.switcher.Active().Track == a.follower.track.ID() {
 		a.leaveOut(p, reason)
 	} else {
-		a.overdueAt(p)
+		a.noteRefused(p, reason)
 	}
 }
 

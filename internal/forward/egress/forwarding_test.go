@@ -138,6 +138,42 @@ func TestLateFrames(t *testing.T) {
 	}
 }
 
+// TestRefusedFrameOfAPendingTrack blocks a receiver for the first frame of a pending track. The active track is silent,
+// so that no track carries the frame. The frame is reported as blocked when the pending track begins.
+func TestRefusedFrameOfAPendingTrack(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	send := func(p *publisher) {
+		r.now = r.now.Add(frameInterval)
+		high.Next()
+		low.Next()
+		p.Send(r.now, p.Packets(1000)...)
+		r.run()
+	}
+	s.slot.Select(high.track, 1, r.now)
+	r.run()
+	for range 3 {
+		send(high)
+	}
+	s.slot.Select(low.track, 1, r.now)
+	r.run()
+	s.peer.block(true)
+	send(low)
+	s.peer.block(false)
+	send(low)
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	if f := frames(t, got); len(f) != 4 || f[5] != 1 {
+		t.Errorf("packets by frame are %v, expected those of frames 1 to 3 and 5", f)
+	}
+	told := s.dropped()
+	if stats := r.engine.Stats(); stats.DroppedBlocked != 1 || len(told) != 1 || told[DroppedBlocked] != 1 {
+		t.Errorf("%d frames counted as blocked, %v told, expected 1", stats.DroppedBlocked, told)
+	}
+}
+
 // TestOverrun lets a writer fall behind by more than the log holds.
 func TestOverrun(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.TrackCacheBytes = 40 * (packetlog.MaxPayload + packetlog.Overhead) })

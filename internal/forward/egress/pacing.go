@@ -135,7 +135,7 @@ func (a *attachment) leaveOut(p *packetlog.Packet, reason counters.Counter) {
 		s.unbegun++
 		s.settled = p.Facts.Frame
 		for _, other := range s.attachments {
-			other.overdue.less(p.Facts.Frame)
+			other.refused.less(p.Facts.Frame)
 		}
 	}
 	if s.overreported > 0 {

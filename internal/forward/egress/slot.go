@@ -140,15 +140,17 @@ type attachment struct {
 	// dropping is set if packets of the frame dropped are not sent.
 	dropping bool
 	dropped  int64
-	// overdue are the latest consecutive frames that waited for too long, or could not be completed, while another
-	// track fed the slot.
-	overdue frameRun
+	// refused are the latest consecutive frames that were dropped while another track fed the slot, and reason is the
+	// reason for the last of them.
+	refused frameRun
+	reason  counters.Counter
 }
 
-// overdueAt records that the frame that begins with a packet is dropped while another track feeds the slot.
-func (a *attachment) overdueAt(p *packetlog.Packet) {
+// noteRefused records that the frame that begins with a packet is dropped while another track feeds the slot.
+func (a *attachment) noteRefused(p *packetlog.Packet, reason counters.Counter) {
 	if p.Facts.Frame > a.slot.settled {
-		a.overdue.add(p.Facts.Frame)
+		a.refused.add(p.Facts.Frame)
+		a.reason = reason
 	}
 }
 
