@@ -198,6 +198,10 @@ func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
 // arrived while the slot was off, and frames of the new track that were dropped before.
 func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
+	if group := s.switcher.Active().Group; group != s.begunGroup {
+		// The counted frames belong to another publication.
+		s.begunGroup, s.unbegun, s.overreported = group, 0, 0
+	}
 	var off FrameRange
 	unreported := v.Unbegun - s.unbegun
 	switch {

@@ -174,6 +174,41 @@ func TestRefusedFrameOfAPendingTrack(t *testing.T) {
 	}
 }
 
+// TestDropsOfTwoPublications drops frames of a track, and then frames of a track of another publication that feeds the
+// same slot. All of them are reported.
+func TestDropsOfTwoPublications(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	first, second := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	send := func(frames int, blocked bool) {
+		s.peer.block(blocked)
+		for range frames {
+			r.now = r.now.Add(frameInterval)
+			for _, p := range []*publisher{first, second} {
+				p.Next()
+				p.Send(r.now, p.Packets(1000)...)
+			}
+			r.run()
+		}
+	}
+	s.slot.Select(first.track, 1, r.now)
+	r.run()
+	send(1, false)
+	send(2, true)
+	s.slot.Select(second.track, 2, r.now)
+	send(1, false)
+	send(3, true)
+	send(1, false)
+	if n := len(s.outlet.sent()); n != 3 {
+		t.Errorf("%d packets were sent, expected 3", n)
+	}
+	told := s.dropped()
+	if stats := r.engine.Stats(); stats.DroppedBlocked != 5 || told[DroppedBlocked] != 5 {
+		t.Errorf("%d frames counted as dropped, %v told, expected 5", stats.DroppedBlocked, told)
+	}
+}
+
 // TestOverrun lets a writer fall behind by more than the log holds.
 func TestOverrun(t *testing.T) {
 	r := newRig(t, func(c *rigConfig) { c.TrackCacheBytes = 40 * (packetlog.MaxPayload + packetlog.Overhead) })

@@ -76,6 +76,8 @@ type Slot struct {
 	// unbegun counts the frames that were reported as dropped before they began, since the last frame began.
 	// overreported counts the reported frames that began after all, on another track.
 	unbegun, overreported int
+	// begunGroup is the group of the last frame that began.
+	begunGroup uint64
 	// settled is the newest frame whose outcome the receiver knows, if the frame has not begun.
 	settled int64
 	// off is set if the slot has been off since the last frame began.
