@@ -53,8 +53,8 @@ func (a *applier) apply(d decision) {
 	}
 }
 
-// TakeEvents applies events of slots in the data plane and returns the messages for the client. present reports whether
-// the client has a websocket.
+// TakeEvents applies events of slots in the data plane and returns the messages for the client. Events about tracks of
+// a former assignment cause no message. present reports whether the client has a websocket.
 func (s *Subscriber) TakeEvents(
 	events []egress.Event, present bool,
 ) (sending []signal.SlotQuality, dropped []signal.SlotDrops) {
@@ -64,7 +64,7 @@ func (s *Subscriber) TakeEvents(
 			continue
 		}
 		if event.Switched {
-			quality, ok := slot.Target.Publication.QualityOf(event.Track)
+			quality, ok := slot.Target.qualityOf(event.Track)
 			if !ok {
 				continue
 			}
@@ -85,11 +85,20 @@ func (s *Subscriber) TakeEvents(
 			// Frames that a publisher's link loses are not a sign of the receiver's link.
 			s.dropped += event.DroppedFrames + event.EndedFrames
 		}
-		if event.DroppedFrames > 0 {
+		if event.DroppedFrames > 0 && slot.Target.dropped(event) {
 			dropped = append(dropped, signal.SlotDrops{SlotGeneration: slot.generation(), Frames: event.DroppedFrames})
 		}
 	}
 	return sending, dropped
+}
+
+// dropped reports whether an event is about frames of the target. The events of a FrameOutlet do not name the track.
+func (t *Target) dropped(event egress.Event) bool {
+	if event.Track == nil {
+		return true
+	}
+	_, ok := t.qualityOf(event.Track)
+	return ok
 }
 
 // Sending returns the qualities that were sent in messages before a resume, because the client may have missed the

@@ -96,6 +96,16 @@ type Target struct {
 	Description *volumetric.Quality
 }
 
+// qualityOf returns the quality of a track, false if the track does not belong to the target.
+func (t *Target) qualityOf(track *track.Track) (volumetric.Quality, bool) {
+	quality, ok := t.Publication.QualityOf(track)
+	if !ok {
+		return 0, false
+	}
+	own, _ := t.Publication.Track(t.Tile.Tile, quality)
+	return quality, own == track
+}
+
 // targets returns the targets of a receiver's slots for the publication.
 func (p *Publication) targets() []Target {
 	var targets []Target
