@@ -89,6 +89,7 @@ func TestRateOfABurst(t *testing.T) {
 	frames(1, frameInterval)
 	steady(61*frameInterval + 900*time.Millisecond)
 	r.now = r.now.Add(time.Second)
+	steady(0)
 	frames(2, time.Microsecond)
 	if rate, ok := p.track.Rate(); !ok || rate < 1e9 {
 		t.Errorf("the rate of the burst is %v (%v), expected more than 1 Gbit/s", rate, ok)

@@ -86,9 +86,10 @@ func (f *frameRate) value(now time.Duration) (volumetric.Bitrate, bool) {
 	return volumetric.Bitrate(rate), true
 }
 
-// steady returns the time since the first frame after the last pause, 0 before the first frame.
+// steady returns the time since the first frame after the last pause, 0 before the first frame and during a pause.
 func (f *frameRate) steady(now time.Duration) time.Duration {
-	if f.begun.Load() == 0 {
+	begun := time.Duration(f.begun.Load())
+	if begun == 0 || now-begun > silentAfter {
 		return 0
 	}
 	return now - time.Duration(f.resumed.Load())
@@ -101,8 +102,8 @@ func (t *Track) Rate() (volumetric.Bitrate, bool) {
 	return t.rate.value(time.Duration(t.tracks.clock.Since(t.tracks.clock.Now())))
 }
 
-// Steady returns the time for which frames have arrived without a pause of a second, up to now. The rate of frames that
-// arrive together after a pause is not that of the track. Steady is safe for any goroutine.
+// Steady returns the time for which frames have arrived without a pause of a second, up to now, and 0 during a pause.
+// The rate of frames that arrive together after a pause is not that of the track. Steady is safe for any goroutine.
 func (t *Track) Steady() time.Duration {
 	return t.rate.steady(time.Duration(t.tracks.clock.Since(t.tracks.clock.Now())))
 }
