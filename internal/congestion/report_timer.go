@@ -7,16 +7,19 @@ import (
 )
 
 const (
-	// The weights of a new report in the mean age of reports and in its variation, and the number of variations that
-	// the timer waits beyond the mean (RFC 6298 section 2).
-	ageShare       = 8
+	// agePart and variationPart are the inverses of the weights of a new report in the mean age of reports and in its
+	// variation. waitVariations is the number of variations that the timer waits beyond the mean (RFC 6298 section 2).
+	agePart        = 8
 	variationPart  = 4
 	waitVariations = 4
-	// leastAgeVariation: frames leave at intervals of 33 ms, and reports at intervals of their own.
+	// leastAgeVariation is the mean deviation of an age that is spread evenly over a frame interval: 33 ms / 4, rounded
+	// up. While reports keep step with frames, the measured variation is less.
 	leastAgeVariation = 10 * time.Millisecond
-	// heldWindow is the window in bytes while a report is overdue. No frame fits before all packets are reported.
+	// heldWindow is the window in bytes while a report is overdue. No frame fits before all packets are reported. The
+	// pacer begins one frame after each pause without departures all the same.
 	heldWindow = 1
-	// Departures are remembered for 2.56 s, in bins of 10 ms.
+	// Departures are remembered for 2.56 s, in bins of 10 ms. The wait for a report is at most half a second and the
+	// least age, so the memory suffices for round trips of 2 s.
 	departureBin  = 10 * time.Millisecond
 	departureBins = 256
 	// maxReportInterval bounds the time between two reports that counts: reports leave every 25 to 250 ms, and a longer
@@ -80,8 +83,8 @@ func (t *reportTimer) reported(now, oldest, newest time.Duration) {
 		t.known, t.smoothed, t.variation, t.interval = true, age, age/2, min(age, maxReportInterval)
 	} else {
 		t.variation += ((t.smoothed - age).Abs() - t.variation) / variationPart
-		t.smoothed += (age - t.smoothed) / ageShare
-		t.interval += (min(now-t.reportedAt, maxReportInterval) - t.interval) / ageShare
+		t.smoothed += (age - t.smoothed) / agePart
+		t.interval += (min(now-t.reportedAt, maxReportInterval) - t.interval) / agePart
 	}
 	t.reportedAt = now
 	t.step(now)

@@ -36,7 +36,7 @@ func (s *Slot) apply(sel selection) {
 	case !s.waiting:
 	case sel.track.NeedsKey():
 		if s.receiver.relay && sel.track.Taken() >= 0 {
-			// The publisher's next connection began with a key frame.
+			// The cache may have the key frame with which the publisher's next connection began, or a later one.
 			s.catchUp(sel.track)
 			_, s.waiting = s.switcher.Pending()
 		}
