@@ -84,8 +84,9 @@ var families = slices.Concat([]family{
 	{framesForwarded, "Video frames of which at least one packet was sent to a receiver, counted per receiver.", nil},
 	{framesDropped, "Video frames not sent in full, counted per receiver, by reason: late (older than the latency " +
 		"limit), overrun (left the cache first), budget (queued beyond the latency budget), expired (rest of a " +
-		"begun frame beyond the deadline), incomplete (packets missing from the publisher, beyond the parity sent), " +
-		"blocked (send buffer full, or no answer to connectivity checks).", []string{"reason"}},
+		"begun frame beyond the deadline), incomplete (packets missing from the publisher, beyond the parity sent, " +
+		"or left to a quality that did not begin), blocked (send buffer full, or no answer to connectivity checks).",
+		[]string{"reason"}},
 	{switches, "Switches of a slot to another track, or from off to a track.", nil},
 	{switchDelay, "Time from reading a request to sending the first packet of the new quality.", nil},
 	{residence, "Time from reading a packet to writing it to a receiver's socket, without pacing delay.", nil},

@@ -144,7 +144,8 @@ type FrameDrops struct {
 	Budget uint64
 	// Expired frames had begun, and the rest waited beyond the receiver's deadline.
 	Expired uint64
-	// Incomplete frames lack packets that did not arrive from the publisher.
+	// Incomplete frames lack packets that did not arrive from the publisher, or were left to a quality that did not
+	// begin.
 	Incomplete uint64
 	// Blocked frames found the host's send buffer full, or the receiver had stopped answering connectivity checks.
 	Blocked uint64

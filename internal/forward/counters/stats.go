@@ -42,7 +42,8 @@ type Stats struct {
 	//  - DroppedLate: the frame waited for the writer for longer than Config.MaxLag.
 	//  - DroppedBudget: the frame waited in the receiver's pacer for longer than Config.QueueBudget.
 	//  - DroppedExpired: the frame had begun, and its rest waited in the pacer beyond the receiver's deadline.
-	//  - DroppedIncomplete: packets were lost on the way from the publisher.
+	//  - DroppedIncomplete: packets were lost on the way from the publisher, or the frame was left to a selected track
+	//    that did not begin.
 	//  - DroppedBlocked: the host's send buffer was full, or the receiver had not consented to receive (RFC 7675).
 	//  - DroppedUnbound: the slot's media line was not negotiated, or not for the codec.
 	DroppedOverrun, DroppedLate, DroppedBudget, DroppedExpired, DroppedIncomplete, DroppedBlocked, DroppedUnbound uint64

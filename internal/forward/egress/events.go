@@ -53,7 +53,7 @@ const (
 	// DroppedExpired: the frame had begun, and the rest waited in the receiver's pacer beyond the receiver's deadline.
 	DroppedExpired
 	// DroppedIncomplete: packets of the frame were lost on the way from the publisher, and the parity that the receiver
-	// is sent does not replace them.
+	// is sent does not replace them. Or the active track left the frame to the selected track, which did not begin.
 	DroppedIncomplete
 	// DroppedBlocked: this host's send buffer had no room for the packets to the receiver, or the receiver had not
 	// consented to receive (Peer.Blocked).

@@ -49,6 +49,9 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 		a.follower.track.WantKeyFrame()
 	}
 	if v.Action != switching.Forward {
+		if p.Facts.Framed && p.Facts.Opens && s.switcher.Active().Track == a.follower.track.ID() {
+			s.yielded.add(p.Facts.Frame)
+		}
 		return false
 	}
 	if v.Switched || v.Unbegun > 0 {
@@ -195,12 +198,13 @@ func (s *Slot) dropped(t *track.Track, frames int, reason counters.Counter) {
 
 // resumed is called for a packet that begins a frame after frames that have not begun, or the first frame after a
 // switch or a pause. resumed informs the receiver of frames whose outcome the receiver does not know: frames that
-// arrived while the slot was off, and frames of the new track that were dropped before.
+// arrived while the slot was off, frames of the new track that were dropped before, and frames that the active track
+// has left to a pending track that did not begin.
 func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	s := a.slot
 	if group := s.switcher.Active().Group; group != s.begunGroup {
 		// The counted frames belong to another publication.
-		s.begunGroup, s.unbegun, s.overreported = group, 0, 0
+		s.begunGroup, s.unbegun, s.overreported, s.yielded = group, 0, 0, frameRun{}
 	}
 	var off FrameRange
 	unreported := v.Unbegun - s.unbegun
@@ -212,9 +216,14 @@ func (a *attachment) resumed(p *packetlog.Packet, v switching.Verdict) {
 	case unreported == 0:
 	case s.off:
 		off = FrameRange{First: uint32(p.Facts.Frame - int64(unreported)), Count: uint32(unreported)}
-	default:
+	case v.Switched:
+		// The frames that the former track has left to this one may still arrive, and have numbers.
 		if n := a.refused.within(unreported, p.Facts.Frame); n > 0 {
 			s.dropped(a.follower.track, n, a.reason)
+		}
+	default:
+		if n := min(s.yielded.within(v.Unbegun, p.Facts.Frame), unreported); n > 0 {
+			s.dropped(a.follower.track, n, counters.DroppedIncomplete)
 		}
 	}
 	s.off, s.unbegun, s.settled = false, 0, p.Facts.Frame-1

@@ -78,6 +78,8 @@ type Slot struct {
 	unbegun, overreported int
 	// begunGroup is the group of the last frame that began.
 	begunGroup uint64
+	// yielded are the latest consecutive frames that the active track has left to the pending track.
+	yielded frameRun
 	// settled is the newest frame whose outcome the receiver knows, if the frame has not begun.
 	settled int64
 	// off is set if the slot has been off since the last frame began.

@@ -345,6 +345,40 @@ func TestSwitchWithinABurst(t *testing.T) {
 	}
 }
 
+// TestFramesLeftToAPendingTrack selects a track that is live and then falls silent. The active track leaves its frames
+// to the selected track for 100 ms. These frames are reported as dropped.
+func TestFramesLeftToAPendingTrack(t *testing.T) {
+	r := newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s := r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(high.track, 1, r.now)
+	r.run()
+	for n := 1; n <= 9; n++ {
+		r.now = r.now.Add(frameInterval)
+		high.Next()
+		low.Next()
+		high.Send(r.now, high.Packets(4000)...)
+		if n <= 3 {
+			low.Send(r.now, low.Packets(1000)...)
+		}
+		r.run()
+		if n == 3 {
+			s.slot.Select(low.track, 1, r.now)
+			r.run()
+		}
+	}
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	if f, want := frames(t, got), (map[uint32]int{1: 4, 2: 4, 3: 4, 8: 4, 9: 4}); !maps.Equal(f, want) {
+		t.Errorf("packets by frame are %v, expected %v", f, want)
+	}
+	told := s.dropped()
+	if stats := r.engine.Stats(); stats.DroppedIncomplete != 4 || len(told) != 1 || told[DroppedIncomplete] != 4 {
+		t.Errorf("%d frames counted as dropped, %v told, expected 4", stats.DroppedIncomplete, told)
+	}
+}
+
 // TestSelectingTheActiveTrack cancels a pending switch.
 func TestSelectingTheActiveTrack(t *testing.T) {
 	r := newRig(t, nil)
