@@ -207,8 +207,8 @@ func (s *routedSlot) retransmitFirst(t *testing.T, r *Receiver, now time.Time) {
 	sub.nack(t, now, sent[len(sent)-2].SequenceNumber)
 }
 
-// TestOutageOfFirstPath interrupts the first path. After the receiver's report everything is copied, and what was sent
-// on the first path in vain is retransmitted.
+// TestOutageOfFirstPath interrupts the first path. After the receiver's report everything is copied, and the packets
+// that the first path has lost are retransmitted.
 func TestOutageOfFirstPath(t *testing.T) {
 	s := newSplit(t, redundancy.Auto)
 	for range 20 {

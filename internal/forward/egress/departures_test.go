@@ -39,7 +39,7 @@ func (p *fakePeer) numbers(t testing.TB, extension uint8) []int {
 		if n, ok := feedback.TransportSequence(raw, extension); ok {
 			number = int(n)
 		} else if packet.Extension || len(packet.Extensions) > 0 {
-			t.Errorf("a packet has an extension that nobody agreed on: %v", packet.Header)
+			t.Errorf("a packet has an extension that is not negotiated: %v", packet.Header)
 		}
 		numbers = append(numbers, number)
 	}
@@ -131,7 +131,7 @@ func TestNumbersFollowAgreement(t *testing.T) {
 	}
 	without(send(0))
 	if s.receiver.path.departures != nil {
-		t.Error("memory was taken for numbers that nobody agreed on")
+		t.Error("memory was taken for numbers that are not negotiated")
 	}
 	numbers := send(testExtension)
 	last := expectNumbers(t, numbers, 5, uint16(numbers[0])-1)

@@ -179,7 +179,7 @@ func TestPaddingIsMadeOfEndedFrames(t *testing.T) {
 	}
 	found.Release()
 	if got := len(s.outlet.repaired()); got != 0 {
-		t.Errorf("%d packets were sent again to who asked, expected none", got)
+		t.Errorf("%d packets were sent again on request, expected none", got)
 	}
 }
 

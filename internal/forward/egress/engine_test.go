@@ -183,7 +183,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	for _, track := range tracks.list {
 		track.Close()
 	}
-	wait.Until(t, "the writers let go of closed receivers and tracks", func() bool {
+	wait.Until(t, "the writers release closed receivers and tracks", func() bool {
 		stats := r.engine.Stats()
 		return stats.Receivers == 0 && stats.CacheBytes == 0
 	})

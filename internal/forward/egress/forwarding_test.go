@@ -79,7 +79,7 @@ func TestForwardsToEveryReceiver(t *testing.T) {
 	}
 }
 
-func TestClosedReceiverIsLetGo(t *testing.T) {
+func TestClosedReceiverIsReleased(t *testing.T) {
 	r := newRig(t, nil)
 	p := r.publish(r.ingress(&fakePeer{}), 10, volumetric.MIMEVolumetric)
 	s, other := r.subscribe(1000, volumetric.KindVideo), r.subscribe(2000, volumetric.KindVideo)

@@ -298,7 +298,7 @@ func TestFrameTimesUnwanted(t *testing.T) {
 	}
 	times, stats := r.taken(s), r.engine.Stats()
 	if len(times) != 0 || stats.FrameHold.Count() != 0 {
-		t.Errorf("times of %d frames that nobody asked about", len(times))
+		t.Errorf("times of %d frames that were not requested", len(times))
 	}
 	s.receiver.TraceFrames(true)
 	for range 3 * keptTimes {
@@ -312,7 +312,7 @@ func TestFrameTimesUnwanted(t *testing.T) {
 	select {
 	case <-s.receiver.FrameTimesReady():
 	default:
-		t.Error("nobody was told")
+		t.Error("FrameTimesReady is not signalled")
 	}
 }
 

@@ -168,8 +168,8 @@ func (r *Receiver) Close() {
 	}
 }
 
-// Arrivals passes an unparsed report of arrivals to the writer. Unlike those that RTCP processes, reports that this
-// process makes about a reliable transport are not limited.
+// Arrivals passes an unparsed report of arrivals to the writer. Reports that this process makes about a reliable
+// transport are not limited, unlike the reports in RTCP packets.
 func (r *Receiver) Arrivals(report []byte, now time.Time) {
 	set := r.writer.set
 	byStream := r.path.peer.ReportsByStream()

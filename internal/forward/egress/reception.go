@@ -12,19 +12,20 @@ type Reception struct {
 	Receiver uint64
 	// Remote is the receiver's address, the zero Addr if it is not known.
 	Remote netip.Addr
-	// Sent counts packets, Arrived and Lost those of them by their last report, and Reports the reports of arrivals.
+	// Sent counts packets. Arrived and Lost count the sent packets by their last report. Reports counts the reports of
+	// arrivals.
 	Sent, Reports, Arrived, Lost uint64
-	// Requested counts packets that were sent again because the receiver has requested them. It does not include
-	// packets that were lost on the publisher's path. KeyFrames counts requests for key frames of tracks that the
-	// receiver had been sent for at least settledAfter.
+	// Requested counts packets that were sent again because the receiver has requested them. Packets that were lost on
+	// the publisher's path are not included. KeyFrames counts requests for key frames of tracks that the receiver had
+	// been sent for at least settledAfter.
 	Requested, KeyFrames uint64
 	// QueueDelay is the minimum queueing delay on the path over the last tenth of a second.
 	QueueDelay time.Duration
 }
 
-// settledAfter is the time for which a slot has carried a track when a request for a key frame shows a loss. Earlier
-// requests are those with which every decoder begins. A key frame arrives within a round trip and a frame interval, so
-// that a second contains the repetitions of the first request.
+// settledAfter is the time for which a slot has carried a track when a request for a key frame shows a loss. Every
+// decoder begins with a request. A key frame arrives within a round trip and a frame interval, so that a second
+// contains the repetitions of the first request.
 const settledAfter = time.Second
 
 // reception are the counts of one receiver. A server that does not read them needs no memory for them.

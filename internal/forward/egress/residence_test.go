@@ -18,9 +18,9 @@ type timedPeer struct {
 	oldest time.Time
 	waited time.Duration
 	count  int
-	// spoke is set while audio is queued. heard is the time at which it had been sent.
-	spoke bool
-	heard time.Time
+	// spoke is set while audio is queued. spokenAt is the time at which the audio had been sent.
+	spoke    bool
+	spokenAt time.Time
 }
 
 func (p *timedPeer) Post(batch Batch) {
@@ -29,7 +29,7 @@ func (p *timedPeer) Post(batch Batch) {
 		p.waited = max(p.waited, p.rig.now.Sub(p.oldest))
 	}
 	if p.spoke {
-		p.heard = p.rig.now
+		p.spokenAt = p.rig.now
 	}
 	p.count, p.spoke = 0, false
 	p.fakePeer.Post(batch)
@@ -115,11 +115,11 @@ func TestNothingWaitsForLong(t *testing.T) {
 			t.Errorf("%d packets for receiver %d are not sent", len(p.queued), n)
 		}
 	}
-	if heard := r.engine.Stats().Sent.Audio.Packets; heard != 50 {
-		t.Fatalf("%d packets of audio were sent, expected 50", heard)
+	if sent := r.engine.Stats().Sent.Audio.Packets; sent != 50 {
+		t.Fatalf("%d packets of audio were sent, expected 50", sent)
 	}
 	for n, p := range peers {
-		if waited := p.heard.Sub(spoken); waited > time.Millisecond {
+		if waited := p.spokenAt.Sub(spoken); waited > time.Millisecond {
 			t.Errorf("audio left to receiver %d after %v, expected at most 1 ms", n, waited)
 		}
 	}

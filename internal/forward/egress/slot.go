@@ -135,8 +135,8 @@ type attachment struct {
 	// start.
 	leaving int64
 	left    time.Duration
-	// size is the size on the wire of the frame that arrives, in bytes, and formerSize that of the frame before. They
-	// are measured on tracks without frame numbers.
+	// size is the size on the wire of the frame that arrives, in bytes, and formerSize the size of the frame before.
+	// Both are measured on tracks without frame numbers.
 	size, formerSize int
 	// skipping is set if frames up to the frame with ordinal resumes were dropped and the switcher is not informed yet.
 	skipping bool
@@ -288,8 +288,8 @@ func (w *writer) sendUrgentReports() {
 // everySlot selects reports about all slots.
 func everySlot(*Slot) bool { return true }
 
-// sendReports sends sender reports about those of the receiver's slots that are wanted, carry a track, and know the
-// clock of its publisher.
+// sendReports sends sender reports about the receiver's slots that are wanted, that carry a track, and for which the
+// clock of the track's publisher is known.
 func (r *Receiver) sendReports(wanted func(*Slot) bool) {
 	if r.closed.Load() {
 		return

@@ -407,7 +407,7 @@ func TestSelectingTheActiveTrack(t *testing.T) {
 	}
 	if told := s.switches(); len(told) != 2 || told[0] != a.track || told[1] != a.track ||
 		r.engine.Stats().Switches != 1 {
-		t.Errorf("told %d times, expected when the track began and when the change was called off", len(told))
+		t.Errorf("told %d times, expected when the track began and when the change was cancelled", len(told))
 	}
 	if n := len(s.outlet.sent()); n != 5 {
 		t.Errorf("%d packets were sent, expected 5", n)
@@ -497,7 +497,7 @@ func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 		r.now = come
 		low.Next()
 		high.Next()
-		// The publisher hears the server half a round trip later.
+		// The server's messages reach the publisher half a round trip later.
 		if sent.Before(paused.Add(rtt/2)) || !sent.Before(resumed.Add(rtt/2)) {
 			high.Send(r.now, high.Packets(4000)...)
 		}

@@ -35,9 +35,9 @@ func (s *stall) arrived(at time.Time) (resumes bool) {
 }
 
 // search returns the time with which to search for missing packets, for a search that was due at a time and runs now: a
-// search that runs late, on a busy host, requests what was missing before the silence. If postponed is set, the search
-// has to wait until that time. The silence of a lost end of a frame ends with the next frame, or early enough for one
-// repeated request within the deadline.
+// search that runs late, on a busy host, requests the packets that were missing before the silence. If postponed is
+// set, the search has to wait until that time. The silence of a lost end of a frame ends with the next frame, or early
+// enough for one repeated request within the deadline.
 func (s *stall) search(due, now time.Time, rtt time.Duration, cfg *feedback.NACKConfig) (at time.Time, postponed bool) {
 	if rtt <= 0 {
 		rtt = cfg.UnknownRTT

@@ -173,7 +173,7 @@ func TestLogSeesThroughStalePointers(t *testing.T) {
 	a.log.ring.Load().entry(0).Store(stale)
 	a.log.ring.Load().indexed(0).Store(stale)
 	if a.log.At(0) != nil || a.log.Find(0) != nil {
-		t.Fatal("a packet is found that nobody has a reference to")
+		t.Fatal("a packet without references is found")
 	}
 	// The pool may not return the packet, so the test does the same as the pool and the other log.
 	stale.Facts, stale.Order = switching.Packet{Sequence: 0}, 0

@@ -225,8 +225,7 @@ func (t *Track) NameCodec(codec volumetric.FourCC) {
 	}
 }
 
-// Pause records that the publisher is told to pause the track. Frames that are under way still arrive for up to a round
-// trip.
+// Pause records that the publisher is told to pause the track. Frames in transit still arrive for up to a round trip.
 func (t *Track) Pause() { t.paused.Store(t.tracks.clock.Since(t.tracks.clock.Now())) }
 
 // Expect records that the publisher is told to resume the paused track. Slots that select the track wait for a frame
