@@ -29,7 +29,8 @@ type candidate struct {
 }
 
 // fit marks the tracks that the estimate does not carry: audio comes first, then the qualities from the lowest on, and
-// within a quality the tracks of the lowest rate.
+// within a quality the tracks of the lowest rate. One track of video is always carried. Without packets there are no
+// reports, and the estimate stays as it is. Audio is no padding for the probes that raise it.
 func fit(candidates []candidate, estimate volumetric.Bitrate) {
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		class := func(c candidate) int {
@@ -42,6 +43,7 @@ func fit(candidates []candidate, estimate volumetric.Bitrate) {
 			cmp.Compare(a.publication.Room, b.publication.Room),
 			cmp.Compare(a.publication.ID, b.publication.ID), cmp.Compare(a.track, b.track))
 	})
+	carried := alwaysCarried(candidates)
 	var used float64
 	for i := range candidates {
 		c := &candidates[i]
@@ -49,9 +51,26 @@ func fit(candidates []candidate, estimate volumetric.Bitrate) {
 		if c.masked {
 			share = returnShare
 		}
-		c.masked = used+float64(c.rate) > share*float64(estimate)
+		c.masked = i != carried && used+float64(c.rate) > share*float64(estimate)
 		if !c.masked {
 			used += float64(c.rate)
 		}
 	}
+}
+
+// alwaysCarried returns the index of the track of video that every estimate carries, -1 if no track of video has a
+// rate. The first track that is not masked comes before those that are: tracks of similar rates must not replace each
+// other.
+func alwaysCarried(candidates []candidate) int {
+	first := -1
+	for i := range candidates {
+		switch c := &candidates[i]; {
+		case c.audio || c.rate == 0:
+		case !c.masked:
+			return i
+		case first < 0:
+			first = i
+		}
+	}
+	return first
 }

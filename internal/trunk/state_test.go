@@ -252,7 +252,8 @@ func TestSilence(t *testing.T) {
 	t.Error("not ended")
 }
 
-// TestFit checks the order in which tracks are masked, and that a masked track returns only if there is room to spare.
+// TestFit checks the order in which tracks are masked, that one track of video is always carried, and that another
+// masked track returns only if there is room to spare.
 func TestFit(t *testing.T) {
 	tracks := func(masked int) []candidate {
 		c := []candidate{
@@ -275,7 +276,8 @@ func TestFit(t *testing.T) {
 		{17e6, 1, "[]"},
 		{7e6, -1, "[1 3]"},
 		{4e6, -1, "[1 2 3]"},
-		{1e6, -1, "[0 1 2 3]"},
+		{1e6, -1, "[1 2 3]"},
+		{1e6, 0, "[0 1 3]"},
 	} {
 		candidates := tracks(c.masked)
 		fit(candidates, c.estimate)
