@@ -13,6 +13,9 @@ const (
 	// returnShare is the share of the estimate below which a masked track returns, so that a track at the limit does
 	// not come and go.
 	returnShare = 0.75
+	// wantShare is the share of the wanted rate that the tracks need. The estimate is probed up to 0.95 of the wanted
+	// rate, and all masked tracks return before: 0.95 / wantShare exceeds 1 / returnShare.
+	wantShare = 0.7
 	// maskAfter is the number of decisions in a row that mask a track. The estimate of a trunk that begins doubles
 	// within 100 ms, and the rate of a track varies with its frames.
 	maskAfter = 3

@@ -46,7 +46,7 @@ func newFittedTrunk() *fittedTrunk {
 	}
 	rate := 2 * float64(fittedRate)
 	f.estimator.SetLimits(start, Limits)
-	f.estimator.Want(start, volumetric.Bitrate(rate/returnShare))
+	f.estimator.Want(start, volumetric.Bitrate(rate/wantShare))
 	f.origin.publish(cloud, &offered{2, make([]bool, 2)})
 	f.origin.take(&take{publication: cloud, Tiles: [][]int{{0, 1}}})
 	return f
@@ -189,5 +189,20 @@ func TestTracksReturnAfterAnOutage(t *testing.T) {
 	f.run(10*time.Second, false)
 	if masked := f.masked(); len(masked) > 0 {
 		t.Errorf("tracks %v are masked 10 s after the outage, the estimate is %d", masked, f.estimator.Estimate())
+	}
+}
+
+// TestWantedRate checks that all masked tracks return at 0.95 of the wanted rate. From there on the estimate is not
+// probed for more.
+func TestWantedRate(t *testing.T) {
+	candidates := []candidate{
+		{cloud, 0, false, 0, 150e6, false}, {cloud, 1, false, 1, 150e6, true}, {cloud, 2, false, 2, 300e6, true},
+	}
+	wanted := 600e6 / wantShare
+	fit(candidates, volumetric.Bitrate(0.95*wanted))
+	for _, c := range candidates {
+		if c.masked {
+			t.Errorf("track %d is masked", c.track)
+		}
 	}
 }

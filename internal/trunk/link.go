@@ -360,7 +360,7 @@ func (l *link) fit(now time.Time) {
 		l.scanned = now
 		l.rate, l.masked = l.wanted()
 	}
-	l.lanes.want(volumetric.Bitrate(float64(l.rate) / returnShare))
+	l.lanes.want(volumetric.Bitrate(float64(l.rate) / wantShare))
 	if !known {
 		return
 	}
