@@ -206,3 +206,24 @@ func TestWantedRate(t *testing.T) {
 		}
 	}
 }
+
+// TestLanesWithVideo counts the lanes that can be probed: those with a stream of video that is not masked.
+func TestLanesWithVideo(t *testing.T) {
+	l := &link{catalog: newCatalog(), origin: newOrigin(2)}
+	l.origin.lanes = 4
+	l.origin.publish(cloud, &offered{1, []bool{false, true, false}})
+	for _, c := range []struct {
+		change func()
+		want   int
+	}{
+		{func() {}, 0},
+		{func() { l.origin.take(&take{publication: cloud, Tiles: [][]int{{0}, {0}, {0}}}) }, 2},
+		{func() { l.origin.mask(cloud, 2, true) }, 1},
+	} {
+		c.change()
+		l.origin.step(start)
+		if _, _, probed := l.wanted(); probed != c.want {
+			t.Errorf("%d lanes with video, expected %d", probed, c.want)
+		}
+	}
+}

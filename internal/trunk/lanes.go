@@ -165,11 +165,11 @@ func (l *lanes) estimate() (sum volumetric.Bitrate, known bool) {
 	return sum, known
 }
 
-// want states the rate that all lanes should carry together.
-func (l *lanes) want(rate volumetric.Bitrate) {
-	open := l.open()
-	for _, lane := range open {
-		lane.receiver.Want(rate / volumetric.Bitrate(len(open)))
+// want states the rate that all lanes should carry together, of which probed lanes carry video. Only they have packets
+// for probes: the estimates of the others do not rise.
+func (l *lanes) want(rate volumetric.Bitrate, probed int) {
+	for _, lane := range l.open() {
+		lane.receiver.Want(rate / volumetric.Bitrate(max(probed, 1)))
 	}
 }
 

@@ -65,11 +65,12 @@ type link struct {
 	// confirmed are the offers that were bound since the last step.
 	confirmed []*message
 	fitted    time.Time
-	// scanned is the time of the last computation of rate and masked: the rate of the tracks that the other node takes
-	// and of those that are masked, and whether there are masked ones.
+	// scanned is the time of the last computation of rate, masked and probed: the rate of the tracks that the other
+	// node takes and of those that are masked, whether there are masked ones, and the number of lanes with video.
 	scanned time.Time
 	rate    volumetric.Bitrate
 	masked  bool
+	probed  int
 	// assigned and boundBy are the parents of mirrors, and the mirrors with bound streams, that the Host has not
 	// followed.
 	assigned []assigned
@@ -358,9 +359,9 @@ func (l *link) fit(now time.Time) {
 	spare := !l.masked && (!known || float64(l.rate) <= spareShare*float64(estimate))
 	if !spare || now.Sub(l.scanned) >= interval {
 		l.scanned = now
-		l.rate, l.masked = l.wanted()
+		l.rate, l.masked, l.probed = l.wanted()
 	}
-	l.lanes.want(volumetric.Bitrate(float64(l.rate) / wantShare))
+	l.lanes.want(volumetric.Bitrate(float64(l.rate)/wantShare), l.probed)
 	if !known {
 		return
 	}
@@ -377,14 +378,21 @@ func (l *link) fit(now time.Time) {
 	}
 }
 
-// wanted returns the rate of the tracks that the other node takes and of those that are masked, and whether a track is
-// masked.
-func (l *link) wanted() (rate volumetric.Bitrate, masked bool) {
+// wanted returns the rate of the tracks that the other node takes and of those that are masked, whether a track is
+// masked, and the number of lanes with streams of video.
+func (l *link) wanted() (rate volumetric.Bitrate, masked bool, probed int) {
 	l.eachCandidate(func(_ publication, _ int, r volumetric.Bitrate) { rate += r })
+	var video [transport.MaxLanes]bool
 	for _, t := range l.origin.takes {
 		masked = masked || len(t.masked) > 0
+		for _, s := range t.streams {
+			if !s.audio && !video[s.Lane] {
+				video[s.Lane] = true
+				probed++
+			}
+		}
 	}
-	return rate, masked
+	return rate, masked, probed
 }
 
 // candidates returns the tracks that the other node takes, and those that are masked.
