@@ -117,8 +117,12 @@ func (s *Store) Set(record cluster.SessionRecord) {
 	if o == nil {
 		o = &own{sent: map[string]uint64{}, record: &cluster.SessionRecord{}}
 		if end := s.ended[record.Session]; end != nil {
-			// The end must not follow the record of a session that has returned.
+			// The end must not follow the record of a session that has returned. The nodes have an earlier record, and
+			// receive the next end.
 			o.record.Number = end.Record.Number
+			for _, node := range end.Nodes {
+				o.sent[node] = 0
+			}
 			s.ended[record.Session] = nil
 		}
 		s.own[record.Session] = o
@@ -350,7 +354,7 @@ func (o *own) lacking() Sending {
 
 // mark notes that nodes have been sent the record.
 func (o *own) mark(now time.Time, nodes []string) {
-	if len(o.sent) == 0 {
+	if o.refreshed.IsZero() {
 		o.refreshed = now
 	}
 	for _, node := range nodes {

@@ -169,6 +169,15 @@ func TestEndsDoNotDelayRecords(t *testing.T) {
 		t.Errorf("a session that ends twice is sent: %q, expected %q", got, want)
 	}
 
+	s.Set(record("again", 1, 0, "x"))
+	run(time.Second, none)
+	s.End("again")
+	s.Set(record("again", 1, 0, "y"))
+	s.End("again")
+	if got, want := sent(s.Step(now, keepers)), []string{"b:again/4 ended"}; !slices.Equal(got, want) {
+		t.Errorf("a session that returns and ends before its end is sent: %q, expected %q", got, want)
+	}
+
 	for i := range maxEnds + 10 {
 		id := fmt.Sprint("many ", i)
 		s.Set(record(id, 0, 0, "x"))
