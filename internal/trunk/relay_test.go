@@ -270,8 +270,9 @@ func TestLossOnTwoTrunks(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	repaired := c.nodes["two"].engine.Stats().Recovered + c.nodes["three"].engine.Stats().Recovered
-	t.Logf("%d of %d frames, %d packets repaired, %d requests to the publisher, stalls of %v", arrived(), frames,
-		repaired, c.asked.requests, stalls.Longest())
+	t.Logf("%d of %d frames, %d packets repaired, %d requests to the publisher, %d and %d tracks masked at the end, "+
+		"stalls of %v", arrived(), frames, repaired, c.asked.requests, c.home.stats().Masked,
+		c.nodes["two"].stats().Masked, stalls.Longest())
 	if arrived() < frames*999/1000 && stalls.Longest() < tolerated {
 		t.Errorf("%d of %d frames", arrived(), frames)
 	}
