@@ -427,11 +427,12 @@ func (h *Host) Stats() Stats {
 	s.Ignored = h.connector.datagramsIgnored()
 	s.Mirrors = len(h.catalog.mirrors)
 	for _, pub := range h.catalog.publications {
-		if pub.relay != nil {
-			s.Passed++
-		} else {
+		switch {
+		case pub.relay == nil:
 			s.Publications++
 			s.Copies = max(s.Copies, pub.tree.copies())
+		case len(pub.relay.takes) > 0:
+			s.Passed++
 		}
 	}
 	for _, m := range h.catalog.mirrors {

@@ -144,6 +144,9 @@ func TestParentPassesOn(t *testing.T) {
 // TestDemandOfChildren changes the demand of a third node. The home learns of the union only.
 func TestDemandOfChildren(t *testing.T) {
 	c := startThrough(t)
+	if n := c.nodes["two"].stats().Passed; n != 1 {
+		t.Errorf("the parent passes %d publications on, expected 1", n)
+	}
 	c.take("three", 0)
 	none := func(e Took) bool { return e.Node == "two" && len(e.Tiles) == 1 && e.Tiles[0] == allocate.Qualities(0) }
 	wait.Until(t, "the end of the third node's track", func() bool {
@@ -157,7 +160,7 @@ func TestDemandOfChildren(t *testing.T) {
 	c.nodes["three"].do(func(h *Host) { h.Unmirror("home", room, ref, id) })
 	wait.Until(t, "the end of all tracks", func() bool { return c.p.tracks[0].Followers() == 0 })
 	for name, n := range c.nodes {
-		if s := n.stats(); s.Untaken != 0 || s.Malformed != 0 || s.Failed != 0 || s.Closed != 0 {
+		if s := n.stats(); s.Untaken != 0 || s.Malformed != 0 || s.Failed != 0 || s.Closed != 0 || s.Passed != 0 {
 			t.Errorf("the counts of %s are %+v", name, s)
 		}
 	}
