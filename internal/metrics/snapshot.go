@@ -213,7 +213,7 @@ type Probes struct {
 type PacketDrops struct {
 	// MalformedRTP and MalformedRTCP cannot be parsed, MalformedPayload has an invalid descriptor of payload v1.
 	MalformedRTP, MalformedRTCP, MalformedPayload uint64
-	// UnknownSSRC packets belong to no published track.
+	// UnknownSSRC packets belonged to no published track when they arrived.
 	UnknownSSRC uint64
 	// Duplicate packets were received before, Late packets are too old to know.
 	Duplicate, Late uint64

@@ -346,7 +346,8 @@ func TestDrainMovesClients(t *testing.T) {
 }
 
 // TestDrainOfTheOnlyNode: all clients are on the node that drains, and the room is on no other node. If the room of the
-// next node is late, packets arrive on a connection before their tracks are bound: a machine that stalls loses frames.
+// next node is late, packets arrive on a connection before their tracks are bound, and wait for 150 ms. A machine that
+// stalls for longer loses frames.
 func TestDrainOfTheOnlyNode(t *testing.T) {
 	nodes, m := startCluster(t, unhurried, "a", "b", "c"), meeting{}
 	stalls := wait.WatchStalls(t)

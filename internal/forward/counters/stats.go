@@ -97,8 +97,9 @@ type Stats struct {
 	KeyFramesAsked, KeyFramesAbsorbed, KeyFramesRequested, KeyFramesLimited uint64
 	// Malformed input is dropped. MalformedPayload counts packets of payload v1 with an invalid descriptor.
 	MalformedRTP, MalformedPayload, MalformedRTCP uint64
-	// UnknownSSRC counts packets of unbound streams, Duplicates repeated packets, Late packets that are too old to
-	// classify.
+	// UnknownSSRC counts packets of streams that were not bound when the packets arrived. Those of a new connection
+	// count as received, too, if the stream is bound soon. Duplicates counts repeated packets, Late packets that are
+	// too old to classify.
 	UnknownSSRC, Duplicates, Late uint64
 
 	Tracks, Slots, Receivers, Ingresses int

@@ -39,6 +39,8 @@ type Ingress struct {
 	bindings bindings
 	// takeovers are the streams that wait for their first packet.
 	takeovers takeovers
+	// early has the packets that arrived before the first tracks were bound.
+	early early
 	// names is nil unless tracks are bound by the names in packets.
 	names  *names
 	packet rtp.Packet
@@ -88,6 +90,7 @@ func (i *Ingress) unbindAll() bool {
 	i.signals.wake()
 	i.bindings.clear()
 	i.takeovers.clear()
+	i.early = early{}
 	return true
 }
 
@@ -152,6 +155,7 @@ func (i *Ingress) take(ssrc uint32, packet []byte, info *transport.PacketInfo) (
 		return true
 	case !i.bindNamed(ssrc, packet):
 		i.stats.Add(counters.UnknownSSRC, 1)
+		i.early.keep(ssrc, packet, info)
 	case !i.process(ssrc, packet, info):
 		return i.takeovers.hold(ssrc, packet, info)
 	}

@@ -130,8 +130,8 @@ func (i *Ingress) startReports() {
 	}
 }
 
-// reports appends receiver reports. It also frees the expired packets of silent tracks, and incomplete frames of
-// injectors.
+// reports appends receiver reports. It also frees the expired packets of silent tracks, packets that no binding has
+// processed, and incomplete frames of injectors.
 func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 	var blocks []rtcp.ReceptionReport
 	for _, s := range i.bindings.streams {
@@ -140,6 +140,7 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 		}
 		s.track.Log().Trim(i.set.clock.Since(now))
 	}
+	i.early.expire(now)
 	if i.chunks.Used() > 0 {
 		i.bindings.sweep()
 		i.takeovers.sweep()

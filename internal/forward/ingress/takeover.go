@@ -158,8 +158,8 @@ func (s *stream) later(p *rtp.Packet) bool {
 }
 
 // add binds a stream at once if no other ingress has the track, and otherwise with its first packet. A stream whose
-// packets wait takes the track over with the next look of the goroutine. add reports false if the track or the ingress
-// is closed. The caller holds no mutex.
+// packets wait, also those that arrived before add, takes the track over with the next look of the goroutine. add
+// reports false if the track or the ingress is closed. The caller holds no mutex.
 func (o *takeovers) add(w *waiting) bool {
 	i := o.ingress
 	i.set.binding.Lock()
@@ -178,13 +178,17 @@ func (o *takeovers) add(w *waiting) bool {
 	if s := i.bindings.streams[w.ssrc]; s != nil && s.track != w.track {
 		i.bindings.release(s)
 	}
-	if former == nil {
+	packets := i.early.take(w.ssrc, i.set.clock.Now())
+	if former == nil && len(packets) == 0 {
 		return o.bind(w) != nil
 	}
 	if i.closed {
 		return false
 	}
 	o.put(w)
+	for n := range packets {
+		o.hold(w.ssrc, packets[n].packet, &packets[n].info)
+	}
 	return true
 }
 
@@ -247,6 +251,7 @@ func (o *takeovers) displace(t *track.Track) {
 
 // bind binds a stream that no other ingress has, and returns its state, nil if the track or the ingress is closed.
 func (o *takeovers) bind(w *waiting) *stream {
+	o.ingress.early.bound(o.ingress.set.clock.Now())
 	o.ingress.bind(w.ssrc, w.repair, w.track)
 	s := o.ingress.bindings.streams[w.ssrc]
 	if s == nil || s.track != w.track {
