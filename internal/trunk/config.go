@@ -36,8 +36,8 @@ type Config struct {
 	// Lanes is the number of lanes that this node dials, 1 to transport.MaxLanes. 0 selects one for each two
 	// processors.
 	Lanes int
-	// Region is the region of this node. Fanout is the number of copies of a publication that this node sends, and to
-	// which others pass a publication of this node on, before more get parents. 0 is DefaultFanout.
+	// Region is the region of this node. Fanout is the maximum number of nodes to which this node sends a publication
+	// before further nodes get parents. No parent of a publication of this node has more children. 0 is DefaultFanout.
 	Region string
 	Fanout int
 	// Certificate returns this node's certificate, Verify the name in another node's certificate, or an error if the
@@ -59,7 +59,7 @@ type services struct {
 	running sync.WaitGroup
 	notify  chan struct{}
 
-	// inbox has what the goroutines report to Step.
+	// inbox has the reports of the goroutines to Step.
 	mu    sync.Mutex
 	inbox []any
 }

@@ -22,7 +22,7 @@ const (
 	probeStream   = 1
 	// receiveWindow is the number of bytes that the other node may send before Step reads them.
 	receiveWindow = 1 << 20
-	// longestRepeat is the maximum retransmission timeout of SCTP in milliseconds, the minimum of Pion.
+	// longestRepeat is the maximum retransmission timeout of SCTP in milliseconds. Pion's minimum timeout is as long.
 	longestRepeat = 1000
 	// maxWaiting bounds the messages that wait for Step. More wait in SCTP.
 	maxWaiting = 256

@@ -4,8 +4,9 @@
 // The node that a publisher is connected to is the origin of its tracks, the other is the taking node. The taking node
 // sends its whole demand for a publication (take). The origin answers with the streams that carry the tracks (offer),
 // and sends packets once the taking node has bound them (bound). Each track has a slot of its own, so that timestamps,
-// frame numbers and payload cross unchanged. What is lost on the trunk is requested from the origin, never from the
-// publisher.
+// frame numbers and payload cross unchanged. Packets that are lost on the trunk are requested from the origin, never
+// from the publisher. If many nodes take a publication, its home assigns parents to them, which pass the publication on
+// (parent).
 //
 // The parts without goroutines and clocks:
 //
@@ -13,7 +14,11 @@
 //	origin     demand of the other node -> streams, and the tracks that they carry
 //	taking     offers of the other node -> streams to bind, and the packets that were not taken
 //	fit        the tracks that an estimate carries
+//	tree       at the home: the parent of each node that takes a publication
+//	feed       at another node: the nodes from which the node takes a publication
+//	silence    the time since the last packet of the other node
+//	updates    the states that have to be sent to the other node
 //
-// Host is the shell. One goroutine calls a Host. Goroutines of sockets and of SCTP pass what arrives to the Host, which
-// handles it in Step.
+// Host is the shell. One goroutine calls a Host. Goroutines of sockets and of SCTP pass arrivals to the Host, which
+// handles them in Step.
 package trunk

@@ -76,7 +76,7 @@ func (f *feed) nodes() []string {
 // takes reports whether this node takes packets from a node.
 func (f *feed) takes(node string) bool { return slices.Contains(f.nodes(), node) }
 
-// binds reports whether the streams that a node offers are bound. Those of a former source are on their way out.
+// binds reports whether the streams that a node offers are bound. The demand at a former source is about to end.
 func (f *feed) binds(node string) bool { return node == f.source || node == f.next }
 
 // pathBy returns the path of the demand at a node, nil at the home while the home has to send the tracks.

@@ -49,8 +49,8 @@ type link struct {
 	lasted bool
 
 	control *control
-	// sends and messages limit the payloads and the other messages to the other node. outgoing are the messages that
-	// wait for messages or for SCTP.
+	// sends limits the payloads to the other node, messages the other messages. outgoing are the messages that wait for
+	// that limit or for SCTP.
 	sends, messages ratelimit.Bucket
 	outgoing        []*message
 	lanes           lanes

@@ -372,13 +372,14 @@ func view(n *node, tracks []*track.Track) *viewer {
 	return v
 }
 
-// taker mirrors the publication at another node, and takes qualities of its tiles.
+// mirrorAt mirrors the publication at another node.
 func mirrorAt(n *node, home string, tiles, qualities int) []*track.Track {
 	tracks := newTracks(n.engine, tiles, qualities, 9, volumetric.MIMEVolumetric)
 	n.do(func(h *Host) { h.Mirror(home, room, ref, id, qualities, tracks) })
 	return tracks
 }
 
+// takeAt takes qualities of each tile of the mirrored publication.
 func takeAt(n *node, home string, tiles ...allocate.QualitySet) {
 	n.do(func(h *Host) { h.Take(home, room, ref, id, tiles, nil, 0) })
 }

@@ -11,8 +11,8 @@ const (
 	heardInterval = 50 * time.Millisecond
 	// tickInterval is the interval of Notify while nothing arrives.
 	tickInterval = 50 * time.Millisecond
-	// pauseAfter is the time between two steps from which on this node did not run, as after SIGSTOP. Such time is not
-	// silence of the other node: its packets may wait in a socket.
+	// If the time between two steps exceeds pauseAfter, this node did not run, as after SIGSTOP. Such a time is no
+	// silence of the other node, whose packets may wait in a socket.
 	pauseAfter = 4 * tickInterval
 )
 
