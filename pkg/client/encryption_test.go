@@ -217,13 +217,17 @@ func TestRefusedFrames(t *testing.T) {
 	}
 }
 
-// TestReplayedFrames lets the server send a recorded frame again in another assignment, where its number is not known.
+// TestReplayedFrames lets the server send a recorded frame again in another assignment, so late that its number is not
+// known.
 func TestReplayedFrames(t *testing.T) {
 	keys := keysWith(t, 0, 1)
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)
 	e := newEncrypted(t, keys, keys, body)
 	recorded := e.write(plaintext)
 	e.deliver(recorded)
+	<-e.receiver.frames
+	e.number += 100
+	e.deliver(e.write("tile"))
 	<-e.receiver.frames
 	e.assign(2, e.publisher.Publication())
 	e.deliver(recorded)
@@ -232,6 +236,32 @@ func TestReplayedFrames(t *testing.T) {
 	}
 	if n := len(e.receiver.frames); n != 0 {
 		t.Errorf("%d frames were delivered", n)
+	}
+}
+
+// TestTheNewestFrameInAnotherAssignment is no attack: a slot begins with that frame. If the frame was refused, and the
+// key has arrived since, the frame is delivered.
+func TestTheNewestFrameInAnotherAssignment(t *testing.T) {
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	receiving := new(e2ee.Keys)
+	e := newEncrypted(t, keysWith(t, 0, 1), receiving, body)
+	recorded := e.write(plaintext)
+	e.deliver(recorded)
+	if err := e.refusal(); !errors.Is(err, e2ee.ErrNoKey) {
+		t.Fatalf("error is %v, expected ErrNoKey", err)
+	}
+	if err := receiving.SetSecret(0, bytes.Repeat([]byte{1}, 32)); err != nil {
+		t.Fatal(err)
+	}
+	for generation := range uint32(2) {
+		e.assign(generation+2, e.publisher.Publication())
+		e.deliver(recorded)
+		if err := e.refusal(); err != nil {
+			t.Errorf("assignment %d: the frame is refused: %v", generation+2, err)
+		}
+	}
+	if frames := taken(e.receiver); len(frames) != 1 || string(frames[0].Data) != plaintext {
+		t.Errorf("%d frames were delivered, expected one", len(frames))
 	}
 }
 

@@ -1,12 +1,16 @@
 package client
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/uplink"
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/pkg/vr2gather"
 )
 
 // wantedTiles returns the message about the wanted qualities of each tile.
@@ -61,6 +65,76 @@ func TestFramesOfTwoServersAreDeliveredOnce(t *testing.T) {
 	if c := statsOf(t, m, "bob", 0).FrameCounts; c.Expected != 6 || c.Complete != 6 || c.Missing != 0 ||
 		c.Undecodable != 0 {
 		t.Errorf("counts %+v, expected 6 complete frames", c)
+	}
+}
+
+// TestASlotBeginsWithADeliveredFrame after a resume with a new connection, and when a tile changes its slot. The frame
+// is delivered and counted once.
+func TestASlotBeginsWithADeliveredFrame(t *testing.T) {
+	t.Parallel()
+	for _, withVR2Gather := range []bool{false, true} {
+		t.Run(fmt.Sprint(withVR2Gather), func(t *testing.T) {
+			m := newRig(t, Config{})
+			publication := described("body", volumetric.MIMEVolumetric, 1, 1)
+			publication.VR2Gather = withVR2Gather
+			send := func(in *incoming, number uint32, since time.Duration) {
+				t.Helper()
+				at := epoch.Add(since + time.Duration(number)*interval)
+				if !withVR2Gather {
+					in.send(number, 0, at)
+					return
+				}
+				data := append(vr2gather.NewFrameHeader(vr2gather.CodecRawPoints, 1, at).Append(nil), 7)
+				list, err := uplink.Fragment(payload.Descriptor{Frame: number}, data)
+				if err != nil || len(list) != 1 {
+					t.Fatalf("%d packets, %v", len(list), err)
+				}
+				in.deliver(in.next, 3000*number, list[0], at)
+				in.next++
+			}
+			first := newIncoming(t, m, "0", volumetric.KindVideo, 1000)
+			assign(t, m, "0", 1, "bob", 0, &publication)
+			for number := range uint32(100) {
+				send(first, number+1, 0)
+			}
+			// The new connection has the same mids and generations.
+			m.reset()
+			second := newIncoming(t, m, "0", volumetric.KindVideo, 2000)
+			assign(t, m, "0", 1, "bob", 0, &publication)
+			send(second, 100, 0)
+			send(second, 101, 0)
+			third := newIncoming(t, m, "5", volumetric.KindVideo, 3000)
+			assign(t, m, "0", 2, "", 0, nil)
+			assign(t, m, "5", 1, "bob", 0, &publication)
+			send(third, 101, 0)
+			send(third, 102, 0)
+			if c := statsOf(t, m, "bob", 0).FrameCounts; c != (FrameCounts{Expected: 102, Complete: 102}) {
+				t.Errorf("counts %+v, expected 102 complete frames", c)
+			}
+			// Another publication of the same name has begun while the connection was down.
+			m.reset()
+			fourth := newIncoming(t, m, "0", volumetric.KindVideo, 4000)
+			assign(t, m, "0", 1, "bob", 0, &publication)
+			send(fourth, 60, time.Minute)
+			send(fourth, 61, time.Minute)
+			var numbers []int64
+			for len(m.frames) > 0 {
+				numbers = append(numbers, (<-m.frames).Number)
+			}
+			if want := []int64{99, 100, 101, 102, 60, 61}; !slices.Equal(numbers[98:], want) {
+				t.Errorf("the last frames are %d, expected %d", numbers[98:], want)
+			}
+			// A move from here knows the numbers of the present publication.
+			next := m.after()
+			m.session.path.present.Store(next.media)
+			present := newIncoming(t, next, "9", volumetric.KindVideo, 5000)
+			assign(t, next, "9", 1, "bob", 0, &publication)
+			send(present, 61, time.Minute)
+			send(present, 62, time.Minute)
+			if frames := taken(m); len(frames) != 1 || frames[0].Number != 62 {
+				t.Errorf("%d frames in a move, expected frame 62", len(frames))
+			}
+		})
 	}
 }
 

@@ -204,4 +204,8 @@ func TestDelivered(t *testing.T) {
 			t.Errorf("step %d: frame %d: repeated %v", i, step.number, got)
 		}
 	}
+	d.remove(3)
+	if d.add(3) {
+		t.Error("a frame that was removed counts as delivered")
+	}
 }

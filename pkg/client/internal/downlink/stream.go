@@ -206,11 +206,13 @@ func (s *stream) reassemble(
 	s.repair.Complete(s.nacks, place)
 	s.tile.replaced += uint64(complete.Recovered)
 	s.delivered = now
-	if s.tile.delivered.add(s.tile.extend(complete.Number)) && s.tiles.repeats(now) {
+	number := s.tile.extend(complete.Number)
+	if s.tile.complete(number, s.captured(complete), s.tiles.repeats(now)) {
 		return Arrival{}
 	}
 	if err := s.openFrame(complete); err != nil {
 		s.tile.ledger.refused()
+		s.tile.delivered.remove(number)
 		track := *s.track
 		track.Quality = volumetric.Quality(complete.Quality)
 		return Arrival{Refused: s.opening.refuse(track, err)}
@@ -222,6 +224,18 @@ func (s *stream) reassemble(
 		},
 		tile: s.tile,
 	}
+}
+
+// captured returns the capture time of a complete frame, the zero time if it is unknown.
+func (s *stream) captured(f *payload.Frame) time.Time {
+	if f.Prefixed || !s.publication.VR2Gather {
+		return f.Prefix.Capture
+	}
+	var header vr2gather.FrameHeader
+	if _, err := header.Parse(f.Data); err != nil {
+		return time.Time{}
+	}
+	return header.Capture()
 }
 
 // frame returns a complete frame for the program. The memory is not recycled, because the program keeps the frame.
@@ -273,7 +287,7 @@ func (s *stream) expire(now time.Time, deadline time.Duration, scratch []payload
 		return scratch
 	}
 	for _, given := range scratch {
-		if !s.tiles.repeats(now) || !s.tile.delivered.has(s.tile.extend(given.Number)) {
+		if !s.tile.repeats(s.tile.extend(given.Number), s.tiles.repeats(now)) {
 			s.tile.ledger.undecodable()
 		}
 	}

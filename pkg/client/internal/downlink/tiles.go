@@ -27,11 +27,16 @@ type tile struct {
 	replaced uint64
 	// nacks sums former assignments.
 	nacks feedback.NACKStats
-	// delivered are the frames that were delivered. source is the stream of the last packet without payload v1, which
-	// arrived at sourceAt.
+	// delivered are the frames that were delivered, captured is the latest of their capture times.
 	delivered delivered
-	source    *stream
-	sourceAt  time.Time
+	captured  time.Time
+	// begins counts down from lateFrames with the complete frames after an assignment to a slot. It is 0 after a frame
+	// that was captured later than all before, or that has no capture time. A slot begins with the newest frame that its
+	// server has. Another slot or another connection may have carried that frame, so a frame may come again until 0.
+	begins int
+	// source is the stream of the last packet without payload v1, which arrived at sourceAt.
+	source   *stream
+	sourceAt time.Time
 }
 
 // requests returns the counts of the tile's former assignments and of the stream since the present assignment.
@@ -93,6 +98,45 @@ func (d *delivered) add(number int64) bool {
 	return repeated
 }
 
+// remove removes a frame that was added and could not be delivered.
+func (d *delivered) remove(number int64) {
+	if behind := d.newest - number; behind >= 0 && behind < 64 {
+		d.last &^= 1 << behind
+	}
+}
+
+// complete adds a complete frame, and reports whether the frame was delivered before. captured is its capture time,
+// zero if unknown. shared is set if another receiver has delivered frames of the tile. A publication of the same name
+// may replace the tile's publication without a message to this client. Its numbers begin again, and its frames are
+// captured later.
+func (t *tile) complete(number int64, captured time.Time, shared bool) (repeated bool) {
+	// The qualities of one frame may have different capture times.
+	later := captured.After(t.captured) && number != t.delivered.newest
+	if captured.After(t.captured) {
+		t.captured = captured
+	}
+	if later && t.begins > 0 && number < t.delivered.newest {
+		t.delivered = delivered{}
+	}
+	switch {
+	case later, captured.IsZero():
+		t.begins = 0
+	case t.begins > 0:
+		t.begins--
+	}
+	return t.delivered.add(number) && t.mayRepeat(number, shared)
+}
+
+// repeats reports whether a frame that has expired was delivered before. shared is that of complete.
+func (t *tile) repeats(number int64, shared bool) bool {
+	return t.delivered.has(number) && t.mayRepeat(number, shared)
+}
+
+// mayRepeat reports whether a frame may come again.
+func (t *tile) mayRepeat(number int64, shared bool) bool {
+	return shared || t.begins > 0 && t.delivered.newest-number < lateFrames
+}
+
 // extend extends a frame number to 64 bits by the tile's newest frame, so that the qualities and slots of a tile agree.
 func (t *tile) extend(number uint32) int64 {
 	if t.ledger.newest == 0 {
@@ -131,7 +175,7 @@ func (ts *tiles) assign(track volumetric.TrackRef, streams map[string]*stream) *
 		ts.byName[track] = t
 	}
 	ts.assignments++
-	t.assigned = ts.assignments
+	t.assigned, t.begins = ts.assignments, lateFrames
 	return t
 }
 
