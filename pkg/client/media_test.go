@@ -107,6 +107,35 @@ func TestANewConnectionBeginsAnew(t *testing.T) {
 	}
 }
 
+// TestCountsOutliveAConnection replaces the connection after a request for a missing packet.
+func TestCountsOutliveAConnection(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	assignNext := func(ssrc uint32) *incoming {
+		in := newIncoming(t, m, "4", volumetric.KindVideo, ssrc)
+		assign(t, m, "4", 1, "grace", 0, &body)
+		return in
+	}
+	in := assignNext(1)
+	in.send(1, 0, epoch)
+	in.send(2, 0, epoch.Add(interval), 1)
+	if requested := asked(m, epoch.Add(2*interval)); len(requested) != 1 {
+		t.Fatalf("asked for %v, expected one packet", requested)
+	}
+	before := statsOf(t, m, "grace", 0)
+	if before.Requests == 0 {
+		t.Fatalf("counts %+v, expected a request", before)
+	}
+	m.reset()
+	if after := statsOf(t, m, "grace", 0); after != before {
+		t.Errorf("counts %+v after the end of the connection, expected %+v", after, before)
+	}
+	assignNext(11)
+	if after := statsOf(t, m, "grace", 0); after != before {
+		t.Errorf("counts %+v on the next connection, expected %+v", after, before)
+	}
+}
+
 // silent is a server that accepts a websocket and every message, and never answers. heard has a value once a message
 // has arrived.
 func silent(t *testing.T) (url string, heard <-chan struct{}) {

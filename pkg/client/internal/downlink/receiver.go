@@ -124,11 +124,6 @@ const repeatTime = 2 * time.Second
 
 // End ends a receiver whose tiles another receiver has.
 func (r *Receiver) End(now time.Time) {
-	for _, s := range r.streams {
-		if s.tile != nil {
-			s.tile.nacks, s.tile.source = s.requests(), nil
-		}
-	}
 	r.tiles.shared, r.tiles.until = false, now.Add(repeatTime)
 	r.Reset()
 }
@@ -158,8 +153,13 @@ func (r *Receiver) Covers(former *Receiver, now time.Time) bool {
 	return true
 }
 
-// Reset removes the streams: the peer connection is replaced.
+// Reset removes the streams: the peer connection is replaced. The counts of the tiles remain.
 func (r *Receiver) Reset() {
+	for _, s := range r.streams {
+		if s.tile != nil {
+			s.tile.nacks, s.tile.source = s.requests(), nil
+		}
+	}
 	r.streams, r.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
 	r.arrivals, r.extension = feedback.NewArrivalRecorder(feedback.DefaultConfig().Transport, r.ssrc), 0
 	r.paths.recorder = nil
