@@ -195,6 +195,41 @@ func TestAnAttemptToResumeThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	expectEvent[Resumed](t, s)
 }
 
+// TestLossyMessagesAfterAnOutage are numbered from 1 again if their sender has left and returned meanwhile.
+func TestLossyMessagesAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	pass := func(s *played, seq int64, text string) {
+		s.admit(time.Minute)
+		s.say(&signal.Data{Seq: seq, Participant: "bob", Topic: "hand", Lossy: true, Text: text})
+	}
+	received := make(chan struct{})
+	url := playing(t, func(s *played) {
+		pass(s, 5, "before")
+		select {
+		case <-received:
+		case <-s.over:
+		}
+	}, func(s *played) {
+		pass(s, 1, "after")
+		s.listen()
+	})
+	s := joinPlayed(t, url, signalling.DefaultTimes)
+	expect := func(text string) {
+		t.Helper()
+		select {
+		case m := <-s.Data():
+			if m.Text != text {
+				t.Errorf("got %q, expected %q", m.Text, text)
+			}
+		case <-time.After(longEnough):
+			t.Fatalf("the message %q was not delivered", text)
+		}
+	}
+	expect("before")
+	close(received)
+	expect("after")
+}
+
 // endConnection announces to the client that its peer connection has ended.
 func endConnection(s *played) {
 	s.admit(time.Minute)

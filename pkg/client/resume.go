@@ -159,6 +159,7 @@ func (c *control) tryResume(ctx context.Context, a failover.Attempt, ticket stri
 	}
 	c.requests.Continue(conn)
 	c.servers.Continue(result.Address, result.Joined.Nodes)
+	c.data.ForgetAll()
 	c.data.Resume(conn, result.Joined.DataReceived)
 	c.welcome(result.Joined)
 	c.path.media().resendUplink()

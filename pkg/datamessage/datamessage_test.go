@@ -123,6 +123,10 @@ func TestNewer(t *testing.T) {
 	if !newer("ada", "hand", 1) {
 		t.Error("after the participant's return, number 1 is not newer")
 	}
+	r.ForgetAll()
+	if !newer("ada", "hand", 1) || !newer("grace", "hand", 1) {
+		t.Error("after the return of all participants, number 1 is not newer")
+	}
 	for i := range signal.MaxTopics - 1 {
 		newer("ada", strconv.Itoa(i), 1)
 	}

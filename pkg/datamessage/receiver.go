@@ -116,3 +116,6 @@ func (r *Receiver) Newer(m *signal.Data) (bool, error) {
 
 // Forget clears the numbers of a participant's lossy messages, which count from 1 again when the participant returns.
 func (r *Receiver) Forget(participant string) { delete(r.newest, participant) }
+
+// ForgetAll clears the numbers of the lossy messages of all participants.
+func (r *Receiver) ForgetAll() { clear(r.newest) }

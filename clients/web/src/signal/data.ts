@@ -74,6 +74,11 @@ export class DataReceiver {
   forget(participant: string): void {
     this.newest.delete(participant);
   }
+
+  /** Clears the numbers of all participants. */
+  forgetAll(): void {
+    this.newest.clear();
+  }
 }
 
 /** A data channel for copies. */
@@ -138,6 +143,14 @@ export class DataMessages {
     if (channel?.readyState === "open" && channel.bufferedAmount <= mostBuffered) {
       channel.send(json);
     }
+  }
+
+  /**
+   * The session was interrupted. Participants may have left and returned meanwhile: their lossy messages
+   * count from 1 again.
+   */
+  interrupted(): void {
+    this.receiver.forgetAll();
   }
 
   /** The session was entered. The server has received the messages up to a number. */

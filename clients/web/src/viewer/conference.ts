@@ -430,6 +430,7 @@ export class Conference {
       this.pictures.clear();
       this.link.renew(this.serversOf(message));
     }
+    this.data.interrupted();
     this.data.entered(message.resumed ?? false, message.data_received ?? 0);
     this.own.entered(renewed, (message.resumed ?? false) && (message.restored ?? true));
     this.restore(message, false);

@@ -70,6 +70,23 @@ describe("Conference", () => {
     conference.leave();
   });
 
+  it("delivers the lossy messages of a participant who has left and returned during an outage", () => {
+    const got: (string | undefined)[] = [];
+    const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, { ...events, data: ({ text }) => got.push(text) });
+    const say = (seq: number, text: string): void => last().say({ type: "data", seq, participant: "grace", topic: "hand", lossy: true, text });
+    conference.start();
+    last().open();
+    last().say(joined);
+    say(5, "before");
+    last().close();
+    vi.advanceTimersByTime(300);
+    last().open();
+    last().say({ ...joined, resumed: true });
+    say(1, "after");
+    expect(got).toEqual(["before", "after"]);
+    conference.leave();
+  });
+
   it("counts the audience", () => {
     let shown = 0;
     const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, { ...events, people: () => shown++ });

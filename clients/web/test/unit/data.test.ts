@@ -25,6 +25,8 @@ describe("DataReceiver", () => {
     expect([newer("ada", "hand", 2), newer("ada", "hand", 1), newer("ada", "eye", 1), newer("grace", "hand", 1)]).toEqual([true, false, true, true]);
     r.forget("ada");
     expect(newer("ada", "hand", 1)).toBe(true);
+    r.forgetAll();
+    expect([newer("ada", "hand", 1), newer("grace", "hand", 1)]).toEqual([true, true]);
   });
 });
 

@@ -271,6 +271,14 @@ func (f *Flow) Forget(participant string) {
 	f.receiver.Forget(participant)
 }
 
+// ForgetAll clears the numbers of the lossy messages of all participants. After an interruption of the session, any of
+// them may have left and returned, and count from 1 again.
+func (f *Flow) ForgetAll() {
+	f.receiving.Lock()
+	defer f.receiving.Unlock()
+	f.receiver.ForgetAll()
+}
+
 // End ends the delivery to the program. No message is delivered after End has returned.
 func (f *Flow) End() {
 	f.receiving.Lock()
