@@ -261,7 +261,7 @@ export class Conference {
     const tile = keyOf(slot.track, slot.description);
     const former = slot === this.formerSlots.get(report.mid);
     this.move?.arrived(tile, former, this.mediaReceived);
-    const late = this.duplicates.add(tile, report.number);
+    const late = this.duplicates.add(tile, report.number, report.captured);
     if (late === undefined) {
       this.recycle(report);
       return;
@@ -426,7 +426,7 @@ export class Conference {
         this.carry(mid);
       }
       this.slots = new SlotTable();
-      this.duplicates.restart("");
+      this.duplicates.renewed();
       this.pictures.clear();
       this.link.renew(this.serversOf(message));
     }

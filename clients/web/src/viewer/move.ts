@@ -75,22 +75,48 @@ export class Move {
   }
 }
 
+interface Tile {
+  order: FrameOrder;
+  /** A slot was assigned since the numbers began. */
+  assigned: boolean;
+  /** A slot was assigned, and no frame above all before has come since. */
+  begins: boolean;
+  /** The newest frame, and its capture time in milliseconds, NaN if unknown. */
+  newest: number;
+  captured: number;
+}
+
 /**
  * Drops frames that come again. A slot begins with the newest frame that its server has, so the first frame of a slot
  * may be one that was shown before, over another slot or another connection. The second connection of a move may also
- * be behind the former one after the move. Frames therefore count across slots, and before, during and after a move.
+ * be behind the former one after the move. Frames therefore count across slots, and before, during and after a move or
+ * an interruption.
  */
 export class Duplicates {
-  /** The orders by tile. assigned is set if a slot was assigned since the numbers began. */
-  private readonly tiles = new Map<string, { order: FrameOrder; assigned: boolean }>();
+  private readonly tiles = new Map<string, Tile>();
 
   /**
-   * Adds a frame of a tile. Returns undefined if the frame or a newer one has come before, and otherwise the
-   * numbers of the frames that came late since the last call.
+   * Adds a frame of a tile, with its capture time in milliseconds, NaN if unknown. Returns undefined if the frame or a
+   * newer one has come before, and otherwise the numbers of the frames that came late since the last call.
+   *
+   * A publication may be replaced by one of the same name while the page is not told. Its slots are assigned again, its
+   * numbers begin again, and its frames are captured later.
    */
-  add(key: string, number: number): number[] | undefined {
-    const { order } = this.of(key, false);
-    return order.place(number) === "newest" ? order.takeLate() : undefined;
+  add(key: string, number: number, captured = NaN): number[] | undefined {
+    const tile = this.tiles.get(key) ?? begin(false);
+    this.tiles.set(key, tile);
+    let place = tile.order.place(number);
+    if (place !== "newest" && tile.begins && number !== tile.newest && captured > tile.captured) {
+      tile.order = new FrameOrder();
+      place = tile.order.place(number);
+    }
+    if (place !== "newest") {
+      return undefined;
+    }
+    tile.begins = false;
+    tile.newest = number;
+    tile.captured = captured;
+    return tile.order.takeLate();
   }
 
   /**
@@ -98,8 +124,11 @@ export class Duplicates {
    * former publication, and do not count.
    */
   assigned(key: string): void {
-    if (!this.of(key, true).assigned) {
-      this.tiles.set(key, { order: new FrameOrder(), assigned: true });
+    const tile = this.tiles.get(key);
+    if (tile?.assigned) {
+      tile.begins = true;
+    } else {
+      this.tiles.set(key, begin(true));
     }
   }
 
@@ -112,9 +141,19 @@ export class Duplicates {
     }
   }
 
-  private of(key: string, assigned: boolean): { order: FrameOrder; assigned: boolean } {
-    const tile = this.tiles.get(key) ?? { order: new FrameOrder(), assigned };
-    this.tiles.set(key, tile);
-    return tile;
+  /**
+   * The connection is a new one after an interruption. Tiles whose frames have no capture times begin again: the page
+   * cannot know whether they belong to the same publications.
+   */
+  renewed(): void {
+    for (const [key, { captured }] of this.tiles) {
+      if (Number.isNaN(captured)) {
+        this.tiles.delete(key);
+      }
+    }
   }
+}
+
+function begin(assigned: boolean): Tile {
+  return { order: new FrameOrder(), assigned, begins: false, newest: NaN, captured: NaN };
 }

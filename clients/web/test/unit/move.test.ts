@@ -86,6 +86,36 @@ describe("Duplicates", () => {
   });
 });
 
+describe("Duplicates of an interrupted session", () => {
+  const begun = (captured: number): Duplicates => {
+    const duplicates = new Duplicates();
+    duplicates.assigned("a");
+    duplicates.add("a", 50, captured);
+    duplicates.renewed();
+    duplicates.assigned("a");
+    return duplicates;
+  };
+
+  it("passes no frame again with which a slot begins", () => {
+    const duplicates = begun(1000);
+    expect([[50, 1000], [49, 967], [51, 1033], [50, 1000]].map(([number, captured]) => duplicates.add("a", number!, captured))).toEqual([undefined, undefined, [49], undefined]);
+  });
+
+  it("passes no frame again whose other quality was captured a little later", () => {
+    expect(begun(1000).add("a", 50, 1001)).toBeUndefined();
+  });
+
+  it("passes the frames of another publication of the same name, which are captured later", () => {
+    const duplicates = begun(1000);
+    expect([[1, 9000], [2, 9033], [2, 9033], [1, 9000]].map(([number, captured]) => duplicates.add("a", number!, captured))).toEqual([[], [], undefined, undefined]);
+  });
+
+  it("passes frames without capture times as those of another publication", () => {
+    const duplicates = begun(NaN);
+    expect([duplicates.add("a", 1), duplicates.add("a", 1)]).toEqual([[], undefined]);
+  });
+});
+
 class Peer {
   static all: Peer[] = [];
   connectionState: RTCPeerConnectionState = "new";
@@ -224,6 +254,35 @@ describe("A conference that moves to another server", () => {
     conference.report(frame("5", 1));
     conference.report(frame("5", 2));
     expect(shown).toEqual([1, 2]);
+  });
+
+  it("shows no frame again after a resume with a new connection", () => {
+    const at = (number: number): DecodedFrame => ({ ...frame("1", number), captured: 1000 + 33 * number });
+    conference.report(at(1));
+    conference.report(at(2));
+    Peer.all[0]!.be("failed");
+    vi.advanceTimersByTime(5000);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { new_connection: true } });
+    last().say({ ...joined, participants: [ada], resumed: true });
+    Peer.all[1]!.be("connected");
+    last().say({ type: "assignments", assignments: [assignment("1", "body")] });
+    conference.report(at(2));
+    conference.report(at(3));
+    expect(shown).toEqual([1, 2, 3]);
+  });
+
+  it("shows a publication that replaced another one of the same name while the websocket was broken", () => {
+    conference.report({ ...frame("1", 50), captured: 1000 });
+    first.close();
+    vi.advanceTimersByTime(300);
+    last().open();
+    expect(last().sent[0]).toMatchObject({ resume: { new_connection: false } });
+    last().say({ ...joined, participants: [ada], resumed: true });
+    last().say({ type: "assignments", assignments: [{ ...assignment("1", "body"), generation: 2 }] });
+    conference.report({ ...frame("1", 1), captured: 2000 });
+    conference.report({ ...frame("1", 2), captured: 2033 });
+    expect(shown).toEqual([50, 1, 2]);
   });
 
   it("shows all descriptions of a frame, each once", () => {
