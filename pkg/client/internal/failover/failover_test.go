@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/volsfu/volsfu/pkg/client/internal/signalling"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -147,4 +149,132 @@ func addressed(addresses ...string) []signal.NodeAddress {
 		nodes = append(nodes, signal.NodeAddress{URL: address})
 	}
 	return nodes
+}
+
+// errUnreachable is the error of a server that cannot be reached.
+var errUnreachable = errors.New("unreachable")
+
+// to returns the error of a server that sends the client to another server, with the ticket "T".
+func to(address string) error {
+	return &signalling.MovedError{Moved: &signal.Moved{URL: address, Ticket: "T"}}
+}
+
+// scripted are servers that reply with the given errors, each with the next one and at last with the last one. Servers
+// accept a join with nil.
+type scripted struct {
+	replies map[string][]error
+	// joins are the joins: the address, the ticket or secret, and "new" for a new connection.
+	joins []string
+}
+
+// Join implements Joiner.
+func (s *scripted) Join(
+	_ context.Context, address string, join *signal.Join,
+) (*signalling.Conn, *signal.Joined, error) {
+	asked := address + " " + join.Ticket
+	if resume := join.Resume; resume != nil {
+		asked += resume.Secret
+		if resume.NewConnection {
+			asked += " new"
+		}
+	}
+	s.joins = append(s.joins, asked)
+	replies := s.replies[address]
+	if len(replies) == 0 {
+		return nil, nil, errUnreachable
+	}
+	if len(replies) > 1 {
+		s.replies[address] = replies[1:]
+	}
+	if replies[0] != nil {
+		return nil, nil, replies[0]
+	}
+	return nil, &signal.Joined{Nodes: addressed("wss://d")}, nil
+}
+
+// TestFollow checks on which servers an attempt is made, and with which requests.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	resume := func() *signal.Join {
+		return &signal.Join{Resume: &signal.ResumeRequest{Secret: "S", NewConnection: true}}
+	}
+	endless := slices.Repeat([]string{"wss://a T"}, maxMoves+1)
+	endless[0] = "wss://a "
+	for _, test := range []struct {
+		name    string
+		attempt Attempt
+		replies map[string][]error
+		joins   []string
+		// address is that of the outcome, moved is set if its error is a move.
+		address string
+		moved   bool
+	}{
+		{"a join", Attempt{Address: "wss://a", Join: &signal.Join{}},
+			map[string][]error{"wss://a": {to("wss://b")}, "wss://b": {nil}},
+			[]string{"wss://a ", "wss://b T"}, "wss://b", false},
+		{"a resumption on a third server", Attempt{Address: "wss://b", Join: resume(), Present: "wss://a"},
+			map[string][]error{"wss://b": {to("wss://c")}, "wss://c": {nil}},
+			[]string{"wss://b S new", "wss://c T new"}, "wss://c", false},
+		{"a resumption that returns to its connection", Attempt{Address: "wss://b", Join: resume(), Present: "wss://a"},
+			map[string][]error{"wss://b": {to("wss://a")}, "wss://a": {nil}},
+			[]string{"wss://b S new", "wss://a T"}, "wss://a", false},
+		{"a resumption that returns without a connection",
+			Attempt{Address: "wss://b", Join: resume(), Present: "wss://a", Unused: true},
+			map[string][]error{"wss://b": {to("wss://a")}, "wss://a": {nil}},
+			[]string{"wss://b S new", "wss://a T new"}, "wss://a", false},
+		{"moves without end", Attempt{Address: "wss://a", Join: &signal.Join{}},
+			map[string][]error{"wss://a": {to("wss://a")}}, endless, "wss://a", true},
+		{"a server without TLS", Attempt{Address: "wss://a", Join: &signal.Join{}},
+			map[string][]error{"wss://a": {to("ws://b")}}, []string{"wss://a "}, "wss://a", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			joiner := &scripted{replies: test.replies}
+			got := NewServers("wss://a", joiner).Follow(context.Background(), test.attempt)
+			var moved *signalling.MovedError
+			if got.Address != test.address || errors.As(got.Err, &moved) != test.moved ||
+				(got.Joined == nil) != test.moved {
+				t.Errorf("outcome %+v", got)
+			}
+			if !slices.Equal(joiner.joins, test.joins) {
+				t.Errorf("joins %q, expected %q", joiner.joins, test.joins)
+			}
+		})
+	}
+}
+
+// TestJoin asks the present server again if the server to which it sends the client cannot be reached. Other errors end
+// the join.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	refused := &signal.Error{Code: signal.CodeForbidden}
+	for _, test := range []struct {
+		name    string
+		replies map[string][]error
+		joins   []string
+		err     error
+	}{
+		{"another server", map[string][]error{"wss://a": {to("wss://b"), to("wss://c")}, "wss://c": {nil}},
+			[]string{"wss://a ", "wss://b T", "wss://a ", "wss://c T"}, nil},
+		{"a refusal", map[string][]error{"wss://a": {to("wss://b")}, "wss://b": {refused}},
+			[]string{"wss://a ", "wss://b T"}, refused},
+		{"an unreachable server", nil, []string{"wss://a "}, errUnreachable},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			joiner := &scripted{replies: test.replies}
+			servers := NewServers("wss://a", joiner)
+			_, _, err := servers.Join(context.Background(), &signal.Join{})
+			if !errors.Is(err, test.err) {
+				t.Errorf("got %v, expected %v", err, test.err)
+			}
+			if !slices.Equal(joiner.joins, test.joins) {
+				t.Errorf("joins %q, expected %q", joiner.joins, test.joins)
+			}
+			if test.err == nil &&
+				(servers.Present() != "wss://c" || !slices.Equal(servers.others, []string{"wss://d"})) {
+				t.Errorf("the session is on %s with %q", servers.Present(), servers.others)
+			}
+		})
+	}
 }
