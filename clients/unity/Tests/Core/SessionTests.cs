@@ -376,6 +376,97 @@ namespace Volsfu.Tests
             }
         }
 
+        public static void RefusalsFollowTheTranscripts()
+        {
+            IReadOnlyList<JsonValue> rounds = JsonReader.Parse(File.ReadAllText(Transcripts)).List("rounds", 100);
+            Check.True(rounds.Count > 0, "there are transcripts");
+            foreach (JsonValue round in rounds)
+            {
+                string name = round.Text("name", 100);
+                var refusals = new Refusals(round.Integer("servers", 1, 100) > 1);
+                bool ended = false;
+                foreach (JsonValue attempt in round.List("attempts", 100))
+                {
+                    ended = refusals.Add(attempt.OptionalText("code", 100), attempt.OptionalInteger("retry_after_ms", 0, int.MaxValue, 0)) || ended;
+                }
+                Check.Equal(round.Flag("ended"), ended || refusals.All, name + ": ended");
+                Check.Equal(round.Integer("wait_ms", 0, int.MaxValue), refusals.Wait, name + ": wait");
+            }
+        }
+
+        /// <summary>Makes an attempt to resume on a server, which refuses the session.</summary>
+        static void Refuse(SignallingSession session, string server, string code, long now, string more = "")
+        {
+            Check.True(session.TakeConnect(now), "connects");
+            Check.Equal(server, session.Server, "server");
+            session.Opened(now);
+            JsonValue join = Next(session, "join");
+            Check.True(join.Find("resume") != null, "resumes");
+            session.Received("{\"type\":\"error\",\"id\":\"" + Id(join) + "\",\"code\":\"" + code + "\",\"message\":\"no\"" + more + "}", now);
+        }
+
+        static SignallingEvent LastEvent(SignallingSession session)
+        {
+            SignallingEvent last = null;
+            for (SignallingEvent e = session.NextEvent(); e != null; e = session.NextEvent())
+            {
+                last = e;
+            }
+            return last;
+        }
+
+        static SignallingSession Lose()
+        {
+            SignallingSession session = Join();
+            session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            session.Broke("", "the server died", 0);
+            return session;
+        }
+
+        public static void ASessionEndsIfEveryServerRefuses()
+        {
+            SignallingSession session = Lose();
+            Refuse(session, home, "forbidden", 0);
+            Refuse(session, "ws://b:1", "unauthorized", 0);
+            Check.True(session.TakeConnect(0), "asks the third server");
+            session.Broke("", "not reachable", 0);
+            Check.True(LastEvent(session) is Interrupted, "the third server may continue the session");
+            Refuse(session, home, "resume", second);
+            Refuse(session, "ws://b:1", "resume", second);
+            Check.True(session.TakeConnect(second), "asks the third server again");
+            session.Broke("unauthorized", "the token is refused", second);
+            Check.Equal("unauthorized", ((Ended)LastEvent(session)).Code, "code");
+            Check.True(session.IsOver, "every server has refused");
+        }
+
+        public static void ASessionThatEveryServerHasLostIsReplaced()
+        {
+            SignallingSession session = Lose();
+            Refuse(session, home, "resume", 0);
+            Refuse(session, "ws://b:1", "resume", 0);
+            Refuse(session, "ws://c:1", "resume", 0);
+            Check.True(Next(session, "join").Find("resume") == null, "joins again on the same websocket");
+        }
+
+        public static void ADecisionOfAnOperatorEndsTheAttempts()
+        {
+            SignallingSession session = Lose();
+            Refuse(session, home, "kicked", 0);
+            Check.Equal("kicked", ((Ended)LastEvent(session)).Code, "code");
+        }
+
+        public static void AServerThatIsFullNamesTheWait()
+        {
+            const string retry = ",\"retry_after_ms\":4000";
+            SignallingSession resuming = Join();
+            resuming.Broke("", "the server died", 0);
+            Refuse(resuming, home, "limit", second, retry);
+            Check.Equal(4000L, ((Interrupted)LastEvent(resuming)).RetryMilliseconds, "wait before the next attempt to resume");
+            SignallingSession joining = Start();
+            joining.Received("{\"type\":\"error\",\"id\":\"" + Id(Next(joining, "join")) + "\",\"code\":\"limit\",\"message\":\"no\"" + retry + "}", 0);
+            Check.Equal(4000L, ((Interrupted)LastEvent(joining)).RetryMilliseconds, "wait before the next attempt to join");
+        }
+
         public static void AddressesThatCannotBeUsedAreSkipped()
         {
             const string list = "\"nodes\":[7,{},{\"url\":8},{\"url\":\"file:///b\"},{\"url\":\"%\"},{\"url\":\"wss://\"},{\"url\":\"ws://b:1\"},{\"url\":\"wss://c\"},{\"url\":\"ws://b:1\"}]";

@@ -79,6 +79,8 @@ namespace Volsfu.Signalling
         public string Code = "";
         /// <summary>The cause in human-readable form.</summary>
         public string Message = "";
+        /// <summary>The time after which the request may succeed, in milliseconds; 0 if it is not known.</summary>
+        public long RetryAfterMilliseconds;
     }
 
     /// <summary>A participant joined.</summary>

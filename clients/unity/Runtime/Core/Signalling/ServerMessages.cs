@@ -139,7 +139,13 @@ namespace Volsfu.Signalling
 
         internal static RequestFailed Error(JsonValue json)
         {
-            return new RequestFailed { Id = json.OptionalText("id", Limits.Name), Code = json.Text("code", Limits.Name), Message = json.Text("message", maxPeople) };
+            return new RequestFailed
+            {
+                Id = json.OptionalText("id", Limits.Name),
+                Code = json.Text("code", Limits.Name),
+                Message = json.Text("message", maxPeople),
+                RetryAfterMilliseconds = json.OptionalInteger("retry_after_ms", 0, int.MaxValue, 0)
+            };
         }
 
         internal static Closing Closing(JsonValue json)

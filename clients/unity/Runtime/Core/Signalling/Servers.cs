@@ -38,6 +38,9 @@ namespace Volsfu.Signalling
         /// <summary>Whether there is a server besides that of the session.</summary>
         internal bool Several { get { return others.Exists(server => server != present); } }
 
+        /// <summary>Whether the present round has no further server.</summary>
+        internal bool Last { get { return round.Count == 0; } }
+
         /// <summary>
         /// Whether the client connects to an address that a server has named. The token is not sent without TLS if it
         /// was sent with TLS before.

@@ -1,3 +1,4 @@
+using System;
 using Volsfu.Json;
 
 namespace Volsfu.Signalling
@@ -11,6 +12,8 @@ namespace Volsfu.Signalling
         int moves;
         /// <summary>Whether the last join has asked for a new peer connection.</summary>
         bool renewing;
+        /// <summary>The refusals of the present round of attempts to resume.</summary>
+        Refusals refusals = new Refusals(false);
         /// <summary>Whether the server of the session no longer has the peer connection.</summary>
         bool connectionLost;
 
@@ -45,6 +48,7 @@ namespace Volsfu.Signalling
                 renewing = true;
                 // The server of the session is asked next if the other one cannot be reached.
                 servers.Begin(false);
+                refusals = new Refusals(true);
             }
             servers.Visit(server);
             ticket = newTicket;
@@ -59,6 +63,39 @@ namespace Volsfu.Signalling
             string newSecret = json.OptionalText("secret", Limits.Format);
             servers.Replace(ServerMessages.Nodes(json));
             secret = newSecret == "" ? secret : newSecret;
+        }
+
+        /// <summary>Makes the next attempt, after a delay if the attempt begins a new round.</summary>
+        void Retry(string reason, long now)
+        {
+            bool lost = phase == Phase.Joined;
+            long least = !lost && servers.Last ? refusals.Wait * millisecond : 0;
+            if (lost || servers.Last)
+            {
+                refusals = new Refusals(servers.Several);
+            }
+            bool goesOn = servers.Next(lost, silent);
+            phase = Phase.Apart;
+            ticket = "";
+            moves = 0;
+            long wait = goesOn ? 0 : Math.Max(retry, least);
+            retryAt = now + wait;
+            Tell(new Interrupted { Reason = reason, RetryMilliseconds = wait / millisecond });
+            if (!goesOn)
+            {
+                retry = Math.Min(retry * 2, longestRetry);
+                rounds++;
+            }
+        }
+
+        /// <summary>
+        /// Adds a failed attempt to resume, with the arguments of Refusals.Add. Returns true if no server continues the
+        /// session. A server that drains may be back soon.
+        /// </summary>
+        bool IsLost(string code, long retryAfter)
+        {
+            bool refusedByAll = refusals.Add(code, retryAfter);
+            return refusedByAll || (servers.Last && refusals.All && code != "draining");
         }
 
         /// <summary>

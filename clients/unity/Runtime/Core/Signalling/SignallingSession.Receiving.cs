@@ -170,20 +170,27 @@ namespace Volsfu.Signalling
                 Tell(error);
                 return;
             }
-            if (error.Code == "resume" && resuming)
+            if (!resuming)
+            {
+                refusals.Add(error.Code, error.RetryAfterMilliseconds);
+                Broke(error.Code, error.Message, now);
+            }
+            else if (!IsLost(error.Code, error.RetryAfterMilliseconds))
+            {
+                Forget("the server refused the session");
+                Retry(error.Message, now);
+            }
+            else if (error.Code == "resume")
             {
                 // The session is over, but the connection can be used for another.
                 session = "";
                 ticket = "";
                 SendJoin();
-                return;
             }
-            if (IsFinal(error.Code))
+            else
             {
                 End(error.Code, error.Message);
-                return;
             }
-            Broke(error.Code, error.Message, now);
         }
 
         void Assign(AssignmentsChanged changed)

@@ -116,24 +116,20 @@ namespace Volsfu.Signalling
                 return;
             }
             Forget("the websocket broke before the reply");
-            if (leaveId != "" || IsFinal(code))
+            if (leaveId != "")
             {
-                End(leaveId != "" ? "" : code, reason);
+                End("", reason);
+                return;
+            }
+            bool resumes = session != "" && phase != Phase.Joined;
+            bool final = IsFinal(code);
+            if (resumes ? IsLost(final ? code : "", 0) : final)
+            {
+                End(code, reason);
                 return;
             }
             connectionLost = connectionLost || code == "connection";
-            bool goesOn = servers.Next(phase == Phase.Joined, silent);
-            phase = Phase.Apart;
-            ticket = "";
-            moves = 0;
-            long wait = goesOn ? 0 : retry;
-            retryAt = now + wait;
-            Tell(new Interrupted { Reason = reason, RetryMilliseconds = wait / millisecond });
-            if (!goesOn)
-            {
-                retry = Math.Min(retry * 2, longestRetry);
-                rounds++;
-            }
+            Retry(reason, now);
         }
 
         /// <summary>
