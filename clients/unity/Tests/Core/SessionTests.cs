@@ -394,6 +394,71 @@ namespace Volsfu.Tests
             }
         }
 
+        public static void SilenceFollowsTheTranscripts()
+        {
+            const long millisecond = 1000;
+            IReadOnlyList<JsonValue> transcripts = JsonReader.Parse(File.ReadAllText(Transcripts)).List("silence", 100);
+            Check.True(transcripts.Count > 0, "there are transcripts");
+            foreach (JsonValue transcript in transcripts)
+            {
+                string name = transcript.Text("name", 100);
+                var silence = new Silence();
+                foreach (JsonValue step in transcript.List("steps", 100))
+                {
+                    if (step.Find("rtt") != null)
+                    {
+                        silence.Measured(step.Integer("rtt", 0, 100000) * millisecond);
+                        continue;
+                    }
+                    if (step.Flag("returned"))
+                    {
+                        silence.Returned();
+                        continue;
+                    }
+                    long at = step.Integer("at", 0, 1000000), received = step.Integer("received", 0, 1000000);
+                    Silence.Verdict verdict = silence.Step(at * millisecond, received * millisecond, step.Flag("expected"), step.Flag("several"));
+                    Check.Equal(step.Text("verdict", 10), verdict.ToString().ToLowerInvariant(), name + " at " + at);
+                }
+            }
+        }
+
+        /// <summary>Steps a session, and expects that it asks the server for a reply, and leaves the server after a while.</summary>
+        static void ExpectQuestion(SignallingSession session, long at, long patience)
+        {
+            Check.True(session.Step(at), "the server has time for its reply");
+            Next(session, "time");
+            Check.True(session.Step(at + patience - 1), "the server still has time");
+            Check.True(!session.Step(at + patience), "the server is silent");
+            Check.True(session.IsSilent, "no close frame is sent");
+        }
+
+        public static void AServerThatDoesNotReplyIsLeft()
+        {
+            SignallingSession quiet = Join();
+            quiet.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            ExpectQuestion(quiet, 5 * second / 2, second);
+            Attempts(quiet, 7 * second / 2, "ws://b:1 0 new", "ws://c:1 0 new", home + " 0", home + " 250");
+
+            SignallingSession session = Join();
+            session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            session.MediaArrived(second);
+            Check.True(session.Step(second), "media arrives");
+            Next(session, "time");
+            ExpectQuestion(session, 8 * second / 5, 3 * second / 10);
+            for (int i = 0; i < 2; i++)
+            {
+                session.Broke("", "not reachable", 2 * second);
+                session.TakeConnect(2 * second);
+            }
+            session.Broke("", "not reachable", 2 * second);
+            Check.Equal(home, session.Server, "the server that was silent is the last");
+            session.TakeConnect(2 * second);
+            session.Opened(2 * second);
+            session.Received(Joined(Id(Next(session, "join")), "second", true).Insert(1, nodes + ","), 2 * second);
+            session.MediaArrived(2 * second);
+            ExpectQuestion(session, 13 * second / 5, 3 * second / 5);
+        }
+
         /// <summary>Makes an attempt to resume on a server, which refuses the session.</summary>
         static void Refuse(SignallingSession session, string server, string code, long now, string more = "")
         {

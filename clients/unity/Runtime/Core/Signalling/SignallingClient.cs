@@ -114,6 +114,18 @@ namespace Volsfu.Signalling
             wake.Set();
         }
 
+        /// <summary>
+        /// SignallingSession.MediaArrived. A program with its own peer connection calls it for every packet or frame, or
+        /// at least twice per second.
+        /// </summary>
+        public void MediaArrived()
+        {
+            lock (gate)
+            {
+                session.MediaArrived(Now());
+            }
+        }
+
         /// <summary>Leaves the room, and waits for the end of the thread.</summary>
         public void Dispose()
         {
@@ -219,8 +231,13 @@ namespace Volsfu.Signalling
             {
                 wake.WaitOne(tick);
             }
-            socket.Close();
-            Broke(socket.Code, socket.Reason);
+            bool silent;
+            lock (gate)
+            {
+                silent = session.IsSilent;
+            }
+            socket.Close(silent);
+            Broke(socket.Code, silent ? "the server does not answer" : socket.Reason);
         }
 
         /// <summary>Sends the waiting messages; returns false if the socket is no longer usable.</summary>

@@ -14,6 +14,8 @@ namespace Volsfu.Signalling
         bool renewing;
         /// <summary>The refusals of the present round of attempts to resume.</summary>
         Refusals refusals = new Refusals(false);
+        /// <summary>Whether the session has left its server because the server was silent, and has not resumed since.</summary>
+        bool leftSilent;
         /// <summary>Whether the server of the session no longer has the peer connection.</summary>
         bool connectionLost;
 
@@ -69,6 +71,10 @@ namespace Volsfu.Signalling
         void Retry(string reason, long now)
         {
             bool lost = phase == Phase.Joined;
+            if (lost)
+            {
+                leftSilent = silent;
+            }
             long least = !lost && servers.Last ? refusals.Wait * millisecond : 0;
             if (lost || servers.Last)
             {

@@ -82,6 +82,7 @@ namespace Volsfu.Signalling
         {
             long t0 = json.Integer("t0_us", 0, now), t1 = json.Integer("t1_us", 0, maxStamp), t2 = json.Integer("t2_us", 0, maxStamp);
             clock.Learn(t0, t1, t2, now);
+            silence.Measured(now - t0 - (t2 - t1));
         }
 
         void Enter(JsonValue json)
@@ -94,6 +95,11 @@ namespace Volsfu.Signalling
             session = newSession;
             secret = newSecret;
             joined.NewConnection = !joined.Resumed || renewing;
+            if (leftSilent && servers.AtPresent)
+            {
+                silence.Returned();
+            }
+            leftSilent = false;
             servers.Arrive(nodes);
             pending.Remove(joinId);
             phase = Phase.Joined;

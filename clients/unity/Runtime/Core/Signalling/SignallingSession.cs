@@ -17,8 +17,10 @@ namespace Volsfu.Signalling
         const long longestRetry = 10000 * millisecond;
         /// <summary>The interval of clock requests, which also test the connection.</summary>
         const long timeInterval = 5000 * millisecond;
-        /// <summary>A server without an answer for this time counts as lost.</summary>
-        const long silence = 15000 * millisecond;
+        /// <summary>
+        /// A server without an answer for this time counts as lost. If there are other servers, Silence leaves it before.
+        /// </summary>
+        const long longestSilence = 15000 * millisecond;
         /// <summary>Viewpoints and poses are sent at most 60 times per second.</summary>
         const long noticeInterval = 17 * millisecond;
         /// <summary>
@@ -30,6 +32,7 @@ namespace Volsfu.Signalling
         readonly Room room = new Room();
         readonly ChoiceBook choices = new ChoiceBook();
         readonly ServerClock clock = new ServerClock();
+        readonly Silence silence = new Silence();
         readonly Queue<string> outgoing = new Queue<string>();
         /// <summary>
         /// The requests made while the websocket was broken, by their ids in the order of the calls. They are sent
@@ -49,6 +52,8 @@ namespace Volsfu.Signalling
         bool limited, resuming, unsure;
         /// <summary>Whether the websocket is to be closed because the server is silent.</summary>
         bool silent;
+        /// <summary>The time when media has arrived last, as the program has told.</summary>
+        long mediaAt = -Silence.ExpectMedia;
         /// <summary>The number of requests, and of the rounds of attempts that have failed since Joined.</summary>
         int requests, rounds;
 
@@ -72,6 +77,9 @@ namespace Volsfu.Signalling
 
         /// <summary>Whether the opened websocket is still usable.</summary>
         public bool WantsSocket { get { return phase == Phase.Connecting || phase == Phase.Joining || phase == Phase.Joined; } }
+
+        /// <summary>Whether the websocket is to be closed without waiting for the server, because the server is silent.</summary>
+        public bool IsSilent { get { return silent; } }
 
         /// <summary>The number of events lost because the program did not take them in time.</summary>
         public long EventsLost { get; private set; }
@@ -143,7 +151,7 @@ namespace Volsfu.Signalling
                 return true;
             }
             bool late = phase == Phase.Joining && servers.Several && now - attemptedAt > AttemptMilliseconds * millisecond;
-            if (late || now - heardAt > silence)
+            if (late || now - heardAt > longestSilence)
             {
                 silent = true;
                 return false;
@@ -152,7 +160,13 @@ namespace Volsfu.Signalling
             {
                 return true;
             }
-            if (now - askedAt >= (clock.Known ? timeInterval : timeInterval / 10))
+            Silence.Verdict verdict = silence.Step(now, Math.Max(heardAt, mediaAt), now - mediaAt < Silence.ExpectMedia, servers.Several);
+            if (verdict == Silence.Verdict.Leave)
+            {
+                silent = true;
+                return false;
+            }
+            if (verdict == Silence.Verdict.Ask || now - askedAt >= (clock.Known ? timeInterval : timeInterval / 10))
             {
                 askedAt = now;
                 Send(Requests.Time("t" + ++requests, now));
@@ -163,6 +177,15 @@ namespace Volsfu.Signalling
                 SendNotices(now);
             }
             return true;
+        }
+
+        /// <summary>
+        /// Records that media has arrived over the program's own peer connection. While media is expected, Step notices
+        /// the failure of a server sooner.
+        /// </summary>
+        public void MediaArrived(long now)
+        {
+            mediaAt = now;
         }
 
         /// <summary>Returns the next message for the websocket, or null.</summary>

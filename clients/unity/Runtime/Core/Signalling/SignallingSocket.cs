@@ -93,12 +93,15 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>Ends the websocket and waits for its reader.</summary>
-        internal void Close()
+        /// <summary>
+        /// Ends the websocket and waits for its reader. A server that is silent gets no close frame, and its own is not
+        /// awaited.
+        /// </summary>
+        internal void Close(bool silent)
         {
             try
             {
-                if (socket.State == WebSocketState.Open || socket.State == WebSocketState.CloseReceived)
+                if (!silent && (socket.State == WebSocketState.Open || socket.State == WebSocketState.CloseReceived))
                 {
                     socket.CloseOutputAsync(WebSocketCloseStatus.NormalClosure, "", ending.Token).Wait(closeTimeout);
                 }
@@ -107,7 +110,7 @@ namespace Volsfu.Signalling
             {
                 // The connection is already closed, which is the intended result.
             }
-            if (!ended)
+            if (!silent && !ended)
             {
                 reader.Join(closeTimeout);
             }
