@@ -460,7 +460,7 @@ export declare class Room {
     arrange(objects: readonly Placement[]): boolean;
     /**
      * Sends a message to all other participants, in order and without loss. Rejects if the server
-     * refuses the message.
+     * refuses the message, or if the room is left before the server's reply.
      */
     say(topic: string, text: string): Promise<void>;
     /** Returns the figures of the last two seconds, and the totals since the room was entered. */

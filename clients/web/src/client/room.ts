@@ -281,12 +281,12 @@ export class Room {
 
   /**
    * Sends a message to all other participants, in order and without loss. Rejects if the server
-   * refuses the message.
+   * refuses the message, or if the room is left before the server's reply.
    */
   async say(topic: string, text: string): Promise<void> {
     const refused = await this.conference.data.say(topic, text);
     if (refused !== undefined) {
-      throw new Error(`The message was not sent: ${refused}`);
+      throw new Error(`The message was not accepted: ${refused}`);
     }
   }
 

@@ -13,6 +13,8 @@ const copyDelay = 20;
 const mostPending = 256;
 /** The number of unacknowledged bytes of the channel above which no copies are sent. */
 const mostBuffered = 64 << 10;
+/** The reason for which a message after the end of the session is not sent. */
+const left = "the room was left";
 
 /** Takes the first copy of each message, in order. */
 export class DataReceiver {
@@ -95,6 +97,7 @@ export class DataMessages {
   /** The messages without a reply, by number, in order. */
   private pending = new Map<number, Pending>();
   private sent = 0;
+  private ended = false;
 
   /**
    * @param send writes to the websocket
@@ -114,9 +117,13 @@ export class DataMessages {
 
   /**
    * Sends a reliable message to all other participants. The promise has the reason for which the
-   * server refused the message. Without a websocket the message is sent after the resume.
+   * server refused the message, or for which it was not sent. Without a websocket the message is sent
+   * after the resume.
    */
   say(topic: string, text: string): Promise<string | undefined> {
+    if (this.ended) {
+      return Promise.resolve(left);
+    }
     if (this.pending.size >= mostPending) {
       return Promise.resolve("too many messages wait for the server");
     }
@@ -171,6 +178,13 @@ export class DataMessages {
         this.write(seq, pending);
       }
     }
+  }
+
+  /** The session has ended. Messages without a reply are not sent again. */
+  end(): void {
+    this.ended = true;
+    this.pending.forEach(({ done }) => done(`${left} before the server's reply`));
+    this.pending.clear();
   }
 
   /** Handles a message of the websocket, and reports whether it was about data messages. */

@@ -109,6 +109,7 @@ export class Conference {
       state: (state, why) => {
         if (state === "closed") {
           clearInterval(this.mover);
+          this.data.end();
           this.link.close();
         }
         events.state(state, why);

@@ -87,6 +87,17 @@ describe("Conference", () => {
     conference.leave();
   });
 
+  it("settles messages without a reply when the room is left", async () => {
+    const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, events);
+    conference.start();
+    last().open();
+    last().say(joined);
+    const before = conference.data.say("chat", "a");
+    conference.leave();
+    expect([await before, await conference.data.say("chat", "b")]).toEqual(["the room was left before the server's reply", "the room was left"]);
+    expect(last().sent.filter((m) => m.type === "data")).toHaveLength(1);
+  });
+
   it("counts the audience", () => {
     let shown = 0;
     const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, { ...events, people: () => shown++ });
