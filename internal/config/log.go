@@ -8,7 +8,7 @@ import (
 // Log configures logging.
 type Log struct {
 	Level  string `yaml:"level" help:"minimum level: debug, info, warn or error"`
-	Format string `yaml:"format" help:"json for machines, console for people"`
+	Format string `yaml:"format" help:"format: json for machines, console for people"`
 	File   string `yaml:"file" help:"file that the log is appended to; empty: standard error"`
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Config configures a node of a cluster. The names of the node, the cluster and the region are in the certificate.
 type Config struct {
-	URL       string `yaml:"url" flag:"cluster" secret:"true" help:"embedded://SEED:6222,… or nats://HOST:4222,…"`
+	URL       string `yaml:"url" flag:"cluster" secret:"true" help:"NATS: embedded://SEED:6222,… or nats://HOST:4222,…"`
 	Port      int    `yaml:"port" flag:"cluster-port" help:"UDP port for media of other nodes"`
 	Directory string `yaml:"directory" flag:"cluster-directory" help:"directory made by volsfu cluster certificate"`
 	Fanout    int    `yaml:"fanout" flag:"cluster-fanout" help:"copies of a publication that a node sends to others"`
