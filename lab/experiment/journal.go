@@ -230,6 +230,31 @@ func (l *Library) Reopen(folder string) (*Result, error) {
 	return r, nil
 }
 
+// Revise computes the figures and relations of a run from Reopen by the library's own file of the experiment, which may
+// have other texts, references and comparisons than the file of the run. The error is ErrJournal if the library's file
+// has another scenario, or lacks a cell of the run.
+func (l *Library) Revise(r *Result) error {
+	e, err := l.Find(r.Name)
+	if err != nil {
+		return err
+	}
+	if e.Scenario != r.Scenario {
+		return fmt.Errorf("%w: the scenario of %s was %s, and is now %s", ErrJournal, r.Name, r.Scenario, e.Scenario)
+	}
+	for i := range r.Cells {
+		was := &r.Cells[i].Cell
+		if !slices.ContainsFunc(e.cells, func(c Cell) bool {
+			return c.Name() == was.Name() && c.Parameters.String() == was.Parameters.String()
+		}) {
+			return fmt.Errorf("%w: the file of %s has no cell with %s", ErrJournal, r.Name, was.Parameters)
+		}
+	}
+	r.Experiment, r.Parameters, r.Title, r.Where, r.About, r.Why = e, e.Parameters, e.Title, e.Where, e.About, e.Why
+	r.Notes, r.Comparisons = nil, nil
+	r.complete()
+	return nil
+}
+
 // begin creates the journal of a run, or continues the journal of an earlier run in the folder.
 func (e *Experiment) begin(r *Result, o Options) (*journal, error) {
 	h := heading{Format: journalFormat, Definition: string(e.text), Only: o.Only, Cells: o.Cells,

@@ -142,6 +142,41 @@ func TestReopen(t *testing.T) {
 	}
 }
 
+// TestRevise computes a run again by a file with another relation, and refuses a file without the cells of the run.
+func TestRevise(t *testing.T) {
+	j := newJournaled(t)
+	if _, err := j.begin(t, 0, experiment.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	revise := func(text, replacement string) (*experiment.Result, error) {
+		file := strings.Replace(experimenttest.File, text, replacement, 1)
+		if file == experimenttest.File {
+			t.Fatalf("the file has no %q", text)
+		}
+		l, err := experimenttest.Library(experimenttest.Run, map[string]string{"waves.yaml": file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.Reopen(j.folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r, l.Revise(r)
+	}
+	r, err := revise("as: ratio, paper: 1.9", "as: more, paper: 90")
+	if err != nil || len(r.Comparisons) != 2 || len(r.Notes) != 1 {
+		t.Fatalf("expected two relations and a note, got %+v, %v", r.Comparisons, err)
+	}
+	c := r.Comparisons[0]
+	if *c.Paper != 90 || c.Unit != "%" || c.Value == nil || !near(*c.Value, 100*(21.0/11-1), 1e-9) {
+		t.Errorf("expected 90.9 %% beside 90 %% of the paper, got %+v", c)
+	}
+	_, err = revise("parameters: {frames: 100}", "parameters: {frames: 50}")
+	if !errors.Is(err, experiment.ErrJournal) {
+		t.Errorf("expected an error of the cells, got %v", err)
+	}
+}
+
 // sameFigures compares two results as they are written.
 func sameFigures(t *testing.T, want, got *experiment.Result) {
 	t.Helper()

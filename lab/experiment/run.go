@@ -82,7 +82,7 @@ const setupTime = 4 * time.Minute
 // machine affect all cells alike. Each finished iteration is written to the journal. An interruption ends the run with
 // the results so far; then the error is nil, and Result.Interrupted is set.
 func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
-	extent := e.extent(o)
+	extent := e.Extent(o)
 	r := &Result{
 		Name: e.Name, Title: e.Title, Paper: e.Paper, Where: e.Where, About: e.About, Scenario: e.Scenario, Why: e.Why,
 		Version: o.Version, Environment: o.Environment,
@@ -111,8 +111,8 @@ func (e *Experiment) Run(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-// extent returns the extent of each cell of a run.
-func (e *Experiment) extent(o Options) Extent {
+// Extent returns the extent of each cell of a run.
+func (e *Experiment) Extent(o Options) Extent {
 	extent := Extent{e.Iterations, e.Seconds}
 	if o.Short {
 		extent = e.Short
@@ -128,7 +128,7 @@ func (e *Experiment) extent(o Options) Extent {
 
 // Time returns the expected time of a run, if each iteration takes some time besides measuring.
 func (e *Experiment) Time(o Options, overhead time.Duration) time.Duration {
-	extent, cells := e.extent(o), 0
+	extent, cells := e.Extent(o), 0
 	for _, c := range e.cells {
 		if c.selected(o.Short, o.Only, o.Cells) {
 			cells++

@@ -108,8 +108,10 @@ type reproducing struct {
 	tier    string
 	write   string
 	plan    bool
-	options experiment.Options
-	out     string
+	// recorded is set to compare recorded runs instead of running.
+	recorded bool
+	options  experiment.Options
+	out      string
 }
 
 // Command returns the command vollab reproduce. The version is for reports.
@@ -120,7 +122,8 @@ func Command(version string) *cobra.Command {
 		Short: "Repeat every table and figure of a paper, and compare the results with the paper",
 		Long: `Repeat every table and figure of a paper, and compare the results with the paper. PAPER is 000, 001,
 002, 003 or 004. Each experiment is run as by vollab run; finished iterations of an interrupted run are
-kept.`,
+kept. With --recorded, nothing is run: the journals of earlier runs, also of another version, are compared
+with the values of the papers in this program.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
@@ -133,6 +136,7 @@ kept.`,
 		"extent: tour (every experiment once, 25 minutes), claims (the main claims with intervals, 2 hours), "+
 			"full (as the papers, 4 days)")
 	f.BoolVar(&r.plan, "plan", false, "print the experiments and their expected times, and run nothing")
+	f.BoolVar(&r.recorded, "recorded", false, "run nothing, and compare the recorded runs in the folder --out")
 	f.StringVar(&r.out, "out", "reproduction", "folder for the reports of the experiments")
 	f.StringVar(&r.write, "write", "", "folder for a page of each paper; by default that of the reports")
 	f.StringVar(&r.options.Data, "data", os.Getenv(lab.TestDataVariable),
@@ -166,7 +170,12 @@ func (r *reproducing) run(ctx context.Context, paper string, out, console io.Wri
 	if r.plan {
 		return printPlan(plans, out)
 	}
-	results, err := r.runAll(ctx, plans, console)
+	var results map[string]*experiment.Result
+	if r.recorded {
+		results, err = r.reopen(plans, l)
+	} else {
+		results, err = r.runAll(ctx, plans, console)
+	}
 	if err != nil {
 		return err
 	}
@@ -224,6 +233,46 @@ func (r *reproducing) runAll(
 		results[p.Experiment.Name] = result
 	}
 	return results, nil
+}
+
+// Errors of recorded runs.
+var (
+	errExtent     = errors.New("the recorded run has another extent than the tier")
+	errUnrecorded = errors.New("--recorded: expected the journal of at least one experiment")
+)
+
+// reopen returns the results of recorded runs, by the library's values of the papers. Experiments without a journal
+// have no result.
+func (r *reproducing) reopen(plans []Plan, l *experiment.Library) (map[string]*experiment.Result, error) {
+	results := make(map[string]*experiment.Result)
+	for _, p := range plans {
+		name := p.Experiment.Name
+		result, err := l.Reopen(filepath.Join(r.out, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(p.fits(result), l.Revise(result))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		results[name] = result
+	}
+	if len(results) == 0 {
+		return nil, fmt.Errorf("%w in a folder of %s", errUnrecorded, r.out)
+	}
+	return results, nil
+}
+
+// fits returns errExtent if a run has another extent than the plan.
+func (p *Plan) fits(r *experiment.Result) error {
+	want := p.Experiment.Extent(p.Options)
+	if r.Short == p.Options.Short && r.Iterations == want.Iterations && r.IterationSeconds == want.Seconds {
+		return nil
+	}
+	return fmt.Errorf("%w: %d iterations of %g s, expected %d of %g s", errExtent, r.Iterations, r.IterationSeconds,
+		want.Iterations, want.Seconds)
 }
 
 // compare writes the page of each paper and prints the status of its items.

@@ -33,7 +33,9 @@ type Run struct {
 	// Iterations and Seconds are the extent of each cell.
 	Iterations int     `json:"iterations"`
 	Seconds    float64 `json:"seconds"`
-	Version    string  `json:"version"`
+	// Interrupted is set if the run ended before all iterations.
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Version     string `json:"version"`
 	// Valid, Invalid and Failed count iterations.
 	Valid       int                      `json:"valid"`
 	Invalid     int                      `json:"invalid"`
@@ -44,7 +46,8 @@ type Run struct {
 func describe(r *experiment.Result) Run {
 	counts := r.Counts()
 	return Run{Name: r.Name, Begun: r.Begun.UTC().Truncate(time.Second), Iterations: r.Iterations,
-		Seconds: r.IterationSeconds, Version: r.Version, Valid: counts[experiment.Valid] + counts[experiment.CPUBound],
+		Seconds: r.IterationSeconds, Interrupted: r.Interrupted, Version: r.Version,
+		Valid:   counts[experiment.Valid] + counts[experiment.CPUBound],
 		Invalid: counts[experiment.Invalid], Failed: counts[experiment.Failed], Environment: r.Environment}
 }
 
