@@ -16,7 +16,8 @@ const (
 	Reproduced Status = "reproduced"
 	// Deviates: the result is another one. Reason explains the difference.
 	Deviates Status = "deviates"
-	// Inconclusive: our mean is another one, but its interval contains the paper's value and is too wide to decide.
+	// Inconclusive: our mean is another one, but its interval contains the paper's value and is too wide to decide; or
+	// only some iterations have the value.
 	Inconclusive Status = "inconclusive"
 	// NotRun: there is no valid result.
 	NotRun Status = "not run"
@@ -47,6 +48,11 @@ type Row struct {
 	N      int                 `json:"n,omitempty"`
 	Worth  experiment.Validity `json:"worth,omitempty"`
 	Status Status              `json:"status"`
+	// Of is the number of iterations of the cell, 0 for a relation. Iterations beyond N do not have the value: an event
+	// did not occur.
+	Of int `json:"of,omitempty"`
+	// Unbounded is set if several iterations have no finite interval of their relation: the divisor may be 0.
+	Unbounded bool `json:"unbounded,omitempty"`
 	// Reason explains why ours may differ.
 	Reason string `json:"reason,omitempty"`
 
@@ -103,17 +109,24 @@ func (r *Row) compare(result *experiment.Result) {
 	} else {
 		r.ofCell(result)
 	}
-	if r.Ours == nil || r.Worth == experiment.Invalid {
-		return
+	switch {
+	case r.Worth != experiment.Valid && r.Worth != experiment.CPUBound:
+	case r.Ours != nil:
+		r.Status = r.verdict()
+	case r.Of > 0:
+		r.Status = Deviates
 	}
-	r.Status = r.verdict()
 }
 
 func (r *Row) ofCell(result *experiment.Result) {
 	for i := range result.Cells {
 		c := &result.Cells[i]
-		if s := c.Figure(r.figure); c.Name == r.Cell && s != nil {
-			r.Ours, r.Low, r.High, r.N, r.Worth = &s.Mean, s.Mean, s.Mean, s.Count, c.Worth
+		if c.Name != r.Cell {
+			continue
+		}
+		r.Worth, r.Of = c.Worth, len(c.Usable())
+		if s := c.Figure(r.figure); s != nil {
+			r.Ours, r.Low, r.High, r.N = &s.Mean, s.Mean, s.Mean, s.Count
 			if s.Interval != nil {
 				r.Low, r.High = s.Interval.Low, s.Interval.High
 			}
@@ -131,6 +144,7 @@ func (r *Row) ofRelation(result *experiment.Result) {
 			return
 		}
 		r.Ours, r.Low, r.High, r.N, r.Worth = c.Value, *c.Value, *c.Value, c.Count, c.Worth
+		r.Unbounded = c.Interval == nil && c.Count > 1
 		if c.Interval != nil {
 			r.Low, r.High = c.Interval.Low, c.Interval.High
 		}
@@ -143,8 +157,12 @@ func (r *Row) verdict() Status {
 	overlap := r.Low <= r.Paper+r.PlusMinus && r.High >= r.Paper-r.PlusMinus
 	wide := (r.High-r.Low)/2 > tolerance*math.Abs(*r.Ours)
 	switch {
+	case r.Unbounded:
+		return Inconclusive
 	case r.AtMost && *r.Ours > r.Paper:
 		return Deviates
+	case r.N < r.Of && (r.AtMost || within || overlap):
+		return Inconclusive
 	case r.AtMost, within, overlap && !wide:
 		return Reproduced
 	case overlap:

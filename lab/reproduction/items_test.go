@@ -66,6 +66,31 @@ func TestInvalidItems(t *testing.T) {
 	}
 }
 
+// TestCells compares cells that were measured without the value, that failed, and that did not run.
+func TestCells(t *testing.T) {
+	iterations := func(validity experiment.Validity) (list []experiment.IterationResult) {
+		for range 5 {
+			list = append(list, experiment.IterationResult{Outcome: &experiment.Outcome{Validity: validity}})
+		}
+		return list
+	}
+	result := &experiment.Result{Cells: []experiment.CellResult{
+		{Name: "flows=1", Worth: experiment.Valid, Iterations: iterations(experiment.Valid)},
+		{Name: "flows=2", Worth: experiment.Failed, Iterations: iterations(experiment.Failed)},
+	}}
+	for name, want := range map[string]struct {
+		status Status
+		text   string
+	}{
+		"flows=1": {Deviates, "in none of 5 iterations"}, "flows=2": {NotRun, "– (failed)"}, "flows=3": {NotRun, "–"},
+	} {
+		row := Row{Cell: name, Paper: 10, figure: "estimate_90"}
+		if row.compare(result); row.Status != want.status || ourValue(row) != want.text {
+			t.Errorf("%s: expected %s, %s, got %s, %s", name, want.status, want.text, row.Status, ourValue(row))
+		}
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		row  Row
@@ -80,6 +105,9 @@ func TestVerdict(t *testing.T) {
 		"above a bound":             {Row{Paper: 50, AtMost: true, Low: 40, High: 80}, 60, Deviates},
 		"0 and an interval with 0":  {Row{Paper: 0, Low: -1, High: 1.5}, 0.3, Inconclusive},
 		"0 and 0":                   {Row{Paper: 0}, 0, Reproduced},
+		"in some iterations":        {Row{Paper: 10, Low: 9, High: 12, N: 4, Of: 5}, 10.5, Inconclusive},
+		"in some, and another one":  {Row{Paper: 10, Low: 19, High: 21, N: 4, Of: 5}, 20, Deviates},
+		"no finite interval":        {Row{Paper: 7, Low: 90, High: 90, N: 5, Unbounded: true}, 90, Inconclusive},
 		"0 and an interval above 0": {Row{Paper: 0, Low: 1, High: 2}, 1.5, Deviates},
 	} {
 		test.row.Ours = &test.ours

@@ -86,14 +86,25 @@ func paperValue(r Row) string {
 }
 
 func ourValue(r Row) string {
-	if r.Ours == nil {
+	switch {
+	case r.Of == 0 && r.Ours == nil:
 		return "–"
+	case r.Ours == nil && r.Status == NotRun:
+		return fmt.Sprintf("– (%s)", r.Worth)
+	case r.Ours == nil:
+		return fmt.Sprintf("in none of %d iterations", r.Of)
 	}
 	text := report.Number(*r.Ours)
-	if r.Low != r.High {
+	switch {
+	case r.Unbounded:
+		text += " (no finite interval)"
+	case r.Low != r.High:
 		text += fmt.Sprintf(" (%s to %s)", report.Number(r.Low), report.Number(r.High))
 	}
 	text += fmt.Sprintf(", n = %d", r.N)
+	if r.N < r.Of {
+		text += fmt.Sprintf(" of %d", r.Of)
+	}
 	if r.Worth != experiment.Valid {
 		text += ", " + string(r.Worth)
 	}
