@@ -285,7 +285,7 @@ func (r *reproducing) compare(items []Item, l *experiment.Library, tier Tier, re
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var failed error
 	for len(items) > 0 {
-		one := Reproduction{Paper: items[0].Paper, Tier: tier}
+		one := Reproduction{Paper: items[0].Paper, Title: titles[items[0].Paper], Tier: tier}
 		seen := make(map[string]bool)
 		for len(items) > 0 && items[0].Paper == one.Paper {
 			c, err := Compare(items[0], l, results)

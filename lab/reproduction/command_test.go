@@ -22,7 +22,7 @@ func TestRecorded(t *testing.T) {
 	out := t.TempDir()
 	if _, err := e.Run(t.Context(), experiment.Options{Iterations: claimIterations, Duration: claimTime,
 		Cells: []string{"fps=30"}, Programs: t.TempDir(), Folder: filepath.Join(out, "layers"), Shared: t.TempDir(),
-	}); err != nil {
+		Version: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	reproduce := func(tier Tier, out string) (string, error) {
@@ -43,7 +43,7 @@ func TestRecorded(t *testing.T) {
 		t.Error(err)
 	}
 	page, err := os.ReadFile(filepath.Join(out, "004.md"))
-	if err != nil || !strings.Contains(string(page), "| 5 × 20 |") || !strings.Contains(string(page), "| 0 | 0 | 5 |") {
+	if err != nil || !strings.Contains(string(page), "| 5 × 20 | test | 0 | 0 | 0 | 5 | 0 |") {
 		t.Errorf("expected five failed iterations, got %v:\n%s", err, page)
 	}
 	if _, err := reproduce(Tour, out); !errors.Is(err, errExtent) {

@@ -18,6 +18,15 @@ var itemsText []byte
 // ErrItems reports an invalid list of items.
 var ErrItems = errors.New("items of the papers")
 
+// titles are authors, title and place of the papers.
+var titles = map[string]string{
+	"000": "De Fré et al., Low-Latency Volumetric Video Conferencing in Congested Networks Through L4S, MMSys 2025",
+	"001": "WebRTC-Based Volumetric Video Conferencing: SFU Architecture Evaluation and Benchmarking, NOSSDAV 2026",
+	"002": "Thomas and Xylomenos, Ultra-low Latency Point Cloud Streaming in 5G",
+	"003": "Qian et al., Enabling eBPF-based packet duplication for robust volumetric video streaming",
+	"004": "Hong et al., Latency in Real-Time 3D Volumetric Streaming: A Comprehensive Study, 2026",
+}
+
 // Item is a table or a figure with results of a paper.
 type Item struct {
 	Paper string `yaml:"paper" json:"paper"`
@@ -26,6 +35,9 @@ type Item struct {
 	Shows string `yaml:"shows" json:"shows"`
 	// Claim is set for the main claims of the papers, which tier claims runs.
 	Claim bool `yaml:"claim" json:"claim,omitempty"`
+	// Conditions are the differences from the paper's conditions and definitions that concern this item, in addition to
+	// those that the files of the experiments state.
+	Conditions string `yaml:"conditions" json:"conditions,omitempty"`
 	// Evidence selects the compared figures.
 	Evidence []Evidence `yaml:"evidence" json:"-"`
 	// NoValues is the reason why the paper has no values to compare. Drawn then names the plot that stands for the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -20,6 +21,7 @@ import (
 // Reproduction is the comparison with one paper, the content of its page.
 type Reproduction struct {
 	Paper string     `json:"paper"`
+	Title string     `json:"title"`
 	Tier  Tier       `json:"tier"`
 	Items []Compared `json:"items"`
 	// Runs are the experiments with results, in the order of the items.
@@ -36,10 +38,12 @@ type Run struct {
 	// Interrupted is set if the run ended before all iterations.
 	Interrupted bool   `json:"interrupted,omitempty"`
 	Version     string `json:"version"`
-	// Valid, Invalid and Failed count iterations.
+	// Valid, CPUBound, Invalid, Failed and Skipped count iterations.
 	Valid       int                      `json:"valid"`
+	CPUBound    int                      `json:"cpu_bound"`
 	Invalid     int                      `json:"invalid"`
 	Failed      int                      `json:"failed"`
+	Skipped     int                      `json:"skipped"`
 	Environment *environment.Environment `json:"environment,omitempty"`
 }
 
@@ -47,8 +51,8 @@ func describe(r *experiment.Result) Run {
 	counts := r.Counts()
 	return Run{Name: r.Name, Begun: r.Begun.UTC().Truncate(time.Second), Iterations: r.Iterations,
 		Seconds: r.IterationSeconds, Interrupted: r.Interrupted, Version: r.Version,
-		Valid:   counts[experiment.Valid] + counts[experiment.CPUBound],
-		Invalid: counts[experiment.Invalid], Failed: counts[experiment.Failed], Environment: r.Environment}
+		Valid: counts[experiment.Valid], CPUBound: counts[experiment.CPUBound], Invalid: counts[experiment.Invalid],
+		Failed: counts[experiment.Failed], Skipped: counts[experiment.Skipped], Environment: r.Environment}
 }
 
 // Counts returns the number of items of each status.
@@ -64,7 +68,8 @@ func (r *Reproduction) Counts() map[Status]int {
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"paperValue": paperValue, "ourValue": ourValue, "reasons": reasons, "cell": cell,
+	"paperValue": paperValue, "ourValue": ourValue, "reasons": reasons, "cell": cell, "tally": tally,
+	"measured": measured,
 }).Parse(pageText))
 
 // Page returns the page in Markdown. The page follows from the content alone.
@@ -111,12 +116,32 @@ func ourValue(r Row) string {
 	return text
 }
 
-// reasons returns the reasons of the values of an item that deviate, each once.
+// tally returns the number of values of each status.
+func tally(c Compared) string {
+	counts := make(map[Status]int)
+	for i := range c.Rows {
+		counts[c.Rows[i].Status]++
+	}
+	var texts []string
+	for _, s := range []Status{Reproduced, Inconclusive, Deviates, NotRun} {
+		if counts[s] > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", counts[s], s))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// measured reports whether a cell of the item ran.
+func measured(c Compared) bool {
+	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Ours != nil || r.Of > 0 })
+}
+
+// reasons returns the reasons why the measured values of an item may differ from the paper's, each once.
 func reasons(c Compared) []string {
 	var all []string
 	seen := make(map[string]bool)
 	for _, r := range c.Rows {
-		if r.Status == Deviates && !seen[r.Reason] {
+		if r.Status != NotRun && r.Reason != "" && !seen[r.Reason] {
 			seen[r.Reason] = true
 			all = append(all, strings.Join(strings.Fields(r.Reason), " "))
 		}

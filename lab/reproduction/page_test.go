@@ -26,13 +26,15 @@ func sample() *Reproduction {
 			{Run: "sfu-table1", Cell: "transport=reflector level=9", Name: "latency", Unit: "ms", Paper: 332.01,
 				Ours: &other, Low: 150, High: 150, N: 1, Worth: experiment.CPUBound, Status: Deviates,
 				Reason: "other  content\nand codec"},
+			{Run: "sfu-table1", Name: "bound", Unit: "µs", Paper: 50, AtMost: true, Status: NotRun},
 		}},
-		{Item: Item{Paper: "001", Place: "table 2", Shows: "tiles"}, Status: NotRun, Rows: []Row{
-			{Run: "sfu-table2", Name: "bound", Unit: "µs", Paper: 50, AtMost: true, Status: NotRun}}},
+		{Item: Item{Paper: "001", Place: "table 2", Shows: "tiles", Conditions: "CPU is not compared."}, Status: NotRun,
+			Rows: []Row{{Run: "sfu-table2", Name: "latency", Unit: "ms", Paper: 36, Status: NotRun}}},
 		{Item: Item{Paper: "001", Place: "figure 5", Shows: "curves", NoValues: "the paper prints the curve only",
 			Drawn: &Drawn{Run: "sfu-fig5-6", Plot: "over-time"}}, Status: Drawing},
 	}, Runs: []Run{{Name: "sfu-table1", Begun: time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC), Iterations: 5,
-		Seconds: 20, Version: "v1", Valid: 10, Environment: &environment.Environment{Processor: "EPYC", Cores: 2}}}}
+		Seconds: 20, Version: "v1", Valid: 9, CPUBound: 1,
+		Environment: &environment.Environment{Processor: "EPYC", Cores: 2}}}}
 }
 
 func TestPage(t *testing.T) {
@@ -41,12 +43,13 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| table 1 | transports | deviates |",
+		"| table 1 | transports | deviates | 1 reproduced, 1 deviates, 1 not run |", "\nCPU is not compared.\n",
+		"No value of this item was measured.",
 		"| `sfu-table1` | transport=reflector, level=7 | latency | ms | 46.11 ± 2.73 | 44.50 (40.00 to 49.00)",
 		"| 332.0 | 150.0, n = 1, cpu-bound | deviates |", "\nother content and codec\n",
 		"| µs | < 50.00 | – | not run |",
 		"No comparison: the paper prints the curve only. Our plot is `over-time` of `vollab run sfu-fig5-6`.",
-		"| `sfu-table1` | 2026-11-27 15:00 | 5 × 20 | v1 | 10 | 0 | 0 |", "| processor | EPYC 2 cores |",
+		"| `sfu-table1` | 2026-11-27 15:00 | 5 × 20 | v1 | 9 | 1 | 0 | 0 | 0 |", "| processor | EPYC 2 cores |",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("expected %q in\n%s", want, page)
