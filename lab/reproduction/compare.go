@@ -70,7 +70,7 @@ type Compared struct {
 // Compare compares an item with the results of runs, by name of the experiment. Experiments without a result are not
 // run. An item is reproduced if all of its values are, and deviates if one deviates and the others have a result.
 func Compare(item Item, l *experiment.Library, results map[string]*experiment.Result) (Compared, error) {
-	c := Compared{Item: item, Status: Reproduced}
+	c := Compared{Item: item}
 	if item.Drawn != nil {
 		c.Status = NotRun
 		if results[item.Drawn.Run] != nil {
@@ -86,29 +86,41 @@ func Compare(item Item, l *experiment.Library, results map[string]*experiment.Re
 		for _, row := range e.rows(run) {
 			row.compare(results[e.Run])
 			c.Rows = append(c.Rows, row)
-			switch {
-			case row.Status == NotRun:
-				c.Status = NotRun
-			case row.Status == Deviates && c.Status != NotRun,
-				row.Status == Inconclusive && c.Status == Reproduced:
-				c.Status = row.Status
-			}
 		}
 	}
+	c.Status = statusOf(c.Rows)
 	return c, nil
+}
+
+// statusOf returns the status of an item with the given values.
+func statusOf(rows []Row) Status {
+	status := Reproduced
+	for i := range rows {
+		switch row := rows[i].Status; {
+		case row == NotRun:
+			return NotRun
+		case row == Deviates, row == Inconclusive && status == Reproduced:
+			status = row
+		}
+	}
+	return status
 }
 
 // compare adds our value.
 func (r *Row) compare(result *experiment.Result) {
-	r.Status = NotRun
-	if result == nil {
-		return
-	}
-	if r.relation != "" {
+	switch {
+	case result == nil:
+	case r.relation != "":
 		r.ofRelation(result)
-	} else {
+	default:
 		r.ofCell(result)
 	}
+	r.judge()
+}
+
+// judge determines the status from our value.
+func (r *Row) judge() {
+	r.Status = NotRun
 	switch {
 	case r.Worth != experiment.Valid && r.Worth != experiment.CPUBound:
 	case r.Ours != nil:

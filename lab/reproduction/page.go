@@ -169,18 +169,81 @@ func (r *Reproduction) Write(folder string) error {
 	return errors.Join(os.WriteFile(name+".json", append(content, '\n'), 0o644), os.WriteFile(name+".md", text, 0o644))
 }
 
-// ErrPage reports a page that does not follow from its content.
-var ErrPage = errors.New("page was changed by hand")
+// Errors of pages.
+var (
+	// ErrPage reports a page that does not follow from its content.
+	ErrPage = errors.New("page was changed by hand")
+	// ErrContent reports a content with other items or values of the paper than those of this program, or with statuses
+	// that do not follow from its values.
+	ErrContent = errors.New("the page's content is not that of this program; vollab reproduce --recorded writes it")
+)
 
-// CheckPage checks that a page in a folder follows from its content.
-func CheckPage(folder, paper string) error {
+// read reads the content of a page.
+func read(folder, paper string) (*Reproduction, error) {
 	content, err := os.ReadFile(filepath.Join(folder, paper+".json"))
+	if err != nil {
+		return nil, err
+	}
+	r := &Reproduction{}
+	if err := json.Unmarshal(content, r); err != nil {
+		return nil, fmt.Errorf("paper %s: %w", paper, err)
+	}
+	return r, nil
+}
+
+// CheckContent checks that the content of a page has the items and the values of the paper of this program, and that
+// its statuses follow from our values.
+func CheckContent(folder, paper string, l *experiment.Library) error {
+	r, err := read(folder, paper)
 	if err != nil {
 		return err
 	}
-	var r Reproduction
-	if err := json.Unmarshal(content, &r); err != nil {
-		return fmt.Errorf("paper %s: %w", paper, err)
+	items, err := Items(l)
+	if err != nil {
+		return err
+	}
+	if items = ofPaper(items, paper); r.Title != titles[paper] || len(items) != len(r.Items) {
+		return fmt.Errorf("paper %s: %w", paper, ErrContent)
+	}
+	for i := range items {
+		want, err := Compare(items[i], l, nil)
+		if err != nil {
+			return err
+		}
+		if !r.Items[i].follows(&want) {
+			return fmt.Errorf("paper %s, %s: %w", paper, items[i].Place, ErrContent)
+		}
+	}
+	return nil
+}
+
+// follows reports whether an item has the texts and the values of the paper of the same item without results, and
+// statuses that follow from our values.
+func (c *Compared) follows(want *Compared) bool {
+	if c.Place != want.Place || c.Shows != want.Shows || c.Conditions != want.Conditions ||
+		c.NoValues != want.NoValues || len(c.Rows) != len(want.Rows) {
+		return false
+	}
+	for i, got := range c.Rows {
+		row := want.Rows[i]
+		if got.Run != row.Run || got.Cell != row.Cell || got.Name != row.Name || got.Paper != row.Paper ||
+			got.PlusMinus != row.PlusMinus || got.AtMost != row.AtMost {
+			return false
+		}
+		row.Unit, row.Ours, row.Low, row.High, row.N, row.Of = got.Unit, got.Ours, got.Low, got.High, got.N, got.Of
+		row.Worth, row.Unbounded = got.Worth, got.Unbounded
+		if row.judge(); row.Status != got.Status {
+			return false
+		}
+	}
+	return c.Drawn != nil || c.Status == statusOf(c.Rows)
+}
+
+// CheckPage checks that a page in a folder follows from its content.
+func CheckPage(folder, paper string) error {
+	r, err := read(folder, paper)
+	if err != nil {
+		return err
 	}
 	want, err := r.Page()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,14 +80,53 @@ func TestHandTypedFigures(t *testing.T) {
 	}
 }
 
+// TestContent changes a value of the paper and a status of a page's content.
+func TestContent(t *testing.T) {
+	l := newLibrary(t)
+	items, err := Items(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Compared){
+		"":                     func(*Compared) {},
+		"a value of the paper": func(c *Compared) { c.Rows[0].Paper++ },
+		"the status of a row":  func(c *Compared) { c.Rows[0].Status = Reproduced },
+		"the status":           func(c *Compared) { c.Status = Reproduced },
+		"a condition":          func(c *Compared) { c.Conditions = "none" },
+		"our value": func(c *Compared) {
+			value := c.Rows[0].Paper
+			c.Rows[0].Ours, c.Rows[0].Worth = &value, experiment.Valid
+		},
+	} {
+		r := Reproduction{Paper: "001", Title: titles["001"]}
+		for _, item := range ofPaper(slices.Clone(items), "001") {
+			c, err := Compare(item, l, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Items = append(r.Items, c)
+		}
+		change(&r.Items[0])
+		folder := t.TempDir()
+		if err := r.Write(folder); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckContent(folder, "001", l); errors.Is(err, ErrContent) != (name != "") {
+			t.Errorf("%s: unexpected error %v", name, err)
+		}
+	}
+}
+
 // TestDocumentedPages checks the pages of this project.
 func TestDocumentedPages(t *testing.T) {
+	l := newLibrary(t)
 	pages, err := filepath.Glob(filepath.Join(documented, "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, page := range pages {
-		if err := CheckPage(documented, strings.TrimSuffix(filepath.Base(page), ".md")); err != nil {
+		paper := strings.TrimSuffix(filepath.Base(page), ".md")
+		if err := errors.Join(CheckPage(documented, paper), CheckContent(documented, paper, l)); err != nil {
 			t.Error(err)
 		}
 	}
