@@ -21,7 +21,7 @@ const (
 	Inconclusive Status = "inconclusive"
 	// NotRun: there is no valid result.
 	NotRun Status = "not run"
-	// Drawing: the paper prints no value; our plot stands for the item.
+	// Drawing: the paper prints no value; our plots stand for the item.
 	Drawing Status = "drawn"
 )
 
@@ -65,18 +65,16 @@ type Compared struct {
 	Item
 	Status Status `json:"status"`
 	Rows   []Row  `json:"rows,omitempty"`
+	// Pictures are the plots with data.
+	Pictures []Picture `json:"pictures,omitempty"`
 }
 
 // Compare compares an item with the results of runs, by name of the experiment. Experiments without a result are not
 // run. An item is reproduced if all of its values are, and deviates if one deviates and the others have a result.
 func Compare(item Item, l *experiment.Library, results map[string]*experiment.Result) (Compared, error) {
 	c := Compared{Item: item}
-	if item.Drawn != nil {
-		c.Status = NotRun
-		if results[item.Drawn.Run] != nil {
-			c.Status = Drawing
-		}
-		return c, nil
+	if err := c.draw(results); err != nil {
+		return c, err
 	}
 	for _, e := range item.Evidence {
 		run, err := l.Find(e.Run)
@@ -88,15 +86,21 @@ func Compare(item Item, l *experiment.Library, results map[string]*experiment.Re
 			c.Rows = append(c.Rows, row)
 		}
 	}
-	c.Status = statusOf(c.Rows)
+	c.Status = c.status()
 	return c, nil
 }
 
-// statusOf returns the status of an item with the given values.
-func statusOf(rows []Row) Status {
+// status returns the status of an item, which follows from its rows, or from its pictures if the paper has no values.
+func (c *Compared) status() Status {
+	switch {
+	case c.NoValues != "" && len(c.Pictures) > 0:
+		return Drawing
+	case c.NoValues != "":
+		return NotRun
+	}
 	status := Reproduced
-	for i := range rows {
-		switch row := rows[i].Status; {
+	for i := range c.Rows {
+		switch row := c.Rows[i].Status; {
 		case row == NotRun:
 			return NotRun
 		case row == Deviates, row == Inconclusive && status == Reproduced:

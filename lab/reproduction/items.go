@@ -40,10 +40,10 @@ type Item struct {
 	Conditions string `yaml:"conditions" json:"conditions,omitempty"`
 	// Evidence selects the compared figures.
 	Evidence []Evidence `yaml:"evidence" json:"-"`
-	// NoValues is the reason why the paper has no values to compare. Drawn then names the plot that stands for the
-	// item.
+	// NoValues is the reason why the paper has no values to compare. Plots then stand for the item.
 	NoValues string `yaml:"no_values" json:"no_values,omitempty"`
-	Drawn    *Drawn `yaml:"drawn" json:"drawn,omitempty"`
+	// Plots are shown on the page.
+	Plots []Plot `yaml:"plots" json:"plots,omitempty"`
 }
 
 // Evidence selects references or relations of an experiment.
@@ -57,10 +57,19 @@ type Evidence struct {
 	Relations bool `yaml:"relations"`
 }
 
-// Drawn is a plot of an experiment.
-type Drawn struct {
+// Plot selects a plot of an experiment.
+type Plot struct {
 	Run  string `yaml:"run" json:"run"`
-	Plot string `yaml:"plot" json:"plot"`
+	Name string `yaml:"name" json:"name"`
+}
+
+// find returns the plot of the experiment.
+func (p Plot) find(run *experiment.Experiment) (*experiment.Plot, error) {
+	at := slices.IndexFunc(run.Plots, func(one experiment.Plot) bool { return one.Name == p.Name })
+	if at < 0 {
+		return nil, fmt.Errorf("experiment %s has no plot %s", p.Run, p.Name)
+	}
+	return &run.Plots[at], nil
 }
 
 // Items returns the items of all papers in order. Each selects at least one value or one plot of the library.
@@ -91,10 +100,10 @@ func parseItems(text []byte, l *experiment.Library) ([]Item, error) {
 	return items, nil
 }
 
-// check checks that an item selects values or a plot that exist.
+// check checks that an item selects values and plots that exist.
 func (i *Item) check(l *experiment.Library) error {
-	if (i.NoValues == "") != (i.Drawn == nil) || (i.NoValues == "") != (len(i.Evidence) > 0) {
-		return errors.New("expected evidence, or no_values with the drawn plot")
+	if (i.NoValues == "") != (len(i.Evidence) > 0) || i.NoValues != "" && len(i.Plots) == 0 {
+		return errors.New("expected evidence, or no_values with plots")
 	}
 	for _, e := range i.Evidence {
 		run, err := l.Find(e.Run)
@@ -108,15 +117,17 @@ func (i *Item) check(l *experiment.Library) error {
 			return fmt.Errorf("experiment %s has no value of the paper for %s %v", e.Run, e.Cells, e.Figures)
 		}
 	}
-	if i.Drawn == nil {
-		return nil
-	}
-	run, err := l.Find(i.Drawn.Run)
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(run.Plots, func(p experiment.Plot) bool { return p.Name == i.Drawn.Plot }) {
-		return fmt.Errorf("experiment %s has no plot %s", i.Drawn.Run, i.Drawn.Plot)
+	for _, p := range i.Plots {
+		run, err := l.Find(p.Run)
+		if err != nil {
+			return err
+		}
+		if _, err := p.find(run); err != nil {
+			return err
+		}
+		if i.NoValues == "" && !slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Run == p.Run }) {
+			return fmt.Errorf("plot %s is of experiment %s, of which the item has no evidence", p.Name, p.Run)
+		}
 	}
 	return nil
 }
@@ -124,13 +135,16 @@ func (i *Item) check(l *experiment.Library) error {
 // Runs returns the names of the experiments of an item.
 func (i *Item) Runs() []string {
 	var names []string
-	if i.Drawn != nil {
-		names = append(names, i.Drawn.Run)
+	add := func(name string) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	for _, e := range i.Evidence {
-		if !slices.Contains(names, e.Run) {
-			names = append(names, e.Run)
-		}
+		add(e.Run)
+	}
+	for _, p := range i.Plots {
+		add(p.Run)
 	}
 	return names
 }

@@ -56,7 +56,8 @@ func TestInvalidItems(t *testing.T) {
 		"unknown experiment":     head + `evidence: [{run: sfu-table9}]}`,
 		`is of paper "000"`:      head + `evidence: [{run: quality}]}`,
 		"has no value":           head + `evidence: [{run: sfu-table1, cells: {level: 8}}]}`,
-		"has no plot":            head + `no_values: a picture, drawn: {run: sfu-table1, plot: none}}`,
+		"has no plot":            head + `no_values: a picture, plots: [{run: sfu-table1, name: none}]}`,
+		"has no evidence":        head + `evidence: [{run: sfu-table1}], plots: [{run: sfu-fig3, name: stages}]}`,
 		"field colour not found": head + `colour: red}`,
 	} {
 		if _, err := parseItems([]byte(text), l); !errors.Is(err, ErrItems) ||

@@ -152,7 +152,7 @@ func reasons(c Compared) []string {
 // cell returns the parameters of a cell for a column of a table.
 func cell(name string) string { return strings.ReplaceAll(name, " ", ", ") }
 
-// Write writes the page and its content to a folder: 001.md and 001.json for paper 001.
+// Write writes the page, its content and its pictures to a folder: 001.md, 001.json and 001-*.svg for paper 001.
 func (r *Reproduction) Write(folder string) error {
 	text, err := r.Page()
 	if err != nil {
@@ -166,7 +166,8 @@ func (r *Reproduction) Write(folder string) error {
 		return err
 	}
 	name := filepath.Join(folder, r.Paper)
-	return errors.Join(os.WriteFile(name+".json", append(content, '\n'), 0o644), os.WriteFile(name+".md", text, 0o644))
+	return errors.Join(os.WriteFile(name+".json", append(content, '\n'), 0o644), os.WriteFile(name+".md", text, 0o644),
+		r.writePictures(folder))
 }
 
 // Errors of pages.
@@ -221,7 +222,7 @@ func CheckContent(folder, paper string, l *experiment.Library) error {
 // statuses that follow from our values.
 func (c *Compared) follows(want *Compared) bool {
 	if c.Place != want.Place || c.Shows != want.Shows || c.Conditions != want.Conditions ||
-		c.NoValues != want.NoValues || len(c.Rows) != len(want.Rows) {
+		c.NoValues != want.NoValues || !slices.Equal(c.Plots, want.Plots) || len(c.Rows) != len(want.Rows) {
 		return false
 	}
 	for i, got := range c.Rows {
@@ -236,10 +237,10 @@ func (c *Compared) follows(want *Compared) bool {
 			return false
 		}
 	}
-	return c.Drawn != nil || c.Status == statusOf(c.Rows)
+	return c.Status == c.status()
 }
 
-// CheckPage checks that a page in a folder follows from its content.
+// CheckPage checks that a page and its pictures in a folder follow from the page's content.
 func CheckPage(folder, paper string) error {
 	r, err := read(folder, paper)
 	if err != nil {
@@ -254,7 +255,7 @@ func CheckPage(folder, paper string) error {
 		return err
 	}
 	if bytes.Equal(got, want) {
-		return nil
+		return r.checkPictures(folder)
 	}
 	at := 0
 	for at < min(len(got), len(want)) && got[at] == want[at] {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/volsfu/volsfu/lab/environment"
 	"github.com/volsfu/volsfu/lab/experiment"
+	"github.com/volsfu/volsfu/lab/experiment/experimenttest"
 )
 
 // documented is the folder of the pages of this project.
@@ -32,7 +33,9 @@ func sample() *Reproduction {
 		{Item: Item{Paper: "001", Place: "table 2", Shows: "tiles", Conditions: "CPU is not compared."}, Status: NotRun,
 			Rows: []Row{{Run: "sfu-table2", Name: "latency", Unit: "ms", Paper: 36, Status: NotRun}}},
 		{Item: Item{Paper: "001", Place: "figure 5", Shows: "curves", NoValues: "the paper prints the curve only",
-			Drawn: &Drawn{Run: "sfu-fig5-6", Plot: "over-time"}}, Status: Drawing},
+			Plots: []Plot{{Run: "sfu-fig5-6", Name: "over-time"}}}, Status: Drawing, Pictures: []Picture{
+			{File: "001-sfu-fig5-6-over-time.svg", Title: "Latency over time", Hash: hashOf([]byte("<svg/>")),
+				svg: []byte("<svg/>")}}},
 	}, Runs: []Run{{Name: "sfu-table1", Begun: time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC), Iterations: 5,
 		Seconds: 20, Version: "v1", Valid: 9, CPUBound: 1,
 		Environment: &environment.Environment{Processor: "EPYC", Cores: 2}}}}
@@ -50,6 +53,7 @@ func TestPage(t *testing.T) {
 		"| 332.0 | 150.0, n = 1, cpu-bound | deviates |", "\nother content and codec\n",
 		"| µs | < 50.00 | – | not run |",
 		"No comparison: the paper prints the curve only. Our plot is `over-time` of `vollab run sfu-fig5-6`.",
+		"\n![Latency over time](001-sfu-fig5-6-over-time.svg)\n",
 		"| `sfu-table1` | 2026-11-27 15:00 | 5 × 20 | v1 | 9 | 1 | 0 | 0 | 0 |", "| processor | EPYC 2 cores |",
 	} {
 		if !strings.Contains(string(page), want) {
@@ -77,6 +81,42 @@ func TestHandTypedFigures(t *testing.T) {
 	}
 	if err := CheckPage(folder, "001"); !errors.Is(err, ErrPage) {
 		t.Errorf("expected an error, got %v", err)
+	}
+}
+
+// TestPictures changes a picture by hand, and adds a picture that the page does not have.
+func TestPictures(t *testing.T) {
+	for _, file := range []string{"001-sfu-fig5-6-over-time.svg", "001-sfu-table1-latency.svg"} {
+		folder := t.TempDir()
+		if err := sample().Write(folder); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, file), []byte("<svg>46.11</svg>"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckPage(folder, "001"); !errors.Is(err, ErrPage) {
+			t.Errorf("%s: expected an error, got %v", file, err)
+		}
+	}
+}
+
+// TestDraw draws the plots of a run. A plot of cells that are not in the run has no picture.
+func TestDraw(t *testing.T) {
+	e := experimenttest.Parse(t, experimenttest.Run, experimenttest.File)
+	east := experiment.Parameters{{Name: "wind", Value: "east"}}
+	run := experimenttest.Result(t, e, experiment.Options{Only: east})
+	item := Item{Paper: "042", NoValues: "the paper prints the curve only",
+		Plots: []Plot{{Run: "waves", Name: "time"}, {Run: "waves", Name: "latency"}}}
+	c, err := Compare(item, nil, map[string]*experiment.Result{"waves": run})
+	if err != nil || c.Status != Drawing || len(c.Pictures) != 1 {
+		t.Fatalf("expected one picture, got %s, %+v, %v", c.Status, c.Pictures, err)
+	}
+	p := c.Pictures[0]
+	if p.File != "042-waves-latency.svg" || p.Title != "Latency & height" || !bytes.HasPrefix(p.svg, []byte("<svg")) {
+		t.Errorf("expected the plot of the latency, got %+v", p)
+	}
+	if c, err := Compare(item, nil, nil); err != nil || c.Status != NotRun {
+		t.Errorf("expected an item that is not run, got %s, %v", c.Status, err)
 	}
 }
 
