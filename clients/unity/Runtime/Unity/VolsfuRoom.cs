@@ -60,9 +60,16 @@ namespace Volsfu.Unity
             SignallingEvent happened;
             while (Client != null && Client.TryTakeEvent(out happened))
             {
-                if (happened is Ended || happened is Interrupted)
+                Interrupted interrupted = happened as Interrupted;
+                Ended ended = happened as Ended;
+                if (interrupted != null)
                 {
-                    Debug.LogWarning("volsfu room: " + happened.GetType().Name, this);
+                    Debug.LogWarning("volsfu room: the connection to the server broke: " + interrupted.Reason +
+                        ". The next attempt is in " + interrupted.RetryMilliseconds + " ms.", this);
+                }
+                else if (ended != null && ended.Code.Length > 0)
+                {
+                    Debug.LogWarning("volsfu room: the session is over (" + ended.Code + "): " + ended.Message, this);
                 }
                 if (Happened != null)
                 {
