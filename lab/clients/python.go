@@ -7,10 +7,23 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/suite"
+	"github.com/volsfu/volsfu/test/claim"
 )
+
+// pythonTime bounds the tests of the Python package, with the time of building the library.
+const pythonTime = 10 * time.Minute
+
+// pythonPackage runs the tests of the Python package. They need Go, a C compiler and a Python with NumPy; tests that
+// lack further Python packages are skipped.
+func pythonPackage(ctx context.Context, b *bench) ([]claim.Line, error) {
+	tests := &suite.Tests{Progress: b.progress, Title: "Python package",
+		Parts: []suite.Part{{Package: "clients/python", Pattern: "^Test", Limit: pythonTime, Counted: "tests that pass"}}}
+	return tests.Run(ctx)
+}
 
 // The programs that receive and publish with the Python package.
 //
