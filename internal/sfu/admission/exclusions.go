@@ -158,14 +158,15 @@ func (e *Exclusions) Bans(now time.Time) []Ban {
 	return list
 }
 
-// Revoke adds a revocation or extends the revocation of the same token. The error wraps ErrFull.
+// Revoke adds a revocation or extends the revocation of the same token. An expired revocation is replaced: another
+// token may have the same id. The error wraps ErrFull.
 func (e *Exclusions) Revoke(id string, until, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.revoked == nil {
 		e.revoked = make(map[string]*Revocation)
 	}
-	if before := e.revoked[id]; before != nil {
+	if before := e.revoked[id]; before != nil && before.Until.After(now) {
 		if !before.Seen && until.After(before.Until) {
 			before.Until = until
 		}

@@ -58,3 +58,27 @@ func TestExclusionsAreBounded(t *testing.T) {
 		t.Error("a token that has ended, or none, is revoked")
 	}
 }
+
+// TestAnExpiredRevocationIsReplaced revokes the id of a token once more after the token has expired: another token has
+// the id.
+func TestAnExpiredRevocationIsReplaced(t *testing.T) {
+	var e Exclusions
+	first := Token{ID: "phone", Expires: start.Add(time.Minute)}
+	if err := e.Revoke(first.ID, start.Add(time.Hour), start); err != nil {
+		t.Fatal(err)
+	}
+	if !e.Revoked(first, start) {
+		t.Fatal("a revoked token is accepted")
+	}
+	later := start.Add(30 * time.Minute)
+	second := Token{ID: first.ID, Expires: later.Add(time.Hour)}
+	if e.Revoked(second, later) {
+		t.Fatal("a token is revoked after the end of the revocation")
+	}
+	if err := e.Revoke(second.ID, later.Add(time.Minute), later); err != nil {
+		t.Fatal(err)
+	}
+	if !e.Revoked(second, later) || !e.Revoked(second, second.Expires) {
+		t.Error("a token whose id was revoked again is accepted")
+	}
+}
