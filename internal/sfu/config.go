@@ -12,6 +12,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/peer"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/sfu/roomrecording"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/recording"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -244,3 +245,12 @@ func (c *Config) checkData() error {
 
 // clock returns a time of this host's clock as clients see it, in microseconds since 1970.
 func (c *Config) clock(t time.Time) int64 { return t.Add(c.ClockOffset).UnixMicro() }
+
+// viewpoint converts a viewpoint that was read at the given time. The timestamp in the message is a time of clock.
+func (c *Config) viewpoint(m *signal.Viewpoint, read time.Time) allocate.Viewpoint {
+	own := *m
+	if own.At != 0 {
+		own.At -= c.ClockOffset.Microseconds()
+	}
+	return subscriber.ViewpointOf(&own, read)
+}

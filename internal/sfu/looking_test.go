@@ -149,3 +149,21 @@ func TestUnseenIsConfigured(t *testing.T) {
 		}
 	}
 }
+
+// TestViewpointsHaveTheClockOfClients checks that the timestamp of a viewpoint counts on a server whose clients see
+// another clock than that of its host.
+func TestViewpointsHaveTheClockOfClients(t *testing.T) {
+	for _, offset := range []time.Duration{0, -50 * time.Millisecond, 37 * time.Second} {
+		c := DefaultConfig()
+		c.ClockOffset = offset
+		looked := start.Add(-20 * time.Millisecond)
+		m := &signal.Viewpoint{At: c.clock(looked), Orientation: signal.Rotation{0, 0, 0, 1}, FOV: 60, Aspect: 1.5}
+		if v := c.viewpoint(m, start); !v.At.Equal(looked) {
+			t.Errorf("with a clock %v ahead, a viewpoint is %v old, expected 20 ms", offset, start.Sub(v.At))
+		}
+		m.At = 0
+		if v := c.viewpoint(m, start); !v.At.Equal(start) {
+			t.Errorf("with a clock %v ahead, a viewpoint without a time is %v old", offset, start.Sub(v.At))
+		}
+	}
+}

@@ -75,7 +75,7 @@ func (q messageRequest) apply(r *Room) {
 		p.reply(id, q.acknowledge(m))
 	case *signal.Viewpoint:
 		r.span.looked(p, m)
-		viewpoint := subscriber.ViewpointOf(m, q.at)
+		viewpoint := r.node.config.viewpoint(m, q.at)
 		if p.subscriber.Look(r.now, viewpoint, r.node.config.AllocationInterval) && p.receives() {
 			p.decide()
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/sfu/sessionrecord"
-	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -478,7 +477,7 @@ func restore(p *participant, c *sessionrecord.Record) {
 			zap.Int("limit", r.node.config.ChoicesPerParticipant))
 	}
 	if p.viewpoint = c.Viewpoint; p.viewpoint != nil {
-		p.subscriber.Look(r.now, subscriber.ViewpointOf(p.viewpoint, r.now), r.node.config.AllocationInterval)
+		p.subscriber.Look(r.now, r.node.config.viewpoint(p.viewpoint, r.now), r.node.config.AllocationInterval)
 	}
 	p.arrangement = c.Arrangement
 	p.subscriber.Arrange(c.Arrangement)

@@ -138,7 +138,8 @@ func apart(p1, p2 [3]float64, q1, q2 [4]float64) bool {
 // messages, to within some milliseconds. An older timestamp is wrong, and the time of reading is more accurate.
 const maxViewpointAge = time.Second
 
-// ViewpointOf converts a viewpoint message that was read at the given time.
+// ViewpointOf converts a viewpoint message that was read at the given time. The timestamp in the message is a time of
+// this host's clock.
 func ViewpointOf(m *signal.Viewpoint, read time.Time) allocate.Viewpoint {
 	at := read
 	if stamp := time.UnixMicro(m.At); m.At != 0 && stamp.Before(read) && read.Sub(stamp) <= maxViewpointAge {
