@@ -80,9 +80,9 @@ type Config struct {
 	PublicationsPerParticipant int `yaml:"publications_per_participant" help:"publications of one participant"`
 	TracksPerPublication       int `yaml:"tracks_per_publication" help:"tiles × qualities of one publication"`
 	// PublishRate is the number of publications per second that a participant may add, PublishBurst the number at once.
-	// Neither applies to the publications of a join. Each new or ended publication causes a message to every other
-	// participant, and changes of slots. A user who looks for the right camera changes publications a few times per
-	// minute.
+	// Neither applies to the publications of a join. Mutings and requests for times of frames count as publications.
+	// Each of them causes a message to every other participant, and publications also changes of slots. A user who
+	// looks for the right camera changes publications a few times per minute.
 	PublishRate  float64 `yaml:"-"`
 	PublishBurst int     `yaml:"-"`
 	// DescriptionBytes bounds the descriptions in a room; a participant has a quarter. A joining client receives all

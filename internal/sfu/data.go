@@ -202,6 +202,19 @@ func (p *participant) sendPoses() {
 	}
 }
 
+// requestTimes handles a message that requests times of frames or ends the request. A change may cause a message to
+// every publisher.
+func (q messageRequest) requestTimes(r *Room, m *signal.Trace) *signal.Error {
+	p := q.participant
+	if wanted := m.FrameTimes && p.receive; wanted != p.frameTimes.Wanted {
+		if refused := p.chargeChange(); refused != nil {
+			return refused
+		}
+	}
+	r.traceRequested(p, m.FrameTimes)
+	return nil
+}
+
 // traceRequested handles a receiver's request for times of frames.
 func (r *Room) traceRequested(p *participant, wanted bool) {
 	p.trace(wanted && p.receive)

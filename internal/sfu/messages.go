@@ -95,8 +95,7 @@ func (q messageRequest) apply(r *Room) {
 	case *signal.Uplink:
 		p.reply(id, q.reportUplink(r, m))
 	case *signal.Trace:
-		r.traceRequested(p, m.FrameTimes)
-		p.reply(id, nil)
+		p.reply(id, q.requestTimes(r, m))
 	case *signal.Data:
 		q.data(r, m)
 	case *signal.Attributes:
@@ -132,11 +131,21 @@ func (q messageRequest) apply(r *Room) {
 	}
 }
 
+// chargeChange charges a change of which others are notified, and returns an error if the client makes such changes too
+// often.
+func (p *participant) chargeChange() *signal.Error {
+	if p.publishing.AllowN(p.room.now, 1) {
+		return nil
+	}
+	return signal.Errorf(signal.CodeLimit,
+		"the limit of publications, mutings and requests for times of frames together is %g per second and %d at once",
+		p.room.node.config.PublishRate, p.publishing.Burst())
+}
+
 func (q messageRequest) publish(r *Room, m *signal.Publish) *signal.Error {
 	p := q.participant
-	if !p.publishing.AllowN(r.now, 1) {
-		return signal.Errorf(signal.CodeLimit, "the limit is %g new publications per second",
-			r.node.config.PublishRate)
+	if refused := p.chargeChange(); refused != nil {
+		return refused
 	}
 	if former := p.Publication(m.Publication.Name); former != nil && former.Unconfirmed {
 		former.Unconfirmed = false
@@ -355,9 +364,8 @@ func (q messageRequest) mute(r *Room, m *signal.Mute) *signal.Error {
 	if refused != nil {
 		return refused
 	}
-	if !p.publishing.AllowN(r.now, 1) {
-		return signal.Errorf(signal.CodeLimit,
-			"the limit is %g publications and mutings per second (rooms.publish_rate)", r.node.config.PublishRate)
+	if refused := p.chargeChange(); refused != nil {
+		return refused
 	}
 	if target == nil {
 		change := &signal.Mute{Publication: m.Publication, Muted: m.Muted}

@@ -157,7 +157,8 @@ type participant struct {
 	pendingOffer *pendingOffer
 
 	data dataflow.Flow
-	// publishing limits the rate of new publications, of which others are notified.
+	// publishing limits the rate of changes of which others are notified: new publications, mutings, and requests for
+	// times of frames.
 	publishing *rate.Limiter
 	subscriber *subscriber.Subscriber
 	frameTimes frametimes.State
@@ -399,7 +400,8 @@ func newParticipant(r *Room, q *JoinRequest) *participant {
 	return p
 }
 
-// newPublishingLimit limits the publications of one participant, except the publications of its join.
+// newPublishingLimit limits the publications, mutings and requests for times of frames of one participant, except those
+// of its join.
 func newPublishingLimit(config *Config) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(config.PublishRate), config.PublishBurst)
 }

@@ -94,6 +94,28 @@ func TestTrace(t *testing.T) {
 	asked(4, true)
 }
 
+// TestTraceRequestsAreLimited checks that a receiver cannot make the server ask publishers without end.
+func TestTraceRequestsAreLimited(t *testing.T) {
+	s := tracingStage(t, nil)
+	alice, bob := s.enterTraced("alice", false, ladder(1, 1)), s.enterTraced("bob", true)
+	for i := range 1000 {
+		s.room.do(s.now, messageRequest{participant: bob.participant, outbox: bob.shelf,
+			message: &signal.Trace{FrameTimes: i%2 == 0}, at: s.now})
+	}
+	most := s.room.node.config.PublishBurst
+	if _, n := latest[*signal.Trace](alice.shelf); n != most {
+		t.Errorf("a publisher was asked %d times at once, expected %d", n, most)
+	}
+	if refused, n := latest[*signal.Error](bob.shelf); n == 0 || refused.Code != signal.CodeLimit {
+		t.Errorf("%d requests were refused, the last with %v, expected refusals with %q", n, refused, signal.CodeLimit)
+	}
+	s.now = s.now.Add(time.Second)
+	bob.say(&signal.Trace{FrameTimes: true})
+	if m, n := latest[*signal.Trace](alice.shelf); n != most+1 || !m.FrameTimes {
+		t.Errorf("a second later a publisher was asked %d times, last %+v", n, m)
+	}
+}
+
 // TestTimesArePassedOn checks that times of existing tracks are forwarded under the publisher's name to participants
 // that asked.
 func TestTimesArePassedOn(t *testing.T) {
