@@ -256,9 +256,12 @@ func (p *participant) sendTrace() {
 }
 
 // forwardTimes forwards the times of a publisher's frames to participants that asked for times, within the rate limit.
-// Tracks that the publisher does not publish are ignored.
+// Tracks that the publisher does not publish are ignored, and so are all messages of a client without publications.
 func (q messageRequest) forwardTimes(r *Room, m *signal.FrameTimes) {
 	p := q.participant
+	if len(p.Publications) == 0 {
+		return
+	}
 	passed := p.frameTimes.Limit(r.now, &p.Presence, m)
 	for _, other := range r.participants.others(p) {
 		if !other.frameTimes.Wanted || other.outbox == nil {

@@ -146,6 +146,19 @@ func TestTimesArePassedOn(t *testing.T) {
 	}
 }
 
+// TestOnlyPublishersSendTimes checks that times of a participant without publications are not forwarded.
+func TestOnlyPublishersSendTimes(t *testing.T) {
+	s := tracingStage(t, nil)
+	alice, bob := s.enterTraced("alice", false), s.enterTraced("bob", true)
+	bob.say(&signal.Trace{FrameTimes: true})
+	m := timesOf("body", 1, 1)
+	m.Dropped = 1
+	alice.say(m)
+	if got, n := latest[*signal.FrameTimes](bob.shelf); n != 0 {
+		t.Errorf("%d messages of a participant without publications were forwarded, last %+v", n, got)
+	}
+}
+
 // TestTimesAreLimited checks that a publisher cannot flood others.
 func TestTimesAreLimited(t *testing.T) {
 	s := tracingStage(t, nil)
