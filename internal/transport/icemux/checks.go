@@ -17,10 +17,10 @@ const (
 	// 8489, whose Rc is 7. The first three intervals are CheckInterval, and each further interval is twice the previous
 	// one. A check waits for the next StepInterval. The tenth check leaves some 7 s after the first.
 	namedAttempts = 10
-	// heardSpacing is the least time between two further checks to an address that sends checks but does not answer
+	// triggeredSpacing is the least time between two further checks to an address that sends checks but does not answer
 	// any. Each such check requires a check received from that address since the last one (RFC 8445 section 7.3.1.4). A
 	// sender that forges the address of a third party therefore has to send as many checks as the third party receives.
-	heardSpacing = time.Second
+	triggeredSpacing = time.Second
 	// maxUnproven is the number of addresses that may have sent checks without having answered one. The agent checks
 	// each of them from each of its own addresses every CheckInterval, at some 15 µs per check: 16 addresses take 0.5 %
 	// of a core. A host has a few addresses of each family and answers from each within a round trip.
@@ -96,9 +96,10 @@ type remoteChecks struct {
 	attempts int
 	// last is the time of the last attempt. due is the earliest time of the next.
 	last, due time.Time
-	// came is set once a check has come from the address, authentic or not, and cleared when the entry expires. heard
-	// is set once an authentic check has come from the address, answered once the address has answered a check.
-	came, heard, answered bool
+	// came is set once a check has come from the address, authentic or not, and cleared when the entry expires.
+	// authentic is set once an authentic check has come from the address, answered once the address has answered a
+	// check.
+	came, authentic, answered bool
 	// took is the time between the last answered check and its answer.
 	took time.Duration
 	// seenAt is the time at which a check last came from the address, authentic or not, answeredAt that of the last
@@ -141,7 +142,7 @@ func (c *checks) remote(address netip.AddrPort, now time.Time) *remoteChecks {
 // responses that were sent there.
 func (c *checks) makeRoom(now time.Time) bool {
 	for address, r := range c.remotes {
-		known := r.heard || r.answered
+		known := r.authentic || r.answered
 		if !r.stale(now) || known && c.replaced >= maxReplaced {
 			continue
 		}
@@ -176,15 +177,15 @@ func (c *checks) sends(to netip.AddrPort, id TransactionID, now time.Time) (forg
 
 // allows reports whether a check may leave for an address that has not answered a check, and if so counts the check.
 func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool {
-	if c.unanswered >= maxUnanswered || !r.heard && !c.permits(to) {
+	if c.unanswered >= maxUnanswered || !r.authentic && !c.permits(to) {
 		return false
 	}
 	due := r.attempts < namedAttempts && !now.Before(r.due)
-	triggered := r.heard && r.seenAt.After(r.last) && now.Sub(r.last) >= heardSpacing
+	triggered := r.authentic && r.seenAt.After(r.last) && now.Sub(r.last) >= triggeredSpacing
 	if !due && !triggered {
 		return false
 	}
-	if !r.heard {
+	if !r.authentic {
 		if !c.pace.Has(now) || !c.affords(to.Addr(), now) {
 			return false
 		}
@@ -199,8 +200,8 @@ func (c *checks) allows(r *remoteChecks, to netip.AddrPort, now time.Time) bool 
 	return true
 }
 
-// hears reports whether a check from an address is accepted. The check is not authenticated yet.
-func (c *checks) hears(from netip.AddrPort, now time.Time) bool {
+// accepts reports whether a check from an address is accepted. The check is not authenticated yet.
+func (c *checks) accepts(from netip.AddrPort, now time.Time) bool {
 	r := c.remotes[from]
 	if r == nil || !r.came && !r.answered {
 		if !c.unbounded && !c.hasRoom(now) {
@@ -221,7 +222,7 @@ func (c *checks) hasRoom(now time.Time) bool {
 	for address, r := range c.remotes {
 		switch {
 		case !r.came || r.answered:
-		case r.heard || now.Sub(r.seenAt) <= unprovenLife:
+		case r.authentic || now.Sub(r.seenAt) <= unprovenLife:
 			unproven++
 		case r.attempts == 0:
 			delete(c.remotes, address)
@@ -232,11 +233,11 @@ func (c *checks) hasRoom(now time.Time) bool {
 	return unproven < maxUnproven
 }
 
-// heard records an authentic check from an address. Unless an accomplice of the remote peer forges the address, the
-// remote peer is there. Another check to the address is therefore due.
-func (c *checks) heard(from netip.AddrPort, now time.Time) {
-	if r := c.remote(from, now); r != nil && !r.heard {
-		r.heard, r.attempts, r.due = true, 0, time.Time{}
+// authenticated records an authentic check from an address. Unless an accomplice of the remote peer forges the address,
+// the remote peer is there. Another check to the address is therefore due.
+func (c *checks) authenticated(from netip.AddrPort, now time.Time) {
+	if r := c.remote(from, now); r != nil && !r.authentic {
+		r.authentic, r.attempts, r.due = true, 0, time.Time{}
 	}
 }
 
@@ -261,7 +262,7 @@ func (c *checks) repliesTo(to netip.AddrPort) bool {
 // reached reports whether authentic checks or answers have come from an address.
 func (c *checks) reached(address netip.AddrPort) bool {
 	r := c.remotes[address]
-	return r != nil && (r.heard || r.answered)
+	return r != nil && (r.authentic || r.answered)
 }
 
 // answers reports whether a response answers a check, and returns the time since the check left. The answer shows that

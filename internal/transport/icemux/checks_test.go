@@ -47,7 +47,7 @@ var start = time.Unix(1_000_000, 0)
 func TestChecksToNamedAddresses(t *testing.T) {
 	for _, test := range []struct {
 		addresses, total, most int
-		heard                  bool
+		authentic              bool
 	}{
 		{addresses: 1, total: namedAttempts, most: namedAttempts},
 		{addresses: 3, total: 3 * namedAttempts, most: namedAttempts},
@@ -55,16 +55,16 @@ func TestChecksToNamedAddresses(t *testing.T) {
 		// The number of checked addresses is bounded by the room for addresses.
 		{addresses: 10 * maxRemotes, total: maxUnanswered, most: namedAttempts},
 		// Without further checks from there, an authentic check from an address triggers no more checks.
-		{addresses: 1, total: namedAttempts, most: namedAttempts, heard: true},
-		{addresses: maxRemotes, total: maxUnanswered, most: namedAttempts, heard: true},
+		{addresses: 1, total: namedAttempts, most: namedAttempts, authentic: true},
+		{addresses: maxRemotes, total: maxUnanswered, most: namedAttempts, authentic: true},
 	} {
-		t.Run(fmt.Sprintf("%d addresses, heard %t", test.addresses, test.heard), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d addresses, authentic %t", test.addresses, test.authentic), func(t *testing.T) {
 			c := newChecks(false, everywhere, affordable)
 			var addresses []netip.AddrPort
 			for n := range test.addresses {
 				addresses = append(addresses, address(n))
-				if test.heard {
-					c.heard(address(n), start)
+				if test.authentic {
+					c.authenticated(address(n), start)
 				}
 			}
 			total := 0
@@ -132,18 +132,18 @@ func TestChecksToAddressesThatAnswer(t *testing.T) {
 }
 
 // TestChecksAnswerChecks: a remote peer continues to check from an address that does not answer. Each of its checks
-// triggers another one, at most one per heardSpacing.
+// triggers another one, at most one per triggeredSpacing.
 func TestChecksAnswerChecks(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
-	c.hears(address(0), start)
-	c.heard(address(0), start)
+	c.accepts(address(0), start)
+	c.authenticated(address(0), start)
 	// The first ten have left after some 7 s.
 	later := start.Add(20 * time.Second)
 	first := agentOf(c, []netip.AddrPort{address(0)}, start, later.Sub(start))[address(0)]
 	further := 0
 	for now := later; now.Before(later.Add(10 * time.Second)); now = now.Add(CheckInterval) {
 		if now.Sub(later) < 5*time.Second {
-			c.hears(address(0), now)
+			c.accepts(address(0), now)
 		}
 		if _, allowed := c.sends(address(0), id(int(now.UnixMilli())), now); allowed {
 			further++
@@ -155,8 +155,8 @@ func TestChecksAnswerChecks(t *testing.T) {
 			namedAttempts)
 	}
 	for n := range 10 * maxUnanswered {
-		now := later.Add(time.Minute + time.Duration(n)*heardSpacing)
-		c.hears(address(0), now)
+		now := later.Add(time.Minute + time.Duration(n)*triggeredSpacing)
+		c.accepts(address(0), now)
 		c.sends(address(0), id(1<<30+n), now)
 	}
 	if c.unanswered != maxUnanswered {
@@ -183,10 +183,10 @@ func TestChecksToOneTarget(t *testing.T) {
 			}
 		}
 		// An address that sends checks is checked in any case.
-		c.heard(address(0), start)
+		c.authenticated(address(0), start)
 		if _, allowed := c.sends(address(0), id(1<<40+agent), now.Add(time.Second)); !allowed &&
 			c.unanswered < maxUnanswered {
-			t.Errorf("agent %d does not check an address that it has heard from", agent)
+			t.Errorf("agent %d does not check an address that has sent an authentic check", agent)
 		}
 	}
 	if most := targetRate.Burst + 40*targetRate.PerSecond; victim > most || victim < targetRate.Burst {
@@ -202,42 +202,42 @@ func TestChecksThatAreTaken(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
 	taken := 0
 	for n := range 10 * maxRemotes {
-		if c.hears(address(n), start) {
+		if c.accepts(address(n), start) {
 			taken++
 		}
 	}
 	if taken != maxUnproven {
 		t.Errorf("checks from %d addresses are taken, expected %d", taken, maxUnproven)
 	}
-	c.heard(address(0), start)
+	c.authenticated(address(0), start)
 	later := start.Add(2 * unprovenLife)
 	// Addresses without an accepted check make room. The address with an accepted check remains.
 	for n := range 10 * maxRemotes {
-		if c.hears(address(1000+n), later) != (n < maxUnproven-1) {
+		if c.accepts(address(1000+n), later) != (n < maxUnproven-1) {
 			t.Fatalf("the check from new address %d is taken, or is not", n)
 		}
 	}
-	if !c.hears(address(0), later) {
+	if !c.accepts(address(0), later) {
 		t.Error("the address that the agent has accepted is forgotten")
 	}
 	// An address that answers makes room for another one.
 	if _, allowed := c.sends(address(0), id(0), later); !allowed || !answers(c, address(0), id(0), later) {
 		t.Fatal("a check is not answered")
 	}
-	if !c.hears(address(2000), later) || c.hears(address(2001), later) {
+	if !c.accepts(address(2000), later) || c.accepts(address(2001), later) {
 		t.Error("an address that answers keeps its place, or makes more than one")
 	}
 	// A named address makes room, too, if nothing authentic was received from it for a while.
 	c = newChecks(false, everywhere, affordable)
 	for n := range maxUnproven {
-		if _, allowed := c.sends(address(n), id(n), start); !allowed || !c.hears(address(n), start) {
+		if _, allowed := c.sends(address(n), id(n), start); !allowed || !c.accepts(address(n), start) {
 			t.Fatalf("address %d was named, and no check leaves or is taken", n)
 		}
 	}
-	if c.hears(address(3000), start) || !c.hears(address(3000), later) {
+	if c.accepts(address(3000), start) || !c.accepts(address(3000), later) {
 		t.Error("an address that was named keeps its place, or has none")
 	}
-	if !c.hears(address(0), later) || len(c.remotes) != maxUnproven+1 {
+	if !c.accepts(address(0), later) || len(c.remotes) != maxUnproven+1 {
 		t.Errorf("%d addresses are kept, expected those that were named and one more", len(c.remotes))
 	}
 }
@@ -245,7 +245,7 @@ func TestChecksThatAreTaken(t *testing.T) {
 // TestRepliesAreBounded for addresses that do not answer.
 func TestRepliesAreBounded(t *testing.T) {
 	c := newChecks(false, everywhere, affordable)
-	c.heard(address(0), start)
+	c.authenticated(address(0), start)
 	left := 0
 	for range 10 * maxReplies {
 		if c.repliesTo(address(0)) {
@@ -274,11 +274,11 @@ func TestChangingAddressIsBounded(t *testing.T) {
 	c, accepted := a.checks, 0
 	for n := range 2 * (maxRemotes + maxReplaced) {
 		now := start.Add(time.Duration(n) * time.Second)
-		if !c.hears(address(n), now) {
+		if !c.accepts(address(n), now) {
 			continue
 		}
 		accepted++
-		c.heard(address(n), now)
+		c.authenticated(address(n), now)
 		a.own(address(n), false)
 		if !c.repliesTo(address(n)) || !a.begin(address(n), id(n), now) || !answers(c, address(n), id(n), now) {
 			t.Fatalf("address %d is sent no response or no check", n)
@@ -329,7 +329,7 @@ func TestForbiddenAddresses(t *testing.T) {
 		if _, allowed := c.sends(to, id(0), start); allowed != test.sent {
 			t.Errorf("a check to %v leaves: %t, expected %t", to, allowed, test.sent)
 		}
-		c.heard(to, start)
+		c.authenticated(to, start)
 		if _, allowed := c.sends(to, id(1), start); allowed != test.sentToo {
 			t.Errorf("a check to %v after one from there leaves: %t, expected %t", to, allowed, test.sentToo)
 		}

@@ -455,7 +455,7 @@ func (m *Mux) addressee(message stunMessage, isSTUN bool, from netip.AddrPort, n
 	switch message.kind() {
 	case kindRequest:
 		a := m.agents[string(message.addressee())]
-		if a != nil && !a.checks.hears(from, now) {
+		if a != nil && !a.checks.accepts(from, now) {
 			m.refused.Add(1)
 			return nil
 		}
@@ -551,7 +551,7 @@ func (a *Agent) sends(datagram []byte, to netip.AddrPort, now time.Time) *udp.So
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if isSTUN && message.kind() == kindSuccess {
-		a.checks.heard(to, now)
+		a.checks.authenticated(to, now)
 		a.own(to, false)
 		a.reach(to)
 		if !a.checks.repliesTo(to) {
