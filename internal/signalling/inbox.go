@@ -80,8 +80,8 @@ func (i *Inbox) Count(now time.Time) error {
 }
 
 // TakeControl counts the client's pings and pongs as messages, because no other limit bounds them: a ping is answered,
-// and a pong moves a deadline. heard is called for each pong.
-func (i *Inbox) TakeControl(heard func()) {
+// and a pong moves a deadline. ponged is called for each pong.
+func (i *Inbox) TakeControl(ponged func()) {
 	answer := i.conn.PingHandler()
 	i.conn.SetPingHandler(func(data string) error {
 		if err := i.Count(time.Now()); err != nil {
@@ -93,7 +93,7 @@ func (i *Inbox) TakeControl(heard func()) {
 		if err := i.Count(time.Now()); err != nil {
 			return err
 		}
-		heard()
+		ponged()
 		return nil
 	})
 }

@@ -30,8 +30,8 @@ type connection struct {
 	peer  *peer
 	stun  ratelimit.Bucket
 	gone  bool
-	// heard is the time at which bytes were last received, in nanoseconds since 1970.
-	heard atomic.Int64
+	// received is the time at which bytes last arrived, in nanoseconds since 1970.
+	received atomic.Int64
 	// greeting and frames belong to the reader. greeting is nil once it is complete.
 	greeting *greeting
 	frames   frames
@@ -72,7 +72,7 @@ func (c *connection) try(f func()) (returned bool) {
 func (c *connection) read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 {
-		c.heard.Store(c.listener.clock().UnixNano())
+		c.received.Store(c.listener.clock().UnixNano())
 	}
 	if messages := c.frames.add(b[:n]); messages > 0 && !c.listener.checked(c, messages) {
 		return 0, net.ErrClosed
@@ -104,7 +104,7 @@ func (c *connection) enqueue(b []byte) (int, error) {
 	}
 	now := c.listener.clock()
 	isSTUN := len(b) > frameHeader && b[frameHeader] <= maxSTUNByte
-	if !isSTUN && now.UnixNano()-c.heard.Load() > int64(c.listener.config.Consent) {
+	if !isSTUN && now.UnixNano()-c.received.Load() > int64(c.listener.config.Consent) {
 		c.listener.unconsented.Add(1)
 		return len(b), nil
 	}

@@ -184,15 +184,15 @@ func (l *listener) admit(inner net.Conn) net.Conn {
 	source, limited := ratelimit.Source(remote)
 	l.mu.Lock()
 	often := !l.connects.Take(remote, l.clock())
-	crowded, full := limited && l.sources[source] >= l.limits.address, l.open >= l.limits.total
+	addressFull, full := limited && l.sources[source] >= l.limits.address, l.open >= l.limits.total
 	l.mu.Unlock()
 	if often {
 		return l.refuse(inner, refusedOften)
 	}
-	if crowded && !l.closeOldest(func(c *connection) bool { return c.source == source }) {
+	if addressFull && !l.closeOldest(func(c *connection) bool { return c.source == source }) {
 		return l.refuse(inner, refusedAddress)
 	}
-	if full && !crowded && !l.closeOldest(anyStranger) {
+	if full && !addressFull && !l.closeOldest(anyStranger) {
 		return l.refuse(inner, refusedFull)
 	}
 	l.mu.Lock()
@@ -206,7 +206,7 @@ func (l *listener) admit(inner net.Conn) net.Conn {
 		Conn: inner, listener: l, remote: remote, source: source, limited: limited, greeting: new(greeting),
 		queue: queue{age: l.limits.age, limit: queueBytes}, stun: l.config.PeerChecks.Bucket(),
 	}
-	c.heard.Store(l.clock().UnixNano())
+	c.received.Store(l.clock().UnixNano())
 	c.place = l.strangers.PushBack(c)
 	l.open++
 	if limited {
