@@ -37,10 +37,10 @@ const (
 	// A classic queue marks few of the packets that wait for classicDelay, an L4S queue all of them. The queue is
 	// classic if lateMarks packets were marked within classicWindow, and for each of them lateUnmarked others had
 	// waited as long and were not. CoDel marks every 100 ms at first: at 20 Mbit/s one of 200 packets. A flow that
-	// obeys marks sees too few of them for the median. A packet counts only after classicStanding in which no packet
-	// had waited for less than classicLow: CoDel marks after 100 ms at its target, PIE keeps a queue at its target, but
-	// a host or a wireless link that stalls for some milliseconds delays packets of an L4S queue just as much for a
-	// moment. classicLow is more than an L4S queue holds: DualPI2 marks all packets from 1.2 ms on.
+	// responds to marks has too few of them for the median. A packet counts only after classicStanding in which no
+	// packet had waited for less than classicLow: CoDel marks after 100 ms at its target, PIE keeps a queue at its
+	// target, but a host or a wireless link that stalls for some milliseconds delays packets of an L4S queue just as
+	// much for a moment. classicLow is more than an L4S queue holds: DualPI2 marks all packets from 1.2 ms on.
 	classicWindow   = 2 * time.Second
 	classicStanding = 50 * time.Millisecond
 	classicLow      = 1500 * time.Microsecond

@@ -17,7 +17,8 @@ type Holdings struct {
 // holding has the counts of one bearer. Only a bearer with a place, or with a room that the bearer opened, has an
 // entry, so there are no more entries than places and rooms.
 type holding struct {
-	// rooms counts the rooms that the bearer opened and that have not ended, whoever their members are.
+	// rooms counts the rooms that the bearer opened and that have not ended. The members of these rooms may have other
+	// bearers.
 	rooms int
 	// places counts participants, including those in their grace time, and joins in progress.
 	places int

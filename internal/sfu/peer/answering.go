@@ -27,7 +27,8 @@ type Answered struct {
 	Extensions ingress.NameExtensions
 }
 
-// errNotOffered means that an offer has no line for a track. Whoever makes the tracks from the offer prevents it.
+// errNotOffered means that an offer has no line for a track. The tracks are made from the lines of the offer, so that
+// each track has a line, unless the connection does not accept the line.
 var errNotOffered = errors.New("the offer has no line for a track")
 
 // answerOffer answers the client's offer, once.

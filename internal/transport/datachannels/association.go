@@ -29,7 +29,8 @@ const (
 	// maxStreams bounds the SCTP streams that a remote peer has used and not reset. SCTP keeps the state of each stream
 	// and examines all of them for each chunk.
 	maxStreams = 2 * maxChannels
-	// maxLabel bounds the label of a data channel, in bytes. The name of a publication has at most 64 bytes.
+	// maxLabel bounds the label of a data channel, in bytes. The name of a publication, which is the label of its
+	// channel, has at most volumetric.MaxNameLength (128).
 	maxLabel = 256
 )
 
