@@ -58,7 +58,8 @@ func (r *Room) lossyRequested(p *participant, m *signal.Data) {
 	newer, err := p.data.Received.Newer(m)
 	switch {
 	case err != nil:
-		p.reply(m.ID, signal.Errorf(signal.CodeLimit, "the limit is %d topics of lossy messages", signal.MaxTopics))
+		p.reply(m.ID, signal.Errorf(signal.CodeLimit, "the limit is %d topics of lossy messages of one participant",
+			signal.MaxTopics))
 	case newer:
 		p.reply(m.ID, r.forwardData(p, m))
 	default:
@@ -168,8 +169,8 @@ func (q messageRequest) pose(r *Room, m *signal.Pose) *signal.Error {
 		return signal.Errorf(signal.CodeNotFound, "there is no publication %q", m.Publication)
 	}
 	if !publication.Fits(m) {
-		return signal.Errorf(signal.CodeInvalid, "%d boxes, expected none or %d, one for each tile", len(m.Boxes),
-			len(publication.Description.Tiles))
+		return signal.Errorf(signal.CodeInvalid, "the pose has %d boxes, expected none or %d, one for each tile",
+			len(m.Boxes), len(publication.Description.Tiles))
 	}
 	if publication.Place.Take(m) {
 		r.scheduler.Changes.Motion++

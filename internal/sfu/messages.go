@@ -190,7 +190,7 @@ func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 	changed, kept := p.subscriber.Choices.SetAll(m.Choices)
 	if !kept {
 		return signal.Errorf(signal.CodeLimit,
-			"the limit is %d quality choices", r.node.config.ChoicesPerParticipant)
+			"the limit is %d stored quality choices of one participant", r.node.config.ChoicesPerParticipant)
 	}
 	if changed {
 		p.refresh(q.at)

@@ -190,7 +190,8 @@ func (c *client) refuseJoin(id string, e *signal.Error) bool {
 	if c.refused < maxRefusedJoins {
 		return true
 	}
-	c.outbox.Close(signal.CodeRateLimited, fmt.Sprintf("%d joins were refused on this connection", c.refused))
+	c.outbox.Close(signal.CodeRateLimited,
+		fmt.Sprintf("%d joins were refused on this connection, the maximum", c.refused))
 	return false
 }
 

@@ -175,7 +175,8 @@ func (q *quota[K]) member(key K, now time.Time) (*member, error) {
 			q.forget(now)
 		}
 		if len(q.members) >= maxMembers && !q.evict() {
-			text := fmt.Sprintf("%d other tokens or addresses are already counted", maxMembers)
+			text := fmt.Sprintf("the server counts the websockets of %d other tokens or addresses, the maximum",
+				maxMembers)
 			return nil, &quotaError{refusedOpen, text, openAgain}
 		}
 		m = &member{opened: rate.NewLimiter(rate.Limit(q.limits.perSecond), q.limits.burst)}

@@ -244,7 +244,7 @@ func (e *Exclusions) Refuse(room, identity string, t Token, now time.Time) *sign
 // CheckBan returns an error if a ban lasts too long or has an invalid room or identity. The error wraps ErrExclusion.
 func CheckBan(room, identity string, lasts time.Duration) error {
 	if lasts < 0 || lasts > MaxBan {
-		return fmt.Errorf("%w: a ban of %v, expected 0 to %v", ErrExclusion, lasts, MaxBan)
+		return fmt.Errorf("%w: the ban lasts %v, expected 0 to %v", ErrExclusion, lasts, MaxBan)
 	}
 	for what, name := range map[string]string{"room": room, "identity": identity} {
 		if err := volumetric.ValidateName(what, name); err != nil {
@@ -261,7 +261,7 @@ func CheckRevocation(id string, lasts time.Duration) error {
 		return fmt.Errorf("%w: the id of a token has %d bytes, expected 1 to %d", ErrExclusion, len(id), MaxTokenID)
 	}
 	if lasts < 0 || lasts > MaxRevocation {
-		return fmt.Errorf("%w: a revocation of %v, expected 0 to %v", ErrExclusion, lasts, MaxRevocation)
+		return fmt.Errorf("%w: the revocation lasts %v, expected 0 to %v", ErrExclusion, lasts, MaxRevocation)
 	}
 	return nil
 }
