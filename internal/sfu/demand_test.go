@@ -309,6 +309,32 @@ func TestGivenUpTracksAreReplaced(t *testing.T) {
 	}
 }
 
+// TestAnAlternatingUplinkCostsFewDecisions has a publisher give up a track and take it back 50 times per second. The
+// receiver decides at some of the changes only, and in the end follows the last one.
+func TestAnAlternatingUplinkCostsFewDecisions(t *testing.T) {
+	s := newStage(t, nil)
+	alice := s.enter("alice", false, true, ladder(1, 2))
+	bob := s.watches("bob", 100e6)
+	s.pass(time.Second)
+	bob.expectCarried("1")
+	without := &signal.Uplink{GaveUp: []signal.OwnTrack{{Publication: "body", Quality: 1}}}
+	before := s.counts.allocations
+	for range 150 {
+		for _, report := range []*signal.Uplink{without, {}} {
+			alice.say(report)
+			s.pass(10 * time.Millisecond)
+		}
+	}
+	// There are 60 ticks. The burst lasts for 4 of them, and then 2 decisions at once and 2 delayed ones follow per
+	// second.
+	if n := s.counts.allocations - before; n > 30 {
+		t.Errorf("a receiver decided %d times in 3 s, expected 30 at most", n)
+	}
+	alice.say(without)
+	s.pass(time.Second)
+	bob.expectCarried("0")
+}
+
 func TestAnUplinkOfTracksThatThereAreNot(t *testing.T) {
 	s := newStage(t, nil)
 	alice := s.enter("alice", false, true, ladder(1, 2))

@@ -160,6 +160,8 @@ type participant struct {
 	// publishing limits the rate of changes of which others are notified: new publications, mutings, and requests for
 	// times of frames.
 	publishing *rate.Limiter
+	// offers limits the changes of the participant's given-up tracks after which receivers decide at once.
+	offers     *rate.Limiter
 	subscriber *subscriber.Subscriber
 	frameTimes frametimes.State
 	joined     time.Time
@@ -383,6 +385,7 @@ func newParticipant(r *Room, q *JoinRequest) *participant {
 		pauses:     q.Join.Pauses,
 		data:       dataflow.NewFlow(r.node.config.dataLimits()),
 		publishing: newPublishingLimit(&r.node.config),
+		offers:     newOfferLimit(),
 	}
 	p.useDataChannels()
 	slots := subscriber.NewSlots()

@@ -48,7 +48,10 @@ type Room struct {
 	alarm            *time.Timer
 	wakeAt, nextTick time.Time
 	scheduler        subscriber.Scheduler
-	demands          demands
+	// offersDue is the time at which changed tracks of publishers take effect that were not urgent, zero if there are
+	// none.
+	offersDue time.Time
+	demands   demands
 
 	announcements *admission.Announcements
 	recorder      roomRecorder
@@ -326,6 +329,7 @@ func (wake) apply(r *Room) {
 	r.wakeAt = time.Time{}
 	receiving := false
 	r.audience.send()
+	r.settleOffers()
 	for publication := range r.present.Publications {
 		r.attend(publication)
 	}

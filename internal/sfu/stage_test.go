@@ -156,7 +156,8 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 			Receiver: &egress.Receiver{}, Ingress: &ingress.Ingress{},
 		}},
 		subscriber: subscriber.New(subscriber.NewSlots(), subscriber.NewChoices(100)), connected: true,
-		publishing: newPublishingLimit(&s.room.node.config), data: dataflow.NewFlow(s.room.node.config.dataLimits()),
+		publishing: newPublishingLimit(&s.room.node.config), offers: newOfferLimit(),
+		data: dataflow.NewFlow(s.room.node.config.dataLimits()),
 	}
 	p.connection.owner = p
 	s.ask(func(r *Room) {
