@@ -158,6 +158,30 @@ func TestImportanceOfOddClouds(t *testing.T) {
 	}
 }
 
+// TestImportanceFarFromTheOrigin expects the same choice as at the origin: coordinates of the earth are millions of
+// metres, and the distance of two floats is then a metre.
+func TestImportanceFarFromTheOrigin(t *testing.T) {
+	const far = 1 << 23
+	random := rand.New(rand.NewPCG(1, 1))
+	var near, moved Cloud
+	for range 1000 {
+		p := [3]float32{float32(random.IntN(4)), float32(random.IntN(4)), float32(random.IntN(4))}
+		color := [3]uint8{uint8(random.IntN(256)), uint8(random.IntN(256)), uint8(random.IntN(256))}
+		near.Append(p, color)
+		moved.Append([3]float32{p[0] + far, p[1] + far, p[2] + far}, color)
+	}
+	importance, err := NewImportance(DefaultImportance())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got Cloud
+	importance.Sample(&near, &want, 300)
+	importance.Sample(&moved, &got, 300)
+	if got.Len() != 300 || !slices.Equal(got.Colors, want.Colors) {
+		t.Errorf("%d points far from the origin, expected the same 300 points as at the origin", got.Len())
+	}
+}
+
 func TestImportanceErrors(t *testing.T) {
 	nan := math.NaN()
 	for _, config := range []ImportanceConfig{

@@ -20,8 +20,8 @@ type surroundings struct {
 	grids       []grid
 	// class contains the class of each cell, before labels are added.
 	class []uint8
-	// low is a corner of the grid, edge the edge of a cell, inverse the reciprocal of edge, and strides the index
-	// distance of neighbouring cells along each axis.
+	// low is the lowest corner of the cloud's box, edge the edge of a cell, inverse the reciprocal of edge, and strides
+	// the index distance of neighbouring cells along each axis.
 	low     [3]float32
 	edge    float32
 	inverse float32
@@ -101,21 +101,26 @@ func (s *surroundings) layOut(box volumetric.BoundingBox) int {
 			break
 		}
 	}
-	s.inverse = 1 / s.edge
+	s.low, s.inverse = box.Min, 1/s.edge
+	x, y, z := s.toParts(box.Max)
 	size := 1
-	for axis := range 3 {
-		// One and a half cells, so that rounding leaves at least one cell.
-		s.low[axis] = box.Min[axis] - 1.5*s.edge
+	for axis, last := range [3]int32{x, y, z} {
 		s.strides[axis] = size
-		size *= int((box.Max[axis]-s.low[axis])*s.inverse) + 2
+		size *= int(last>>partBits) + 2
 	}
 	return size
 }
 
-// toParts returns a position in fractions of cells from the grid's corner.
+// gridMargin is the distance of the grid's corner from the box on each axis: one and a half cells.
+const gridMargin = parts + parts/2
+
+// toParts returns a position in fractions of cells from the grid's corner. The position is first taken relative to the
+// box, and the margin is added last: far from the origin, where a float has no digits for a cell, a corner outside of
+// the box would be rounded onto the box.
 func (s *surroundings) toParts(p [3]float32) (x, y, z int32) {
 	scale := s.inverse * parts
-	return int32((p[0] - s.low[0]) * scale), int32((p[1] - s.low[1]) * scale), int32((p[2] - s.low[2]) * scale)
+	x, y, z = int32((p[0]-s.low[0])*scale), int32((p[1]-s.low[1])*scale), int32((p[2]-s.low[2])*scale)
+	return x + gridMargin, y + gridMargin, z + gridMargin
 }
 
 // at returns the index of the cell that contains a position in fractions of cells.
