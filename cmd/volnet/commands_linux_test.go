@@ -80,6 +80,8 @@ func TestInvalidUse(t *testing.T) {
 		{"set conference all --for 1ns --config " + good, "expected 100ms to 24h"},
 		{"set conference stop --for 10s --config " + good, "has no limit"},
 		{"set conference all --controller https://127.0.0.1:1 --token-file " + keys, "--edge is missing"},
+		{"set conference all --edge office --config " + good, "without --controller"},
+		{"status --edge office --config " + good, "without --controller"},
 		{"controller", "required flag"},
 		{"controller --tls-cert x --tls-key x --key-file /nonexistent/keys", "/nonexistent/keys"},
 		{"controller --tls-cert /nonexistent/cert --tls-key x --key-file " + keys, "/nonexistent/cert"},
