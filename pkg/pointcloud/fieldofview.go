@@ -166,8 +166,9 @@ func (g *gaze) Assign(src *Cloud, begin int, into []uint8) {
 	}
 }
 
-// share reduces wishes, which are whole numbers, in proportion to fit a budget. The remainder of
-// rounding is given to the wishes that lost most, so that the budget is used up.
+// share reduces wishes in proportion to fit a budget, and rounds the results to whole numbers, the quotas. The
+// remainder of rounding is given to the wishes that lost most, so that the budget is used up. A quota exceeds the wish
+// by less than 1.
 func share(wishes []float64, budget int, quotas []int) {
 	sum := 0.0
 	for _, wish := range wishes {

@@ -175,19 +175,18 @@ func (r *PLYReader) skipList(p property, order binary.ByteOrder) error {
 	if count < 0 {
 		return fmt.Errorf("%w: list %q has %v values, expected 0 or more", ErrMalformed, p.name, count)
 	}
-	return r.discard(int64(count) * int64(p.value.size()))
+	_, err = r.discard(int64(count) * int64(p.value.size()))
+	return err
 }
 
-// discard skips n bytes in steps that fit an int of any size.
-func (r *PLYReader) discard(n int64) error {
-	for n > 0 {
-		step, err := r.source.Discard(int(min(n, 1<<20)))
-		if err != nil {
-			return err
-		}
-		n -= int64(step)
+// discard skips n bytes in steps that fit an int of any size, and returns the number of bytes that were skipped.
+func (r *PLYReader) discard(n int64) (skipped int64, err error) {
+	for skipped < n && err == nil {
+		var step int
+		step, err = r.source.Discard(int(min(n-skipped, 1<<20)))
+		skipped += int64(step)
 	}
-	return nil
+	return skipped, err
 }
 
 // skip consumes an element without points.
@@ -208,8 +207,8 @@ func (r *PLYReader) skip(e *element, format Format) error {
 		if e.count > math.MaxInt64/int64(stride) {
 			return fmt.Errorf("%w: element %q has %d instances of %d bytes", ErrLimit, e.name, e.count, stride)
 		}
-		if err := r.discard(e.count * int64(stride)); err != nil {
-			return truncated(err, e, e.count)
+		if skipped, err := r.discard(e.count * int64(stride)); err != nil {
+			return truncated(err, e, skipped/int64(stride))
 		}
 		return nil
 	}
@@ -219,7 +218,7 @@ func (r *PLYReader) skip(e *element, format Format) error {
 			if p.count != noScalar {
 				err = r.skipList(p, byteOrder(format))
 			} else {
-				err = r.discard(int64(p.value.size()))
+				_, err = r.discard(int64(p.value.size()))
 			}
 			if err != nil {
 				return truncated(err, e, instance)

@@ -252,6 +252,12 @@ func TestReadPLYErrors(t *testing.T) {
 			ErrMalformed,
 			"-1 values",
 		},
+		"missing instance": {
+			"ply\nformat binary_little_endian 1.0\nelement vertex 0\n" + xyz +
+				"element e 3\nproperty int i\nend_header\n12345",
+			ErrMalformed,
+			"file ends at e 1, expected 3",
+		},
 		"element overflowing": {
 			"ply\nformat binary_little_endian 1.0\nelement vertex 0\n" + xyz +
 				"element e 9223372036854775807\nproperty int i\nend_header\n",

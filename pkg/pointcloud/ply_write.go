@@ -64,7 +64,7 @@ func checkWritable(c *Cloud, format Format) error {
 			)
 		}
 	}
-	if format.String() == "unknown" {
+	if format > BinaryBigEndian {
 		return fmt.Errorf("%w: format is %d, expected %d to %d", ErrFormat, format, BinaryLittleEndian, BinaryBigEndian)
 	}
 	return nil

@@ -15,7 +15,7 @@ const boxMargin = 0.1
 // done reports whether the boxes were learnt.
 func (l *learnt) done() bool { return l.boxes != nil }
 
-// learn computes the boxes from the first frame, whose points are assigned to tiles by by.
+// learn computes the boxes from the first frame, of which by assigns the points to tiles.
 func (l *learnt) learn(src *Cloud, tiles int, by assigner) {
 	found := make([]Cloud, tiles)
 	var points partition

@@ -17,9 +17,9 @@ const (
 )
 
 // VoxelGrid replaces the points in every cube of a grid by one point: their mean position and mean colour, the label of
-// more than half of the points, if any, and all cameras that saw any of the points. The grid is fixed in space (a
-// corner is at the origin), so that an object at rest results in the same points in every frame. VoxelGrid uses all
-// processors and keeps working memory. One goroutine at a time uses a VoxelGrid.
+// more than half of the points (any of their labels if none has that share), and all cameras that saw any of the
+// points. The grid is fixed in space (a corner is at the origin), so that an object at rest results in the same points
+// in every frame. VoxelGrid uses all processors and keeps working memory. One goroutine at a time uses a VoxelGrid.
 type VoxelGrid struct {
 	workerGroup workerGroup
 	// cells contains the number of each point's cell. Each shard contains the voxels of a part of

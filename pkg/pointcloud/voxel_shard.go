@@ -92,8 +92,8 @@ func (v *voxel) add(p [3]float32, color [3]uint8) {
 	v.count++
 }
 
-// vote counts a label by majority vote (Boyer and Moore 1981): the label of more than half of the
-// points remains at the end.
+// vote counts a label by majority vote (Boyer and Moore 1981): the label of more than half of the points remains at the
+// end. If no label has that share, the remaining label is that of one of the points.
 func (v *voxel) vote(label uint16) {
 	switch {
 	case v.votes == 0:
