@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -57,6 +58,10 @@ func (c *Client) Flags(f *pflag.FlagSet) {
 		config.TokenVariable+", which other users of this host cannot read")
 	f.StringVar(&c.authority, "ca", "", "PEM file with the certificate authorities to trust in place of the system's")
 }
+
+// segment returns a name as one segment of a path. Dots are escaped: URL.JoinPath removes the segments "." and "..",
+// which are valid names, and the request would have an effect on something else.
+func segment(name string) string { return strings.ReplaceAll(url.PathEscape(name), ".", "%2E") }
 
 // request sends a request for a path below the API, and returns the body of the answer.
 func (c *Client) request(ctx context.Context, method, path string, query url.Values) ([]byte, error) {

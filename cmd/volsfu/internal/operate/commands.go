@@ -44,7 +44,7 @@ func rooms() *cobra.Command {
 					admin.Room
 					Failed []admin.Failure
 				}
-				text, err = client.get(cmd.Context(), "rooms/"+url.PathEscape(arguments[0]), &room)
+				text, err = client.get(cmd.Context(), "rooms/"+segment(arguments[0]), &room)
 				answer.Failed = room.Failed
 				table = func(w io.Writer) { writeParticipants(w, room.Participants, time.Now()) }
 			}
@@ -205,7 +205,7 @@ func kick() *cobra.Command {
 			if ban != 0 {
 				query.Set("ban", ban.String())
 			}
-			path := "rooms/" + url.PathEscape(arguments[0]) + "/participants/" + url.PathEscape(arguments[1])
+			path := "rooms/" + segment(arguments[0]) + "/participants/" + segment(arguments[1])
 			_, err := client.request(cmd.Context(), http.MethodDelete, path, query)
 			return err
 		},
@@ -235,7 +235,7 @@ func drain() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path := "drain"
 			if node != "" {
-				path = "nodes/" + url.PathEscape(node) + "/drain"
+				path = "nodes/" + segment(node) + "/drain"
 			}
 			if _, err := client.request(cmd.Context(), http.MethodPost, path, nil); err != nil || patience == 0 {
 				return err
