@@ -94,6 +94,10 @@ func chain(pair tls.Certificate, now time.Time) Finding {
 			"Add the intermediate certificates to the file. For a private authority, install it in browsers, and " +
 				"pass its certificate to volpeer with --ca."}
 	}
+	if err != nil {
+		return Finding{"certificate chain", Failed, err.Error(),
+			"Replace the certificate, or the intermediate certificates in the file if the certificate itself is valid."}
+	}
 	return Finding{"certificate chain", OK, "an authority of this host has signed the certificate", ""}
 }
 

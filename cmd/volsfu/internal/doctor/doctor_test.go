@@ -153,6 +153,7 @@ func TestValidity(t *testing.T) {
 	expect(t, validity("certificate", &long, "sfu.example.org", end.Add(-time.Hour)), Failed, "sfu.example.org")
 	expect(t, validity("certificate", pair.Leaf, "", end), Failed, "expired")
 	expect(t, chain(pair, begin.Add(time.Minute)), Warning, "no authority of this host")
+	expect(t, chain(pair, end.Add(time.Minute)), Failed, "expired")
 }
 
 func TestWebsocketFinding(t *testing.T) {
