@@ -164,7 +164,7 @@ func (s *Session) handle(m vr2gather.Message, early []string) (kept []string, er
 			early = append(early, m.Value)
 		}
 	default:
-		s.config.Log.Debug("message of a type that is passed over", "type", uint32(m.Type))
+		s.config.Log.Debug("a message of an unknown type is skipped", "type", uint32(m.Type))
 	}
 	return early, nil
 }
@@ -211,7 +211,7 @@ func (s *Session) answer(value string) error {
 // there are others.
 func (s *Session) addCandidate(candidate string) {
 	if err := s.connection.AddICECandidate(webrtc.ICECandidateInit{Candidate: candidate}); err != nil {
-		s.config.Log.Warn("candidate of the server's passed over", "candidate", candidate, "error", err)
+		s.config.Log.Warn("a candidate of the server is skipped", "candidate", candidate, "error", err)
 	}
 }
 

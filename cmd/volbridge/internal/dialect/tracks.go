@@ -89,7 +89,7 @@ const maxPacket = 1500
 func (s *Session) receive(remote *webrtc.TrackRemote) {
 	name, err := vr2gather.ParseTrack(remote.ID())
 	if err != nil {
-		s.config.Log.Warn("the server sends a track without a name that is known", "error", err)
+		s.config.Log.Warn("a track of the server has an unknown name and is skipped", "error", err)
 		return
 	}
 	s.config.Sink.Opened(name)

@@ -32,8 +32,7 @@ type Summary struct {
 	Transcoding *TranscodingSummary `json:"transcoding"`
 	// Dropped has the number of drops by reason.
 	Dropped map[string]int64 `json:"dropped"`
-	// Uplink counts frames that were handed over and not sent: because no receiver takes them, because the uplink
-	// cannot carry them, or because they waited too long for the uplink.
+	// Uplink counts frames that were handed over and not sent.
 	Uplink UplinkSummary `json:"uplink"`
 	// Redundancy has the packets on two network interfaces; null unless a packet has left or arrived on a second one.
 	Redundancy *RedundancySummary `json:"redundancy"`
@@ -57,6 +56,7 @@ type PathSummary struct {
 	Only     uint64 `json:"packets_only"`
 }
 
+// TranscodingSummary has the time that transcoding adds to frames: Up from the connector, Down to the connector.
 type TranscodingSummary struct {
 	Up   distribution.Percentiles `json:"up_ms"`
 	Down distribution.Percentiles `json:"down_ms"`
@@ -67,6 +67,8 @@ type TranscodingSummary struct {
 	Concealed int64 `json:"sound_frames_concealed"`
 }
 
+// UplinkSummary counts frames that the session took over and did not send: because no receiver takes them, because the
+// uplink cannot carry them, or because they waited too long for the uplink.
 type UplinkSummary struct {
 	Paused  int64 `json:"frames_paused"`
 	GivenUp int64 `json:"frames_given_up"`

@@ -53,7 +53,7 @@ type Sink interface {
 type Config struct {
 	// Tiling describes how captures are cut into tiles.
 	Tiling pointcloud.TilingSpec
-	// Importance weighs the points that reduced qualities keep, in volumetric.ModeAlternatives. If Sampler is nil,
+	// Importance weighs the points that reduced qualities keep, in volumetric.ModeAlternatives. If Importance is nil,
 	// reduced qualities are even samples.
 	Importance *pointcloud.ImportanceConfig
 	// Voxels makes reduced qualities of voxels, in volumetric.ModeAlternatives. The voxel size is chosen for about the

@@ -40,7 +40,7 @@ type broadcast struct {
 	began, ended time.Time
 	total        produce.Counts
 	uplink       client.UplinkStats
-	heard        soundCounts
+	spoken       soundCounts
 }
 
 // presence is the part of a session that a broadcast uses. *client.Session implements it.

@@ -94,7 +94,7 @@ func (b *broadcast) summary() report {
 			GaveUp: append([]signal.OwnTrack{}, b.uplink.GaveUp...), ProbeBytes: b.uplink.ProbeBytes},
 		Encode:    b.total.Encode.Percentiles(),
 		Pictures:  b.pictureReports(),
-		Audio:     soundReport{b.heard.sent.Load(), b.heard.unsent.Load()},
+		Audio:     soundReport{b.spoken.sent.Load(), b.spoken.unsent.Load()},
 		Tiles:     len(b.description.Tiles),
 		Qualities: b.description.Qualities,
 	}

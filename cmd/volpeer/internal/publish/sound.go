@@ -36,10 +36,10 @@ func (b *broadcast) speak(ctx context.Context) error {
 		}
 		switch taken, err := b.voice.WritePackets(0, 0, begin, [][]byte{packet.Data}); {
 		case taken:
-			b.heard.sent.Add(1)
+			b.spoken.sent.Add(1)
 		case err == nil: // no receiver takes the packet
 		case errors.Is(err, client.ErrNotConnected):
-			b.heard.unsent.Add(1)
+			b.spoken.unsent.Add(1)
 		default:
 			return err
 		}
