@@ -65,9 +65,10 @@ type Revocation struct {
 // for concurrent use.
 type Exclusions struct {
 	mu sync.Mutex
-	// bans is indexed by identity, byToken has the same bans by token id, and revoked is indexed by token id.
+	// bans is indexed by identity. byToken has the same bans by token id; several participants may have one token.
+	// revoked is indexed by token id.
 	bans    map[seat]*Ban
-	byToken map[seat]*Ban
+	byToken map[seat][]*Ban
 	revoked map[string]*Revocation
 }
 
@@ -80,7 +81,7 @@ func (e *Exclusions) Ban(b Ban, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.bans == nil {
-		e.bans, e.byToken = make(map[seat]*Ban), make(map[seat]*Ban)
+		e.bans, e.byToken = make(map[seat]*Ban), make(map[seat][]*Ban)
 	}
 	at := seat{b.Room, b.Identity}
 	if len(e.bans) >= maxBans && e.bans[at] == nil {
@@ -101,7 +102,8 @@ func (e *Exclusions) Ban(b Ban, now time.Time) error {
 	}
 	e.bans[at] = &b
 	if b.TokenID != "" {
-		e.byToken[seat{b.Room, b.TokenID}] = &b
+		token := seat{b.Room, b.TokenID}
+		e.byToken[token] = append(e.byToken[token], &b)
 	}
 	return nil
 }
@@ -109,9 +111,13 @@ func (e *Exclusions) Ban(b Ban, now time.Time) error {
 // drop removes a ban. The caller holds the mutex.
 func (e *Exclusions) drop(b *Ban) {
 	delete(e.bans, seat{b.Room, b.Identity})
-	if at := (seat{b.Room, b.TokenID}); e.byToken[at] == b {
-		delete(e.byToken, at)
+	token := seat{b.Room, b.TokenID}
+	rest := slices.DeleteFunc(e.byToken[token], func(other *Ban) bool { return other == b })
+	if len(rest) == 0 {
+		delete(e.byToken, token)
+		return
 	}
+	e.byToken[token] = rest
 }
 
 // Unban ends the ban of an identity and reports whether the ban was in force.
@@ -133,8 +139,10 @@ func (e *Exclusions) banned(room, identity, tokenID string, now time.Time) (Ban,
 	if b := e.bans[seat{room, identity}]; b != nil && b.Until.After(now) {
 		return *b, true
 	}
-	if b := e.byToken[seat{room, tokenID}]; b != nil && b.Until.After(now) {
-		return *b, true
+	for _, b := range e.byToken[seat{room, tokenID}] {
+		if b.Until.After(now) {
+			return *b, true
+		}
 	}
 	return Ban{}, false
 }

@@ -82,3 +82,32 @@ func TestAnExpiredRevocationIsReplaced(t *testing.T) {
 		t.Error("a token whose id was revoked again is accepted")
 	}
 }
+
+// TestParticipantsWithOneToken bans participants who share a token: each ban excludes the token until it ends.
+func TestParticipantsWithOneToken(t *testing.T) {
+	var e Exclusions
+	for _, b := range []Ban{
+		{Identity: "eve", Until: start.Add(24 * time.Hour)},
+		{Identity: "ada", Until: start.Add(time.Hour)},
+		{Identity: "bob", Until: start.Add(48 * time.Hour)},
+	} {
+		b.Room, b.TokenID = "room", "shared"
+		if err := e.Ban(b, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The ban of ada has expired, and that of bob is ended. The ban of eve stays.
+	later := start.Add(2 * time.Hour)
+	if !e.Unban("room", "bob", later) {
+		t.Error("the ban of bob was not in force")
+	}
+	if e.Refuse("room", "mallory", Token{ID: "shared"}, later) == nil {
+		t.Error("a token is accepted while a participant with the token is banned")
+	}
+	if !e.Unban("room", "eve", later) {
+		t.Error("the ban of eve was not in force")
+	}
+	if refused := e.Refuse("room", "mallory", Token{ID: "shared"}, later); refused != nil {
+		t.Errorf("the token is refused after the end of all bans: %v", refused)
+	}
+}
