@@ -187,7 +187,7 @@ func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 			}
 		}
 	}
-	changed, kept := p.subscriber.Choices.SetAll(m.Choices)
+	changed, kept := p.subscriber.Choices.SetAllFor(m.Choices, r.publishes)
 	if !kept {
 		return signal.Errorf(signal.CodeLimit,
 			"the limit is %d stored quality choices of one participant", r.node.config.ChoicesPerParticipant)
@@ -196,6 +196,11 @@ func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 		p.refresh(q.at)
 	}
 	return nil
+}
+
+// publishes reports whether a publication exists in the room.
+func (r *Room) publishes(ref volumetric.PublicationRef) bool {
+	return r.present.Publication(ref) != nil
 }
 
 // acknowledge opens slots whose present assignment the client knows. Older generations are ignored, because a newer
@@ -253,7 +258,7 @@ func (q chooseRequest) apply(r *Room) {
 	for _, warning := range warnings {
 		p.warnOnce(warning)
 	}
-	changed, kept := p.subscriber.Choices.SetAll(choices)
+	changed, kept := p.subscriber.Choices.SetAllFor(choices, r.publishes)
 	switch {
 	case !kept:
 		p.warnOnce("quality choices of the client exceed the limit",

@@ -116,6 +116,26 @@ func (c *Choices) SetAll(list []signal.Choice) (changed, kept bool) {
 	return true, true
 }
 
+// SetAllFor is SetAll in a room in which the publications change: a list that would exceed the limit replaces the
+// choices for publications that do not exist. Otherwise the choices for all former publications of a long session would
+// fill the limit for good. exists reports whether a publication exists.
+func (c *Choices) SetAllFor(list []signal.Choice, exists func(volumetric.PublicationRef) bool) (changed, kept bool) {
+	if changed, kept = c.SetAll(list); kept {
+		return changed, kept
+	}
+	rest := NewChoices(c.limit)
+	for ref, p := range c.publications {
+		if exists(ref) {
+			rest.publications[ref] = p
+			rest.count += p.size()
+		}
+	}
+	if changed, kept = rest.SetAll(list); kept {
+		*c = *rest
+	}
+	return changed, kept
+}
+
 // hasAll reports whether all choices of a list are already stored.
 func (c *Choices) hasAll(list []signal.Choice) bool {
 	for _, choice := range list {

@@ -68,6 +68,31 @@ func TestChoicesAreLimited(t *testing.T) {
 	}
 }
 
+// TestChoicesForAbsentPublicationsAreReplaced fills the limit with choices for publications that do not exist any more.
+func TestChoicesForAbsentPublicationsAreReplaced(t *testing.T) {
+	c := NewChoices(3)
+	of := func(participant int) signal.Choice {
+		return signal.Choice{PublicationRef: volumetric.PublicationRef{Participant: fmt.Sprint(participant),
+			Publication: "body"}, Quality: signal.Only(0)}
+	}
+	exists := func(ref volumetric.PublicationRef) bool { return ref.Participant == "0" }
+	stored := func(participant int) bool {
+		return !c.Of(volumetric.TileRef{PublicationRef: of(participant).PublicationRef}).Auto
+	}
+	for i := range 5 {
+		if _, kept := c.SetAllFor([]signal.Choice{of(i)}, exists); !kept || !stored(i) || !stored(0) {
+			t.Errorf("choice %d: kept is %v; expected that it is stored, and that of publication 0 stays", i, kept)
+		}
+	}
+	if stored(1) || stored(2) || !stored(3) {
+		t.Error("expected that the third choice beyond publication 0 replaces the first two")
+	}
+	_, kept := c.SetAllFor([]signal.Choice{of(5), of(6), of(7)}, exists)
+	if kept || stored(5) || !stored(3) || !stored(4) {
+		t.Errorf("a list beyond the limit: kept is %v, expected a refusal without effect", kept)
+	}
+}
+
 func TestCheckChoice(t *testing.T) {
 	tests := []struct {
 		name   string
