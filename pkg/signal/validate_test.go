@@ -180,6 +180,11 @@ func TestValidate(t *testing.T) {
 			publish(func(p *volumetric.Publication) { p.Qualities[0].Name = "\x00" }),
 			CodeInvalid,
 		},
+		{
+			"quality name with a sequence for terminals",
+			publish(func(p *volumetric.Publication) { p.Qualities[0].Name = "\u009b31m" }),
+			CodeInvalid,
+		},
 		{"VR2Gather's frames", publish(func(p *volumetric.Publication) { p.VR2Gather = true }), ""},
 		{
 			"VR2Gather's frames as H264",

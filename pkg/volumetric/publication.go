@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Fixed limits, independent of configuration. They keep numbers within the fields that carry them
@@ -243,7 +245,7 @@ func ValidateName(what, name string) error {
 		return fmt.Errorf("%w of %s: %d bytes, expected 1 to %d", ErrName, what, len(name), MaxNameLength)
 	}
 	for _, r := range name {
-		if r < ' ' || r == 0x7f || r == '�' {
+		if unicode.IsControl(r) || r == utf8.RuneError {
 			return fmt.Errorf("%w of %s: %q has a control character or invalid UTF-8", ErrName, what, name)
 		}
 	}
