@@ -47,9 +47,9 @@ type Lane struct {
 	sink    atomic.Pointer[Sink]
 	closing sync.Once
 	closed  chan struct{}
-	// heard is the time at which the last authenticated packet arrived, in nanoseconds since LanePort.started, by the
+	// received is the time at which the last authenticated packet arrived, in nanoseconds since LanePort.started by the
 	// monotonic clock. It is 0 before the first packet.
-	heard atomic.Int64
+	received atomic.Int64
 }
 
 func (p *LanePort) newLane(remote netip.AddrPort, socket *udp.Socket) *Lane {
@@ -181,13 +181,13 @@ type laneSink struct {
 
 // RTP implements Sink.
 func (s laneSink) RTP(ssrc uint32, packet []byte, info *PacketInfo) {
-	s.lane.setHeard(info.At)
+	s.lane.setReceived(info.At)
 	s.Sink.RTP(ssrc, packet, info)
 }
 
 // RTCP implements Sink.
 func (s laneSink) RTCP(packet []byte, now time.Time) {
-	s.lane.setHeard(now)
+	s.lane.setReceived(now)
 	s.Sink.RTCP(packet, now)
 }
 
@@ -223,12 +223,12 @@ func (l *Lane) flush() {
 func (l *Lane) Read(b []byte) (int, error) {
 	n, err := l.conn.Read(b)
 	if err == nil {
-		l.setHeard(time.Now())
+		l.setReceived(time.Now())
 	}
 	return n, err
 }
 
-// Control returns the DTLS connection for application data. Reading from it counts for Heard.
+// Control returns the DTLS connection for application data. Reading from it counts for LastReceived.
 func (l *Lane) Control() net.Conn { return laneControl{l.conn, l} }
 
 type laneControl struct {
@@ -239,15 +239,16 @@ type laneControl struct {
 // Read implements net.Conn.
 func (c laneControl) Read(b []byte) (int, error) { return c.lane.Read(b) }
 
-// Heard returns the time at which the last authenticated packet of the remote server arrived, zero before the first.
-func (l *Lane) Heard() time.Time {
-	if at := l.heard.Load(); at != 0 {
+// LastReceived returns the time at which the last authenticated packet of the remote server arrived, zero before the
+// first.
+func (l *Lane) LastReceived() time.Time {
+	if at := l.received.Load(); at != 0 {
 		return l.port.started.Add(time.Duration(at))
 	}
 	return time.Time{}
 }
 
-func (l *Lane) setHeard(at time.Time) { l.heard.Store(int64(at.Sub(l.port.started))) }
+func (l *Lane) setReceived(at time.Time) { l.received.Store(int64(at.Sub(l.port.started))) }
 
 // Traffic are counts of RTP packets and their bytes as they are sent over UDP.
 type Traffic struct{ Packets, Bytes uint64 }

@@ -148,8 +148,8 @@ func TestLane(t *testing.T) {
 		if _, sent := dialed.Traffic(); sent != received || sent.Packets != 3 {
 			t.Errorf("%+v sent, %+v received, expected 3 packets", sent, received)
 		}
-		if at := accepted.Heard(); at.Before(before) || at.After(time.Now()) {
-			t.Errorf("heard at %v, expected a time since %v", at, before)
+		if at := accepted.LastReceived(); at.Before(before) || at.After(time.Now()) {
+			t.Errorf("received at %v, expected a time since %v", at, before)
 		}
 		if _, err := dialed.Control().Write([]byte("record")); err != nil {
 			t.Fatal(err)
@@ -170,14 +170,14 @@ func TestLane(t *testing.T) {
 // no effect.
 func TestLaneNamesItsClock(t *testing.T) {
 	l := (&LanePort{started: time.Now()}).newLane(netip.AddrPort{}, nil)
-	if !l.Heard().IsZero() {
+	if !l.LastReceived().IsZero() {
 		t.Error("a lane without packets has a time")
 	}
 	at := time.Now()
-	l.setHeard(at)
+	l.setReceived(at)
 	// Round removes the monotonic reading.
-	if got := l.Heard(); got.Sub(at) != 0 || got == got.Round(0) {
-		t.Errorf("heard at %v, expected %v with a monotonic reading", got, at)
+	if got := l.LastReceived(); got.Sub(at) != 0 || got == got.Round(0) {
+		t.Errorf("received at %v, expected %v with a monotonic reading", got, at)
 	}
 }
 

@@ -67,9 +67,9 @@ type pathCounts struct{ first, repeated, copied atomic.Uint64 }
 type pairState struct {
 	pairAddress
 	path uint8
-	// unheard counts the checks since the last sign of the remote peer: an authentic check, or an answer. unanswered
-	// counts the checks since the last answer.
-	unheard, unanswered int
+	// silentChecks counts the checks since the last sign of the remote peer: an authentic check, or an answer.
+	// unanswered counts the checks since the last answer.
+	silentChecks, unanswered int
 	// answeredAt is the time of the last answer. since is the time from which the pair has worked without a break.
 	answeredAt, since time.Time
 	rtt               roundTrip
@@ -85,7 +85,7 @@ func (s *pairState) answer(now time.Time) (returns bool) {
 	if returns = !s.works(now); returns {
 		s.since = now
 	}
-	s.answeredAt, s.unanswered, s.unheard = now, 0, 0
+	s.answeredAt, s.unanswered, s.silentChecks = now, 0, 0
 	return returns
 }
 
@@ -112,7 +112,7 @@ func (p *pairs) add(pair pairAddress, path uint8, now time.Time) *pairState {
 	}
 	silent := -1
 	for i, s := range p.states {
-		if !s.works(now) && (silent < 0 || s.unheard > p.states[silent].unheard) {
+		if !s.works(now) && (silent < 0 || s.silentChecks > p.states[silent].silentChecks) {
 			silent = i
 		}
 	}
@@ -123,12 +123,12 @@ func (p *pairs) add(pair pairAddress, path uint8, now time.Time) *pairState {
 	return made
 }
 
-// heard records an authentic check on a pair.
-func (p *pairs) heard(pair pairAddress, path uint8, now time.Time) {
+// checked records an authentic check on a pair.
+func (p *pairs) checked(pair pairAddress, path uint8, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.add(pair, path, now); s != nil {
-		s.path, s.unheard = path, 0
+		s.path, s.silentChecks = path, 0
 	}
 }
 
@@ -217,9 +217,9 @@ func (p *pairs) name(address netip.AddrPort) {
 func (p *pairs) due(ports []*mediaPort) (check []pairAddress, remote icemux.Remote) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.states = slices.DeleteFunc(p.states, func(s *pairState) bool { return s.unheard >= expiredChecks })
+	p.states = slices.DeleteFunc(p.states, func(s *pairState) bool { return s.silentChecks >= expiredChecks })
 	for _, s := range p.states {
-		s.unheard++
+		s.silentChecks++
 		s.unanswered++
 		check = append(check, s.pairAddress)
 	}

@@ -37,11 +37,11 @@ func (p *pairTable) pair(path int) pairAddress {
 
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
-// run steps from a time to a time, every 250 ms. Checks on the given paths are heard and answered.
+// run steps from a time to a time, every 250 ms. Checks on the given paths arrive and are answered.
 func (p *pairTable) run(from, to int, paths ...int) {
 	for ms := from; ms < to; ms += 250 {
 		for _, path := range paths {
-			p.pairs.heard(p.pair(path), uint8(path), at(ms))
+			p.pairs.checked(p.pair(path), uint8(path), at(ms))
 			p.pairs.answered(p.pair(path), 20*time.Millisecond, at(ms))
 		}
 		p.step(ms)
@@ -134,7 +134,7 @@ func TestReturningPairIsReported(t *testing.T) {
 	p := newPairTable(t)
 	answer := func(ms int, want bool) {
 		t.Helper()
-		p.pairs.heard(p.pair(1), 1, at(ms))
+		p.pairs.checked(p.pair(1), 1, at(ms))
 		if returns := p.pairs.answered(p.pair(1), time.Millisecond, at(ms)); returns != want {
 			t.Errorf("after %d ms the pair returns: %t, expected %t", ms, returns, want)
 		}
@@ -180,7 +180,7 @@ func TestSecondPairExpires(t *testing.T) {
 func TestUnansweredPairIsNoRoute(t *testing.T) {
 	p := newPairTable(t)
 	for ms := 0; ms < 20_000; ms += 250 {
-		p.pairs.heard(p.pair(1), 1, at(ms))
+		p.pairs.checked(p.pair(1), 1, at(ms))
 		p.run(ms, ms+250, 0)
 		p.expect(ms, 0, -1)
 	}
@@ -200,7 +200,7 @@ func TestOneNumberIsOnePath(t *testing.T) {
 		for ms := from; ms < to; ms += 250 {
 			for _, pair := range []pairAddress{p.pair(0), moved} {
 				if pair == moved || first {
-					p.pairs.heard(pair, 0, at(ms))
+					p.pairs.checked(pair, 0, at(ms))
 					p.pairs.answered(pair, time.Millisecond, at(ms))
 				}
 			}
@@ -224,7 +224,7 @@ func TestFlappingAddressesAreBounded(t *testing.T) {
 	for n := range 1000 {
 		pair := p.pair(1)
 		pair.remote = netip.AddrPortFrom(pair.remote.Addr(), uint16(10_000+n))
-		p.pairs.heard(pair, 1, at(1000))
+		p.pairs.checked(pair, 1, at(1000))
 		if count := len(p.pairs.states); count > MaxPaths {
 			t.Fatalf("%d pairs are checked, expected at most %d", count, MaxPaths)
 		}

@@ -192,7 +192,7 @@ func (p *path) follow(pairs *pairs, check *stun.Message, local, remote ice.Candi
 			return false
 		}
 	}
-	pairs.heard(pair, number, time.Now())
+	pairs.checked(pair, number, time.Now())
 	return p.route.Load().pair() == pair && !pairs.isSelected(pair)
 }
 

@@ -141,7 +141,7 @@ func (l *lanes) close() {
 // heard returns the time of the last authenticated packet, zero before the first.
 func (l *lanes) heard() (last time.Time) {
 	for _, lane := range l.open() {
-		if at := lane.Heard(); at.After(last) {
+		if at := lane.LastReceived(); at.After(last) {
 			last = at
 		}
 	}

@@ -92,7 +92,7 @@ func (r *Reassembler) finish(p *partial) *Frame {
 	f.home = &r.frames
 	at := slices.Index(r.partials, p)
 	var start []byte
-	if p.lend(f) {
+	if p.transfer(f) {
 		start = f.shares[0].data
 	} else {
 		p.assemble(f, &r.coder)

@@ -123,8 +123,8 @@ func (p *partial) complete() bool {
 	return p.source == int(p.facts.Source) || p.facts.Parity > 0 && p.ready == len(p.arrived)
 }
 
-// lend passes the shared packets to f and reports whether they contain the whole frame.
-func (p *partial) lend(f *Frame) bool {
+// transfer passes the shared packets to f and reports whether they contain the whole frame.
+func (p *partial) transfer(f *Frame) bool {
 	source := int(p.facts.Source)
 	if len(p.shares) > 0 {
 		slices.SortFunc(p.shares, func(a, b share) int { return a.index - b.index })
