@@ -238,11 +238,15 @@ func (p *Publication) validateEncryption() error {
 	return nil
 }
 
-// ValidateName returns an error that wraps ErrName unless name has 1 to MaxNameLength bytes of
-// UTF-8 without control characters. what is the kind of name, for the error text.
+// ValidateName returns an error that wraps ErrName unless name has 1 to MaxNameLength bytes of UTF-8 without control
+// characters. The names "." and ".." are invalid: as segments of a path they mean other segments (RFC 3986 section
+// 3.3). what is the kind of name, for the error text.
 func ValidateName(what, name string) error {
 	if name == "" || len(name) > MaxNameLength {
 		return fmt.Errorf("%w of %s: %d bytes, expected 1 to %d", ErrName, what, len(name), MaxNameLength)
+	}
+	if name == "." || name == ".." {
+		return fmt.Errorf("%w of %s: %q has another meaning in paths", ErrName, what, name)
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) || r == utf8.RuneError {

@@ -60,7 +60,7 @@ func (c *Client) Flags(f *pflag.FlagSet) {
 }
 
 // segment returns a name as one segment of a path. Dots are escaped: URL.JoinPath removes the segments "." and "..",
-// which are valid names, and the request would have an effect on something else.
+// and the request would have an effect on something else.
 func segment(name string) string { return strings.ReplaceAll(url.PathEscape(name), ".", "%2E") }
 
 // request sends a request for a path below the API, and returns the body of the answer.
