@@ -126,6 +126,10 @@ namespace Volsfu.Tests
             Check.True(session.NextEvent() == null, "an answer that nothing waits for is passed over");
             Check.Refuses(() => session.SetQuality(new[] { Choice.Of("grace", "", 0, 1) }), "a choice without a publication");
             Check.Refuses(() => session.SetQuality(new[] { Choice.Of("grace", "body", 256, 1) }), "a tile that no publication has");
+            foreach (string name in new[] { ".", "..", "a\nb", "\u009b31m" })
+            {
+                Check.Refuses(() => session.SetQuality(new[] { Choice.Of("grace", name, 0, 1) }), "a name that the server refuses");
+            }
             Check.Refuses(() => session.Publish(new Publication { Name = "empty" }), "a publication without tiles");
             Check.Refuses(() => new SignallingSession(new JoinSettings { MaxBitrate = 1, StartBitrate = 2 }), "a start rate above the largest");
             Check.Refuses(() => session.SetViewpoint(new Viewpoint { FieldOfView = 171 }), "a field of view of 171 degrees");

@@ -43,9 +43,13 @@ namespace Volsfu.Signalling
         {
             int bytes = name == null ? 0 : Encoding.UTF8.GetByteCount(name);
             Range("bytes of the name of a " + what, bytes, 1, Limits.Name);
+            if (name == "." || name == "..")
+            {
+                throw new ProtocolException("name of a " + what + ": \"" + name + "\" has another meaning in paths");
+            }
             foreach (char c in name)
             {
-                if (c < ' ' || c == '\u007f' || c == '\ufffd')
+                if (char.IsControl(c) || c == '\ufffd')
                 {
                     throw new ProtocolException("name of a " + what + ": expected no control characters");
                 }
