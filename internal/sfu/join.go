@@ -351,7 +351,8 @@ func (q resumeRequest) apply(r *Room) {
 	if p.connection.over && !q.Join.Resume.NewConnection {
 		r.expel(p, signal.CodeConnection, "the client ended the peer connection")
 		q.result <- joinResult{err: signal.Errorf(signal.CodeResume,
-			"the session's peer connection has ended, and the join requests no new connection; rejoin")}
+			"the session's peer connection has ended, and the join requests no new connection: "+
+				"join again without resume")}
 		return
 	}
 	if p.outbox != nil {

@@ -186,7 +186,8 @@ func (n *Node) checkJoin(q *JoinRequest) ([]checked, *signal.Error) {
 
 // sessionExpired returns the error for a session that has ended or that the client may not resume.
 func sessionExpired() *signal.Error {
-	return signal.Errorf(signal.CodeResume, "session expired or invalid resume secret; rejoin")
+	return signal.Errorf(signal.CodeResume,
+		"the session has expired, or the resume secret is invalid: join again without resume")
 }
 
 // await waits for the answer of a room to a request. await returns false if the room or the context ended without an

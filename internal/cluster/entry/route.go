@@ -208,9 +208,8 @@ func (e *Entry) refuse(reason error) *signal.Error {
 	} else {
 		e.counts.ticket.Add(1)
 	}
-	return &signal.Error{
-		Code: signal.CodeResume, Message: "session expired or invalid resume secret; rejoin: " + reason.Error(),
-	}
+	return signal.Errorf(signal.CodeResume,
+		"the session has expired, or the resume secret is invalid (%v): join again without resume", reason)
 }
 
 // moveOf returns the ticket with which the session of a ticket continues on another node.
