@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
@@ -24,6 +25,8 @@ type mirror struct {
 	state roomevent.Participant
 	// received is the number of the last reliable data message that this node has received from the participant.
 	received int64
+	// offers limits the changes of the participant's given-up tracks after which receivers decide at once.
+	offers *rate.Limiter
 	// remotes are the publications that the home has told. A mirror that is not shown has no other publications.
 	remotes []*remotePublication
 	// presented is set once the home has told its state since it has become the home.
@@ -269,7 +272,9 @@ func (m *mirror) rebind(s *span, d *remotePublication, id uint64) {
 	d.node, d.id, d.gaveUp, d.masked = m.node, id, nil, nil
 	if p := m.Publication(d.Name); p != nil {
 		m.bind(s, p, d)
-		m.limit(s.room, d)
+		if m.limit(s.room, d) {
+			s.room.scheduler.Changes.Offered++
+		}
 		s.take(p)
 	}
 }
@@ -294,13 +299,14 @@ func (m *mirror) rated(r *Room, e roomevent.Rates) {
 	}
 }
 
-// limit applies the qualities of a publication that this node cannot receive.
-func (m *mirror) limit(r *Room, d *remotePublication) {
+// limit applies the qualities of a publication that this node cannot receive, and reports whether they have changed.
+func (m *mirror) limit(r *Room, d *remotePublication) (changed bool) {
 	p := m.Publication(d.Name)
-	if p != nil && p.Levels.GiveUp(d.unavailable()) {
-		r.scheduler.Changes.Offered++
-		r.recorder.current.Select(r.now, p)
+	if p == nil || !p.Levels.GiveUp(d.unavailable()) {
+		return false
 	}
+	r.recorder.current.Select(r.now, p)
+	return true
 }
 
 // pose stores the pose of an object and forwards the pose.

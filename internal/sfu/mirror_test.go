@@ -339,6 +339,31 @@ func TestMirrorsHaveTheRatesOfTheHome(t *testing.T) {
 	bob.expectCarried("1")
 }
 
+// TestAnAlternatingUplinkCostsFewDecisionsElsewhere has a publisher alternate its reports as
+// TestAnAlternatingUplinkCostsFewDecisions, with the receiver on another node.
+func TestAnAlternatingUplinkCostsFewDecisionsElsewhere(t *testing.T) {
+	c := newConference(t, nil, "a", "b")
+	alice := c.enter(c[0], "alice", false, true, ladder(1, 2))
+	bob := c.enter(c[1], "bob", true, false)
+	bob.way.path = known(100e6)
+	bob.attach()
+	c.pass(time.Second)
+	without := &signal.Uplink{GaveUp: []signal.OwnTrack{{Publication: "body", Quality: 1}}}
+	before := c[1].stage.counts.allocations
+	for range 150 {
+		for _, report := range []*signal.Uplink{without, {}} {
+			alice.say(report)
+			c.pass(10 * time.Millisecond)
+		}
+	}
+	if n := c[1].stage.counts.allocations - before; n > 30 {
+		t.Errorf("a receiver decided %d times in 3 s, expected 30 at most", n)
+	}
+	alice.say(without)
+	c.pass(time.Second)
+	bob.expectCarried("0")
+}
+
 // TestMirrorsOutliveTheirHome checks that a participant whose home dies keeps its slots and tracks, also on its next
 // home, and that others receive neither an offer nor a message.
 func TestMirrorsOutliveTheirHome(t *testing.T) {

@@ -181,7 +181,9 @@ func (s *span) release(p *participant, node string, state roomevent.Participant)
 		}
 	}
 	r.emitMoved(p)
-	m := &mirror{Presence: p.Presence, node: node, shown: true, received: p.data.Received.Last()}
+	m := &mirror{
+		Presence: p.Presence, node: node, shown: true, received: p.data.Received.Last(), offers: p.offers,
+	}
 	p.Publications = nil
 	released := roomevent.Released{Identity: p.Identity, Session: p.Session, Epoch: p.epoch}
 	for _, publication := range m.Publications {

@@ -419,7 +419,7 @@ func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
 		}
 	}
 	if changed {
-		r.offersChanged(p)
+		r.offersChanged(p.offers)
 	}
 	return nil
 }
@@ -438,9 +438,9 @@ const (
 func newOfferLimit() *rate.Limiter { return rate.NewLimiter(offerRate, offerBurst) }
 
 // offersChanged makes receivers decide because a publisher sends other tracks than before: at the next tick or, beyond
-// the publisher's rate, after offerDelay.
-func (r *Room) offersChanged(p *participant) {
-	if p.offers.AllowN(r.now, 1) {
+// the publisher's limit, after offerDelay.
+func (r *Room) offersChanged(limit *rate.Limiter) {
+	if limit.AllowN(r.now, 1) {
 		r.scheduler.Changes.Offered++
 		return
 	}

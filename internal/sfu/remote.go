@@ -220,7 +220,7 @@ func (q remoteEvent) present(r *Room, e roomevent.Present) {
 	}
 	m = &mirror{
 		Presence: presence.Presence{Identity: e.Identity, Session: e.Session, Audience: e.Audience},
-		node:     q.node, presented: true,
+		node:     q.node, presented: true, offers: newOfferLimit(),
 	}
 	s.mirrors[e.Identity] = m
 	m.update(s, e.Participant)
@@ -286,7 +286,9 @@ func (q remoteEvent) gaveUp(r *Room, e roomevent.GaveUp) {
 	if m := r.span.mirrored(e.Ref.Participant, q.node); m != nil {
 		if d := m.find(e.Ref.Publication); d.fits(e.ID, e.Tiles) {
 			d.gaveUp = e.Tiles
-			m.limit(r, d)
+			if m.limit(r, d) {
+				r.offersChanged(m.offers)
+			}
 		}
 	}
 }
@@ -295,7 +297,9 @@ func (q remoteEvent) masked(r *Room, e roomevent.Masked) {
 	if m := r.span.mirrored(e.Ref.Participant, q.node); m != nil {
 		if d := m.find(e.Ref.Publication); d.fits(e.ID, e.Tiles) {
 			d.masked = e.Tiles
-			m.limit(r, d)
+			if m.limit(r, d) {
+				r.scheduler.Changes.Offered++
+			}
 		}
 	}
 }
