@@ -161,8 +161,8 @@ func TestContent(t *testing.T) {
 func TestDocumentedPages(t *testing.T) {
 	l := newLibrary(t)
 	pages, err := filepath.Glob(filepath.Join(documented, "*.md"))
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(pages) != len(papers) {
+		t.Fatalf("expected a page of each of %d papers, got %v, %v", len(papers), pages, err)
 	}
 	for _, page := range pages {
 		paper := strings.TrimSuffix(filepath.Base(page), ".md")
