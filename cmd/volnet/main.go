@@ -37,9 +37,6 @@ func main() {
 // failure is the error of a command that was permitted and failed. All other errors are those of invalid use.
 type failure struct{ error }
 
-// Unwrap returns the error itself.
-func (f failure) Unwrap() error { return f.error }
-
 // failed returns the error of a command that failed while it ran, nil for nil.
 func failed(err error) error {
 	if err == nil {

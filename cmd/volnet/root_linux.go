@@ -132,8 +132,7 @@ const requestTimeout = 15 * time.Second
 // socket returns a client for the edge on this host.
 func (t *target) socket() (control.Socket, error) {
 	if t.edge != "" {
-		return control.Socket{}, fmt.Errorf(
-			"--edge is %q without --controller, expected both: the command would be for the edge on this host", t.edge)
+		return control.Socket{}, fmt.Errorf("--edge is %q without --controller, expected both", t.edge)
 	}
 	config, err := edge.Load(t.config)
 	if err != nil {

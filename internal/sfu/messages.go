@@ -187,7 +187,7 @@ func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 			}
 		}
 	}
-	changed, kept := p.subscriber.Choices.SetAllFor(m.Choices, r.publishes)
+	changed, kept := p.subscriber.Choices.SetAllFor(m.Choices, r.present.Has)
 	if !kept {
 		return signal.Errorf(signal.CodeLimit,
 			"the limit is %d stored quality choices of one participant", r.node.config.ChoicesPerParticipant)
@@ -196,11 +196,6 @@ func (q messageRequest) choose(r *Room, m *signal.SetQuality) *signal.Error {
 		p.refresh(q.at)
 	}
 	return nil
-}
-
-// publishes reports whether a publication exists in the room.
-func (r *Room) publishes(ref volumetric.PublicationRef) bool {
-	return r.present.Publication(ref) != nil
 }
 
 // acknowledge opens slots whose present assignment the client knows. Older generations are ignored, because a newer
@@ -258,7 +253,7 @@ func (q chooseRequest) apply(r *Room) {
 	for _, warning := range warnings {
 		p.warnOnce(warning)
 	}
-	changed, kept := p.subscriber.Choices.SetAllFor(choices, r.publishes)
+	changed, kept := p.subscriber.Choices.SetAllFor(choices, r.present.Has)
 	switch {
 	case !kept:
 		p.warnOnce("quality choices of the client exceed the limit",

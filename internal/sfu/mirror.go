@@ -5,12 +5,12 @@ import (
 	"slices"
 
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/sfu/sessionrecord"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -26,7 +26,7 @@ type mirror struct {
 	// received is the number of the last reliable data message that this node has received from the participant.
 	received int64
 	// offers limits the changes of the participant's given-up tracks after which receivers decide at once.
-	offers *rate.Limiter
+	offers *subscriber.OfferLimit
 	// remotes are the publications that the home has told. A mirror that is not shown has no other publications.
 	remotes []*remotePublication
 	// presented is set once the home has told its state since it has become the home.

@@ -161,7 +161,7 @@ type participant struct {
 	// times of frames.
 	publishing *rate.Limiter
 	// offers limits the changes of the participant's given-up tracks after which receivers decide at once.
-	offers     *rate.Limiter
+	offers     *subscriber.OfferLimit
 	subscriber *subscriber.Subscriber
 	frameTimes frametimes.State
 	joined     time.Time
@@ -385,7 +385,7 @@ func newParticipant(r *Room, q *JoinRequest) *participant {
 		pauses:     q.Join.Pauses,
 		data:       dataflow.NewFlow(r.node.config.dataLimits()),
 		publishing: newPublishingLimit(&r.node.config),
-		offers:     newOfferLimit(),
+		offers:     subscriber.NewOfferLimit(),
 	}
 	p.useDataChannels()
 	slots := subscriber.NewSlots()

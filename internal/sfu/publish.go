@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/admission"
@@ -419,45 +418,7 @@ func (q messageRequest) reportUplink(r *Room, m *signal.Uplink) *signal.Error {
 		}
 	}
 	if changed {
-		r.offersChanged(p.offers)
+		r.wakeBy(r.scheduler.OffersChanged(r.now, p.offers))
 	}
 	return nil
-}
-
-const (
-	// offerRate and offerBurst limit the changes of one publisher's given-up tracks after which all receivers decide,
-	// per second and at once. A client sends up to ten reports per second, so that the burst is two seconds of an
-	// uplink that varies. A decision takes up to a millisecond: in a room of 100 receivers, a publisher that alternates
-	// its reports uses 0.4 s of the room's goroutine per second, half of them by changes at once.
-	offerRate, offerBurst = 2, 20
-	// offerDelay is the time after which the changes beyond the rate take effect together.
-	offerDelay = time.Second / offerRate
-)
-
-// newOfferLimit returns the limit of one publisher.
-func newOfferLimit() *rate.Limiter { return rate.NewLimiter(offerRate, offerBurst) }
-
-// offersChanged makes receivers decide because a publisher sends other tracks than before: at the next tick or, beyond
-// the publisher's limit, after offerDelay.
-func (r *Room) offersChanged(limit *rate.Limiter) {
-	if limit.AllowN(r.now, 1) {
-		r.scheduler.Changes.Offered++
-		return
-	}
-	if r.offersDue.IsZero() {
-		r.offersDue = r.now.Add(offerDelay)
-	}
-	r.wakeBy(r.offersDue)
-}
-
-// settleOffers makes receivers decide if changes of tracks are due.
-func (r *Room) settleOffers() {
-	switch {
-	case r.offersDue.IsZero():
-	case r.now.Before(r.offersDue):
-		r.wakeBy(r.offersDue)
-	default:
-		r.offersDue = time.Time{}
-		r.scheduler.Changes.Offered++
-	}
 }

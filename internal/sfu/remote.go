@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/internal/sfu/demand"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -220,7 +221,7 @@ func (q remoteEvent) present(r *Room, e roomevent.Present) {
 	}
 	m = &mirror{
 		Presence: presence.Presence{Identity: e.Identity, Session: e.Session, Audience: e.Audience},
-		node:     q.node, presented: true, offers: newOfferLimit(),
+		node:     q.node, presented: true, offers: subscriber.NewOfferLimit(),
 	}
 	s.mirrors[e.Identity] = m
 	m.update(s, e.Participant)
@@ -287,7 +288,7 @@ func (q remoteEvent) gaveUp(r *Room, e roomevent.GaveUp) {
 		if d := m.find(e.Ref.Publication); d.fits(e.ID, e.Tiles) {
 			d.gaveUp = e.Tiles
 			if m.limit(r, d) {
-				r.offersChanged(m.offers)
+				r.wakeBy(r.scheduler.OffersChanged(r.now, m.offers))
 			}
 		}
 	}

@@ -48,10 +48,7 @@ type Room struct {
 	alarm            *time.Timer
 	wakeAt, nextTick time.Time
 	scheduler        subscriber.Scheduler
-	// offersDue is the time at which changed tracks of publishers take effect that were not urgent, zero if there are
-	// none.
-	offersDue time.Time
-	demands   demands
+	demands          demands
 
 	announcements *admission.Announcements
 	recorder      roomRecorder
@@ -315,9 +312,9 @@ func (r *roomEvents) emitPublication(owner *participant, p *presence.Publication
 // wake is the request of the room's own alarm.
 type wake struct{}
 
-// wakeBy wakes the room at the given time at the latest.
+// wakeBy wakes the room at the given time at the latest. A zero time has no effect.
 func (r *Room) wakeBy(at time.Time) {
-	if !r.wakeAt.IsZero() && !at.Before(r.wakeAt) {
+	if at.IsZero() || !r.wakeAt.IsZero() && !at.Before(r.wakeAt) {
 		return
 	}
 	r.wakeAt = at
@@ -329,7 +326,7 @@ func (wake) apply(r *Room) {
 	r.wakeAt = time.Time{}
 	receiving := false
 	r.audience.send()
-	r.settleOffers()
+	r.wakeBy(r.scheduler.SettleOffers(r.now))
 	for publication := range r.present.Publications {
 		r.attend(publication)
 	}

@@ -156,7 +156,7 @@ func (s *stage) enter(identity string, receive, pauses bool, publications ...vol
 			Receiver: &egress.Receiver{}, Ingress: &ingress.Ingress{},
 		}},
 		subscriber: subscriber.New(subscriber.NewSlots(), subscriber.NewChoices(100)), connected: true,
-		publishing: newPublishingLimit(&s.room.node.config), offers: newOfferLimit(),
+		publishing: newPublishingLimit(&s.room.node.config), offers: subscriber.NewOfferLimit(),
 		data: dataflow.NewFlow(s.room.node.config.dataLimits()),
 	}
 	p.connection.owner = p

@@ -64,6 +64,9 @@ func (r *Roster) Publication(ref volumetric.PublicationRef) *Publication {
 	return nil
 }
 
+// Has reports whether a participant publishes the publication.
+func (r *Roster) Has(ref volumetric.PublicationRef) bool { return r.Publication(ref) != nil }
+
 // Publications yields all publications in any order, for range.
 func (r *Roster) Publications(yield func(*Publication) bool) {
 	for _, p := range r.present {
