@@ -21,7 +21,8 @@ const pythonTime = 10 * time.Minute
 // lack further Python packages are skipped.
 func pythonPackage(ctx context.Context, b *bench) ([]claim.Line, error) {
 	tests := &suite.Tests{Progress: b.progress, Title: "Python package",
-		Parts: []suite.Part{{Package: "clients/python", Pattern: "^Test", Limit: pythonTime, Counted: "tests that pass"}}}
+		Parts: []suite.Part{{Package: "clients/python", Pattern: "^Test", Limit: pythonTime,
+			Counted: "tests that pass"}}}
 	return tests.Run(ctx)
 }
 

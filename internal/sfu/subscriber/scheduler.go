@@ -89,8 +89,8 @@ type OfferLimit struct{ limiter *rate.Limiter }
 // NewOfferLimit returns the limit of one publisher.
 func NewOfferLimit() *OfferLimit { return &OfferLimit{rate.NewLimiter(offerRate, offerBurst)} }
 
-// OffersChanged makes subscribers decide because a publisher sends other tracks than before: at the next tick or, beyond
-// the publisher's limit, after offerDelay. Then due is the time of the next SettleOffers, otherwise due is zero.
+// OffersChanged makes subscribers decide because a publisher sends other tracks than before: at the next tick or,
+// beyond the publisher's limit, after offerDelay. Then due is the time of the next SettleOffers, otherwise due is zero.
 func (s *Scheduler) OffersChanged(now time.Time, limit *OfferLimit) (due time.Time) {
 	if limit.limiter.AllowN(now, 1) {
 		s.Changes.Offered++

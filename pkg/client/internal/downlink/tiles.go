@@ -31,8 +31,8 @@ type tile struct {
 	delivered delivered
 	captured  time.Time
 	// begins counts down from lateFrames with the complete frames after an assignment to a slot. It is 0 after a frame
-	// that was captured later than all before, or that has no capture time. A slot begins with the newest frame that its
-	// server has. Another slot or another connection may have carried that frame, so a frame may come again until 0.
+	// that was captured later than all before, or that has no capture time. A slot begins with the newest frame that
+	// its server has. Another slot or another connection may have carried that frame: until 0 a frame may come again.
 	begins int
 	// source is the stream of the last packet without payload v1, which arrived at sourceAt.
 	source   *stream
