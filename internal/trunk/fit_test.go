@@ -29,8 +29,8 @@ type fittedTrunk struct {
 
 const (
 	// fittedRate is the rate of each track.
-	fittedRate   volumetric.Bitrate = 6e6
-	fittedPacket                    = 1200
+	fittedRate   = volumetric.Bitrate(6e6)
+	fittedPacket = 1200
 	// fittedStep is the step of the time, fittedReports the interval of reports, fittedDelay the delay of each
 	// direction.
 	fittedStep    = time.Millisecond
