@@ -185,8 +185,9 @@ func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duratio
 			return err
 		}
 	}
-	n.tell(room, roomevent.Kick{Identity: identity, Until: q.until})
+	// The room answers before other nodes know: once they have removed the participant, the room has forgotten it.
 	err := n.removeFrom(ctx, room, q)
+	n.tell(room, roomevent.Kick{Identity: identity, Until: q.until})
 	if ban != 0 && errors.Is(err, ErrNotFound) {
 		return nil
 	}
