@@ -178,6 +178,8 @@ func movePage(t *testing.T, fragment string) {
 		t.Cleanup(node.Close)
 		observe(t, node.Server)
 	}
+	// The pages record frames before they say that they are watching.
+	stalls := wait.WatchStalls(t)
 	v := begin(t, "moved.mjs", pageURL(nodes[0].Server), pageURL(nodes[1].Server), fragment)
 	var facts struct {
 		Session  string
@@ -186,7 +188,7 @@ func movePage(t *testing.T, fragment string) {
 		Pauses spans
 	}
 	v.expect("watching", &facts)
-	session, stalls := facts.Session, wait.WatchStalls(t)
+	session := facts.Session
 	v.goOn()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
