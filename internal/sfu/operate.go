@@ -185,7 +185,8 @@ func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duratio
 			return err
 		}
 	}
-	// The room answers before other nodes know: once they have removed the participant, the room has forgotten it.
+	// The room looks for the participant before the other nodes are told. After the home has removed the participant,
+	// the room does not find the participant.
 	err := n.removeFrom(ctx, room, q)
 	n.tell(room, roomevent.Kick{Identity: identity, Until: q.until})
 	if ban != 0 && errors.Is(err, ErrNotFound) {

@@ -138,8 +138,8 @@ func (l *lanes) close() {
 	}
 }
 
-// heard returns the time of the last authenticated packet, zero before the first.
-func (l *lanes) heard() (last time.Time) {
+// lastReceived returns the time of the last authenticated packet of all lanes, zero before the first.
+func (l *lanes) lastReceived() (last time.Time) {
 	for _, lane := range l.open() {
 		if at := lane.LastReceived(); at.After(last) {
 			last = at

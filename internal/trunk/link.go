@@ -173,7 +173,7 @@ func (l *link) step(now time.Time) (reason string) {
 		l.malformed++
 		return err.Error()
 	}
-	heard := l.silence.step(now, l.lanes.heard())
+	heard := l.silence.step(now, l.lanes.lastReceived())
 	if heard.ended {
 		return fmt.Sprintf("nothing has arrived for %v", endAfter)
 	}
