@@ -3,6 +3,7 @@ package trunk
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -19,7 +20,27 @@ const (
 	// maskAfter is the number of decisions in a row that mask a track. The estimate of a trunk that begins doubles
 	// within 100 ms, and the rate of a track varies with its frames.
 	maskAfter = 3
+	// steadyAfter is the time that a track has to arrive without a pause before its measured rate counts. A measurement
+	// covers the last second. Two frames that arrive together after a pause, as from a busy host, have any rate.
+	steadyAfter = 1100 * time.Millisecond
 )
+
+// meter measures the rate of a track.
+type meter interface {
+	// Rate returns the bit rate of the RTP payload, in bit/s. Rate returns false if too few packets have arrived.
+	Rate() (volumetric.Bitrate, bool)
+	// Steady returns the time for which frames have arrived without a pause.
+	Steady() time.Duration
+}
+
+// rateOf returns the rate of a track for decisions about masks: the measured rate, or the rate that the home of the
+// publication has announced, 0 for unknown, until the measurement counts.
+func rateOf(m meter, announced volumetric.Bitrate) volumetric.Bitrate {
+	if rate, known := m.Rate(); known && m.Steady() >= steadyAfter {
+		return rate
+	}
+	return announced
+}
 
 // candidate is a track that the other node takes, or that is masked.
 type candidate struct {

@@ -152,6 +152,35 @@ func (f *fittedTrunk) fit() {
 	}
 }
 
+// meterStub is a meter with these results.
+type meterStub struct {
+	rate   volumetric.Bitrate
+	steady time.Duration
+}
+
+func (m meterStub) Rate() (volumetric.Bitrate, bool) { return m.rate, m.rate != 0 }
+func (m meterStub) Steady() time.Duration            { return m.steady }
+
+// TestRateOfABurst: two frames that a busy host has read together, a nanosecond apart, have a rate of terabits per
+// second, which masks all tracks.
+func TestRateOfABurst(t *testing.T) {
+	const announced, burst = 1_200_000, 8_147_200_000_000
+	for _, c := range []struct {
+		meter meterStub
+		want  volumetric.Bitrate
+	}{
+		{meterStub{}, announced},
+		{meterStub{burst, 0}, announced},
+		{meterStub{burst, time.Second}, announced},
+		{meterStub{1_000_000, steadyAfter}, 1_000_000},
+		{meterStub{0, time.Minute}, announced},
+	} {
+		if got := rateOf(c.meter, announced); got != c.want {
+			t.Errorf("%+v: the rate is %d, expected %d", c.meter, got, c.want)
+		}
+	}
+}
+
 // TestOneTrackIsAlwaysCarried checks the choice of that track: one that is not masked comes before one of a lower rate.
 // Audio, and a track without packets, are not chosen.
 func TestOneTrackIsAlwaysCarried(t *testing.T) {

@@ -417,11 +417,11 @@ func (l *link) eachCandidate(f func(p publication, track int, rate volumetric.Bi
 			if source == nil {
 				continue
 			}
-			rate, known := source.Rate()
-			if !known && track < len(pub.rates) {
-				rate = pub.rates[track]
+			var announced volumetric.Bitrate
+			if track < len(pub.rates) {
+				announced = pub.rates[track]
 			}
-			f(p, track, rate)
+			f(p, track, rateOf(source, announced))
 		}
 	}
 }
