@@ -15,9 +15,9 @@ import (
 // Place is the place that this package passes to Config.Guard.
 const Place = "trunk"
 
-// Limits are the limits of the estimate of one lane. Nodes have 10 Gbit/s and more between them, and a taking node asks
-// for what its receivers' estimates permit.
-var Limits = congestion.Limits{Min: 2e6, Start: 200e6, Max: 10e9}
+// DefaultLimits are the limits of the estimate of one lane. Nodes have 10 Gbit/s and more between them, and a taking
+// node asks for what its receivers' estimates permit.
+var DefaultLimits = congestion.Limits{Min: 2e6, Start: 200e6, Max: 10e9}
 
 const (
 	receiveBuffer = 8 << 20
@@ -40,6 +40,8 @@ type Config struct {
 	// before further nodes get parents. No parent of a publication of this node has more children. 0 is DefaultFanout.
 	Region string
 	Fanout int
+	// Limits are the limits of the estimate of one lane. Zero values select those of DefaultLimits.
+	Limits congestion.Limits
 	// Certificate returns this node's certificate, Verify the name in another node's certificate, or an error if the
 	// certificate is not one of the cluster. Both are called by any goroutine.
 	Certificate func() *tls.Certificate

@@ -45,7 +45,7 @@ func newFittedTrunk() *fittedTrunk {
 		estimator: congestion.New(congestion.GCC, congestion.DefaultConfig(), start), origin: newOrigin(2),
 	}
 	rate := 2 * float64(fittedRate)
-	f.estimator.SetLimits(start, Limits)
+	f.estimator.SetLimits(start, DefaultLimits)
 	f.estimator.Want(start, volumetric.Bitrate(rate/wantShare))
 	f.origin.publish(cloud, &offered{2, make([]bool, 2)})
 	f.origin.take(&take{publication: cloud, Tiles: [][]int{{0, 1}}})

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
@@ -21,6 +22,7 @@ const (
 // lanes are the lanes of a trunk, each with its data plane in both directions.
 type lanes struct {
 	engine *forward.Engine
+	limits congestion.Limits
 	all    [transport.MaxLanes]*lane
 	permit permit
 }
@@ -102,7 +104,7 @@ func (l *lanes) add(t *transport.Lane) bool {
 	added := &lane{Lane: t}
 	added.ingress = l.engine.NewIngress(added)
 	added.ingress.RequestOncePerTrip()
-	added.receiver = l.engine.NewRelay(added, Limits)
+	added.receiver = l.engine.NewRelay(added, l.limits)
 	added.receiver.Want(0)
 	l.all[number] = added
 	t.Start(&sink{permit: &l.permit, lane: added})

@@ -90,7 +90,8 @@ type ended struct {
 
 func newLink(s *services, c *catalog, node string, now time.Time) *link {
 	l := &link{
-		services: s, catalog: c, node: node, lanes: lanes{engine: s.engine}, silence: newSilence(now),
+		services: s, catalog: c, node: node, silence: newSilence(now),
+		lanes:  lanes{engine: s.engine, limits: s.cfg.Limits.Or(DefaultLimits)},
 		origin: newOrigin(rand.Uint32() &^ 1), taking: newTaking(now), updates: newUpdates(),
 		sends: sendRate.Bucket(), messages: stateRate.Bucket(), slots: map[*line]*egress.Slot{},
 		waiting: map[publication]*offer{},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/auth"
 	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/server"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
@@ -51,6 +52,7 @@ func ConferenceConfig() config.Config {
 // congested link and delays frames, which tests that count frames must not see.
 func Unhurried(c *config.Config) {
 	c.Forward.Congestion.Min, c.Forward.Congestion.Start = Everything, Everything
+	c.Cluster.Limits = congestion.Limits{Min: Everything, Start: Everything}
 	c.Forward.MaxLag = 5 * signal.MaxDeadline
 	c.Forward.CacheAge = 5 * signal.MaxDeadline
 	c.Forward.LateWindow = 5 * signal.MaxDeadline

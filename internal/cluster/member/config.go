@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/fabric"
 	"github.com/volsfu/volsfu/internal/trunk"
 )
@@ -14,6 +15,8 @@ type Config struct {
 	Port      int    `yaml:"port" flag:"cluster-port" help:"UDP port for media of other nodes"`
 	Directory string `yaml:"directory" flag:"cluster-directory" help:"directory made by volsfu cluster certificate"`
 	Fanout    int    `yaml:"fanout" flag:"cluster-fanout" help:"copies of a publication that a node sends to others"`
+	// Limits are trunk.Config.Limits.
+	Limits congestion.Limits `yaml:"-"`
 }
 
 // DefaultConfig returns the configuration of a server that runs alone.

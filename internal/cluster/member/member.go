@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/internal/cluster/session"
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/fabric"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/track"
@@ -97,7 +98,9 @@ type Member struct {
 	fabric  Messages
 	self    cluster.Self
 	// fanout is Config.Fanout.
-	fanout  int
+	fanout int
+	// limits are Config.Limits.
+	limits  congestion.Limits
 	started bool
 	end     chan struct{}
 	ended   sync.WaitGroup
@@ -132,7 +135,7 @@ func Open(c Config, o Options) (*Member, error) {
 		return nil, err
 	}
 	m := newMember(o, messages, o.Certificate.Name, uint64(time.Now().UnixMicro()))
-	m.fanout = c.Fanout
+	m.fanout, m.limits = c.Fanout, c.Limits
 	for _, subject := range []string{subjectOfAll, subjectOfNode(m.self.Name)} {
 		if err := m.fabric.Subscribe(subject); err != nil {
 			m.fabric.Close()
@@ -166,7 +169,7 @@ func (m *Member) Serve(rooms Rooms, engine *forward.Engine, description cluster.
 	host, err := trunk.Listen(trunk.Config{
 		Node: m.self.Name, Incarnation: m.self.Incarnation, Address: m.options.Address,
 		Certificate: m.options.Certificate.Certificate, Verify: m.options.Certificate.Verify, Guard: m.options.Guard,
-		Region: m.options.Certificate.Region, Fanout: m.fanout,
+		Region: m.options.Certificate.Region, Fanout: m.fanout, Limits: m.limits,
 	}, engine)
 	if err != nil {
 		return err
