@@ -50,8 +50,9 @@ func TestFaultsOfOffers(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, test.faults)
+			// The second offer has to arrive before the answer, also on a machine that stalls.
 			p := dial(t, oldpeer.Config{Server: s.Address(), Client: 1, Tiles: 1, Qualities: 1,
-				AnswerDelay: 20 * time.Millisecond})
+				AnswerDelay: 2 * time.Second})
 			eventually(t, "the fault shows", func() bool { return errors.Is(p.Fault(), test.want) })
 			select {
 			case <-p.Dead():
