@@ -20,6 +20,9 @@ type mirroring struct {
 
 var bothQualities = []allocate.QualitySet{allocate.Qualities(0, 1)}
 
+// unfit are rates of two qualities of which no estimate carries the second: a mask of its track stays.
+var unfit = []volumetric.Bitrate{1000, 2 * DefaultLimits.Max}
+
 func startMirroring(t *testing.T) *mirroring {
 	a := newAuthority()
 	m := &mirroring{t: t, one: a.start(t, "one", options{}), two: a.start(t, "two", options{})}
@@ -132,6 +135,7 @@ func TestMasksAreRepeated(t *testing.T) {
 	m := startMirroring(t)
 	await(t, m.two, "no masks", func(e Masked) bool { return len(e.Tiles) == 1 && e.Tiles[0] == 0 })
 	m.one.do(func(h *Host) {
+		h.SetRates(room, ref, id, unfit)
 		l := h.links["two"]
 		l.origin.mask(publicationOf(room, ref, id), 1, true)
 		l.updates.add(publicationOf(room, ref, id), stateMasks)

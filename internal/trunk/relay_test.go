@@ -126,6 +126,7 @@ func TestParentPassesOn(t *testing.T) {
 		return e.Node == "home" && slices.Equal(e.Tiles, given)
 	})
 	c.home.do(func(h *Host) {
+		h.SetRates(room, ref, id, unfit)
 		l := h.links["two"]
 		l.origin.mask(publicationOf(room, ref, id), 1, true)
 		l.updates.add(publicationOf(room, ref, id), stateMasks)
