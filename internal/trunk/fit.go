@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -20,9 +21,6 @@ const (
 	// maskAfter is the number of decisions in a row that mask a track. The estimate of a trunk that begins doubles
 	// within 100 ms, and the rate of a track varies with its frames.
 	maskAfter = 3
-	// steadyAfter is the time that a track has to arrive without a pause before its measured rate counts. A measurement
-	// covers the last second. Two frames that arrive together after a pause, as from a busy host, have any rate.
-	steadyAfter = 1100 * time.Millisecond
 )
 
 // meter measures the rate of a track.
@@ -33,10 +31,10 @@ type meter interface {
 	Steady() time.Duration
 }
 
-// rateOf returns the rate of a track for decisions about masks: the measured rate, or the rate that the home of the
-// publication has announced, 0 for unknown, until the measurement counts.
+// rateOf returns the rate of a track for decisions about masks: the measured rate, and until the measurement counts the
+// rate that the home of the publication has announced, 0 for unknown.
 func rateOf(m meter, announced volumetric.Bitrate) volumetric.Bitrate {
-	if rate, known := m.Rate(); known && m.Steady() >= steadyAfter {
+	if rate, known := m.Rate(); known && m.Steady() >= track.SteadyAfter {
 		return rate
 	}
 	return announced

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -172,7 +173,7 @@ func TestRateOfABurst(t *testing.T) {
 		{meterStub{}, announced},
 		{meterStub{burst, 0}, announced},
 		{meterStub{burst, time.Second}, announced},
-		{meterStub{1_000_000, steadyAfter}, 1_000_000},
+		{meterStub{1_000_000, track.SteadyAfter}, 1_000_000},
 		{meterStub{0, time.Minute}, announced},
 	} {
 		if got := rateOf(c.meter, announced); got != c.want {

@@ -18,6 +18,11 @@ const (
 	silentAfter = time.Second
 )
 
+// SteadyAfter is the time that a track has to be steady before Rate counts: the window of the measurement, and three
+// frames at 30 per second. After a pause within the window the rate is too low, and two frames that arrive together, as
+// on a busy host, can have any rate.
+const SteadyAfter = rateWindow + 100*time.Millisecond
+
 // frameRate measures the bit rate of a track over whole frames, from the first packet of one frame to the first packet
 // of another. The rate within a burst would be the rate of the publisher's line. The reader owns the state, except for
 // the atomic fields, which any goroutine may read.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -30,13 +31,9 @@ const (
 	guessedStep = 2.0
 )
 
-// The time that a track has to arrive without a pause before its measurement counts. A measurement covers the last
-// second: after a pause within this second the rate is too low, and two frames close together can have any rate. For a
-// track without a measurement, a third of a second is better than a guess.
-const (
-	steadyAfter     = 1100 * time.Millisecond
-	firstRateSettle = 300 * time.Millisecond
-)
+// firstRateSettle is the time that a track without a measurement has to arrive without a pause before its first
+// measurement counts, which is better than a guess. Later ones count after track.SteadyAfter.
+const firstRateSettle = 300 * time.Millisecond
 
 // rateTolerance is the relative change of a rate since the last allocation that counts as a change. Frame sizes vary by
 // a few percent with the scene.
@@ -109,7 +106,7 @@ func (l *Levels) steady(i int, now time.Time) bool {
 	if l.measured[i] == 0 {
 		return now.Sub(l.coming[i]) >= firstRateSettle
 	}
-	return now.Sub(l.coming[i]) >= steadyAfter
+	return now.Sub(l.coming[i]) >= track.SteadyAfter
 }
 
 // fill computes the rates.
