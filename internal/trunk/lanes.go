@@ -22,6 +22,7 @@ const (
 // lanes are the lanes of a trunk, each with its data plane in both directions.
 type lanes struct {
 	engine *forward.Engine
+	// limits are those of the estimate of each lane.
 	limits congestion.Limits
 	all    [transport.MaxLanes]*lane
 	permit permit

@@ -15,7 +15,7 @@ type Config struct {
 	Port      int    `yaml:"port" flag:"cluster-port" help:"UDP port for media of other nodes"`
 	Directory string `yaml:"directory" flag:"cluster-directory" help:"directory made by volsfu cluster certificate"`
 	Fanout    int    `yaml:"fanout" flag:"cluster-fanout" help:"copies of a publication that a node sends to others"`
-	// Limits are trunk.Config.Limits.
+	// Limits are the limits of the estimate of one lane of a trunk. Zero values select those of trunk.DefaultLimits.
 	Limits congestion.Limits `yaml:"-"`
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/cluster/certificate"
 	"github.com/volsfu/volsfu/internal/cluster/session"
-	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/fabric"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/track"
@@ -97,10 +96,7 @@ type Member struct {
 	log     *zap.Logger
 	fabric  Messages
 	self    cluster.Self
-	// fanout is Config.Fanout.
-	fanout int
-	// limits are Config.Limits.
-	limits  congestion.Limits
+	config  Config
 	started bool
 	end     chan struct{}
 	ended   sync.WaitGroup
@@ -135,7 +131,7 @@ func Open(c Config, o Options) (*Member, error) {
 		return nil, err
 	}
 	m := newMember(o, messages, o.Certificate.Name, uint64(time.Now().UnixMicro()))
-	m.fanout, m.limits = c.Fanout, c.Limits
+	m.config = c
 	for _, subject := range []string{subjectOfAll, subjectOfNode(m.self.Name)} {
 		if err := m.fabric.Subscribe(subject); err != nil {
 			m.fabric.Close()
@@ -169,7 +165,7 @@ func (m *Member) Serve(rooms Rooms, engine *forward.Engine, description cluster.
 	host, err := trunk.Listen(trunk.Config{
 		Node: m.self.Name, Incarnation: m.self.Incarnation, Address: m.options.Address,
 		Certificate: m.options.Certificate.Certificate, Verify: m.options.Certificate.Verify, Guard: m.options.Guard,
-		Region: m.options.Certificate.Region, Fanout: m.fanout, Limits: m.limits,
+		Region: m.options.Certificate.Region, Fanout: m.config.Fanout, Limits: m.config.Limits,
 	}, engine)
 	if err != nil {
 		return err
