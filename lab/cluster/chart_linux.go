@@ -124,12 +124,11 @@ func (c *charted) frames(ctx context.Context, r *room, name string) (lines []cla
 		return nil, 0, err
 	}
 	lost, received := r.lost(everyone)
-	restarts, err := c.restarts(ctx)
 	return []claim.Line{
 		claim.Exactly(fmt.Sprintf("%s: frames lost of %d", name, lost+received), lost, "", 0),
 		claim.Exactly(name+": participants whose session has ended, or who received wrong frames", r.failures(), "", 0),
-		claim.Exactly(name+": containers that ended by themselves", restarts, "", 0),
-	}, gap, err
+		claim.Exactly(name+": containers that ended by themselves or failed to end in order", c.Failures(), "", 0),
+	}, gap, nil
 }
 
 // install starts the control plane and the hosts, and installs the chart with the commands of docs/cluster.md.
@@ -337,20 +336,6 @@ func (c *charted) evict(ctx context.Context) (e evictions, err error) {
 	}
 	_, err = c.awaitComplete(ctx)
 	return e, err
-}
-
-// restarts returns the number of containers that have ended by themselves.
-func (c *charted) restarts(ctx context.Context) (count int64, err error) {
-	var pods kubernetes.List[kubernetes.Pod]
-	if err := c.Client.Get(ctx, "/api/v1/namespaces/"+namespace+"/pods", &pods); err != nil {
-		return 0, err
-	}
-	for _, p := range pods.Items {
-		for _, s := range p.Status.Containers {
-			count += s.Restarts
-		}
-	}
-	return count, nil
 }
 
 // close ends the participants, the servers, the control plane and the network.

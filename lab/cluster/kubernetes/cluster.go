@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
@@ -61,6 +62,8 @@ type Cluster struct {
 	processes context.Context
 	cancel    context.CancelFunc
 	done      sync.WaitGroup
+	// failures counts containers that have ended by themselves or have failed to end in order.
+	failures atomic.Int64
 
 	mu sync.Mutex
 	// trouble is the error of the last step.
@@ -198,6 +201,10 @@ func (c *Cluster) Trouble() error {
 	defer c.mu.Unlock()
 	return c.trouble
 }
+
+// Failures returns the number of times that a container has ended without a deletion of its pod, or with another status
+// than 0 after one. It includes containers of pods that no longer exist.
+func (c *Cluster) Failures() int64 { return c.failures.Load() }
 
 // Close ends all containers, then the control plane.
 func (c *Cluster) Close() error {

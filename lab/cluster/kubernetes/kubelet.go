@@ -95,6 +95,9 @@ func (k *kubelet) advance(ctx context.Context, c *container, now time.Time) erro
 		case <-c.process.Ended():
 			c.ended = now
 			c.endProbes()
+			if c.failed() {
+				k.cluster.failures.Add(1)
+			}
 		default:
 		}
 	}
@@ -119,6 +122,12 @@ func (k *kubelet) advance(ctx context.Context, c *container, now time.Time) erro
 		}
 	}
 	return k.report(ctx, c, now)
+}
+
+// failed reports whether a container that has ended did not end as it was asked to: it ended before SIGTERM, with
+// another status than 0, or by SIGKILL.
+func (c *container) failed() bool {
+	return c.kill.IsZero() || c.process.Wait(context.Background()) != nil
 }
 
 // confirm removes a deleted pod from the API after its container has ended.

@@ -3,11 +3,15 @@ package kubernetes
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/volsfu/volsfu/lab"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // decode decodes an object.
@@ -37,6 +41,53 @@ func TestUnsupported(t *testing.T) {
 		if (err == nil) != (feature == "") || err != nil && !strings.Contains(err.Error(), feature) {
 			t.Errorf("%q: the error is %v", feature, err)
 		}
+	}
+}
+
+// TestFailures: a container that ends by itself, with an error after SIGTERM or by SIGKILL is counted, also if its pod
+// is gone.
+func TestFailures(t *testing.T) {
+	const loop = "; echo ready >&2; while :; do sleep 0.01; done"
+	for name, test := range map[string]struct {
+		script  string
+		deleted bool
+		// grace is the grace time of the pod in seconds.
+		grace int64
+		want  int64
+	}{
+		"by itself":           {"echo ready >&2; exit 0", false, 0, 1},
+		"after SIGTERM":       {"trap 'exit 0' TERM" + loop, true, 3600, 0},
+		"error after SIGTERM": {"trap 'exit 3' TERM" + loop, true, 3600, 1},
+		"SIGKILL":             {"trap '' TERM" + loop, true, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			process, err := lab.StartCommand(name, exec.Command("/bin/sh", "-c", test.script), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(process.Kill)
+			wait.Until(t, "the start", func() bool { return strings.Contains(process.LastOutput(), "ready") })
+			c, now := &container{process: process}, time.Now()
+			if test.deleted {
+				c.pod.Metadata.DeletionTimestamp = &now
+			}
+			c.pod.Metadata.DeletionGrace, c.pod.Spec.Containers = test.grace, []Container{{}}
+			api := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+			k := &kubelet{cluster: &Cluster{client: api}, running: map[string]*container{"": c}}
+			wait.Until(t, "the end", func() bool {
+				if err := k.advance(t.Context(), c, now); err != nil {
+					t.Fatal(err)
+				}
+				now = now.Add(time.Millisecond)
+				return !c.ended.IsZero()
+			})
+			if got := k.cluster.Failures(); got != test.want {
+				t.Errorf("%d failures are counted, expected %d", got, test.want)
+			}
+			if test.deleted && len(k.running) > 0 {
+				t.Error("the pod still has a container")
+			}
+		})
 	}
 }
 

@@ -40,15 +40,8 @@ func (p *Pod) Ready() bool {
 
 // PodStatus is the status of a pod.
 type PodStatus struct {
-	Address    string            `json:"podIP"`
-	Conditions []Condition       `json:"conditions"`
-	Containers []ContainerStatus `json:"containerStatuses"`
-}
-
-// ContainerStatus is a part of the status of a container.
-type ContainerStatus struct {
-	// Restarts is the number of times that the container was started again after it had ended by itself.
-	Restarts int64 `json:"restartCount"`
+	Address    string      `json:"podIP"`
+	Conditions []Condition `json:"conditions"`
 }
 
 // Condition is a condition of a pod or a node.
