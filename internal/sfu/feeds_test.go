@@ -3,7 +3,9 @@ package sfu
 import (
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -131,6 +133,38 @@ func TestTheNextHomeKeepsTheFeed(t *testing.T) {
 	next.expectFeeds("an adoption")
 	next.endFeeds()
 	next.expectFeeds("the end of the former feed", "- a")
+}
+
+// TestTheNextHomeKeepsQualities checks under the policy strict that the next home does not ask a publisher to pause a
+// track whose receivers are on other nodes, before these nodes have stated their demand, and that these nodes receive
+// the first frames of a track that the next home has not taken itself.
+func TestTheNextHomeKeepsQualities(t *testing.T) {
+	c := newConference(t, nil, "a", "b")
+	c.enter(c[0], "alice", false, true, ladder(2, 3))
+	next := c[1]
+	c.enter(next, "bob", true, false)
+	p := next.stage.enter("alice", false, true)
+	next.stage.ask(func(r *Room) {
+		m := r.span.mirrors["alice"]
+		p.Session, p.epoch = m.Session, 1
+		r.span.adopt(m, p.participant, false)
+		r.span.joined(p.participant)
+	})
+	next.stage.pass(time.Second)
+	p.expectAsked("")
+	body := p.Publications[0]
+	for i, track := range body.Tracks {
+		if track.Taken() < 0 {
+			t.Errorf("track %d: another node would begin with the newest frame, not with the first one here", i)
+		}
+	}
+	tiles := []allocate.QualitySet{allocate.Qualities(2), 0}
+	next.receive("c", roomevent.Take{Ref: bodyRef, Node: "b", ID: body.ID, Tiles: tiles})
+	next.stage.pass(2 * time.Second)
+	p.expectAsked("2,")
+	next.receive("c", roomevent.Take{Ref: bodyRef, Node: "b", ID: body.ID})
+	next.stage.pass(10 * time.Millisecond)
+	p.expectAsked(",")
 }
 
 // TestTheLoserOfTwoAdoptionsKeepsPublications checks that a node whose claim is the weaker of two with one epoch does

@@ -148,6 +148,9 @@ func (s *span) adopt(m *mirror, p *participant, lost bool) {
 		publication.Levels.GiveUp(make([]allocate.QualitySet, len(publication.Description.Tiles)))
 		for i, t := range publication.Tracks {
 			publication.Levels.SetMeter(i, t)
+			// The trunk feeds only the tracks that this node takes. A track that it does not feed begins here with the
+			// first packet of the publisher's own connection, which takes over no other.
+			t.TakeOver()
 		}
 		publication.Demand.Adopt()
 		publication.Unconfirmed = lost
@@ -166,6 +169,10 @@ func (p *participant) suppress(publication *presence.Publication) {
 		return
 	}
 	publication.Demand.Suppress(p.room.node.config.Suppression, &p.room.demands.unsettled, p.room.now)
+	if p.epoch > 0 && !p.complete {
+		// The receivers of other nodes still take the tracks from the former home.
+		publication.Demand.KeepAll(p.room.now)
+	}
 	if p.asked.multipath != nil {
 		publication.Demand.ReportLowest()
 	}

@@ -186,7 +186,8 @@ func (t *Track) Log() *packetlog.Log { return t.log }
 func (t *Track) Opened() int64 { return t.opened.Load() }
 
 // TakeOver records that the next packet comes from another connection than the packets before, which may be packets of
-// another server's track. Only the reader calls TakeOver, or the owner of the track before its first binding.
+// another server's track. The reader calls TakeOver, and the owner of the track when the next connection is not bound
+// yet.
 func (t *Track) TakeOver() { t.taken.Store(t.log.Head()) }
 
 // Taken returns the position in the log of the first packet after the last TakeOver, -1 before the first.

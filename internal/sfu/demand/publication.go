@@ -60,6 +60,11 @@ func (p *Publication) Suppress(config Config, queue *Queue, now time.Time) {
 	p.Changed()
 }
 
+// KeepAll makes every track count as used until the hold time has passed from now, under every policy: the nodes that
+// take the publication state their needs within that time after its home has changed. The publication must be
+// suppressible.
+func (p *Publication) KeepAll(now time.Time) { p.suppression.keepAll(now) }
+
 // ReportLowest includes in the messages the tiles of which a receiver takes the lowest quality. The publication must be
 // suppressible.
 func (p *Publication) ReportLowest() { p.lowest = newLowest(p.tiles) }

@@ -14,7 +14,8 @@ type suppression struct {
 	qualities int
 	// wanted has the qualities of each tile that the publisher is asked for.
 	wanted []allocate.QualitySet
-	// idle has for each track the time since which a wanted track has been unused, zero while the track is used.
+	// idle has for each track the time since which a wanted track has been unused, zero while the track is used. The
+	// time may be later than the present one (keepAll).
 	idle []time.Time
 	// due is the time at which the next track will have been unused for the hold time, zero if there is none.
 	due time.Time
@@ -32,6 +33,13 @@ func newSuppression(config Config, tiles, qualities int) *suppression {
 		s.wanted[tile] = allocate.Lowest(qualities)
 	}
 	return s
+}
+
+// keepAll makes every track count as used until Config.Hold has passed from now.
+func (s *suppression) keepAll(now time.Time) {
+	for track := range s.idle {
+		s.idle[track] = now.Add(s.config.Hold - s.hold())
+	}
 }
 
 // step applies the present needs and reports whether the wanted tracks have changed. A needed track is wanted at once.

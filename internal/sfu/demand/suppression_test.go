@@ -119,6 +119,31 @@ func spelled(s *suppression) string {
 	return strings.Join(tiles, " ")
 }
 
+// TestKeepAll checks that all tracks of a publication whose home has changed stay wanted for the hold time, under each
+// policy, and that later needs end as the policy says.
+func TestKeepAll(t *testing.T) {
+	for _, policy := range []Policy{Strict, Neighbours} {
+		s := newSuppression(Config{Policy: policy, Hold: 2 * time.Second}, 2, 3)
+		s.keepAll(start)
+		for _, step := range []struct {
+			ms     int
+			needs  string
+			wanted string
+		}{
+			{0, "nothing", "012 012"}, {1500, "0/0", "012 012"}, {1999, "0/0", "012 012"},
+			{2000, "0/0", map[Policy]string{Strict: "0 -", Neighbours: "01 -"}[policy]},
+			{3600, "0/0", map[Policy]string{Strict: "0 -", Neighbours: "01 -"}[policy]},
+			{3601, "nothing", map[Policy]string{Strict: "- -", Neighbours: "01 -"}[policy]},
+		} {
+			d := needs(t, strings.Fields(step.needs))
+			s.step(start.Add(time.Duration(step.ms)*time.Millisecond), &d)
+			if got := spelled(s); got != step.wanted {
+				t.Errorf("%s, %d ms: the publisher is asked for %s, expected %s", policy, step.ms, got, step.wanted)
+			}
+		}
+	}
+}
+
 // TestSuppressionIsDue checks that steps at the due times miss no change.
 func TestSuppressionIsDue(t *testing.T) {
 	s := newSuppression(Config{Policy: Neighbours, Hold: 2 * time.Second}, 2, 3)
