@@ -24,8 +24,8 @@ type (
 		Incarnation uint64
 		Reason      string
 	}
-	// Heard reports that authenticated packets of a node have arrived, at most once per heardInterval.
-	Heard struct {
+	// PacketsReceived reports that authenticated packets of a node have arrived, at most once per receivedInterval.
+	PacketsReceived struct {
 		Node        string
 		Incarnation uint64
 	}
@@ -87,15 +87,15 @@ type (
 	}
 )
 
-func (Linked) event()     {}
-func (Unlinked) event()   {}
-func (Heard) event()      {}
-func (Silent) event()     {}
-func (Refused) event()    {}
-func (PortFailed) event() {}
-func (Unsent) event()     {}
-func (Received) event()   {}
-func (Took) event()       {}
-func (Rates) event()      {}
-func (GaveUp) event()     {}
-func (Masked) event()     {}
+func (Linked) event()          {}
+func (Unlinked) event()        {}
+func (PacketsReceived) event() {}
+func (Silent) event()          {}
+func (Refused) event()         {}
+func (PortFailed) event()      {}
+func (Unsent) event()          {}
+func (Received) event()        {}
+func (Took) event()            {}
+func (Rates) event()           {}
+func (GaveUp) event()          {}
+func (Masked) event()          {}

@@ -174,15 +174,15 @@ func (l *link) step(now time.Time) (reason string) {
 		l.malformed++
 		return err.Error()
 	}
-	heard := l.silence.step(now, l.lanes.lastReceived())
-	if heard.ended {
+	reception := l.silence.step(now, l.lanes.lastReceived())
+	if reception.ended {
 		return fmt.Sprintf("nothing has arrived for %v", endAfter)
 	}
 	if !l.greeted {
 		return ""
 	}
-	if heard.heard {
-		l.event(Heard{l.node, l.incarnation})
+	if reception.received {
+		l.event(PacketsReceived{l.node, l.incarnation})
 	}
 	if l.silence.silent && !l.announced {
 		l.event(Silent{l.node, l.incarnation})

@@ -253,7 +253,7 @@ func TestMasksFollowTheEstimate(t *testing.T) {
 func TestNodeDies(t *testing.T) {
 	e, stalls := emulate(t, nil), wait.WatchStalls(t)
 	for _, n := range []*node{e.one, e.two} {
-		await(t, n, "packets", func(Heard) bool { return true })
+		await(t, n, "packets", func(PacketsReceived) bool { return true })
 	}
 	cut := time.Now()
 	e.change(func(access *netem.Config) { access.Loss = 1 })
@@ -273,6 +273,6 @@ func TestNodeDies(t *testing.T) {
 	}
 	e.change(nil)
 	for _, n := range []*node{e.one, e.two} {
-		await(t, n, "packets", func(Heard) bool { return true })
+		await(t, n, "packets", func(PacketsReceived) bool { return true })
 	}
 }

@@ -7,8 +7,8 @@ const (
 	SilentAfter = 500 * time.Millisecond
 	// endAfter is the silence after which a trunk is closed.
 	endAfter = 10 * time.Second
-	// heardInterval is the minimum time between two events Heard.
-	heardInterval = 50 * time.Millisecond
+	// receivedInterval is the minimum time between two events PacketsReceived.
+	receivedInterval = 50 * time.Millisecond
 	// tickInterval is the interval of Notify while nothing arrives.
 	tickInterval = 50 * time.Millisecond
 	// If the time between two steps exceeds pauseAfter, this node did not run, as after SIGSTOP. Such a time is no
@@ -25,8 +25,9 @@ type silence struct {
 
 // silenceStep is the result of a step of silence.
 type silenceStep struct {
-	// heard is set if packets have arrived, silent when the node becomes silent, ended if the trunk has to be closed.
-	heard, silent, ended bool
+	// received is set if packets have arrived, silent when the node becomes silent, ended if the trunk has to be
+	// closed.
+	received, silent, ended bool
 }
 
 func newSilence(now time.Time) silence { return silence{last: now, stepped: now} }
@@ -37,9 +38,9 @@ func (s *silence) step(now, packet time.Time) (r silenceStep) {
 		s.last = s.last.Add(pause)
 	}
 	s.stepped = now
-	if packet.Sub(s.last) >= heardInterval {
+	if packet.Sub(s.last) >= receivedInterval {
 		s.last, s.silent = packet, false
-		return silenceStep{heard: true}
+		return silenceStep{received: true}
 	}
 	if packet.Before(s.last) {
 		packet = s.last

@@ -219,9 +219,9 @@ func TestSilence(t *testing.T) {
 		packet bool
 		want   silenceStep
 	}{
-		{tickInterval, true, silenceStep{heard: true}},
+		{tickInterval, true, silenceStep{received: true}},
 		{tickInterval / 2, true, silenceStep{}},
-		{tickInterval, true, silenceStep{heard: true}},
+		{tickInterval, true, silenceStep{received: true}},
 		{pauseAfter, false, silenceStep{}},
 		{pauseAfter, false, silenceStep{}},
 		// This node did not run: the packets of this time wait in the socket.
@@ -229,7 +229,7 @@ func TestSilence(t *testing.T) {
 		{SilentAfter - 2*pauseAfter, false, silenceStep{}},
 		{1, false, silenceStep{silent: true}},
 		{tickInterval, false, silenceStep{}},
-		{tickInterval, true, silenceStep{heard: true}},
+		{tickInterval, true, silenceStep{received: true}},
 		{SilentAfter, false, silenceStep{}},
 	} {
 		now = now.Add(step.after)

@@ -136,7 +136,7 @@ func (h *host) link() {
 	}
 	for name := range h.linked {
 		if other := h.node.rig.nodes[name]; other != nil && !h.node.rig.cut[h.node.self.Name+name] {
-			h.events = append(h.events, trunk.Heard{Node: name, Incarnation: other.self.Incarnation})
+			h.events = append(h.events, trunk.PacketsReceived{Node: name, Incarnation: other.self.Incarnation})
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 	case trunk.Unsent:
 		m.log.Error("a message for the trunk to a node cannot be sent", zap.String("node", e.Node),
 			zap.String("reason", e.Reason))
-	case trunk.Heard:
+	case trunk.PacketsReceived:
 		m.replica.TrunkReceived(now, e.Node, e.Incarnation)
 	case trunk.Took:
 		m.rooms.pass(e.Room, e.Node, e.Ref, roomevent.Take{Ref: e.Ref, Node: m.self.Name, ID: e.ID, Tiles: e.Tiles,
