@@ -19,6 +19,9 @@
 //	silence    the time since the last packet of the other node
 //	updates    the states that have to be sent to the other node
 //
+// A link is the trunk to one node. Its lanes have the slots that send and the streams that receive. bindings bind streams
+// to tracks, masking masks tracks that do not fit, and outbox has the messages that wait.
+//
 // Host is the shell. One goroutine calls a Host. Goroutines of sockets and of SCTP pass arrivals to the Host, which
 // handles them in Step.
 package trunk

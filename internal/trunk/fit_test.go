@@ -7,7 +7,10 @@ import (
 
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/feedback"
+	"github.com/volsfu/volsfu/internal/forward"
+	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/track"
+	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -237,23 +240,35 @@ func TestWantedRate(t *testing.T) {
 	}
 }
 
-// TestLanesWithVideo counts the lanes that can be probed: those with a stream of video that is not masked.
+// TestLanesWithVideo counts the lanes that can be probed: those with a stream that carries video.
 func TestLanesWithVideo(t *testing.T) {
-	l := &link{catalog: newCatalog(), origin: newOrigin(2)}
-	l.origin.lanes = 4
-	l.origin.publish(cloud, &offered{1, []bool{false, true, false}})
+	engine := forward.NewEngine(forward.DefaultConfig(), func() egress.Batch { return new(transport.Batch) })
+	t.Cleanup(engine.Close)
+	tracks := newTracks(engine, 1, 1, 9, volumetric.MIMEVolumetric)
+	var l lanes
+	var streams []*line
+	for i, kind := range []volumetric.Kind{volumetric.KindVideo, volumetric.KindAudio, volumetric.KindVideo} {
+		s := &line{stream: stream{Lane: i}, audio: kind == volumetric.KindAudio}
+		receiver := engine.NewRelay(&viewerPeer{}, DefaultLimits)
+		t.Cleanup(receiver.Close)
+		l.all[i] = &lane{receiver: receiver, video: map[*line]struct{}{}, slots: map[*line]*egress.Slot{
+			s: receiver.AddSlot(viewerOutlet{index: i}, kind)}}
+		streams = append(streams, s)
+	}
 	for _, c := range []struct {
-		change func()
+		change func(s *line)
 		want   int
 	}{
-		{func() {}, 0},
-		{func() { l.origin.take(&take{publication: cloud, Tiles: [][]int{{0}, {0}, {0}}}) }, 2},
-		{func() { l.origin.mask(cloud, 2, true) }, 1},
+		{func(*line) {}, 0},
+		{func(s *line) { l.of(s).carry(s, tracks[0], 0, 0, start) }, 2},
+		{func(s *line) { l.of(s).carry(s, tracks[0], 0, 0.1, start) }, 2},
+		{func(s *line) { l.of(s).rest(s, start) }, 0},
 	} {
-		c.change()
-		l.origin.step(start)
-		if _, _, probed := l.wanted(); probed != c.want {
-			t.Errorf("%d lanes with video, expected %d", probed, c.want)
+		for _, s := range streams {
+			c.change(s)
+		}
+		if got := l.withVideo(); got != c.want {
+			t.Errorf("%d lanes with video, expected %d", got, c.want)
 		}
 	}
 }

@@ -337,7 +337,7 @@ func (h *Host) exchange(m *mirror, tracks []*track.Track) {
 	same := slices.Equal(m.tracks, tracks)
 	for _, node := range h.sources(m) {
 		if l := h.links[node]; l != nil {
-			l.exchange(m, tracks)
+			l.bindings.exchange(m, tracks)
 		}
 	}
 	m.tracks = tracks

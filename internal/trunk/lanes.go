@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/ingress"
+	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -33,12 +34,44 @@ type lane struct {
 	*transport.Lane
 	ingress  *ingress.Ingress
 	receiver *egress.Receiver
+	// slots are the slots of the streams to the other node, also of streams at rest.
+	slots map[*line]*egress.Slot
+	// video are the streams of video that carry a track.
+	video map[*line]struct{}
 }
 
 // Post implements egress.Peer.
 func (l *lane) Post(batch egress.Batch) {
 	b, _ := batch.(*transport.Batch)
 	l.Lane.Post(b)
+}
+
+// open opens the slot of a stream.
+func (l *lane) open(s *line) {
+	kind := volumetric.KindVideo
+	if s.audio {
+		kind = volumetric.KindAudio
+	}
+	l.slots[s] = l.receiver.AddSlot(l.NewOutlet(s.SSRC, s.Retransmission), kind)
+}
+
+// carry makes a stream carry the packets of a track that have an origin, with a share of parity.
+func (l *lane) carry(s *line, t *track.Track, origin uint32, parity float64, now time.Time) {
+	if !s.audio {
+		l.video[s] = struct{}{}
+	}
+	slot := l.slots[s]
+	slot.PassParity(parity)
+	slot.SelectFrom(t, t.Group(), origin, now)
+}
+
+// passParity sets the share of parity of a stream.
+func (l *lane) passParity(s *line, share float64) { l.slots[s].PassParity(share) }
+
+// rest makes a stream carry nothing.
+func (l *lane) rest(s *line, now time.Time) {
+	delete(l.video, s)
+	l.slots[s].Select(nil, 0, now)
 }
 
 // permit are the SSRCs whose packets may arrive. Goroutines of lanes call admits.
@@ -102,7 +135,7 @@ func (l *lanes) add(t *transport.Lane) bool {
 	if l.all[number] != nil {
 		return false
 	}
-	added := &lane{Lane: t}
+	added := &lane{Lane: t, slots: map[*line]*egress.Slot{}, video: map[*line]struct{}{}}
 	added.ingress = l.engine.NewIngress(added)
 	added.ingress.RequestOncePerTrip()
 	added.receiver = l.engine.NewRelay(added, l.limits)
@@ -121,6 +154,9 @@ func (l *lanes) open() (open []*lane) {
 	}
 	return open
 }
+
+// of returns the lane of a stream to the other node.
+func (l *lanes) of(s *line) *lane { return l.all[s.Lane] }
 
 // missing returns the number of the first lane that is not open, transport.MaxLanes if all are.
 func (l *lanes) missing() int {
@@ -168,12 +204,23 @@ func (l *lanes) estimate() (sum volumetric.Bitrate, known bool) {
 	return sum, known
 }
 
-// want states the rate that all lanes should carry together, of which probed lanes carry video. Only they have packets
-// for probes: the estimates of the others do not rise.
-func (l *lanes) want(rate volumetric.Bitrate, probed int) {
+// want states the rate that all lanes should carry together. Only lanes that carry video have packets for probes: the
+// estimates of the others do not rise.
+func (l *lanes) want(rate volumetric.Bitrate) {
+	share := rate / volumetric.Bitrate(max(l.withVideo(), 1))
 	for _, lane := range l.open() {
-		lane.receiver.Want(rate / volumetric.Bitrate(max(probed, 1)))
+		lane.receiver.Want(share)
 	}
+}
+
+// withVideo returns the number of lanes that carry video.
+func (l *lanes) withVideo() (n int) {
+	for _, lane := range l.open() {
+		if len(lane.video) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // traffic returns the counts of all lanes.

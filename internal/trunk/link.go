@@ -3,35 +3,15 @@ package trunk
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
-	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
-	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-const (
-	// fitInterval is the interval of decisions about masks.
-	fitInterval = 100 * time.Millisecond
-	// While the tracks that are taken need less than spareShare of the estimate, or before the first estimate, the
-	// interval of computations of their rate is scanTime for each publication that is taken, at most maxScanInterval:
-	// BenchmarkRooms.
-	spareShare      = 0.5
-	scanTime        = time.Millisecond
-	maxScanInterval = time.Second
-	// maxUnsentState is the number of bytes waiting in SCTP above which whole states wait.
-	maxUnsentState = 1 << 20
-)
-
-// sendRate limits the payloads to another node, stateRate the other messages. Together with 20 probes per second they
-// are below messageRate, the limit at the other node.
-var (
-	sendRate  = ratelimit.Rate{PerSecond: 2000, Burst: 1000}
-	stateRate = ratelimit.Rate{PerSecond: 2500, Burst: 5000}
-)
+// sendRate limits the payloads to another node.
+var sendRate = ratelimit.Rate{PerSecond: 2000, Burst: 1000}
 
 // link is the trunk to one node. The caller of the Host owns it.
 type link struct {
@@ -49,37 +29,23 @@ type link struct {
 	lasted bool
 
 	control *control
-	// sends limits the payloads to the other node, messages the other messages. outgoing are the messages that wait for
-	// that limit or for SCTP.
-	sends, messages ratelimit.Bucket
-	outgoing        []*message
-	lanes           lanes
-	silence         silence
-	origin          *origin
-	taking          *taking
-	updates         updates
-	// slots are the slots of the streams of this node's tracks.
-	slots map[*line]*egress.Slot
-	// waiting are offers with a lane that is not open here yet.
-	waiting map[publication]*offer
-	// confirmed are the offers that were bound since the last step.
-	confirmed []*message
-	fitted    time.Time
-	// scanned is the time of the last computation of rate, masked and probed: the rate of the tracks that the other
-	// node takes and of those that are masked, whether there are masked ones, and the number of lanes with video.
-	scanned time.Time
-	rate    volumetric.Bitrate
-	masked  bool
-	probed  int
-	// assigned and boundBy are the parents of mirrors, and the mirrors with bound streams, that the Host has not
-	// followed.
+	// sends limits the payloads to the other node.
+	sends    ratelimit.Bucket
+	outbox   outbox
+	lanes    lanes
+	silence  silence
+	origin   *origin
+	masking  masking
+	taking   *taking
+	bindings bindings
+	updates  updates
+	// assigned are the parents of mirrors that the Host has not followed.
 	assigned []assigned
-	boundBy  []*mirror
 	// announced is set if the present silence of the other node was reported.
 	announced bool
 	events    []Event
-	// malformed counts control messages that were refused, failed those that could not be sent.
-	malformed, failed uint64
+	// malformed counts control messages that were refused.
+	malformed uint64
 }
 
 // ended reports a trunk that has to be closed, with the reason.
@@ -93,10 +59,12 @@ func newLink(s *services, c *catalog, node string, now time.Time) *link {
 		services: s, catalog: c, node: node, silence: newSilence(now),
 		lanes:  lanes{engine: s.engine, limits: s.cfg.Limits.Or(DefaultLimits)},
 		origin: newOrigin(rand.Uint32() &^ 1), taking: newTaking(now), updates: newUpdates(),
-		sends: sendRate.Bucket(), messages: stateRate.Bucket(), slots: map[*line]*egress.Slot{},
-		waiting: map[publication]*offer{},
+		sends: sendRate.Bucket(),
 	}
 	l.control = newControl(s, l.lanes.setRTT)
+	l.outbox = newOutbox(l.control, func(err error) { l.event(Unsent{l.node, err.Error()}) })
+	l.masking = masking{catalog: c, origin: l.origin, lanes: &l.lanes}
+	l.bindings = newBindings(node, c, l.taking, &l.lanes)
 	l.lanes.permit.began = now
 	l.lanes.permit.ssrcs.Store(&map[uint32]time.Duration{})
 	l.lanes.permit.exceeded = func() {
@@ -122,9 +90,7 @@ func (l *link) add(t *transport.Lane) bool {
 		return false
 	}
 	l.origin.lanes = l.lanes.missing()
-	for _, m := range l.waiting {
-		l.bind(m)
-	}
+	l.bindings.retry()
 	l.start(func() {
 		err := l.serve(t)
 		t.Close()
@@ -189,12 +155,11 @@ func (l *link) step(now time.Time) (reason string) {
 	}
 	l.announced = l.silence.silent
 	l.control.probing.step(now)
-	if now.Sub(l.fitted) >= fitInterval {
-		l.fitted = now
-		l.fit(now)
+	for _, p := range l.masking.step(now) {
+		l.updates.add(p, stateMasks)
 	}
-	l.permit(now)
-	l.confirm()
+	l.bindings.permit(now)
+	l.outbox.add(l.bindings.confirm()...)
 	l.originate(now)
 	l.flush(now)
 	return ""
@@ -214,7 +179,7 @@ func (l *link) handle(m *message, now time.Time) error {
 	case m.Offer != nil:
 		whole, err := l.taking.collect(m.Offer)
 		if whole != nil {
-			l.bind(whole)
+			l.bindings.bind(whole)
 		}
 		return err
 	case m.Bound != nil:
@@ -247,26 +212,6 @@ func (l *link) greet(m *hello) error {
 	return nil
 }
 
-// send queues a message about a publication.
-func (l *link) send(m *message) { l.outgoing = append(l.outgoing, m) }
-
-// sendQueued sends the queued messages, as far as the rate and SCTP permit, and reports whether all are sent. A message
-// that cannot be sent is counted and reported.
-func (l *link) sendQueued(now time.Time) bool {
-	for len(l.outgoing) > 0 {
-		if l.control.unsent() > maxUnsentState || !l.messages.Take(now) {
-			return false
-		}
-		if err := l.control.send(l.outgoing[0]); err != nil {
-			l.failed++
-			l.event(Unsent{l.node, err.Error()})
-		}
-		l.outgoing = l.outgoing[1:]
-	}
-	l.outgoing = nil
-	return true
-}
-
 // The origin's side.
 
 // handleTake sets the demand of the other node for a publication of this node. The other node may know nothing of the
@@ -290,7 +235,7 @@ func (l *link) handleTake(m *take, now time.Time) error {
 	}
 	for _, line := range l.origin.takes[m.publication].streams {
 		if line.selected {
-			l.slots[line].PassParity(m.Parity)
+			l.lanes.of(line).passParity(line, m.Parity)
 		}
 	}
 	if m.Home != "" {
@@ -313,7 +258,7 @@ func (l *link) changed(p publication, states stateSet) {
 // originate follows the demand of the other node: opens slots, selects tracks, and sends offers. While messages wait,
 // the demand waits.
 func (l *link) originate(now time.Time) {
-	for l.sendQueued(now) {
+	for l.outbox.send(now) {
 		actions, more := l.origin.step(now)
 		for _, a := range actions {
 			l.perform(a, now)
@@ -329,100 +274,19 @@ func (l *link) perform(a action, now time.Time) {
 	switch {
 	case a.offer != nil:
 		for _, part := range a.offer.parts() {
-			l.send(&message{Offer: part})
+			l.outbox.add(&message{Offer: part})
 		}
 	case a.open:
-		kind := volumetric.KindVideo
-		if a.line.audio {
-			kind = volumetric.KindAudio
-		}
-		lane := l.lanes.all[a.line.Lane]
-		l.slots[a.line] = lane.receiver.AddSlot(lane.NewOutlet(a.line.SSRC, a.line.Retransmission), kind)
+		l.lanes.of(a.line).open(a.line)
 	case a.track < 0:
-		l.slots[a.line].Select(nil, 0, now)
+		l.lanes.of(a.line).rest(a.line, now)
 	default:
 		if pub := l.catalog.publications[a.publication]; pub != nil && pub.tracks[a.track] != nil {
-			t := pub.tracks[a.track]
-			l.slots[a.line].PassParity(a.parity)
 			origin := uint32(0)
 			if pub.relay != nil {
 				origin = pub.relay.mirror.number
 			}
-			l.slots[a.line].SelectFrom(t, t.Group(), origin, now)
-		}
-	}
-}
-
-// fit masks the tracks that the estimate of the lanes does not carry, and states the wanted rate.
-func (l *link) fit(now time.Time) {
-	estimate, known := l.lanes.estimate()
-	interval := min(time.Duration(len(l.origin.takes))*scanTime, maxScanInterval)
-	spare := !l.masked && (!known || float64(l.rate) <= spareShare*float64(estimate))
-	if !spare || now.Sub(l.scanned) >= interval {
-		l.scanned = now
-		l.rate, l.masked, l.probed = l.wanted()
-	}
-	l.lanes.want(volumetric.Bitrate(float64(l.rate)/wantShare), l.probed)
-	if !known {
-		return
-	}
-	if !l.masked && float64(l.rate) <= mediaShare*float64(estimate) {
-		l.origin.allFit()
-		return
-	}
-	candidates := l.candidates()
-	fit(candidates, estimate)
-	for _, c := range candidates {
-		if l.origin.fits(c.publication, c.track, !c.masked) {
-			l.updates.add(c.publication, stateMasks)
-		}
-	}
-}
-
-// wanted returns the rate of the tracks that the other node takes and of those that are masked, whether a track is
-// masked, and the number of lanes with streams of video.
-func (l *link) wanted() (rate volumetric.Bitrate, masked bool, probed int) {
-	l.eachCandidate(func(_ publication, _ int, r volumetric.Bitrate) { rate += r })
-	var video [transport.MaxLanes]bool
-	for _, t := range l.origin.takes {
-		masked = masked || len(t.masked) > 0
-		for _, s := range t.streams {
-			if !s.audio && !video[s.Lane] {
-				video[s.Lane] = true
-				probed++
-			}
-		}
-	}
-	return rate, masked, probed
-}
-
-// candidates returns the tracks that the other node takes, and those that are masked.
-func (l *link) candidates() (candidates []candidate) {
-	l.eachCandidate(func(p publication, track int, rate volumetric.Bitrate) {
-		pub := l.catalog.publications[p]
-		candidates = append(candidates, candidate{p, track, pub.audio[track], track % pub.qualities, rate,
-			l.origin.takes[p].masked[track]})
-	})
-	return candidates
-}
-
-// eachCandidate calls a function with each track that the other node takes or that is masked, and its rate.
-func (l *link) eachCandidate(f func(p publication, track int, rate volumetric.Bitrate)) {
-	for p, t := range l.origin.takes {
-		pub := l.catalog.publications[p]
-		if pub == nil {
-			continue
-		}
-		for track := range t.candidates(pub.qualities, len(pub.tracks)) {
-			source := pub.tracks[track]
-			if source == nil {
-				continue
-			}
-			var announced volumetric.Bitrate
-			if track < len(pub.rates) {
-				announced = pub.rates[track]
-			}
-			f(p, track, rateOf(source, announced))
+			l.lanes.of(a.line).carry(a.line, pub.tracks[a.track], origin, a.parity, now)
 		}
 	}
 }
@@ -453,9 +317,9 @@ func (l *link) unmirror(m *mirror) {
 		l.updates.ended[p] = struct{}{}
 		l.updates.add(p, stateTake)
 	}
-	l.exchange(m, make([]*track.Track, len(m.tracks)))
+	l.bindings.exchange(m, make([]*track.Track, len(m.tracks)))
+	l.bindings.remove(p)
 	l.taking.remove(p)
-	delete(l.waiting, p)
 }
 
 // handleState handles rates, qualities that the publisher has given up, and masks. Those of a node from which this node
@@ -500,97 +364,16 @@ func (l *link) handleState(m *message, now time.Time) {
 	}
 }
 
-// exchange replaces the tracks of a mirror. Their streams are bound to the new tracks, nil to none. A track may have
-// been bound to another trunk meanwhile.
-func (l *link) exchange(m *mirror, tracks []*track.Track) {
-	for index, s := range l.taking.streams(m.keyAt(l.node)) {
-		lane, former, next := l.lanes.all[s.Lane], m.tracks[index], tracks[index]
-		if lane == nil {
-			continue
-		}
-		if former != nil && former != next {
-			lane.ingress.Unbind(former)
-		}
-		if next != nil {
-			lane.ingress.BindFrom(s.SSRC, s.Retransmission, next, m.number)
-		}
-	}
-}
-
-// carries reports whether tracks of a mirror are bound to its streams on this trunk.
-func (l *link) carries(m *mirror) bool {
-	for index, s := range l.taking.streams(m.keyAt(l.node)) {
-		if lane, t := l.lanes.all[s.Lane], m.tracks[index]; lane != nil && t != nil && lane.ingress.Carries(t) {
-			return true
-		}
-	}
-	return false
-}
-
-// succeed makes former nodes stop at a boundary of the frames of a mirror that this trunk carries, too.
-func (l *link) succeed(m *mirror) {
-	for index, s := range l.taking.streams(m.keyAt(l.node)) {
-		if lane, t := l.lanes.all[s.Lane], m.tracks[index]; lane != nil && t != nil && !lane.ingress.Carries(t) {
-			lane.ingress.Succeed(s.SSRC, t)
-		}
-	}
-}
-
-// bind binds the streams of an offer to the tracks of the mirror.
-func (l *link) bind(m *offer) {
-	if slices.ContainsFunc(m.Streams, func(s stream) bool { return l.lanes.all[s.Lane] == nil }) {
-		// The handshake of the lane has ended at the other node, and ends here at once.
-		l.waiting[m.publication] = m
-		return
-	}
-	delete(l.waiting, m.publication)
-	mirror := l.catalog.mirrorOf(l.node, m.publication)
-	changes, known := l.taking.offered(m)
-	if !known || mirror == nil {
-		return
-	}
-	for _, c := range changes {
-		t, lane := mirror.tracks[c.Track], l.lanes.all[c.Lane]
-		switch {
-		case t == nil:
-		case c.unbind:
-			lane.ingress.Unbind(t)
-		case !mirror.feed.binds(l.node):
-		default:
-			lane.ingress.BindFrom(c.SSRC, c.Retransmission, t, mirror.number)
-		}
-	}
-	l.confirmed = append(l.confirmed, &message{Bound: &bound{m.publication, m.Offer}})
-	if mirror.feed.next == l.node {
-		l.boundBy = append(l.boundBy, mirror)
-	}
-}
-
-// confirm confirms the offers that were bound. The streams of all of them were permitted before.
-func (l *link) confirm() {
-	l.outgoing = append(l.outgoing, l.confirmed...)
-	l.confirmed = nil
-}
-
-// permit passes the SSRCs that may arrive to the lanes, if they have changed.
-func (l *link) permit(now time.Time) {
-	if permitted, changed := l.taking.permit(now); changed {
-		l.lanes.permit.ssrcs.Store(&permitted)
-	}
-}
-
 // Both sides.
 
 // flush sends the states that have changed, as far as the rate and SCTP permit.
 func (l *link) flush(now time.Time) {
-	if !l.sendQueued(now) || len(l.updates.due) == 0 {
+	if !l.outbox.send(now) || len(l.updates.due) == 0 {
 		return
 	}
 	for _, p := range l.updates.publications() {
-		for _, m := range l.states(p, l.updates.remove(p)) {
-			l.send(m)
-		}
-		if !l.sendQueued(now) {
+		l.outbox.add(l.states(p, l.updates.remove(p))...)
+		if !l.outbox.send(now) {
 			return
 		}
 	}
@@ -695,5 +478,5 @@ func (l *link) countPast(s *Stats) {
 	s.Sent.Add(sent)
 	s.Untaken += l.lanes.permit.total.Load()
 	s.Malformed += l.malformed
-	s.Failed += l.failed
+	s.Failed += l.outbox.failed
 }

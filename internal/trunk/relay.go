@@ -246,7 +246,7 @@ func (h *Host) feedFrom(m *mirror, actions []feedAction) {
 			l.mirror(m)
 			l.take(m)
 		case a.rebind:
-			l.exchange(m, m.tracks)
+			l.bindings.exchange(m, m.tracks)
 			l.take(m)
 		default:
 			l.take(m)
@@ -265,8 +265,8 @@ type assigned struct {
 // followParents follows what links have found about parents.
 func (h *Host) followParents(now time.Time) {
 	for _, l := range h.sorted() {
-		found, bound := l.assigned, l.boundBy
-		l.assigned, l.boundBy = nil, nil
+		found, bound := l.assigned, l.bindings.bound
+		l.assigned, l.bindings.bound = nil, nil
 		for _, a := range found {
 			m := a.mirror
 			if h.catalog.mirrors[mirrorKey{m.node, m.publication}] != m {
@@ -305,7 +305,7 @@ func (h *Host) followParents(now time.Time) {
 	}
 	for m := range changes.unsettled {
 		if l := h.links[m.feed.source]; l != nil && len(m.feed.formers) > 0 {
-			l.succeed(m)
+			l.bindings.succeed(m)
 		}
 		m.feed.follow(m.takesNothing(), func(source string) bool { return h.fresh(source, m) }, now)
 		actions := m.feed.step(now, func(node string) bool { return h.carries(node, m) })
@@ -319,7 +319,7 @@ func (h *Host) followParents(now time.Time) {
 // carries reports whether tracks of a mirror are bound to the streams of a node.
 func (h *Host) carries(node string, m *mirror) bool {
 	l := h.links[node]
-	return l != nil && l.carries(m)
+	return l != nil && l.bindings.carries(m)
 }
 
 // fresh reports whether this node has no offer of a node for a mirror.
