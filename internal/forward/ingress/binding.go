@@ -90,7 +90,7 @@ func (i *Ingress) bindNamed(ssrc uint32, packet []byte) bool {
 	if i.closed {
 		return false
 	}
-	i.takeovers.forget(t)
+	i.takeovers.waiting.forget(t)
 	i.takeovers.put(&waiting{track: t, ssrc: ssrc})
 	n.bound[name] = t
 	return true
@@ -109,7 +109,7 @@ func (i *Ingress) NewInjector(t *track.Track, limit int) *injection.Injector {
 func (i *Ingress) Unbind(t *track.Track) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.takeovers.forget(t)
+	i.takeovers.waiting.forget(t)
 	if s := streamOf(t); s != nil && s.ingress.Load() == i {
 		i.bindings.release(s)
 	}

@@ -89,7 +89,7 @@ func (i *Ingress) unbindAll() bool {
 	i.closed = true
 	i.signals.wake()
 	i.bindings.clear()
-	i.takeovers.clear()
+	i.takeovers.waiting.clear()
 	i.early = early{}
 	return true
 }

@@ -106,7 +106,7 @@ func (i *Ingress) step(now time.Time) (packets []rtcp.Packet, next time.Time) {
 // due is step for a caller that holds the mutex.
 func (i *Ingress) due(now time.Time, rtt time.Duration) (packets []rtcp.Packet, next time.Time) {
 	streams := i.bindings.streams
-	if len(streams) == 0 && !i.takeovers.injected() {
+	if len(streams) == 0 && !i.takeovers.waiting.injected() {
 		i.requester.scheduled, i.requester.postponed, i.reportDue = time.Time{}, false, time.Time{}
 		return nil, time.Time{}
 	}
@@ -143,7 +143,7 @@ func (i *Ingress) reports(packets []rtcp.Packet, now time.Time) []rtcp.Packet {
 	i.early.expire(now)
 	if i.chunks.Used() > 0 {
 		i.bindings.sweep()
-		i.takeovers.sweep()
+		i.takeovers.waiting.sweep()
 	}
 	return feedback.AppendReceiverReports(packets, i.ssrc, blocks)
 }

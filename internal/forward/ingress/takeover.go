@@ -7,7 +7,6 @@ import (
 	"github.com/pion/rtp"
 
 	"github.com/volsfu/volsfu/internal/forward/counters"
-	"github.com/volsfu/volsfu/internal/forward/injection"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -25,8 +24,6 @@ const (
 	// minLooks is the number of looks after which a silent former connection has no more frames: its packets have been
 	// read, if there are any.
 	minLooks = 3
-	// maxHeldPackets bounds the packets that one ingress holds: 200 Mbit/s for 150 ms with packets of 1,200 bytes.
-	maxHeldPackets = 3072
 	// restartDistance is the distance by which a frame number is below the newest number if the publisher has started
 	// its numbers again.
 	restartDistance = 1000
@@ -38,38 +35,9 @@ const (
 // takeovers are the streams of an ingress that wait for their first packet. The mutex of the ingress guards them.
 type takeovers struct {
 	ingress *Ingress
-	// waiting are the streams by SSRC, held the number of their packets.
-	waiting map[uint32]*waiting
-	held    int
+	waiting waitingStreams
 	// looked is the time of the last look.
 	looked time.Time
-}
-
-// waiting is a stream that takes a track over with its first packet.
-type waiting struct {
-	track        *track.Track
-	ssrc, repair uint32
-	origin       uint32
-	// injector is not nil if the packets come from an injector.
-	injector *injection.Injector
-	held     []heldPacket
-	// behind is set if the stream has carried a frame that the former connection carries, too, since the last call of
-	// Succeed. Later frames arrive over both.
-	behind bool
-	// looks counts the looks of the goroutine since packets wait: a measure of the time that does not include stalls of
-	// this program, in which packets of the former connection have not been read.
-	looks int
-}
-
-// heldPacket is a packet that waits, with a copy of its info.
-type heldPacket struct {
-	packet []byte
-	info   transport.PacketInfo
-	// framed is set for payload v1. frame is its number, index the index of the packet in the frame.
-	framed    bool
-	frame     uint32
-	index     int64
-	timestamp uint32
 }
 
 // verdict is the decision about the first packet of a stream that waits.
@@ -126,7 +94,7 @@ func (i *Ingress) Succeed(ssrc uint32, t *track.Track) {
 func (o *takeovers) repeated(ssrc uint32, t *track.Track) (origin uint32, behind bool) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
-	w := o.waiting[ssrc]
+	w := o.waiting.streams[ssrc]
 	if w == nil || w.track != t || !w.behind {
 		return 0, false
 	}
@@ -167,14 +135,12 @@ func (o *takeovers) add(w *waiting) bool {
 	former := formerOf(w.track, i)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if p := o.waiting[w.ssrc]; p.equal(w) && (former != nil || len(p.held) > 0) {
+	if p := o.waiting.streams[w.ssrc]; p.equal(w) && (former != nil || len(p.held) > 0) {
 		p.origin = w.origin
 		return true
 	}
-	o.forget(w.track)
-	if o.waiting[w.ssrc] != nil {
-		o.remove(w.ssrc)
-	}
+	o.waiting.forget(w.track)
+	o.waiting.remove(w.ssrc)
 	if s := i.bindings.streams[w.ssrc]; s != nil && s.track != w.track {
 		i.bindings.release(s)
 	}
@@ -192,38 +158,12 @@ func (o *takeovers) add(w *waiting) bool {
 	return true
 }
 
-// equal reports whether both wait for the same packets. p may be nil.
-func (p *waiting) equal(w *waiting) bool {
-	return p != nil && p.track == w.track && p.repair == w.repair && p.injector == w.injector
-}
-
+// put adds a stream that waits.
 func (o *takeovers) put(w *waiting) {
-	if o.waiting == nil {
-		o.waiting = make(map[uint32]*waiting)
-	}
-	o.waiting[w.ssrc] = w
+	o.waiting.put(w)
 	if w.injector != nil {
 		o.ingress.startReports()
 	}
-}
-
-// sweep discards incomplete frames whose chunks no longer arrive, of the injectors of waiting streams.
-func (o *takeovers) sweep() {
-	for _, w := range o.waiting {
-		if w.injector != nil {
-			w.injector.Sweep()
-		}
-	}
-}
-
-// injected reports whether a stream waits for the packets of an injector.
-func (o *takeovers) injected() bool {
-	for _, w := range o.waiting {
-		if w.injector != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // displace ends the binding of a track that another ingress takes over. The stream waits, and may take the track back,
@@ -243,9 +183,7 @@ func (o *takeovers) displace(t *track.Track) {
 	}
 	s.injector = nil
 	i.bindings.release(s)
-	if o.waiting[w.ssrc] != nil {
-		o.remove(w.ssrc)
-	}
+	o.waiting.remove(w.ssrc)
 	o.put(w)
 }
 
@@ -264,43 +202,9 @@ func (o *takeovers) bind(w *waiting) *stream {
 	return s
 }
 
-// forget removes the stream that waits for a track, if there is one.
-func (o *takeovers) forget(t *track.Track) {
-	for ssrc, w := range o.waiting {
-		if w.track == t {
-			o.remove(ssrc)
-		}
-	}
-}
-
-// clear removes all streams that wait.
-func (o *takeovers) clear() {
-	for ssrc := range o.waiting {
-		o.remove(ssrc)
-	}
-}
-
-// remove removes a stream that waits, and ends its injector.
-func (o *takeovers) remove(ssrc uint32) {
-	if w := o.waiting[ssrc]; w.injector != nil {
-		w.injector.End()
-	}
-	o.take(ssrc)
-}
-
-// take removes a stream that waits, and returns its packets.
-func (o *takeovers) take(ssrc uint32) []heldPacket {
-	w := o.waiting[ssrc]
-	delete(o.waiting, ssrc)
-	held := w.held
-	o.held -= len(held)
-	w.held = nil
-	return held
-}
-
 // hold keeps a packet of a stream that waits. hold reports false for other SSRCs.
 func (o *takeovers) hold(ssrc uint32, packet []byte, info *transport.PacketInfo) bool {
-	w := o.waiting[ssrc]
+	w := o.waiting.streams[ssrc]
 	if w == nil {
 		return false
 	}
@@ -318,15 +222,9 @@ func (o *takeovers) hold(ssrc uint32, packet []byte, info *transport.PacketInfo)
 		}
 		h.framed, h.frame, h.index = true, d.Frame, int64(d.Index)
 	}
-	if o.held == maxHeldPackets {
+	if !o.waiting.hold(w, h) {
 		i.stats.Add(counters.LatePackets, 1)
-		return true
-	}
-	if len(w.held) == 0 {
-		w.looks = 0
-	}
-	w.held = append(w.held, h)
-	if o.held++; o.held == 1 {
+	} else if o.waiting.held == 1 {
 		i.waker.wake()
 	}
 	return true
@@ -352,17 +250,14 @@ func (o *takeovers) step(now time.Time) (next time.Time) {
 func (o *takeovers) list(now time.Time) (list []*waiting) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
-	if o.held == 0 {
+	if o.waiting.held == 0 {
 		return nil
 	}
-	looks := 0
+	list = o.waiting.filled()
 	if now.Sub(o.looked) >= holdInterval {
-		looks, o.looked = 1, now
-	}
-	for _, w := range o.waiting {
-		if len(w.held) > 0 {
-			w.looks += looks
-			list = append(list, w)
+		o.looked = now
+		for _, w := range list {
+			w.looks++
 		}
 	}
 	return list
@@ -405,7 +300,7 @@ func (o *takeovers) decide(w *waiting, former *Ingress, now time.Time) verdict {
 func (o *takeovers) ends(w *waiting) (first, last *heldPacket, looks int) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
-	if o.waiting[w.ssrc] != w || len(w.held) == 0 {
+	if !o.waiting.has(w) || len(w.held) == 0 {
 		return nil, nil, 0
 	}
 	return &w.held[0], &w.held[len(w.held)-1], w.looks
@@ -415,10 +310,7 @@ func (o *takeovers) ends(w *waiting) (first, last *heldPacket, looks int) {
 func (o *takeovers) drop(w *waiting) {
 	o.ingress.mu.Lock()
 	defer o.ingress.mu.Unlock()
-	if len(w.held) > 0 {
-		w.held, w.behind = w.held[1:], true
-		o.held--
-	}
+	o.waiting.drop(w)
 }
 
 // takeOver binds a stream that waits, and processes its packets. former is set if another connection had the track.
@@ -426,10 +318,10 @@ func (o *takeovers) takeOver(w *waiting, former bool) {
 	i := o.ingress
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if o.waiting[w.ssrc] != w || !i.begin() {
+	if !o.waiting.has(w) || !i.begin() {
 		return
 	}
-	held := o.take(w.ssrc)
+	held := o.waiting.take(w)
 	if s := o.bind(w); s != nil && former {
 		s.follows(held[0].index)
 	}

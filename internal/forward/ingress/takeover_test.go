@@ -598,7 +598,7 @@ func TestTakeoverEnds(t *testing.T) {
 		if name != "a closed track" {
 			c.expect(name)
 		}
-		if n := c.in[1].takeovers.held; n != 0 {
+		if n := c.in[1].takeovers.waiting.held; n != 0 {
 			t.Errorf("%s: %d packets are held", name, n)
 		}
 	}
@@ -621,7 +621,7 @@ func TestHeldPacketsAreBounded(t *testing.T) {
 	for range 2 * maxHeldPackets / 100 {
 		c.sends[1].Send(c.now, c.frame(1, 100*payload.FragmentSize)...)
 	}
-	if n := c.in[1].takeovers.held; n != maxHeldPackets {
+	if n := c.in[1].takeovers.waiting.held; n != maxHeldPackets {
 		t.Errorf("%d packets are held, expected %d", n, maxHeldPackets)
 	}
 }
