@@ -33,6 +33,7 @@ func TestJoiner(t *testing.T) {
 	// A record without a receiver is dropped.
 	j.Add(key(2), part(Sender), now)
 	j.Add(key(1), part(Sender), now)
+	j.Add(key(1), part(Relay), now)
 	j.Note(key(1), func(r *Record) { r.Times[Shown] = 12345 })
 	j.Note(key(99), func(*Record) { t.Error("a frame that was never heard of is noted") })
 	if got := j.Take(began.Add(999*time.Millisecond), nil); len(got) != 0 {

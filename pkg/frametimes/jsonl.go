@@ -162,7 +162,7 @@ func hostOf(name string) (Host, error) {
 			return Host(i), nil
 		}
 	}
-	return 0, fmt.Errorf("%w: unknown host %.32q, expected sender, server or receiver", ErrRecord, name)
+	return 0, fmt.Errorf("%w: unknown host %.32q, expected sender, server, receiver or relay", ErrRecord, name)
 }
 
 // check returns an error for values that no writer produces.

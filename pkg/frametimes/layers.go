@@ -57,6 +57,12 @@ const (
 	// latest of these packets.
 	ServerDistribution
 
+	// RelayHold and RelayNetwork are parts of NetworkUp if the frame passed from server to server:
+	// the time of the last packet in the servers before that of the receiver, and on the networks
+	// between servers, with repairs of lost packets.
+	RelayHold
+	RelayNetwork
+
 	// Protocol layers are layers of packets, per hop: ProtocolUp = ProtocolUpNetwork + ProtocolUpRx
 	// (Protocol(L) = Network(L) + Protocol(Rx)), and likewise down. Without a server Protocol =
 	// ProtocolNetwork + ProtocolDownRx.
@@ -123,6 +129,9 @@ var spans = [LayerCount]span{
 	Rendering:   {"rendering", RenderBegan, Shown},
 
 	ServerDistribution: {"server_distribution", ServerFirstIn, ServerLastOut},
+
+	RelayHold:    {"relay_hold", RelayLastIn, RelayLastOut},
+	RelayNetwork: {"relay_network", RelayLastOut, ServerLastIn},
 
 	Protocol:            {"protocol", FirstSent, LastReceived},
 	ProtocolNetwork:     {"protocol_network", FirstSent, FirstReceived},

@@ -49,7 +49,7 @@ func sample() Record {
 }
 
 func TestStampsOfHosts(t *testing.T) {
-	if got := len(SenderStamps) + len(ServerStamps) + len(ReceiverStamps); got != Stamps {
+	if got := len(SenderStamps) + len(ServerStamps) + len(ReceiverStamps) + len(RelayStamps); got != Stamps {
 		t.Errorf("the hosts take %d stamps, expected %d", got, Stamps)
 	}
 	names := make(map[string]bool)
@@ -59,7 +59,8 @@ func TestStampsOfHosts(t *testing.T) {
 		}
 		names[s.String()] = true
 	}
-	if FirstSent.Host() != Sender || ServerFirstOut.Host() != Server || FirstReceivedHardware.Host() != Receiver {
+	if FirstSent.Host() != Sender || ServerFirstOut.Host() != Server || FirstReceivedHardware.Host() != Receiver ||
+		Shown.Host() != Receiver || RelayLastIn.Host() != Relay {
 		t.Error("a stamp is another host's")
 	}
 	for l := range Layer(LayerCount) {
@@ -124,6 +125,44 @@ func TestLayers(t *testing.T) {
 	}
 	if got := l.Bound(Encoding) + l.Uncertainty(Encoding); got != 0 {
 		t.Errorf("encoding is off by %v, expected nothing within one host", got)
+	}
+}
+
+// TestLayersOfRelays checks the layers of a frame that has passed from server to server. They are
+// part of the way up, so that the stages add up without them.
+func TestLayersOfRelays(t *testing.T) {
+	r := sample()
+	in := r.Time(ServerLastIn).Add(-21 * time.Millisecond)
+	r.Set(RelayLastIn, in)
+	r.Set(RelayLastOut, in.Add(time.Millisecond))
+	r.Clocks[Relay] = Clock{Source: SourceEstimated, Offset: time.Hour, Bound: 90 * time.Microsecond,
+		Uncertainty: 8 * time.Microsecond}
+	l := r.Layers()
+	for layer, want := range map[Layer][3]time.Duration{
+		RelayHold:    {time.Millisecond, 0, 0},
+		RelayNetwork: {20 * time.Millisecond, 90 * time.Microsecond, 8 * time.Microsecond},
+	} {
+		took, known := l.Get(layer)
+		if got := [3]time.Duration{took, l.Bound(layer), l.Uncertainty(layer)}; got != want || !known {
+			t.Errorf("%v, its bound and its uncertainty are %v, known %t, expected %v", layer, got, known, want)
+		}
+	}
+	service, _ := l.Get(Service)
+	if sum, complete := l.Sum(); sum != service || !complete {
+		t.Errorf("the stages add up to %v, complete %v, expected %v", sum, complete, service)
+	}
+	for _, missing := range RelayStamps {
+		part := r
+		part.Times[missing] = 0
+		layers := part.Layers()
+		for _, layer := range []Layer{RelayHold, RelayNetwork} {
+			if missing == RelayLastIn && layer == RelayNetwork {
+				continue
+			}
+			if _, known := layers.Get(layer); known {
+				t.Errorf("%v is known without the stamp %v", layer, missing)
+			}
+		}
 	}
 }
 

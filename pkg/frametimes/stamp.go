@@ -2,19 +2,21 @@ package frametimes
 
 import "fmt"
 
-// Host is one of the three hosts that a frame passes.
+// Host is one of the hosts that a frame passes.
 type Host uint8
 
-// The hosts, in the order in which a frame passes them.
+// The hosts. A frame passes the first three in this order. Relay is the sender's server, if it is not
+// that of the receiver: the frame then passes from server to server.
 const (
 	Sender Host = iota
 	Server
 	Receiver
+	Relay
 	// Hosts is the number of hosts.
 	Hosts int = iota
 )
 
-var hostNames = [Hosts]string{"sender", "server", "receiver"}
+var hostNames = [Hosts]string{"sender", "server", "receiver", "relay"}
 
 // String returns the name of the host in records.
 func (h Host) String() string {
@@ -25,8 +27,9 @@ func (h Host) String() string {
 }
 
 // Stamp is a stage of one tile frame: the instant at which the frame reaches the stage. The stamps
-// are in the order in which they occur. Only the stamps of a frame's first packet in the kernel and
-// the network card may be later than the following stamp of the program.
+// are in the order in which they occur, except for those of the relay, which follow. Only the stamps
+// of a frame's first packet in the kernel and the network card may be later than the following stamp
+// of the program.
 type Stamp uint8
 
 // The stamps. Stamps of kernels and network cards refer to the frame's first packet.
@@ -92,6 +95,12 @@ const (
 	RenderBegan
 	// Shown: the image is drawn.
 	Shown
+	// RelayLastIn: the sender's server has read the last packet.
+	RelayLastIn
+	// RelayLastOut: RelayLastIn, and the times for which the servers before that of the receiver have
+	// held the last packet. If the sender's server is the only one before, the server passes the last
+	// packet to the socket at this time.
+	RelayLastOut
 	// Stamps is the number of stamps.
 	Stamps int = iota
 )
@@ -107,7 +116,7 @@ var stampNames = [Stamps]string{
 	"server_first_in_hardware", "server_first_in_kernel", "server_first_in", "server_last_in",
 	"server_first_out", "server_first_out_kernel", "server_first_out_hardware", "server_last_out",
 	"first_received_hardware", "first_received_kernel", "first_received", "first_segment_received", "last_received",
-	"reassembled", "decoding_began", "decoded", "render_began", "shown",
+	"reassembled", "decoding_began", "decoded", "render_began", "shown", "relay_last_in", "relay_last_out",
 }
 
 // byStampName maps names to stamps.
@@ -134,16 +143,20 @@ func (s Stamp) Host() Host {
 		return Sender
 	case s <= ServerLastOut:
 		return Server
-	default:
+	case s <= Shown:
 		return Receiver
+	default:
+		return Relay
 	}
 }
 
-// SenderStamps, ServerStamps and ReceiverStamps contain the stamps that each host takes, in order.
+// SenderStamps, ServerStamps, ReceiverStamps and RelayStamps contain the stamps that each host takes,
+// in order.
 var (
 	SenderStamps   = stampsOf(Sender)
 	ServerStamps   = stampsOf(Server)
 	ReceiverStamps = stampsOf(Receiver)
+	RelayStamps    = stampsOf(Relay)
 )
 
 func stampsOf(h Host) (list []Stamp) {

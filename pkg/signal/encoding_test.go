@@ -168,6 +168,12 @@ func samples() []Message {
 			},
 			Dropped: 4,
 		},
+		&FrameTimes{
+			Host: FrameHostRelay, Clock: HostClock{Source: ClockEstimated, Offset: 9, Bound: 7, Uncertainty: 3},
+			Tracks: []TrackTimes{
+				{Participant: "ada", Publication: "body", Frames: [][]int64{{1, 0, 1795188600000000, 12, 8012}}},
+			},
+		},
 		&Closing{Code: CodeDraining, Message: "the server stops", GraceMS: 10000},
 		&Moved{
 			Header: header, URL: "wss://sfu2.example.org", Ticket: "a ticket", DeadlineMS: 20000, MakeBeforeBreak: true,
@@ -210,7 +216,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s %s: %v", messageType, direction.name, err)
 			}
 		}
-		if times, ok := m.(*FrameTimes); ok && times.Host == FrameHostServer {
+		if times, ok := m.(*FrameTimes); ok && times.Host != FrameHostSender {
 			continue // clients do not send this type
 		}
 		if request, ok := m.(Request); ok {

@@ -14,10 +14,11 @@ const (
 	// FrameTimesHead is the number of values before the stamps of a frame: frame number, size in
 	// bytes, and time of the first stamp.
 	FrameTimesHead = 3
-	// SenderStamps and ServerStamps are the numbers of stamps per frame in messages of senders and
-	// of the server.
+	// SenderStamps, ServerStamps and RelayStamps are the numbers of stamps per frame in messages about
+	// senders, the server and the servers before it.
 	SenderStamps = 11
 	ServerStamps = 8
+	RelayStamps  = 2
 	// UnknownStamp is the value of a stamp that was not taken.
 	UnknownStamp = -1
 	// MaxStamp is the maximum time from the first stamp of a frame to any other, in nanoseconds:
@@ -42,6 +43,8 @@ type FrameHost string
 const (
 	FrameHostSender FrameHost = "sender"
 	FrameHostServer FrameHost = "server"
+	// FrameHostRelay is the server of the sender, if it is not that of the receiver.
+	FrameHostRelay FrameHost = "relay"
 )
 
 // ClockSource identifies the source of a host's time.
@@ -74,7 +77,7 @@ type HostClock struct {
 // FrameTimes contains the stamps that one host took of many frames, of all its tracks, about every
 // half second. A publishing client sends its own stamps. The server forwards them, with the
 // participant's name, to the participants that requested frame times, and adds messages with its
-// own stamps.
+// own stamps, and with those of the servers that the frames have passed before.
 type FrameTimes struct {
 	Header
 	Host  FrameHost `json:"host"`

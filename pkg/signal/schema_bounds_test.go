@@ -65,7 +65,7 @@ func TestSchemaBounds(t *testing.T) {
 		"OwnTrack/properties/tile/maximum":                 volumetric.MaxTiles - 1,
 		"FrameTimes/properties/tracks/maxItems":            MaxFrameTimes,
 		"TrackTimes/properties/frames/maxItems":            MaxFrameTimes,
-		"TrackTimes/properties/frames/items/minItems":      FrameTimesHead + ServerStamps,
+		"TrackTimes/properties/frames/items/minItems":      FrameTimesHead + RelayStamps,
 		"TrackTimes/properties/frames/items/maxItems":      FrameTimesHead + SenderStamps,
 		"TrackTimes/properties/frames/items/items/minimum": UnknownStamp,
 		"TrackTimes/properties/tile/maximum":               volumetric.MaxTiles - 1,

@@ -169,6 +169,16 @@ func TestTold(t *testing.T) {
 	if _, _, ok := tr.Told(server(99, 0), noon); ok {
 		t.Error("a frame that never came was quick")
 	}
+	relay := &signal.FrameTimes{
+		Host:  signal.FrameHostRelay,
+		Clock: signal.HostClock{Source: signal.ClockEstimated, Offset: 5e9, Bound: 1e6, Uncertainty: 2e4},
+		Tracks: []signal.TrackTimes{{Participant: "grace", Publication: "body", Frames: [][]int64{
+			{7, 0, noon.UnixMicro() - 20_000, 500, 1_000_500},
+		}}},
+	}
+	tr.Told(relay, noon)
+	relay.Host = "later"
+	tr.Told(relay, noon)
 	tr.Note(track, 1<<32+7, func(r *frametimes.Record) {
 		r.SetLocal(frametimes.Shown,
 			noon.Add(1032*time.Millisecond))
@@ -193,6 +203,17 @@ func TestTold(t *testing.T) {
 	}
 	if d, known := layers.Get(frametimes.ProtocolDownNetwork); !known || d != 3*time.Millisecond {
 		t.Errorf("%v from the server, %v, expected 3 ms", d, known)
+	}
+	if d, known := layers.Get(frametimes.RelayHold); !known || d != time.Millisecond {
+		t.Errorf("%v in the sender's server, %v, expected 1 ms", d, known)
+	}
+	if d, known := layers.Get(frametimes.RelayNetwork); !known || d != 23*time.Millisecond-500 ||
+		layers.Bound(frametimes.RelayNetwork) != time.Millisecond {
+		t.Errorf("%v between the servers, %v, expected 23 ms less 500 ns", d, known)
+	}
+	later := records[1].Layers()
+	if _, known := later.Get(frametimes.RelayHold); known {
+		t.Error("a frame of which no other server has told has the time in that server")
 	}
 }
 

@@ -54,18 +54,19 @@ func (w *rows) add(r *frametimes.Record, number uint32) {
 	track.Frames = append(track.Frames, w.numbers[begin:len(w.numbers):len(w.numbers)])
 }
 
-// Told processes the times of frames from their sender or from the server. Impossible numbers are ignored. Of a message
-// about the server's times, Told returns the send time by the server's clock and the arrival time by this host's clock
-// of the packet with the shortest transit time. ok is false if there is no such packet.
+// Told processes the times of frames from their sender, from the server or from the servers before it. Impossible
+// numbers are ignored. Of a message about the server's times, Told returns the send time by the server's clock and the
+// arrival time by this host's clock of the packet with the shortest transit time. ok is false if there is no such
+// packet.
 func (c *Collector) Told(m *signal.FrameTimes, now time.Time) (sent, arrived time.Time, ok bool) {
 	if !c.receiving.Load() {
 		return sent, arrived, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	host, stamps := frametimes.Server, frametimes.ServerStamps
-	if m.Host == signal.FrameHostSender {
-		host, stamps = frametimes.Sender, frametimes.SenderStamps
+	host, stamps, known := hostOf(m.Host)
+	if !known {
+		return sent, arrived, false
 	}
 	part := frametimes.Record{}
 	part.Clocks[host] = clockFromSignal(m.Clock)
@@ -81,7 +82,7 @@ func (c *Collector) Told(m *signal.FrameTimes, now time.Time) (sent, arrived tim
 				continue
 			}
 			key.Frame = uint32(row[0])
-			if host == frametimes.Server {
+			if host != frametimes.Sender {
 				// The server counts the prefix, too. The receiver knows the size of the tile.
 				part.Bytes = 0
 			}
@@ -97,6 +98,19 @@ func (c *Collector) Told(m *signal.FrameTimes, now time.Time) (sent, arrived tim
 		}
 	}
 	return sent, arrived, ok
+}
+
+// hostOf returns the host of a message and its stamps. known is false for hosts that only later servers name.
+func hostOf(h signal.FrameHost) (host frametimes.Host, stamps []frametimes.Stamp, known bool) {
+	switch h {
+	case signal.FrameHostSender:
+		return frametimes.Sender, frametimes.SenderStamps, true
+	case signal.FrameHostServer:
+		return frametimes.Server, frametimes.ServerStamps, true
+	case signal.FrameHostRelay:
+		return frametimes.Relay, frametimes.RelayStamps, true
+	}
+	return 0, nil, false
 }
 
 // readRow reads the numbers of a frame into a record, and reports whether they are possible.
