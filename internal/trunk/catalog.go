@@ -46,6 +46,8 @@ type mirror struct {
 	// take is the last demand of this node, nil before the first.
 	take *take
 	feed *feed
+	// trails has the hops of frames that are not complete.
+	trails trails
 	// rates, gaveUp and masked are the last states that the home or the parent has sent.
 	rates          []volumetric.Bitrate
 	gaveUp, masked []allocate.QualitySet

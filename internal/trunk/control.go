@@ -63,14 +63,14 @@ type arrival struct {
 	at     time.Time
 }
 
-func newControl(s *services, measured func(time.Duration)) *control {
+func newControl(s *services, measured func(time.Duration), passed func(*hops, time.Time)) *control {
 	return &control{
 		services: s, arrivals: make(chan arrival, maxWaiting), done: make(chan struct{}), rate: messageRate.Bucket(),
 		hello: hello{
 			Versions: [2]int{minVersion, maxVersion}, Node: s.cfg.Node, Incarnation: s.cfg.Incarnation,
 			Lanes: s.cfg.Lanes, Region: s.cfg.Region,
 		},
-		probing: probing{measured: measured},
+		probing: probing{measured: measured, passed: passed},
 	}
 }
 

@@ -18,9 +18,10 @@
 //	feed       at another node: the nodes from which the node takes a publication
 //	silence    the time since the last packet of the other node
 //	updates    the states that have to be sent to the other node
+//	hops       the times of frames in the nodes that pass them on
 //
-// A link is the trunk to one node. Its lanes have the slots that send and the streams that receive. bindings bind streams
-// to tracks, masking masks tracks that do not fit, and outbox has the messages that wait.
+// A link is the trunk to one node. Its lanes have the slots that send and the streams that receive. bindings bind
+// streams to tracks, masking masks tracks that do not fit, outbox has the messages that wait, and tracing sends hops.
 //
 // Host is the shell. One goroutine calls a Host. Goroutines of sockets and of SCTP pass arrivals to the Host, which
 // handles them in Step.

@@ -2,8 +2,10 @@ package trunk
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -78,6 +80,16 @@ type (
 		ID         uint64
 		Tiles      []allocate.QualitySet
 	}
+	// Relayed has the times of frames of a mirrored publication in the nodes before this one. Offset was added to the
+	// times of the home, Bound is the maximum error for any network path, and Uncertainty the maximum error if both
+	// directions of each path have the same delay.
+	Relayed struct {
+		Node, Room                 string
+		Ref                        volumetric.PublicationRef
+		ID                         uint64
+		Offset, Bound, Uncertainty time.Duration
+		Frames                     []trace.Relay
+	}
 	// Masked are the qualities of a mirrored publication that the trunk does not carry.
 	Masked struct {
 		Node, Room string
@@ -98,4 +110,5 @@ func (Received) event()        {}
 func (Took) event()            {}
 func (Rates) event()           {}
 func (GaveUp) event()          {}
+func (Relayed) event()         {}
 func (Masked) event()          {}

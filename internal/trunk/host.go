@@ -365,15 +365,24 @@ func (h *Host) sources(m *mirror) []string {
 	return append(carrying, others...)
 }
 
-// Take sets the whole demand for a mirrored publication: the qualities of each tile, the tiles that are wanted soon,
-// and the share of parity. The demand is sent to each further trunk to the node.
-func (h *Host) Take(node, room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet,
-	near []bool, parity float64) {
+// Demand is the whole demand of this node for a mirrored publication.
+type Demand struct {
+	// Tiles has the qualities of each tile, Near the tiles that are wanted soon.
+	Tiles []allocate.QualitySet
+	Near  []bool
+	// Parity is the share of parity.
+	Parity float64
+	// Trace is set if the times of the frames in other nodes are wanted, as events Relayed.
+	Trace bool
+}
+
+// Take sets the demand for a mirrored publication. The demand is sent to each further trunk to the node.
+func (h *Host) Take(node, room string, ref volumetric.PublicationRef, id uint64, d Demand) {
 	m := h.catalog.mirror(node, publicationOf(room, ref, id))
 	if m == nil {
 		return
 	}
-	m.take = &take{publication: m.publication, Tiles: lists(tiles), Near: near, Parity: parity}
+	m.take = &take{publication: m.publication, Tiles: lists(d.Tiles), Near: d.Near, Parity: d.Parity, Trace: d.Trace}
 	h.catalog.changes.unsettled[m] = struct{}{}
 	for _, n := range m.feed.nodes() {
 		if l := h.links[n]; l != nil {

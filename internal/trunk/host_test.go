@@ -96,7 +96,9 @@ func TestStatesCross(t *testing.T) {
 	rates := []volumetric.Bitrate{1e6, 2e6}
 	one.do(func(h *Host) { h.SetRates(room, ref, id, rates) })
 	two.do(func(h *Host) {
-		h.Take("one", room, ref, id, []allocate.QualitySet{allocate.Qualities(1)}, []bool{true}, 0.1)
+		h.Take("one", room, ref, id, Demand{
+			Tiles: []allocate.QualitySet{allocate.Qualities(1)}, Near: []bool{true}, Parity: 0.1,
+		})
 	})
 	took := await(t, one, "the demand", func(Took) bool { return true })
 	if took.Parity != 0.1 || len(took.Near) != 1 || !took.Near[0] {
@@ -218,7 +220,7 @@ func TestManyPublications(t *testing.T) {
 	two.do(func(h *Host) {
 		for i := range publications {
 			h.Mirror("one", room, named(i), id, 1, mirrored)
-			h.Take("one", room, named(i), id, []allocate.QualitySet{allocate.Qualities(0)}, nil, 0)
+			h.Take("one", room, named(i), id, Demand{Tiles: []allocate.QualitySet{allocate.Qualities(0)}})
 		}
 	})
 	began := time.Now()

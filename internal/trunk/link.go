@@ -36,6 +36,7 @@ type link struct {
 	silence  silence
 	origin   *origin
 	masking  masking
+	tracing  tracing
 	taking   *taking
 	bindings bindings
 	updates  updates
@@ -61,10 +62,13 @@ func newLink(s *services, c *catalog, node string, now time.Time) *link {
 		origin: newOrigin(rand.Uint32() &^ 1), taking: newTaking(now), updates: newUpdates(),
 		sends: sendRate.Bucket(),
 	}
-	l.control = newControl(s, l.lanes.setRTT)
+	l.control = newControl(s, l.lanes.setRTT, l.receiveHops)
 	l.outbox = newOutbox(l.control, func(err error) { l.event(Unsent{l.node, err.Error()}) })
 	l.masking = masking{catalog: c, origin: l.origin, lanes: &l.lanes}
 	l.bindings = newBindings(node, c, l.taking, &l.lanes)
+	l.tracing = tracing{
+		catalog: c, origin: l.origin, lanes: &l.lanes, probing: &l.control.probing, rate: hopsRate.Bucket(),
+	}
 	l.lanes.permit.began = now
 	l.lanes.permit.ssrcs.Store(&map[uint32]time.Duration{})
 	l.lanes.permit.exceeded = func() {
@@ -155,6 +159,7 @@ func (l *link) step(now time.Time) (reason string) {
 	}
 	l.announced = l.silence.silent
 	l.control.probing.step(now)
+	l.tracing.step(now)
 	for _, p := range l.masking.step(now) {
 		l.updates.add(p, stateMasks)
 	}
@@ -224,7 +229,7 @@ func (l *link) handleTake(m *take, now time.Time) error {
 			return nil
 		}
 	case len(m.Path) > 0:
-		m.Tiles, m.Near = nil, nil
+		m.Tiles, m.Near, m.Trace = nil, nil, false
 	}
 	if !l.origin.take(m) {
 		return fmt.Errorf("%w: node %s takes more than %d publications", ErrMessage, l.node, maxTakes)
@@ -364,6 +369,28 @@ func (l *link) handleState(m *message, now time.Time) {
 	}
 }
 
+// receiveHops passes the hops of the other node to the nodes to which this node passes the mirror on, and reports the
+// frames whose hops are known.
+func (l *link) receiveHops(m *hops, at time.Time) {
+	mirror := l.catalog.mirrorOf(l.node, m.publication)
+	e, known := l.control.probing.clock.Estimate(at.Round(0))
+	if mirror == nil || !known || mirror.feed.source != l.node || m.Depth >= len(mirror.feed.path) {
+		return
+	}
+	m.convert(e)
+	if mirror.passed != nil {
+		l.catalog.changes.hops = append(l.catalog.changes.hops, passedHops{mirror, m})
+	}
+	if mirror.take == nil || !mirror.take.Trace {
+		return
+	}
+	if frames, c := mirror.trails.add(m, len(mirror.feed.path), at); len(frames) > 0 {
+		p := mirror.publication
+		l.event(Relayed{mirror.node, p.Room, p.ref(), p.ID, time.Duration(c.Offset), time.Duration(c.Bound),
+			time.Duration(c.Uncertainty), frames})
+	}
+}
+
 // Both sides.
 
 // flush sends the states that have changed, as far as the rate and SCTP permit.
@@ -434,7 +461,7 @@ func (l *link) takeOf(m *mirror, p publication) *take {
 	if l.node == m.node {
 		t.Refused = m.feed.refused
 		if t.Path != nil {
-			t.Tiles, t.Near, t.Parity, t.Fresh = [][]int{}, nil, 0, false
+			t.Tiles, t.Near, t.Parity, t.Fresh, t.Trace = [][]int{}, nil, 0, false, false
 		}
 	}
 	return &t

@@ -91,6 +91,8 @@ type take struct {
 	Path []string `json:"path,omitempty"`
 	// Refused is a parent that has failed.
 	Refused string `json:"refused,omitempty"`
+	// Trace is set if the node wants the hops of the frames. Nodes of earlier versions send none.
+	Trace bool `json:"trace,omitempty"`
 }
 
 // parent assigns the node from which another node takes a publication. Path are the nodes from the home to the parent,
@@ -152,11 +154,12 @@ type tileSets struct {
 }
 
 // probe is a message of the second stream, which is neither ordered nor repeated. Times are in nanoseconds since 1970:
-// T0 and T3 by the clock of the node that asks, T1 and T2 by the clock of the other.
+// T0 and T3 by the clock of the node that asks, T1 and T2 by the clock of the other. A message with hops has no times.
 type probe struct {
-	T0 int64 `json:"t0"`
-	T1 int64 `json:"t1,omitempty"`
-	T2 int64 `json:"t2,omitempty"`
+	T0   int64 `json:"t0"`
+	T1   int64 `json:"t1,omitempty"`
+	T2   int64 `json:"t2,omitempty"`
+	Hops *hops `json:"hops,omitempty"`
 }
 
 // decode reads and checks a control message.

@@ -63,13 +63,13 @@ func TestMirrorAgain(t *testing.T) {
 	m.one.do(func(h *Host) { offers = h.links["two"].origin.takes[publicationOf(room, ref, id)].offer })
 	m.two.do(func(h *Host) {
 		h.Mirror("one", room, ref, id, 2, m.tracks)
-		h.Take("one", room, ref, id, bothQualities, nil, 0)
+		h.Take("one", room, ref, id, Demand{Tiles: bothQualities})
 	})
 	m.expectFrames()
 	others := newTracks(m.two.engine, 1, 2, 9, volumetric.MIMEVolumetric)
 	m.two.do(func(h *Host) {
 		h.Mirror("one", room, ref, id, 2, others)
-		h.Take("one", room, ref, id, bothQualities, nil, 0)
+		h.Take("one", room, ref, id, Demand{Tiles: bothQualities})
 	})
 	m.viewer = view(m.two, others)
 	m.expectFrames()
@@ -89,7 +89,7 @@ func TestUnmirrorAndMirror(t *testing.T) {
 		m.two.do(func(h *Host) {
 			h.Unmirror("one", room, ref, id)
 			h.Mirror("one", room, ref, id, 2, m.tracks)
-			h.Take("one", room, ref, id, bothQualities, nil, 0)
+			h.Take("one", room, ref, id, Demand{Tiles: bothQualities})
 		})
 		m.expectFrames()
 	}
@@ -105,7 +105,7 @@ func TestMirrorOfAnotherID(t *testing.T) {
 	})
 	m.two.do(func(h *Host) {
 		h.Mirror("one", room, ref, id+1, 1, m.tracks[:1])
-		h.Take("one", room, ref, id+1, []allocate.QualitySet{allocate.Qualities(0)}, nil, 0)
+		h.Take("one", room, ref, id+1, Demand{Tiles: []allocate.QualitySet{allocate.Qualities(0)}})
 	})
 	before := m.viewer.complete(0)
 	wait.Until(t, "a frame", func() bool {
@@ -145,7 +145,7 @@ func TestMasksAreRepeated(t *testing.T) {
 	m.two.forget()
 	m.two.do(func(h *Host) {
 		h.Mirror("one", room, ref, id, 2, m.tracks)
-		h.Take("one", room, ref, id, bothQualities, nil, 0)
+		h.Take("one", room, ref, id, Demand{Tiles: bothQualities})
 	})
 	await(t, m.two, "masks after another take", func(Masked) bool { return true })
 }

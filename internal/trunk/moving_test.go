@@ -72,7 +72,7 @@ func (m *move) adopt() {
 	for _, n := range []*node{m.a, m.c} {
 		n.do(func(h *Host) {
 			h.Mirror("b", room, ref, nextID, 1, m.tracks[n])
-			h.Take("b", room, ref, nextID, wholeTile, nil, 0)
+			h.Take("b", room, ref, nextID, Demand{Tiles: wholeTile})
 		})
 	}
 }

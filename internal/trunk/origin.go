@@ -36,6 +36,8 @@ type origin struct {
 	ssrc uint32
 	// changed are the publications whose streams may have to change.
 	changed map[publication]struct{}
+	// traced are the publications whose hops the other node wants.
+	traced map[publication]struct{}
 	// starved are the publications with tracks for which there was no stream.
 	starved map[publication]struct{}
 	retried time.Time
@@ -92,7 +94,7 @@ type action struct {
 func newOrigin(ssrc uint32) *origin {
 	return &origin{
 		publications: map[publication]*offered{}, takes: map[publication]*taken{}, ssrc: ssrc, lanes: 1,
-		changed: map[publication]struct{}{}, starved: map[publication]struct{}{},
+		changed: map[publication]struct{}{}, starved: map[publication]struct{}{}, traced: map[publication]struct{}{},
 	}
 }
 
@@ -122,6 +124,10 @@ func (o *origin) take(m *take) bool {
 		o.takes[m.publication] = t
 	}
 	t.tiles, t.near, t.parity = sets(m.Tiles), m.Near, m.Parity
+	delete(o.traced, m.publication)
+	if m.Trace {
+		o.traced[m.publication] = struct{}{}
+	}
 	// The other node has lost an offer if it knows none.
 	t.repeat = t.repeat || m.Fresh && t.offer > 0
 	o.changed[m.publication] = struct{}{}
@@ -230,6 +236,7 @@ func (o *origin) settle(actions []action, p publication, t *taken, now time.Time
 	}
 	if pub == nil && empty(t.tiles) {
 		delete(o.takes, p)
+		delete(o.traced, p)
 	}
 	return actions
 }

@@ -9,8 +9,8 @@ import (
 // maxUnsentState is the number of bytes waiting in SCTP above which whole states wait.
 const maxUnsentState = 1 << 20
 
-// stateRate limits the messages to another node that are no payloads. Together with sendRate and 20 probes per second
-// they are below messageRate, the limit at the other node.
+// stateRate limits the messages to another node that are no payloads. Together with sendRate, hopsRate and 20 probes
+// per second they are below messageRate, the limit at the other node.
 var stateRate = ratelimit.Rate{PerSecond: 2500, Burst: 5000}
 
 // outbox has the messages about publications that wait for the rate limit or for SCTP.

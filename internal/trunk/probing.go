@@ -13,8 +13,10 @@ import (
 const (
 	// probeInterval is the interval of probes in each direction.
 	probeInterval = 100 * time.Millisecond
-	// maxUnsentProbes is the number of bytes of probes that may wait in SCTP.
+	// maxUnsentProbes is the number of bytes of probes that may wait in SCTP beside hops, maxUnsentHops the number
+	// above which hops wait: half a second of the hops of one publisher.
 	maxUnsentProbes = 4096
+	maxUnsentHops   = 32 << 10
 )
 
 // probing measures the round-trip time and the offset between the clocks of two nodes. Clocks are wall clocks.
@@ -23,8 +25,9 @@ type probing struct {
 	stream *sctp.Stream
 	clock  clock.Estimator
 	sent   time.Time
-	// measured receives each round-trip time.
+	// measured receives each round-trip time, passed the hops of the other node with the time of their arrival.
 	measured func(time.Duration)
+	passed   func(*hops, time.Time)
 }
 
 // step sends a probe when one is due.
@@ -36,11 +39,18 @@ func (p *probing) step(now time.Time) {
 	}
 }
 
-// receive replies to a probe, or reads the reply to one.
+// receive replies to a probe, or reads the reply to one, or hops.
 func (p *probing) receive(data []byte, at time.Time) error {
 	var m probe
 	if err := json.Unmarshal(data, &m); err != nil {
 		return fmt.Errorf("%w: %w", ErrMessage, err)
+	}
+	if m.Hops != nil {
+		if err := m.Hops.check(); err != nil {
+			return err
+		}
+		p.passed(m.Hops, at)
+		return nil
 	}
 	if m.T1 == 0 {
 		p.send(probe{T0: m.T0, T1: at.UnixNano(), T2: time.Now().UnixNano()})
@@ -56,8 +66,13 @@ func (p *probing) receive(data []byte, at time.Time) error {
 	return nil
 }
 
+// hasRoom reports whether hops can be sent.
+func (p *probing) hasRoom() bool {
+	return p.stream != nil && p.stream.BufferedAmount() <= maxUnsentHops
+}
+
 func (p *probing) send(m probe) {
-	if p.stream == nil || p.stream.BufferedAmount() > maxUnsentProbes {
+	if p.stream == nil || p.stream.BufferedAmount() > maxUnsentHops+maxUnsentProbes {
 		return
 	}
 	if data, err := json.Marshal(m); err == nil {

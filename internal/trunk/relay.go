@@ -23,6 +23,8 @@ type changes struct {
 	// demand has the mirrors whose demand has changed, states the states of publications that have changed.
 	demand map[*mirror]struct{}
 	states map[publication]stateSet
+	// hops are those that have to be passed on.
+	hops []passedHops
 	// unsettled has the mirrors whose feeds have to be stepped.
 	unsettled map[*mirror]struct{}
 	// trees are the publications of this node whose trees may have to change. arranged is the time of the last
@@ -30,6 +32,12 @@ type changes struct {
 	trees    map[publication]struct{}
 	arranged time.Time
 	failed   bool
+}
+
+// passedHops are hops of a mirror, with times by the clock of this node.
+type passedHops struct {
+	mirror *mirror
+	hops   *hops
 }
 
 // keyAt returns the name by which messages of the trunk to a node name the mirror.
@@ -75,6 +83,7 @@ func (m *mirror) demand() *take {
 			}
 		}
 		union.Parity = max(union.Parity, t.Parity)
+		union.Trace = union.Trace || t.Trace
 	}
 	union.Tiles, union.Near = lists(qualities), near
 	return union
@@ -166,7 +175,7 @@ func (l *link) passOn(m *take) *local {
 	if len(m.Tiles) == 0 || mirror == nil || !passesOn(m.Path, l.cfg.Node, l.node, mirror.feed.path) {
 		if pub != nil {
 			l.catalog.endPassing(pub, l.node)
-			m.Tiles, m.Near = nil, nil
+			m.Tiles, m.Near, m.Trace = nil, nil, false
 			l.origin.take(m)
 		}
 		if len(m.Path) > 0 {
@@ -296,6 +305,10 @@ func (h *Host) followParents(now time.Time) {
 			}
 		}
 	}
+	for _, q := range changes.hops {
+		h.passHops(q)
+	}
+	changes.hops = nil
 	for p, states := range changes.states {
 		delete(changes.states, p)
 		for _, l := range h.links {
@@ -313,6 +326,21 @@ func (h *Host) followParents(now time.Time) {
 			delete(changes.unsettled, m)
 		}
 		h.feedFrom(m, actions)
+	}
+}
+
+// passHops passes hops to the nodes that take the mirror from this node and want them.
+func (h *Host) passHops(q passedHops) {
+	if q.mirror.passed == nil {
+		return
+	}
+	m := *q.hops
+	m.publication = q.mirror.keyAt(h.cfg.Node)
+	for node, t := range q.mirror.passed.relay.takes {
+		if l := h.links[node]; l != nil && t.Trace {
+			l.tracing.add(&m)
+			h.wake()
+		}
 	}
 }
 

@@ -186,7 +186,7 @@ func TestParentOffersNothing(t *testing.T) {
 	c.nodes["three"].do(func(h *Host) {
 		h.links["two"].mirror(h.catalog.mirror("home", p))
 		clear(h.catalog.changes.unsettled)
-		h.Take("home", room, ref, id, []allocate.QualitySet{allocate.Qualities(1)}, nil, 0)
+		h.Take("home", room, ref, id, Demand{Tiles: []allocate.QualitySet{allocate.Qualities(1)}})
 		if len(h.catalog.changes.unsettled) != 1 {
 			t.Error("the next step leaves the feed out")
 		}

@@ -381,5 +381,5 @@ func mirrorAt(n *node, home string, tiles, qualities int) []*track.Track {
 
 // takeAt takes qualities of each tile of the mirrored publication.
 func takeAt(n *node, home string, tiles ...allocate.QualitySet) {
-	n.do(func(h *Host) { h.Take(home, room, ref, id, tiles, nil, 0) })
+	n.do(func(h *Host) { h.Take(home, room, ref, id, Demand{Tiles: tiles}) })
 }

@@ -47,7 +47,7 @@ func BenchmarkRooms(b *testing.B) {
 			key := publicationOf(fmt.Sprint(room), ref, uint64(p))
 			if p%nodes > 0 {
 				h.Mirror(home, key.Room, ref, key.ID, qualities, tracks)
-				h.Take(home, key.Room, ref, key.ID, demand, nil, 0)
+				h.Take(home, key.Room, ref, key.ID, Demand{Tiles: demand})
 				continue
 			}
 			h.Offer(key.Room, ref, key.ID, qualities, tracks)

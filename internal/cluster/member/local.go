@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/cluster"
 	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
+	"github.com/volsfu/volsfu/internal/trunk"
 	"github.com/volsfu/volsfu/pkg/signal"
 )
 
@@ -228,7 +229,9 @@ func (s *rooms) writeMedia(now time.Time, r *room, event roomevent.Event) bool {
 		delete(r.mirrored, mirrored{publication{e.Ref, e.ID}, e.Node})
 		s.trunks.Unmirror(e.Node, r.name, e.Ref, e.ID)
 	case roomevent.Take:
-		s.trunks.Take(e.Node, r.name, e.Ref, e.ID, e.Tiles, e.Near, e.Parity)
+		s.trunks.Take(e.Node, r.name, e.Ref, e.ID, trunk.Demand{
+			Tiles: e.Tiles, Near: e.Near, Parity: e.Parity,
+		})
 	case roomevent.Rates:
 		s.trunks.SetRates(r.name, e.Ref, e.ID, e.Rates)
 	case roomevent.GaveUp:

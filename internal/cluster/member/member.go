@@ -63,8 +63,7 @@ type Trunks interface {
 	SetGaveUp(room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet)
 	Mirror(node, room string, ref volumetric.PublicationRef, id uint64, qualities int, tracks []*track.Track)
 	Unmirror(node, room string, ref volumetric.PublicationRef, id uint64)
-	Take(node, room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet, near []bool,
-		parity float64)
+	Take(node, room string, ref volumetric.PublicationRef, id uint64, d trunk.Demand)
 	Send(node string, payload []byte) error
 	Step(now time.Time) []trunk.Event
 	Notify() <-chan struct{}

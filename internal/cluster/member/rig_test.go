@@ -160,12 +160,11 @@ func (h *host) Unmirror(node, room string, ref volumetric.PublicationRef, id uin
 	h.log("unmirror %s %v %d of %s", room, ref, id, node)
 }
 
-func (h *host) Take(node, room string, ref volumetric.PublicationRef, id uint64, tiles []allocate.QualitySet, _ []bool,
-	_ float64) {
+func (h *host) Take(node, room string, ref volumetric.PublicationRef, id uint64, d trunk.Demand) {
 	if h.linked[node] {
 		other := h.node.rig.nodes[node].trunks
 		other.events = append(other.events,
-			trunk.Took{Node: h.node.self.Name, Room: room, Ref: ref, ID: id, Tiles: tiles})
+			trunk.Took{Node: h.node.self.Name, Room: room, Ref: ref, ID: id, Tiles: d.Tiles})
 	}
 }
 

@@ -49,6 +49,17 @@ type Times[S, T comparable] struct {
 	FirstOut, FirstOutKernel, FirstOutHardware, LastOut int64
 }
 
+// Relay has the time of the last packet of one frame in the nodes of a cluster before this one.
+type Relay struct {
+	// Track is the index of the track in its publication, tile × qualities + quality. Frame is the frame number.
+	Track int
+	Frame uint32
+	// LastIn is the time at which the publisher's node had read the last packet, in nanoseconds since 1970 by the clock
+	// of this node. Held is the sum of the times from there, or from the arrival at a further node, to the departure.
+	LastIn int64
+	Held   time.Duration
+}
+
 // frame is the record of a frame on one slot, one cache line long.
 //
 // Only packets at the edges of a frame are recorded (packetlog.Packet.Edge); the others cost nothing. Departure times
