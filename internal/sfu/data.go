@@ -219,7 +219,7 @@ func (q messageRequest) requestTimes(r *Room, m *signal.Trace) *signal.Error {
 // traceRequested handles a receiver's request for times of frames.
 func (r *Room) traceRequested(p *participant, wanted bool) {
 	p.trace(wanted && p.receive)
-	r.participants.askForTimes()
+	r.participants.askForTimes(r.span)
 }
 
 // trace starts or stops the tracing of the frames sent to the participant.
@@ -228,8 +228,9 @@ func (p *participant) trace(wanted bool) {
 	p.connection.Receiver.TraceFrames(wanted)
 }
 
-// askForTimes tells publishers whether another participant wants the times of their frames, if that has changed.
-func (m members) askForTimes() {
+// askForTimes tells publishers, and through the span the homes of others, whether another participant wants the times
+// of their frames, if that has changed.
+func (m members) askForTimes(s *span) {
 	wanted := 0
 	for _, p := range m {
 		if p.frameTimes.Wanted {
@@ -247,6 +248,7 @@ func (m members) askForTimes() {
 			p.send(&signal.Trace{FrameTimes: asked})
 		}
 	}
+	s.trace(wanted > 0)
 }
 
 // sendTrace repeats the request for times to a resumed participant.
@@ -286,12 +288,15 @@ func (q frameTimes) apply(r *Room) {
 	if !q.present() || !p.frameTimes.Wanted {
 		return
 	}
-	clock := frametimes.Clock{
-		Source: signal.ClockSource(r.node.config.ClockSource), Ahead: r.node.config.ClockOffset,
-	}
+	clock := r.node.clock()
 	for frames := q.frames; len(frames) > 0; {
 		n := min(len(frames), signal.MaxFrameTimes)
 		p.send(clock.Message(p.subscriber.Slots, frames[:n]))
 		frames = frames[n:]
 	}
+}
+
+// clock returns the clock of this node as clients see it.
+func (n *Node) clock() frametimes.Clock {
+	return frametimes.Clock{Source: signal.ClockSource(n.config.ClockSource), Ahead: n.config.ClockOffset}
 }

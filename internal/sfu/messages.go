@@ -161,7 +161,7 @@ func (q messageRequest) publish(r *Room, m *signal.Publish) *signal.Error {
 	r.participants.share(p, &signal.Published{Participant: p.Identity, Publication: added.Description})
 	r.announce(&p.Presence, []*presence.Publication{added})
 	r.span.published(added)
-	r.participants.askForTimes()
+	r.participants.askForTimes(r.span)
 	p.updateLines()
 	return nil
 }

@@ -223,7 +223,7 @@ func (s *span) release(p *participant, node string, state roomevent.Participant)
 		r.recorder.stop("the last participant has moved to another node")
 	}
 	r.node.rooms.Forget(p.Session)
-	r.participants.askForTimes()
+	r.participants.askForTimes(r.span)
 	m.update(s, state)
 	p.log.Info("participant moved to another node", zap.String("to", node))
 }

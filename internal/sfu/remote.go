@@ -41,10 +41,11 @@ type remoteEvent struct {
 	event roomevent.Event
 }
 
-// lossy reports whether an event may be dropped: a pose, which the next pose replaces, or a lossy data message.
+// lossy reports whether an event may be dropped: a pose, which the next pose replaces, times of frames, or a lossy data
+// message.
 func (q remoteEvent) lossy() bool {
 	switch e := q.event.(type) {
-	case roomevent.Posed:
+	case roomevent.Posed, roomevent.Relayed:
 		return true
 	case roomevent.Sent:
 		return e.Data != nil && e.Data.Lossy
@@ -151,6 +152,8 @@ func (q remoteEvent) apply(r *Room) {
 		q.gaveUp(r, e)
 	case roomevent.Masked:
 		q.masked(r, e)
+	case roomevent.Relayed:
+		q.relayed(r, e)
 	case roomevent.Posed:
 		q.posed(r, e)
 	case roomevent.Sent:
@@ -301,6 +304,27 @@ func (q remoteEvent) masked(r *Room, e roomevent.Masked) {
 			if m.limit(r, d) {
 				r.scheduler.Changes.Offered++
 			}
+		}
+	}
+}
+
+// relayed sends the times of frames in other nodes to the participants that want times.
+func (q remoteEvent) relayed(r *Room, e roomevent.Relayed) {
+	m := r.span.mirrored(e.Ref.Participant, q.node)
+	if m == nil || !m.shown {
+		return
+	}
+	d := m.find(e.Ref.Publication)
+	if d == nil || d.id != e.ID {
+		return
+	}
+	clock := r.node.clock()
+	for _, p := range r.participants.others(nil) {
+		if !p.frameTimes.Wanted {
+			continue
+		}
+		for _, message := range clock.Relayed(p.subscriber.Slots, len(d.Qualities), &e) {
+			p.send(message)
 		}
 	}
 }

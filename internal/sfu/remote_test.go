@@ -18,8 +18,8 @@ func TestEveryEventHasAnEffectOrIsIgnored(t *testing.T) {
 		roomevent.Entered{}, roomevent.Exited{}, roomevent.Present{}, roomevent.Left{}, roomevent.Detached{},
 		roomevent.Released{}, roomevent.SessionState{}, roomevent.Published{}, roomevent.Unpublished{},
 		roomevent.Mirrored{}, roomevent.Unmirrored{}, roomevent.Take{}, roomevent.Rates{}, roomevent.GaveUp{},
-		roomevent.Masked{}, roomevent.Posed{}, roomevent.Sent{}, roomevent.Operate{}, roomevent.Shared{},
-		roomevent.Superseded{}, roomevent.Kick{}, roomevent.Close{},
+		roomevent.Relayed{}, roomevent.Masked{}, roomevent.Posed{}, roomevent.Sent{}, roomevent.Operate{},
+		roomevent.Shared{}, roomevent.Superseded{}, roomevent.Kick{}, roomevent.Close{},
 	}
 	var names []string
 	s := newStage(t, func(c *Config) { c.Cluster = &wire{} })

@@ -227,7 +227,7 @@ func (r *Room) remove(p *participant, reason string) {
 	// The room may end with the place of the participant.
 	r.node.forget(p)
 	p.trace(false)
-	r.participants.askForTimes()
+	r.participants.askForTimes(r.span)
 	r.audience.left(&p.Presence, p, reason)
 	r.span.showMirror(p.Identity)
 	p.log.Info("participant left", zap.String("reason", reason))

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/volsfu/volsfu/internal/allocate"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
@@ -28,6 +29,8 @@ type span struct {
 	// releasing are the participants that have moved and still have their place.
 	releasing map[*participant]roomevent.Released
 	unsaved   unsaved
+	// traced is set while a participant wants the times of frames.
+	traced bool
 }
 
 func newSpan(r *Room, c Cluster) *span {
@@ -249,6 +252,7 @@ func (s *span) take(p *presence.Publication) {
 	tell := func(f feed) {
 		s.tell(roomevent.Take{
 			Ref: f.ref, Node: f.node, ID: f.id, Tiles: take.Tiles, Near: take.Near, Parity: take.Parity,
+			Trace: s.traced,
 		})
 	}
 	if d := m.find(p.Ref.Publication); d != nil && d.bound {
@@ -257,6 +261,21 @@ func (s *span) take(p *presence.Publication) {
 	for f := range s.ending {
 		if f.ref == p.Ref {
 			tell(f)
+		}
+	}
+}
+
+// trace sets whether a participant wants the times of frames, which the homes of mirrors then tell.
+func (s *span) trace(wanted bool) {
+	if s == nil || s.traced == wanted {
+		return
+	}
+	s.traced = wanted
+	for _, m := range s.mirrors {
+		for _, p := range m.Publications {
+			if slices.ContainsFunc(p.Demand.Take().Tiles, func(set allocate.QualitySet) bool { return set != 0 }) {
+				s.take(p)
+			}
 		}
 	}
 }

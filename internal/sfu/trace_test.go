@@ -9,6 +9,8 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward/egress"
+	"github.com/volsfu/volsfu/internal/forward/trace"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -43,7 +45,7 @@ func tracingStage(t *testing.T, adjust func(*Config)) *stage {
 func (s *stage) enterTraced(identity string, receive bool, publications ...volumetric.Publication) *player {
 	p := s.enter(identity, receive, false, publications...)
 	p.connection.Receiver = s.engine.NewReceiver(nowhere{}, 0)
-	s.ask(func(r *Room) { r.participants.askForTimes() })
+	s.ask(func(r *Room) { r.participants.askForTimes(r.span) })
 	return p
 }
 
@@ -235,6 +237,63 @@ func TestServerTimes(t *testing.T) {
 	if got := time.UnixMicro(reply.T1).Sub(s.now); got != 50*time.Millisecond {
 		t.Errorf("the server's clock is %v ahead, expected 50 ms", got)
 	}
+}
+
+// TestTimesOfOtherNodes checks that a node asks the homes of others for the times of frames while a participant wants
+// them, and passes the times to this participant, of the tiles that it receives.
+func TestTimesOfOtherNodes(t *testing.T) {
+	c := newConference(t, func(c *Config) { c.ClockOffset = time.Second }, "a", "b")
+	alice := c.enter(c[0], "alice", false, true, ladder(2, 2))
+	bob, carol := c.enter(c[1], "bob", true, false), c.enter(c[1], "carol", true, false)
+	bob.attach()
+	carol.attach()
+	asked := func(want bool) {
+		t.Helper()
+		c.exchange()
+		if take := c[1].takes[bodyRef]; len(take.Tiles) != 2 || take.Trace != want {
+			t.Errorf("the demand is %+v, expected times of frames: %t", take, want)
+		}
+	}
+	asked(false)
+	bob.say(&signal.Trace{FrameTimes: true})
+	asked(true)
+	in := start.UnixNano() + 1500
+	times := roomevent.Relayed{
+		Ref: bodyRef, ID: alice.Publications[0].ID, Offset: -5 * time.Second, Bound: 2000, Uncertainty: 300,
+		Frames: []trace.Relay{
+			{Track: 3, Frame: 7, LastIn: in, Held: time.Millisecond}, {Track: 4, Frame: 7, LastIn: in}, {Track: 99},
+		},
+	}
+	c[1].receive("a", times)
+	m, n := latest[*signal.FrameTimes](bob.shelf)
+	if n != 1 || m.Host != signal.FrameHostRelay || len(m.Tracks) != 1 || m.Clock != (signal.HostClock{
+		Source: signal.ClockEstimated, Offset: -4e9, Bound: 2000, Uncertainty: 300,
+	}) {
+		t.Fatalf("%d messages, last %+v", n, m)
+	}
+	track := m.Tracks[0]
+	if track.Participant != "alice" || track.Publication != "body" || track.Tile != 1 || track.Quality != 1 {
+		t.Errorf("the track is %+v", track)
+	}
+	want := [][]int64{{7, 0, (in + 1e9) / 1000, 500, 1_000_500}}
+	if !slices.EqualFunc(track.Frames, want, slices.Equal) {
+		t.Errorf("the rows are %v, expected %v", track.Frames, want)
+	}
+	times.Frames = make([]trace.Relay, signal.MaxFrameTimes+1)
+	c[1].receive("a", times)
+	if m, n = latest[*signal.FrameTimes](bob.shelf); n != 3 || len(m.Tracks[0].Frames) != 1 {
+		t.Errorf("%d messages, expected two for more frames than one message may have", n)
+	}
+	times.ID++
+	c[1].receive("a", times)
+	if _, n = latest[*signal.FrameTimes](bob.shelf); n != 3 {
+		t.Error("times of another publication are sent")
+	}
+	if _, n = latest[*signal.FrameTimes](carol.shelf); n != 0 {
+		t.Errorf("carol, who did not ask, gets %d messages", n)
+	}
+	bob.say(&signal.Trace{FrameTimes: false})
+	asked(false)
 }
 
 func TestClockIsValidated(t *testing.T) {

@@ -230,7 +230,7 @@ func (s *rooms) writeMedia(now time.Time, r *room, event roomevent.Event) bool {
 		s.trunks.Unmirror(e.Node, r.name, e.Ref, e.ID)
 	case roomevent.Take:
 		s.trunks.Take(e.Node, r.name, e.Ref, e.ID, trunk.Demand{
-			Tiles: e.Tiles, Near: e.Near, Parity: e.Parity,
+			Tiles: e.Tiles, Near: e.Near, Parity: e.Parity, Trace: e.Trace,
 		})
 	case roomevent.Rates:
 		s.trunks.SetRates(r.name, e.Ref, e.ID, e.Rates)

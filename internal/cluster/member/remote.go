@@ -102,6 +102,13 @@ func (s *rooms) pass(room, node string, ref volumetric.PublicationRef, e roomeve
 	}
 }
 
+// relayed passes the times of frames in other nodes to a room.
+func (s *rooms) relayed(room, node string, e roomevent.Relayed) {
+	if r := s.entered[room]; r != nil && !r.relayed(node, e) {
+		s.dropped++
+	}
+}
+
 // exited ends the demand of a node in all rooms.
 func (s *rooms) exited(node string) {
 	for _, r := range s.entered {

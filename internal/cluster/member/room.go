@@ -17,6 +17,9 @@ const (
 	// roomStates is the number of states of publications (demand, rates, qualities) that wait for one room: those of
 	// the publications that a node may take.
 	roomStates = 1 << 14
+	// roomFrames is the number of frames of one publication whose times in other nodes wait for one room: two seconds
+	// of the frames of one publisher whose times are passed on.
+	roomFrames = 4096
 	// unknownSender is the time for which a data message waits for the join of its sender. A trunk may be faster than
 	// NATS.
 	unknownSender = time.Second
@@ -139,6 +142,19 @@ func (r *room) state(node string, ref volumetric.PublicationRef, e roomevent.Eve
 	r.states[key] = e
 	r.keys = append(r.keys, key)
 	return true
+}
+
+// relayed adds times of frames to those of the publication that wait. relayed reports false if too many wait.
+func (r *room) relayed(node string, e roomevent.Relayed) bool {
+	key := stateKey{reflect.TypeOf(e), node, e.Ref}
+	if waiting, ok := r.states[key].(roomevent.Relayed); ok && waiting.ID == e.ID {
+		if len(waiting.Frames) >= roomFrames {
+			return false
+		}
+		e.Frames = append(waiting.Frames, e.Frames...)
+		e.Bound, e.Uncertainty = max(e.Bound, waiting.Bound), max(e.Uncertainty, waiting.Uncertainty)
+	}
+	return r.state(node, e.Ref, e)
 }
 
 // exited ends the demand of a node.

@@ -3,12 +3,14 @@ package member
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/cluster"
+	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -163,4 +165,36 @@ func TestLoad(t *testing.T) {
 	check(0, 90, 1, 0.0105)
 	run(10*time.Second, 0)
 	check(0, 90, 0, 0.0005)
+}
+
+// TestTimesOfFramesAreJoined checks that times of frames that wait for a room are kept beside later ones of the same
+// publication, up to the limit.
+func TestTimesOfFramesAreJoined(t *testing.T) {
+	r := newRoom("r")
+	ref := volumetric.PublicationRef{Participant: "alice", Publication: "body"}
+	add := func(id uint64, bound time.Duration, frames int) bool {
+		return r.relayed("a", roomevent.Relayed{Ref: ref, ID: id, Bound: bound, Frames: make([]trace.Relay, frames)})
+	}
+	for i, test := range []struct {
+		id     uint64
+		bound  time.Duration
+		frames int
+		kept   bool
+		want   int
+		most   time.Duration
+	}{
+		{1, 5, 2, true, 2, 5}, {1, 3, 4, true, 6, 5}, {2, 1, 3, true, 3, 1},
+		{2, 2, roomFrames, true, roomFrames + 3, 2},
+		{2, 9, 1, false, roomFrames + 3, 2},
+	} {
+		if kept := add(test.id, test.bound, test.frames); kept != test.kept {
+			t.Errorf("%d: kept %t", i, kept)
+		}
+		key := stateKey{reflect.TypeFor[roomevent.Relayed](), "a", ref}
+		e, _ := r.states[key].(roomevent.Relayed)
+		if e.ID != test.id || len(e.Frames) != test.want || e.Bound != test.most || len(r.keys) != 1 {
+			t.Errorf("%d: %d frames of publication %d wait with the bound %v, expected %d of %d with %v", i,
+				len(e.Frames), e.ID, e.Bound, test.want, test.id, test.most)
+		}
+	}
 }

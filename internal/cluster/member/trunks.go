@@ -59,6 +59,9 @@ func (m *Member) applyTrunk(now time.Time, event trunk.Event) {
 		m.rooms.pass(e.Room, e.Node, e.Ref, roomevent.GaveUp{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
 	case trunk.Masked:
 		m.rooms.pass(e.Room, e.Node, e.Ref, roomevent.Masked{Ref: e.Ref, ID: e.ID, Tiles: e.Tiles})
+	case trunk.Relayed:
+		m.rooms.relayed(e.Room, e.Node, roomevent.Relayed{Ref: e.Ref, ID: e.ID, Offset: e.Offset, Bound: e.Bound,
+			Uncertainty: e.Uncertainty, Frames: e.Frames})
 	case trunk.Received:
 		m.rooms.receivePayload(now, e.Node, e.Payload)
 	}

@@ -3,12 +3,15 @@
 package frametimes
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -97,6 +100,47 @@ func (c Clock) Message(slots *subscriber.Slots, frames []egress.FrameTimes) *sig
 		m.Tracks[at].Frames = append(m.Tracks[at].Frames, row)
 	}
 	return m
+}
+
+// Relayed returns the messages with the times of frames of a publication in the nodes before this one: of the tiles
+// that the slots carry. The tracks of the publication are by tile × qualities + quality.
+func (c Clock) Relayed(slots *subscriber.Slots, qualities int, e *roomevent.Relayed) (messages []*signal.FrameTimes) {
+	tiles := make(map[int]bool)
+	for _, s := range slots.All() {
+		if s.Target != nil && s.Target.Tile.PublicationRef == e.Ref {
+			tiles[s.Target.Tile.Tile] = true
+		}
+	}
+	rows := make(map[int][][]int64)
+	for i := range e.Frames {
+		f := &e.Frames[i]
+		if f.Held > signal.MaxStamp-time.Microsecond || !tiles[f.Track/qualities] {
+			continue
+		}
+		in := f.LastIn + int64(c.Ahead)
+		after := in % 1000
+		rows[f.Track] = append(rows[f.Track], []int64{int64(f.Frame), 0, in / 1000, after, after + int64(f.Held)})
+	}
+	var m *signal.FrameTimes
+	room := 0
+	for _, track := range slices.Sorted(maps.Keys(rows)) {
+		for frames := rows[track]; len(frames) > 0; {
+			if room == 0 {
+				m = &signal.FrameTimes{Host: signal.FrameHostRelay, Clock: signal.HostClock{
+					Source: signal.ClockEstimated, Offset: int64(e.Offset + c.Ahead), Bound: int64(e.Bound),
+					Uncertainty: int64(e.Uncertainty),
+				}}
+				messages, room = append(messages, m), signal.MaxFrameTimes
+			}
+			n := min(len(frames), room)
+			m.Tracks = append(m.Tracks, signal.TrackTimes{
+				Participant: e.Ref.Participant, Publication: e.Ref.Publication, Tile: track / qualities,
+				Quality: volumetric.Quality(track % qualities), Frames: frames[:n],
+			})
+			frames, room = frames[n:], room-n
+		}
+	}
+	return messages
 }
 
 // carried returns the track of a frame, false if its slot has another assignment since.

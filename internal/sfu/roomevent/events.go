@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/forward/trace"
 	"github.com/volsfu/volsfu/internal/forward/track"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
@@ -100,7 +101,7 @@ type (
 	}
 	// Take is the whole demand of a node for a publication whose home is Node. Tiles has the qualities that receivers
 	// take, by tile. Near has the tiles that receivers may want soon, for which no packets are needed. Parity is a
-	// share of 0 to 1.
+	// share of 0 to 1. Trace is set if a receiver wants the times of frames.
 	Take struct {
 		Ref    volumetric.PublicationRef
 		Node   string
@@ -108,6 +109,7 @@ type (
 		Tiles  []allocate.QualitySet
 		Near   []bool
 		Parity float64
+		Trace  bool
 	}
 	// Rates has the measured rates of a publication's tracks, by tile × qualities + quality, 0 for unknown.
 	Rates struct {
@@ -120,6 +122,15 @@ type (
 		Ref   volumetric.PublicationRef
 		ID    uint64
 		Tiles []allocate.QualitySet
+	}
+	// Relayed has the times of frames in the nodes before this one, by the clock of this node. Offset was added to the
+	// times of the home, Bound and Uncertainty are the maximum errors: for any network path, and if both directions of
+	// each path have the same delay. Relayed comes from this node's trunk.
+	Relayed struct {
+		Ref                        volumetric.PublicationRef
+		ID                         uint64
+		Offset, Bound, Uncertainty time.Duration
+		Frames                     []trace.Relay
 	}
 	// Masked has the qualities that the trunk from the home cannot carry, by tile. Masked comes from this node's trunk.
 	Masked struct {
@@ -197,6 +208,7 @@ func (Unmirrored) event()   {}
 func (Take) event()         {}
 func (Rates) event()        {}
 func (GaveUp) event()       {}
+func (Relayed) event()      {}
 func (Masked) event()       {}
 func (Posed) event()        {}
 func (Sent) event()         {}
