@@ -125,11 +125,11 @@ export interface HostClock {
 }
 
 /**
- * Stamps of frames from a publisher or the server, in its order; docs/signalling.md, "Times of
- * frames", defines them.
+ * Stamps of frames from a publisher, the server, or the servers before it, in the order of the host;
+ * docs/signalling.md, "Times of frames", defines them.
  */
 export interface FrameTimes {
-  host: "sender" | "server";
+  host: "sender" | "server" | "relay";
   clock: HostClock;
   tracks: { participant: string; publication: string; tile: number; quality: number; frames: number[][] }[];
 }

@@ -27,7 +27,7 @@ const columns: readonly [string, string?][] = [
   ["Quality", "The choice, and the quality that is received"], ["Chosen by", "Why this quality is received"],
   ["Frames/s", "Frames per second"], ["Rate"], ["Size", "Points of a tile; pixels of a webcam or a screen"],
   ["Sender", "From capture until the first packet leaves the sender"],
-  ["To server", "Until the server has that packet; includes the sender's time if that is unknown"],
+  ["To server", "Until the server has that packet; includes the sender's time if that is unknown, and the time in and between other servers"],
   ["Server", "Until the server forwards it"],
   ["To here", "Until the complete frame has arrived"],
   ["Waiting", "For a decoder"], ["Decoding"], ["Drawing", "Until the picture is drawn"], ["Total delay", "From capture until the picture is drawn"],
@@ -186,10 +186,16 @@ function delays(figures: Figures | undefined, layers: Layers | undefined): strin
   }
   const { bounds } = layers;
   const measured = Number.isFinite(layers.uplink) || !Number.isFinite(layers.toServer);
+  const toServer = measured ? milliseconds(layers.uplink, bounds.uplink) : `≤ ${milliseconds(layers.toServer)}`;
   return [
-    milliseconds(layers.publisher), measured ? milliseconds(layers.uplink, bounds.uplink) : `≤ ${milliseconds(layers.toServer)}`, milliseconds(layers.server), milliseconds(layers.downlink, bounds.downlink),
+    milliseconds(layers.publisher), `${toServer}${between(layers)}`, milliseconds(layers.server), milliseconds(layers.downlink, bounds.downlink),
     milliseconds(layers.wait), milliseconds(layers.decode), milliseconds(layers.show), milliseconds(layers.all, bounds.all),
   ];
+}
+
+/** Returns the times in other servers and between servers as text; empty if there is no other server. */
+function between({ relays }: Layers): string {
+  return relays ? ` (${milliseconds(relays.hold)} in other servers, ${milliseconds(relays.network, relays.bound)} between servers)` : "";
 }
 
 /** Returns the counts of encrypted frames; empty if the page has no key. */

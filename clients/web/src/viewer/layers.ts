@@ -17,8 +17,12 @@ const span = 3000;
 const head = 3;
 /** Capture, and first packet sent. */
 const sender = { length: head + 11, from: head, to: head + 6 };
-/** First packet read, and forwarded. */
-const server = { length: head + 8, from: head + 2, to: head + 4 };
+/** First packet read, and forwarded; last packet read. */
+const server = { length: head + 8, from: head + 2, to: head + 4, last: head + 3 };
+/** Last packet read by the publisher's server, and forwarded, if that is another server. */
+const relay = { length: head + 2, from: head, to: head + 1 };
+/** By host. Later servers may name others. */
+const hosts = new Map<string, { length: number; from: number; to: number }>([["sender", sender], ["server", server], ["relay", relay]]);
 
 interface Stay {
   from: number;
@@ -33,7 +37,8 @@ interface Stay {
 interface Frame {
   since: number;
   sender?: Stay;
-  server?: Stay;
+  server?: Stay & { last: number };
+  relay?: Stay;
   page?: { captured: number; received: number; decodeBegan: number; decoded: number; shown: number; ahead: number; bound: number };
 }
 
@@ -51,6 +56,11 @@ export interface Layers {
   uplink: number;
   /** The sum of both, for publishers without reports. */
   toServer: number;
+  /**
+   * The parts of the uplink in the servers before this page's server and between servers, with the
+   * maximum error of the latter; undefined if the publisher is on the same server.
+   */
+  relays: { hold: number; network: number; bound: number } | undefined;
   /** From there until the server forwards it. */
   server: number;
   /** From there until the complete frame has arrived. */
@@ -79,19 +89,28 @@ export class FrameLayers {
     this.tiles.clear();
   }
 
-  /** Adds times of frames from the publisher or the server. */
+  /** Adds times of frames from the publisher or servers. */
   addStamps({ host, clock, tracks }: FrameTimes, now: number): void {
     if (!this.on) {
       return;
     }
     this.prune(now);
     const bound = clock.bound_ns / 1e6;
+    const where = hosts.get(host);
+    if (!where) {
+      return;
+    }
     for (const track of tracks) {
       for (const row of track.frames) {
-        const where = host === "sender" ? sender : server;
         const [from, to] = [stamp(row, where.from), stamp(row, where.to)];
-        if (row.length === where.length && Number.isFinite(to - from)) {
-          this.frame(track, track.quality, row[0]!, now)[host] = { from, to, bound };
+        if (row.length !== where.length || !Number.isFinite(to - from)) {
+          continue;
+        }
+        const frame = this.frame(track, track.quality, row[0]!, now);
+        if (host === "server") {
+          frame.server = { from, to, bound, last: stamp(row, server.last) };
+        } else {
+          frame[host] = { from, to, bound };
         }
       }
     }
@@ -129,11 +148,17 @@ export class FrameLayers {
     }
     const mean = (pick: (f: Whole) => number): number => frames.reduce((sum, f) => sum + pick(f), 0) / frames.length;
     const worst = (pick: (f: Whole) => number): number => frames.reduce((most, f) => Math.max(most, pick(f)), 0);
+    const relayed = frames.flatMap(({ server, relay }) => relay && Number.isFinite(server.last)
+      ? [{ hold: relay.to - relay.from, network: server.last - relay.to, bound: relay.bound + server.bound }] : []);
+    const part = (pick: (r: (typeof relayed)[number]) => number): number => relayed.reduce((sum, r) => sum + pick(r), 0) / relayed.length;
     const captured = (f: Whole): number => f.sender?.from ?? f.page.captured;
     return {
       publisher: mean((f) => (f.sender?.to ?? NaN) - captured(f)),
       uplink: mean((f) => f.server.from - (f.sender?.to ?? NaN)),
       toServer: mean((f) => f.server.from - captured(f)),
+      relays: relayed.length === 0 ? undefined : {
+        hold: part((r) => r.hold), network: part((r) => r.network), bound: relayed.reduce((most, r) => Math.max(most, r.bound), 0),
+      },
       server: mean((f) => f.server.to - f.server.from),
       downlink: mean((f) => f.page.received - f.server.to),
       wait: mean((f) => f.page.decodeBegan - f.page.received),

@@ -74,6 +74,20 @@ describe("FrameLayers", () => {
     expect(l.all).toBeCloseTo(50, 2);
   });
 
+  it("has the time in other servers and between servers as parts of the way to the server", () => {
+    const relay = (number: number, at: number): FrameTimes => ({
+      host: "relay", clock: clock(200_000), tracks: [{ ...track, quality: 2, frames: [[number, 0, (at + 10) * 1000, 250, 500_250]] }],
+    });
+    const later = (number: number, at: number): FrameTimes => ({ ...relay(number, at), host: "later" as "relay" });
+    expect(follow(sender, later, server).figures(track, base + 1500)!.relays).toBeUndefined();
+    const { relays, uplink } = follow(sender, relay, server).figures(track, base + 1500)!;
+    expect(relays!.hold).toBeCloseTo(0.5, 3);
+    // The last packet has left the publisher's server after 10.5 ms, and is read after 26 ms.
+    expect(relays!.network).toBeCloseTo(15.5, 2);
+    expect(relays!.bound).toBeCloseTo(0.2, 6);
+    expect(uplink).toBeCloseTo(5, 2);
+  });
+
   it("says nothing of frames that the server has not told of, of other tiles, and of long ago", () => {
     expect(follow(sender).figures(track, base + 1500)).toBeUndefined();
     const layers = follow(sender, server);
