@@ -1,11 +1,11 @@
-// A conference from the view of this client: participants, publications, and received data. It
-// connects the session, the peer connection and the slots, and has no display.
+// A conference from the view of this client: participants, publications, and messages. It connects
+// the session, the peer connection and the received media, and has no display.
 
 import type { LineStatistics, UplinkStatistics, Workers } from "../media/connection";
 import { Link } from "../media/link";
 import { isPicture } from "../media/picture";
 import type { Encryption } from "../sframe/encryption";
-import { type Slot, SlotTable } from "../media/slots";
+import type { Slot } from "../media/slots";
 import type { Source } from "../media/source";
 import type { DecodedFrame, WorkerReport } from "../media/traffic";
 import { DataMessages } from "../signal/data";
@@ -14,25 +14,15 @@ import { type Joined, Session, type SessionOptions, type SessionState } from "..
 import { nowMicroseconds } from "../signal/clock";
 import { Choices } from "./choices";
 import { FrameLayers } from "./layers";
-import { Meters } from "./meters";
-import { Duplicates, Move } from "./move";
+import type { Meters } from "./meters";
 import { type GivenUp, type Outgoing, OwnPublications } from "./own";
-import { PictureLines } from "./pictures";
+import type { PictureLines } from "./pictures";
+import { Reception, type ReceptionEvents } from "./reception";
 import { Roster, type RosterEvents } from "./roster";
 import { Secrecy, sentenceOf } from "./secrecy";
 
-export interface ConferenceEvents extends RosterEvents {
-  /** A tile has a new picture. The frame must be returned with recycle after it was copied. */
-  frame(track: TileRef, frame: DecodedFrame): void;
-  /** A webcam or a screen is received on this track; undefined when it is no longer received. */
-  picture(of: TileRef, track: MediaStreamTrack | undefined): void;
-  /** A tile is no longer shown. */
-  cleared(track: TileRef): void;
+export interface ConferenceEvents extends RosterEvents, ReceptionEvents {
   posed(pose: Pose): void;
-  /** A line with sound exists. */
-  audio(line: string, track: MediaStreamTrack): void;
-  /** Lines with sound have ended, while others continue. */
-  silenced(lines: readonly string[]): void;
   state(state: SessionState, why: string): void;
   /** The session continues on another server. */
   moved(): void;
@@ -44,13 +34,8 @@ export interface ConferenceEvents extends RosterEvents {
 const moveInterval = 100;
 
 export class Conference {
-  private slots = new SlotTable();
-  /** The slots of the server that the session moves from. */
-  private formerSlots = new SlotTable();
-  private move: Move | undefined;
   private mover: ReturnType<typeof setInterval> | undefined;
-  private readonly duplicates = new Duplicates();
-  readonly meters = new Meters();
+  private readonly reception: Reception;
   readonly layers = new FrameLayers();
   readonly choices = new Choices();
   readonly session: Session;
@@ -62,7 +47,6 @@ export class Conference {
   bandwidth = { estimate_bps: 0, allocated_bps: 0, wanted_bps: 0 };
   readonly secrecy: Secrecy;
   private readonly link: Link;
-  readonly pictures: PictureLines;
   private readonly own: OwnPublications;
   /** The media that this page publishes on lines, by the publication's name. */
   private readonly sources = new Map<string, Source>();
@@ -71,8 +55,6 @@ export class Conference {
   private viewpoint: Viewpoint | undefined;
   /** The muting of publications of this page, for those that were muted once. */
   private readonly mutedByPage = new Map<string, boolean>();
-  /** The time when a frame has arrived last, by Date.now. */
-  private mediaReceived = 0;
 
   constructor(
     private readonly options: SessionOptions,
@@ -83,7 +65,6 @@ export class Conference {
     readonly encryption?: Encryption,
   ) {
     this.secrecy = new Secrecy(encryption, (choice) => this.choose(choice), (sentence) => this.trouble(sentence));
-    this.pictures = new PictureLines((of, track) => events.picture(of, track));
     this.roster = new Roster({
       ...events,
       published: (participant, publication) => {
@@ -94,9 +75,8 @@ export class Conference {
         events.published(participant, publication);
       },
       unpublished: (participant, publication) => {
-        this.duplicates.restart(keyOf({ participant, publication }));
         this.secrecy.unpublished(participant, publication);
-        this.pictures.forget(participant, publication);
+        this.reception.unpublished(participant, publication);
         events.unpublished(participant, publication);
       },
     });
@@ -116,21 +96,28 @@ export class Conference {
       },
       connected: () => this.link.live,
       received: () => this.data.received,
-      mediaReceived: () => this.mediaReceived,
+      mediaReceived: () => this.reception.lastFrame,
     });
     this.data = new DataMessages((message) => this.session.send(message), () => this.link.messages, (message) => events.data(message));
     this.link = new Link(workers, decode, this.sources, {
       send: (message) => this.session.send(message),
       sendFormer: (message) => this.session.sendFormer(message),
-      audio: (line, track) => {
-        this.secrecy.listen(line, track);
-        events.audio(line, track);
-      },
-      video: (line, track) => this.pictures.line(line, track),
+      audio: (line, track) => this.reception.listen(line, track),
+      video: (line, track) => this.reception.pictures.line(line, track),
       trouble: (message) => this.trouble(message),
       copied: (json) => this.data.copied(json),
       connected: () => this.checkMove(),
       lost: () => this.session.reconnect(),
+    }, encryption);
+    this.reception = new Reception(this.link, this.secrecy, (of) => this.publication(of), {
+      frame: (track, frame) => {
+        this.layers.decoded(track, frame, this.session.clock);
+        events.frame(track, frame);
+      },
+      picture: (of, track) => events.picture(of, track),
+      cleared: (track) => events.cleared(track),
+      audio: (line, track) => events.audio(line, track),
+      silenced: (lines) => events.silenced(lines),
     }, encryption);
   }
 
@@ -253,24 +240,7 @@ export class Conference {
       this.meters.opened++;
       return;
     }
-    this.mediaReceived = Date.now();
-    const slot = this.slot(report.mid);
-    if (!slot?.track || report.received < slot.since) {
-      this.recycle(report);
-      return;
-    }
-    const tile = keyOf(slot.track, slot.description);
-    const former = slot === this.formerSlots.get(report.mid);
-    this.move?.arrived(tile, former, this.mediaReceived);
-    const late = this.duplicates.add(tile, report.number, report.captured);
-    if (late === undefined) {
-      this.recycle(report);
-      return;
-    }
-    const frame = { ...report, skipped: report.skipped + late.length, late: [...report.late, ...late] };
-    this.meters.decoded(slot, frame, this.session.clock.ahead);
-    this.layers.decoded(slot.track, frame, this.session.clock);
-    this.events.frame(slot.track, frame);
+    this.reception.decoded(report, this.session.clock.ahead);
   }
 
   /** Warns of participants whose frames are rejected. */
@@ -316,7 +286,7 @@ export class Conference {
         this.roster.left(message.identity);
         break;
       case "published":
-        this.duplicates.restart(keyOf({ participant: message.participant, publication: message.publication.name }));
+        this.reception.published(message.participant, message.publication.name);
         this.roster.publishes(message.participant, message.publication);
         break;
       case "unpublished":
@@ -345,10 +315,10 @@ export class Conference {
         this.assigned(message.assignments, false);
         break;
       case "sending":
-        this.sending(message.slots, false);
+        this.reception.sending(message.slots, false);
         break;
       case "delivery":
-        this.slots.delivery(this.named(message.dropped, false));
+        this.reception.delivery(message.dropped, false);
         break;
       case "pose":
         this.events.posed(message);
@@ -384,10 +354,10 @@ export class Conference {
         this.assigned(message.assignments, true);
         break;
       case "sending":
-        this.sending(message.slots, true);
+        this.reception.sending(message.slots, true);
         break;
       case "delivery":
-        this.formerSlots.delivery(this.named(message.dropped, true));
+        this.reception.delivery(message.dropped, true);
         break;
       case "wanted":
       case "ok":
@@ -422,13 +392,7 @@ export class Conference {
     this.identify(message);
     if (renewed) {
       this.endMove();
-      // A new connection has new lines and generations.
-      for (const { mid } of this.slots) {
-        this.carry(mid);
-      }
-      this.slots = new SlotTable();
-      this.duplicates.renewed();
-      this.pictures.clear();
+      this.reception.renew();
       this.link.renew(this.serversOf(message));
     }
     this.data.interrupted();
@@ -441,10 +405,8 @@ export class Conference {
   private moved(message: Joined, limit: number): void {
     this.endMove();
     this.identify(message);
-    this.formerSlots = this.slots;
-    this.slots = new SlotTable();
     this.link.move(this.serversOf(message));
-    this.move = new Move(Date.now() + limit);
+    this.reception.begin(Date.now() + limit);
     this.mover = setInterval(() => this.checkMove(), moveInterval);
     this.data.entered(message.resumed ?? false, message.data_received ?? 0);
     this.own.moved((message.resumed ?? false) && (message.restored ?? true));
@@ -491,7 +453,7 @@ export class Conference {
   /** Ends the move when the new connection carries everything, and resumes if it is not established. */
   private checkMove(): void {
     const now = Date.now();
-    const verdict = this.move?.step(now, { connected: this.link.live, sending: this.own.moves(now) || this.link.needsFormer });
+    const verdict = this.reception.step(now, { connected: this.link.live, sending: this.own.moves(now) || this.link.needsFormer });
     if (verdict === "leave") {
       this.endMove();
       this.events.moved();
@@ -503,135 +465,49 @@ export class Conference {
 
   /** Ends the connection to the former server, if there is one. */
   private endMove(): void {
-    if (!this.move) {
+    if (!this.reception.moving) {
       return;
     }
-    this.move = undefined;
     clearInterval(this.mover);
     this.own.left();
-    const former = this.formerSlots;
-    this.formerSlots = new SlotTable();
-    this.play();
-    for (const { mid, track } of former) {
-      this.meters.forget(mid);
-      this.carry(mid);
-      this.pictures.end(mid);
-      if (track && ![...this.slots].some((slot) => sameTile(slot.track, track) && slot.quality !== -1)) {
-        this.events.cleared(track);
-      }
-    }
+    this.reception.end();
     this.link.retire();
     this.session.retire();
-    const silenced = this.secrecy.forget([...former].map(({ mid }) => mid));
-    if (silenced.length > 0) {
-      this.events.silenced(silenced);
+  }
+
+  private assigned(assignments: Extract<ServerMessage, { type: "assignments" }>["assignments"], former: boolean): void {
+    const slots = this.reception.assigned(assignments, former);
+    if (slots.length === 0) {
+      return;
+    }
+    const message = { type: "acknowledge", slots } as const;
+    if (former) {
+      this.session.sendFormer(message);
+    } else {
+      this.session.send(message);
     }
   }
 
-  /** Returns messages about slots with the names of their lines. */
-  private named<T extends { mid: string }>(slots: readonly T[], former: boolean): T[] {
-    return slots.map((slot) => ({ ...slot, mid: this.link.line(slot.mid, former) }));
+  get meters(): Meters {
+    return this.reception.meters;
+  }
+
+  get pictures(): PictureLines {
+    return this.reception.pictures;
   }
 
   /** Returns the slot of a line. */
   slot(line: string): Slot | undefined {
-    return this.slots.get(line) ?? this.formerSlots.get(line);
-  }
-
-  private assigned(assignments: Extract<ServerMessage, { type: "assignments" }>["assignments"], former: boolean): void {
-    const table = former ? this.formerSlots : this.slots;
-    const named = this.named(assignments, former);
-    const news = new Set(table.assign(named, performance.timeOrigin + performance.now()).map(({ mid }) => mid));
-    for (const { mid, track, quality } of named) {
-      if (track && news.has(mid)) {
-        this.duplicates.assigned(keyOf(track, quality));
-      }
-      const before = track && [...this.formerSlots].find((slot) => slot.mid !== mid && slot.description === quality && sameTile(slot.track, track));
-      this.meters.continue(mid, before?.mid);
-      this.carry(mid, table.get(mid)?.track);
-    }
-    this.play();
-    const slots = assignments.filter(({ mid }) => news.has(this.link.line(mid, former))).map(({ mid, generation }) => ({ mid, generation }));
-    if (slots.length > 0) {
-      const message = { type: "acknowledge", slots } as const;
-      if (former) {
-        this.session.sendFormer(message);
-      } else {
-        this.session.send(message);
-      }
-    }
-  }
-
-  private sending(slots: Extract<ServerMessage, { type: "sending" }>["slots"], former: boolean): void {
-    const named = this.named(slots, former);
-    (former ? this.formerSlots : this.slots).sending(named);
-    for (const { mid } of named) {
-      const track = this.slot(mid)?.track;
-      const lines = [...this.formerSlots, ...this.slots].filter((slot) => track && sameTile(slot.track, track));
-      if (track && lines.every((slot) => slot.quality === -1)) {
-        this.events.cleared(track);
-      }
-    }
-  }
-
-  /** Prepares a line for the frames of a track, before the assignment is acknowledged. */
-  private carry(mid: string, track?: TileRef): void {
-    this.link.assigned(mid);
-    this.encryption?.assign(mid, track && { ...track, encryption: this.publication(track)?.encryption });
-    this.show(mid, track);
-  }
-
-  /** Plays the sound and the pictures of a track on a line; undefined ends that. */
-  private show(mid: string, track?: TileRef): void {
-    const refused = track !== undefined && this.secrecy.refuses(track);
-    this.secrecy.mute(mid, refused || this.waits(mid, track));
-    const publication = track && this.publication(track);
-    this.pictures.carry(mid, publication && isPicture(publication) && !refused && !this.waits(mid, track) ? track : undefined);
-  }
-
-  /** Plays the tracks of all lines of the present connection that the former one does not carry. */
-  private play(): void {
-    for (const { mid, track } of this.slots) {
-      this.show(mid, track);
-    }
-  }
-
-  /**
-   * Reports whether a line of the present connection waits: the former connection plays the same sound
-   * or picture until the end of the move.
-   */
-  private waits(mid: string, track: TileRef | undefined): boolean {
-    return track !== undefined && this.slots.get(mid) !== undefined && [...this.formerSlots].some((slot) => sameTile(slot.track, track));
+    return this.reception.slot(line);
   }
 
   /** Yields the slots in use. During a move, those of the former connection come first. */
-  *lines(): Generator<Slot> {
-    yield* this.formerSlots;
-    for (const slot of this.slots) {
-      if (!this.waits(slot.mid, slot.track)) {
-        yield slot;
-      }
-    }
+  lines(): Iterable<Slot> {
+    return this.reception.lines();
   }
 
   /** Yields the slots that carry video at present. */
-  *tiles(): Generator<Slot & { track: TileRef }> {
-    for (const slot of this.lines()) {
-      if (slot.track && this.publication(slot.track)?.kind === "video") {
-        yield slot as Slot & { track: TileRef };
-      }
-    }
+  tiles(): Iterable<Slot & { track: TileRef }> {
+    return this.reception.tiles();
   }
-}
-
-/**
- * Returns the key of a publication, or with a tile that of the tile. Each description of a tile has all frames, and a
- * key of its own. The key of the publication is a prefix of the others.
- */
-function keyOf({ participant, publication, tile = "" }: { participant: string; publication: string; tile?: number | "" }, description: number | "" = ""): string {
-  return `${participant}\n${publication}\n${tile}${tile === "" ? "" : `/${description}`}`;
-}
-
-function sameTile(a: TileRef | undefined, b: TileRef): boolean {
-  return a !== undefined && a.participant === b.participant && a.publication === b.publication && a.tile === b.tile;
 }

@@ -29,7 +29,7 @@ run(async () => {
           const peer = conference.link.connection?.peer;
           const lines = [];
           (await peer?.getStats())?.forEach((s) => s.type === "inbound-rtp" && s.kind === "video" && lines.push([s.mid, s.packetsReceived, s.framesReceived, s.framesDecoded]));
-          const slots = JSON.stringify(conference.slots, (_, value) => (value instanceof Map ? [...value] : value));
+          const slots = JSON.stringify(conference.reception.slots, (_, value) => (value instanceof Map ? [...value] : value));
           fail(`frames of ${seen.size} of ${want} tiles came; session ${state}, connection ${peer?.connectionState}, ${conference.meters.opened} lines opened, lines ${JSON.stringify(lines)}, slots ${slots}`);
         }, 40_000);
         const events = {

@@ -111,7 +111,7 @@ run(async () => {
   tell("watching", { session: await ada.evaluate(() => volsfu.conference.session.resume.session) });
   await goOn();
 
-  await until(ada, (server) => volsfu.conference.session.servers.present.includes(server) && volsfu.conference.move === undefined, new URL(other).host);
+  await until(ada, (server) => volsfu.conference.session.servers.present.includes(server) && !volsfu.conference.reception.moving, new URL(other).host);
   await more(ada, 20);
   await more(eye, 20);
   tell("moved", {

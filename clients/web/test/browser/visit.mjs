@@ -67,7 +67,7 @@ async function stateOfDocument() {
   const publishers = [room?.panel?.publisher, ...[...(publishing?.current ?? [])].map(({ publisher }) => publisher)];
   const { bandwidth, meters, audience, identity } = conference;
   return JSON.stringify({
-    ...seen, identity, state: conference.session.state, connection: conference.link.connection?.state, moving: conference.move !== undefined, audience, bandwidth,
+    ...seen, identity, state: conference.session.state, connection: conference.link.connection?.state, moving: conference.reception.moving, audience, bandwidth,
     participants: [...conference.participants.values()].map((p) => `${p.identity}: ${p.publications.map(({ name }) => name).join(", ")}`),
     slots: [...conference.lines()].map(({ mid, generation, track, quality, reason, dropped }) => ({ mid, generation, ...track, quality, reason, dropped, ...meters.figures(mid, performance.timeOrigin + performance.now()) })),
     opened: meters.opened, total: meters.total, publishers: publishers.filter((p) => p?.figures).map((p) => ({ ...p.state(), total: p.figures.total })), counts,
