@@ -8,6 +8,8 @@ import type { RoomKey } from "./secret";
 
 /** The content of a line, by the server's assignment. */
 export interface Assigned extends Origin {
+  /** The only quality of the line, in mode descriptions. */
+  description: number | undefined;
   /** The scheme of the publication's encryption, undefined without encryption. */
   encryption: string | undefined;
 }

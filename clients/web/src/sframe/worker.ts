@@ -134,7 +134,7 @@ async function open(mid: string, sealed: Uint8Array<ArrayBuffer>, { name, repeat
     if (copy) {
       return copy.data;
     }
-    const duplicate = error.reason === "replay" && repeats && line.recent.has(name);
+    const duplicate = error.reason === "replay" && ((repeats && line.recent.has(name)) || lines.repeated(line, name));
     const previous = at - since < handover && (error.reason === "altered" || error.reason === "wrong_key");
     if (!duplicate && !previous) {
       tally.count(to.participant, error.reason);

@@ -163,7 +163,7 @@ export class Reception {
       }
       const before = track && [...this.formerSlots].find((slot) => slot.mid !== mid && slot.description === quality && sameTile(slot.track, track));
       this.meters.continue(mid, before?.mid);
-      this.carry(mid, table.get(mid)?.track);
+      this.carry(mid, table.get(mid));
     }
     this.play();
     return assignments.filter(({ mid }) => news.has(this.link.line(mid, former))).map(({ mid, generation }) => ({ mid, generation }));
@@ -192,10 +192,11 @@ export class Reception {
     return this.slots.get(line) ?? this.formerSlots.get(line);
   }
 
-  /** Prepares a line for the frames of a track, before the assignment is acknowledged. */
-  private carry(mid: string, track?: TileRef): void {
+  /** Prepares a line for the frames of a slot, before the assignment is acknowledged. */
+  private carry(mid: string, slot?: Slot): void {
+    const track = slot?.track;
     this.link.assigned(mid);
-    this.encryption?.assign(mid, track && { ...track, encryption: this.publicationOf(track)?.encryption });
+    this.encryption?.assign(mid, track && { ...track, description: slot?.description, encryption: this.publicationOf(track)?.encryption });
     this.show(mid, track);
   }
 

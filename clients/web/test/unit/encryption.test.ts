@@ -2,7 +2,7 @@
 // (pkg/sframe/testdata).
 
 import { readFile } from "node:fs/promises";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { Cipher } from "../../src/sframe/cipher";
 import { KeyRing } from "../../src/sframe/keyring";
 import { frameMetadata, type Origin, soundMetadata } from "../../src/sframe/metadata";
@@ -11,7 +11,8 @@ import { Opener, Rejected } from "../../src/sframe/opener";
 import { ReplayWindow } from "../../src/sframe/replay";
 import { Sealer } from "../../src/sframe/sealer";
 import { baseKey, importSecret, parseKey, passphraseSecret } from "../../src/sframe/secret";
-import { Tally } from "../../src/sframe/tally";
+import { noCounts, Tally } from "../../src/sframe/tally";
+import type { Counts, EncryptionOrder, EncryptionReport, OpenedFrame } from "../../src/sframe/traffic";
 
 // The time limit on a busy machine for a person.
 vi.setConfig({ testTimeout: 60_000 });
@@ -205,7 +206,7 @@ describe("Opener", () => {
 });
 
 describe("Lines", () => {
-  const to = { participant: "ada", publication: "voice", tile: 0, encryption: "sframe" };
+  const to = { participant: "ada", publication: "voice", tile: 0, description: undefined, encryption: "sframe" };
   const data = new Uint8Array([1, 2]);
 
   it("give one copy of a frame to another line with the same track", () => {
@@ -233,6 +234,83 @@ describe("Lines", () => {
     expect([lines.copy(lines.get("1*")!, "0"), lines.copy(lines.get("1*")!, "1")]).toEqual([undefined, { data }]);
     lines.assign("1", undefined, 1);
     expect([lines.get("1"), lines.copy(lines.get("1*")!, "2")]).toEqual([undefined, undefined]);
+  });
+
+  it("know the last frames of a former line with the same content, each once, until there are 64 newer ones", () => {
+    const lines = new Lines();
+    lines.assign("1", { ...to, description: 1 }, 0);
+    const before = lines.get("1")!;
+    ["a", "b"].forEach((name) => lines.opened(before, name));
+    lines.assign("1", undefined, 1);
+    // It was still being decrypted.
+    lines.opened(before, "c");
+    lines.assign("4", { ...to, description: 0 }, 2);
+    lines.assign("5", { ...to, description: 1 }, 2);
+    const repeated = (name: string): boolean => lines.repeated(lines.get("5")!, name);
+    expect(["c", "c", "d"].map(repeated)).toEqual([true, false, false]);
+    expect(lines.repeated(lines.get("4")!, "a")).toBe(false);
+    lines.opened(lines.get("5")!, "d");
+    expect(["a", "b"].map(repeated)).toEqual([false, true]);
+    // A line that ends before its first frame changes nothing.
+    lines.assign("5", undefined, 3);
+    lines.assign("6", { ...to, description: 1 }, 4);
+    lines.assign("6", { ...to, description: 1 }, 5);
+    expect(lines.repeated(lines.get("6")!, "d")).toBe(true);
+  });
+});
+
+describe("the worker", () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("counts no frame as repeated with which a slot begins", async () => {
+    const digits = "000102030405060708090a0b0c0d0e0f";
+    let count!: () => void;
+    const counts: Counts[] = [];
+    const passed: number[] = [];
+    const worker = { postMessage: (report: EncryptionReport) => report.type === "counts" && counts.push(...report.participants.map(([, c]) => c)) } as {
+      onmessage?: (event: { data: EncryptionOrder }) => void;
+      onrtctransform?: (event: object) => void;
+    };
+    vi.stubGlobal("self", worker);
+    vi.stubGlobal("setInterval", (tick: () => void) => (count = tick));
+    await import("../../src/sframe/worker");
+    const order = (data: EncryptionOrder): void => worker.onmessage!({ data });
+    const line = (mid: string): ((data: ArrayBuffer) => void) => {
+      let push!: (data: ArrayBuffer) => void;
+      const readable = new ReadableStream({ start: (controller) => void (push = (data) => controller.enqueue({ data })) });
+      const port = { postMessage: ({ frame }: OpenedFrame) => passed.push(frame.number) };
+      worker.onrtctransform!({ transformer: { readable, options: { kind: "frames", mid, port } } });
+      return push;
+    };
+    const keys = new KeyRing();
+    keys.set(0, await secretOf(digits));
+    const sealer = new Sealer(keys);
+    sealer.enter("ada");
+    sealer.use(0);
+    const to = { participant: "ada", publication: "body", tile: 2, description: undefined, encryption: "sframe" };
+    const prefix = bytes("6472636f0000000000000000");
+    const frames = await Promise.all([1, 2, 3, 4].map(async (number) => {
+      const sealed = await sealer.seal(frameMetadata(to, 1, number, prefix), bytes("74696c6521"), prefix.length);
+      sealed.set(prefix);
+      const whole = new Uint8Array(26 + sealed.length);
+      whole.set(bytes("1002009d012a1000100011010000000100000000000000000000"));
+      whole.set(sealed, 26);
+      new DataView(whole.buffer).setUint32(18, number);
+      new DataView(whole.buffer).setUint32(22, sealed.length);
+      return whole.buffer;
+    }));
+    order({ type: "enter", room: "lab", identity: "eye" });
+    order({ type: "key", key: { kind: "raw", epoch: 0, secret: bytes(digits) }, participant: undefined });
+    order({ type: "assigned", mid: "1", to });
+    const [first, second] = [line("1"), line("5")];
+    frames.slice(0, 3).forEach((frame) => first(frame.slice(0)));
+    await vi.waitFor(() => expect(passed).toEqual([1, 2, 3]), { timeout: 60_000 });
+    order({ type: "assigned", mid: "1", to: undefined });
+    order({ type: "assigned", mid: "5", to });
+    frames.slice(2).forEach((frame) => second(frame.slice(0)));
+    await vi.waitFor(() => expect(passed).toEqual([1, 2, 3, 4]), { timeout: 60_000 });
+    count();
+    expect(counts).toEqual([{ ...noCounts(), opened: 4 }]);
   });
 });
 
