@@ -519,7 +519,7 @@ export interface RoomEvents {
     picture(of: TileRef, track: MediaStreamTrack | undefined): void;
     /** A line with sound exists. */
     sound(line: SoundLine): void;
-    /** A line with sound has ended, as after a move to another server. Others carry its sound. */
+    /** A line with sound has ended: after a move to another server, or with a connection that is replaced. */
     soundEnded(id: string): void;
     pose(pose: Pose): void;
     data(message: DataMessage): void;
@@ -573,7 +573,7 @@ type SessionState = "connecting" | "joined" | "resuming" | "closed";
 
 /** A line of the connection with sound. The speaker changes when the server assigns the line to another. */
 export interface SoundLine {
-    /** The name of the line. A new line replaces the line of the same name, as after a loss of the connection. */
+    /** The name of the line. A line of a later connection may have the name of a line that has ended. */
     readonly id: string;
     readonly track: MediaStreamTrack;
     /** The present speaker; undefined while the line is unused. */

@@ -30,7 +30,8 @@ export interface LinkEvents {
 const patience = 4000;
 
 /** The lines of every other connection have these names, since at most two are in use. */
-const marked: LineNames = (mid) => `${mid}*`;
+const mark = "*";
+const marked: LineNames = (mid) => mid + mark;
 const plain: LineNames = (mid) => mid;
 
 export class Link {
@@ -109,6 +110,11 @@ export class Link {
   /** Returns the name of a line of the present connection, or of the former one. */
   line(mid: string, former = false): string {
     return former === (this.names === plain) ? marked(mid) : plain(mid);
+  }
+
+  /** Reports whether a line has a name of the former connection. */
+  isFormer(line: string): boolean {
+    return line.endsWith(mark) === (this.names === plain);
   }
 
   /** Reports whether media of this page has a line on the former connection only. */

@@ -21,7 +21,7 @@ export interface ReceptionEvents {
   cleared(track: TileRef): void;
   /** A line with sound exists. */
   audio(line: string, track: MediaStreamTrack): void;
-  /** Lines with sound have ended, while others continue. */
+  /** Lines with sound have ended with their connection. */
   silenced(lines: readonly string[]): void;
 }
 
@@ -93,11 +93,13 @@ export class Reception {
   /** All lines have ended with their connection. A new one has new lines and generations. */
   renew(): void {
     for (const { mid } of this.slots) {
+      this.meters.forget(mid);
       this.carry(mid);
     }
     this.slots = new SlotTable();
     this.duplicates.renewed();
     this.pictures.clear();
+    this.silence(() => true);
   }
 
   /**
@@ -134,7 +136,12 @@ export class Reception {
         this.events.cleared(track);
       }
     }
-    const silenced = this.secrecy.forget([...former].map(({ mid }) => mid));
+    this.silence((line) => this.link.isFormer(line));
+  }
+
+  /** Ends the lines with sound that have ended with their connection, those included that carry no track. */
+  private silence(ended: (line: string) => boolean): void {
+    const silenced = this.secrecy.forget(ended);
     if (silenced.length > 0) {
       this.events.silenced(silenced);
     }

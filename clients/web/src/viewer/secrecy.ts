@@ -124,10 +124,11 @@ export class Secrecy {
     }
   }
 
-  /** Forgets lines that have ended, and returns those with sound. */
-  forget(mids: readonly string[]): string[] {
-    const sounds = mids.filter((mid) => this.tracks.delete(mid));
-    mids.forEach((mid) => this.silent.delete(mid));
+  /** Forgets the lines that have ended, and returns those with sound. */
+  forget(ended: (mid: string) => boolean): string[] {
+    const sounds = [...this.tracks.keys()].filter(ended);
+    sounds.forEach((mid) => this.tracks.delete(mid));
+    [...this.silent].filter(ended).forEach((mid) => this.silent.delete(mid));
     return sounds;
   }
 

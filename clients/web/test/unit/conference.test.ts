@@ -98,6 +98,48 @@ describe("Conference", () => {
     expect(last().sent.filter((m) => m.type === "data")).toHaveLength(1);
   });
 
+  it("ends the lines with sound of a connection that is replaced, be it those in use or not", async () => {
+    const peers: { connectionState: RTCPeerConnectionState; onconnectionstatechange?: () => void }[] = [];
+    vi.stubGlobal("RTCPeerConnection", class {
+      connectionState: RTCPeerConnectionState = "connected";
+      localDescription = { sdp: "answer" };
+      constructor() {
+        peers.push(this);
+      }
+      setRemoteDescription = async (): Promise<void> => {};
+      setLocalDescription = async (): Promise<void> => {};
+      createAnswer = async (): Promise<object> => ({});
+      createDataChannel = (): object => ({});
+      getTransceivers = (): object[] => ["1", "2"].map((mid) => ({ mid, receiver: { track: {} } }));
+      close = (): void => void (this.connectionState = "closed");
+    });
+    const told: string[] = [];
+    const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, {
+      ...events, audio: (line) => told.push(`+${line}`), silenced: (lines) => told.push(...lines.map((line) => `-${line}`)),
+    });
+    const voice: Participant = { identity: "grace", publications: [{ ...body("voice"), kind: "audio" }] };
+    const enter = async (resumed: boolean): Promise<void> => {
+      last().open();
+      last().say({ ...joined, resumed, participants: [voice] });
+      last().say({ type: "offer", offer: 1, sdp: "", media: [{ mid: "1", role: "audio" }, { mid: "2", role: "audio" }] });
+      await vi.advanceTimersByTimeAsync(0);
+      last().say({ type: "assignments", assignments: [{ mid: "1", generation: 1, track: { participant: "grace", publication: "voice", tile: 0 } }] });
+    };
+    conference.start();
+    await enter(false);
+    expect(told.splice(0)).toEqual(["+1", "+2"]);
+    Object.assign(peers[0]!, { connectionState: "failed" }).onconnectionstatechange!();
+    await vi.advanceTimersByTimeAsync(4300);
+    await enter(true);
+    expect(told.splice(0)).toEqual(["-1", "-2", "+1", "+2"]);
+    last().say({ type: "moved", url: "ws://next", ticket: "t1cket", deadline_ms: 5000, make_before_break: true });
+    await enter(true);
+    await vi.advanceTimersByTimeAsync(2500);
+    expect(told).toEqual(["+1*", "+2*", "-1", "-2"]);
+    expect([...conference.lines()].map(({ mid }) => mid)).toEqual(["1*"]);
+    conference.leave();
+  });
+
   it("counts the audience", () => {
     let shown = 0;
     const conference = new Conference({ url: "ws://host/v1/signal", room: "lab" }, {} as Workers, { ...events, people: () => shown++ });
