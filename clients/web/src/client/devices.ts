@@ -70,10 +70,14 @@ export function playSound(room: Room): () => void {
       }
     });
   };
+  const remove = (id: string): void => {
+    end(elements.get(id));
+    elements.delete(id);
+  };
   room.soundLines.forEach(add);
-  const remove = room.on("sound", add);
+  const listeners = [room.on("sound", add), room.on("soundEnded", remove)];
   return () => {
-    remove();
+    listeners.forEach((off) => off());
     over.abort();
     elements.forEach(end);
     elements.clear();
