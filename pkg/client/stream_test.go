@@ -137,6 +137,27 @@ func TestBooksOverReassignment(t *testing.T) {
 	}
 }
 
+// TestPacketsOfTheFormerAssignment arrive after the assignment of another tile, and are not counted for that tile.
+func TestPacketsOfTheFormerAssignment(t *testing.T) {
+	m := newRig(t, Config{})
+	body, desk := described("body", volumetric.MIMEVolumetric, 1, 1), described("desk", volumetric.MIMEVolumetric, 1, 1)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	in.send(20, 0, epoch)
+	in.send(21, 0, epoch, 0, 1)
+	assign(t, m, "4", 2, "grace", 0, &desk)
+	late := packets(t, 21, 0, epoch, 3000)
+	in.deliver(in.next-3, 3000*21, late[0], epoch)
+	in.repair(in.next-2, 3000*21, late[1], epoch)
+	for number := range uint32(5) {
+		in.send(number, 0, epoch.Add(time.Duration(number)*interval))
+	}
+	got := statsOf(t, m, "grace", 0)
+	if want := (FrameCounts{Expected: 5, Complete: 5}); got.FrameCounts != want || got.Packets != 15 {
+		t.Errorf("%d packets, frames %+v, expected 15 and %+v", got.Packets, got.FrameCounts, want)
+	}
+}
+
 func TestAssignmentsOfUnknownSlotsAndOldGenerations(t *testing.T) {
 	m := newRig(t, Config{})
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)

@@ -26,6 +26,9 @@ type stream struct {
 	// framed is set if the publication uses payload v1.
 	framed bool
 	tile   *tile
+	// former is the highest sequence number at the time of the assignment. The numbers of a slot continue, and packets up
+	// to this one belong to former assignments.
+	former int64
 	// before holds the counts of nacks at the time of the assignment. delivered is the time of the last frame or packet
 	// of the assignment, also if another connection had delivered the frame before.
 	before    feedback.NACKStats
@@ -81,6 +84,7 @@ func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publicati
 		s.tile.nacks = s.requests()
 	}
 	s.generation, s.track, s.publication, s.tile, s.delivered = generation, track, publication, t, time.Time{}
+	s.former = s.unwrapper.Highest()
 	s.encrypted, s.refusal = s.opening.opener.CheckPublication(&publication)
 	s.framed = track != nil && publication.Codec.Is(volumetric.MIMEVolumetric)
 	s.frames.Reset()
@@ -164,7 +168,7 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	if original {
 		broken = s.continuity.received(sequence, kind)
 	}
-	if s.tile == nil || !s.framed && kind == feedback.Old {
+	if s.tile == nil || sequence <= s.former || !s.framed && kind == feedback.Old {
 		return Arrival{}
 	}
 	s.tile.packets++
