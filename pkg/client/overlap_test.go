@@ -134,6 +134,9 @@ func TestASlotBeginsWithADeliveredFrame(t *testing.T) {
 			if frames := taken(m); len(frames) != 1 || frames[0].Number != 62 {
 				t.Errorf("%d frames in a move, expected frame 62", len(frames))
 			}
+			if c := statsOf(t, m, "bob", 0).FrameCounts; c != (FrameCounts{Expected: 105, Complete: 105}) {
+				t.Errorf("counts %+v, expected 105 complete frames of both publications", c)
+			}
 		})
 	}
 }

@@ -158,6 +158,32 @@ func TestPacketsOfTheFormerAssignment(t *testing.T) {
 	}
 }
 
+// TestCountsOfAReplacedPublication publishes again under the same name, with numbers from 0 on. A frame of the former
+// publication arrives after the message and before the assignment.
+func TestCountsOfAReplacedPublication(t *testing.T) {
+	m := newRig(t, Config{})
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	now := epoch
+	send := func(first, last uint32) {
+		for number := first; number <= last; number++ {
+			now = now.Add(interval)
+			in.send(number, 0, now)
+		}
+	}
+	send(1, 18)
+	send(20, 20)
+	newControl(m.session.parts).handle(&signal.Published{Participant: "ada", Publication: body})
+	send(21, 21)
+	assign(t, m, "4", 2, "ada", 0, &body)
+	send(0, 24)
+	if got, want := statsOf(t, m, "ada", 0).FrameCounts,
+		(FrameCounts{Expected: 46, Complete: 45, Missing: 1}); got != want {
+		t.Errorf("frames %+v, expected %+v", got, want)
+	}
+}
+
 func TestAssignmentsOfUnknownSlotsAndOldGenerations(t *testing.T) {
 	m := newRig(t, Config{})
 	body := described("body", volumetric.MIMEVolumetric, 1, 1)

@@ -30,8 +30,9 @@ type FrameCounts struct {
 type ledger struct {
 	counts FrameCounts
 	// on is set once a frame was received since the assignment of the tile. newest is the highest number since then.
-	on     bool
-	newest int64
+	// begun is set once a frame was received since the numbers began.
+	on, begun bool
+	newest    int64
 	// off is set while the tile is switched off, since offSince. Frames in transit may still arrive. Gaps detected
 	// since then wait for the server's message about the frames for which the tile is off.
 	off      bool
@@ -69,13 +70,12 @@ const lateFrames = 64
 // seen counts the first packet of a frame.
 func (l *ledger) seen(number int64, now time.Time) {
 	switch {
-	case !l.on && number <= l.newest && number > l.newest-lateFrames && l.counts.Expected > 0:
+	case !l.on && l.begun && number <= l.newest && number > l.newest-lateFrames:
 		// The frame belongs to the previous assignment.
 		l.found(number)
 	case !l.on, number > l.newest+maxStretch, number < l.newest-maxStretch:
 		l.forgetOff()
-		l.on, l.newest = true, number
-		l.counts.Expected++
+		l.begin(number)
 	case number > l.newest:
 		for n := l.newest + 1; n < number; n++ {
 			l.unseen = append(l.unseen, gap{n, now})
@@ -91,6 +91,21 @@ func (l *ledger) seen(number int64, now time.Time) {
 	default:
 		l.found(number)
 	}
+}
+
+// begin counts the first frame of an assignment or of new numbers.
+func (l *ledger) begin(number int64) {
+	l.on, l.begun, l.newest = true, true, number
+	l.counts.Expected++
+}
+
+// restart ends the numbers: the next frame belongs to a publication that has replaced the tile's. Frames of the former
+// publication that have not arrived are counted.
+func (l *ledger) restart() {
+	for _, g := range l.unseen {
+		l.lost(g.number)
+	}
+	*l = ledger{counts: l.counts}
 }
 
 // found removes a frame from the unseen ones.

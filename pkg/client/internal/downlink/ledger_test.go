@@ -27,6 +27,15 @@ func TestLedger(t *testing.T) {
 			l.seen(3, at(33))
 			l.seen(2, at(40))
 		}, FrameCounts{Expected: 3}},
+		{"another publication begins", func(l *ledger, at func(int) time.Time) {
+			l.seen(1, at(0))
+			l.seen(3, at(33))
+			l.dropped(2)
+			l.end()
+			l.restart()
+			l.seen(0, at(40))
+			l.seen(2, at(73))
+		}, FrameCounts{Expected: 6, Missing: 1, DroppedByServer: 1}},
 		{"the server dropped one of two", func(l *ledger, at func(int) time.Time) {
 			l.seen(1, at(0))
 			l.seen(4, at(33))

@@ -132,7 +132,7 @@ func (r *Receiver) End(now time.Time) {
 func (r *Receiver) Restart(publication volumetric.PublicationRef) {
 	for track, t := range r.tiles.byName {
 		if track.PublicationRef == publication {
-			t.delivered, t.captured = delivered{}, time.Time{}
+			t.delivered, t.captured, t.renewed = delivered{}, time.Time{}, true
 		}
 	}
 }

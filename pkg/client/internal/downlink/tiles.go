@@ -34,6 +34,9 @@ type tile struct {
 	// that was captured later than all before, or that has no capture time. A slot begins with the newest frame that
 	// its server has. Another slot or another connection may have carried that frame: until 0 a frame may come again.
 	begins int
+	// renewed is set if the publication has begun or ended since the last assignment. The next assignment is of another
+	// publication, whose numbers begin again. Until then frames of the former publication may arrive.
+	renewed bool
 	// source is the stream of the last packet without payload v1, which arrived at sourceAt.
 	source   *stream
 	sourceAt time.Time
@@ -108,7 +111,7 @@ func (d *delivered) remove(number int64) {
 // complete adds a complete frame, and reports whether the frame was delivered before. captured is its capture time,
 // zero if unknown. shared is set if another receiver has delivered frames of the tile. A publication of the same name
 // may replace the tile's publication without a message to this client. Its numbers begin again, and its frames are
-// captured later.
+// captured later: the counts begin again with the first complete frame.
 func (t *tile) complete(number int64, captured time.Time, shared bool) (repeated bool) {
 	// The qualities of one frame may have different capture times.
 	later := captured.After(t.captured) && number != t.delivered.newest
@@ -116,6 +119,11 @@ func (t *tile) complete(number int64, captured time.Time, shared bool) (repeated
 		t.captured = captured
 	}
 	if later && t.begins > 0 && number < t.delivered.newest {
+		// The ledger has begun again if the numbers are far from one another.
+		if t.ledger.newest >= t.delivered.newest {
+			t.ledger.restart()
+			t.ledger.begin(number)
+		}
 		t.delivered = delivered{}
 	}
 	switch {
@@ -173,6 +181,10 @@ func (ts *tiles) assign(track volumetric.TrackRef, streams map[string]*stream) *
 		}
 		t = &tile{track: track}
 		ts.byName[track] = t
+	}
+	if t.renewed {
+		t.renewed, t.delivered, t.captured = false, delivered{}, time.Time{}
+		t.ledger.restart()
 	}
 	ts.assignments++
 	t.assigned, t.begins = ts.assignments, lateFrames
