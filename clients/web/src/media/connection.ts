@@ -346,9 +346,9 @@ export class Connection {
     return [...other.sending].every((line) => this.sending.has(line) || !this.sources.has(line.split("\n")[0]!));
   }
 
-  /** Records that a line carries another track. */
-  assigned(mid: string): void {
-    const order: WorkerOrder = { type: "assigned", mid };
+  /** Records that a line carries another track, whose frames arrive from a time on, in milliseconds since 1970. */
+  assigned(mid: string, since: number): void {
+    const order: WorkerOrder = { type: "assigned", mid, since };
     this.workers.get(mid)?.postMessage(order);
   }
 

@@ -156,10 +156,10 @@ export class Link {
     return this.connection?.messages;
   }
 
-  /** Records that a line carries another track. */
-  assigned(line: string): void {
-    this.connection?.assigned(line);
-    this.former?.assigned(line);
+  /** Records that a line carries another track, whose frames arrive from a time on, in milliseconds since 1970. */
+  assigned(line: string, since: number): void {
+    this.connection?.assigned(line, since);
+    this.former?.assigned(line, since);
   }
 
   /** Returns the memory of a displayed frame to the worker that decoded it. */

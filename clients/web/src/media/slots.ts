@@ -12,8 +12,8 @@ export interface Slot {
   quality: number | undefined;
   reason: Reason | undefined;
   /**
-   * When the assignment was acknowledged, in milliseconds since 1970: earlier frames belong to the
-   * previous assignment.
+   * The earliest time at which a frame of the assignment can arrive, in milliseconds since 1970: earlier
+   * frames belong to the previous assignment.
    */
   since: number;
   dropped: number;
@@ -22,8 +22,11 @@ export interface Slot {
 export class SlotTable {
   private readonly byMid = new Map<string, Slot>();
 
-  /** Stores assignments, and returns those that must be acknowledged. */
-  assign(assignments: readonly Assignment[], now: number): { mid: string; generation: number }[] {
+  /**
+   * Stores assignments, and returns those that must be acknowledged.
+   * @param guard is the time after an acknowledgement in which no frame of the assignment can arrive
+   */
+  assign(assignments: readonly Assignment[], now: number, guard = 0): { mid: string; generation: number }[] {
     const news: { mid: string; generation: number }[] = [];
     for (const { mid, generation, track, quality: description } of assignments) {
       const before = this.byMid.get(mid);
@@ -35,7 +38,7 @@ export class SlotTable {
         }
         continue;
       }
-      this.byMid.set(mid, { mid, generation, track, description, quality: undefined, reason: undefined, since: now, dropped: 0 });
+      this.byMid.set(mid, { mid, generation, track, description, quality: undefined, reason: undefined, since: before ? now + guard : now, dropped: 0 });
       if (track) {
         news.push({ mid, generation });
       }

@@ -14,8 +14,11 @@ export type WorkerOrder =
    * connections may have the same names.
    */
   | ({ type: "chunk"; channel: number; data: ArrayBuffer } & TransformOptions)
-  /** A line carries another track, whose frames have numbers of their own. */
-  | { type: "assigned"; mid: string }
+  /**
+   * A line carries another track, whose frames have numbers of their own and arrive from a time on, in
+   * milliseconds since 1970 by this host's clock.
+   */
+  | { type: "assigned"; mid: string; since: number }
   /** A line whose frames arrive decrypted, as messages OpenedFrame on a port. */
   | ({ type: "line"; port: MessagePort } & TransformOptions)
   /** A data channel has closed. */

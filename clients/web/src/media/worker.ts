@@ -47,6 +47,8 @@ const queue = new NewestQueue<Arrival>();
 const assemblers = new Map<number, ChunkAssembler>();
 /** The order of the frames of each line's present track. */
 const orders = new Map<string, FrameOrder>();
+/** The time from which frames of each line's present track arrive. */
+const begins = new Map<string, number>();
 /**
  * The newest transformer of each line. The map prevents garbage collection and is never read.
  * Chromium holds a transformer with a weak reference until the page's thread has connected it to
@@ -129,10 +131,10 @@ function orderOf(mid: string): FrameOrder {
 
 /**
  * Starts decoding a received frame, or only counts it. A frame that completes after a newer one is
- * counted, and not shown: the picture would go back.
+ * counted, and not shown: the picture would go back. A frame of the line's former track is dropped.
  */
 function arrived(mid: string, frame: Frame, decode: boolean, received = now()): void {
-  if (orderOf(mid).place(frame.number) !== "newest") {
+  if (received < (begins.get(mid) ?? 0) || orderOf(mid).place(frame.number) !== "newest") {
     return;
   }
   const arrival = { frame, received };
@@ -216,6 +218,7 @@ self.onmessage = ({ data: order }: MessageEvent<WorkerOrder>) => {
       break;
     case "assigned":
       orders.delete(order.mid);
+      begins.set(order.mid, order.since);
       break;
     case "line":
       orders.delete(order.mid);

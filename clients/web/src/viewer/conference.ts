@@ -109,7 +109,7 @@ export class Conference {
       connected: () => this.checkMove(),
       lost: () => this.session.reconnect(),
     }, encryption);
-    this.reception = new Reception(this.link, this.secrecy, (of) => this.publication(of), {
+    this.reception = new Reception(this.link, this.secrecy, this.session.clock, (of) => this.publication(of), {
       frame: (track, frame) => {
         this.layers.decoded(track, frame, this.session.clock);
         events.frame(track, frame);
@@ -240,7 +240,7 @@ export class Conference {
       this.meters.opened++;
       return;
     }
-    this.reception.decoded(report, this.session.clock.ahead);
+    this.reception.decoded(report);
   }
 
   /** Warns of participants whose frames are rejected. */

@@ -6,6 +6,7 @@ import { isPicture } from "../media/picture";
 import { type Slot, SlotTable } from "../media/slots";
 import type { DecodedFrame } from "../media/traffic";
 import type { Encryption } from "../sframe/encryption";
+import type { ServerClock } from "../signal/clock";
 import type { Assignment, Publication, ServerMessage, SlotQuality, TileRef } from "../signal/messages";
 import { Meters } from "./meters";
 import { Duplicates, Move, type MoveVerdict, type Progress } from "./move";
@@ -39,12 +40,14 @@ export class Reception {
   lastFrame = 0;
 
   /**
+   * @param clock estimates the server's clock and the round trip
    * @param publicationOf returns the publication of a track, undefined if it is not known
    * @param encryption is undefined if the page has no key
    */
   constructor(
     private readonly link: Link,
     private readonly secrecy: Secrecy,
+    private readonly clock: Pick<ServerClock, "ahead" | "roundTrip">,
     private readonly publicationOf: (of: TileRef) => Publication | undefined,
     private readonly events: ReceptionEvents,
     private readonly encryption?: Encryption,
@@ -70,7 +73,7 @@ export class Reception {
   }
 
   /** Passes a decoded frame on, unless it belongs to another assignment or has come before. */
-  decoded(report: DecodedFrame, ahead: number): void {
+  decoded(report: DecodedFrame): void {
     this.lastFrame = Date.now();
     const slot = this.slot(report.mid);
     if (!slot?.track || report.received < slot.since) {
@@ -86,7 +89,7 @@ export class Reception {
       return;
     }
     const frame = { ...report, skipped: report.skipped + late.length, late: [...report.late, ...late] };
-    this.meters.decoded(slot, frame, ahead);
+    this.meters.decoded(slot, frame, this.clock.ahead);
     this.events.frame(slot.track, frame);
   }
 
@@ -163,13 +166,21 @@ export class Reception {
   assigned(assignments: readonly Assignment[], former: boolean): { mid: string; generation: number }[] {
     const table = this.table(former);
     const named = this.named(assignments, former);
-    const news = new Set(table.assign(named, performance.timeOrigin + performance.now()).map(({ mid }) => mid));
-    for (const { mid, track, quality } of named) {
+    const generations = new Map(named.map(({ mid }) => [mid, table.get(mid)?.generation]));
+    // The frames of an assignment follow its acknowledgement. Half of the least round trip is left for a path that has
+    // become shorter.
+    const guard = this.clock.roundTrip / 2 || 0;
+    const news = new Set(table.assign(named, performance.timeOrigin + performance.now(), guard).map(({ mid }) => mid));
+    for (const { mid, track, quality, generation } of named) {
+      // The server repeats assignments to a client that returns.
+      const repeated = generations.get(mid) === generation;
       if (track && news.has(mid)) {
         this.duplicates.assigned(keyOf(track, quality));
       }
       const before = track && [...this.formerSlots].find((slot) => slot.mid !== mid && slot.description === quality && sameTile(slot.track, track));
-      this.meters.continue(mid, before?.mid);
+      if (!repeated) {
+        this.meters.continue(mid, before?.mid);
+      }
       this.carry(mid, table.get(mid));
     }
     this.play();
@@ -202,7 +213,7 @@ export class Reception {
   /** Prepares a line for the frames of a slot, before the assignment is acknowledged. */
   private carry(mid: string, slot?: Slot): void {
     const track = slot?.track;
-    this.link.assigned(mid);
+    this.link.assigned(mid, slot?.since ?? 0);
     this.encryption?.assign(mid, track && { ...track, description: slot?.description, encryption: this.publicationOf(track)?.encryption });
     this.show(mid, track);
   }

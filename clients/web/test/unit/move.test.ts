@@ -4,6 +4,7 @@ import type { DecodedFrame } from "../../src/media/traffic";
 import type { Assignment, Participant, TileRef } from "../../src/signal/messages";
 import { Conference } from "../../src/viewer/conference";
 import { Duplicates, Move } from "../../src/viewer/move";
+import { nowMicroseconds } from "../../src/signal/clock";
 import { FakeSocket, joined } from "./socket";
 
 describe("Move", () => {
@@ -254,6 +255,24 @@ describe("A conference that moves to another server", () => {
     conference.report(frame("5", 1));
     conference.report(frame("5", 2));
     expect(shown).toEqual([1, 2]);
+  });
+
+  it("shows no frame of the former assignment of a slot, and counts none for the next", () => {
+    first.say({ type: "time_reply", id: "time", t0_us: nowMicroseconds() - 100_000, t1_us: 0, t2_us: 0 });
+    conference.report(frame("1", 500));
+    const next: Assignment = { mid: "1", generation: 2, track: ref("body", 1) };
+    first.say({ type: "assignments", assignments: [next] });
+    conference.report(frame("1", 501));
+    vi.advanceTimersByTime(49);
+    conference.report(frame("1", 502));
+    // The first frame can follow the acknowledgement by a round trip, or by less if the path is shorter now.
+    vi.advanceTimersByTime(2);
+    conference.report(frame("1", 3));
+    // The server repeats its assignments to a page that returns.
+    first.say({ type: "assignments", assignments: [next] });
+    conference.report(frame("1", 5));
+    expect(shown).toEqual([500, 3, 5]);
+    expect(conference.meters.total).toMatchObject({ decoded: 3, missing: 1 });
   });
 
   it("shows no frame again after a resume with a new connection", () => {
