@@ -408,6 +408,7 @@ type Reason = (typeof reasons)[number];
 
 export declare class Room {
     private readonly options;
+    private readonly url;
     private readonly encryption;
     private readonly emitter;
     private readonly workers;

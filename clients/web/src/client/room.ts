@@ -113,11 +113,24 @@ export async function join(options: JoinOptions): Promise<Room> {
   }
   const url = signallingURL(options.url);
   const key = options.key === undefined ? undefined : keyOf(options.key);
+  checkServers(options.iceServers);
   await loadWorkers("receive", options.assets?.toString());
   options.signal?.throwIfAborted();
   const room = new Room(options, url, key && new Encryption(key, { opened: () => {}, counted: () => room.counted(), failure: (message) => room.report(message) }));
   await room.enter();
   return room;
+}
+
+/** Throws a JoinError if the browser refuses STUN or TURN servers, as those of TURN without a credential. */
+function checkServers(iceServers: RTCIceServer[] | undefined): void {
+  if (!iceServers) {
+    return;
+  }
+  try {
+    new RTCPeerConnection({ iceServers }).close();
+  } catch (error) {
+    throw new JoinError(`The browser refuses the option iceServers: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function keyOf(text: string): ReturnType<typeof parseKey> {
@@ -152,7 +165,7 @@ export class Room {
   /** @internal */
   constructor(
     private readonly options: JoinOptions,
-    url: string,
+    private readonly url: string,
     private readonly encryption: Encryption | undefined,
   ) {
     this.emitter = new Emitter(options.on);
@@ -192,7 +205,12 @@ export class Room {
     signal?.addEventListener("abort", abort);
     return new Promise<void>((done, failed) => {
       this.settle = { done, failed };
-      this.conference.start();
+      try {
+        this.conference.start();
+      } catch (error) {
+        // Browsers refuse addresses without TLS to pages over https.
+        this.conference.leave(`The browser refuses the connection to ${this.url}: ${error instanceof Error ? error.message : String(error)}`);
+      }
     }).finally(() => {
       this.settle = undefined;
       signal?.removeEventListener("abort", abort);

@@ -428,7 +428,7 @@ export class Session {
       return;
     }
     if (this.state === "connecting" && !this.resume && this.retry > longestRetry) {
-      this.end(reason || this.closing || "the server cannot be reached");
+      this.end(reason || this.closing || unreachable(this.options.url));
       return;
     }
     this.expire();
@@ -524,6 +524,17 @@ export class Session {
     this.retire();
     this.socket?.close();
   }
+}
+
+/**
+ * Returns the sentence about a server that has not answered. Browsers do not tell pages the reason, which
+ * may also be that the server does not accept pages of this origin.
+ */
+function unreachable(address: string): string {
+  const { host } = new URL(address);
+  const page = globalThis.location as Location | undefined;
+  const foreign = page !== undefined && page.host !== host;
+  return `The server ${host} cannot be reached${foreign ? `, or does not accept pages of the origin ${page.origin}: signalling.allowed_origins in its configuration lists the accepted ones` : ""}.`;
 }
 
 /** Returns a reply with empty lists for those that a server writes as null. */

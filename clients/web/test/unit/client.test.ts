@@ -109,6 +109,29 @@ describe("join", () => {
     (await room).leave();
   });
 
+  it("rejects with the browser's reason, and leaves no worker behind", async () => {
+    vi.stubGlobal("WebSocket", class {
+      static readonly OPEN = 1;
+      constructor() {
+        throw new Error("An insecure WebSocket connection may not be initiated from a page loaded over HTTPS.");
+      }
+    });
+    await expect(join({ url: "http://volsfu.example", room: "lab" })).rejects.toThrow(
+      new JoinError("The browser refuses the connection to ws://volsfu.example/v1/signal: An insecure WebSocket connection may not be initiated from a page loaded over HTTPS."),
+    );
+    vi.stubGlobal("RTCPeerConnection", class {
+      constructor({ iceServers }: RTCConfiguration) {
+        if (iceServers!.length > 0) {
+          throw new Error("Both username and credential are required.");
+        }
+      }
+    });
+    await expect(join({ url: "https://volsfu.example", room: "lab", iceServers: [{ urls: "turn:volsfu.example" }] })).rejects.toThrow(
+      new JoinError("The browser refuses the option iceServers: Both username and credential are required."),
+    );
+    expect([FakeSocket.all.length, Idle.running]).toEqual([0, 0]);
+  });
+
   it("rejects with the server's reason", async () => {
     const { room, socket } = await open();
     socket.say({ type: "error", id: "join", code: "forbidden", message: "the token is for another room" });

@@ -128,6 +128,20 @@ describe("Session", () => {
     expect(states.at(-1)).toEqual(["closed", "400 messages per second are the limit"]);
   });
 
+  it.each([
+    [undefined, "The server host cannot be reached."],
+    ["http://host", "The server host cannot be reached."],
+    ["https://shop.example", "The server host cannot be reached, or does not accept pages of the origin https://shop.example: signalling.allowed_origins in its configuration lists the accepted ones."],
+  ])("says that no server answers a page of the origin %s", (origin, sentence) => {
+    vi.stubGlobal("location", origin === undefined ? undefined : new URL(origin));
+    begin();
+    for (let attempts = 0; attempts < 8; attempts++) {
+      last().close();
+      vi.advanceTimersByTime(10_000);
+    }
+    expect(states.at(-1)).toEqual(["closed", sentence]);
+  });
+
   it("says why it was not let in", () => {
     begin();
     last().open();
