@@ -101,7 +101,11 @@ export interface SoundPublication extends OwnPublication {
   muted: boolean;
 }
 
+/** The most bits of a coordinate in Draco. */
+const mostBits = 30;
+
 const usual = { name: "body", points: 20_000, fps: 15, tiles: 1 };
+const usualSound = { name: "voice", bitrate: 64_000 };
 
 function planOf(options: PointOptions, source: SourceChoice, box: Box): Plan {
   const { points = usual.points, fps = usual.fps, tiles = usual.tiles, qualities = standardQualities } = options;
@@ -111,7 +115,27 @@ function planOf(options: PointOptions, source: SourceChoice, box: Box): Plan {
   if (!(points >= 1) || !(fps > 0) || qualities.length === 0) {
     throw new RangeError(`${points} points, ${fps} frames per second and ${qualities.length} qualities, expected at least one of each`);
   }
+  checkBox(box);
+  qualities.forEach((quality, i) => checkQuality(quality, qualities[i - 1]?.share ?? 0));
   return { source, box, tiles, qualities, points: Math.round(points), fps };
+}
+
+function checkBox(box: Box): void {
+  const { min, max } = box ?? {};
+  const valid = [0, 1, 2].every((i) => Number.isFinite(min?.[i]) && Number.isFinite(max?.[i]) && max[i]! >= min[i]!);
+  if (!valid || [0, 1, 2].every((i) => max[i] === min[i])) {
+    throw new RangeError(`the box ${JSON.stringify(box)}, expected three numbers in metres for min, and three for max that are greater`);
+  }
+}
+
+/** @param before is the share of the quality before, 0 for the lowest */
+function checkQuality({ name, share, bits }: Quality, before: number): void {
+  if (!(share > 0 && share >= before && share <= 1)) {
+    throw new RangeError(`the quality ${JSON.stringify(name)} has the share ${share}, expected more than 0, at most 1, and at least the ${before} of the quality before`);
+  }
+  if (!Number.isInteger(bits) || bits < 1 || bits > mostBits) {
+    throw new RangeError(`the quality ${JSON.stringify(name)} has ${bits} bits, expected 1 to ${mostBits}`);
+  }
 }
 
 /** A promise with the functions that settle it. */
@@ -221,7 +245,7 @@ class MediaOutgoing implements OwnPublication {
 class SoundOutgoing extends MediaOutgoing implements SoundPublication {
   private readonly voice: Voice;
 
-  constructor(conference: Conference, track: MediaStreamTrack, { name = "voice", bitrate = 64_000 }: SoundOptions) {
+  constructor(conference: Conference, track: MediaStreamTrack, { name = usualSound.name, bitrate = usualSound.bitrate }: SoundOptions) {
     let voice!: Voice;
     super(name, (lost) => (voice = new Voice(conference, track, lost, { name, bps: bitrate, what: `the sound ${name}`, ended: `The sound ${name} has ended: its device was disconnected.` })));
     this.voice = voice;
@@ -233,6 +257,17 @@ class SoundOutgoing extends MediaOutgoing implements SoundPublication {
 
   set muted(muted: boolean) {
     this.voice.on = !muted;
+  }
+}
+
+/** Throws an error if a track cannot be published as that kind of media. */
+function checkTrack(track: MediaStreamTrack, kind: "audio" | "video"): void {
+  if (track.kind !== kind) {
+    const what = typeof track.kind === "string" ? `a track of ${track.kind}` : Object.prototype.toString.call(track);
+    throw new TypeError(`${what}, expected a track of ${kind}: of a MediaStream, pass get${kind === "audio" ? "Audio" : "Video"}Tracks()[0]`);
+  }
+  if (track.readyState === "ended") {
+    throw new Error(`The track of ${kind} has ended. Open the device again.`);
   }
 }
 
@@ -264,12 +299,13 @@ export class Publishing {
 
   private async points({ name = usual.name }: PointOptions, plan: Plan, source?: DepthSource): Promise<CustomPublication> {
     await loadWorkers("publish", this.assets);
-    this.check();
+    this.check(name);
     return this.add(new PointOutgoing(this.conference, name, plan, source, this.trouble));
   }
 
   sound(track: MediaStreamTrack, options: SoundOptions): SoundPublication {
-    this.check();
+    this.check(options.name ?? usualSound.name);
+    checkTrack(track, "audio");
     if (this.conference.encryption && !transforms()) {
       throw new Error(`This browser cannot encrypt sound. ${soundAdvice} Use another browser, or join without a key.`);
     }
@@ -277,7 +313,8 @@ export class Publishing {
   }
 
   picture(track: MediaStreamTrack, { kind = "webcam", codec }: PictureOptions): OwnPublication {
-    this.check();
+    this.check(kind);
+    checkTrack(track, "video");
     if (this.conference.encryption) {
       throw new Error("This session has a key, and webcams and screens cannot be encrypted. To publish them, join without a key.");
     }
@@ -293,9 +330,13 @@ export class Publishing {
     [...this.current].forEach((publication) => publication.end());
   }
 
-  private check(): void {
+  /** Throws an error if a publication of that name cannot begin. */
+  private check(name: string): void {
     if (this.left) {
       throw new Error("The room was left.");
+    }
+    if ([...this.current].some((publication) => publication.name === name)) {
+      throw new Error(`This participant publishes ${JSON.stringify(name)} already. End that publication before, or choose another name.`);
     }
   }
 

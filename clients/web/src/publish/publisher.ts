@@ -163,7 +163,7 @@ export class Publisher implements Outgoing {
     });
     studio.onmessage = ({ data }: MessageEvent<StudioReport>) => this.reported(data);
     for (const worker of [studio, ...encoders]) {
-      worker.onerror = (event) => this.events.trouble(event.message || "a worker of the page cannot be loaded");
+      worker.onerror = (event) => this.events.trouble(event.message || "The encoder of points cannot be loaded. Reload the page.");
     }
     this.order({ type: "begin", plan: this.plan, encoders: ports, mirror }, mirror ? [...ports, mirror] : ports);
   }

@@ -3,7 +3,7 @@ import { Emitter } from "../../src/client/events";
 import { JoinError, pagesURL, signallingURL } from "../../src/client/options";
 import { Publishing } from "../../src/client/publishing";
 import { join, type Room, type RoomEvents } from "../../src/client/room";
-import type { Participant } from "../../src/signal/messages";
+import type { Box, Participant } from "../../src/signal/messages";
 import { type EmbeddedMessage, Embedding, originsOf } from "../../src/viewer/embed";
 import type { Conference } from "../../src/viewer/conference";
 import { FakeSocket, joined } from "./socket";
@@ -142,7 +142,7 @@ describe("join", () => {
     const { room, socket } = await open();
     socket.say(entered);
     const inside = await room;
-    const track = { enabled: true, stopped: false, onended: null, stop: () => void (track.stopped = true) };
+    const track = { kind: "audio", enabled: true, stopped: false, onended: null, stop: () => void (track.stopped = true) };
     const sound = await inside.publishSound(track as unknown as MediaStreamTrack);
     const figure = await inside.publishFigure();
     expect(Idle.running).toBeGreaterThan(2);
@@ -162,9 +162,30 @@ describe("join", () => {
 
   it("publishes nothing that cannot be encrypted in a session with a key", () => {
     const publishing = new Publishing({ encryption: {} } as unknown as Conference, undefined, () => {});
-    const track = {} as MediaStreamTrack;
-    expect(() => publishing.sound(track, {})).toThrow("This browser cannot encrypt sound.");
-    expect(() => publishing.picture(track, {})).toThrow("webcams and screens cannot be encrypted");
+    expect(() => publishing.sound({ kind: "audio" } as MediaStreamTrack, {})).toThrow("This browser cannot encrypt sound.");
+    expect(() => publishing.picture({ kind: "video" } as MediaStreamTrack, {})).toThrow("webcams and screens cannot be encrypted");
+  });
+
+  it("refuses what the connection cannot send", async () => {
+    const { room, socket } = await open();
+    socket.say(entered);
+    const inside = await room;
+    const sound = { kind: "audio", enabled: true, onended: null, stop: () => {} } as unknown as MediaStreamTrack;
+    const first = await inside.publishSound(sound);
+    await expect(inside.publishSound({ ...sound })).rejects.toThrow('This participant publishes "voice" already. End that publication before, or choose another name.');
+    first.end();
+    await first.ended;
+    await inside.publishSound(sound);
+    await expect(inside.publishSound({ kind: "video" } as MediaStreamTrack, { name: "film" })).rejects.toThrow("a track of video, expected a track of audio: of a MediaStream, pass getAudioTracks()[0]");
+    await expect(inside.publishPicture({} as MediaStreamTrack)).rejects.toThrow("[object Object], expected a track of video: of a MediaStream, pass getVideoTracks()[0]");
+    await expect(inside.publishPicture({ kind: "video", readyState: "ended" } as MediaStreamTrack)).rejects.toThrow("The track of video has ended. Open the device again.");
+    const box: Box = { min: [0, 0, 0], max: [1, 2, 1] };
+    const points = (more: object): Promise<unknown> => inside.publishPoints({ box, ...more });
+    await expect(points({ box: undefined })).rejects.toThrow("the box undefined, expected three numbers in metres for min, and three for max that are greater");
+    await expect(points({ box: { min: [0, 0, 0], max: [1, -1, 1] } })).rejects.toThrow(RangeError);
+    await expect(points({ qualities: [{ name: "all", share: 1, bits: 10 }, { name: "low", share: 0.5, bits: 10 }] })).rejects.toThrow('the quality "low" has the share 0.5, expected more than 0, at most 1, and at least the 1 of the quality before');
+    await expect(points({ qualities: [{ name: "all", share: 1, bits: 31 }] })).rejects.toThrow('the quality "all" has 31 bits, expected 1 to 30');
+    inside.leave();
   });
 
   it("ends with the first loss without reconnect", async () => {
