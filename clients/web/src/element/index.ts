@@ -257,7 +257,7 @@ export class VolsfuRoomElement extends HTMLElement {
     const given = (option: "room" | "identity" | "token" | "key" | "assets", text: string): Partial<JoinOptions> => (text ? { [option]: text } : {});
     this.say("");
     // A canvas whose context was lost cannot be used again.
-    this.canvas = h("canvas", { tabIndex: 0, ariaLabel: "A room in space. Drag to orbit; W A S D to walk, arrow keys to turn." });
+    this.canvas = h("canvas", { tabIndex: 0, role: "application", ariaLabel: "A room in space. Drag to orbit; W A S D to walk, arrow keys to turn." });
     this.shadowRoot!.prepend(this.canvas);
     try {
       const options: JoinOptions = {

@@ -3,6 +3,7 @@
 import { bitrate, h, milliseconds } from "../dom";
 import { morph } from "../morph";
 import type { State } from "./figures";
+import { StatusLine } from "./statusline";
 import type { Plan } from "./traffic";
 
 export interface LiveActs {
@@ -15,7 +16,7 @@ const columns = ["Quality", "Taken", "fps", "Rate", "Points", "Encode"];
 export class LivePanel {
   readonly element: HTMLElement;
   private readonly frame = h("div", { class: "mirror" });
-  private readonly headline = h("p", { class: "headline", role: "status" });
+  private readonly headline = new StatusLine();
   private readonly body = h("tbody");
   private readonly sentences = h("div", { class: "sentences" });
   private readonly stop = h("button", { type: "button", class: "primary" }, "Stop");
@@ -26,7 +27,7 @@ export class LivePanel {
     this.mute.addEventListener("click", () => acts.mute());
     const head = h("tr", {}, ...columns.map((c) => h("th", { scope: "col" }, c)));
     this.element = h(
-      "div", { class: "live" }, this.frame, this.headline, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.body)), this.sentences,
+      "div", { class: "live" }, this.frame, this.headline.element, h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.body)), this.sentences,
       h("div", { class: "acts" }, this.stop, this.mute),
     );
   }
@@ -45,8 +46,8 @@ export class LivePanel {
   }
 
   show(state: State, plan: Plan, others: readonly string[], voice: { on: boolean } | undefined): void {
-    this.headline.textContent = headlineOf(state);
-    this.headline.dataset["live"] = String(state.live && state.bps > 0);
+    const sends = state.live && state.bps > 0;
+    this.headline.show(stateOf(state), sends ? `: ${bitrate(state.bps)}, ${state.fps.toFixed(0)} fps` : "", sends);
     morph(this.body, state.qualities.map((q) => {
       const sending = q.fps > 0;
       const cells = [
@@ -61,14 +62,14 @@ export class LivePanel {
   }
 }
 
-function headlineOf(state: State): string {
+function stateOf(state: State): string {
   if (!state.ready) {
     return "Getting ready …";
   }
   if (!state.live) {
     return "Connecting …";
   }
-  return state.bps > 0 ? `Live: ${bitrate(state.bps)}, ${state.fps.toFixed(0)} fps` : "Live: no receivers, nothing is sent";
+  return state.bps > 0 ? "Live" : "Live: no receivers, nothing is sent";
 }
 
 /** Returns sentences about the other participants, their choices, and delays. */

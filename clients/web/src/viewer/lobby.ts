@@ -29,7 +29,7 @@ const refreshInterval = 2000;
 
 export class Lobby {
   private readonly rooms = h("ul", { class: "rooms" });
-  private readonly problem = h("p", { class: "problem" });
+  private readonly problem = h("p", { class: "problem", role: "alert" });
   private readonly token: HTMLInputElement;
   private readonly key: HTMLInputElement;
   private readonly identity: HTMLInputElement;

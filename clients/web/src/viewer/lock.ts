@@ -25,12 +25,12 @@ const words: Record<Reason, string> = {
 };
 
 export class Lock {
-  readonly button = h("button", { type: "button", class: "lock", hidden: true });
+  readonly button = h("button", { type: "button", class: "lock", hidden: true, ariaExpanded: "false" });
   readonly panel: HTMLElement;
   private readonly headline = h("p", { class: "headline", role: "status" });
   private readonly people = h("ul");
   private readonly figures = h("p", { class: "figures" });
-  private readonly problem = h("p", { class: "problem", hidden: true });
+  private readonly problem = h("p", { class: "problem", hidden: true, role: "alert" });
   private readonly field = h("input", { type: "password", autocomplete: "off", spellcheck: false, required: true });
   private readonly forget = h("button", { type: "button", class: "secondary" }, "Forget older keys");
   private readonly timer: ReturnType<typeof setInterval>;
@@ -54,12 +54,21 @@ export class Lock {
       this.enter(this.field.value);
     });
     this.panel = h("aside", { class: "secrecy", hidden: true, ariaLabel: "Encryption" }, h("header", {}, h("h2", {}, "Encryption"), close), this.headline, this.people, this.figures, form, this.problem);
+    this.panel.addEventListener("keydown", ({ key }) => {
+      if (key === "Escape") {
+        this.toggle();
+      }
+    });
     this.timer = setInterval(() => this.refresh(), refreshInterval);
   }
 
+  /** Opens or closes the panel. When it closes, the keyboard focus returns to the button. */
   toggle(): void {
     this.panel.hidden = !this.panel.hidden;
-    if (!this.panel.hidden) {
+    this.button.ariaExpanded = String(!this.panel.hidden);
+    if (this.panel.hidden) {
+      this.button.focus();
+    } else {
       this.refresh();
       this.field.focus();
     }
@@ -116,7 +125,10 @@ export class Lock {
     if (this.panel.hidden) {
       return;
     }
-    this.headline.textContent = sign.title;
+    // Screen readers would read an equal text again.
+    if (this.headline.textContent !== sign.title) {
+      this.headline.textContent = sign.title;
+    }
     morph(this.people, [...states].map(([who, state]) => {
       const item = h("li", { class: state === "opened" ? "good" : "bad" }, state === "opened" ? `${who} is encrypted, and this page has the key.` : sentenceOf(who, state));
       item.dataset["key"] = who;

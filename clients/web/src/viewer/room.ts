@@ -37,7 +37,7 @@ export class RoomView {
   private readonly people: PeopleList;
   private readonly chat: Chat;
   private chatting: HTMLButtonElement | undefined;
-  private readonly status = h("span", { class: "status" });
+  private readonly status = h("span", { class: "status", role: "status" });
   private readonly title = h("strong");
   /** Frames decoded since the last drawing, the newest of each line. */
   private readonly fresh = new Map<string, { track: TileRef; frame: DecodedFrame }>();
@@ -147,11 +147,11 @@ export class RoomView {
     toolbar.add("Tint by quality", "t", () => this.tint());
     this.chatting = toolbar.add("Chat", "c", () => this.talk());
     toolbar.add("Sound", "m", () => this.sound.toggle());
-    toolbar.add("Seat", "h", () => this.goHome());
+    toolbar.add("Seat", "h", () => this.goHome(), false);
     this.enlarging = toolbar.add("Enlarge", "z", () => this.enlargeNext());
     this.enlarging.hidden = true;
     toolbar.add("Full screen", "f", toggleFullScreen);
-    const leave = toolbar.add("Leave", "", () => this.conference.leave());
+    const leave = toolbar.add("Leave", "", () => this.conference.leave(), false);
     // Some browsers throw if the page has no permission.
     navigator.xr?.isSessionSupported("immersive-vr").then((can) => can && leave.before(toolbar.add("VR", "v", () => this.immerse())), () => {});
     this.element.replaceChildren(

@@ -12,9 +12,15 @@ export class Toolbar {
   /** @param say shows a message to the user */
   constructor(private readonly say: (message: string) => void) {}
 
-  /** Adds a control. Its key is a small letter, or none. */
-  add(label: string, key: string, act: Act): HTMLButtonElement {
-    const button = h("button", { type: "button", title: key ? `${label} (${key.toUpperCase()})` : label, ariaPressed: "false" }, label);
+  /**
+   * Adds a control. Its key is a small letter, or none.
+   * @param switches the control switches a mode on and off
+   */
+  add(label: string, key: string, act: Act, switches = true): HTMLButtonElement {
+    const letter = key.toUpperCase();
+    const button = h(
+      "button", { type: "button", title: key ? `${label} (${letter})` : label, ...(key ? { ariaKeyShortcuts: letter } : {}), ...(switches ? { ariaPressed: "false" } : {}) }, label,
+    );
     button.addEventListener("click", () => void this.press(button, label, act));
     if (key) {
       this.keys.set(key, button);

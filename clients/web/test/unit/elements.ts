@@ -3,12 +3,17 @@
 import { vi } from "vitest";
 
 export class FakeElement {
+  static focused: FakeElement | undefined;
   children: (FakeElement | string)[] = [];
   hidden = false;
   className = "";
   dataset: Record<string, string> = {};
   textContent = "";
-  private readonly listeners = new Map<string, (() => void)[]>();
+  role: string | undefined;
+  value = "";
+  removed = false;
+  readonly part = { add: (): void => {} };
+  private readonly listeners = new Map<string, ((event: object) => void)[]>();
 
   constructor(readonly tag: string) {}
 
@@ -16,14 +21,30 @@ export class FakeElement {
     this.children.push(...children);
   }
 
-  addEventListener(type: string, listener: () => void): void {
+  prepend(...children: (FakeElement | string)[]): void {
+    this.children.unshift(...children);
+  }
+
+  remove(): void {
+    this.removed = true;
+  }
+
+  focus(): void {
+    FakeElement.focused = this;
+  }
+
+  addEventListener(type: string, listener: (event: object) => void): void {
     this.listeners.set(type, [...(this.listeners.get(type) ?? []), listener]);
   }
 
-  click(): void {
-    for (const listener of this.listeners.get("click") ?? []) {
-      listener();
+  dispatch(type: string, event: object = {}): void {
+    for (const listener of this.listeners.get(type) ?? []) {
+      listener(event);
     }
+  }
+
+  click(): void {
+    this.dispatch("click");
   }
 }
 

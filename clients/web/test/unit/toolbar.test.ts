@@ -56,6 +56,12 @@ describe("Toolbar", () => {
     expect(act).toHaveBeenCalledTimes(2);
   });
 
+  it("tells screen readers the keys, and which controls switch a mode", () => {
+    const toolbar = new Toolbar(() => {});
+    const controls = [toolbar.add("Sound", "m", () => true), toolbar.add("Leave", "", () => {}, false)];
+    expect(controls.map(({ ariaPressed, ariaKeyShortcuts }) => [ariaPressed, ariaKeyShortcuts])).toEqual([["false", "M"], [undefined, undefined]]);
+  });
+
   it("shows what is on, and says what did not work", async () => {
     const said: string[] = [];
     const toolbar = new Toolbar((message) => said.push(message));

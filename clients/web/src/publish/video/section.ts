@@ -4,6 +4,7 @@ import { bitrate, h } from "../../dom";
 import { morph } from "../../morph";
 import type { Conference } from "../../viewer/conference";
 import { cameras, Lacking, lacksDevices } from "../camera";
+import { StatusLine } from "../statusline";
 import { screenSound, Voice } from "../voice";
 import { lacksScreen, type Opened, openVideo } from "./capture";
 import type { VideoCodec, VideoKind } from "./plan";
@@ -204,7 +205,7 @@ export class VideoSection {
 class Card {
   readonly element: HTMLElement;
   private readonly preview = h("video", { muted: true, autoplay: true, playsInline: true });
-  private readonly headline = h("p", { class: "headline", role: "status" });
+  private readonly headline = new StatusLine();
   private readonly rows = h("tbody");
   private readonly sentence = h("p", { class: "sentence" });
 
@@ -215,7 +216,7 @@ class Card {
     this.preview.classList.toggle("mirrored", mirrored);
     const head = h("tr", {}, ...["Quality", "Taken", "Pixels", "fps", "Rate"].map((c) => h("th", { scope: "col" }, c)));
     this.element = h(
-      "div", { class: "video" }, this.preview, this.headline,
+      "div", { class: "video" }, this.preview, this.headline.element,
       h("div", { class: "scroll" }, h("table", {}, h("thead", {}, head), this.rows)), this.sentence,
     );
   }
@@ -224,8 +225,8 @@ class Card {
     const states = publication.state();
     const bps = states.reduce((sum, s) => sum + s.bps, 0);
     const title = publication.kind === "webcam" ? "Webcam" : sound ? "Screen with sound" : "Screen";
-    this.headline.textContent = `${title}: ${!publication.live ? "connecting …" : bps > 0 ? `live, ${bitrate(bps)}` : "no receivers, nothing is sent"}`;
-    this.headline.dataset["live"] = String(publication.live && bps > 0);
+    const sends = publication.live && bps > 0;
+    this.headline.show(`${title}: ${sends ? "live" : publication.live ? "no receivers, nothing is sent" : "connecting …"}`, sends ? `, ${bitrate(bps)}` : "", sends);
     morph(this.rows, states.map(({ encoding, wanted, width, height, fps, bps: rate }) => {
       const sending = rate > 0;
       const cells = [
