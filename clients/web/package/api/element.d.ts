@@ -44,6 +44,7 @@ export declare class VolsfuRoomElement extends HTMLElement {
     attributeChangedCallback(_name: string, before: string | null, after: string | null): void;
     /** Switches sound on or off, from the direction of the speakers. It must be called from a click or a key. */
     toggleSound(): Promise<boolean>;
+    private sounds;
     /** Returns to the viewer's seat. */
     home(): void;
     /** Enters the room of the attributes, after all changes of the present task. */

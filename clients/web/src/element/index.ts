@@ -19,7 +19,7 @@ type Attribute = (typeof attributes)[number];
 /** The session of the element and its picture, from the connection to the document until the end. */
 class Show {
   room: Room | undefined;
-  readonly sound = new Sound();
+  readonly sound: Sound;
   private readonly world: World;
   private readonly gaze: Gaze;
   /** The newest frame of each tile since the last picture. */
@@ -35,7 +35,9 @@ class Show {
     options: JoinOptions,
     private readonly publish: string,
     private readonly tell: <K extends keyof RoomElementEvents>(event: K, detail: RoomElementEvents[K]) => void,
+    sounds: (on: boolean) => void,
   ) {
+    this.sound = new Sound(sounds);
     this.world = new World(canvas, () => this.draw(), (now) => this.room?.state === "joined" && this.gaze.step(now));
     this.gaze = new Gaze(this.world, { look: (viewpoint) => this.room?.look(viewpoint), arrange: (objects) => this.room?.arrange(objects) ?? false });
     void this.start(options);
@@ -189,7 +191,9 @@ export class VolsfuRoomElement extends HTMLElement {
     this.soundButton.part.add("sound");
     this.message.part.add("message");
     root.append(h("style", {}, style), this.message, this.soundButton);
-    this.soundButton.addEventListener("click", () => void this.toggleSound());
+    this.soundButton.addEventListener("click", () => {
+      this.toggleSound().catch((error: unknown) => this.tell("error", { message: `The sound cannot be played: ${error instanceof Error ? error.message : String(error)}` }));
+    });
   }
 
   /** The joined room; undefined before and after. */
@@ -228,8 +232,12 @@ export class VolsfuRoomElement extends HTMLElement {
   /** Switches sound on or off, from the direction of the speakers. It must be called from a click or a key. */
   async toggleSound(): Promise<boolean> {
     const on = (await this.show?.sound.toggle()) ?? false;
-    this.soundButton.ariaPressed = String(on);
+    this.sounds(on);
     return on;
+  }
+
+  private sounds(on: boolean): void {
+    this.soundButton.ariaPressed = String(on);
   }
 
   /** Returns to the viewer's seat. */
@@ -263,7 +271,7 @@ export class VolsfuRoomElement extends HTMLElement {
       const options: JoinOptions = {
         url: value("url"), ...given("room", value("room")), ...given("identity", value("identity")), ...given("token", value("token")), ...given("key", value("encryption-key")), ...given("assets", value("assets")),
       };
-      this.show = new Show(this.canvas, options, value("publish"), (event, detail) => this.tell(event, detail));
+      this.show = new Show(this.canvas, options, value("publish"), (event, detail) => this.tell(event, detail), (on) => this.sounds(on));
     } catch {
       this.tell("error", { message: "This browser has no WebGL 2, or it is switched off." });
     }
@@ -274,7 +282,7 @@ export class VolsfuRoomElement extends HTMLElement {
     this.show = undefined;
     this.canvas?.remove();
     this.canvas = undefined;
-    this.soundButton.ariaPressed = "false";
+    this.sounds(false);
   }
 
   private tell<K extends keyof RoomElementEvents>(event: K, detail: RoomElementEvents[K]): void {

@@ -31,7 +31,8 @@ const inspectorShare = 0.3;
 
 export class RoomView {
   readonly conference: Conference;
-  private readonly sound = new Sound();
+  private readonly sound = new Sound((on) => (this.sounding!.ariaPressed = String(on)));
+  private sounding: HTMLButtonElement | undefined;
   private readonly inspector: Inspector;
   private readonly toolbar: Toolbar;
   private readonly people: PeopleList;
@@ -146,7 +147,7 @@ export class RoomView {
     });
     toolbar.add("Tint by quality", "t", () => this.tint());
     this.chatting = toolbar.add("Chat", "c", () => this.talk());
-    toolbar.add("Sound", "m", () => this.sound.toggle());
+    this.sounding = toolbar.add("Sound", "m", () => this.sound.toggle());
     toolbar.add("Seat", "h", () => this.goHome(), false);
     this.enlarging = toolbar.add("Enlarge", "z", () => this.enlargeNext());
     this.enlarging.hidden = true;

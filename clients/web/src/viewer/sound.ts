@@ -19,6 +19,12 @@ export class Sound {
   private readonly tracks = new Map<string, MediaStreamTrack>();
   private readonly voices = new Map<string, Voice>();
 
+  /**
+   * @param changed is called when sound begins or ends, also if the system has interrupted it, as for a
+   * call; the next toggle then continues it
+   */
+  constructor(private readonly changed: (on: boolean) => void = () => {}) {}
+
   get on(): boolean {
     return this.context?.state === "running";
   }
@@ -47,12 +53,18 @@ export class Sound {
       await this.context!.suspend();
       return false;
     }
-    this.context ??= new AudioContext();
+    this.context ??= this.open();
     await this.context.resume();
     for (const [mid, track] of this.tracks) {
       this.connect(mid, track);
     }
     return true;
+  }
+
+  private open(): AudioContext {
+    const context = new AudioContext();
+    context.onstatechange = () => this.changed(this.on);
+    return context;
   }
 
   private connect(mid: string, track: MediaStreamTrack): void {
@@ -126,8 +138,12 @@ export class Sound {
     }
     this.voices.clear();
     this.tracks.clear();
-    void this.context?.close();
+    const { context } = this;
     this.context = undefined;
+    if (context) {
+      context.onstatechange = null;
+      void context.close();
+    }
   }
 }
 

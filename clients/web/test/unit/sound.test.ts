@@ -9,11 +9,13 @@ interface Playing {
 }
 
 let playing: Playing[];
+let contexts: { state: string; onstatechange: (() => void) | null }[];
 const track = (id: string): MediaStreamTrack => ({ id }) as MediaStreamTrack;
 
 describe("Sound", () => {
   beforeEach(() => {
     playing = [];
+    contexts = [];
     class Stream {
       constructor(readonly tracks: MediaStreamTrack[]) {}
     }
@@ -31,7 +33,11 @@ describe("Sound", () => {
     }
     class Context {
       state = "suspended";
+      onstatechange: (() => void) | null = null;
       destination = {};
+      constructor() {
+        contexts.push(this);
+      }
       resume = async (): Promise<void> => void (this.state = "running");
       close = async (): Promise<void> => void (this.state = "closed");
       createMediaStreamSource = (stream: Stream): object => {
@@ -73,5 +79,17 @@ describe("Sound", () => {
     sound.close();
     expect(sound.level("4")).toBe(0);
     expect(playing.every((p) => p.paused && !p.connected)).toBe(true);
+  });
+
+  it("reports that the system has interrupted it, and continues", async () => {
+    const told: boolean[] = [];
+    const sound = new Sound((on) => told.push(on));
+    await sound.toggle();
+    const [context] = contexts;
+    Object.assign(context!, { state: "interrupted" }).onstatechange!();
+    expect(told).toEqual([false]);
+    expect(await sound.toggle()).toBe(true);
+    sound.close();
+    expect([contexts.length, context!.onstatechange]).toEqual([1, null]);
   });
 });
