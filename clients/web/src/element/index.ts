@@ -5,6 +5,7 @@ import { isPicture } from "../media/picture";
 import { type Frame, join, type Room } from "../client/room";
 import type { JoinOptions } from "../client/options";
 import { Gaze } from "../scene/gaze";
+import { graphicsLost, watchGraphics } from "../scene/graphics";
 import { World } from "../scene/world";
 import type { TileRef } from "../signal/messages";
 import { Sound } from "../viewer/sound";
@@ -26,7 +27,8 @@ class Show {
   private readonly fresh = new Map<string, Frame>();
   /** The names of the participants that the page knows, by identity. */
   private readonly names = new Map<string, string>();
-  private readonly over = new AbortController();
+  /** Aborted when the element leaves the room. */
+  readonly over = new AbortController();
   private timer: ReturnType<typeof setInterval> | undefined;
   private why = "";
 
@@ -272,6 +274,7 @@ export class VolsfuRoomElement extends HTMLElement {
         url: value("url"), ...given("room", value("room")), ...given("identity", value("identity")), ...given("token", value("token")), ...given("key", value("encryption-key")), ...given("assets", value("assets")),
       };
       this.show = new Show(this.canvas, options, value("publish"), (event, detail) => this.tell(event, detail), (on) => this.sounds(on));
+      watchGraphics(this.canvas, this.show.over.signal, (lost) => (lost ? this.tell("error", { message: graphicsLost }) : this.say("")));
     } catch {
       this.tell("error", { message: "This browser has no WebGL 2, or it is switched off." });
     }

@@ -7,6 +7,7 @@ import { cannotEncrypt } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import { claimsOf, identityOf } from "../token";
 import type { DetailName } from "../scene/detail";
+import { graphicsLost, watchGraphics } from "../scene/graphics";
 import { World } from "../scene/world";
 import { Embedding } from "./embed";
 import { Lobby, type Entry } from "./lobby";
@@ -48,6 +49,7 @@ function start(): void {
   const canvas = byId<HTMLCanvasElement>("stage");
   let room: RoomView | undefined;
   const world = new World(canvas, () => room?.draw(), (now) => room?.drawn(now), detailOf(location));
+  watchGraphics(canvas, new AbortController().signal, (lost) => (lost ? messages.keep(graphicsLost) : messages.drop(graphicsLost)));
   const workers = new Workers((report) => {
     if (room) {
       room.conference.report(report);

@@ -20,8 +20,17 @@ export class Messages {
 
   /** Shows a permanent message, once. */
   keep(text: string): void {
-    if (![...this.element.querySelectorAll(".kept")].some((kept) => kept.textContent === text)) {
+    if (this.kept(text).length === 0) {
       this.element.append(h("p", { class: "kept" }, text));
     }
+  }
+
+  /** Removes a permanent message. */
+  drop(text: string): void {
+    this.kept(text).forEach((message) => message.remove());
+  }
+
+  private kept(text: string): Element[] {
+    return [...this.element.querySelectorAll(".kept")].filter((message) => message.textContent === text);
   }
 }

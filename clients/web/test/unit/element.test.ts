@@ -82,4 +82,13 @@ describe("<volsfu-room>", () => {
     button.click();
     await vi.waitFor(() => expect(events.at(-1)).toBe('error {"message":"The sound cannot be played: no output device"}'), { timeout: 60_000 });
   });
+
+  it("says that the browser has taken the graphics card, until it is given back", () => {
+    const [canvas, message] = [part("canvas"), part("p")];
+    canvas.dispatch("webglcontextlost");
+    expect(events.at(-1)).toContain("The browser has taken the graphics card from this page");
+    expect(message.textContent).toContain("If that takes long, reload the page.");
+    canvas.dispatch("webglcontextrestored");
+    expect(message.hidden).toBe(true);
+  });
 });
