@@ -160,6 +160,10 @@ class Show {
     this.fresh.forEach((frame) => frame.release());
     this.fresh.clear();
     if (this.room) {
+      // The last picture would look like people who do not move.
+      for (const { identity, publications } of this.room.participants.values()) {
+        publications.forEach(({ name }) => this.world.objects.remove(identity, name));
+      }
       this.room = undefined;
       this.tell("left", { why: this.why === "left" ? "" : this.why });
     }

@@ -83,6 +83,11 @@ describe("<volsfu-room>", () => {
     await vi.waitFor(() => expect(events.at(-1)).toBe('error {"message":"The sound cannot be played: no output device"}'), { timeout: 60_000 });
   });
 
+  it("shows nobody after the session has ended", () => {
+    page.options!.on!.state!("closed", "removed by an operator");
+    expect([events.at(-1), page.removed]).toEqual(['left {"why":"removed by an operator"}', ["grace/body"]]);
+  });
+
   it("says that the browser has taken the graphics card, until it is given back", () => {
     const [canvas, message] = [part("canvas"), part("p")];
     canvas.dispatch("webglcontextlost");
