@@ -6,6 +6,8 @@
  * of requests.
  */
 const kept = 16;
+/** The resolution of browsers' clocks in microseconds. */
+const resolution = 1000;
 /** The maximum drift between two crystals of 50 ppm each. */
 const drift = 100e-6;
 
@@ -23,7 +25,11 @@ export class ServerClock {
 
   /** Adds a reply: stamps in microseconds, t3 is the arrival by this host's clock. */
   answered(t0: number, t1: number, t2: number, t3: number): void {
-    this.samples.push({ at: t3, ahead: (t1 - t0 + (t2 - t3)) / 2, trip: t3 - t0 - (t2 - t1) });
+    const sample = { at: t3, ahead: (t1 - t0 + (t2 - t3)) / 2, trip: t3 - t0 - (t2 - t1) };
+    this.samples.push(sample);
+    // Replies that contradict the newest one precede a change: a clock was set, or the browser's clock stood still while
+    // the computer slept.
+    this.samples = this.samples.filter((s) => Math.abs(s.ahead - sample.ahead) <= this.error(s) + this.error(sample) + resolution);
     if (this.samples.length > kept) {
       this.samples.shift();
     }

@@ -552,6 +552,16 @@ describe("ServerClock", () => {
     expect(clock.ahead).toBeCloseTo(5000, 3);
     expect(clock.roundTrip).toBeCloseTo(20, 3);
   });
+
+  it("forgets the replies from before this computer slept, while the browser's clock stood still", () => {
+    const clock = new ServerClock();
+    clock.answered(0, 10_000, 10_000, 20_000);
+    const hour = 3600e6;
+    clock.answered(1_000_000, hour + 1_050_000, hour + 1_050_000, 1_100_000);
+    expect([clock.ahead, clock.roundTrip]).toEqual([hour / 1000, 100]);
+    clock.answered(2_000_000, hour + 2_010_000, hour + 2_010_000, 2_020_000);
+    expect([clock.ahead, clock.roundTrip]).toEqual([hour / 1000, 20]);
+  });
 });
 
 describe("claimsOf", () => {
