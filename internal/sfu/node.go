@@ -2,6 +2,8 @@ package sfu
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,9 @@ import (
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
+
+// ErrNotFound reports that there is no such room, or no participant with the name in the room.
+var ErrNotFound = errors.New("not found")
 
 // Metrics counts events of the control plane.
 type Metrics interface {
@@ -271,3 +276,123 @@ func (n *Node) toAll(q request) {
 
 // Withheld returns the number of publications that were not sent to clients because their protocol cannot carry them.
 func (n *Node) Withheld() uint64 { return n.withheld.Load() }
+
+// CloseRoom removes all participants from a room, and ends a room of the API. The error wraps ErrNotFound if the room
+// does not exist.
+func (n *Node) CloseRoom(ctx context.Context, room string) error {
+	n.tell(room, roomevent.Close{})
+	switch exists, ended := n.rooms.Release(room); {
+	case !exists:
+		return fmt.Errorf("%w: room %q", ErrNotFound, room)
+	case ended:
+		return nil
+	}
+	return n.removeFrom(ctx, room, removeRequest{code: signal.CodeClosed, reason: closedReason})
+}
+
+func (n *Node) removeFrom(ctx context.Context, name string, q removeRequest) error {
+	room, exists := n.rooms.Room(name)
+	if !exists {
+		return fmt.Errorf("%w: room %q", ErrNotFound, name)
+	}
+	result := make(chan bool, 1)
+	q.result = result
+	room.post(q)
+	found, answered := await(ctx, room, result)
+	if found {
+		return nil
+	}
+	if err := ctx.Err(); err != nil && !answered {
+		return err
+	}
+	if q.identity == "" {
+		return fmt.Errorf("%w: room %q", ErrNotFound, name)
+	}
+	return fmt.Errorf("%w: %q in room %q", ErrNotFound, q.identity, name)
+}
+
+// Bans returns the bans in force.
+func (n *Node) Bans() []admission.Ban { return n.exclusions.Bans(time.Now()) }
+
+// Unban ends a ban. The error wraps ErrNotFound if there is none.
+func (n *Node) Unban(room, identity string) error {
+	if !n.exclusions.Unban(room, identity, time.Now()) {
+		return fmt.Errorf("%w: a ban of %q in room %q", ErrNotFound, identity, room)
+	}
+	return nil
+}
+
+// Revoke revokes a token by its id and ends the sessions of the token with the code revoked. When the server knows the
+// expiry of the token, the revocation lasts until then; otherwise it lasts for the given time, or for
+// admission.DefaultRevocation if the time is 0. The error wraps admission.ErrExclusion or admission.ErrFull.
+func (n *Node) Revoke(id string, lasts time.Duration) error {
+	if err := admission.CheckRevocation(id, lasts); err != nil {
+		return err
+	}
+	if lasts == 0 {
+		lasts = admission.DefaultRevocation
+	}
+	now := time.Now()
+	if err := n.exclusions.Revoke(id, now.Add(lasts), now); err != nil {
+		return err
+	}
+	// A join that has not seen the revocation is already in its room's channel, before this request.
+	n.toAll(revokedRequest{id})
+	return nil
+}
+
+// Revoked reports whether a token is revoked.
+func (n *Node) Revoked(t admission.Token) bool { return n.exclusions.Revoked(t, time.Now()) }
+
+// Revocations returns the revocations in force.
+func (n *Node) Revocations() []admission.Revocation { return n.exclusions.Revocations(time.Now()) }
+
+// Restore ends the revocation of a token. The error wraps ErrNotFound if the token is not revoked.
+func (n *Node) Restore(id string) error {
+	if !n.exclusions.Restore(id, time.Now()) {
+		return fmt.Errorf("%w: a revocation of token %q", ErrNotFound, id)
+	}
+	return nil
+}
+
+// revokedRequest removes the participants whose token was revoked.
+type revokedRequest struct{ id string }
+
+// apply implements request.
+func (q revokedRequest) apply(r *Room) {
+	for _, p := range r.participants.others(nil) {
+		if p.token.ID == q.id && r.node.exclusions.Revoked(p.token, r.now) {
+			p.log.Info("the participant's token was revoked", zap.String("token_id", q.id))
+			r.expel(p, signal.CodeRevoked, "an operator revoked the token")
+		}
+	}
+}
+
+// Kick removes a participant from a room; the client does not return by itself. If ban is greater than 0, the identity
+// and the participant's token are excluded from the room for that time, even if the participant is not present. The
+// error wraps ErrNotFound if there is no such participant and no ban, or admission.ErrExclusion or admission.ErrFull.
+func (n *Node) Kick(ctx context.Context, room, identity string, ban time.Duration) error {
+	if identity == "" {
+		return fmt.Errorf("%w: a participant without a name", ErrNotFound)
+	}
+	q := removeRequest{identity: identity, code: signal.CodeKicked, reason: kickedReason}
+	if ban != 0 {
+		if err := admission.CheckBan(room, identity, ban); err != nil {
+			return err
+		}
+		now := time.Now()
+		q.until = now.Add(ban)
+		err := n.exclusions.Ban(admission.Ban{Room: room, Identity: identity, Until: q.until}, now)
+		if err != nil {
+			return err
+		}
+	}
+	// The room looks for the participant before the other nodes are told. After the home has removed the participant,
+	// the room does not find the participant.
+	err := n.removeFrom(ctx, room, q)
+	n.tell(room, roomevent.Kick{Identity: identity, Until: q.until})
+	if ban != 0 && errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}

@@ -474,3 +474,9 @@ func (p *participant) useDataChannels() {
 	p.byData = p.asked.publishData && p.grants.Publish
 	p.takesChunks = p.asked.receiveData && p.receive
 }
+
+// limitBitrate bounds the rate of a receiver by its own limits and those of the room.
+func (p *participant) limitBitrate() {
+	node := p.room.node
+	p.subscriber.SetLimits(p.room.settings.Within(p.limits), node.config.ClaimedMin, node.engine.StartRate())
+}

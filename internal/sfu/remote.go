@@ -418,11 +418,11 @@ func (q remoteEvent) operate(r *Room, e roomevent.Operate) {
 	case p == nil:
 		refused = signal.Errorf(signal.CodeNotFound, "there is no participant %q in the room", e.Identity)
 	case e.Mute != nil:
-		refused = r.mute(p, e.Mute.Publication, e.Mute.Muted, true)
+		refused = change{room: r}.mute(p, e.Mute.Publication, e.Mute.Muted)
 	case e.Permissions != nil:
-		r.setPermissions(p, e.Permissions)
+		change{room: r}.permissions(p, e.Permissions)
 	case e.Attributes != nil:
-		refused = r.setAttributes(nil, p, e.Attributes.Attributes)
+		refused = change{room: r}.attributes(p, e.Attributes.Attributes)
 	}
 	if refused != nil {
 		r.log.Warn("a change by another node has no effect", zap.String("node", q.node),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/sfu/admission"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
+	"github.com/volsfu/volsfu/internal/sfu/roomevent"
 	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
@@ -260,4 +261,61 @@ func (a *audience) welcome(p *participant) {
 	if a.sent > 0 {
 		p.send(&signal.Audience{Count: a.sent})
 	}
+}
+
+// removeRequest removes one participant, or all participants if the identity is empty. Whether a participant was found
+// is sent to result.
+type removeRequest struct {
+	identity string
+	// session and before restrict the participants to a session, if it is not empty, and to joins before a time, if it
+	// is not zero.
+	session string
+	before  time.Time
+	code    signal.Code
+	reason  string
+	// until is the time until which the participant's token is banned from the room, zero for no ban.
+	until  time.Time
+	result chan<- bool
+}
+
+// The reasons of removals by an operator.
+const (
+	kickedReason = "removed by an operator"
+	closedReason = "an operator closed the room"
+)
+
+// apply implements request. Other nodes remove their participants themselves.
+func (q removeRequest) apply(r *Room) { q.result <- q.remove(r) || r.span.shown(q.identity) != nil }
+
+// remove removes the local participants that the request names, and reports whether there was one.
+func (q removeRequest) remove(r *Room) bool {
+	found := false
+	for _, p := range r.participants.others(nil) {
+		if q.names(p) {
+			found = true
+			if !q.until.IsZero() {
+				q.banToken(r, p)
+			}
+			r.expel(p, q.code, q.reason)
+		}
+	}
+	return found
+}
+
+// banToken bans the token of a participant that is removed, on all nodes.
+func (q removeRequest) banToken(r *Room, p *participant) {
+	if p.token.ID == "" {
+		return
+	}
+	ban := admission.Ban{Room: r.name, Identity: p.Identity, TokenID: p.token.ID, Until: q.until}
+	if err := r.node.exclusions.Ban(ban, r.now); err != nil {
+		p.log.Warn("the token of a removed participant could not be banned from the room", errorField(err))
+	}
+	r.span.tell(roomevent.Kick{Identity: p.Identity, Session: p.Session, TokenID: p.token.ID, Until: q.until})
+}
+
+// names reports whether a request names a participant.
+func (q *removeRequest) names(p *participant) bool {
+	return (q.identity == "" || p.Identity == q.identity) && (q.session == "" || p.Session == q.session) &&
+		(q.before.IsZero() || p.joined.Before(q.before))
 }

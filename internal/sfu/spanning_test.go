@@ -681,8 +681,8 @@ func TestTheAudienceIsCounted(t *testing.T) {
 	join("speaker", true)
 	yes := true
 	c[0].stage.ask(func(r *Room) {
-		r.setPermissions(viewers[0].participant, &signal.SetPermissions{Publish: &yes})
-		r.setAttributes(nil, viewers[1].participant, map[string]string{"name": "x"})
+		change{room: r}.permissions(viewers[0].participant, &signal.SetPermissions{Publish: &yes})
+		change{room: r}.attributes(viewers[1].participant, map[string]string{"name": "x"})
 		r.remove(viewers[2].participant, "left")
 	})
 	c.pass(2 * time.Second)
