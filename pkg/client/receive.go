@@ -273,7 +273,7 @@ func (m *media) addStream(mid string, kind volumetric.Kind, streams transport.St
 func (m *media) assign(a signal.Assignment, publication *volumetric.Publication) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.downlink.Assign(a, publication)
+	return m.downlink.Assign(a, publication, time.Now())
 }
 
 // restart records that a publication has begun or ended.

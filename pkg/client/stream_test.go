@@ -158,6 +158,32 @@ func TestPacketsOfTheFormerAssignment(t *testing.T) {
 	}
 }
 
+// TestPacketsInTransitAtAnAssignment are those of the former tile for half of the shortest round trip, also if they
+// overtake one another.
+func TestPacketsInTransitAtAnAssignment(t *testing.T) {
+	m := newRig(t, Config{})
+	now := epoch
+	if err := m.clock.Answered(now, now.Add(10*time.Millisecond), now.Add(10*time.Millisecond),
+		now.Add(20*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	desk := described("desk", volumetric.MIMEVolumetric, 1, 1)
+	track := &volumetric.TileRef{PublicationRef: volumetric.PublicationRef{Participant: "grace", Publication: "desk"}}
+	in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+	body := described("body", volumetric.MIMEVolumetric, 1, 1)
+	assign(t, m, "4", 1, "ada", 0, &body)
+	in.send(20, 0, now)
+	m.downlink.Assign(signal.Assignment{MID: "4", Generation: 2, Track: track}, &desk, now)
+	in.send(21, 0, now.Add(4*time.Millisecond), 0)
+	in.send(22, 0, now.Add(9*time.Millisecond))
+	in.deliver(in.next-6, 3000*21, packets(t, 21, 0, now, 3000)[0], now.Add(11*time.Millisecond))
+	in.send(1, 0, now.Add(20*time.Millisecond))
+	in.send(2, 0, now.Add(53*time.Millisecond))
+	if got, want := statsOf(t, m, "grace", 0).FrameCounts, (FrameCounts{Expected: 2, Complete: 2}); got != want {
+		t.Errorf("frames %+v, expected %+v", got, want)
+	}
+}
+
 // TestCountsOfAReplacedPublication publishes again under the same name, with numbers from 0 on. A frame of the former
 // publication arrives after the message and before the assignment.
 func TestCountsOfAReplacedPublication(t *testing.T) {

@@ -193,6 +193,23 @@ func (e *Estimator) Estimate(now time.Time) (Estimate, bool) {
 	}, true
 }
 
+// Shortest returns a time that no round trip was shorter than: the sum of the quickest messages of
+// both directions, which the drift between them may make shorter than any round trip. Shortest is 0
+// until there are messages of both directions.
+func (e *Estimator) Shortest() time.Duration {
+	if e.ups.count == 0 || e.downs.count == 0 {
+		return 0
+	}
+	up, down := e.ups.all()[0].offset, e.downs.all()[0].offset
+	for _, l := range e.ups.all() {
+		up = min(up, l.offset)
+	}
+	for _, l := range e.downs.all() {
+		down = max(down, l.offset)
+	}
+	return max(0, up-down)
+}
+
 // tightest contains the limits of one direction at an instant. For lower limits all signs are
 // inverted.
 type tightest struct {

@@ -27,6 +27,25 @@ func (w *world) other(t time.Time) time.Time {
 
 func (w *world) waits() time.Duration { return time.Duration(w.random.ExpFloat64() * float64(w.wait)) }
 
+func TestShortestRoundTrip(t *testing.T) {
+	var e Estimator
+	if got := e.Shortest(); got != 0 {
+		t.Errorf("%v before the first round trip, expected 0", got)
+	}
+	for i, times := range [][2]time.Duration{{10, 30}, {20, 5}, {40, 40}} {
+		up, down := times[0]*time.Millisecond, times[1]*time.Millisecond
+		begin := start.Add(time.Duration(i) * time.Second)
+		read := begin.Add(up + time.Hour)
+		back := begin.Add(up + down + time.Millisecond)
+		if err := e.RoundTrip(begin, read, read.Add(time.Millisecond), back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := e.Shortest(); got != 15*time.Millisecond {
+		t.Errorf("%v, expected 15 ms: the quickest message of each direction", got)
+	}
+}
+
 // exchange makes a round trip that begins at the given local time.
 func (w *world) exchange(t *testing.T, e *Estimator, begin time.Time) {
 	t.Helper()

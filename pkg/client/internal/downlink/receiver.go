@@ -186,8 +186,11 @@ func (r *Receiver) AddStream(mid string, kind volumetric.Kind, ssrc, retransmiss
 	}
 }
 
-// Assign begins an assignment of a slot, and reports whether the slot is known. publication is nil for none.
-func (r *Receiver) Assign(a signal.Assignment, publication *volumetric.Publication) bool {
+// Assign begins an assignment of a slot, and reports whether the slot is known. publication is nil for none. The
+// packets of an assignment follow its acknowledgement, which leaves after now, by a round trip. On a slot that was in
+// use, packets are those of former assignments for half of the shortest round trip. The other half is left for a path
+// that has become shorter.
+func (r *Receiver) Assign(a signal.Assignment, publication *volumetric.Publication, now time.Time) bool {
 	s := r.streams[a.MID]
 	if s == nil {
 		return false
@@ -195,15 +198,19 @@ func (r *Receiver) Assign(a signal.Assignment, publication *volumetric.Publicati
 	if s.generation == a.Generation {
 		return true
 	}
+	var opens time.Time
+	if guard := r.clock.Shortest() / 2; guard > 0 && s.generation > 0 {
+		opens = now.Add(guard)
+	}
 	if a.Track == nil || publication == nil {
-		s.assign(a.Generation, nil, volumetric.Publication{}, nil)
+		s.assign(a.Generation, nil, volumetric.Publication{}, nil, opens)
 		return true
 	}
 	track := volumetric.TrackRef{TileRef: *a.Track, Quality: volumetric.QualityOff}
 	if a.Quality != nil {
 		track.Quality = *a.Quality
 	}
-	s.assign(a.Generation, &track, *publication, r.tiles.assign(track, r.streams))
+	s.assign(a.Generation, &track, *publication, r.tiles.assign(track, r.streams), opens)
 	return true
 }
 

@@ -26,9 +26,10 @@ type stream struct {
 	// framed is set if the publication uses payload v1.
 	framed bool
 	tile   *tile
-	// former is the highest sequence number at the time of the assignment. The numbers of a slot continue, and packets up
-	// to this one belong to former assignments.
+	// former is the highest sequence number before the packets of the assignment can arrive, which is not before opens.
+	// The numbers of a slot continue, and packets up to this one belong to former assignments.
 	former int64
+	opens  time.Time
 	// before holds the counts of nacks at the time of the assignment. delivered is the time of the last frame or packet
 	// of the assignment, also if another connection had delivered the frame before.
 	before    feedback.NACKStats
@@ -77,14 +78,16 @@ func newStream(
 	}
 }
 
-// assign begins an assignment. track is nil for none.
-func (s *stream) assign(generation uint32, track *volumetric.TrackRef, publication volumetric.Publication, t *tile) {
+// assign begins an assignment. track is nil for none. Packets before the time opens belong to former assignments.
+func (s *stream) assign(
+	generation uint32, track *volumetric.TrackRef, publication volumetric.Publication, t *tile, opens time.Time,
+) {
 	if s.tile != nil {
 		s.tile.ledger.end()
 		s.tile.nacks = s.requests()
 	}
 	s.generation, s.track, s.publication, s.tile, s.delivered = generation, track, publication, t, time.Time{}
-	s.former = s.unwrapper.Highest()
+	s.former, s.opens = s.unwrapper.Highest(), opens
 	s.encrypted, s.refusal = s.opening.opener.CheckPublication(&publication)
 	s.framed = track != nil && publication.Codec.Is(volumetric.MIMEVolumetric)
 	s.frames.Reset()
@@ -167,6 +170,9 @@ func (s *stream) take(header *rtp.Header, data []byte, original bool, now time.T
 	var broken breaks
 	if original {
 		broken = s.continuity.received(sequence, kind)
+	}
+	if now.Before(s.opens) {
+		s.former = max(s.former, sequence)
 	}
 	if s.tile == nil || sequence <= s.former || !s.framed && kind == feedback.Old {
 		return Arrival{}

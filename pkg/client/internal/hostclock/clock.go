@@ -47,6 +47,9 @@ func (c *Clock) Travelled(sent, arrived time.Time) {
 	}
 }
 
+// Shortest returns a time that no round trip to the server was shorter than, 0 if it is not known.
+func (c *Clock) Shortest() time.Duration { return c.estimator.Shortest() }
+
 // ToServer returns a time of the system's clock by the server's clock.
 func (c *Clock) ToServer(t time.Time) time.Time {
 	return t.Add(c.shift + c.State(t).Offset)
