@@ -184,6 +184,36 @@ func TestPacketsInTransitAtAnAssignment(t *testing.T) {
 	}
 }
 
+// TestFramesThatAnAssignmentLeavesIncomplete are counted after their deadline, unless another slot completes them.
+func TestFramesThatAnAssignmentLeavesIncomplete(t *testing.T) {
+	for name, end := range map[string]func(m *rig){
+		"the slot is idle":       func(m *rig) { assign(t, m, "4", 2, "", 0, nil) },
+		"the connection is lost": func(m *rig) { m.reset() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRig(t, Config{})
+			body := described("body", volumetric.MIMEVolumetric, 1, 1)
+			in := newIncoming(t, m, "4", volumetric.KindVideo, 1)
+			assign(t, m, "4", 1, "ada", 0, &body)
+			in.send(10, 0, epoch)
+			in.send(12, 0, epoch.Add(2*interval), 1)
+			in.send(13, 0, epoch.Add(3*interval), 1)
+			end(m)
+			next := newIncoming(t, m, "5", volumetric.KindVideo, 11)
+			assign(t, m, "5", 1, "ada", 0, &body)
+			next.send(13, 0, epoch.Add(4*interval))
+			assign(t, m, "5", 2, "", 0, nil)
+			for after := time.Duration(0); after < time.Second; after += 5 * time.Millisecond {
+				m.downlink.Step(nil, epoch.Add(4*interval+after), rtt)
+			}
+			if got, want := statsOf(t, m, "ada", 0).FrameCounts,
+				(FrameCounts{Expected: 4, Complete: 2, Undecodable: 1, Missing: 1}); got != want {
+				t.Errorf("frames %+v, expected %+v", got, want)
+			}
+		})
+	}
+}
+
 // TestCountsOfAReplacedPublication publishes again under the same name, with numbers from 0 on. A frame of the former
 // publication arrives after the message and before the assignment.
 func TestCountsOfAReplacedPublication(t *testing.T) {

@@ -42,6 +42,9 @@ type ledger struct {
 	// unseen are numbers below newest of which no packet has arrived, oldest first, with the time at which the gap was
 	// detected.
 	unseen []gap
+	// left are the frames that were incomplete when their stream left the tile, with the times of their first packets.
+	// A slot begins with the newest frame, and may complete it.
+	left []gap
 	// granted is the number of frames that the server reported as dropped and that are not matched with unseen numbers
 	// yet.
 	granted int64
@@ -105,6 +108,7 @@ func (l *ledger) restart() {
 	for _, g := range l.unseen {
 		l.lost(g.number)
 	}
+	l.counts.Undecodable += int64(len(l.left))
 	*l = ledger{counts: l.counts}
 }
 
@@ -128,6 +132,21 @@ func (l *ledger) end() {
 	l.on, l.off = false, false
 	l.forgetOff()
 }
+
+// incomplete adds a frame that is incomplete when its stream leaves the tile.
+func (l *ledger) incomplete(number int64, first time.Time) {
+	l.left = append(l.left, gap{number, first})
+}
+
+// taken removes a frame that another stream completes or counts from those that were left incomplete.
+func (l *ledger) taken(number int64) {
+	if i := slices.IndexFunc(l.left, func(g gap) bool { return g.number == number }); i >= 0 {
+		l.left = slices.Delete(l.left, i, i+1)
+	}
+}
+
+// settled reports whether no frame waits for its deadline here.
+func (l *ledger) settled() bool { return len(l.unseen) == 0 && len(l.left) == 0 }
 
 // switched sets whether the tile is off.
 func (l *ledger) switched(off bool, now time.Time) {
@@ -158,8 +177,15 @@ func (l *ledger) forgetOff() {
 	l.offFrames = nil
 }
 
-// settle counts the gaps that are older than the deadline.
+// settle counts the gaps and the frames left incomplete that are older than the deadline.
 func (l *ledger) settle(now time.Time, deadline time.Duration) {
+	l.left = slices.DeleteFunc(l.left, func(g gap) bool {
+		late := now.Sub(g.noticed) >= deadline
+		if late {
+			l.undecodable()
+		}
+		return late
+	})
 	n := 0
 	for n < len(l.unseen) && now.Sub(l.unseen[n].noticed) >= deadline {
 		if g := l.unseen[n]; l.off && !g.noticed.Before(l.offSince) && !l.wasOffFor(g.number) {

@@ -157,7 +157,8 @@ func (r *Receiver) Covers(former *Receiver, now time.Time) bool {
 func (r *Receiver) Reset() {
 	for _, s := range r.streams {
 		if s.tile != nil {
-			s.tile.nacks, s.tile.source = s.requests(), nil
+			s.leave()
+			s.tile.source = nil
 		}
 	}
 	r.streams, r.streamBySSRC = make(map[string]*stream), make(map[uint32]*stream)
@@ -320,6 +321,9 @@ func (r *Receiver) Step(packets []rtcp.Packet, now time.Time, rtt time.Duration)
 			s.frames.SetDeadline(deadline)
 			r.givenUp = s.expire(now, deadline, r.givenUp)
 		}
+	}
+	if settle {
+		r.tiles.settle(now, deadline)
 	}
 	return packets
 }

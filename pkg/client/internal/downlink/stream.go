@@ -82,9 +82,8 @@ func newStream(
 func (s *stream) assign(
 	generation uint32, track *volumetric.TrackRef, publication volumetric.Publication, t *tile, opens time.Time,
 ) {
-	if s.tile != nil {
+	if s.leave(); s.tile != nil {
 		s.tile.ledger.end()
-		s.tile.nacks = s.requests()
 	}
 	s.generation, s.track, s.publication, s.tile, s.delivered = generation, track, publication, t, time.Time{}
 	s.former, s.opens = s.unwrapper.Highest(), opens
@@ -101,6 +100,25 @@ func (s *stream) assign(
 		s.reception = feedback.NewReception(publication.Codec.ClockRate)
 		s.lateness = feedback.NewLateness(publication.Codec.ClockRate)
 	}
+}
+
+// forever is later than every deadline.
+var forever = time.Unix(1<<40, 0)
+
+// leave stops receiving the tile, if there is one: the slot has another assignment, or the connection has ended. Frames
+// in transit are counted at their deadlines.
+func (s *stream) leave() {
+	t := s.tile
+	if t == nil {
+		return
+	}
+	for _, given := range s.frames.Expire(forever, nil) {
+		if number := t.extend(given.Number); !t.delivered.has(number) {
+			t.ledger.incomplete(number, given.First)
+		}
+	}
+	t.nacks = s.requests()
+	s.tiles.leave(t)
 }
 
 // Frame is one complete frame of a tile. client.Frame describes the fields.
@@ -220,6 +238,7 @@ func (s *stream) reassemble(
 	if s.tile.complete(number, s.captured(complete), s.tiles.repeats(now)) {
 		return Arrival{}
 	}
+	s.tile.ledger.taken(number)
 	if err := s.openFrame(complete); err != nil {
 		s.tile.ledger.refused()
 		s.tile.delivered.remove(number)
@@ -297,7 +316,9 @@ func (s *stream) expire(now time.Time, deadline time.Duration, scratch []payload
 		return scratch
 	}
 	for _, given := range scratch {
-		if !s.tile.repeats(s.tile.extend(given.Number), s.tiles.repeats(now)) {
+		number := s.tile.extend(given.Number)
+		s.tile.ledger.taken(number)
+		if !s.tile.repeats(number, s.tiles.repeats(now)) {
 			s.tile.ledger.undecodable()
 		}
 	}

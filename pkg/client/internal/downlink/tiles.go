@@ -159,6 +159,8 @@ type tiles struct {
 	byName map[volumetric.TrackRef]*tile
 	// assignments is the number of assignments of tiles to slots.
 	assignments uint64
+	// left are the tiles that a stream has left while their frames were not all counted.
+	left map[*tile]struct{}
 	// shared is set while two receivers deliver the tiles. Until the given time, frames may come that the receiver that
 	// has ended had delivered.
 	shared bool
@@ -189,6 +191,26 @@ func (ts *tiles) assign(track volumetric.TrackRef, streams map[string]*stream) *
 	ts.assignments++
 	t.assigned, t.begins = ts.assignments, lateFrames
 	return t
+}
+
+// leave records that a stream has left a tile.
+func (ts *tiles) leave(t *tile) {
+	if t.ledger.settled() {
+		return
+	}
+	if ts.left == nil {
+		ts.left = make(map[*tile]struct{})
+	}
+	ts.left[t] = struct{}{}
+}
+
+// settle counts the frames whose deadline has passed of the tiles that streams have left.
+func (ts *tiles) settle(now time.Time, deadline time.Duration) {
+	for t := range ts.left {
+		if t.ledger.settle(now, deadline); t.ledger.settled() {
+			delete(ts.left, t)
+		}
+	}
 }
 
 // removeOldest removes the tile with the oldest assignment, except tiles that streams use.
