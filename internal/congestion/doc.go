@@ -99,7 +99,7 @@
 //
 // L4S is for receivers that report the ECN field of each packet. Packets leave as ECT(1), and frames one after another
 // at the estimate (Stats.Smooth), until a long queue without marks shows that no queue marks. After 10 s without a mark
-// frames leave evenly, at 1.25 times the estimate (Stats.Evenly). While the rate has its upper limit, frames leave in
+// frames leave at 1.25 times the estimate at most (Stats.Unmarked). While the rate has its upper limit, frames leave in
 // the longest bursts that the path admits without marks and without a queue (Stats.Burst). GCC with its probes governs
 // the rate until the first mark, which ends a probe. From then on
 //

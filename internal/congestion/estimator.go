@@ -81,6 +81,9 @@ type Stats struct {
 	// Evenly reports that frames should be sent evenly, because cross traffic keeps the queue of the path full or the
 	// queue is too short for bursts.
 	Evenly bool
+	// Unmarked reports that the path has not marked packets for a long time although it passes ECT: frames should be
+	// sent as slowly as with Evenly until the first mark, but short frames may leave as soon as the estimate permits.
+	Unmarked bool
 	// Smooth reports that frames should leave one after another at the estimate, because the queue of the path marks
 	// packets.
 	Smooth bool
@@ -117,7 +120,7 @@ type Stats struct {
 // Path returns the input of a pacer.
 func (s *Stats) Path() pacing.Path {
 	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Evenly: s.Evenly,
-		ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth || s.Burst > 0, Spaced: s.Spaced,
+		Unmarked: s.Unmarked, ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth || s.Burst > 0, Spaced: s.Spaced,
 		Burst: uint8(s.Burst / time.Millisecond), Window: s.Window}
 }
 

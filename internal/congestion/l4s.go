@@ -58,11 +58,11 @@ type l4s struct {
 	probed, probing, smoothed time.Duration
 	probeMarked               bool
 	// blind counts packets in a row that met blindQueue without a mark. smooth is cleared when they show that the path
-	// does not mark. After forgetMarks without a mark even replaces smooth: on a path that is not filled, ticks of 0.5
-	// ms cost more than they are worth, but frames at 2.5 times the estimate would fill an L4S queue before the first
-	// mark.
-	blind        int
-	smooth, even bool
+	// does not mark. After forgetMarks without a mark unmarked replaces smooth: on a path that is not filled, ticks of
+	// 0.5 ms cost more than they are worth, but frames at 2.5 times the estimate would fill an L4S queue before the
+	// first mark.
+	blind            int
+	smooth, unmarked bool
 	// tested is the time at which the latest test of the path began.
 	tested time.Duration
 	burst  burstBound
@@ -118,7 +118,7 @@ func (l *l4s) Report(now time.Time, results []feedback.PacketResult) {
 		}
 		l.burst.grow(at, l.rate.rate >= float64(l.limits.Max))
 		if l.smooth && at-max(l.mark.marked, l.tested) >= forgetMarks {
-			l.smooth, l.even = false, true
+			l.smooth, l.unmarked = false, true
 		}
 	case L4SMarked:
 		l.respond(at, before, m, left)
@@ -184,12 +184,12 @@ func (l *l4s) receive(now time.Duration) (m markedReport, left float64) {
 func (l *l4s) see(congested bool, queued time.Duration) {
 	switch {
 	case congested:
-		l.blind, l.smooth, l.even = 0, true, false
+		l.blind, l.smooth, l.unmarked = 0, true, false
 	case queued < blindQueue:
 		l.blind = 0
 	default:
 		if l.blind++; l.blind >= blindPackets {
-			l.smooth, l.even = false, false
+			l.smooth, l.unmarked = false, false
 		}
 	}
 }
@@ -264,13 +264,13 @@ func (l *l4s) fallBack(now time.Duration, reason Fallback) {
 			l.resume(now, l.mark.top)
 		}
 	}
-	l.smooth, l.even, l.probeMarked = false, false, false
+	l.smooth, l.unmarked, l.probeMarked = false, false, false
 }
 
 // test begins a test of a path after a fallback: as at the start, frames leave smoothly until the path has shown that
 // it does not mark, and bursts are found again.
 func (l *l4s) test(now time.Duration) {
-	l.tested, l.blind, l.smooth, l.even, l.ticks = now, 0, true, false, tickMarks{}
+	l.tested, l.blind, l.smooth, l.unmarked, l.ticks = now, 0, true, false, tickMarks{}
 	l.burst = burstBound{changed: now}
 }
 
@@ -320,10 +320,10 @@ func (l *l4s) Stats() Stats {
 	// A burst lengthens a classic queue for a moment and leaves it before the marks: frames in bursts would be marked
 	// less than the packets of others.
 	s.ProbeMarked, s.Smooth = l.probeMarked, l.ecn.state == L4SClassic || l.smooth && l.ecn.state != L4SFailed
-	if s.L4S == L4SCapable && (l.smooth || l.even) && !s.Evenly {
+	if s.L4S == L4SCapable && (l.smooth || l.unmarked) && !s.Evenly {
 		s.Burst = l.burst.length
 	}
-	s.Evenly = s.Evenly || l.even
+	s.Unmarked = l.unmarked
 	s.Spaced = s.Smooth && l.ticks.spaced
 	if !l.holds() {
 		s.Window = 0

@@ -50,8 +50,7 @@ func TestL4SLinks(t *testing.T) {
 	}
 }
 
-// TestUnmarkedPath uses a third of a link, so that no queue marks: after ten seconds frames leave evenly, in
-// longer ticks.
+// TestUnmarkedPath uses a third of a link, so that no queue marks: after ten seconds frames leave in longer ticks.
 func TestUnmarkedPath(t *testing.T) {
 	b := newBottleneck(t, 100, netem.NewDualPI2(l4sQueue))
 	cfg := DefaultConfig()
@@ -63,8 +62,9 @@ func TestUnmarkedPath(t *testing.T) {
 	}{{9 * time.Second, true}, {11 * time.Second, false}} {
 		b.run(c.until, nil)
 		stats := s.estimator.Stats()
-		if stats.Smooth != c.smooth || stats.Evenly == c.smooth || stats.L4S != L4SCapable || stats.ECN != ecn.ECT1 {
-			t.Errorf("after %v the state is %+v, expected smooth %v, else even", c.until, stats, c.smooth)
+		if stats.Smooth != c.smooth || stats.Unmarked == c.smooth || stats.Evenly || stats.L4S != L4SCapable ||
+			stats.ECN != ecn.ECT1 {
+			t.Errorf("after %v the state is %+v, expected smooth %v, else unmarked", c.until, stats, c.smooth)
 		}
 	}
 }
@@ -391,7 +391,7 @@ func TestNewPath(t *testing.T) {
 }
 
 // TestRetestIsSmooth tests a path again five minutes after each kind of fallback: frames leave smoothly, as at the
-// start, and evenly after ten seconds without a mark.
+// start, and in longer ticks after ten seconds without a mark.
 func TestRetestIsSmooth(t *testing.T) {
 	keep := func(r *feedback.PacketResult) { r.ECN, r.SentECN = ecn.ECT1, ecn.ECT1 }
 	for reason := Bleached; reason < Fallbacks; reason++ {
@@ -401,15 +401,15 @@ func TestRetestIsSmooth(t *testing.T) {
 		l.burst.length = burstMost
 		l.ecn.fall(f.now, reason)
 		l.fallBack(f.now, reason)
-		if s := l.Stats(); s.Smooth != (reason == Classic) || s.Evenly {
-			t.Errorf("%v: after the fallback smooth is %t, evenly %t", reason, s.Smooth, s.Evenly)
+		if s := l.Stats(); s.Smooth != (reason == Classic) || s.Unmarked {
+			t.Errorf("%v: after the fallback smooth is %t, unmarked %t", reason, s.Smooth, s.Unmarked)
 		}
 		f.now += retryTime
 		l.Step(start.Add(f.now))
 		check := func(state L4SState, smooth bool) {
-			if s := l.Stats(); s.L4S != state || s.Smooth != smooth || s.Evenly == smooth {
-				t.Errorf("%v: %v after the new test the state is %v, smooth %t, evenly %t", reason,
-					f.now-retryTime-time.Second, s.L4S, s.Smooth, s.Evenly)
+			if s := l.Stats(); s.L4S != state || s.Smooth != smooth || s.Unmarked == smooth {
+				t.Errorf("%v: %v after the new test the state is %v, smooth %t, unmarked %t", reason,
+					f.now-retryTime-time.Second, s.L4S, s.Smooth, s.Unmarked)
 			}
 		}
 		check(L4STesting, true)

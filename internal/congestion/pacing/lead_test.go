@@ -18,6 +18,9 @@ func TestLeads(t *testing.T) {
 		{Default, Path{Estimate: 60_000_000}, false},
 		{Default, Path{Estimate: 60_000_000, ApplicationLimited: true}, true},
 		{Default, Path{Estimate: 60_000_000, ApplicationLimited: true, Evenly: true}, false},
+		{Default, Path{Estimate: 60_000_000, ApplicationLimited: true, Unmarked: true}, true},
+		{Default, Path{Estimate: 60_000_000, ApplicationLimited: true, Unmarked: true, Evenly: true}, false},
+		{Default, Path{Estimate: 60_000_000, Unmarked: true}, false},
 		{Default, Path{ApplicationLimited: true}, false},
 		{"spread:13ms", Path{Estimate: 60_000_000, ApplicationLimited: true}, false},
 	} {

@@ -271,13 +271,9 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// TestEvenly halves the rate of the same frame if the queue of the path is full, or short.
+// TestEvenly halves the rate of the same frame if the queue of the path is full, or short, or could mark the packets of
+// bursts.
 func TestEvenly(t *testing.T) {
-	p := newPath(t, Default, 1)
-	p.pacer.SetPath(Path{Estimate: 4_000_000, Evenly: true}, 0)
-	p.until(100 * ms)
-	p.frame(10, 0)
-	p.until(time.Second)
 	// 1.25 × 4 Mbit/s are 1.25 kB, 1.04 packets, in 2 ms.
 	want := lines(`
 		100ms: 2
@@ -285,11 +281,18 @@ func TestEvenly(t *testing.T) {
 		107.68ms: 2
 		111.52ms: 2
 		115.36ms: 2`)
-	if got := p.transcript(); got != want {
-		t.Errorf("packets left at\n%s, expected\n%s", got, want)
+	for _, known := range []Path{{Estimate: 4_000_000, Evenly: true}, {Estimate: 4_000_000, Unmarked: true}} {
+		p := newPath(t, Default, 1)
+		p.pacer.SetPath(known, 0)
+		p.until(100 * ms)
+		p.frame(10, 0)
+		p.until(time.Second)
+		if got := p.transcript(); got != want {
+			t.Errorf("%+v: packets left at\n%s, expected\n%s", known, got, want)
+		}
 	}
-	// Short frames do not leave early either, however little of the estimate is used.
-	p = newPath(t, Default, 1)
+	// Short frames do not leave early, however little of the estimate is used, if the queue is full or short.
+	p := newPath(t, Default, 1)
 	p.pacer.SetPath(Path{Estimate: 100_000_000, Evenly: true, ApplicationLimited: true}, 0)
 	p.until(100 * ms)
 	p.frame(42, 0)

@@ -10,6 +10,9 @@ type Path struct {
 	// Evenly is set if frames should be sent evenly: cross traffic keeps the queue of the path full, or the queue is
 	// too short for bursts.
 	Evenly bool
+	// Unmarked is set if the path has not marked packets for a long time although it passes ECT: frames leave as slowly
+	// as with Evenly, so that they do not fill a queue that marks, but may lead.
+	Unmarked bool
 	// ApplicationLimited is set if the sender uses much less than the estimate.
 	ApplicationLimited bool
 	// Smooth is set while the queue of the path marks packets (RFC 9331): frames leave one after another at the
@@ -32,8 +35,8 @@ type Path struct {
 func (p Path) Leads() bool { return p.ApplicationLimited && !p.Evenly && !p.Smooth }
 
 // Factor returns the send rate of frames as a multiple of the estimate: a frame that fills its interval is sent within
-// 0.4 of it, 0.8 if Evenly is set, 0.95 if Smooth is set, or 1.03 if Spaced is set as well. With a Burst it begins at
-// 1.7 times the estimate.
+// 0.4 of it, 0.8 if Evenly or Unmarked is set, 0.95 if Smooth is set, or 1.03 if Spaced is set as well. With a Burst it
+// begins at 1.7 times the estimate.
 func (p Path) Factor() float64 {
 	switch {
 	case p.Smooth && p.Spaced:
@@ -42,7 +45,7 @@ func (p Path) Factor() float64 {
 		return burstFactor
 	case p.Smooth:
 		return smoothFactor
-	case p.Evenly:
+	case p.Evenly || p.Unmarked:
 		return evenFactor
 	}
 	return rateFactor

@@ -369,7 +369,7 @@ func TestSmoothComesAndGoes(t *testing.T) {
 				p.until(p.now + time.Duration(random.IntN(9000))*time.Microsecond)
 				p.pacer.SetPath(Path{Estimate: int64(random.IntN(3)) * 20_000_000, Smooth: random.IntN(2) == 0,
 					Window: random.IntN(2) * 100_000, Evenly: random.IntN(2) == 0,
-					ApplicationLimited: random.IntN(2) == 0}, p.now)
+					Unmarked: random.IntN(2) == 0, ApplicationLimited: random.IntN(2) == 0}, p.now)
 				p.pacer.SetInFlight(random.IntN(120_000))
 				if random.IntN(8) == 0 {
 					p.pacer.Probe(80_000_000, 50_000, 40, p.now+20*ms, p.now)
