@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/volsfu/volsfu/lab"
@@ -24,8 +23,6 @@ const (
 	gathering = 3 * time.Second
 	// warming is the time before the measurement in which estimates rise.
 	warming = time.Second
-	// largestRate is a rate that limits nothing on this machine: 10 Gbit/s.
-	largestRate = 10_000_000_000
 )
 
 // ErrNothing says that no frame arrived.
@@ -44,7 +41,7 @@ type Plan struct {
 
 // DefaultPlan returns the paper's two receivers and rates. At 30 frames per second, a frame of 3.9 MB leaves the sender
 // at 2 Gbit/s in 15.5 ms, 0.47 of the interval, and the server at 1.5 Gbit/s in 20.7 ms, 0.62 of it. At lower frame
-// rates, frames leave proportionally more slowly.
+// rates, down to 10 per second, frames leave proportionally more slowly.
 func DefaultPlan() Plan { return Plan{Receivers: 2, Spread: 0.47, Down: 0.62, Seed: 1} }
 
 // Conversation is the result of a run.
@@ -87,21 +84,14 @@ func (c *Conversation) Wanted() int { return c.Due * (1 + len(c.Others)) }
 
 // Run runs sender, server and receivers for a time, at a frame rate. The error wraps ErrNothing if no frame arrived.
 func (p Plan) Run(ctx context.Context, volsfu string, rate float64, length time.Duration) (c *Conversation, err error) {
-	most := strconv.Itoa(largestRate)
-	server, err := lab.StartServer(ctx, volsfu, "--forward-pacing", fmt.Sprintf("spread:%g", p.Down),
-		"--forward-congestion-max-bps", most, "--forward-congestion-start-bps", most,
-		"--forward-congestion-min-bps", strconv.Itoa(int(needed(rate))))
+	server, err := lab.StartServer(ctx, volsfu, p.serverFlags(rate)...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	within, cancel := context.WithTimeout(ctx, connecting)
 	defer cancel()
-	sender, err := client.Join(within, client.Config{
-		URL: server.URL(), Room: room, Identity: "sender", Publications: []volumetric.Publication{description(rate)},
-		Spread: p.Spread, FrameTimes: true,
-		MinUplink: needed(rate), StartUplink: largestRate, MaxUplink: largestRate,
-	})
+	sender, err := client.Join(within, p.senderConfig(server.URL(), rate))
 	if err != nil {
 		return nil, fmt.Errorf("join as sender: %w", err)
 	}
@@ -120,9 +110,50 @@ func (p Plan) Run(ctx context.Context, volsfu string, rate float64, length time.
 	return all.measure(ctx, server, length)
 }
 
-// needed returns the bit rate of a frame rate, with packets' headers and a fifth for repairs.
-func needed(fps float64) volumetric.Bitrate {
-	return volumetric.Bitrate(8 * FrameBytes * fps * 1.3)
+// From the first frame to the last, packets of both hops leave at the rates of the plan. GCC sends a frame at up to 2.5
+// times the estimate, and the estimate is at least half of the plan's rate, so that only the plan spaces packets. L4S
+// would send a frame at the estimate, and on a path without marks in bursts of 1.7 times the estimate, whatever the
+// plan is.
+
+// serverFlags returns the flags of the server at a frame rate.
+func (p Plan) serverFlags(fps float64) []string {
+	least, most := limits(fps, p.Down)
+	return []string{"--forward-pacing", fmt.Sprintf("spread:%g", p.Down),
+		"--forward-congestion-controller", string(client.ControllerGCC),
+		"--forward-congestion-max-bps", fmt.Sprint(int64(most)),
+		"--forward-congestion-start-bps", fmt.Sprint(int64(most)),
+		"--forward-congestion-min-bps", fmt.Sprint(int64(least))}
+}
+
+// senderConfig returns the configuration of the sender at a frame rate.
+func (p Plan) senderConfig(url string, fps float64) client.Config {
+	least, most := limits(fps, p.Spread)
+	return client.Config{
+		URL: url, Room: room, Identity: "sender", Publications: []volumetric.Publication{description(fps)},
+		Spread: p.Spread, FrameTimes: true, Controller: client.ControllerGCC,
+		MinUplink: least, StartUplink: most, MaxUplink: most,
+	}
+}
+
+// limits returns the limits of the estimate for frames that are spread over a share of the frame interval. The largest
+// estimate is the rate within a frame: probes, which are never above it, are no faster than frames. The smallest is
+// half of it. Both are at least the mean rate with packets' headers and a fifth for repairs.
+func limits(fps, share float64) (least, most volumetric.Bitrate) {
+	needed, paced := volumetric.Bitrate(8*FrameBytes*fps*1.3), paced(fps, share)
+	return max(needed, paced/2), max(needed, paced)
+}
+
+// slowest is the frame rate below which frames are spread as at this rate (pacing.Schedule).
+const slowest = 10
+
+// paced returns the content's bit rate within a frame that is spread over a share of the frame interval.
+func paced(fps, share float64) volumetric.Bitrate {
+	return volumetric.Bitrate(8 * FrameBytes * max(fps, slowest) / share)
+}
+
+// Paced returns the bit rates of the content within a frame, on the way to the server and from it.
+func (p Plan) Paced(fps float64) (up, down volumetric.Bitrate) {
+	return paced(fps, p.Spread), paced(fps, p.Down)
 }
 
 // description returns the sender's publication.

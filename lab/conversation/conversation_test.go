@@ -1,12 +1,19 @@
 package conversation
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
+	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/internal/congestion"
+	"github.com/volsfu/volsfu/internal/congestion/pacing"
+	"github.com/volsfu/volsfu/internal/congestion/sender"
+	"github.com/volsfu/volsfu/internal/congestion/sender/sendertest"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
 )
@@ -51,6 +58,76 @@ func TestMesh(t *testing.T) {
 		m.extract(buffer)
 	}); n > 0 {
 		t.Errorf("%g allocations per frame", n)
+	}
+}
+
+// TestPaced: the rates within a frame are the paper's at its frame rate, and in proportion to lower frame rates down to
+// 10 per second.
+func TestPaced(t *testing.T) {
+	for fps, want := range map[float64][2]float64{30: {1.99, 1.51}, 15: {0.99, 0.75}, 10: {0.66, 0.5}, 3: {0.66, 0.5}} {
+		up, down := DefaultPlan().Paced(fps)
+		if math.Abs(float64(up)/1e9-want[0]) > 0.01 || math.Abs(float64(down)/1e9-want[1]) > 0.01 {
+			t.Errorf("at %g frames per second %d and %d bit/s, want %v Gbit/s", fps, up, down, want)
+		}
+	}
+}
+
+// TestRates: with the settings of both hops, every frame from the second on, whose interval is known, leaves within its
+// share of the frame interval until 14 s, on a path that passes ECT and marks nothing. L4S changes its pacing after
+// 10 s without a mark.
+func TestRates(t *testing.T) {
+	for _, fps := range []float64{10, 3} {
+		testRates(t, fps)
+	}
+}
+
+func testRates(t *testing.T, fps float64) {
+	p := DefaultPlan()
+	settings := config.DefaultConfig()
+	loader, flags := config.NewLoader(&settings), pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	loader.AddFlags(flags)
+	if err := flags.Parse(p.serverFlags(fps)); err != nil {
+		t.Fatal(err)
+	}
+	if err := loader.Load(nil); err != nil {
+		t.Fatal(err)
+	}
+	up, uplink := p.senderConfig("ws://127.0.0.1", fps), congestion.DefaultConfig()
+	uplink.Controller = string(up.Controller)
+	uplink.Min, uplink.Start, uplink.Max = up.MinUplink, up.StartUplink, up.MaxUplink
+	for name, hop := range map[string]struct {
+		mode  pacing.Mode
+		cfg   congestion.Config
+		share float64
+	}{
+		"to the server":   {pacing.Mode(fmt.Sprintf("spread:%g", up.Spread)), uplink, p.Spread},
+		"from the server": {settings.Forward.Pacing, settings.Forward.Congestion, p.Down},
+	} {
+		t.Run(fmt.Sprintf("%g per second %s", fps, name), func(t *testing.T) {
+			t.Parallel()
+			plan, err := hop.mode.Plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := hop.cfg.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			start := time.Unix(1000, 0)
+			loop := sendertest.Loop{Options: sender.Options{Plan: plan, Look: sender.LookInterval},
+				Estimator: congestion.New(hop.cfg.Algorithm(true), hop.cfg, start), Delay: 50 * time.Microsecond,
+				Interval: time.Duration(float64(time.Second) / fps), Packets: FrameBytes / 1144}
+			frames := loop.Run(start, 14*time.Second)
+			if float64(len(frames)) < 13*fps {
+				t.Fatalf("%d frames left", len(frames))
+			}
+			// Ticks leave up to 2 ms early.
+			span := time.Duration(hop.share * float64(time.Second) / max(fps, slowest))
+			for _, f := range frames[1:] {
+				if took := f.Left - f.Offered; took > span || took < span-3*time.Millisecond {
+					t.Fatalf("the frame of %v left within %v, expected %v", f.Offered, took, span)
+				}
+			}
+		})
 	}
 }
 

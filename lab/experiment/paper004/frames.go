@@ -124,9 +124,11 @@ func runFrames(ctx context.Context, f frames, settings experiment.Settings) (*ex
 		}
 		outcome.Note("The machine carries %g of the paper's 30 frames per second to %d receivers.", rate, f.Receivers)
 	}
+	plan := f.plan(settings.Seed)
+	up, down := plan.Paced(rate)
 	outcome.Note("At %g frames per second, frames are paced at %.2f Gbit/s to the server and at %.2f from it.", rate,
-		8*conversation.FrameBytes*rate/f.Spread/1e9, 8*conversation.FrameBytes*rate/f.Down/1e9)
-	c, err := f.plan(settings.Seed).Run(ctx, volsfu, rate, min(settings.Duration,
+		float64(up)/1e9, float64(down)/1e9)
+	c, err := plan.Run(ctx, volsfu, rate, min(settings.Duration,
 		time.Duration(float64(f.Count)/rate*float64(time.Second))))
 	if err != nil {
 		return nil, err
