@@ -11,11 +11,12 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// newTestClient returns a client that has not joined, without a websocket.
-func newTestClient(config Config) *client {
+// newTestClient returns a client that has not joined, whose websocket has nothing to read.
+func newTestClient(tb testing.TB, config Config) *client {
+	tb.Helper()
 	s := &Server{config: config, metrics: uncounted{}, log: NewLog(zap.NewNop()), joins: newJoinLimits(&config)}
 	o := &outbox{Writer: NewWriter(nil, &config), metrics: s.metrics, poses: make(map[volumetric.PublicationRef]int)}
-	return &client{server: s, outbox: o, inbox: NewInbox(nil, &s.config)}
+	return &client{server: s, outbox: o, inbox: NewInbox(open(tb, new(sent), &config), &s.config)}
 }
 
 // reason returns the code with which the client's websocket was closed, empty while it is open.
@@ -30,7 +31,7 @@ func (c *client) reason() signal.Code {
 func TestAcknowledgementsThatAreOwedDoNotCount(t *testing.T) {
 	config := DefaultConfig()
 	config.MessageBurst = 5
-	c := newTestClient(config)
+	c := newTestClient(t, config)
 	now := time.Unix(1_795_188_600, 0)
 	acknowledge := func(slots string) bool { return c.take([]byte(`{"type":"acknowledge","slots":[`+slots+`]}`), now) }
 	for i := range 100 {

@@ -33,17 +33,27 @@ type Inbox struct {
 	messages *rate.Limiter
 	bytes    *rate.Limiter
 	buffer   bytes.Buffer
+	// framing limits the bytes beside the payloads of messages. received is the number of bytes that the client has
+	// sent, payloads that of payloads of messages, and framed the largest difference of both so far. All are 0 for a
+	// websocket that Upgrade has not made.
+	framing                    *rate.Limiter
+	received, payloads, framed int64
 	// limit is the present maximum length of a message, in bytes.
 	limit int
 }
 
-// NewInbox returns the inbox of a websocket with the limits of config.
+// NewInbox returns the inbox of a websocket that Upgrade has made, with the limits of config.
 func NewInbox(conn *websocket.Conn, config *Config) *Inbox {
-	return &Inbox{
+	i := &Inbox{
 		conn: conn, config: config, limit: config.MessageBytes,
 		messages: rate.NewLimiter(rate.Limit(config.MessageRate), config.MessageBurst),
 		bytes:    rate.NewLimiter(rate.Limit(config.ByteRate), config.ByteBurst),
+		framing:  framingLimit(config),
 	}
+	if m, ok := conn.NetConn().(*metered); ok {
+		m.inbox = i
+	}
+	return i
 }
 
 // Read reads one message. The next call overwrites data. text reports whether the message is a text message.
@@ -58,7 +68,7 @@ func (i *Inbox) Read() (data []byte, text bool, err error) {
 		return nil, false, err
 	}
 	limit := int64(i.limit)
-	n, err := io.Copy(&i.buffer, io.LimitReader(reader, limit+1))
+	n, err := io.Copy(&i.buffer, io.LimitReader(payload{reader, &i.payloads}, limit+1))
 	now := time.Now()
 	switch {
 	case err != nil:
@@ -125,6 +135,9 @@ func (i *Inbox) Alive() { i.Extend(silenceFactor * i.config.PingInterval) }
 // the end.
 func (i *Inbox) Linger() {
 	conn := i.conn.NetConn()
+	if m, ok := conn.(*metered); ok {
+		conn = m.Conn
+	}
 	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
 	_, _ = io.Copy(io.Discard, conn)
 	_ = conn.Close()

@@ -17,8 +17,8 @@ func readAll(t *testing.T, config Config, send func(*websocket.Conn)) (i *Inbox,
 	done := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(done)
-		upgrader := websocket.Upgrader{}
-		conn, err := upgrader.Upgrade(w, r, nil)
+		upgrader := NewUpgrader(&config)
+		conn, err := Upgrade(&upgrader, w, r)
 		if err != nil {
 			t.Error(err)
 			return
@@ -70,6 +70,50 @@ func TestControlFramesCount(t *testing.T) {
 			if heard != want {
 				t.Errorf("%d %s: %d pongs were heard, expected %d", test.frames, name, heard, want)
 			}
+		}
+	}
+}
+
+// TestEmptyFramesAreLimited sends messages of many frames: a client that fragments messages is not limited, and one
+// that sends empty frames is, although its message has no bytes.
+func TestEmptyFramesAreLimited(t *testing.T) {
+	config := DefaultConfig()
+	config.MessageRate, config.ByteRate = 1e-9, 1e-9
+	for _, test := range []struct {
+		name            string
+		frames, payload int
+		refused         bool
+	}{
+		{"frames of 2 kB", 800, 2048, false},
+		{"a message of few bytes", 100, 1, false},
+		{"empty frames", 200_000, 0, true},
+		{"frames of one byte", 200_000, 1, true},
+	} {
+		i, _, ended := readAll(t, config, func(conn *websocket.Conn) {
+			var sent []byte
+			for n := range test.frames {
+				// A text frame, continuations, and a last one (RFC 6455 section 5.2), masked with zeros.
+				head := byte(0)
+				if n == 0 {
+					head = websocket.TextMessage
+				}
+				if n == test.frames-1 {
+					head |= 0x80
+				}
+				sent = append(sent, head)
+				if test.payload < 126 {
+					sent = append(sent, 0x80|byte(test.payload))
+				} else {
+					sent = append(sent, 0x80|126, byte(test.payload>>8), byte(test.payload))
+				}
+				sent = append(sent, make([]byte, 4+test.payload)...)
+			}
+			// The server ends the websocket before it has read everything.
+			_, _ = conn.NetConn().Write(sent)
+		})
+		violated := i.Violation(ended)
+		if (violated != nil && violated.Code == signal.CodeRateLimited) != test.refused {
+			t.Errorf("%s: ended with %v", test.name, ended)
 		}
 	}
 }

@@ -20,7 +20,7 @@ const wrongJoin = `{"type":"join","version":1,"room":"attic","identity":"eve"}`
 
 // TestRefusedJoinsEndTheWebsocket checks that a websocket ends with a reason after five refused joins.
 func TestRefusedJoinsEndTheWebsocket(t *testing.T) {
-	c := newTestClient(DefaultConfig())
+	c := newTestClient(t, DefaultConfig())
 	c.credentials.Room = "lab"
 	for i := 1; i <= maxRefusedJoins; i++ {
 		if going := c.take([]byte(wrongJoin), noon); going != (i < maxRefusedJoins) {
@@ -37,9 +37,9 @@ func TestRefusedJoinsEndTheWebsocket(t *testing.T) {
 func TestJoinsOfOneAddress(t *testing.T) {
 	config := DefaultConfig()
 	config.AddressRate, config.AddressBurst = 1e-9, 20
-	first := newTestClient(config)
+	first := newTestClient(t, config)
 	try := func(address string, text string) signal.Code {
-		c := newTestClient(config)
+		c := newTestClient(t, config)
 		c.server, c.source = first.server, netip.MustParsePrefix(address+"/32")
 		c.credentials.Room = "lab"
 		c.take([]byte(text), noon)
@@ -118,7 +118,7 @@ func TestLogForHTTP(t *testing.T) {
 // BenchmarkRefusedJoin measures one refused join from its text on, without the websocket.
 func BenchmarkRefusedJoin(b *testing.B) {
 	config := DefaultConfig()
-	c := newTestClient(config)
+	c := newTestClient(b, config)
 	c.credentials.Room = "lab"
 	b.ReportAllocs()
 	for b.Loop() {

@@ -126,7 +126,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, proxied bool) {
 		return
 	}
 	defer s.tokens.Leave(credentials.Fingerprint)
-	conn, err := s.upgrader.Upgrade(w, r, nil)
+	conn, err := Upgrade(&s.upgrader, w, r)
 	if err != nil {
 		s.log.Refused(opened, r.RemoteAddr, "upgrade to a websocket failed", zap.Error(err))
 		return

@@ -118,7 +118,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.tokens.Leave(credentials.Fingerprint)
-	conn, err := s.upgrader.Upgrade(w, r, nil)
+	conn, err := signalling.Upgrade(&s.upgrader, w, r)
 	if err != nil {
 		s.log.Refused(opened, r.RemoteAddr, "upgrade to a websocket failed", zap.String("dialect", "vr2gather"),
 			zap.Error(err))
