@@ -1,6 +1,7 @@
 package turnserver
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -20,6 +21,9 @@ const (
 	stunHeader    = 20
 	channelHeader = 4
 )
+
+// magicCookie is the cookie of STUN (RFC 8489 section 5).
+var magicCookie = []byte{0x21, 0x12, 0xa4, 0x42}
 
 // requestRate limits the requests of an address. A client makes an allocation with some five requests on each of three
 // URLs, and refreshes it a few times per minute: 64 clients behind one NAT that join within a second send 1,000. A
@@ -67,6 +71,12 @@ func kindOf(b []byte) (kind message, method stun.Method) {
 	if b[0]>>6 == 1 {
 		// Over UDP, the padding may be absent.
 		if data := int(binary.BigEndian.Uint16(b[2:])); data > len(b)-channelHeader || len(b) > length {
+			return messageUnknown, 0
+		}
+		// In a stream, Pion takes data that begin with the cookie of STUN for a STUN message, which is longer, and then
+		// looks for the next message within the data of this one, behind the filter. No packet of media begins so: the
+		// first byte is in the range of DTLS (RFC 7983), and no content type of DTLS.
+		if bytes.HasPrefix(b[channelHeader:], magicCookie) {
 			return messageUnknown, 0
 		}
 		return messageData, 0

@@ -5,11 +5,13 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pion/stun/v4"
+	"github.com/pion/turn/v5"
 )
 
 // newFilter returns a filter that counts nothing.
@@ -60,23 +62,32 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzStream: whatever a client sends, a connection returns whole messages, each in one piece, or ends.
+// addStreams adds streams that Pion would divide into other messages than the filter: data that begin with the cookie
+// of STUN, before data with a request for a connection to a peer, and data shorter than Pion's least message.
+func addStreams(f *testing.F) {
+	request, err := stun.Build(stun.TransactionID, stun.NewType(stun.MethodConnect, stun.ClassRequest))
+	if err != nil {
+		f.Fatal(err)
+	}
+	// Pion takes the first data for a message of 16 bytes with a header, whose rest it takes from the second data.
+	first := append([]byte{0x40, 0, 0, 16, 0x21, 0x12, 0xa4, 0x42}, make([]byte, 12)...)
+	second := append(make([]byte, stunHeader-2*channelHeader), request.Raw...)
+	f.Add(slices.Concat(first, []byte{0x40, 0, 0, byte(len(second))}, second))
+	f.Add([]byte{0x40, 0, 0, 0, 0x40, 0, 0, 4, 1, 2, 3, 4, 0x40, 0, 0, 0, 0x40, 0, 0, 8, 1, 2, 3, 4, 5, 6, 7, 8})
+}
+
+// FuzzStream: whatever a client sends, a connection returns whole messages, each in one piece, or ends. Pion sees these
+// messages and no others.
 func FuzzStream(f *testing.F) {
 	addMessages(f)
+	addStreams(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s := &Server{filter: newFilter(), refused: make(map[refusal]*atomic.Uint64)}
-		for _, why := range refusals {
-			s.refused[why] = new(atomic.Uint64)
-		}
-		c := &connection{
-			Conn: silent{}, connections: &connections{server: s}, reader: bufio.NewReader(bytes.NewReader(b)),
-		}
-		buffer := make([]byte, 1600)
-		rest := b
-		for {
+		buffer, rest := make([]byte, 1600), b
+		var messages [][]byte
+		for c := newStream(b); ; {
 			n, err := c.Read(buffer)
 			if err != nil {
-				return
+				break
 			}
 			if n > maxMessage || !bytes.HasPrefix(rest, buffer[:n]) {
 				t.Fatalf("read %x, expected the beginning of %x", buffer[:n], rest)
@@ -84,15 +95,38 @@ func FuzzStream(f *testing.F) {
 			if kind, _ := kindOf(buffer[:n]); kind == messageUnknown {
 				t.Errorf("%x is no message", buffer[:n])
 			}
+			messages = append(messages, slices.Clone(buffer[:n]))
 			rest = rest[n:]
 		}
+		pion := turn.NewSTUNConn(newStream(b))
+		for i := 0; ; i++ {
+			n, _, err := pion.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			if i == len(messages) || !bytes.Equal(buffer[:n], messages[i]) {
+				t.Fatalf("Pion reads %x as message %d of %x", buffer[:n], i, messages)
+			}
+		}
 	})
+}
+
+// newStream returns a connection over which a client has sent b.
+func newStream(b []byte) *connection {
+	s := &Server{filter: newFilter(), refused: make(map[refusal]*atomic.Uint64)}
+	for _, why := range refusals {
+		s.refused[why] = new(atomic.Uint64)
+	}
+	return &connection{
+		Conn: silent{}, connections: &connections{server: s}, reader: bufio.NewReader(bytes.NewReader(b)),
+	}
 }
 
 // silent is a connection whose deadlines have no effect.
 type silent struct{ net.Conn }
 
 func (silent) SetReadDeadline(time.Time) error { return nil }
+func (silent) RemoteAddr() net.Addr            { return &net.TCPAddr{} }
 
 // TestChannels: a channel leads to the media port only.
 func TestChannels(t *testing.T) {
