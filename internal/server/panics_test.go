@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,28 @@ func TestPanicsAreAmongTheMetrics(t *testing.T) {
 		`volsfu_panics_total{where="request"} 0`} {
 		if !strings.Contains(scraped, line+"\n") {
 			t.Errorf("%s is not among the metrics", line)
+		}
+	}
+}
+
+// TestPlacesOfPanicsAreDocumented compares the table of docs/operations.md with the places of the guard.
+func TestPlacesOfPanicsAreDocumented(t *testing.T) {
+	guard, err := newGuard(prometheus.NewRegistry(), zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "| `where` | goroutine |\n")
+	if !found {
+		t.Fatal("docs/operations.md has no table of the places of panics")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, place := range guard.Places() {
+		if !strings.Contains(table, "| `"+place+"` |") {
+			t.Errorf("the table of docs/operations.md does not have %q", place)
 		}
 	}
 }

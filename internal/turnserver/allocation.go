@@ -48,7 +48,14 @@ func (allocator) AllocateConn(turn.AllocateConnConfig) (net.Conn, error) { retur
 
 // AllocatePacketConn implements turn.RelayAddressGenerator. Pion calls it without a user for EVEN-PORT, which the
 // server does not offer.
-func (a allocator) AllocatePacketConn(c turn.AllocateListenerConfig) (net.PacketConn, net.Addr, error) {
+func (a allocator) AllocatePacketConn(c turn.AllocateListenerConfig) (conn net.PacketConn, told net.Addr, err error) {
+	err = errUnavailable
+	a.guard.Try(PanicPlace, func() { conn, told, err = a.take(c) })
+	return conn, told, err
+}
+
+// take is AllocatePacketConn without the guard.
+func (a allocator) take(c turn.AllocateListenerConfig) (net.PacketConn, net.Addr, error) {
 	s := a.Server
 	u, ok := parseUser(c.UserID)
 	if !ok || c.RequestedPort != 0 {

@@ -10,6 +10,11 @@
 //
 // Pion's goroutines read the clients' packets, and write to the clients. The filters in front of them (filter) drop
 // what the server does not offer, and limit the requests of an address.
+//
+// A panic in Pion's goroutines would end the server, and cannot be confined. The filters therefore pass only messages
+// that Pion's decoder has decoded before, under a guard, and whose attributes have the lengths that their readers
+// expect. FuzzServer drives the rest: sequences of requests with valid and invalid credentials. What Pion calls here is
+// guarded, except the reading and writing of packets.
 package turnserver
 
 import "errors"

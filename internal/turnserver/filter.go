@@ -10,6 +10,7 @@ import (
 
 	"github.com/pion/stun/v4"
 
+	"github.com/volsfu/volsfu/internal/panics"
 	"github.com/volsfu/volsfu/internal/transport/ratelimit"
 )
 
@@ -101,45 +102,81 @@ type filter struct {
 	isMedia func(netip.AddrPort) bool
 	port    uint16
 	refuse  func(refusal)
+	// guard confines panics in the decoder of STUN messages.
+	guard *panics.Guard
 
 	mu       sync.Mutex
 	requests ratelimit.Sources
 }
 
+// attributes are the attributes of requests that Pion reads, with their shortest and longest values in bytes (RFC 8489
+// section 14, RFC 8656 section 18). Pion answers requests with other attributes, or ignores these attributes.
+var attributes = map[stun.AttrType]struct{ least, most int }{
+	stun.AttrUsername: {1, 513}, stun.AttrRealm: {0, 763}, stun.AttrNonce: {0, 763},
+	stun.AttrMessageIntegrity: {20, 20}, stun.AttrFingerprint: {4, 4},
+	stun.AttrXORPeerAddress: {8, 20}, stun.AttrData: {0, maxMessage}, stun.AttrChannelNumber: {4, 4},
+	stun.AttrLifetime: {4, 4}, stun.AttrRequestedTransport: {4, 4}, stun.AttrRequestedAddressFamily: {4, 4},
+	stun.AttrEvenPort: {1, 1}, stun.AttrReservationToken: {8, 8}, stun.AttrDontFragment: {0, 0},
+}
+
 // admits reports whether a message from an address is processed. Refused messages are counted.
 func (f *filter) admits(b []byte, from netip.Addr, now time.Time) bool {
 	kind, method := kindOf(b)
-	switch kind {
-	case messageData:
-		return true
-	case messageUnknown:
+	if kind == messageUnknown {
 		f.refuse(refusedMethod)
 		return false
 	}
-	f.mu.Lock()
-	taken := f.requests.Take(from, now)
-	f.mu.Unlock()
-	if !taken {
-		f.refuse(refusedRate)
-		return false
+	if kind == messageRequest {
+		f.mu.Lock()
+		taken := f.requests.Take(from, now)
+		f.mu.Unlock()
+		if !taken {
+			f.refuse(refusedRate)
+			return false
+		}
 	}
-	return method != stun.MethodChannelBind || f.admitsChannel(b)
+	if b[0]>>6 != 0 {
+		return true
+	}
+	why := refusedMethod
+	f.guard.Try(PanicPlace, func() { why = f.refuses(b, method) })
+	if why != "" {
+		f.refuse(why)
+	}
+	return why == ""
 }
 
-// admitsChannel reports whether a request for a channel is processed. Pion checks only the IP address of the peer, and
-// keeps a channel for each port. The answer to a wrong IP address is Pion's.
-func (f *filter) admitsChannel(b []byte) bool {
+// refuses returns the reason why a STUN message is not processed, empty if it is.
+//
+// Pion's goroutines decode the message again, and no guard helps against a panic there. What they decode has been
+// decoded here by the same decoder, and each attribute has a length that its reader expects.
+func (f *filter) refuses(b []byte, method stun.Method) refusal {
 	// Pion's decoder writes behind the message.
 	m := stun.Message{Raw: slices.Clone(b)}
+	if m.Decode() != nil {
+		return refusedMethod
+	}
+	for _, a := range m.Attributes {
+		if bounds, read := attributes[a.Type]; read && (len(a.Value) < bounds.least || len(a.Value) > bounds.most) {
+			return refusedMethod
+		}
+	}
+	if method != stun.MethodChannelBind {
+		return ""
+	}
+	return f.refusesChannel(&m)
+}
+
+// refusesChannel returns the reason why a request for a channel is not processed. Pion checks only the IP address of
+// the peer, and keeps a channel for each port. The answer to a wrong IP address is Pion's.
+func (f *filter) refusesChannel(m *stun.Message) refusal {
 	var peer stun.XORMappedAddress
-	if m.Decode() != nil || peer.GetFromAs(&m, stun.AttrXORPeerAddress) != nil {
-		f.refuse(refusedMethod)
-		return false
+	if peer.GetFromAs(m, stun.AttrXORPeerAddress) != nil {
+		return refusedMethod
 	}
 	ip, _ := netip.AddrFromSlice(peer.IP)
 	if f.isMedia(netip.AddrPortFrom(ip.Unmap(), f.port)) && peer.Port != int(f.port) {
-		f.refuse(refusedPeer)
-		return false
+		return refusedPeer
 	}
-	return true
+	return ""
 }

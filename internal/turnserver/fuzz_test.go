@@ -128,6 +128,20 @@ type silent struct{ net.Conn }
 func (silent) SetReadDeadline(time.Time) error { return nil }
 func (silent) RemoteAddr() net.Addr            { return &net.TCPAddr{} }
 
+// TestAttributes: an attribute has a length that its reader expects.
+func TestAttributes(t *testing.T) {
+	for length, admitted := range map[int]bool{0: false, 3: false, 4: true, 5: false, 8: false} {
+		m, err := stun.Build(stun.TransactionID, stun.NewType(stun.MethodRefresh, stun.ClassRequest),
+			stun.RawAttribute{Type: stun.AttrLifetime, Value: make([]byte, length)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := newFilter().admits(m.Raw, netip.MustParseAddr("203.0.113.9"), time.Now()); got != admitted {
+			t.Errorf("a lifetime of %d bytes is admitted: %t, expected %t", length, got, admitted)
+		}
+	}
+}
+
 // TestChannels: a channel leads to the media port only.
 func TestChannels(t *testing.T) {
 	for address, admitted := range map[string]bool{

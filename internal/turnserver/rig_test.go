@@ -25,7 +25,7 @@ type echo struct {
 	told []netip.AddrPort
 }
 
-func newEcho(t *testing.T) *echo {
+func newEcho(t testing.TB) *echo {
 	t.Helper()
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -91,7 +91,7 @@ type stage struct {
 	sessions *sessions
 }
 
-func newStage(t *testing.T, adjust func(*Config)) *stage {
+func newStage(t testing.TB, adjust func(*Config)) *stage {
 	t.Helper()
 	c := DefaultConfig()
 	c.Listen = "127.0.0.1:0"

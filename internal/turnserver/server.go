@@ -103,7 +103,8 @@ func Start(o Options) (*Server, error) {
 		s.refused[why] = new(atomic.Uint64)
 	}
 	s.filter = &filter{
-		isMedia: s.isMedia, port: o.Media.LocalAddress().Port(), refuse: s.refuse, requests: requestRate.Sources(),
+		isMedia: s.isMedia, port: o.Media.LocalAddress().Port(), refuse: s.refuse, guard: o.Guard,
+		requests: requestRate.Sources(),
 	}
 	s.connections = newConnections(s, o.Config)
 	sockets, err := s.listen()
@@ -279,31 +280,35 @@ func (s *Server) authenticated(_, _ net.Addr, _, _, _, _ string, valid bool) {
 }
 
 // admits implements turn.QuotaHandler.
-func (s *Server) admits(name, _ string, _ net.Addr) bool {
-	u, ok := parseUser(name)
-	if !ok {
-		return false
-	}
-	refused := s.quotas.refuses(u)
-	if refused != "" {
-		s.refuse(refused)
-	}
-	return refused == ""
+func (s *Server) admits(name, _ string, _ net.Addr) (admitted bool) {
+	s.guard.Try(PanicPlace, func() {
+		u, ok := parseUser(name)
+		if !ok {
+			return
+		}
+		refused := s.quotas.refuses(u)
+		if refused != "" {
+			s.refuse(refused)
+		}
+		admitted = refused == ""
+	})
+	return admitted
 }
 
 // permits implements turn.PermissionHandler.
-func (s *Server) permits(_ net.Addr, peer net.IP) bool {
-	address, _ := netip.AddrFromSlice(peer)
-	if !s.isMedia(netip.AddrPortFrom(address.Unmap(), s.filter.port)) {
-		s.refuse(refusedPeer)
-		return false
-	}
-	return true
+func (s *Server) permits(_ net.Addr, peer net.IP) (permitted bool) {
+	s.guard.Try(PanicPlace, func() {
+		address, _ := netip.AddrFromSlice(peer)
+		if permitted = s.isMedia(netip.AddrPortFrom(address.Unmap(), s.filter.port)); !permitted {
+			s.refuse(refusedPeer)
+		}
+	})
+	return permitted
 }
 
 // allocated is called for each new allocation.
 func (s *Server) allocated(client, _ net.Addr, _, _, _ string, _ net.Addr, _ int) {
-	s.connections.allocated(addressOf(client))
+	s.guard.Try(PanicPlace, func() { s.connections.allocated(addressOf(client)) })
 }
 
 // isMedia reports whether an address is one of the media port that clients are told.
