@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/volsfu/volsfu/pkg/payload"
@@ -17,15 +18,17 @@ const (
 	spareBuffers = 64
 )
 
-// buffers has unused buffers.
-type buffers chan []byte
+// buffers has unused buffers. The buffer that was returned last is taken first, since the processor's caches may still
+// have it. The methods are safe for any goroutine.
+type buffers struct {
+	mu    sync.Mutex
+	spare [][]byte
+}
 
 // take returns a buffer that begins at a multiple of blockSize.
-func (b buffers) take() []byte {
-	select {
-	case buffer := <-b:
+func (b *buffers) take() []byte {
+	if buffer := b.reuse(); buffer != nil {
 		return buffer
-	default:
 	}
 	memory := make([]byte, bufferBytes+blockSize)
 	past := int(uintptr(unsafe.Pointer(unsafe.SliceData(memory))) % blockSize)
@@ -33,12 +36,25 @@ func (b buffers) take() []byte {
 	return memory[from : from+bufferBytes : from+bufferBytes]
 }
 
-// give returns a buffer.
-func (b buffers) give(buffer []byte) {
-	select {
-	case b <- buffer:
-	default:
+// reuse returns the unused buffer that was returned last, nil without one.
+func (b *buffers) reuse() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := len(b.spare) - 1
+	if last < 0 {
+		return nil
 	}
+	buffer := b.spare[last]
+	b.spare[last] = nil
+	b.spare = b.spare[:last]
+	return buffer
+}
+
+// give returns buffers.
+func (b *buffers) give(list [][]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spare = append(b.spare, list[:min(len(list), spareBuffers-len(b.spare))]...)
 }
 
 // chunk is a part of a segment on its way to the disk. It begins at a multiple of blockSize in the segment, with the
@@ -55,7 +71,7 @@ type chunk struct {
 	before, used int
 	// data are the buffers, all of which are full except the last.
 	data [][]byte
-	free buffers
+	free *buffers
 	// encoded and parts are memory for records.
 	encoded []byte
 	parts   [][]byte
@@ -89,16 +105,40 @@ func (c *chunk) record(r recording.Record) {
 	c.append(c.encoded)
 }
 
-// frame appends a frame.
+// frame appends a frame. The checksum is that of the copy, which has fewer and longer parts than the packets.
 func (c *chunk) frame(r *recording.Frame, f *payload.Frame) {
-	c.parts = f.AppendParts(c.parts[:0])
+	at := c.used
 	c.encoded = recording.AppendFrameHead(c.encoded[:0], r)
-	recording.SealFrame(c.encoded, f.Length, c.parts...)
 	c.append(c.encoded)
+	c.parts = f.AppendParts(c.parts[:0])
 	for _, data := range c.parts {
 		c.append(data)
 	}
 	clear(c.parts)
+	c.parts = c.written(c.parts[:0], at+len(c.encoded))
+	recording.SealFrame(c.encoded, f.Length, c.parts...)
+	clear(c.parts)
+	c.overwrite(at, c.encoded)
+}
+
+// written appends the parts of the buffers that have the bytes from a position on to dst.
+func (c *chunk) written(dst [][]byte, from int) [][]byte {
+	for from < c.used {
+		begin := from % bufferBytes
+		part := c.data[from/bufferBytes][begin:min(begin+c.used-from, bufferBytes)]
+		dst = append(dst, part)
+		from += len(part)
+	}
+	return dst
+}
+
+// overwrite replaces the bytes from a position on.
+func (c *chunk) overwrite(at int, data []byte) {
+	for len(data) > 0 {
+		n := copy(c.data[at/bufferBytes][at%bufferBytes:], data)
+		at += n
+		data = data[n:]
+	}
 }
 
 // follow makes an empty chunk that continues c in the same segment.
@@ -137,8 +177,6 @@ func (c *chunk) blocks(whole bool) [][]byte {
 
 // release returns the buffers.
 func (c *chunk) release() {
-	for _, b := range c.data {
-		c.free.give(b)
-	}
+	c.free.give(c.data)
 	c.data = nil
 }

@@ -28,7 +28,7 @@ type Recorder struct {
 	log     *zap.Logger
 	ledger  *ledger
 	// buffers has the unused buffers of all recordings.
-	buffers buffers
+	buffers *buffers
 	// queued is the memory of the data that wait for the disk, in bytes.
 	queued atomic.Int64
 	counts counts
@@ -75,7 +75,7 @@ func open(config Config, version string, log *zap.Logger) (*Recorder, error) {
 		return nil, err
 	}
 	return &Recorder{
-		config: config, version: version, log: log, ledger: ledger, buffers: make(buffers, spareBuffers),
+		config: config, version: version, log: log, ledger: ledger, buffers: new(buffers),
 		end:   make(chan struct{}),
 		ended: make(chan struct{}),
 	}, nil
