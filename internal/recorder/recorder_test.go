@@ -459,6 +459,7 @@ func TestUnwritableFolder(t *testing.T) {
 		g.step(r.now)
 	}
 	wait.Until(t, "the disk has failed", func() bool { return g.failed.Load() != 0 })
+	r.settle(g)
 	if err := os.Remove(room); err != nil {
 		t.Fatal(err)
 	}
