@@ -120,15 +120,24 @@ func (q *JoinRequest) checkEntry(r *Room, present *participant) *signal.Error {
 	return nil
 }
 
-// checkWatched returns an error if the participant that a client asks to watch publishes nothing that the client can
-// receive.
+// checkWatched returns an error if the participant that a client asks to watch publishes nothing that the client asks
+// for and can receive.
 func (q *JoinRequest) checkWatched(r *Room) *signal.Error {
 	watched := r.present.Get(q.Watched)
-	if watched == nil || len(watched.Publications) == 0 {
+	if watched == nil {
+		return notWatchable(q)
+	}
+	var wanted []*presence.Publication
+	for _, publication := range watched.Publications {
+		if q.Profile.wants(publication) {
+			wanted = append(wanted, publication)
+		}
+	}
+	if len(wanted) == 0 {
 		return notWatchable(q)
 	}
 	var reasons []string
-	for _, publication := range presence.Audible(presence.Announced(watched.Publications)) {
+	for _, publication := range presence.Audible(presence.Announced(wanted)) {
 		reason := ""
 		if q.Profile.Withheld != nil {
 			reason = q.Profile.Withheld(&publication.Description)
@@ -146,6 +155,10 @@ func (q *JoinRequest) checkWatched(r *Room) *signal.Error {
 }
 
 func notWatchable(q *JoinRequest) *signal.Error {
+	if q.Profile != nil && q.Profile.Wants != nil {
+		return signal.Errorf(signal.CodeNotFound, "%q publishes nothing of what the client asks for in room %q",
+			q.Watched, q.Room)
+	}
 	return signal.Errorf(signal.CodeNotFound, "%q publishes nothing in room %q", q.Watched, q.Room)
 }
 

@@ -69,6 +69,8 @@ type Profile struct {
 	// Withheld returns the reason why a client cannot receive a publication, empty if it can. If Withheld is nil, a
 	// client can receive all publications.
 	Withheld func(*volumetric.Publication) string
+	// Wants reports whether a client asks for a publication. If Wants is nil, a client asks for all publications.
+	Wants func(*volumetric.Publication) bool
 	// OnePerKind is set if a client can receive only one publication of each kind from each publisher.
 	OnePerKind bool
 }
@@ -85,9 +87,14 @@ var signallingProfile = Profile{
 	TakesData: true,
 }
 
-// reads reports whether a client can receive a publication.
+// wants reports whether a client asks for a publication.
+func (f *Profile) wants(p *presence.Publication) bool {
+	return f.Wants == nil || f.Wants(&p.Description)
+}
+
+// reads reports whether a client asks for a publication and can receive it.
 func (f *Profile) reads(p *presence.Publication) bool {
-	return f.Withheld == nil || f.Withheld(&p.Description) == ""
+	return f.wants(p) && (f.Withheld == nil || f.Withheld(&p.Description) == "")
 }
 
 // first returns the index of the first of a publisher's publications that has the kind and that a client can receive,

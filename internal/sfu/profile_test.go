@@ -10,6 +10,7 @@ import (
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/sfu/presence"
 	"github.com/volsfu/volsfu/internal/sfu/subscriber"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
@@ -123,4 +124,28 @@ func FuzzPrintable(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestWantedPublications checks a client that watches one participant and asks for one of its publications: the client
+// waits until the publication exists, and receives no other.
+func TestWantedPublications(t *testing.T) {
+	r := roomOf(map[string]int{"1": 1})
+	owner := r.participants["1"]
+	profile := &Profile{Name: "player", OnePerKind: true,
+		Wants: func(d *volumetric.Publication) bool { return d.Name == "desk" }}
+	q := &JoinRequest{Room: "lab", Watched: "1", Profile: profile}
+	if refused := q.checkWatched(r); refused == nil || refused.Code != signal.CodeNotFound {
+		t.Errorf("a client that asks for an absent publication is refused with %v, expected not_found", refused)
+	}
+	owner.Publications = append(owner.Publications, numberedPublication(1, "desk", 1))
+	if refused := q.checkWatched(r); refused != nil {
+		t.Error(refused)
+	}
+	p := &participant{room: r, Presence: presence.Presence{Identity: "2"}, profile: profile, watched: "1",
+		log: zap.NewNop()}
+	for i, taken := range []bool{false, true} {
+		if reason := p.withheld(owner.Publications[i]); (reason == "") != taken {
+			t.Errorf("%s is withheld because %q", owner.Publications[i].Ref.Publication, reason)
+		}
+	}
 }

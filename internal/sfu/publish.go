@@ -194,7 +194,7 @@ func (r *Room) announces(b admission.Bearer, bytes int) *signal.Error {
 
 // readable returns the publications that the participant can receive. The others are counted and logged once.
 func (p *participant) readable(publications []*presence.Publication) []*presence.Publication {
-	if p.profile.Withheld == nil && !p.takesChunks {
+	if p.profile.Withheld == nil && p.profile.Wants == nil && !p.takesChunks {
 		return publications
 	}
 	var readable []*presence.Publication
@@ -225,6 +225,8 @@ func (p *participant) withheld(publication *presence.Publication) string {
 	case p.takesChunks && switching.NeedsKey(description.Codec.MIMEType):
 		return "the client receives over data channels, and frames of " + description.Codec.MIMEType +
 			" are decoded on media lines only"
+	case !p.profile.wants(publication):
+		return "the client asks for other publications"
 	case p.profile.Withheld == nil:
 		return ""
 	}

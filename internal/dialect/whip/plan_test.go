@@ -127,13 +127,40 @@ func TestPlanPlaying(t *testing.T) {
 	if got := p.offer.Lines[1].Codecs[1].PayloadType; got != 106 {
 		t.Errorf("payload type %d of H264 was selected, expected 106, the constrained baseline profile", got)
 	}
-	profile := playerProfile(p.accepts)
+	profile := playerProfile(p.accepts, "")
 	for mimeType, want := range map[string]string{
 		volumetric.MIMEVP8: "", volumetric.MIMEVolumetric: "its codec is video/volumetric",
 	} {
 		if got := profile.Withheld(&volumetric.Publication{Codec: volumetric.Codec{MIMEType: mimeType}}); got != want {
 			t.Errorf("%s is withheld because %q, expected %q", mimeType, got, want)
 		}
+	}
+}
+
+// TestSourceOfPlayer: a player that asks for a source takes its picture and its sound, and no other publications.
+func TestSourceOfPlayer(t *testing.T) {
+	camera := volumetric.Publication{Name: "webcam", Kind: volumetric.KindVideo,
+		Picture: &volumetric.Picture{Source: volumetric.SourceCamera}}
+	screen := volumetric.Publication{Name: "screen", Kind: volumetric.KindVideo,
+		Picture: &volumetric.Picture{Source: volumetric.SourceScreen}}
+	for source, want := range map[volumetric.PictureSource][]string{
+		volumetric.SourceCamera: {"webcam", "voice"}, volumetric.SourceScreen: {"screen", "screen-sound"},
+	} {
+		var taken []string
+		for _, d := range []volumetric.Publication{
+			camera, screen, {Name: "body", Kind: volumetric.KindVideo}, {Name: "voice", Kind: volumetric.KindAudio},
+			{Name: "screen-sound", Kind: volumetric.KindAudio},
+		} {
+			if playerProfile(nil, source).Wants(&d) {
+				taken = append(taken, d.Name)
+			}
+		}
+		if !slices.Equal(taken, want) {
+			t.Errorf("a player of the %s takes %q, expected %q", source, taken, want)
+		}
+	}
+	if playerProfile(nil, "").Wants != nil {
+		t.Error("a player without a source does not take all publications")
 	}
 }
 

@@ -10,9 +10,10 @@ import (
 // publisherProfile is the profile of encoders.
 var publisherProfile = sfu.Profile{Name: protocolWHIP, Offers: true}
 
-// playerProfile returns the profile of a player that accepts the given media types.
-func playerProfile(accepts []string) *sfu.Profile {
-	return &sfu.Profile{
+// playerProfile returns the profile of a player that accepts the given media types, and asks for a picture of the given
+// source and its sound. An empty source is any.
+func playerProfile(accepts []string, source volumetric.PictureSource) *sfu.Profile {
+	profile := &sfu.Profile{
 		Name: protocolWHEP, Offers: true, OnePerKind: true,
 		Withheld: func(d *volumetric.Publication) string {
 			if slices.ContainsFunc(accepts, d.Codec.Is) {
@@ -21,4 +22,22 @@ func playerProfile(accepts []string) *sfu.Profile {
 			return "its codec is " + d.Codec.MIMEType
 		},
 	}
+	if source != "" {
+		profile.Wants = func(d *volumetric.Publication) bool { return sourceOf(d) == source }
+	}
+	return profile
+}
+
+// sourceOf returns the source of a picture, or of the sound that belongs to a picture: the sound of the screen has a
+// name of its own. It is empty for video without a source.
+func sourceOf(d *volumetric.Publication) volumetric.PictureSource {
+	switch {
+	case d.Picture != nil:
+		return d.Picture.Source
+	case d.Kind != volumetric.KindAudio:
+		return ""
+	case d.Name == sources[volumetric.SourceScreen].sound:
+		return volumetric.SourceScreen
+	}
+	return volumetric.SourceCamera
 }

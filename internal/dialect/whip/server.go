@@ -118,18 +118,27 @@ func (s *Server) publish(w http.ResponseWriter, r *http.Request) {
 		if !grants.Publish {
 			return problemOf(&signal.Error{Code: signal.CodeForbidden, Message: "the token does not grant publishing"})
 		}
-		source := volumetric.PictureSource(cmp.Or(r.URL.Query().Get("source"), string(volumetric.SourceCamera)))
-		if _, known := sources[source]; !known {
-			return problemOf(&signal.Error{Code: signal.CodeInvalid, Message: fmt.Sprintf(
-				"the source is %.40q, expected %s or %s", source, volumetric.SourceCamera, volumetric.SourceScreen)})
+		source, refused := sourceIn(r)
+		if refused != nil {
+			return refused
 		}
-		p, refused := planPublishing(offer, source)
+		p, refused := planPublishing(offer, cmp.Or(source, volumetric.SourceCamera))
 		if refused != nil {
 			return refused
 		}
 		join.Offer, join.Join.Publications, join.Profile = p.offer, p.publications, &publisherProfile
 		return nil
 	})
+}
+
+// sourceIn returns the source in the address of a request, empty without one.
+func sourceIn(r *http.Request) (volumetric.PictureSource, *problem) {
+	source := volumetric.PictureSource(r.URL.Query().Get("source"))
+	if _, known := sources[source]; source != "" && !known {
+		return "", problemOf(&signal.Error{Code: signal.CodeInvalid, Message: fmt.Sprintf(
+			"the source is %.40q, expected %s or %s", source, volumetric.SourceCamera, volumetric.SourceScreen)})
+	}
+	return source, nil
 }
 
 // play begins the session of a player.
@@ -142,11 +151,15 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 		if err := volumetric.ValidateName("participant", watched); err != nil {
 			return problemOf(&signal.Error{Code: signal.CodeInvalid, Message: err.Error()})
 		}
+		source, refused := sourceIn(r)
+		if refused != nil {
+			return refused
+		}
 		p, refused := planPlaying(offer)
 		if refused != nil {
 			return refused
 		}
-		join.Offer, join.Profile, join.Watched = p.offer, playerProfile(p.accepts), watched
+		join.Offer, join.Profile, join.Watched = p.offer, playerProfile(p.accepts, source), watched
 		join.Join.Receive = true
 		return nil
 	})
