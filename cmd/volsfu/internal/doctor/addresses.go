@@ -47,7 +47,7 @@ func (o *options) addresses(ctx context.Context) []Finding {
 		defer func() { _ = conn.Close() }()
 		v.port = uint16(conn.LocalAddr().(*net.UDPAddr).Port)
 		for _, server := range c.STUNServers {
-			mapped, err := mappingOf(ctx, conn, strings.TrimPrefix(server, "stun:"))
+			mapped, err := mappingSeenBy(ctx, conn, strings.TrimPrefix(server, "stun:"))
 			if err != nil {
 				found = append(found, Finding{"STUN server", Warning, fmt.Sprintf("%s: %v", server, err),
 					"Check the name, and that the firewall lets UDP out to it and back."})
@@ -135,8 +135,9 @@ func hostAddresses() []netip.Addr {
 	return own
 }
 
-// mappingOf asks a STUN server for the address at which the server sees the connection.
-func mappingOf(ctx context.Context, conn net.PacketConn, server string) (netip.AddrPort, error) {
+// mappingSeenBy asks the STUN server HOST or HOST:PORT over IPv4 for the address at which the server sees the
+// connection.
+func mappingSeenBy(ctx context.Context, conn net.PacketConn, server string) (netip.AddrPort, error) {
 	if _, _, err := net.SplitHostPort(server); err != nil {
 		server = net.JoinHostPort(server, "3478")
 	}
@@ -144,13 +145,18 @@ func mappingOf(ctx context.Context, conn net.PacketConn, server string) (netip.A
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
+	return mappingOf(ctx, conn, address)
+}
+
+// mappingOf asks a STUN server for the address at which the server sees the connection.
+func mappingOf(ctx context.Context, conn net.PacketConn, server *net.UDPAddr) (netip.AddrPort, error) {
 	request, err := stun.Build(stun.TransactionID, stun.BindingRequest)
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
 	buffer := make([]byte, 1500)
 	for end := time.Now().Add(stunPatience); time.Now().Before(end) && ctx.Err() == nil; {
-		if _, err := conn.WriteTo(request.Raw, address); err != nil {
+		if _, err := conn.WriteTo(request.Raw, server); err != nil {
 			return netip.AddrPort{}, err
 		}
 		if err := conn.SetReadDeadline(time.Now().Add(stunRepeat)); err != nil {

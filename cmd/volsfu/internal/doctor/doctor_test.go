@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/config"
+	"github.com/volsfu/volsfu/pkg/signal"
 	"github.com/volsfu/volsfu/test/certificate"
 	"github.com/volsfu/volsfu/test/testbed"
 )
@@ -95,6 +97,27 @@ func TestView(t *testing.T) {
 	}
 }
 
+// answerSTUN answers STUN requests with a mapping to a port, until the connection ends.
+func answerSTUN(conn net.PacketConn, port int) {
+	buffer := make([]byte, 1500)
+	for {
+		n, from, err := conn.ReadFrom(buffer)
+		if err != nil {
+			return
+		}
+		request := stun.New()
+		if stun.Decode(buffer[:n], request) != nil {
+			continue
+		}
+		answer, err := stun.Build(request, stun.BindingSuccess,
+			&stun.XORMappedAddress{IP: net.IPv4(203, 0, 113, 5), Port: port})
+		if err == nil {
+			_, _ = conn.WriteTo([]byte("no STUN"), from)
+			_, _ = conn.WriteTo(answer.Raw, from)
+		}
+	}
+}
+
 // TestMapping asks STUN servers that report different ports, and one that is silent.
 func TestMapping(t *testing.T) {
 	servers := make([]string, 0, 3)
@@ -108,25 +131,7 @@ func TestMapping(t *testing.T) {
 		if port == 0 {
 			continue
 		}
-		go func() {
-			buffer := make([]byte, 1500)
-			for {
-				n, from, err := conn.ReadFrom(buffer)
-				if err != nil {
-					return
-				}
-				request := stun.New()
-				if stun.Decode(buffer[:n], request) != nil {
-					continue
-				}
-				answer, err := stun.Build(request, stun.BindingSuccess,
-					&stun.XORMappedAddress{IP: net.IPv4(203, 0, 113, 5), Port: 4000 + port})
-				if err == nil {
-					_, _ = conn.WriteTo([]byte("no STUN"), from)
-					_, _ = conn.WriteTo(answer.Raw, from)
-				}
-			}
-		}()
+		go answerSTUN(conn, 4000+port)
 	}
 	o := options{settings: config.DefaultConfig()}
 	o.settings.Media.Port, o.settings.Media.STUNServers = 0, servers
@@ -310,6 +315,26 @@ func TestICEServers(t *testing.T) {
 			t.Errorf("%+v shows a secret", f)
 		}
 	}
+}
+
+// TestSTUNFamilies asks a STUN server of IPv6 alone, and one with two addresses, one of which is silent.
+func TestSTUNFamilies(t *testing.T) {
+	conn, err := net.ListenPacket("udp6", "[::1]:0")
+	if err != nil {
+		t.Skipf("this host has no IPv6: %v", err)
+	}
+	defer func() { _ = conn.Close() }()
+	go answerSTUN(conn, 4000)
+	server := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	alone := "stun:" + server.String()
+	expect(t, iceServerFinding(alone, useICEServer(t.Context(), alone, signal.ICEServer{})), OK, alone)
+	silent, err := net.ListenPacket("udp4", "127.0.0.1:"+strconv.Itoa(int(server.Port())))
+	if err != nil {
+		t.Skipf("the port is taken in IPv4: %v", err)
+	}
+	defer func() { _ = silent.Close() }()
+	err = askSTUN(t.Context(), []netip.Addr{netip.MustParseAddr("127.0.0.1"), server.Addr()}, server.Port())
+	expect(t, iceServerFinding("stun:example.org", err), Warning, "over IPv4")
 }
 
 // TestKeys: keys that other users can read are reported.

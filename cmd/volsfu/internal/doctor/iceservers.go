@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
+	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,18 +61,65 @@ func useICEServer(ctx context.Context, url string, client signal.ICEServer) erro
 		allocated := func(net.PacketConn) error { return nil }
 		return turnserver.Check(ctx, url, client.Username, client.Credential, nil, allocated)
 	case stun.SchemeTypeSTUN:
-		conn, err := net.ListenPacket("udp4", ":0")
-		if err != nil {
-			return err
+		addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", uri.Host)
+		if err == nil {
+			err = askSTUN(ctx, addresses, uint16(uri.Port))
 		}
-		defer func() { _ = conn.Close() }()
-		if _, err = mappingOf(ctx, conn, net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))); err != nil {
+		if err != nil {
 			return fmt.Errorf("%s: %w", url, err)
 		}
 		return nil
 	}
 	return errUnchecked
 }
+
+// families are the address families of STUN servers.
+var families = []struct {
+	network, name string
+	has           func(netip.Addr) bool
+}{{"udp4", "IPv4", netip.Addr.Is4}, {"udp6", "IPv6", netip.Addr.Is6}}
+
+// askSTUN asks a STUN server for a mapping in each address family that the server has and this host can use. The error
+// wraps errPartly if the server answers in one family only.
+func askSTUN(ctx context.Context, addresses []netip.Addr, port uint16) error {
+	answers := 0
+	var silent, unusable error
+	for _, family := range families {
+		at := slices.IndexFunc(addresses, func(a netip.Addr) bool { return family.has(a.Unmap()) })
+		if at < 0 {
+			continue
+		}
+		switch err := askSTUNAt(ctx, family.network, netip.AddrPortFrom(addresses[at].Unmap(), port)); {
+		case err == nil:
+			answers++
+		case errors.Is(err, errSilent):
+			silent = errors.Join(silent, fmt.Errorf("over %s: %w", family.name, err))
+		default:
+			unusable = errors.Join(unusable, fmt.Errorf("over %s: %w", family.name, err))
+		}
+	}
+	switch {
+	case answers == 0:
+		return errors.Join(silent, unusable)
+	case silent != nil:
+		return fmt.Errorf("%w: %w", errPartly, silent)
+	}
+	return nil
+}
+
+// askSTUNAt asks a STUN server at one of its addresses.
+func askSTUNAt(ctx context.Context, network string, server netip.AddrPort) error {
+	conn, err := net.ListenPacket(network, ":0")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = mappingOf(ctx, conn, net.UDPAddrFromAddrPort(server))
+	return err
+}
+
+// errPartly means that a server answers clients of one address family only.
+var errPartly = errors.New("some clients do not reach the server")
 
 // errUnchecked means that there is no check for the scheme of a URL.
 var errUnchecked = errors.New("STUN over TLS is not checked")
@@ -83,6 +131,9 @@ func iceServerFinding(url string, err error) Finding {
 	case err == nil:
 	case errors.Is(err, errUnchecked):
 		f.Status, f.Result = Skipped, url+": "+err.Error()
+	case errors.Is(err, errPartly):
+		f.Status, f.Result = Warning, err.Error()
+		f.Advice = "Let the server listen on all addresses of its name, or remove the address from the name."
 	default:
 		f.Status, f.Result = Failed, err.Error()
 		f.Advice = "Check name, port and credential of this server in ice_servers, and the firewalls between."
