@@ -40,7 +40,7 @@ type iceServers struct {
 // newServers returns the servers that a peer uses.
 func newServers(e *Endpoint, configured []ICEServer) iceServers {
 	s := iceServers{dial: relayDialer{config: e.config.TLS, secured: make(map[string]string)}}
-	if !e.config.Initiates || e.several {
+	if !e.config.Initiates {
 		return s
 	}
 	for _, server := range configured {

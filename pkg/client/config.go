@@ -105,8 +105,8 @@ type Config struct {
 	TCP bool
 	// Interfaces are the names of the network interfaces through which media is sent and received, such as wlan0 and
 	// wwan0, at most two. The first is preferred. The second takes over if the first fails, and carries copies of
-	// packets (Redundancy). Without names, the system chooses the interface. The websocket uses the system's routes in
-	// either case.
+	// packets (Redundancy). Without names, the system chooses the interface. The websocket and TURN servers use the
+	// system's routes in either case.
 	Interfaces []string
 	// Redundancy selects the packets that are sent on two interfaces, in both directions. Empty is
 	// signal.RedundancyAuto.

@@ -79,6 +79,29 @@ func TestTURN(t *testing.T) {
 	}
 }
 
+// TestTURNWithInterfaces has a client with network interfaces of its own publish and receive through TURN: the media
+// port is not reached at the address that clients are told.
+func TestTURNWithInterfaces(t *testing.T) {
+	c := startConference(t, wide, func(c *config.Config) {
+		c.TURN.Listen, c.TURN.Host = "127.0.0.1:0", "127.0.0.1"
+		c.Media.TCP, c.Media.PublicIPs = false, []string{"203.0.113.5"}
+	})
+	wait.Until(t, "the self-test succeeds", func() bool { return metric(t, c, "volsfu_turn_works") == 1 })
+	part := testbed.Part{Room: "room", Receive: true, Interfaces: []string{"lo"}, Loads: []testbed.Load{body(1, 1)}}
+	part.Identity = "ada"
+	ada := join(t, c, part)
+	part.Identity = "grace"
+	grace := join(t, c, part)
+	wait.Until(t, "frames arrive", func() bool {
+		return frames(ada, tile("grace", "body", 0)) > 20 && frames(grace, tile("ada", "body", 0)) > 20
+	})
+	for _, direction := range []string{"up", "down"} {
+		if n := metric(t, c, `volsfu_turn_packets_total{direction="`+direction+`"}`); n < 40 {
+			t.Errorf("%g packets were relayed %s, expected those of 20 frames", n, direction)
+		}
+	}
+}
+
 // checkState checks that operators see the addresses that clients are told, and the result of the self-test.
 func checkState(t *testing.T, c *testbed.Conference) {
 	t.Helper()

@@ -108,7 +108,9 @@ type Part struct {
 	// Media replaces the client's UDP socket unless nil. TCP is set for a client without a UDP socket.
 	Media net.PacketConn
 	TCP   bool
-	Seed  uint64
+	// Interfaces are the client's network interfaces for media.
+	Interfaces []string
+	Seed       uint64
 	// Record enables Peer.Arrivals, which takes memory for each frame.
 	Record bool
 	// Admit reports whether the next frames of a load may be captured, for tests that must not send more than a busy
@@ -144,6 +146,7 @@ func (c *Conference) Join(ctx context.Context, part Part) (*Peer, error) {
 		ClockSource:  part.ClockSource,
 		PacketConn:   part.Media,
 		TCP:          part.TCP,
+		Interfaces:   part.Interfaces,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("join as %s: %w", part.Identity, err)
