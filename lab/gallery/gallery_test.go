@@ -23,20 +23,49 @@ func TestAllocatorIsBetterThanFixedSplits(t *testing.T) {
 	for _, link := range []volumetric.Bitrate{8e6, 20e6, 50e6} {
 		for _, left := range []float64{0, turned} {
 			eye := viewpoint(left)
-			scene.Viewpoint, scene.Budget = &eye, volumetric.Bitrate(splitShare*float64(link))
+			scene.Viewpoint, scene.Budget = &eye, budgetOf(link)
 			result := a.Allocate(&scene)
-			best := allocate.Value(&config.View, eye, &scene, result.Tiles)
+			value := allocate.Value(&config.View, eye, &scene, result.Tiles)
+			best := optimum(&scene, eye, scene.Budget)
 			for _, split := range []Split{SplitEqual, SplitProportional} {
-				qualities := fixed(split, all, link)
-				value := allocate.Value(&config.View, eye, &scene,
-					decisions(&scene, func(object, _ int) volumetric.Quality { return qualities[object] }))
-				t.Logf("%v at %.0f°: %.2f times the value of %s, %v", link, left*180/math.Pi, best/value, split,
-					qualities)
-				if best < 1.05*value {
-					t.Errorf("%v at %.0f°: the value is %.2f times that of %s", link, left*180/math.Pi, best/value,
-						split)
+				divided := splitValue(split, all, &scene, eye, link)
+				t.Logf("%v at %.0f°: %.3f times the value of %s, the best decisions %.3f times", link,
+					left*180/math.Pi, value/divided, split, best/divided)
+				if value < 1.05*divided {
+					t.Errorf("%v at %.0f°: the value is %.2f times that of %s", link, left*180/math.Pi,
+						value/divided, split)
 				}
 			}
+			if value < 0.99*best || value > best*(1+1e-9) {
+				t.Errorf("%v at %.0f°: the value is %v, expected 0.99 to 1 times the best one, %v", link,
+					left*180/math.Pi, value, best)
+			}
+		}
+	}
+}
+
+// TestOptimum checks that rates are hardly rounded, and that no decisions for 8 Mbit/s are worth 1.3 times equal
+// shares, unless they use the whole link for payload: the target of the measurement is out of reach there.
+func TestOptimum(t *testing.T) {
+	all, eye := guests(), viewpoint(0)
+	scene := sceneOf(all)
+	for _, object := range scene.Objects {
+		for _, level := range object.Tiles[0].Levels {
+			if rest := int(level.Rate) % rateUnit; float64(rest) > 0.001*float64(level.Rate) {
+				t.Errorf("the rate %v is rounded by %d bit/s", level.Rate, rest)
+			}
+		}
+	}
+	for link, reachable := range map[volumetric.Bitrate]bool{8e6: false, 20e6: true, 50e6: true} {
+		if best := Optimum(SplitEqual, link); (best >= 1.3) != reachable {
+			t.Errorf("the best decisions for %v are worth %.3f times equal shares", link, best)
+		}
+	}
+	equal := splitValue(SplitEqual, all, &scene, eye, 8e6)
+	for budget, want := range map[volumetric.Bitrate]float64{6.4e6: 1.218, 7.2e6: 1.256, 8e6: 1.301} {
+		if best := optimum(&scene, eye, budget) / equal; math.Abs(best-want) > 0.005 {
+			t.Errorf("the best decisions within %v are worth %.3f times equal shares, expected %.3f", budget, best,
+				want)
 		}
 	}
 }

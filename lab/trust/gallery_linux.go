@@ -35,6 +35,8 @@ func downlinks(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 		proportional := results[gallery.SplitProportional]
 		lines = append(lines,
 			claim.AtLeast(named("value, relative to equal shares"), decided.Ahead/equal.Ahead, "times", leastGain),
+			claim.Stated(named("the same, of the best decisions for 90 % of the link"),
+				gallery.Optimum(gallery.SplitEqual, link), "times"),
 			claim.Stated(named("the same, turned"), decided.Turned/equal.Turned, "times"),
 			claim.Stated(named("value, relative to proportional shares"), decided.Ahead/proportional.Ahead, "times"),
 			claim.Stated(named("the same, turned"), decided.Turned/proportional.Turned, "times"),
