@@ -5,8 +5,9 @@
 #   scripts/deps.sh lint     shellcheck, promtool, staticcheck, govulncheck; clang, for the BPF programs of volnet; Helm's
 #                            Go packages, for the tests of the chart
 #   scripts/deps.sh web      Node and npm, for the pages for browsers
-#   scripts/deps.sh clients  Mono, for the tests of the Unity package; Chromium, for those of the pages; NumPy and the
-#                            programs that execute a notebook, for those of the Python package
+#   scripts/deps.sh clients  Mono and Newtonsoft's JSON library, for the tests of the Unity package; Chromium, for those
+#                            of the pages; NumPy and the programs that execute a notebook, for those of the Python
+#                            package
 #   scripts/deps.sh lab      iperf3 and an ffmpeg with VMAF, for experiments
 #   scripts/deps.sh          all of these
 #
@@ -271,6 +272,7 @@ deps_lint() {
 deps_clients() {
 	need mcs mono-mcs
 	need mono mono-runtime
+	[ -e /usr/lib/cli/Newtonsoft.Json-5.0/Newtonsoft.Json.dll ] || missing+=(libnewtonsoft-json5.0-cil)
 	need chromium chromium
 	# Without a font, pages show no text.
 	[ -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf ] || missing+=(fonts-dejavu-core)

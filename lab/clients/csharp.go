@@ -14,6 +14,7 @@ import (
 	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/suite"
 	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/mono"
 )
 
 const (
@@ -36,17 +37,14 @@ func buildCSharp(ctx context.Context, folder string) (csharp, error) {
 	if err != nil {
 		return csharp{}, err
 	}
-	for _, program := range []string{"mcs", "mono"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return csharp{}, fmt.Errorf("%w: there is no %s: %w", lab.ErrUnable, program, err)
-		}
-	}
 	c := csharp{folder, filepath.Join(folder, "core.exe")}
-	command := []string{"mcs", "-unsafe", "-langversion:7", "-r:System.dll", "-r:System.Core.dll", "-out:" + c.program}
-	for _, part := range []string{"Runtime", "Tests"} {
-		command = append(command, "-recurse:"+filepath.Join(tree, "clients", "unity", part, "Core", "*.cs"))
+	err = mono.Compile(ctx, c.program,
+		"-recurse:"+filepath.Join(tree, "clients", "unity", "Runtime", "Core", "*.cs"),
+		"-recurse:"+filepath.Join(tree, "clients", "unity", "Tests", "Core", "*.cs"))
+	if errors.Is(err, mono.ErrMissing) {
+		err = fmt.Errorf("%w: %w", lab.ErrUnable, err)
 	}
-	return c, run(ctx, tree, nil, command...)
+	return c, err
 }
 
 // command returns the command line of a program of the core.

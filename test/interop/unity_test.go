@@ -2,6 +2,7 @@ package interop
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/vr2gather"
 	"github.com/volsfu/volsfu/test/claim"
+	"github.com/volsfu/volsfu/test/mono"
 )
 
 // unityPackage is the folder of the Unity package.
@@ -26,22 +28,27 @@ var unityPackage = filepath.Join("..", "..", "clients", "unity")
 // is missing.
 func unityCore(t *testing.T) string {
 	t.Helper()
-	for _, program := range []string{"mcs", "mono"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("the Unity package's core needs %s: apt-get install mono-mcs mono-runtime", program)
-		}
-	}
 	program := filepath.Join(t.TempDir(), "core.exe")
-	args := []string{"-unsafe", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll", "-r:System.Core.dll",
-		"-out:" + program}
-	for _, part := range []string{"Runtime", "Tests"} {
-		args = append(args, unityFiles(t, filepath.Join(unityPackage, part, "Core"), ".cs")...)
-	}
-	if out, err := exec.Command("mcs", args...).CombinedOutput(); err != nil {
-		t.Fatalf("mcs: %v\n%s", err, out)
-	}
+	compileUnity(t, program, filepath.Join("Runtime", "Core"), filepath.Join("Tests", "Core"))
 	return program
 }
+
+// compileUnity compiles folders of the package. It skips the test if Mono is missing.
+func compileUnity(t *testing.T, output string, folders ...string) {
+	t.Helper()
+	var files []string
+	for _, folder := range folders {
+		files = append(files, unityFiles(t, filepath.Join(unityPackage, folder), ".cs")...)
+	}
+	if err := mono.Compile(t.Context(), output, files...); errors.Is(err, mono.ErrMissing) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unityLibraries are the packages of Unity that contain the libraries to which assembly definitions refer.
+var unityLibraries = map[string]string{"Newtonsoft.Json.dll": "com.unity.nuget.newtonsoft-json"}
 
 // unityFiles returns the files below a folder with the given suffix, except those in hidden folders, which Unity
 // ignores.
@@ -118,18 +125,8 @@ func TestUnityRawPoints(t *testing.T) {
 
 // TestUnityComponentsCompile compiles the components and samples against declarations of the engine's types.
 func TestUnityComponentsCompile(t *testing.T) {
-	if _, err := exec.LookPath("mcs"); err != nil {
-		t.Skip("mcs is missing: apt-get install mono-mcs mono-runtime")
-	}
-	args := []string{"-target:library", "-unsafe", "-langversion:7", "-warnaserror", "-warn:4", "-r:System.dll",
-		"-r:System.Core.dll", "-out:" + filepath.Join(t.TempDir(), "unity.dll")}
-	for _, part := range []string{"Runtime", filepath.Join("Tests", "Engine"),
-		filepath.Join("Samples~", "Conference"), filepath.Join("Samples~", "Direct")} {
-		args = append(args, unityFiles(t, filepath.Join(unityPackage, part), ".cs")...)
-	}
-	if out, err := exec.Command("mcs", args...).CombinedOutput(); err != nil {
-		t.Errorf("mcs: %v\n%s", err, out)
-	}
+	compileUnity(t, filepath.Join(t.TempDir(), "unity.dll"), "Runtime", filepath.Join("Tests", "Engine"),
+		filepath.Join("Samples~", "Conference"), filepath.Join("Samples~", "Direct"))
 }
 
 // TestUnityCoreDoesNotUseTheEngine checks that the core, which must compile without Unity, does not refer to it.
@@ -142,12 +139,26 @@ func TestUnityCoreDoesNotUseTheEngine(t *testing.T) {
 	}
 }
 
+// reflective are the parts of Newtonsoft's library that create objects by reflection, which fails in players whose
+// unused code is removed, and the functions with settings that other code can change.
+var reflective = regexp.MustCompile(`\b(JsonConvert|JsonSerializer|JsonProperty|ToObject|FromObject|dynamic)\b`)
+
+// TestUnityCoreReadsJSONWithoutReflection checks that the core reads and writes JSON by Newtonsoft's readers and trees.
+func TestUnityCoreReadsJSONWithoutReflection(t *testing.T) {
+	for _, file := range unityFiles(t, filepath.Join(unityPackage, "Runtime"), ".cs") {
+		if found := reflective.FindString(readUnityFile(t, file)); found != "" {
+			t.Errorf("%s uses %s", file, found)
+		}
+	}
+}
+
 // TestUnityPackageLayout checks the package against the requirements of Unity's package manager: a manifest, assembly
-// definitions that name each other, and a .meta file with a unique GUID beside every file and folder, without which
-// packages installed from elsewhere are not imported.
+// definitions that name each other and the libraries of the packages that the manifest requires, and a .meta file with
+// a unique GUID beside every file and folder, without which packages installed from elsewhere are not imported.
 func TestUnityPackageLayout(t *testing.T) {
 	var manifest struct {
 		Name, Version, Unity string
+		Dependencies         map[string]string
 		Samples              []struct{ Path string }
 	}
 	unityJSON(t, filepath.Join(unityPackage, "package.json"), &manifest)
@@ -168,8 +179,16 @@ func TestUnityPackageLayout(t *testing.T) {
 		names[definition.Name] = file
 	}
 	for _, file := range definitions {
-		var definition struct{ References []string }
+		var definition struct {
+			References, PrecompiledReferences []string
+			OverrideReferences                bool
+		}
 		unityJSON(t, file, &definition)
+		for _, library := range definition.PrecompiledReferences {
+			if manifest.Dependencies[unityLibraries[library]] == "" || !definition.OverrideReferences {
+				t.Errorf("%s refers to %s, which no package of the manifest has, or which is not used", file, library)
+			}
+		}
 		for _, reference := range definition.References {
 			if names[reference] == "" {
 				t.Errorf("%s refers to %s, which no assembly definition is called", file, reference)

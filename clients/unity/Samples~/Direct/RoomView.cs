@@ -1,7 +1,7 @@
 using System.Collections.Generic;
 using UnityEngine;
-using Volsfu.Json;
 using Volsfu.Native;
+using Volsfu.Signalling;
 using Volsfu.Unity;
 
 namespace Volsfu.Samples
@@ -15,8 +15,6 @@ namespace Volsfu.Samples
     {
         [Tooltip("A material with the shader Volsfu/Points, or Volsfu/Points URP.")]
         public Material material;
-
-        const int MostName = 256;
 
         readonly Dictionary<string, GameObject> shown = new Dictionary<string, GameObject>();
         VolsfuSession session;
@@ -45,13 +43,10 @@ namespace Volsfu.Samples
             {
                 case EventKind.Connected:
                     // The participants who were in the room before.
-                    foreach (JsonValue participant in JsonReader.Parse(session.Session.Room()).Find("participants").Items)
-                    {
-                        Enter(participant.Text("identity", MostName), participant);
-                    }
+                    session.Session.Participants().ForEach(Enter);
                     break;
-                case EventKind.ParticipantJoined: Enter(e.Participant, JsonReader.Parse(e.Json)); break;
-                case EventKind.Published: Show(e.Participant, JsonReader.Parse(e.Json)); break;
+                case EventKind.ParticipantJoined: Enter(Participant.Parse(e.Json)); break;
+                case EventKind.Published: Show(e.Participant, Publication.Parse(e.Json)); break;
                 case EventKind.Unpublished: Remove(key); break;
                 case EventKind.ParticipantLeft:
                     foreach (string known in new List<string>(shown.Keys))
@@ -75,22 +70,17 @@ namespace Volsfu.Samples
             }
         }
 
-        void Enter(string participant, JsonValue description)
+        void Enter(Participant participant)
         {
-            JsonValue publications = description.Find("publications");
-            if (publications == null)
+            foreach (Publication publication in participant.Publications.Values)
             {
-                return;
-            }
-            foreach (JsonValue publication in publications.Items)
-            {
-                Show(participant, publication);
+                Show(participant.Identity, publication);
             }
         }
 
-        void Show(string participant, JsonValue publication)
+        void Show(string participant, Publication publication)
         {
-            string name = publication.Text("name", MostName);
+            string name = publication.Name;
             string key = participant + "/" + name;
             Remove(key);
             // Components read their fields when the object becomes active.
@@ -98,7 +88,7 @@ namespace Volsfu.Samples
             thing.SetActive(false);
             thing.transform.SetParent(transform, false);
             shown[key] = thing;
-            if (publication.OptionalText("kind", MostName) == "audio")
+            if (publication.Audio)
             {
                 var voice = thing.AddComponent<VolsfuVoice>();
                 voice.session = session;
@@ -107,7 +97,7 @@ namespace Volsfu.Samples
             }
             else
             {
-                for (int tile = 0; tile < publication.Find("tiles").Items.Count; tile++)
+                for (int tile = 0; tile < publication.Tiles.Count; tile++)
                 {
                     var points = thing.AddComponent<VolsfuPoints>();
                     points.session = session;

@@ -1,7 +1,7 @@
 using System;
 using System.Collections.Generic;
 using System.IO;
-using Volsfu.Json;
+using Newtonsoft.Json.Linq;
 using Volsfu.Signalling;
 
 namespace Volsfu.Tests
@@ -36,23 +36,23 @@ namespace Volsfu.Tests
         internal static SignallingSession Join()
         {
             SignallingSession session = Start();
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             Check.Equal(7L, join.Integer("start_bps", 0, 9), "start rate");
             session.Received(Joined(Id(join), "first", false), 0);
             Event<Joined>(session);
             return session;
         }
 
-        static JsonValue Next(SignallingSession session, string type)
+        static JToken Next(SignallingSession session, string type)
         {
             string text = session.NextOutgoing();
             Check.True(text != null, "nothing is sent, want " + type);
-            JsonValue json = JsonReader.Parse(text);
+            JToken json = JsonReading.Parse(text);
             Check.Equal(type, json.Text("type", 50), "message");
             return json;
         }
 
-        static string Id(JsonValue json) { return json.OptionalText("id", 128); }
+        static string Id(JToken json) { return json.OptionalText("id", 128); }
 
         static T Event<T>(SignallingSession session) where T : SignallingEvent
         {
@@ -64,7 +64,7 @@ namespace Volsfu.Tests
         public static void JoiningTellsTheRoom()
         {
             SignallingSession session = Start();
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             Check.Equal("lab/ada", join.Text("room", 9) + "/" + join.Text("identity", 9), "room and identity");
             Check.True(join.Flag("receive") && join.Find("resume") == null && join.List("publications", 0).Count == 0, "join");
             session.Received(Joined(Id(join), "first", false), 0);
@@ -92,7 +92,7 @@ namespace Volsfu.Tests
             Check.Equal(1L, Next(session, "answer").Integer("offer", 0, 9), "answered offer");
             const string track = "\"track\":{\"participant\":\"grace\",\"publication\":\"body\",\"tile\":0}";
             session.Received("{\"type\":\"assignments\",\"assignments\":[{\"mid\":\"4\",\"generation\":2," + track + "},{\"mid\":\"5\",\"generation\":1}]}", 0);
-            JsonValue slot = Next(session, "acknowledge").List("slots", 1)[0];
+            JToken slot = Next(session, "acknowledge").List("slots", 1)[0];
             Check.Equal("4/2", slot.Text("mid", 9) + "/" + slot.Integer("generation", 0, 9), "acknowledged slot");
             Check.Equal(2, Event<AssignmentsChanged>(session).Assignments.Count, "assignments");
             session.Received("{\"type\":\"assignments\",\"assignments\":[{\"mid\":\"4\",\"generation\":1," + track + "}]}", 0);
@@ -109,7 +109,7 @@ namespace Volsfu.Tests
         {
             SignallingSession session = Join();
             string id = session.SetQuality(new[] { Choice.Of("grace", "body", 0, -1), Choice.Of("grace", "body", -1, 1), new Choice { Participant = "a", Publication = "b" } });
-            JsonValue choices = Next(session, "set_quality");
+            JToken choices = Next(session, "set_quality");
             Check.Equal(id, Id(choices), "id");
             Check.Equal(-1L, choices.List("choices", 3)[0].Integer("quality", -1, 9), "off");
             Check.True(choices.List("choices", 3)[1].Find("tile") == null, "all tiles");
@@ -117,7 +117,7 @@ namespace Volsfu.Tests
             session.Received("{\"type\":\"error\",\"id\":\"" + id + "\",\"code\":\"not_found\",\"message\":\"no\"}", 0);
             Check.Equal("not_found", Event<RequestFailed>(session).Code, "code");
             id = session.SetLimits(5, 0);
-            JsonValue limits = Next(session, "limits");
+            JToken limits = Next(session, "limits");
             Check.Equal(5L, limits.Integer("max_bps", 0, 9), "limit");
             Check.Equal(5L, limits.Integer("start_bps", 0, 9), "the start rate, which keeps to the limit");
             session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
@@ -163,7 +163,7 @@ namespace Volsfu.Tests
             Check.Equal(250L, Event<Interrupted>(session).RetryMilliseconds, "wait");
             Check.True(!session.TakeConnect(249999) && session.TakeConnect(250000), "connects again after the wait");
             session.Opened(second);
-            JsonValue resume = Next(session, "join").Object("resume");
+            JToken resume = Next(session, "join").Object("resume");
             Check.Equal("S/first", resume.Text("session", 9) + "/" + resume.Text("secret", 9), "session and secret");
             session.Received(Joined("r3", "second", true), second);
             Check.True(Event<Joined>(session).Resumed, "resumed");
@@ -182,10 +182,10 @@ namespace Volsfu.Tests
             Event<Interrupted>(session);
             session.TakeConnect(3 * second);
             session.Opened(3 * second);
-            JsonValue over = Next(session, "join");
+            JToken over = Next(session, "join");
             Check.Equal("third", over.Object("resume").Text("secret", 9), "each secret is good for one use");
             session.Received("{\"type\":\"error\",\"id\":\"" + Id(over) + "\",\"code\":\"resume\",\"message\":\"over\"}", 3 * second);
-            JsonValue again = Next(session, "join");
+            JToken again = Next(session, "join");
             Check.True(again.Find("resume") == null, "joins again on the same websocket");
             session.Received(Joined(Id(again), "fourth", false), 3 * second);
             Check.True(!Event<Joined>(session).Resumed, "a new session");
@@ -219,14 +219,14 @@ namespace Volsfu.Tests
         public static void AJoinMovesWithATicket()
         {
             SignallingSession session = Start();
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             Check.True(join.Flag("moves") && join.Find("ticket") == null, "a client that moves, without a ticket");
             session.Received(moved + ",\"id\":\"" + Id(join) + "\"}", 0);
             Check.Equal("wss://b.example", Event<Moved>(session).Server, "the other server");
             Check.True(!session.WantsSocket && session.TakeConnect(0), "connects there at once");
             Check.Equal("wss://b.example", session.Server, "address");
             session.Opened(0);
-            JsonValue there = Next(session, "join");
+            JToken there = Next(session, "join");
             Check.Equal("T", there.Text("ticket", 9), "ticket");
             Check.True(there.Find("resume") == null, "a new session");
             session.Broke("", "not reachable", 0);
@@ -249,7 +249,7 @@ namespace Volsfu.Tests
             Event<Moved>(session);
             Check.True(session.NextOutgoing() == null && session.TakeConnect(0), "connects at once, and leaves nothing");
             session.Opened(0);
-            JsonValue resume = Next(session, "join").Object("resume");
+            JToken resume = Next(session, "join").Object("resume");
             Check.Equal("S/T", resume.Text("session", 9) + "/" + resume.Text("secret", 9), "the ticket as the secret");
             Check.True(resume.Flag("new_connection"), "a new connection");
             session.Received(Joined("r3", "second", true), 0);
@@ -277,7 +277,7 @@ namespace Volsfu.Tests
             Event<Interrupted>(session);
             Check.True(session.TakeConnect(0), "asks the former server at once");
             session.Opened(second);
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             Check.Equal("first", join.Object("resume").Text("secret", 9), "the own secret");
             Check.True(!join.Object("resume").Flag("new_connection"), "the former server has the connection");
             Check.Equal("ws://127.0.0.1:8080", session.Server, "the former server");
@@ -369,9 +369,9 @@ namespace Volsfu.Tests
 
         public static void AttemptsFollowTheTranscripts()
         {
-            IReadOnlyList<JsonValue> attempts = JsonReader.Parse(File.ReadAllText(Transcripts)).List("attempts", 100);
+            JArray attempts = JsonReading.Parse(File.ReadAllText(Transcripts)).List("attempts", 100);
             Check.True(attempts.Count > 0, "there are transcripts");
-            foreach (JsonValue attempt in attempts)
+            foreach (JToken attempt in attempts)
             {
                 SignallingSession session = Join();
                 session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
@@ -382,14 +382,14 @@ namespace Volsfu.Tests
 
         public static void RefusalsFollowTheTranscripts()
         {
-            IReadOnlyList<JsonValue> rounds = JsonReader.Parse(File.ReadAllText(Transcripts)).List("rounds", 100);
+            JArray rounds = JsonReading.Parse(File.ReadAllText(Transcripts)).List("rounds", 100);
             Check.True(rounds.Count > 0, "there are transcripts");
-            foreach (JsonValue round in rounds)
+            foreach (JToken round in rounds)
             {
                 string name = round.Text("name", 100);
                 var refusals = new Refusals(round.Integer("servers", 1, 100) > 1);
                 bool ended = false;
-                foreach (JsonValue attempt in round.List("attempts", 100))
+                foreach (JToken attempt in round.List("attempts", 100))
                 {
                     ended = refusals.Add(attempt.OptionalText("code", 100), attempt.OptionalInteger("retry_after_ms", 0, int.MaxValue, 0)) || ended;
                 }
@@ -401,13 +401,13 @@ namespace Volsfu.Tests
         public static void SilenceFollowsTheTranscripts()
         {
             const long millisecond = 1000;
-            IReadOnlyList<JsonValue> transcripts = JsonReader.Parse(File.ReadAllText(Transcripts)).List("silence", 100);
+            JArray transcripts = JsonReading.Parse(File.ReadAllText(Transcripts)).List("silence", 100);
             Check.True(transcripts.Count > 0, "there are transcripts");
-            foreach (JsonValue transcript in transcripts)
+            foreach (JToken transcript in transcripts)
             {
                 string name = transcript.Text("name", 100);
                 var silence = new Silence();
-                foreach (JsonValue step in transcript.List("steps", 100))
+                foreach (JToken step in transcript.List("steps", 100))
                 {
                     if (step.Find("rtt") != null)
                     {
@@ -469,7 +469,7 @@ namespace Volsfu.Tests
             Check.True(session.TakeConnect(now), "connects");
             Check.Equal(server, session.Server, "server");
             session.Opened(now);
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             Check.True(join.Find("resume") != null, "resumes");
             session.Received("{\"type\":\"error\",\"id\":\"" + Id(join) + "\",\"code\":\"" + code + "\",\"message\":\"no\"" + more + "}", now);
         }
@@ -571,7 +571,7 @@ namespace Volsfu.Tests
             session.Broke("", "not reachable", 0);
             session.TakeConnect(0);
             session.Opened(0);
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             session.Received("{\"type\":\"moved\",\"id\":\"" + Id(join) + "\",\"url\":\"ws://d:1\",\"ticket\":\"T\"}", 0);
             session.TakeConnect(0);
             session.Opened(0);
@@ -599,10 +599,10 @@ namespace Volsfu.Tests
             session.Broke("connection", "the session continues with a new peer connection", second);
             session.TakeConnect(2 * second);
             session.Opened(2 * second);
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             Check.True(join.Object("resume").Flag("new_connection"), "a new connection");
             session.Received(Joined(Id(join), "third", true), 2 * second);
-            JsonValue unpublish = Next(session, "unpublish");
+            JToken unpublish = Next(session, "unpublish");
             Check.Equal("own", unpublish.Text("publication", 9), "the request without a reply");
             Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice that the former server may not have passed on");
             session.Received("{\"type\":\"ok\",\"id\":\"" + Id(unpublish) + "\"}", 2 * second);
@@ -620,7 +620,7 @@ namespace Volsfu.Tests
             Event<Interrupted>(session);
             session.TakeConnect(second);
             session.Opened(second);
-            JsonValue join = Next(session, "join");
+            JToken join = Next(session, "join");
             Check.True(join.Object("resume").Flag("new_connection"), "a new connection");
         }
 
@@ -665,7 +665,7 @@ namespace Volsfu.Tests
         {
             SignallingSession session = Join();
             Check.True(session.Step(10 * second), "the server is asked for its clock");
-            JsonValue time = Next(session, "time");
+            JToken time = Next(session, "time");
             session.Received("{\"type\":\"time_reply\",\"id\":\"" + Id(time) + "\",\"t0_us\":10000000,\"t1_us\":17000000,\"t2_us\":17000100}", 10 * second + 2100);
             Check.Equal(7 * second - 1000, session.ServerTime(0), "how far the server's clock is ahead");
             Check.True(session.Step(24 * second), "the server is there");

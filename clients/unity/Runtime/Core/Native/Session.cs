@@ -3,6 +3,7 @@ using System.Collections.Generic;
 using System.Runtime.InteropServices;
 using System.Text;
 using System.Threading;
+using Volsfu.Signalling;
 
 namespace Volsfu.Native
 {
@@ -326,6 +327,12 @@ namespace Volsfu.Native
         public string Room()
         {
             return Native.Read((buffer, capacity, length) => Library.volsfu_get_room(handle, buffer, capacity, length));
+        }
+
+        /// <summary>The participants and their publications.</summary>
+        public List<Participant> Participants()
+        {
+            return ServerMessages.Participants(JsonReading.Parse(Room()));
         }
 
         /// <summary>The counts of the session as JSON, as volsfu_get_statistics in volsfu.h.</summary>

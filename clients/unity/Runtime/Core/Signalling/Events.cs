@@ -1,5 +1,4 @@
 using System.Collections.Generic;
-using Volsfu.Json;
 
 namespace Volsfu.Signalling
 {

@@ -1,6 +1,7 @@
 using System;
 using System.Collections.Generic;
-using Volsfu.Json;
+using Newtonsoft.Json;
+using Newtonsoft.Json.Linq;
 
 namespace Volsfu.Signalling
 {
@@ -25,24 +26,22 @@ namespace Volsfu.Signalling
             return new Choice { Participant = participant, Publication = publication, Tile = tile, Qualities = quality < 0 ? new int[0] : new[] { quality } };
         }
 
-        internal void Write(JsonWriter json)
+        internal JObject Write()
         {
-            json.Object().Member("participant", Checks.Name("participant", Participant)).Member("publication", Checks.Name("publication", Publication));
+            JObject json = new JObject().Member("participant", Checks.Name("participant", Participant)).Member("publication", Checks.Name("publication", Publication));
             if (Tile >= 0)
             {
                 Checks.Range("tile", Tile, 0, Limits.Tiles - 1);
                 json.Member("tile", Tile);
             }
-            WriteQualities(json);
-            json.EndObject();
+            return json.Member("quality", WriteQualities());
         }
 
-        void WriteQualities(JsonWriter json)
+        JToken WriteQualities()
         {
             if (Qualities == null)
             {
-                json.Member("quality", "auto");
-                return;
+                return "auto";
             }
             Checks.Range("qualities of a choice", Qualities.Length, 0, Limits.Qualities);
             foreach (int quality in Qualities)
@@ -51,15 +50,14 @@ namespace Volsfu.Signalling
             }
             if (Qualities.Length < 2)
             {
-                json.Member("quality", Qualities.Length == 0 ? -1 : Qualities[0]);
-                return;
+                return Qualities.Length == 0 ? -1 : Qualities[0];
             }
-            json.List("quality");
+            var list = new JArray();
             foreach (int quality in Qualities)
             {
-                json.Value(quality);
+                list.Add((JToken)quality);
             }
-            json.EndList();
+            return list;
         }
     }
 
@@ -93,28 +91,24 @@ namespace Volsfu.Signalling
         /// </summary>
         internal static string Join(string id, JoinSettings settings, string session, string secret, string ticket, bool newConnection)
         {
-            JsonWriter json = Begin("join", id).Member("version", 1).Optional("room", settings.Room).Optional("identity", settings.Identity);
-            json.List("publications");
+            var publications = new JArray();
             foreach (Publication publication in settings.Publications)
             {
-                json.Object();
-                publication.Write(json);
-                json.EndObject();
+                publications.Add(publication.Write());
             }
-            json.EndList().Member("receive", settings.Receive).Optional("deadline_ms", settings.DeadlineMilliseconds).Optional("max_bps", settings.MaxBitrate)
-                .Optional("start_bps", settings.StartBitrate).Member("moves", true).Optional("ticket", ticket);
+            JObject json = Begin("join", id).Member("version", 1).Optional("room", settings.Room).Optional("identity", settings.Identity)
+                .Member("publications", publications).Member("receive", settings.Receive).Optional("deadline_ms", settings.DeadlineMilliseconds)
+                .Optional("max_bps", settings.MaxBitrate).Optional("start_bps", settings.StartBitrate).Member("moves", true).Optional("ticket", ticket);
             if (session != "")
             {
-                json.Object("resume").Member("session", session).Member("secret", secret).Member("new_connection", newConnection).EndObject();
+                json.Member("resume", new JObject().Member("session", session).Member("secret", secret).Member("new_connection", newConnection));
             }
             return End(json);
         }
 
         internal static string Publish(string id, Publication publication)
         {
-            JsonWriter json = Begin("publish", id).Object("publication");
-            publication.Write(json);
-            return End(json.EndObject());
+            return End(Begin("publish", id).Member("publication", publication.Write()));
         }
 
         internal static string Unpublish(string id, string publication)
@@ -134,23 +128,23 @@ namespace Volsfu.Signalling
 
         internal static string Acknowledge(IEnumerable<Assignment> assignments)
         {
-            JsonWriter json = Begin("acknowledge", "").List("slots");
+            var slots = new JArray();
             foreach (Assignment assignment in assignments)
             {
-                json.Object().Member("mid", assignment.Mid).Member("generation", assignment.Generation).EndObject();
+                slots.Add(new JObject().Member("mid", assignment.Mid).Member("generation", assignment.Generation));
             }
-            return End(json.EndList());
+            return End(Begin("acknowledge", "").Member("slots", slots));
         }
 
         internal static string SetQuality(string id, IReadOnlyCollection<Choice> choices)
         {
             Checks.Range("choices", choices.Count, 1, Limits.Slots);
-            JsonWriter json = Begin("set_quality", id).List("choices");
+            var list = new JArray();
             foreach (Choice choice in choices)
             {
-                choice.Write(json);
+                list.Add(choice.Write());
             }
-            return End(json.EndList());
+            return End(Begin("set_quality", id).Member("choices", list));
         }
 
         /// <summary>The start rate, 0 for none, is adjusted to the other two.</summary>
@@ -168,13 +162,13 @@ namespace Volsfu.Signalling
 
         internal static string SetViewpoint(Viewpoint viewpoint, long at)
         {
-            JsonWriter json = Begin("viewpoint", "").Optional("at_us", at).Numbers("position", viewpoint.Position).Numbers("orientation", viewpoint.Orientation);
-            return End(json.Member("fov", viewpoint.FieldOfView).Member("aspect", viewpoint.Aspect));
+            return End(Begin("viewpoint", "").Optional("at_us", at).Numbers("position", viewpoint.Position).Numbers("orientation", viewpoint.Orientation)
+                .Number("fov", viewpoint.FieldOfView).Number("aspect", viewpoint.Aspect));
         }
 
         internal static string SetPose(string publication, ObjectPose pose)
         {
-            JsonWriter json = Begin("pose", "").Member("publication", Checks.Name("publication", publication));
+            JObject json = Begin("pose", "").Member("publication", Checks.Name("publication", publication));
             pose.Write(json);
             return End(json);
         }
@@ -189,14 +183,14 @@ namespace Volsfu.Signalling
             return End(Begin("leave", id));
         }
 
-        static JsonWriter Begin(string type, string id)
+        static JObject Begin(string type, string id)
         {
-            return new JsonWriter().Object().Member("type", type).Optional("id", id);
+            return new JObject().Member("type", type).Optional("id", id);
         }
 
-        static string End(JsonWriter json)
+        static string End(JObject json)
         {
-            return json.EndObject().ToString();
+            return json.ToString(Formatting.None);
         }
     }
 }

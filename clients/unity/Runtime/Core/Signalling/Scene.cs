@@ -1,5 +1,5 @@
 using System.Collections.Generic;
-using Volsfu.Json;
+using Newtonsoft.Json.Linq;
 
 namespace Volsfu.Signalling
 {
@@ -15,12 +15,12 @@ namespace Volsfu.Signalling
         /// <summary>Parameters of the codec as in SDP's fmtp; may be empty.</summary>
         public string Format = "";
 
-        internal void Write(JsonWriter json)
+        internal JObject Write()
         {
-            json.Object("codec").Member("mime_type", MimeType).Member("clock_rate", ClockRate).Optional("channels", Channels).Optional("fmtp", Format).EndObject();
+            return new JObject().Member("mime_type", MimeType).Member("clock_rate", ClockRate).Optional("channels", Channels).Optional("fmtp", Format);
         }
 
-        internal static Codec Read(JsonValue json)
+        internal static Codec Read(JToken json)
         {
             return new Codec
             {
@@ -44,14 +44,14 @@ namespace Volsfu.Signalling
         /// <summary>The box's largest x, y and z.</summary>
         public double[] Max = new double[3];
 
-        internal void Write(JsonWriter json)
+        internal JObject Write()
         {
-            json.Object().Optional("label", Label).Object("box").Numbers("min", Min).Numbers("max", Max).EndObject().EndObject();
+            return new JObject().Optional("label", Label).Member("box", new JObject().Numbers("min", Min).Numbers("max", Max));
         }
 
-        internal static Tile Read(JsonValue json)
+        internal static Tile Read(JToken json)
         {
-            JsonValue box = json.Object("box");
+            JToken box = json.Object("box");
             return new Tile { Label = json.OptionalText("label", Limits.Name), Min = box.Numbers("min", 3), Max = box.Numbers("max", 3) };
         }
     }
@@ -64,12 +64,12 @@ namespace Volsfu.Signalling
         /// <summary>The nominal bit rate of one tile; 0 if unknown.</summary>
         public long Bitrate;
 
-        internal void Write(JsonWriter json)
+        internal JObject Write()
         {
-            json.Object().Optional("name", Name).Optional("bitrate_bps", Bitrate).EndObject();
+            return new JObject().Optional("name", Name).Optional("bitrate_bps", Bitrate);
         }
 
-        internal static QualityInfo Read(JsonValue json)
+        internal static QualityInfo Read(JToken json)
         {
             return new QualityInfo { Name = json.OptionalText("name", Limits.Name), Bitrate = json.OptionalInteger("bitrate_bps", 0, Limits.Bitrate, 0) };
         }
@@ -100,31 +100,32 @@ namespace Volsfu.Signalling
         /// <summary>The qualities, ascending.</summary>
         public List<QualityInfo> Qualities = new List<QualityInfo>();
 
-        internal void Write(JsonWriter json)
+        internal JObject Write()
         {
-            json.Member("name", Checks.Name("publication", Name)).Member("kind", Audio ? "audio" : "video").Member("mode", Descriptions ? "descriptions" : "alternatives");
-            Codec.Write(json);
             Checks.Range("tiles", Tiles.Count, 1, Limits.Tiles);
             Checks.Range("qualities", Qualities.Count, 1, Limits.Qualities);
-            json.Optional("frame_rate", FrameRate);
+            JArray tiles = new JArray(), levels = new JArray();
+            foreach (Tile tile in Tiles)
+            {
+                tiles.Add(tile.Write());
+            }
+            foreach (QualityInfo level in Qualities)
+            {
+                levels.Add(level.Write());
+            }
+            JObject json = new JObject().Member("name", Checks.Name("publication", Name)).Member("kind", Audio ? "audio" : "video")
+                .Member("mode", Descriptions ? "descriptions" : "alternatives").Member("codec", Codec.Write()).Optional("frame_rate", FrameRate);
             if (VR2Gather)
             {
                 json.Member("vr2gather", true);
             }
-            json.List("tiles");
-            foreach (Tile tile in Tiles)
-            {
-                tile.Write(json);
-            }
-            json.EndList().List("qualities");
-            foreach (QualityInfo level in Qualities)
-            {
-                level.Write(json);
-            }
-            json.EndList();
+            return json.Member("tiles", tiles).Member("qualities", levels);
         }
 
-        internal static Publication Read(JsonValue json)
+        /// <summary>Reads the JSON of an event of the C library. Throws ProtocolException for other texts.</summary>
+        public static Publication Parse(string json) { return Read(JsonReading.Parse(json)); }
+
+        internal static Publication Read(JToken json)
         {
             var publication = new Publication
             {
@@ -135,11 +136,11 @@ namespace Volsfu.Signalling
                 VR2Gather = json.Flag("vr2gather"),
                 FrameRate = json.OptionalNumber("frame_rate", 0)
             };
-            foreach (JsonValue tile in json.List("tiles", Limits.Tiles))
+            foreach (JToken tile in json.List("tiles", Limits.Tiles))
             {
                 publication.Tiles.Add(Tile.Read(tile));
             }
-            foreach (JsonValue level in json.List("qualities", Limits.Qualities))
+            foreach (JToken level in json.List("qualities", Limits.Qualities))
             {
                 publication.Qualities.Add(QualityInfo.Read(level));
             }
@@ -155,10 +156,13 @@ namespace Volsfu.Signalling
         /// <summary>The publications of the participant, by name.</summary>
         public Dictionary<string, Publication> Publications = new Dictionary<string, Publication>();
 
-        internal static Participant Read(JsonValue json)
+        /// <summary>Reads the JSON of an event of the C library. Throws ProtocolException for other texts.</summary>
+        public static Participant Parse(string json) { return Read(JsonReading.Parse(json)); }
+
+        internal static Participant Read(JToken json)
         {
             var participant = new Participant { Identity = json.Text("identity", Limits.Name) };
-            foreach (JsonValue publication in json.List("publications", Limits.Publications))
+            foreach (JToken publication in json.List("publications", Limits.Publications))
             {
                 Publication read = Publication.Read(publication);
                 participant.Publications[read.Name] = read;
@@ -182,13 +186,13 @@ namespace Volsfu.Signalling
         /// <summary>The weight of the object relative to others of the same visible size; 0 means 1.</summary>
         public double Priority;
 
-        internal void Write(JsonWriter json)
+        internal void Write(JObject json)
         {
             json.Numbers("position", Checks.Vector("position", Position, 3)).Numbers("orientation", Checks.Vector("orientation", Orientation, 4));
             json.Optional("scale", Scale).Optional("priority", Priority);
         }
 
-        internal static ObjectPose Read(JsonValue json)
+        internal static ObjectPose Read(JToken json)
         {
             return new ObjectPose
             {

@@ -1,5 +1,5 @@
 using System.Collections.Generic;
-using Volsfu.Json;
+using Newtonsoft.Json.Linq;
 
 namespace Volsfu.Signalling
 {
@@ -11,14 +11,14 @@ namespace Volsfu.Signalling
         const int maxUrl = 2048;
         const int maxPeople = 1 << 16;
 
-        internal static Joined Joined(JsonValue json)
+        internal static Joined Joined(JToken json)
         {
             var joined = new Joined { Room = json.Text("room", Limits.Name), Identity = json.Text("identity", Limits.Name), Resumed = json.Flag("resumed") };
             joined.Lost = joined.Resumed && json.Find("restored") != null && !json.Flag("restored");
-            foreach (JsonValue server in json.List("ice_servers", Limits.Publications))
+            foreach (JToken server in json.List("ice_servers", Limits.Publications))
             {
                 var ice = new IceServer { Username = server.OptionalText("username", maxUrl), Credential = server.OptionalText("credential", maxUrl) };
-                foreach (JsonValue url in server.List("urls", Limits.Publications))
+                foreach (JToken url in server.List("urls", Limits.Publications))
                 {
                     ice.Urls.Add(url.AsText("urls"));
                 }
@@ -28,17 +28,13 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>Returns the addresses in a list of servers, none without a list. Other entries are skipped.</summary>
-        internal static List<string> Nodes(JsonValue json)
+        internal static List<string> Nodes(JToken json)
         {
             var addresses = new List<string>();
-            if (json.Find("nodes") == null)
+            foreach (JToken node in json.List("nodes", Limits.Slots))
             {
-                return addresses;
-            }
-            foreach (JsonValue node in json.List("nodes", Limits.Slots))
-            {
-                JsonValue address = node.Find("url");
-                if (address != null && address.Kind == JsonKind.Text && address.AsText("url").Length <= Limits.Url)
+                JToken address = node.Find("url");
+                if (address != null && address.Type == JTokenType.String && address.AsText("url").Length <= Limits.Url)
                 {
                     addresses.Add(address.AsText("url"));
                 }
@@ -46,20 +42,20 @@ namespace Volsfu.Signalling
             return addresses;
         }
 
-        internal static List<Participant> Participants(JsonValue json)
+        internal static List<Participant> Participants(JToken json)
         {
             var participants = new List<Participant>();
-            foreach (JsonValue participant in json.List("participants", Limits.Participants))
+            foreach (JToken participant in json.List("participants", Limits.Participants))
             {
                 participants.Add(Participant.Read(participant));
             }
             return participants;
         }
 
-        internal static OfferReceived Offer(JsonValue json)
+        internal static OfferReceived Offer(JToken json)
         {
             var offer = new OfferReceived { Offer = (int)json.Integer("offer", 0, int.MaxValue), Sdp = json.Text("sdp", Limits.Message) };
-            foreach (JsonValue line in json.List("media", Limits.Slots * 2))
+            foreach (JToken line in json.List("media", Limits.Slots * 2))
             {
                 offer.Media.Add(new MediaLine
                 {
@@ -73,7 +69,7 @@ namespace Volsfu.Signalling
             return offer;
         }
 
-        internal static CandidateReceived Candidate(JsonValue json)
+        internal static CandidateReceived Candidate(JToken json)
         {
             return new CandidateReceived
             {
@@ -83,13 +79,13 @@ namespace Volsfu.Signalling
             };
         }
 
-        internal static AssignmentsChanged Assignments(JsonValue json)
+        internal static AssignmentsChanged Assignments(JToken json)
         {
             var changed = new AssignmentsChanged();
-            foreach (JsonValue slot in json.List("assignments", Limits.Slots))
+            foreach (JToken slot in json.List("assignments", Limits.Slots))
             {
                 var assignment = new Assignment { Mid = slot.Text("mid", Limits.Mid), Generation = slot.Integer("generation", 0, long.MaxValue) };
-                JsonValue track = slot.Find("track");
+                JToken track = slot.Find("track");
                 if (track != null)
                 {
                     assignment.Participant = track.Text("participant", Limits.Name);
@@ -102,22 +98,22 @@ namespace Volsfu.Signalling
             return changed;
         }
 
-        internal static Published Published(JsonValue json)
+        internal static Published Published(JToken json)
         {
             return new Published { Participant = json.Text("participant", Limits.Name), Publication = Publication.Read(json.Object("publication")) };
         }
 
-        internal static Unpublished Unpublished(JsonValue json)
+        internal static Unpublished Unpublished(JToken json)
         {
             return new Unpublished { Participant = json.Text("participant", Limits.Name), Publication = json.Text("publication", Limits.Name) };
         }
 
-        internal static ParticipantLeft Left(JsonValue json)
+        internal static ParticipantLeft Left(JToken json)
         {
             return new ParticipantLeft { Identity = json.Text("identity", Limits.Name), Reason = json.Text("reason", maxPeople) };
         }
 
-        internal static PoseChanged Pose(JsonValue json)
+        internal static PoseChanged Pose(JToken json)
         {
             return new PoseChanged
             {
@@ -127,7 +123,7 @@ namespace Volsfu.Signalling
             };
         }
 
-        internal static Bandwidth Bandwidth(JsonValue json)
+        internal static Bandwidth Bandwidth(JToken json)
         {
             return new Bandwidth
             {
@@ -137,7 +133,7 @@ namespace Volsfu.Signalling
             };
         }
 
-        internal static RequestFailed Error(JsonValue json)
+        internal static RequestFailed Error(JToken json)
         {
             return new RequestFailed
             {
@@ -148,7 +144,7 @@ namespace Volsfu.Signalling
             };
         }
 
-        internal static Closing Closing(JsonValue json)
+        internal static Closing Closing(JToken json)
         {
             return new Closing
             {

@@ -1,5 +1,5 @@
 using System;
-using Volsfu.Json;
+using Newtonsoft.Json.Linq;
 
 namespace Volsfu.Signalling
 {
@@ -26,7 +26,7 @@ namespace Volsfu.Signalling
         /// Follows a server's message to another server: in reply to a join with the ticket of the message, or else by
         /// resuming the session with the ticket instead of the secret and with a new peer connection.
         /// </summary>
-        void Move(JsonValue json, long now)
+        void Move(JToken json, long now)
         {
             string id = json.OptionalText("id", Limits.Name);
             string server = json.Text("url", Limits.Url), newTicket = json.Text("ticket", Limits.Format);
@@ -60,7 +60,7 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>Replaces the list of other servers, and the secret if there is a new one.</summary>
-        void LearnNodes(JsonValue json)
+        void LearnNodes(JToken json)
         {
             string newSecret = json.OptionalText("secret", Limits.Format);
             servers.Replace(ServerMessages.Nodes(json));

@@ -1,5 +1,5 @@
 using System.Collections.Generic;
-using Volsfu.Json;
+using Newtonsoft.Json.Linq;
 
 namespace Volsfu.Signalling
 {
@@ -21,7 +21,7 @@ namespace Volsfu.Signalling
             heardAt = now;
             try
             {
-                JsonValue json = JsonReader.Parse(text);
+                JToken json = JsonReading.Parse(text);
                 Handle(json.Text("type", Limits.Name), json, now);
             }
             catch (ProtocolException e)
@@ -30,7 +30,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        void Handle(string type, JsonValue json, long now)
+        void Handle(string type, JToken json, long now)
         {
             switch (type)
             {
@@ -51,7 +51,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        void HandleCompany(string type, JsonValue json)
+        void HandleCompany(string type, JToken json)
         {
             switch (type)
             {
@@ -78,14 +78,14 @@ namespace Volsfu.Signalling
             }
         }
 
-        void Learn(JsonValue json, long now)
+        void Learn(JToken json, long now)
         {
             long t0 = json.Integer("t0_us", 0, now), t1 = json.Integer("t1_us", 0, maxStamp), t2 = json.Integer("t2_us", 0, maxStamp);
             clock.Learn(t0, t1, t2, now);
             silence.Measured(now - t0 - (t2 - t1));
         }
 
-        void Enter(JsonValue json)
+        void Enter(JToken json)
         {
             Joined joined = ServerMessages.Joined(json);
             List<Participant> participants = ServerMessages.Participants(json);
@@ -221,9 +221,9 @@ namespace Volsfu.Signalling
             Tell(new AssignmentsChanged { Assignments = taken });
         }
 
-        void Sent(JsonValue json)
+        void Sent(JToken json)
         {
-            foreach (JsonValue slot in json.List("slots", Limits.Slots))
+            foreach (JToken slot in json.List("slots", Limits.Slots))
             {
                 Assignment carried = room.Carried(slot.Text("mid", Limits.Mid), slot.Integer("generation", 0, long.MaxValue));
                 if (carried == null)
