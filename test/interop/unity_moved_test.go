@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +132,57 @@ func TestUnitySignallingMoves(t *testing.T) {
 	if lines := ada.said("interrupted"); len(lines) > 0 {
 		t.Errorf("ada was interrupted: %q", lines)
 	}
+	ada.do("leave")
+	ada.await(t, "ended left")
+}
+
+// TestUnitySignallingMovesWithTwoConnections drains the node of a program with SignallingClient and a peer connection
+// of its own, which has a second one during the move: every frame arrives over one of the two.
+func TestUnitySignallingMovesWithTwoConnections(t *testing.T) {
+	long.Test(t)
+	core := unityCore(t)
+	nodes := startNodes(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := nodes[1].Join(ctx, testbed.Part{
+		Room: "room", Identity: "bob",
+		Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 1, FrameBytes: 1000, Rate: 30}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before, after := newUnityConnection(t, "1"), newUnityConnection(t, "2")
+	hear := func(u *unityPuppet, line string) {
+		before.hear(u, line)
+		after.hear(u, line)
+	}
+	ada := startUnity(t, hear, core, "signalling", nodes[0].Server.URL(), "room", "ada", "", "both")
+	wait.Until(t, "frames arrive", func() bool { return len(before.received()) > 10 })
+	ada.do("")
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		nodes[0].Server.Drain(ctx)
+	}()
+	if got := ada.await(t, "joined "); got != "room ada resumed beside 1" {
+		t.Errorf("ada joined as %q, expected room ada resumed beside 1", got)
+	}
+	wait.Until(t, "frames arrive over the second connection", func() bool { return len(after.received()) > 5 })
+	ada.say("leaveformer")
+	ada.await(t, "over 1")
+	over := len(after.received())
+	wait.Until(t, "frames go on", func() bool { return len(after.received()) > over+10 })
+	frames := before.received()
+	maps.Copy(frames, after.received())
+	numbers := slices.Sorted(maps.Keys(frames))
+	if first, last := numbers[0], numbers[len(numbers)-1]; int(last-first)+1 != len(numbers) {
+		t.Errorf("%d of the frames %d to %d arrived, expected all", len(numbers), first, last)
+	}
+	for _, line := range []string{"interrupted", "ended", "failed", "unreadable"} {
+		if lines := ada.said(line); len(lines) > 0 {
+			t.Errorf("ada was told %s %q", line, lines)
+		}
+	}
+	<-drained
 	ada.do("leave")
 	ada.await(t, "ended left")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"io"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
 	"go.uber.org/zap"
 
 	"github.com/volsfu/volsfu/internal/auth"
@@ -19,6 +21,7 @@ import (
 	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/pkg/client"
+	"github.com/volsfu/volsfu/pkg/payload"
 	"github.com/volsfu/volsfu/pkg/volumetric"
 	"github.com/volsfu/volsfu/test/testbed"
 )
@@ -51,18 +54,24 @@ func joinUnityConference(t *testing.T, c *testbed.Conference, part testbed.Part)
 	return p
 }
 
-// unityMedia is the peer connection of a program of the core, which has none: it answers the offers that the program
+// unityMedia is a peer connection of a program of the core, which has none: it answers the offers that the program
 // passes on, and sends the arrival reports from which the server estimates the link.
 type unityMedia struct {
 	transport.NoOpSink
 	t    *testing.T
 	peer *transport.Peer
+	// connection is the number of the connection in the program's output.
+	connection string
 
 	mu       sync.Mutex
 	recorder *feedback.TransportRecorder
+	// frames has the numbers of the frames of which a packet has arrived.
+	frames map[uint32]bool
 }
 
-func newUnityMedia(t *testing.T) *unityMedia {
+func newUnityMedia(t *testing.T) *unityMedia { return newUnityConnection(t, "1") }
+
+func newUnityConnection(t *testing.T, number string) *unityMedia {
 	t.Helper()
 	settings := transport.ClientConfig()
 	settings.Address = "127.0.0.1"
@@ -70,7 +79,10 @@ func newUnityMedia(t *testing.T) *unityMedia {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &unityMedia{t: t, recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport)}
+	m := &unityMedia{
+		t: t, connection: number, frames: make(map[uint32]bool),
+		recorder: feedback.NewTransportRecorder(feedback.DefaultConfig().Transport),
+	}
 	if m.peer, err = endpoint.NewPeer(m); err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +93,28 @@ func newUnityMedia(t *testing.T) *unityMedia {
 	return m
 }
 
-// RTP implements transport.Sink. The media is ignored.
+// RTP implements transport.Sink. Only the numbers of frames are read.
 func (m *unityMedia) RTP(_ uint32, packet []byte, info *transport.PacketInfo) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if number, ok := feedback.TransportSequence(packet, m.peer.TransportSequenceID()); ok {
 		m.recorder.Received(number, len(packet), info.At)
 	}
+	var p rtp.Packet
+	var d payload.Descriptor
+	if err := p.Unmarshal(packet); err != nil {
+		return
+	}
+	if _, err := d.Unmarshal(p.Payload); err == nil {
+		m.frames[d.Frame] = true
+	}
+}
+
+// received returns the numbers of the frames of which a packet has arrived.
+func (m *unityMedia) received() map[uint32]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.frames)
 }
 
 // Flush implements transport.Sink.
@@ -106,7 +133,11 @@ func (m *unityMedia) Flush() {
 // hear answers offers, adds the candidates in the program's output, and passes on candidates of the connection.
 func (m *unityMedia) hear(u *unityPuppet, line string) {
 	words := strings.Fields(line)
-	switch words[0] {
+	kind := words[0]
+	if last := words[len(words)-1]; last != m.connection {
+		kind = ""
+	}
+	switch kind {
 	case "offer":
 		if _, err := m.peer.Offered(unityDecode(words[3])); err != nil {
 			m.t.Errorf("offer %s: %v", words[1], err)
@@ -117,14 +148,14 @@ func (m *unityMedia) hear(u *unityPuppet, line string) {
 			m.t.Errorf("answer %s: %v", words[1], err)
 			return
 		}
-		u.say("answer", words[1], unityEncode(answer))
+		u.say("answer", words[1], unityEncode(answer), m.connection)
 	case "candidate":
 		// The server may send candidates that cannot be used.
 		_ = m.peer.AddCandidate(transport.Candidate{Candidate: unityDecode(words[1]), MID: unityDecode(words[2])})
 	}
 	for _, e := range m.peer.Events() {
 		if c := e.Candidate; c != nil {
-			u.say("candidate", unityEncode(c.Candidate), unityEncode(c.MID), strconv.Itoa(c.LineIndex))
+			u.say("candidate", unityEncode(c.Candidate), unityEncode(c.MID), strconv.Itoa(c.LineIndex), m.connection)
 		}
 	}
 }

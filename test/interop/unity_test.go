@@ -80,7 +80,7 @@ func TestUnityCore(t *testing.T) {
 		t.Errorf("%v:\n%s", err, out)
 	}
 	measured(t, claim.AtLeast("tests of the core by itself that hold, in C#",
-		float64(strings.Count(string(out), "ok ")), "", 61))
+		float64(strings.Count(string(out), "ok ")), "", 75))
 }
 
 // TestUnityRawPoints lets C# read points written by the Go codec, and the Go codec read those written by C#.

@@ -21,6 +21,8 @@ namespace Volsfu.Unity
         public string token = "";
         [Tooltip("Only with a peer connection of the program's own.")]
         public bool receive;
+        [Tooltip("The program keeps two peer connections during a move to another server.")]
+        public bool makeBeforeBreak;
 
         /// <summary>The core's client; null while the component is disabled, or could not start.</summary>
         public SignallingClient Client { get; private set; }
@@ -38,7 +40,10 @@ namespace Volsfu.Unity
         {
             try
             {
-                Client = new SignallingClient(new JoinSettings { Server = server, Room = room, Identity = identity, Token = token, Receive = receive });
+                Client = new SignallingClient(new JoinSettings
+                {
+                    Server = server, Room = room, Identity = identity, Token = token, Receive = receive, MakeBeforeBreak = makeBeforeBreak
+                });
             }
             catch (ProtocolException e)
             {

@@ -6,6 +6,22 @@ using Volsfu.Signalling;
 
 namespace Volsfu.Tests
 {
+    /// <summary>Drives the websocket of a session, for tests that have no other.</summary>
+    static class Driving
+    {
+        internal static bool TakeConnect(this SignallingSession session, long now) { return session.TakeLink(now) != null; }
+
+        internal static void Opened(this SignallingSession session, long now) { session.Opened(session.Present, now); }
+
+        internal static void Received(this SignallingSession session, string text, long now) { session.Received(session.Present, text, now); }
+
+        internal static void Broke(this SignallingSession session, string code, string reason, long now) { session.Broke(session.Present, code, reason, now); }
+
+        internal static bool Step(this SignallingSession session, long now) { return session.Step(session.Present, now); }
+
+        internal static string NextOutgoing(this SignallingSession session) { return session.Present == null ? null : session.Present.NextOutgoing(); }
+    }
+
     /// <summary>Tests a SignallingSession with a simulated server and clock.</summary>
     static class SessionTests
     {
@@ -88,7 +104,7 @@ namespace Volsfu.Tests
             SignallingSession session = Join();
             session.Received("{\"type\":\"offer\",\"offer\":1,\"sdp\":\"v=0\",\"media\":[{\"mid\":\"4\",\"role\":\"slot\"}]}", 0);
             Check.Equal("slot", Event<OfferReceived>(session).Media[0].Role, "role");
-            session.Answer(1, "v=0 answer");
+            session.Answer(new OfferReceived { Connection = 1, Offer = 1 }, "v=0 answer");
             Check.Equal(1L, Next(session, "answer").Integer("offer", 0, 9), "answered offer");
             const string track = "\"track\":{\"participant\":\"grace\",\"publication\":\"body\",\"tile\":0}";
             session.Received("{\"type\":\"assignments\",\"assignments\":[{\"mid\":\"4\",\"generation\":2," + track + "},{\"mid\":\"5\",\"generation\":1}]}", 0);
@@ -223,7 +239,7 @@ namespace Volsfu.Tests
             Check.True(join.Flag("moves") && join.Find("ticket") == null, "a client that moves, without a ticket");
             session.Received(moved + ",\"id\":\"" + Id(join) + "\"}", 0);
             Check.Equal("wss://b.example", Event<Moved>(session).Server, "the other server");
-            Check.True(!session.WantsSocket && session.TakeConnect(0), "connects there at once");
+            Check.True(session.Present == null && session.TakeConnect(0), "connects there at once");
             Check.Equal("wss://b.example", session.Server, "address");
             session.Opened(0);
             JToken there = Next(session, "join");
@@ -242,7 +258,7 @@ namespace Volsfu.Tests
         {
             SignallingSession session = Join();
             string id = session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
-            session.Received(moved + ",\"deadline_ms\":20000,\"make_before_break\":true}", 0);
+            session.Received(moved + ",\"deadline_ms\":20000}", 0);
             RequestFailed failed = Event<RequestFailed>(session);
             Check.Equal(id, failed.Id, "the request without a reply");
             Check.Equal("the session moved to another server before the reply", failed.Message, "the reason");
@@ -262,6 +278,217 @@ namespace Volsfu.Tests
             session.Opened(second);
             resume = Next(session, "join").Object("resume");
             Check.True(resume.Text("secret", 9) == "second" && !resume.Flag("new_connection"), "the own secret and connection");
+        }
+
+        /// <summary>Joins with two peer connections, and gets the message to move with both.</summary>
+        static SignallingSession JoinForTwo(bool receive = true)
+        {
+            var session = new SignallingSession(new JoinSettings { Room = "lab", Identity = "ada", Receive = receive, MakeBeforeBreak = true, MaxBitrate = 6 });
+            session.TakeLink(0);
+            session.Opened(0);
+            session.Received(Joined(Id(Next(session, "join")), "first", false), 0);
+            Joined joined = Event<Joined>(session);
+            Check.Equal("1 0", joined.Connection + " " + joined.Former, "connections");
+            return session;
+        }
+
+        /// <summary>Opens the second websocket of a move, and returns it with its join.</summary>
+        static SignallingLink Make(SignallingSession session, string server, string ticket, out JToken join)
+        {
+            SignallingLink link = session.TakeLink(0);
+            Check.True(link != null && session.TakeLink(0) == null, "opens one websocket");
+            Check.Equal(server, link.Server, "server");
+            session.Opened(link, 0);
+            join = JsonReading.Parse(link.NextOutgoing());
+            JToken resume = join.Object("resume");
+            Check.Equal("S/" + ticket, resume.Text("session", 9) + "/" + resume.Text("secret", 9), "the ticket as the secret");
+            Check.True(resume.Flag("new_connection"), "a new connection");
+            return link;
+        }
+
+        const string twice = ",\"deadline_ms\":20000,\"make_before_break\":true}";
+
+        public static void AMoveHasTwoConnections()
+        {
+            SignallingSession session = JoinForTwo();
+            session.Received("{\"type\":\"bandwidth\",\"estimate_bps\":8,\"allocated_bps\":1,\"wanted_bps\":1}", 0);
+            Event<Bandwidth>(session);
+            string id = session.SetLimits(5, 0);
+            session.Received(moved + twice, 0);
+            JToken join;
+            SignallingLink first = session.Present, next = Make(session, "wss://b.example", "T", out join);
+            Check.Equal(6L, join.Integer("start_bps", 0, 9), "the estimate within the limit of the join");
+            Check.True(session.Present == first && session.IsJoined && session.NextEvent() == null, "the session stays meanwhile");
+            session.Received(next, Joined(Id(join), "second", true), 0);
+            Event<Moved>(session);
+            Joined joined = Event<Joined>(session);
+            Check.Equal("2 1 True", joined.Connection + " " + joined.Former + " " + joined.NewConnection, "connections");
+            Check.True(session.Present == next && session.Uses(first), "both websockets are used");
+            Next(session, "limits");
+
+            const string track = "\"track\":{\"participant\":\"grace\",\"publication\":\"body\",\"tile\":0}";
+            foreach (SignallingLink link in new[] { first, next })
+            {
+                int connection = link == first ? 1 : 2;
+                while (link.NextOutgoing() != null) { }
+                session.Received(link, "{\"type\":\"offer\",\"offer\":7,\"sdp\":\"v=0\",\"media\":[]}", 0);
+                OfferReceived offer = Event<OfferReceived>(session);
+                Check.Equal(connection, offer.Connection, "connection of the offer");
+                session.Answer(offer, "v=0 answer");
+                Check.Equal("answer", JsonReading.Parse(link.NextOutgoing()).Text("type", 9), "the answer to the same server");
+                session.AddCandidate(connection, "", "", 0);
+                Check.Equal("candidate", JsonReading.Parse(link.NextOutgoing()).Text("type", 9), "the candidate to the same server");
+                session.Received(link, "{\"type\":\"candidate\",\"candidate\":\"\"}", 0);
+                Check.Equal(connection, Event<CandidateReceived>(session).Connection, "connection of the candidate");
+                session.Received(link, "{\"type\":\"assignments\",\"assignments\":[{\"mid\":\"4\",\"generation\":" + connection + "," + track + "}]}", 0);
+                Check.Equal(connection, Event<AssignmentsChanged>(session).Connection, "connection of the assignments");
+                Check.Equal("acknowledge", JsonReading.Parse(link.NextOutgoing()).Text("type", 20), "the acknowledgement to the same server");
+                session.Received(link, "{\"type\":\"sending\",\"slots\":[{\"mid\":\"4\",\"generation\":" + connection + ",\"quality\":0,\"reason\":\"auto\"}]}", 0);
+                Check.Equal(connection, Event<Sending>(session).Connection, "connection of what is sent");
+            }
+            session.Received(first, "{\"type\":\"closing\",\"code\":\"replaced\",\"message\":\"no\"}", 0);
+            session.Received(first, "{\"type\":\"participant_left\",\"identity\":\"grace\",\"reason\":\"left\"}", 0);
+            Check.True(session.NextEvent() == null, "the room is that of the other server");
+            session.Received(first, "{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            Check.Equal(id, Event<RequestDone>(session).Id, "the former server replies to a former request");
+            session.LeaveFormer();
+            Check.Equal(1, Event<FormerEnded>(session).Connection, "the former connection");
+            Check.True(!session.Uses(first) && session.Uses(next), "one websocket is left");
+            session.Broke(first, "", "closed", 0);
+            session.AddCandidate(1, "", "", 0);
+            Check.True(session.NextOutgoing() == null && session.NextEvent() == null && session.IsJoined, "the former connection has no websocket");
+        }
+
+        public static void AFormerConnectionEndsInTime()
+        {
+            SignallingSession session = JoinForTwo();
+            session.Received(moved + twice, 0);
+            JToken join;
+            SignallingLink next = Make(session, "wss://b.example", "T", out join);
+            string id = session.SetLimits(5, 0);
+            session.Received(next, Joined(Id(join), "second", true), 0);
+            Event<Moved>(session);
+            Event<Joined>(session);
+            session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            session.MediaArrived(19 * second);
+            session.Received("{\"type\":\"later\"}", 19 * second);
+            session.Step(20 * second - 1);
+            Check.True(session.NextEvent() == null, "the former server has time");
+            session.Step(20 * second);
+            Check.Equal(id, Event<RequestFailed>(session).Id, "the request without a reply");
+            Event<FormerEnded>(session);
+        }
+
+        public static void AProgramWithOneConnectionLeavesAtOnce()
+        {
+            foreach (bool receive in new[] { false, true })
+            {
+                SignallingSession session = receive ? Join() : JoinForTwo(false);
+                string id = session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
+                session.Received(moved + twice, 0);
+                JToken join;
+                SignallingLink first = session.Present, next = Make(session, "wss://b.example", "T", out join);
+                session.Received(next, Joined(Id(join), "second", true), 0);
+                Check.Equal(id, Event<RequestFailed>(session).Id, "the request without a reply");
+                Event<Moved>(session);
+                Joined joined = Event<Joined>(session);
+                Check.True(joined.NewConnection && joined.Former == 0 && !session.Uses(first), "no former connection");
+                Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice is made again");
+            }
+        }
+
+        public static void AMoveThatFailsInterruptsTheSession()
+        {
+            for (int way = 0; way < 4; way++)
+            {
+                SignallingSession session = JoinForTwo();
+                SignallingLink first = session.Present;
+                session.Received(moved + twice, 0);
+                JToken join;
+                SignallingLink next = Make(session, "wss://b.example", "T", out join);
+                switch (way)
+                {
+                    case 0: session.Broke(next, "", "not reachable", 0); break;
+                    case 1: session.Received(next, "{\"type\":\"error\",\"id\":\"" + Id(join) + "\",\"code\":\"resume\",\"message\":\"no\"}", 0); break;
+                    case 2: session.Step(next, 10 * second); break;
+                    default:
+                        for (int i = 0; i < 9; i++)
+                        {
+                            session.Received(next, "{\"type\":\"moved\",\"url\":\"wss://c.example\",\"ticket\":\"U" + i + "\"}", 0);
+                            next = i < 8 ? Make(session, "wss://c.example", "U" + i, out join) : next;
+                        }
+                        break;
+                }
+                Check.Equal("wss://b.example", Event<Moved>(session).Server, "way " + way);
+                Check.True(!session.Uses(first) && !session.Uses(next), "both websockets are closed");
+                Check.True(session.TakeConnect(10 * second), "connects at once");
+                session.Opened(10 * second);
+                Check.Equal("T", Next(session, "join").Object("resume").Text("secret", 9), "the ticket of the message");
+            }
+        }
+
+        public static void AWebsocketThatEndsDuringAMoveIsNotMissed()
+        {
+            SignallingSession session = JoinForTwo();
+            SignallingLink first = session.Present;
+            session.Received(moved + twice, 0);
+            JToken join;
+            SignallingLink next = Make(session, "wss://b.example", "T", out join);
+            session.Received(first, "{\"type\":\"closing\",\"code\":\"replaced\",\"message\":\"no\"}", 0);
+            session.Broke(first, "replaced", "the server closed the websocket", 0);
+            Check.True(session.NextEvent() == null && session.TakeLink(60 * second) == null, "the other server has the session");
+            Check.Equal("", session.SetLimits(7, 0), "a request meanwhile");
+            session.Received(next, Joined(Id(join), "second", true), 0);
+            Event<Moved>(session);
+            Check.Equal(1, Event<Joined>(session).Former, "the peer connection to the former server may still have media");
+            Check.Equal(7L, JsonReading.Parse(next.NextOutgoing()).Integer("max_bps", 0, 9), "what was asked for meanwhile");
+
+            SignallingSession failed = JoinForTwo();
+            failed.Received(moved + twice, 0);
+            next = Make(failed, "wss://b.example", "T", out join);
+            failed.Broke("", "the network broke", 0);
+            failed.Broke(next, "", "not reachable", 0);
+            Event<Moved>(failed);
+            Check.True(failed.TakeConnect(0) && failed.Server == "wss://b.example", "goes there in the other way");
+        }
+
+        public static void ASilentServerIsLeftDuringAMove()
+        {
+            SignallingSession session = JoinForTwo();
+            session.Received("{\"type\":\"nodes\"," + nodes + "}", 0);
+            session.Received(moved + twice, 0);
+            JToken join;
+            SignallingLink next = Make(session, "wss://b.example", "T", out join);
+            ExpectQuestion(session, 5 * second / 2, second);
+            session.Broke("", "the server does not answer", 4 * second);
+            Event<Interrupted>(session);
+            Check.True(!session.Uses(next), "the attempt is over");
+            Check.True(session.TakeConnect(4 * second), "connects");
+            Check.Equal("ws://b:1", session.Server, "the next server");
+        }
+
+        public static void AnotherMoveReplacesTheAttempt()
+        {
+            SignallingSession session = JoinForTwo();
+            session.Received(moved + twice, 0);
+            JToken join;
+            SignallingLink abandoned = Make(session, "wss://b.example", "T", out join);
+            session.Received("{\"type\":\"moved\",\"url\":\"wss://c.example\",\"ticket\":\"U\",\"make_before_break\":true}", 0);
+            Check.True(!session.Uses(abandoned), "the attempt is over");
+            SignallingLink next = Make(session, "wss://c.example", "U", out join);
+            session.Received(next, Joined(Id(join), "second", true), 0);
+            Event<Moved>(session);
+            Event<Joined>(session);
+            session.Received(moved + twice, 0);
+            SignallingLink third = Make(session, "wss://b.example", "T", out join);
+            session.Received(third, Joined(Id(join), "third", true), 0);
+            Check.Equal(1, Event<FormerEnded>(session).Connection, "the first connection ends with the second move");
+            Event<Moved>(session);
+            Check.Equal(2, Event<Joined>(session).Former, "the former connection");
+            session.Leave();
+            session.Received("{\"type\":\"ok\",\"id\":\"" + Id(Next(session, "leave")) + "\"}", 0);
+            Event<Ended>(session);
+            Check.True(!session.Uses(next) && !session.Uses(third), "no websocket is left");
         }
 
         public static void AFailedMoveResumesWithTheSecret()
@@ -433,7 +660,7 @@ namespace Volsfu.Tests
             Next(session, "time");
             Check.True(session.Step(at + patience - 1), "the server still has time");
             Check.True(!session.Step(at + patience), "the server is silent");
-            Check.True(session.IsSilent, "no close frame is sent");
+            Check.True(session.Present.IsSilent, "no close frame is sent");
         }
 
         public static void AServerThatDoesNotReplyIsLeft()
@@ -643,7 +870,7 @@ namespace Volsfu.Tests
             SignallingSession refused = Start();
             refused.Received("{\"type\":\"error\",\"id\":\"" + Id(Next(refused, "join")) + "\",\"code\":\"identity_taken\",\"message\":\"no\"}", 0);
             Event<Interrupted>(refused);
-            Check.True(!refused.WantsSocket && refused.TakeConnect(second), "somebody of that name may leave");
+            Check.True(refused.Present == null && refused.TakeConnect(second), "somebody of that name may leave");
         }
 
         public static void LeavingIsForGood()
@@ -653,7 +880,7 @@ namespace Volsfu.Tests
             string id = Id(Next(session, "leave"));
             session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
             Check.Equal("", Event<Ended>(session).Code, "code");
-            Check.True(!session.WantsSocket && session.IsOver, "over");
+            Check.True(session.Present == null && session.IsOver, "over");
             SignallingSession broken = Join();
             broken.Leave();
             broken.Broke("", "the network broke", 0);

@@ -11,7 +11,7 @@ namespace Volsfu.Tests
     {
         internal static int Run(string[] args)
         {
-            var settings = new JoinSettings { Server = args[1], Room = args[2], Identity = args[3], Token = args[4], Receive = args[5] == "receive" };
+            var settings = new JoinSettings { Server = args[1], Room = args[2], Identity = args[3], Token = args[4], Receive = args[5] == "receive" || args[5] == "both", MakeBeforeBreak = args[5] == "both" };
             if (args.Length > 6)
             {
                 settings.Publications.Add(Body(args[6], 2, 3));
@@ -80,8 +80,9 @@ namespace Volsfu.Tests
                 case "unpublish": Say("asked " + client.Unpublish(words[1])); break;
                 case "viewpoint": client.SetViewpoint(new Viewpoint { Position = new[] { Decimal(words[1]), Decimal(words[2]), Decimal(words[3]) }, FieldOfView = 60, Aspect = 1.5 }); break;
                 case "pose": client.SetPose(words[1], new ObjectPose { Position = new[] { Decimal(words[2]), 0, 0 }, Scale = 2 }); break;
-                case "answer": client.Answer(Number(words[1]), Text(words[2])); break;
-                case "candidate": client.AddCandidate(Text(words[1]), Text(words[2]), Number(words[3])); break;
+                case "answer": client.Answer(new OfferReceived { Offer = Number(words[1]), Connection = Number(words[3]) }, Text(words[2])); break;
+                case "candidate": client.AddCandidate(Number(words[4]), Text(words[1]), Text(words[2]), Number(words[3])); break;
+                case "leaveformer": client.LeaveFormer(); break;
                 case "time": Say("time " + client.ServerTime()); break;
                 case "participants": Say("participants " + Company(client)); break;
                 case "leave": client.Dispose(); break;
@@ -113,12 +114,17 @@ namespace Volsfu.Tests
             var j = e as Joined;
             if (j != null)
             {
-                return "joined " + j.Room + " " + j.Identity + " " + (j.Resumed ? "resumed" : "new");
+                return "joined " + j.Room + " " + j.Identity + " " + (j.Resumed ? "resumed" : "new") + (j.Former > 0 ? " beside " + j.Former : "");
             }
             var m = e as Moved;
             if (m != null)
             {
                 return "moved " + m.Server;
+            }
+            var former = e as FormerEnded;
+            if (former != null)
+            {
+                return "over " + former.Connection;
             }
             var i = e as Interrupted;
             if (i != null)
@@ -188,12 +194,12 @@ namespace Volsfu.Tests
             var offer = e as OfferReceived;
             if (offer != null)
             {
-                return "offer " + offer.Offer + " " + offer.Media.Count + " " + Code(offer.Sdp);
+                return "offer " + offer.Offer + " " + offer.Media.Count + " " + Code(offer.Sdp) + " " + offer.Connection;
             }
             var candidate = e as CandidateReceived;
             if (candidate != null)
             {
-                return "candidate " + Code(candidate.Candidate) + " " + Code(candidate.Mid) + " " + candidate.LineIndex;
+                return "candidate " + Code(candidate.Candidate) + " " + Code(candidate.Mid) + " " + candidate.LineIndex + " " + candidate.Connection;
             }
             var assignments = e as AssignmentsChanged;
             if (assignments != null)

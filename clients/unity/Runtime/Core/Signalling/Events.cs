@@ -16,6 +16,13 @@ namespace Volsfu.Signalling
         public bool Lost;
         /// <summary>Whether the next offer is for a new peer connection of the program's own.</summary>
         public bool NewConnection;
+        /// <summary>The number of the program's peer connection to this server: each new one has the next number, from 1.</summary>
+        public int Connection;
+        /// <summary>
+        /// The number of the connection to the former server, which the program uses until it calls LeaveFormer; 0 if there
+        /// is none.
+        /// </summary>
+        public int Former;
         /// <summary>STUN and TURN servers for a peer connection of the program's own.</summary>
         public List<IceServer> IceServers = new List<IceServer>();
     }
@@ -48,6 +55,16 @@ namespace Volsfu.Signalling
     {
         /// <summary>The address of the other server.</summary>
         public string Server;
+    }
+
+    /// <summary>
+    /// The former server of a move is left: after LeaveFormer, at the end of its time, or because there is another move or
+    /// connection. The program closes the peer connection.
+    /// </summary>
+    public sealed class FormerEnded : SignallingEvent
+    {
+        /// <summary>The number of the connection.</summary>
+        public int Connection;
     }
 
     /// <summary>The session is over, without further attempts.</summary>
@@ -111,6 +128,8 @@ namespace Volsfu.Signalling
     /// </summary>
     public sealed class OfferReceived : SignallingEvent
     {
+        /// <summary>The number of the peer connection, as in Joined.</summary>
+        public int Connection;
         public int Offer;
         public string Sdp;
         public List<MediaLine> Media = new List<MediaLine>();
@@ -131,12 +150,19 @@ namespace Volsfu.Signalling
     /// <summary>A candidate of the server; an empty one means that there are no more.</summary>
     public sealed class CandidateReceived : SignallingEvent
     {
+        /// <summary>The number of the peer connection, as in Joined.</summary>
+        public int Connection;
         public string Candidate, Mid;
         public int LineIndex;
     }
 
     /// <summary>The content of slots has changed. The assignments have already been acknowledged.</summary>
-    public sealed class AssignmentsChanged : SignallingEvent { public List<Assignment> Assignments = new List<Assignment>(); }
+    public sealed class AssignmentsChanged : SignallingEvent
+    {
+        /// <summary>The number of the peer connection, as in Joined.</summary>
+        public int Connection;
+        public List<Assignment> Assignments = new List<Assignment>();
+    }
 
     /// <summary>The content of one slot.</summary>
     public sealed class Assignment
@@ -155,6 +181,8 @@ namespace Volsfu.Signalling
     /// <summary>A tile is sent at another quality.</summary>
     public sealed class Sending : SignallingEvent
     {
+        /// <summary>The number of the peer connection, as in Joined.</summary>
+        public int Connection;
         public string Participant, Publication;
         public int Tile;
         /// <summary>The quality; -1 is off.</summary>

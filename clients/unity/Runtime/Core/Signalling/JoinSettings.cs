@@ -35,6 +35,11 @@ namespace Volsfu.Signalling
         /// Whether resuming requests a new peer connection; false if the program's own survives a broken websocket.
         /// </summary>
         public bool NewConnectionOnResume;
+        /// <summary>
+        /// Whether the program keeps two peer connections during a move to another server, so that no frame is lost: see
+        /// Joined.Former.
+        /// </summary>
+        public bool MakeBeforeBreak;
 
         internal void Check()
         {

@@ -86,10 +86,10 @@ namespace Volsfu.Signalling
     static class Requests
     {
         /// <summary>
-        /// A join; with a session it resumes the session with the secret. The ticket is that of a server that has moved
-        /// the client, empty for none.
+        /// A join; with a session it resumes the session with the secret. The start rate is 0 for the server's own. The
+        /// ticket is that of a server that has moved the client, empty for none.
         /// </summary>
-        internal static string Join(string id, JoinSettings settings, string session, string secret, string ticket, bool newConnection)
+        internal static string Join(string id, JoinSettings settings, long start, string session, string secret, string ticket, bool newConnection)
         {
             var publications = new JArray();
             foreach (Publication publication in settings.Publications)
@@ -98,7 +98,7 @@ namespace Volsfu.Signalling
             }
             JObject json = Begin("join", id).Member("version", 1).Optional("room", settings.Room).Optional("identity", settings.Identity)
                 .Member("publications", publications).Member("receive", settings.Receive).Optional("deadline_ms", settings.DeadlineMilliseconds)
-                .Optional("max_bps", settings.MaxBitrate).Optional("start_bps", settings.StartBitrate).Member("moves", true).Optional("ticket", ticket);
+                .Optional("max_bps", settings.MaxBitrate).Optional("start_bps", start).Member("moves", true).Optional("ticket", ticket);
             if (session != "")
             {
                 json.Member("resume", new JObject().Member("session", session).Member("secret", secret).Member("new_connection", newConnection));
@@ -152,12 +152,18 @@ namespace Volsfu.Signalling
         {
             Checks.Range("max_bps", most, 0, Limits.Bitrate);
             Checks.Range("min_bps", least, 0, Limits.Bitrate);
-            if (start > 0)
+            return End(Begin("limits", id).Optional("max_bps", most).Optional("min_bps", least).Optional("start_bps", StartRate(start, most, least)));
+        }
+
+        /// <summary>Adjusts a start rate, 0 for none, to limits.</summary>
+        internal static long StartRate(long start, long most, long least)
+        {
+            if (start == 0)
             {
-                start = Math.Max(start, least);
-                start = most > 0 ? Math.Min(start, most) : start;
+                return 0;
             }
-            return End(Begin("limits", id).Optional("max_bps", most).Optional("min_bps", least).Optional("start_bps", start));
+            start = Math.Max(start, least);
+            return most > 0 ? Math.Min(start, most) : start;
         }
 
         internal static string SetViewpoint(Viewpoint viewpoint, long at)

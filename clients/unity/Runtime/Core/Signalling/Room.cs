@@ -3,19 +3,17 @@ using System.Collections.Generic;
 namespace Volsfu.Signalling
 {
     /// <summary>
-    /// The latest state of the room from the server: participants, publications with their poses, and the content of
-    /// slots. It belongs to SignallingSession and changes under its lock; SignallingClient returns copies.
+    /// The latest state of the room from the server: participants and publications. It belongs to SignallingSession and
+    /// changes under its lock; SignallingClient returns copies.
     /// </summary>
     sealed class Room
     {
         internal readonly Dictionary<string, Participant> Participants = new Dictionary<string, Participant>();
-        internal readonly Dictionary<string, Assignment> Slots = new Dictionary<string, Assignment>();
 
-        /// <summary>Sets the room from the reply to a join. The server sends assignments again.</summary>
+        /// <summary>Sets the room from the reply to a join.</summary>
         internal void Enter(IEnumerable<Participant> participants)
         {
             Participants.Clear();
-            Slots.Clear();
             foreach (Participant participant in participants)
             {
                 Participants[participant.Identity] = participant;
@@ -52,30 +50,6 @@ namespace Volsfu.Signalling
             {
                 participant.Publications.Remove(publication);
             }
-        }
-
-        /// <summary>Stores the content of slots; outdated assignments are omitted from the result.</summary>
-        internal List<Assignment> Assign(IEnumerable<Assignment> assignments)
-        {
-            var taken = new List<Assignment>();
-            foreach (Assignment assignment in assignments)
-            {
-                Assignment known;
-                bool there = Slots.TryGetValue(assignment.Mid, out known);
-                if (there ? assignment.Generation >= known.Generation : Slots.Count < Limits.Slots)
-                {
-                    Slots[assignment.Mid] = assignment;
-                    taken.Add(assignment);
-                }
-            }
-            return taken;
-        }
-
-        /// <summary>Returns the content of a slot in that generation; null if it is idle or has other content by now.</summary>
-        internal Assignment Carried(string mid, long generation)
-        {
-            Assignment known;
-            return Slots.TryGetValue(mid, out known) && known.Generation == generation && known.Participant != "" ? known : null;
         }
 
         internal List<Participant> Copy()

@@ -3,6 +3,15 @@ using Newtonsoft.Json.Linq;
 
 namespace Volsfu.Signalling
 {
+    /// <summary>The reply to a join.</summary>
+    sealed class Entry
+    {
+        internal Joined Joined;
+        internal List<Participant> Participants;
+        internal List<string> Nodes;
+        internal string Session, Secret;
+    }
+
     /// <summary>
     /// Reads the parts of a server's messages; throws ProtocolException for deviations from docs/signalling.md.
     /// </summary>
@@ -11,7 +20,19 @@ namespace Volsfu.Signalling
         const int maxUrl = 2048;
         const int maxPeople = 1 << 16;
 
-        internal static Joined Joined(JToken json)
+        internal static Entry Entry(JToken json)
+        {
+            return new Entry
+            {
+                Joined = Joined(json),
+                Participants = Participants(json),
+                Nodes = Nodes(json),
+                Session = json.Text("session", Limits.Format),
+                Secret = json.Object("resume").Text("secret", Limits.Format)
+            };
+        }
+
+        static Joined Joined(JToken json)
         {
             var joined = new Joined { Room = json.Text("room", Limits.Name), Identity = json.Text("identity", Limits.Name), Resumed = json.Flag("resumed") };
             joined.Lost = joined.Resumed && json.Find("restored") != null && !json.Flag("restored");

@@ -8,26 +8,26 @@ namespace Volsfu.Signalling
     /// <summary>
     /// A participant of a room by signalling v1: it joins, resumes after a loss of the websocket, and stores the state
     /// sent by the server. All methods may be called from any thread and do not wait for the network. The client has
-    /// its own thread; TryTakeEvent returns the events, for instance once per drawn image.
+    /// its own threads; TryTakeEvent returns the events, for instance once per drawn image.
     /// </summary>
     public sealed class SignallingClient : IDisposable
     {
-        /// <summary>The maximum wait of the idle thread, in milliseconds.</summary>
+        /// <summary>The maximum wait of an idle thread, in milliseconds.</summary>
         const int tick = 5;
         /// <summary>The time limit for leaving, in milliseconds.</summary>
         const int leaveTimeout = 2000;
 
         static readonly DateTime epoch = new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc);
 
+        /// <summary>Guards all of the following, and is pulsed when there may be something to do.</summary>
         readonly object gate = new object();
         readonly JoinSettings settings;
         readonly SignallingSession session;
-        readonly AutoResetEvent wake = new AutoResetEvent(false);
         readonly Stopwatch clock = Stopwatch.StartNew();
         readonly long beganAt = (DateTime.UtcNow - epoch).Ticks / 10;
         readonly Thread worker;
-        /// <summary>The socket that the worker opens or uses, null between two.</summary>
-        SignallingSocket current;
+        /// <summary>The sockets that are opened or used: one, and two during a move.</summary>
+        readonly List<SignallingSocket> sockets = new List<SignallingSocket>();
         volatile bool stopping;
 
         /// <summary>Starts joining. Throws ProtocolException for settings that the protocol does not allow.</summary>
@@ -95,24 +95,16 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>SignallingSession.Answer.</summary>
-        public void Answer(int offer, string sdp)
-        {
-            lock (gate)
-            {
-                session.Answer(offer, sdp);
-            }
-            wake.Set();
-        }
+        public void Answer(OfferReceived offer, string sdp) { Do(() => session.Answer(offer, sdp)); }
 
         /// <summary>SignallingSession.AddCandidate.</summary>
-        public void AddCandidate(string candidate, string mid, int lineIndex)
+        public void AddCandidate(int connection, string candidate, string mid, int lineIndex)
         {
-            lock (gate)
-            {
-                session.AddCandidate(candidate, mid, lineIndex);
-            }
-            wake.Set();
+            Do(() => session.AddCandidate(connection, candidate, mid, lineIndex));
         }
+
+        /// <summary>SignallingSession.LeaveFormer.</summary>
+        public void LeaveFormer() { Do(session.LeaveFormer); }
 
         /// <summary>
         /// SignallingSession.MediaArrived. A program with its own peer connection calls it for every packet or frame, or
@@ -126,7 +118,7 @@ namespace Volsfu.Signalling
             }
         }
 
-        /// <summary>Leaves the room, and waits for the end of the thread.</summary>
+        /// <summary>Leaves the room, and waits for the end of the threads.</summary>
         public void Dispose()
         {
             bool joined;
@@ -134,8 +126,8 @@ namespace Volsfu.Signalling
             {
                 joined = session.IsJoined;
                 session.Leave();
+                Monitor.PulseAll(gate);
             }
-            wake.Set();
             if (joined && worker.Join(leaveTimeout))
             {
                 return;
@@ -143,23 +135,29 @@ namespace Volsfu.Signalling
             lock (gate)
             {
                 stopping = true;
-                if (current != null)
-                {
-                    current.Cancel();
-                }
+                sockets.ForEach(socket => socket.Cancel());
+                Monitor.PulseAll(gate);
             }
             worker.Join();
         }
 
         string Ask(Func<string> request)
         {
-            string id;
             lock (gate)
             {
-                id = request();
+                string id = request();
+                Monitor.PulseAll(gate);
+                return id;
             }
-            wake.Set();
-            return id;
+        }
+
+        void Do(Action action)
+        {
+            lock (gate)
+            {
+                action();
+                Monitor.PulseAll(gate);
+            }
         }
 
         /// <summary>Returns microseconds of UTC since 1970, from a clock that never decreases.</summary>
@@ -168,84 +166,75 @@ namespace Volsfu.Signalling
             return beganAt + clock.ElapsedTicks * 1000000 / Stopwatch.Frequency;
         }
 
+        /// <summary>Starts a thread for each websocket, and ends when all have ended.</summary>
         void Work()
         {
-            while (!stopping)
-            {
-                bool connect;
-                lock (gate)
-                {
-                    if (session.IsOver)
-                    {
-                        return;
-                    }
-                    connect = session.TakeConnect(Now());
-                }
-                if (connect)
-                {
-                    Connect();
-                }
-                else
-                {
-                    wake.WaitOne(tick);
-                }
-            }
-        }
-
-        void Connect()
-        {
-            using (var socket = new SignallingSocket(Received))
-            {
-                lock (gate)
-                {
-                    current = socket;
-                }
-                Use(socket);
-                lock (gate)
-                {
-                    current = null;
-                }
-            }
-        }
-
-        void Use(SignallingSocket socket)
-        {
-            string code, reason;
-            Uri address;
-            int limit;
             lock (gate)
             {
-                address = Address.Signal(session.Server);
-                limit = (int)session.AttemptMilliseconds;
+                while (!stopping && !session.IsOver)
+                {
+                    SignallingLink link = session.TakeLink(Now());
+                    if (link == null)
+                    {
+                        Monitor.Wait(gate, tick);
+                        continue;
+                    }
+                    var socket = new SignallingSocket(text => Received(link, text));
+                    sockets.Add(socket);
+                    new Thread(() => Use(link, socket)) { IsBackground = true, Name = "volsfu signalling, writing" }.Start();
+                }
+                while (sockets.Count > 0)
+                {
+                    Monitor.Wait(gate);
+                }
             }
-            if (!socket.Open(address, settings.Token, limit, out code, out reason))
+        }
+
+        void Use(SignallingLink link, SignallingSocket socket)
+        {
+            string code, reason;
+            Carry(link, socket, out code, out reason);
+            lock (gate)
             {
-                Broke(code, reason);
+                session.Broke(link, code, reason, Now());
+                sockets.Remove(socket);
+                socket.Dispose();
+                Monitor.PulseAll(gate);
+            }
+        }
+
+        /// <summary>Opens the websocket and sends what waits for it, until its end.</summary>
+        void Carry(SignallingLink link, SignallingSocket socket, out string code, out string reason)
+        {
+            if (!socket.Open(Address.Signal(link.Server), settings.Token, (int)link.AttemptMilliseconds, out code, out reason))
+            {
                 return;
             }
             lock (gate)
             {
-                session.Opened(Now());
+                session.Opened(link, Now());
             }
-            while (!stopping && !socket.HasEnded && Serve(socket))
+            while (!stopping && !socket.HasEnded && Serve(link, socket))
             {
-                wake.WaitOne(tick);
+                lock (gate)
+                {
+                    if (!link.HasOutgoing)
+                    {
+                        Monitor.Wait(gate, tick);
+                    }
+                }
             }
-            bool silent;
-            lock (gate)
-            {
-                silent = session.IsSilent;
-            }
-            socket.Close(silent);
-            Broke(socket.Code, silent ? "the server does not answer" : socket.Reason);
+            socket.Close(link.IsSilent);
+            code = socket.Code;
+            reason = link.IsSilent ? "the server does not answer" : socket.Reason;
         }
 
         /// <summary>Sends the waiting messages; returns false if the socket is no longer usable.</summary>
-        bool Serve(SignallingSocket socket)
+        bool Serve(SignallingLink link, SignallingSocket socket)
         {
             lock (gate)
             {
-                if (!session.Step(Now()))
+                if (!session.Step(link, Now()))
                 {
                     return false;
                 }
@@ -255,10 +244,10 @@ namespace Volsfu.Signalling
                 string text;
                 lock (gate)
                 {
-                    text = session.NextOutgoing();
+                    text = link.NextOutgoing();
                     if (text == null)
                     {
-                        return session.WantsSocket;
+                        return session.Uses(link);
                     }
                 }
                 if (!socket.Send(text))
@@ -268,20 +257,12 @@ namespace Volsfu.Signalling
             }
         }
 
-        void Received(string text)
+        void Received(SignallingLink link, string text)
         {
             lock (gate)
             {
-                session.Received(text, Now());
-            }
-            wake.Set();
-        }
-
-        void Broke(string code, string reason)
-        {
-            lock (gate)
-            {
-                session.Broke(code, reason, Now());
+                session.Received(link, text, Now());
+                Monitor.PulseAll(gate);
             }
         }
     }

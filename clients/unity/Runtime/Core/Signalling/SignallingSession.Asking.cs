@@ -77,29 +77,42 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>Answers an offer with the description of the program's own peer connection.</summary>
-        public void Answer(int offer, string sdp)
+        public void Answer(OfferReceived offer, string sdp)
         {
             Checks.Range("characters of the answer", sdp.Length, 1, Limits.Message / 2);
-            if (phase == Phase.Joined)
+            SignallingLink link = LinkOf(offer.Connection);
+            if (link != null)
             {
-                Send(Requests.Answer(offer, sdp));
+                link.Send(Requests.Answer(offer.Offer, sdp));
             }
         }
 
-        /// <summary>Sends a candidate of the program's own peer connection; an empty one means that there are no more.</summary>
-        public void AddCandidate(string candidate, string mid, int lineIndex)
+        /// <summary>
+        /// Sends a candidate of the program's own peer connection, whose number Joined and the offers have; an empty
+        /// candidate means that there are no more.
+        /// </summary>
+        public void AddCandidate(int connection, string candidate, string mid, int lineIndex)
         {
             Checks.Range("characters of the candidate", candidate.Length, 0, 1024);
             Checks.Range("line index", lineIndex, 0, Limits.Slots - 1);
-            if (phase == Phase.Joined)
+            SignallingLink link = LinkOf(connection);
+            if (link != null)
             {
-                Send(Requests.Candidate(candidate, mid, lineIndex));
+                link.Send(Requests.Candidate(candidate, mid, lineIndex));
             }
+        }
+
+        /// <summary>Returns the websocket for messages about a peer connection; null if the connection has ended or has none.</summary>
+        SignallingLink LinkOf(int connection)
+        {
+            SignallingLink link = former != null && former.Connection == connection ? former : phase == Phase.Joined ? present : null;
+            return link != null && link.Connection == connection ? link : null;
         }
 
         /// <summary>Leaves the room permanently. Ended follows.</summary>
         public void Leave()
         {
+            making = null;
             if (phase == Phase.Joined)
             {
                 leaveId = NewRequest();

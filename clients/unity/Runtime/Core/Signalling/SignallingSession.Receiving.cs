@@ -12,17 +12,29 @@ namespace Volsfu.Signalling
         /// Handles a message. An unreadable one is reported as Unreadable and changes nothing; one of an unknown type
         /// is ignored.
         /// </summary>
-        public void Received(string text, long now)
+        public void Received(SignallingLink link, string text, long now)
         {
-            if (phase != Phase.Joining && phase != Phase.Joined)
+            if (!Uses(link) || (IsPresent(link) && phase < Phase.Joining))
             {
                 return;
             }
-            heardAt = now;
+            link.HeardAt = now;
             try
             {
                 JToken json = JsonReading.Parse(text);
-                Handle(json.Text("type", Limits.Name), json, now);
+                string type = json.Text("type", Limits.Name);
+                if (IsMaking(link))
+                {
+                    HandleMaking(type, json, now);
+                }
+                else if (IsFormer(link))
+                {
+                    HandleFormer(type, json);
+                }
+                else
+                {
+                    Handle(type, json, now);
+                }
             }
             catch (ProtocolException e)
             {
@@ -34,20 +46,39 @@ namespace Volsfu.Signalling
         {
             switch (type)
             {
-                case "joined": Enter(json); break;
+                case "joined": Accept(ServerMessages.Entry(json)); break;
                 case "ok": Done(json.OptionalText("id", Limits.Name)); break;
                 case "error": Refused(ServerMessages.Error(json), now); break;
                 case "time_reply": Learn(json, now); break;
-                case "assignments": Assign(ServerMessages.Assignments(json)); break;
-                case "sending": Sent(json); break;
-                case "offer": Tell(ServerMessages.Offer(json)); break;
-                case "candidate": Tell(ServerMessages.Candidate(json)); break;
-                case "bandwidth": Tell(ServerMessages.Bandwidth(json)); break;
+                case "bandwidth": Estimate(ServerMessages.Bandwidth(json)); break;
                 case "pose": Tell(ServerMessages.Pose(json)); break;
-                case "closing": Tell(ServerMessages.Closing(json)); break;
+                case "closing": Close(ServerMessages.Closing(json)); break;
                 case "moved": Move(json, now); break;
                 case "nodes": LearnNodes(json); break;
-                default: HandleCompany(type, json); break;
+                default:
+                    HandleConnection(present, type, json);
+                    HandleCompany(type, json);
+                    break;
+            }
+        }
+
+        /// <summary>Handles the messages about the peer connection of a websocket.</summary>
+        void HandleConnection(SignallingLink link, string type, JToken json)
+        {
+            switch (type)
+            {
+                case "assignments": Assign(link, ServerMessages.Assignments(json)); break;
+                case "sending": Sent(link, json); break;
+                case "offer":
+                    OfferReceived offer = ServerMessages.Offer(json);
+                    offer.Connection = link.Connection;
+                    Tell(offer);
+                    break;
+                case "candidate":
+                    CandidateReceived candidate = ServerMessages.Candidate(json);
+                    candidate.Connection = link.Connection;
+                    Tell(candidate);
+                    break;
             }
         }
 
@@ -85,23 +116,51 @@ namespace Volsfu.Signalling
             silence.Measured(now - t0 - (t2 - t1));
         }
 
-        void Enter(JToken json)
+        void Estimate(Bandwidth bandwidth)
         {
-            Joined joined = ServerMessages.Joined(json);
-            List<Participant> participants = ServerMessages.Participants(json);
-            List<string> nodes = ServerMessages.Nodes(json);
-            string newSession = json.Text("session", Limits.Format), newSecret = json.Object("resume").Text("secret", Limits.Format);
-            room.Enter(participants);
-            session = newSession;
-            secret = newSecret;
-            joined.NewConnection = !joined.Resumed || renewing;
+            estimate = bandwidth.Estimate;
+            Tell(bandwidth);
+        }
+
+        void Close(Closing closing)
+        {
+            // The other server may have the session already.
+            if (making == null || closing.Code != "replaced")
+            {
+                Tell(closing);
+            }
+        }
+
+        /// <summary>Processes the reply to the join on the websocket of the session.</summary>
+        void Accept(Entry entry)
+        {
             if (leftSilent && servers.AtPresent)
             {
                 silence.Returned();
             }
-            leftSilent = false;
-            servers.Arrive(nodes);
             pending.Remove(joinId);
+            bool renewed = !entry.Joined.Resumed || renewing;
+            if (renewed)
+            {
+                EndFormer();
+            }
+            Enter(entry, renewed);
+        }
+
+        /// <summary>Continues with the state in the reply to a join, and with a new peer connection or the present one.</summary>
+        void Enter(Entry entry, bool renewed)
+        {
+            Joined joined = entry.Joined;
+            room.Enter(entry.Participants);
+            session = entry.Session;
+            secret = entry.Secret;
+            connection += renewed ? 1 : 0;
+            present.Connection = connection;
+            joined.NewConnection = renewed;
+            joined.Connection = connection;
+            joined.Former = former == null ? 0 : former.Connection;
+            leftSilent = false;
+            servers.Arrive(entry.Nodes);
             phase = Phase.Joined;
             ticket = "";
             connectionLost = false;
@@ -124,7 +183,7 @@ namespace Volsfu.Signalling
             }
             // The choices come last, so that the newest ones prevail. A former server may have accepted some of them
             // after it had passed the state on.
-            if (joined.NewConnection || joined.Lost || unsure)
+            if (renewed || joined.Lost || unsure)
             {
                 Restate();
             }
@@ -179,11 +238,11 @@ namespace Volsfu.Signalling
             if (!resuming)
             {
                 refusals.Add(error.Code, error.RetryAfterMilliseconds);
-                Broke(error.Code, error.Message, now);
+                BrokePresent(error.Code, error.Message, now);
             }
             else if (!IsLost(error.Code, error.RetryAfterMilliseconds))
             {
-                Forget("the server refused the session");
+                Forget(present, "the server refused the session");
                 Retry(error.Message, now);
             }
             else if (error.Code == "resume")
@@ -199,9 +258,9 @@ namespace Volsfu.Signalling
             }
         }
 
-        void Assign(AssignmentsChanged changed)
+        void Assign(SignallingLink link, AssignmentsChanged changed)
         {
-            List<Assignment> taken = room.Assign(changed.Assignments);
+            List<Assignment> taken = link.Slots.Assign(changed.Assignments);
             if (taken.Count == 0)
             {
                 return;
@@ -216,22 +275,23 @@ namespace Volsfu.Signalling
             }
             if (carrying.Count > 0)
             {
-                Send(Requests.Acknowledge(carrying));
+                link.Send(Requests.Acknowledge(carrying));
             }
-            Tell(new AssignmentsChanged { Assignments = taken });
+            Tell(new AssignmentsChanged { Connection = link.Connection, Assignments = taken });
         }
 
-        void Sent(JToken json)
+        void Sent(SignallingLink link, JToken json)
         {
             foreach (JToken slot in json.List("slots", Limits.Slots))
             {
-                Assignment carried = room.Carried(slot.Text("mid", Limits.Mid), slot.Integer("generation", 0, long.MaxValue));
+                Assignment carried = link.Slots.Carried(slot.Text("mid", Limits.Mid), slot.Integer("generation", 0, long.MaxValue));
                 if (carried == null)
                 {
                     continue;
                 }
                 Tell(new Sending
                 {
+                    Connection = link.Connection,
                     Participant = carried.Participant,
                     Publication = carried.Publication,
                     Tile = carried.Tile,

@@ -23,9 +23,8 @@ namespace Volsfu.Signalling
         const long longestSilence = 15000 * millisecond;
         /// <summary>Viewpoints and poses are sent at most 60 times per second.</summary>
         const long noticeInterval = 17 * millisecond;
-        /// <summary>
-        /// The maximum numbers of messages that wait for the websocket, and of events that wait for the program.
-        /// </summary>
+        const string broken = "the websocket broke before the reply";
+        /// <summary>The maximum number of events that wait for the program, and of requests without a websocket.</summary>
         const int maxWaiting = 4096;
 
         readonly JoinSettings settings;
@@ -33,29 +32,32 @@ namespace Volsfu.Signalling
         readonly ChoiceBook choices = new ChoiceBook();
         readonly ServerClock clock = new ServerClock();
         readonly Silence silence = new Silence();
-        readonly Queue<string> outgoing = new Queue<string>();
         /// <summary>
         /// The requests made while the websocket was broken, by their ids in the order of the calls. They are sent
         /// after every resumption until the server has replied.
         /// </summary>
         readonly List<KeyValuePair<string, string>> deferred = new List<KeyValuePair<string, string>>();
         readonly Queue<SignallingEvent> events = new Queue<SignallingEvent>();
-        readonly HashSet<string> pending = new HashSet<string>();
+        /// <summary>The requests without a reply, with the websockets over which they were sent.</summary>
+        readonly Dictionary<string, SignallingLink> pending = new Dictionary<string, SignallingLink>();
         readonly Dictionary<string, ObjectPose> poses = new Dictionary<string, ObjectPose>();
         Phase phase = Phase.Apart;
+        /// <summary>The websocket of the session; null if it must be opened.</summary>
+        SignallingLink present;
         Viewpoint viewpoint;
-        long maxBitrate, minBitrate, retryAt, retry = firstRetry, noticedAt, askedAt, heardAt, attemptedAt;
+        long maxBitrate, minBitrate, retryAt, retry = firstRetry, noticedAt, askedAt, attemptedAt;
         string session = "", secret = "", joinId = "", leaveId = "";
         /// <summary>
         /// unsure is true if the websocket broke before the replies to requests: the server may not have read them.
         /// </summary>
         bool limited, resuming, unsure;
-        /// <summary>Whether the websocket is to be closed because the server is silent.</summary>
-        bool silent;
         /// <summary>The time when media has arrived last, as the program has told.</summary>
         long mediaAt = -Silence.ExpectMedia;
-        /// <summary>The number of requests, and of the rounds of attempts that have failed since Joined.</summary>
-        int requests, rounds;
+        /// <summary>
+        /// The numbers of requests, of the rounds of attempts that have failed since Joined, and of the present peer
+        /// connection.
+        /// </summary>
+        int requests, rounds, connection;
 
         /// <summary>
         /// Creates a session that is not yet connected. Throws ProtocolException for settings that the protocol does
@@ -75,11 +77,8 @@ namespace Volsfu.Signalling
         /// <summary>Whether there are no further attempts.</summary>
         public bool IsOver { get { return phase == Phase.Over; } }
 
-        /// <summary>Whether the opened websocket is still usable.</summary>
-        public bool WantsSocket { get { return phase == Phase.Connecting || phase == Phase.Joining || phase == Phase.Joined; } }
-
-        /// <summary>Whether the websocket is to be closed without waiting for the server, because the server is silent.</summary>
-        public bool IsSilent { get { return silent; } }
+        /// <summary>The websocket of the session; null without one.</summary>
+        internal SignallingLink Present { get { return present; } }
 
         /// <summary>The number of events lost because the program did not take them in time.</summary>
         public long EventsLost { get; private set; }
@@ -87,43 +86,78 @@ namespace Volsfu.Signalling
         /// <summary>The time for opening a websocket, and for the reply to the join if there are several servers.</summary>
         public long AttemptMilliseconds { get { return servers.AttemptTime(clock.RoundTrip / millisecond, rounds); } }
 
-        /// <summary>Whether a websocket must be opened now. If so, the caller opens one and calls Opened or Broke.</summary>
-        public bool TakeConnect(long now)
+        /// <summary>
+        /// Returns the websocket that must be opened now, or null. The caller opens it and calls Opened or Broke.
+        /// </summary>
+        public SignallingLink TakeLink(long now)
         {
+            if (making != null)
+            {
+                return making.Link == null ? making.Open(now) : null;
+            }
             if (phase != Phase.Apart || now < retryAt)
             {
-                return false;
+                return null;
             }
             phase = Phase.Connecting;
             attemptedAt = now;
-            silent = false;
-            return true;
+            present = new SignallingLink(Server, AttemptMilliseconds) { Connection = connection };
+            return present;
         }
 
-        /// <summary>Records that the websocket is open.</summary>
-        public void Opened(long now)
+        /// <summary>Whether the session uses a websocket. Others are closed.</summary>
+        public bool Uses(SignallingLink link)
         {
-            if (phase != Phase.Connecting)
+            return IsPresent(link) || IsMaking(link) || IsFormer(link);
+        }
+
+        bool IsPresent(SignallingLink link) { return link != null && present == link; }
+
+        /// <summary>Records that a websocket is open.</summary>
+        public void Opened(SignallingLink link, long now)
+        {
+            if (IsMaking(link))
             {
-                return;
+                JoinBeside();
             }
-            phase = Phase.Joining;
-            heardAt = now;
-            askedAt = now;
-            SendJoin();
+            else if (IsPresent(link) && phase == Phase.Connecting)
+            {
+                phase = Phase.Joining;
+                link.HeardAt = now;
+                askedAt = now;
+                SendJoin();
+            }
         }
 
         /// <summary>
-        /// Records that the websocket has ended, or could not be opened. The code is that of its close frame or of the
+        /// Records that a websocket has ended, or could not be opened. The code is that of its close frame or of the
         /// rejection; empty for a network error.
         /// </summary>
-        public void Broke(string code, string reason, long now)
+        public void Broke(SignallingLink link, string code, string reason, long now)
         {
-            if (phase == Phase.Over || phase == Phase.Apart)
+            if (IsMaking(link))
             {
+                GiveUpMaking(now);
+            }
+            else if (IsFormer(link))
+            {
+                Forget(link, broken);
+            }
+            else if (IsPresent(link))
+            {
+                BrokePresent(code, reason, now);
+            }
+        }
+
+        void BrokePresent(string code, string reason, long now)
+        {
+            Forget(present, broken);
+            if (making != null && !present.IsSilent)
+            {
+                Sever();
                 return;
             }
-            Forget("the websocket broke before the reply");
+            making = null;
             if (leaveId != "")
             {
                 End("", reason);
@@ -141,29 +175,36 @@ namespace Volsfu.Signalling
         }
 
         /// <summary>
-        /// Performs timed actions. It must be called every few milliseconds; false means that the server is silent and
-        /// the websocket must be closed.
+        /// Performs the timed actions of a websocket. It must be called every few milliseconds; false means that the
+        /// websocket must be closed, because the server is silent or no longer used.
         /// </summary>
-        public bool Step(long now)
+        public bool Step(SignallingLink link, long now)
         {
-            if (phase != Phase.Joined && phase != Phase.Joining)
+            StepMove(now);
+            if (IsPresent(link) && phase >= Phase.Joining && !StepPresent(now))
             {
-                return true;
-            }
-            bool late = phase == Phase.Joining && servers.Several && now - attemptedAt > AttemptMilliseconds * millisecond;
-            if (late || now - heardAt > longestSilence)
-            {
-                silent = true;
+                link.IsSilent = true;
                 return false;
             }
-            if (phase != Phase.Joined || outgoing.Count >= maxWaiting / 2)
+            return Uses(link);
+        }
+
+        bool StepPresent(long now)
+        {
+            bool late = phase == Phase.Joining && servers.Several && now - attemptedAt > AttemptMilliseconds * millisecond;
+            if (late || now - present.HeardAt > longestSilence)
+            {
+                return false;
+            }
+            if (phase != Phase.Joined || present.IsBusy)
             {
                 return true;
             }
-            Silence.Verdict verdict = silence.Step(now, Math.Max(heardAt, mediaAt), now - mediaAt < Silence.ExpectMedia, servers.Several);
+            // During a move media comes from either server.
+            bool expected = former == null && now - mediaAt < Silence.ExpectMedia;
+            Silence.Verdict verdict = silence.Step(now, Math.Max(present.HeardAt, mediaAt), expected, servers.Several);
             if (verdict == Silence.Verdict.Leave)
             {
-                silent = true;
                 return false;
             }
             if (verdict == Silence.Verdict.Ask || now - askedAt >= (clock.Known ? timeInterval : timeInterval / 10))
@@ -186,12 +227,6 @@ namespace Volsfu.Signalling
         public void MediaArrived(long now)
         {
             mediaAt = now;
-        }
-
-        /// <summary>Returns the next message for the websocket, or null.</summary>
-        public string NextOutgoing()
-        {
-            return outgoing.Count > 0 ? outgoing.Dequeue() : null;
         }
 
         /// <summary>Returns the next event for the program, or null.</summary>
@@ -245,19 +280,26 @@ namespace Volsfu.Signalling
             resuming = session != "";
             renewing = NeedsConnection();
             string own = resuming && ticket != "" ? ticket : secret;
-            Send(Requests.Join(joinId, settings, session, own, resuming ? "" : ticket, renewing));
+            Send(Requests.Join(joinId, settings, settings.StartBitrate, session, own, resuming ? "" : ticket, renewing));
         }
 
-        /// <summary>Removes the messages for the websocket, and reports the requests without a reply with the reason.</summary>
-        void Forget(string reason)
+        /// <summary>Reports the requests that were sent over a websocket and have no reply, with the reason.</summary>
+        void Forget(SignallingLink link, string reason)
         {
-            outgoing.Clear();
-            foreach (string id in pending)
+            var forgotten = new List<string>();
+            foreach (KeyValuePair<string, SignallingLink> request in pending)
             {
-                Tell(new RequestFailed { Id = id, Code = "interrupted", Message = reason });
+                if (request.Value == link)
+                {
+                    forgotten.Add(request.Key);
+                }
             }
-            unsure = unsure || pending.Count > 0;
-            pending.Clear();
+            foreach (string id in forgotten)
+            {
+                pending.Remove(id);
+                Tell(new RequestFailed { Id = id, Code = "interrupted", Message = reason });
+                unsure = true;
+            }
         }
 
         void SendNotices(long now)
@@ -277,23 +319,22 @@ namespace Volsfu.Signalling
         void End(string code, string message)
         {
             phase = Phase.Over;
+            present = null;
+            making = null;
+            former = null;
             Tell(new Ended { Code = code, Message = message });
         }
 
         string NewRequest()
         {
             string id = "r" + ++requests;
-            pending.Add(id);
+            pending.Add(id, present);
             return id;
         }
 
         void Send(string message)
         {
-            if (outgoing.Count >= maxWaiting)
-            {
-                throw new ProtocolException("more than " + maxWaiting + " messages wait for the websocket");
-            }
-            outgoing.Enqueue(message);
+            present.Send(message);
         }
 
         void Tell(SignallingEvent e)
