@@ -220,6 +220,14 @@ namespace Volsfu.Tests
             session.SetQuality(new[] { Choice.Of("grace", "body", 0, 1) });
             id = Id(Next(session, "set_quality"));
             session.Received("{\"type\":\"ok\",\"id\":\"" + id + "\"}", 0);
+            session.SetViewpoint(new Viewpoint { Position = new[] { 0, 1.5, 0 } });
+            session.SetPose("body", new ObjectPose { Position = new[] { 0, 0.5, 0 } });
+            session.SetPose("gone", new ObjectPose());
+            session.Unpublish("gone");
+            session.Received("{\"type\":\"ok\",\"id\":\"" + Id(Next(session, "unpublish")) + "\"}", 0);
+            session.Step(100000);
+            Next(session, "viewpoint");
+            Next(session, "pose");
             session.Broke("", "the server died", 0);
             session.TakeConnect(second);
             session.Opened(second);
@@ -227,6 +235,9 @@ namespace Volsfu.Tests
             session.Received(joined.Insert(1, "\"restored\":false,"), second);
             Check.Equal("body", Next(session, "publish").Object("publication").Text("name", 9), "the publication");
             Check.Equal(1L, Next(session, "set_quality").List("choices", 1)[0].Integer("quality", 0, 9), "the choice");
+            session.Step(second + 100000);
+            Check.Equal(1.5, Next(session, "viewpoint").Numbers("position", 3)[1], "the viewpoint");
+            Check.Equal(0.5, Next(session, "pose").Numbers("position", 3)[1], "the pose");
             Check.True(session.NextOutgoing() == null, "nothing else");
         }
 

@@ -50,6 +50,8 @@ namespace Volsfu.Signalling
         {
             string text = Requests.Unpublish("r" + (requests + 1), publication);
             settings.Publications.RemoveAll(p => p.Name == publication);
+            poses.Remove(publication);
+            posed.Remove(publication);
             return Ask(text);
         }
 
@@ -60,6 +62,7 @@ namespace Volsfu.Signalling
         {
             eye.Check();
             viewpoint = eye;
+            looked = true;
         }
 
         /// <summary>Sets the present pose of an own object; sent as viewpoints are.</summary>
@@ -73,6 +76,7 @@ namespace Volsfu.Signalling
             if (poses.Count < Limits.Publications || poses.ContainsKey(publication))
             {
                 poses[publication] = pose;
+                posed.Add(publication);
             }
         }
 

@@ -190,9 +190,11 @@ namespace Volsfu.Signalling
             unsure = false;
         }
 
-        /// <summary>Sends all choices again.</summary>
+        /// <summary>Sends all choices again, and lets the viewpoint and the poses be sent.</summary>
         void Restate()
         {
+            looked = viewpoint != null;
+            posed.UnionWith(poses.Keys);
             List<Choice> kept = choices.All();
             if (kept.Count > 0)
             {

@@ -40,11 +40,15 @@ namespace Volsfu.Signalling
         readonly Queue<SignallingEvent> events = new Queue<SignallingEvent>();
         /// <summary>The requests without a reply, with the websockets over which they were sent.</summary>
         readonly Dictionary<string, SignallingLink> pending = new Dictionary<string, SignallingLink>();
+        /// <summary>The last poses of own objects, and the publications whose poses wait to be sent.</summary>
         readonly Dictionary<string, ObjectPose> poses = new Dictionary<string, ObjectPose>();
+        readonly HashSet<string> posed = new HashSet<string>();
         Phase phase = Phase.Apart;
         /// <summary>The websocket of the session; null if it must be opened.</summary>
         SignallingLink present;
+        /// <summary>The last viewpoint, and whether it waits to be sent.</summary>
         Viewpoint viewpoint;
+        bool looked;
         long maxBitrate, minBitrate, retryAt, retry = firstRetry, noticedAt, askedAt, attemptedAt;
         string session = "", secret = "", joinId = "", leaveId = "";
         /// <summary>
@@ -212,7 +216,7 @@ namespace Volsfu.Signalling
                 askedAt = now;
                 Send(Requests.Time("t" + ++requests, now));
             }
-            if (now - noticedAt >= noticeInterval && (viewpoint != null || poses.Count > 0))
+            if (now - noticedAt >= noticeInterval && (looked || posed.Count > 0))
             {
                 noticedAt = now;
                 SendNotices(now);
@@ -304,16 +308,16 @@ namespace Volsfu.Signalling
 
         void SendNotices(long now)
         {
-            if (viewpoint != null)
+            if (looked)
             {
                 Send(Requests.SetViewpoint(viewpoint, clock.Known ? clock.At(now) : 0));
-                viewpoint = null;
+                looked = false;
             }
-            foreach (KeyValuePair<string, ObjectPose> pose in poses)
+            foreach (string publication in posed)
             {
-                Send(Requests.SetPose(pose.Key, pose.Value));
+                Send(Requests.SetPose(publication, poses[publication]));
             }
-            poses.Clear();
+            posed.Clear();
         }
 
         void End(string code, string message)
