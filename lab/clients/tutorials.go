@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,11 +15,8 @@ import (
 	"github.com/volsfu/volsfu/test/claim"
 )
 
-// tutorialPages are the tutorials, relative to the checkout. Pages named in elsewhere need a browser or Unity, and have
-// checks of their own.
+// tutorialPages are the tutorials, relative to the checkout.
 const tutorialPages = "docs/tutorials/*.md"
-
-var elsewhere = []string{"web.md", "unity.md"}
 
 // tutorialTime is the time that a reader who only copies commands needs at most.
 const tutorialTime = 3 * time.Minute
@@ -49,11 +45,7 @@ func tutorials(ctx context.Context, b *bench) (lines []claim.Line, err error) {
 	}
 	programs = append(programs, filepath.Dir(own))
 	for _, page := range pages {
-		name := filepath.Base(page)
-		if slices.Contains(elsewhere, name) {
-			continue
-		}
-		b.progress.Say("  running the commands of %s", name)
+		b.progress.Say("  running the commands of %s", filepath.Base(page))
 		lines = append(lines, tutorial(ctx, page, programs))
 	}
 	return lines, ctx.Err()
