@@ -35,6 +35,10 @@ deps: ## install the missing dependencies of building, testing and linting
 deps-test:
 	@scripts/deps.sh build web clients
 
+.PHONY: deps-release
+deps-release:
+	@scripts/deps.sh build web clients release
+
 .PHONY: deps-build
 deps-build:
 	@scripts/deps.sh build web
@@ -153,7 +157,7 @@ demo: deps-build ## run a conference on this machine (SECONDS=20 SOURCE=… TILE
 		$(if $(LOGS),--logs '$(LOGS)')
 
 .PHONY: release
-release: deps-build $(WEB) ## build servers and clients for all supported systems into dist/, with checksums
+release: deps-release $(WEB) ## build servers, clients and packages for all supported systems into dist/, with checksums
 	@scripts/release.sh '$(VERSION)'
 
 .PHONY: clean

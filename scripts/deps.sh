@@ -10,6 +10,7 @@
 #                            package
 #   scripts/deps.sh lab      iperf3 and an ffmpeg with VMAF, for experiments
 #   scripts/deps.sh          all of these
+#   scripts/deps.sh release  Zig, whose C compiler builds the C library for other systems
 #
 # Works on Debian 12, as root and as a user with sudo. Programs that Debian does not package, or only together with a
 # service, are installed into .tools/bin inside the checkout.
@@ -261,6 +262,28 @@ install_ffmpeg() (
 	install -D -m 755 imageio_ffmpeg/binaries/ffmpeg-linux-x86_64-* "$tools/ffmpeg"
 )
 
+# Zig's Python package contains the whole program.
+zig_version=0.15.2
+zig_sum=806316453d1ede7174ed3fefb8e5348154629089c3bb5fe812dfd0e172fac130 # SHA-256 of the wheel for x86-64
+zig_home=$PWD/.tools/zig
+
+has_zig() { [ "$(cat "$zig_home/version" 2>/dev/null)" = "$zig_version" ]; }
+
+deps_release() {
+	[ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || fail "releases are built on Linux on x86-64"
+	has_zig || python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+}
+
+install_zig() (
+	say "extracting Zig $zig_version from its Python package"
+	extract_wheel "ziglang==$zig_version" "$zig_sum" manylinux_2_12_x86_64 --implementation py || return 1
+	rm -rf "$zig_home"
+	mkdir -p "$(dirname "$zig_home")"
+	mv ziglang "$zig_home"
+	chmod +x "$zig_home/zig"
+	echo "$zig_version" >"$zig_home/version"
+)
+
 deps_lint() {
 	need shellcheck shellcheck
 	# The compiled BPF programs are compared with their sources.
@@ -305,7 +328,8 @@ for part in "$@"; do
 	lint) deps_lint ;;
 	clients) deps_clients ;;
 	lab) deps_lab ;;
-	*) fail "expected build, web, lint, clients or lab, got $part" ;;
+	release) deps_release ;;
+	*) fail "expected build, web, lint, clients, lab or release, got $part" ;;
 	esac
 done
 check_go
@@ -326,6 +350,9 @@ case " $* " in
 esac
 case " $* " in
 *" web "*) has_node || install_node ;;
+esac
+case " $* " in
+*" release "*) has_zig || install_zig || fail "Zig cannot be had: the C library is not built for other systems" ;;
 esac
 case " $* " in
 *" lint "*)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the released programs into dist/: the server, volnet and the lab, static, for linux/amd64 and linux/arm64; the
-# client without Draco for all systems below; client and lab with Draco, which is C++, for this machine.
-# Debian packages have server and client. THIRD_PARTY_NOTICES has the licences of the software that the programs
-# contain, volsfu-VERSION.cdx.json the bill of materials, and SHA256SUMS a line for each file.
+# client without Draco for all systems below; client and lab with Draco, which is C++, for this machine; the C library
+# and Python wheels with it for the systems of desktops. Debian packages have server and client. THIRD_PARTY_NOTICES has
+# the licences of the software that the programs contain, volsfu-VERSION.cdx.json the bill of materials, and SHA256SUMS
+# a line for each file.
 #
 #   scripts/release.sh VERSION
 set -euo pipefail
@@ -49,11 +50,31 @@ for command in volpeer volbridge vollab; do
 	build "$command" "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" 1 "$command-draco"
 done
 
+desktops=(linux/amd64 linux/arm64 windows/amd64 darwin/amd64 darwin/arm64)
+mapfile -t libraries < <(scripts/libraries.sh "$version" dist "${desktops[@]}")
+[ ${#libraries[@]} -eq ${#desktops[@]} ]
+printf '%s\n' "${libraries[@]}"
+cp clients/c/volsfu.h dist/
+
 scripts/npm.sh pack "$version" dist
 
 cp LICENSE dist/
 go run ./scripts/inventory -version "$version" -pages clients/web/public/licenses.txt \
 	-lock clients/web/package-lock.json -out dist "dist/"*-"$version"-*
+
+# platform SYSTEM/ARCHITECTURE: prints the platform in the name of a wheel.
+platform() {
+	case $1 in
+	linux/amd64) echo manylinux2014_x86_64 ;;
+	linux/arm64) echo manylinux2014_aarch64 ;;
+	windows/amd64) echo win_amd64 ;;
+	darwin/amd64) echo macosx_12_0_x86_64 ;;
+	darwin/arm64) echo macosx_12_0_arm64 ;;
+	esac
+}
+for i in "${!desktops[@]}"; do
+	scripts/wheel.sh "$version" dist "${libraries[i]}" "$(platform "${desktops[i]}")"
+done
 
 for architecture in amd64 arm64; do
 	scripts/deb.sh "$version" "$architecture" "dist/volsfu-$version-linux-$architecture" \

@@ -42,7 +42,7 @@ var claims = []struct {
 	{"every receiver decodes every publisher's streams", []measurement{matrix}},
 	{"npm package: two pages see each other, a foreign page embeds the viewer", []measurement{npmPackage}},
 	{"C#: 10 minutes of three people in buffers", []measurement{threePeople}},
-	{"programs for Windows and macOS", []measurement{systems}},
+	{"programs and libraries for other systems", []measurement{systems, libraries}},
 	{"Python: 100 frames bit-exactly, the notebook, the wheel", []measurement{pythonPackage}},
 	{"tutorials, executed literally", []measurement{tutorials}},
 }

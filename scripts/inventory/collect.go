@@ -60,15 +60,22 @@ var libraries = []library{
 	{"speex", "/usr/share/doc/libspeex-dev/copyright", []string{"BSD-3-Clause"}},
 }
 
+// sources are the places of licences beside Go's module cache.
+type sources struct {
+	// pages is the file with the licences of the web pages' libraries, lock the package-lock.json of the pages, zig the
+	// folder of Zig.
+	pages, lock, zig string
+}
+
 // collect reads the programs and the licences of their components.
-func collect(paths []string, pages, lock string) (*inventory, error) {
+func collect(paths []string, from sources) (*inventory, error) {
 	all := &inventory{}
-	text, err := os.ReadFile(pages)
+	text, err := os.ReadFile(from.pages)
 	if err != nil {
 		return nil, fmt.Errorf("licences of the web pages: %w", err)
 	}
 	all.pages = string(text)
-	web, err := webLibraries(lock)
+	web, err := webLibraries(from.lock)
 	if err != nil {
 		return nil, err
 	}
@@ -90,13 +97,11 @@ func collect(paths []string, pages, lock string) (*inventory, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if setting(info, "CGO_ENABLED") == "1" {
-			more, err := cLibraries()
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			modules = append(modules, more...)
+		more, err := partsInC(info, from.zig)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+		modules = append(modules, more...)
 		if embedsPages(info) {
 			modules = append(modules, web...)
 		}
@@ -179,6 +184,18 @@ func setting(info *debug.BuildInfo, key string) string {
 		}
 	}
 	return ""
+}
+
+// partsInC returns the parts of a program that are not Go, which programs without cgo do not have.
+func partsInC(info *debug.BuildInfo, zig string) ([]component, error) {
+	switch {
+	case setting(info, "CGO_ENABLED") != "1":
+		return nil, nil
+	case isLibrary(info):
+		return compilerParts(zig, setting(info, "GOOS"))
+	default:
+		return cLibraries()
+	}
 }
 
 // cLibraries returns the libraries in C and C++ of this system.

@@ -104,7 +104,7 @@ func TestComplete(t *testing.T) {
 		goCommand(t, p.module, "build", "-buildvcs=false", "-o", path, "./cmd/"+p.name)
 		paths = append(paths, path)
 	}
-	all, err := collect(paths, pages, lock)
+	all, err := collect(paths, sources{pages: pages, lock: lock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestComplete(t *testing.T) {
 	}
 	checkBill(t, all)
 	slices.Reverse(paths)
-	again, err := collect(paths, pages, lock)
+	again, err := collect(paths, sources{pages: pages, lock: lock})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,16 +20,18 @@ const noticesName = "THIRD_PARTY_NOTICES"
 func run(arguments []string) error {
 	flags := flag.NewFlagSet("inventory", flag.ContinueOnError)
 	version := flags.String("version", "", "version of the release")
-	pages := flags.String("pages", "", "file with the licences of the libraries in the web pages")
-	lock := flags.String("lock", "", "package-lock.json of the web pages")
+	var from sources
+	flags.StringVar(&from.pages, "pages", "", "file with the licences of the libraries in the web pages")
+	flags.StringVar(&from.lock, "lock", "", "package-lock.json of the web pages")
+	flags.StringVar(&from.zig, "zig", ".tools/zig", "folder of Zig, with which the C library is built")
 	out := flags.String("out", "", "folder of the two files")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	if *version == "" || *pages == "" || *lock == "" || *out == "" || flags.NArg() == 0 {
+	if *version == "" || from.pages == "" || from.lock == "" || *out == "" || flags.NArg() == 0 {
 		return fmt.Errorf("expected -version, -pages, -lock, -out and programs")
 	}
-	all, err := collect(flags.Args(), *pages, *lock)
+	all, err := collect(flags.Args(), from)
 	if err != nil {
 		return err
 	}
