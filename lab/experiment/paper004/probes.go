@@ -1,18 +1,12 @@
 package paper004
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"regexp"
-	"strconv"
 	"time"
 
 	"github.com/volsfu/volsfu/internal/netem"
-	"github.com/volsfu/volsfu/lab"
 	"github.com/volsfu/volsfu/lab/experiment"
 	"github.com/volsfu/volsfu/lab/experiment/cast"
 	"github.com/volsfu/volsfu/lab/hosts"
@@ -125,7 +119,9 @@ func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*ex
 		return nil, err
 	}
 	w := cast.Window{From: time.Now()}
-	departures, arrivals, err := p.exchange(ctx, c)
+	from, to := p.ends()
+	departures, arrivals, err := c.Exchange(ctx, cast.Probes{From: from, To: to, Size: p.Size, Count: p.Count,
+		Interval: p.Interval})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +134,6 @@ func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*ex
 	if settings.Hosts != nil {
 		outcome.Note("Segment %s is the network of the hosts: %s.", p.Segment, settings.Hosts.Link())
 	}
-	from, to := p.ends()
 	if err := c.NoteClocks(outcome, w, from, to); err != nil {
 		return nil, err
 	}
@@ -150,93 +145,6 @@ func runProbes(ctx context.Context, p probes, settings experiment.Settings) (*ex
 	}
 	outcome.Judge(pace)
 	return outcome, nil
-}
-
-// ready matches the line with a receiver's address.
-var ready = regexp.MustCompile(`\{"ready":"([^"]+)"\}`)
-
-// starting is the time limit for a receiver to listen.
-const starting = 10 * time.Second
-
-// exchange sends probes from one host to the other. The times are by the clock of this machine, except for those of
-// network cards.
-func (p *probes) exchange(ctx context.Context, c *cast.Cast) ([]probe.Departure, []probe.Arrival, error) {
-	from, to := p.ends()
-	said := make(sign, 1)
-	receiver, err := c.Start(ctx, to, "vollab probe receive", "vollab", said, "probe", "receive", "--listen",
-		c.Listen(to), "--count", strconv.Itoa(p.Count))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = receiver.Stop() }()
-	address, err := lab.AwaitSign(ctx, receiver, said, starting)
-	if err != nil {
-		return nil, nil, errors.Join(errProbes, err)
-	}
-	sender, err := c.Start(ctx, from, "vollab probe send", "vollab", nil, "probe", "send", "--to", address,
-		"--size", strconv.Itoa(p.Size), "--count", strconv.Itoa(p.Count), "--interval", p.Interval.String())
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := sender.Wait(ctx); err != nil {
-		return nil, nil, errors.Join(err, sender.Stop())
-	}
-	if err := receiver.Wait(ctx); err != nil {
-		return nil, nil, err
-	}
-	departures, err := parseLines[probe.Departure](sender.Output())
-	if err != nil {
-		return nil, nil, err
-	}
-	arrivals, err := parseLines[probe.Arrival](receiver.Output())
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range departures {
-		d := &departures[i]
-		if err := c.Convert(from, &d.Sent, &d.Software); err != nil {
-			return nil, nil, err
-		}
-	}
-	for i := range arrivals {
-		a := &arrivals[i]
-		if err := c.Convert(to, &a.Received, &a.Software); err != nil {
-			return nil, nil, err
-		}
-	}
-	return departures, arrivals, nil
-}
-
-// errProbes reports a failure of the probe programs.
-var errProbes = errors.New("probe packets")
-
-// sign passes on the address printed by a receiver, and drops the rest.
-type sign chan string
-
-// Write implements io.Writer. The receiver writes the line in one call.
-func (s sign) Write(data []byte) (int, error) {
-	if match := ready.FindSubmatch(data); match != nil {
-		select {
-		case s <- string(match[1]):
-		default:
-		}
-	}
-	return len(data), nil
-}
-
-// parseLines parses consecutive JSON objects.
-func parseLines[T any](text []byte) (list []T, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	for {
-		var value T
-		switch err := decoder.Decode(&value); {
-		case errors.Is(err, io.EOF):
-			return list, nil
-		case err != nil:
-			return nil, fmt.Errorf("%w: line %d: %w", errProbes, len(list)+1, err)
-		}
-		list = append(list, value)
-	}
 }
 
 // measureProbes computes the figures of stamps. For stamps that the system does not provide there is a note instead of
