@@ -15,7 +15,7 @@ import (
 // rivals are the competitors of a hosted run. The zero value has none. It belongs to the goroutine of the run.
 type rivals struct {
 	sinks   []*rival.Sink
-	cubics  *rival.TCP
+	cubics  *rival.Iperf
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 

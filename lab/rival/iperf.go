@@ -13,19 +13,33 @@ import (
 	"github.com/volsfu/volsfu/lab/topology"
 )
 
-// ErrTCP reports a failure of iperf3.
-var ErrTCP = errors.New("iperf3")
+// ErrIperf reports a failure of iperf3.
+var ErrIperf = errors.New("iperf3")
 
-// Program is the program that generates flows of TCP.
+// Program is the program that generates flows of TCP and UDP.
 const Program = "iperf3"
 
-// TCP has flows of the kernel's TCP with Cubic, from one host of a network to another.
-type TCP struct{ server, client *lab.Program }
+// Iperf has flows of iperf3 from one host of a network to another.
+type Iperf struct{ server, client *lab.Program }
 
-// StartCubic starts flows of TCP with Cubic for a time.
-func StartCubic(ctx context.Context, n *topology.Network, from, to string, flows int, length time.Duration) (*TCP,
+// StartCubic starts flows of the kernel's TCP with Cubic for a time.
+func StartCubic(ctx context.Context, n *topology.Network, from, to string, flows int, length time.Duration) (*Iperf,
 	error) {
-	c := &TCP{}
+	return startIperf(ctx, n, from, to, length, "--congestion", "cubic", "--parallel", strconv.Itoa(flows))
+}
+
+// StartUDP starts a flow of UDP for a time, with a rate in bit/s and datagrams of a size without headers. The rates of
+// Wait are those of the sender.
+func StartUDP(ctx context.Context, n *topology.Network, from, to string, bps int64, size int,
+	length time.Duration) (*Iperf, error) {
+	return startIperf(ctx, n, from, to, length, "--udp", "--bitrate", strconv.FormatInt(bps, 10), "--length",
+		strconv.Itoa(size))
+}
+
+// startIperf starts a server and a client with some arguments.
+func startIperf(ctx context.Context, n *topology.Network, from, to string, length time.Duration, more ...string) (
+	*Iperf, error) {
+	c := &Iperf{}
 	var err error
 	listens := make(listening, 1)
 	// The server ends with its first client. Its messages go to standard error, because standard output is read only at
@@ -35,13 +49,12 @@ func StartCubic(ctx context.Context, n *topology.Network, from, to string, flows
 		return nil, err
 	}
 	if _, err := lab.AwaitSign(ctx, c.server, listens, readyTime); err != nil {
-		return nil, errors.Join(ErrTCP, err, c.server.Stop())
+		return nil, errors.Join(ErrIperf, err, c.server.Stop())
 	}
-	arguments := []string{
-		"--client", n.Address(to).String(), "--congestion", "cubic", "--parallel", strconv.Itoa(flows), "--time",
-		strconv.Itoa(max(1, int(length.Seconds()))),
-		"--interval", "1", "--json", "--connect-timeout", "5000",
-	}
+	arguments := append([]string{
+		"--client", n.Address(to).String(), "--time", strconv.Itoa(max(1, int(length.Seconds()))), "--interval", "1",
+		"--json", "--connect-timeout", "5000",
+	}, more...)
 	if c.client, err = lab.StartCommand("iperf3 -c", n.Command(ctx, from, Program, arguments...), nil); err != nil {
 		return nil, errors.Join(err, c.server.Stop())
 	}
@@ -68,28 +81,28 @@ const readyTime = 10 * time.Second
 // endingTime is the time limit for iperf3 beyond its duration: iperf3 waits until all data has arrived.
 const endingTime = 10 * time.Second
 
-// Wait waits for the end, and returns the rate of all flows together, second by second. The error wraps ErrTCP.
-func (c *TCP) Wait(ctx context.Context) ([]Rate, error) {
+// Wait waits for the end, and returns the rate of all flows together, second by second. The error wraps ErrIperf.
+func (c *Iperf) Wait(ctx context.Context) ([]Rate, error) {
 	ctx, cancel := context.WithTimeout(ctx, endingTime)
 	defer cancel()
 	if err := c.client.Wait(ctx); err != nil {
 		c.Stop()
-		return nil, fmt.Errorf("%w: %w", ErrTCP, err)
+		return nil, fmt.Errorf("%w: %w", ErrIperf, err)
 	}
 	c.Stop()
 	return ParseRates(c.client.Output())
 }
 
 // Failure returns an error if the client or the server has ended with a failure.
-func (c *TCP) Failure() error {
+func (c *Iperf) Failure() error {
 	if err := failureOf(c.client, c.server); err != nil {
-		return fmt.Errorf("%w: %w", ErrTCP, err)
+		return fmt.Errorf("%w: %w", ErrIperf, err)
 	}
 	return nil
 }
 
 // Stop ends server and client. Their exit status after SIGTERM is not a failure.
-func (c *TCP) Stop() {
+func (c *Iperf) Stop() {
 	_ = c.client.Stop()
 	_ = c.server.Stop()
 }
@@ -103,10 +116,10 @@ type Rate struct {
 // maxOutput bounds the output read from iperf3: an hour of seconds is some 5 MB.
 const maxOutput = 64 << 20
 
-// ParseRates parses the output of iperf3 --json. The error wraps ErrTCP.
+// ParseRates parses the output of iperf3 --json. The error wraps ErrIperf.
 func ParseRates(text []byte) ([]Rate, error) {
 	if len(text) > maxOutput {
-		return nil, fmt.Errorf("%w: printed %d bytes, expected at most %d", ErrTCP, len(text), maxOutput)
+		return nil, fmt.Errorf("%w: printed %d bytes, expected at most %d", ErrIperf, len(text), maxOutput)
 	}
 	var report struct {
 		Error     string `json:"error"`
@@ -119,17 +132,17 @@ func ParseRates(text []byte) ([]Rate, error) {
 		} `json:"intervals"`
 	}
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&report); err != nil {
-		return nil, fmt.Errorf("%w: expected one JSON object: %w", ErrTCP, err)
+		return nil, fmt.Errorf("%w: expected one JSON object: %w", ErrIperf, err)
 	}
 	if report.Error != "" {
-		return nil, fmt.Errorf("%w: %s", ErrTCP, report.Error)
+		return nil, fmt.Errorf("%w: %s", ErrIperf, report.Error)
 	}
 	var rates []Rate
 	for _, i := range report.Intervals {
 		rates = append(rates, Rate{i.Sum.Start, i.Sum.End, i.Sum.BPS})
 	}
 	if len(rates) == 0 {
-		return nil, fmt.Errorf("%w: iperf3 reported no interval", ErrTCP)
+		return nil, fmt.Errorf("%w: iperf3 reported no interval", ErrIperf)
 	}
 	return rates, nil
 }

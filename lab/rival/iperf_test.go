@@ -24,7 +24,7 @@ func TestParseRates(t *testing.T) {
 	}
 	for text, want := range map[string]string{"": "JSON", "{}": "no interval",
 		`{"error":"unable to connect"}`: "unable to connect", `{"intervals":1}`: "JSON"} {
-		if _, err := ParseRates([]byte(text)); !errors.Is(err, ErrTCP) ||
+		if _, err := ParseRates([]byte(text)); !errors.Is(err, ErrIperf) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
