@@ -79,8 +79,7 @@ type Reference struct {
 	Cell   Parameters `yaml:"cell"`
 	Figure string     `yaml:"figure"`
 	Value  float64    `yaml:"value"`
-	// AtMost is set if the paper states that the figure is less than Value.
-	AtMost bool `yaml:"at_most"`
+	Bound  `yaml:",inline"`
 	// PlusMinus is half the paper's interval, 0 if the paper has none.
 	PlusMinus float64 `yaml:"plus_minus"`
 	// Deviation is the paper's standard deviation over its iterations, 0 if the paper has none. Deviation describes the
@@ -89,6 +88,27 @@ type Reference struct {
 	// Why explains the difference of this figure if the experiment's explanation does not apply.
 	Why string `yaml:"why"`
 }
+
+// Bound states that a value of the paper is a bound. At most one field is set.
+type Bound struct {
+	// AtMost is set if the paper states that the figure is less than its value, AtLeast if it is greater.
+	AtMost  bool `yaml:"at_most" json:"at_most,omitempty"`
+	AtLeast bool `yaml:"at_least" json:"at_least,omitempty"`
+}
+
+// Sign returns the sign in front of the paper's value, as in "< ", empty without a bound.
+func (b Bound) Sign() string {
+	switch {
+	case b.AtMost:
+		return "< "
+	case b.AtLeast:
+		return "> "
+	}
+	return ""
+}
+
+// errBounds reports a value of the paper with two bounds.
+var errBounds = errors.New("expected at_most or at_least, not both")
 
 // Comparison is a relation between the figures of two cells, in the forms that papers use: 4.63 times as long, 21 %
 // more.
@@ -103,7 +123,8 @@ type Comparison struct {
 	As string `yaml:"as"`
 	// Paper is the paper's figure, nil if the paper has none.
 	Paper *float64 `yaml:"paper"`
-	Why   string   `yaml:"why"`
+	Bound `yaml:",inline"`
+	Why   string `yaml:"why"`
 }
 
 // The relations.
@@ -244,6 +265,9 @@ func (e *Experiment) checkViews() error {
 		if len(e.matching(r.Cell)) == 0 {
 			return fmt.Errorf("references: no cell has %s", r.Cell)
 		}
+		if r.AtMost && r.AtLeast {
+			return fmt.Errorf("references: %s of %s: %w", r.Figure, r.Cell, errBounds)
+		}
 	}
 	for _, c := range e.Comparisons {
 		if err := c.check(e); err != nil {
@@ -254,11 +278,15 @@ func (e *Experiment) checkViews() error {
 }
 
 func (c *Comparison) check(e *Experiment) error {
-	if c.Name == "" {
+	switch {
+	case c.Name == "":
 		return errors.New("name: expected one or more words")
-	}
-	if !slices.Contains([]string{asRatio, asMore, asLess}, c.As) {
+	case !slices.Contains([]string{asRatio, asMore, asLess}, c.As):
 		return fmt.Errorf("as: expected %s, %s or %s, got %q", asRatio, asMore, asLess, c.As)
+	case c.AtMost && c.AtLeast:
+		return errBounds
+	case (c.AtMost || c.AtLeast) && c.Paper == nil:
+		return errors.New("paper: expected the value of the bound")
 	}
 	if _, ok := e.Quantity(c.Figure); !ok {
 		return e.unknownFigure(c.Figure)

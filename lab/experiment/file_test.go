@@ -71,6 +71,11 @@ func TestFileErrors(t *testing.T) {
 			begin + "why: w\nmatrix: [{height: [1, 2]}]\n" +
 				"comparisons: [{name: n, figure: latency, of: {}, to: {height: 1}, as: more}]", "matches 2"},
 		{"comparison", begin + "why: w\ncomparisons: [{name: n, figure: latency, as: twice}]", "expected ratio"},
+		{"reference with two bounds", begin + "why: w\nreferences: [{figure: latency, value: 1, at_most: true, " +
+			"at_least: true}]", "not both"},
+		{"comparison with a bound and no value", begin + "why: w\nmatrix: [{height: [1, 2]}]\n" +
+			"comparisons: [{name: n, figure: latency, of: {height: 2}, to: {height: 1}, as: more, at_least: true}]",
+			"paper: expected the value of the bound"},
 		{"kind of plot", begin + "plots: [{name: p, title: t, kind: pie, figures: [latency]}]", "kind"},
 		{"plot of no figure", begin + "plots: [{name: p, title: t, kind: bars, x: [height]}]", "figures"},
 		{"plot over an unknown parameter",

@@ -89,8 +89,7 @@ type Summary struct {
 // PaperFigure is a figure that the paper has printed.
 type PaperFigure struct {
 	Value float64 `json:"value"`
-	// AtMost is set if the paper states that the figure is less than Value.
-	AtMost    bool    `json:"at_most,omitempty"`
+	Bound
 	PlusMinus float64 `json:"plus_minus,omitempty"`
 	Deviation float64 `json:"deviation,omitempty"`
 	Why       string  `json:"why"`
@@ -111,7 +110,8 @@ type ComparisonResult struct {
 	Worth    Validity            `json:"worth,omitempty"`
 	Interval *inference.Interval `json:"interval,omitempty"`
 	Paper    *float64            `json:"paper,omitempty"`
-	Why      string              `json:"why"`
+	Bound
+	Why string `json:"why"`
 }
 
 // Counts returns the number of iterations of each validity.
@@ -212,7 +212,7 @@ func (e *Experiment) PaperFigure(cell Parameters, name string) *PaperFigure {
 	var found *PaperFigure
 	for _, r := range e.References {
 		if r.Figure == name && cell.Match(r.Cell) {
-			found = &PaperFigure{r.Value, r.AtMost, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
+			found = &PaperFigure{r.Value, r.Bound, r.PlusMinus, r.Deviation, cmp.Or(r.Why, e.Why)}
 		}
 	}
 	return found
@@ -225,7 +225,7 @@ func (r *Result) compare() {
 		of, to := r.one(c.Of), r.one(c.To)
 		result := ComparisonResult{
 			Name: c.Name, Figure: c.Figure, Of: c.Of.String(), To: c.To.String(), As: c.As, Unit: c.unit(),
-			Paper: c.Paper, Why: cmp.Or(c.Why, r.Experiment.Why),
+			Paper: c.Paper, Bound: c.Bound, Why: cmp.Or(c.Why, r.Experiment.Why),
 		}
 		if of != nil && to != nil {
 			result.Worth = Worse(of.Worth, to.Worth)

@@ -12,7 +12,7 @@ type Status string
 // The statuses.
 const (
 	// Reproduced: our mean is within 25 % of the paper's value, or the intervals of the paper and of our mean overlap;
-	// and half of our interval is at most 25 % of our mean. A bound is reproduced if our interval is below.
+	// and half of our interval is at most 25 % of our mean. A bound is reproduced if our interval is on its side.
 	Reproduced Status = "reproduced"
 	// Deviates: the result is another one. Reason explains the difference.
 	Deviates Status = "deviates"
@@ -36,10 +36,10 @@ type Row struct {
 	// Name is the label of the quantity, or the name of the relation.
 	Name string `json:"name"`
 	Unit string `json:"unit"`
-	// Paper is the paper's value, PlusMinus half of its interval. AtMost is set if the paper has an upper bound.
+	// Paper is the paper's value or bound, PlusMinus half of its interval.
 	Paper     float64 `json:"paper"`
 	PlusMinus float64 `json:"plus_minus,omitempty"`
-	AtMost    bool    `json:"at_most,omitempty"`
+	experiment.Bound
 	// Ours is the mean of N iterations, nil without a result. Low and High are its interval of 95 %, equal to Ours
 	// without an interval.
 	Ours   *float64            `json:"ours,omitempty"`
@@ -172,8 +172,11 @@ func (r *Row) verdict() Status {
 	agrees := math.Abs(*r.Ours-r.Paper) <= tolerance*r.size(r.Paper) ||
 		r.Low <= r.Paper+r.PlusMinus && r.High >= r.Paper-r.PlusMinus
 	wide := (r.High-r.Low)/2 > tolerance*r.size(*r.Ours)
-	if r.AtMost {
+	switch {
+	case r.AtMost:
 		agrees, wide = r.Low <= r.Paper, r.High > r.Paper
+	case r.AtLeast:
+		agrees, wide = r.High >= r.Paper, r.Low < r.Paper
 	}
 	switch {
 	case r.Unbounded:

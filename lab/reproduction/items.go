@@ -156,7 +156,8 @@ func (e *Evidence) rows(run *experiment.Experiment) []Row {
 	if e.Relations {
 		for _, c := range run.Comparisons {
 			if c.Paper != nil && wanted(c.Figure) && c.Of.Match(e.Cells) {
-				rows = append(rows, Row{Run: run.Name, Name: c.Name, Paper: *c.Paper, relation: c.Name})
+				rows = append(rows, Row{Run: run.Name, Name: c.Name, Paper: *c.Paper, Bound: c.Bound,
+					relation: c.Name})
 			}
 		}
 		return rows
@@ -168,7 +169,7 @@ func (e *Evidence) rows(run *experiment.Experiment) []Row {
 		for _, q := range run.Quantities() {
 			if paper := run.PaperFigure(c.Parameters, q.Name); paper != nil && wanted(q.Name) {
 				rows = append(rows, Row{Run: run.Name, Cell: c.Name(), Name: q.Label, Unit: q.Unit, Paper: paper.Value,
-					PlusMinus: paper.PlusMinus, AtMost: paper.AtMost, Reason: paper.Why, figure: q.Name})
+					PlusMinus: paper.PlusMinus, Bound: paper.Bound, Reason: paper.Why, figure: q.Name})
 			}
 		}
 	}

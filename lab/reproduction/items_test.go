@@ -93,6 +93,7 @@ func TestCells(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
+	most, least := experiment.Bound{AtMost: true}, experiment.Bound{AtLeast: true}
 	for name, test := range map[string]struct {
 		row  Row
 		ours float64
@@ -103,9 +104,12 @@ func TestVerdict(t *testing.T) {
 		"a wide interval":           {Row{Paper: 10, PlusMinus: 1, Low: 5, High: 95}, 50, Inconclusive},
 		"within a quarter":          {Row{Paper: 10, Low: 12, High: 12}, 12, Reproduced},
 		"within, a wide interval":   {Row{Paper: 10, Low: -20, High: 44}, 12, Inconclusive},
-		"below a bound":             {Row{Paper: 50, AtMost: true, Low: 1, High: 2}, 1.5, Reproduced},
-		"above a bound":             {Row{Paper: 50, AtMost: true, Low: 55, High: 65}, 60, Deviates},
-		"on both sides of a bound":  {Row{Paper: 50, AtMost: true, Low: 40, High: 80}, 60, Inconclusive},
+		"below a bound":             {Row{Paper: 50, Bound: most, Low: 1, High: 2}, 1.5, Reproduced},
+		"above a bound":             {Row{Paper: 50, Bound: most, Low: 55, High: 65}, 60, Deviates},
+		"on both sides of a bound":  {Row{Paper: 50, Bound: most, Low: 40, High: 80}, 60, Inconclusive},
+		"above a lower bound":       {Row{Paper: 50, Bound: least, Low: 55, High: 65}, 60, Reproduced},
+		"below a lower bound":       {Row{Paper: 50, Bound: least, Low: 1, High: 2}, 1.5, Deviates},
+		"around a lower bound":      {Row{Paper: 50, Bound: least, Low: 40, High: 80}, 60, Inconclusive},
 		"a share without losses":    {Row{Paper: 97, Unit: "%", Low: 100, High: 100}, 100, Deviates},
 		"a share with like losses":  {Row{Paper: 97, Unit: "%", Low: 97.3, High: 97.7}, 97.5, Reproduced},
 		"a relation of 97 %":        {Row{Paper: 97, Unit: "%", Low: 90, High: 92, relation: "x"}, 91, Reproduced},

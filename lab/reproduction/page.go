@@ -80,10 +80,7 @@ func (r *Reproduction) Page() ([]byte, error) {
 }
 
 func paperValue(r Row) string {
-	text := report.Number(r.Paper)
-	if r.AtMost {
-		text = "< " + text
-	}
+	text := r.Sign() + report.Number(r.Paper)
 	if r.PlusMinus != 0 {
 		text += " ± " + report.Number(r.PlusMinus)
 	}
@@ -228,7 +225,7 @@ func (c *Compared) follows(want *Compared) bool {
 	for i, got := range c.Rows {
 		row := want.Rows[i]
 		if got.Run != row.Run || got.Cell != row.Cell || got.Name != row.Name || got.Paper != row.Paper ||
-			got.PlusMinus != row.PlusMinus || got.AtMost != row.AtMost {
+			got.PlusMinus != row.PlusMinus || got.Bound != row.Bound {
 			return false
 		}
 		row.Unit, row.Ours, row.Low, row.High, row.N, row.Of = got.Unit, got.Ours, got.Low, got.High, got.N, got.Of

@@ -35,10 +35,7 @@ func measured(s *experiment.Summary) string {
 
 // printed formats a paper's figure in the style of papers.
 func printed(f *experiment.PaperFigure) string {
-	text := Number(f.Value)
-	if f.AtMost {
-		text = "< " + text
-	}
+	text := f.Sign() + Number(f.Value)
 	if f.PlusMinus != 0 {
 		text += " ± " + Number(f.PlusMinus)
 	}
@@ -207,7 +204,7 @@ func papers(c experiment.ComparisonResult) string {
 	if c.Paper == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (paper: %s %s)", Number(*c.Paper), c.Unit)
+	return fmt.Sprintf(" (paper: %s%s %s)", c.Sign(), Number(*c.Paper), c.Unit)
 }
 
 // summary returns the number of iterations of each validity, in words.
