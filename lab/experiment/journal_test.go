@@ -177,6 +177,30 @@ func TestRevise(t *testing.T) {
 	}
 }
 
+// TestDerived computes a quantile of samples from the journal of a version that does not have the quantile.
+func TestDerived(t *testing.T) {
+	j := newJournaled(t)
+	if _, err := j.begin(t, 0, experiment.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	p90 := experiment.Quantity{Name: "latency_p90", Unit: "ms", Label: "90th percentile", Of: "latency", Share: 0.9}
+	l, err := experiment.NewLibrary(experiment.Collection{Scenarios: map[string]experiment.Scenario{
+		"test/waves": experiment.Define(experimenttest.Waves{Frames: 100}, append(experimenttest.Quantities(), p90),
+			experimenttest.Run),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Reopen(j.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The samples of iteration i are 5.5, 6.5, … 14.5 plus i, ten times each; their 90th percentile is 13.5 plus i.
+	if s := r.Cells[0].Figure("latency_p90"); s == nil || s.Count != 3 || !near(s.Mean, 14.5, 1e-9) {
+		t.Errorf("expected the mean of 13.5, 14.5 and 15.5, got %+v", s)
+	}
+}
+
 // sameFigures compares two results as they are written.
 func sameFigures(t *testing.T, want, got *experiment.Result) {
 	t.Helper()

@@ -193,6 +193,22 @@ func (c *CellResult) summarise(e *Experiment) {
 	}
 }
 
+// derive sets the figures that are quantiles of samples.
+func (c *CellResult) derive(e *Experiment) {
+	for _, q := range e.scenario.Quantities() {
+		if q.Of == "" {
+			continue
+		}
+		for _, iteration := range c.Iterations {
+			for _, f := range iteration.Figures {
+				if f.Name == q.Of && f.Samples != nil {
+					iteration.Set(q.Name, Quantile(f.Samples, q.Share))
+				}
+			}
+		}
+	}
+}
+
 // FiguresOf returns a quantity of the usable iterations.
 func (c *CellResult) FiguresOf(name string) []Figure {
 	var figures []Figure

@@ -278,6 +278,7 @@ func (i *IterationResult) line() string {
 func (r *Result) complete() {
 	for i := range r.Cells {
 		c := &r.Cells[i]
+		c.derive(r.Experiment)
 		c.summarise(r.Experiment)
 		for _, iteration := range c.Iterations {
 			for _, note := range iteration.Notes {
