@@ -231,8 +231,9 @@ func (l *Library) Reopen(folder string) (*Result, error) {
 }
 
 // Revise computes the figures and relations of a run from Reopen by the library's own file of the experiment, which may
-// have other texts, references and comparisons than the file of the run. The error is ErrJournal if the library's file
-// has another scenario, or lacks a cell of the run.
+// have other texts, references and comparisons than the file of the run. Cells that the library's file does not have
+// with the same parameters are removed. The error is ErrJournal if the library's file has another scenario, or no cell
+// of the run.
 func (l *Library) Revise(r *Result) error {
 	e, err := l.Find(r.Name)
 	if err != nil {
@@ -241,14 +242,15 @@ func (l *Library) Revise(r *Result) error {
 	if e.Scenario != r.Scenario {
 		return fmt.Errorf("%w: the scenario of %s was %s, and is now %s", ErrJournal, r.Name, r.Scenario, e.Scenario)
 	}
-	for i := range r.Cells {
-		was := &r.Cells[i].Cell
-		if !slices.ContainsFunc(e.cells, func(c Cell) bool {
-			return c.Name() == was.Name() && c.Parameters.String() == was.Parameters.String()
-		}) {
-			return fmt.Errorf("%w: the file of %s has no cell with %s", ErrJournal, r.Name, was.Parameters)
-		}
+	kept := slices.DeleteFunc(slices.Clone(r.Cells), func(was CellResult) bool {
+		return !slices.ContainsFunc(e.cells, func(c Cell) bool {
+			return c.Name() == was.Name && c.Parameters.String() == was.Parameters.String()
+		})
+	})
+	if len(kept) == 0 {
+		return fmt.Errorf("%w: the file of %s has no cell of the run, as %s", ErrJournal, r.Name, r.Cells[0].Parameters)
 	}
+	r.Cells = kept
 	r.Experiment, r.Parameters, r.Title, r.Where, r.About, r.Why = e, e.Parameters, e.Title, e.Where, e.About, e.Why
 	r.Notes, r.Comparisons = nil, nil
 	r.complete()

@@ -142,7 +142,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestRevise computes a run again by a file with another relation, and refuses a file without the cells of the run.
+// TestRevise computes a run again by a file with another relation, leaves out a cell that has changed, and refuses a
+// file without the cells of the run.
 func TestRevise(t *testing.T) {
 	j := newJournaled(t)
 	if _, err := j.begin(t, 0, experiment.Options{}); err != nil {
@@ -170,6 +171,10 @@ func TestRevise(t *testing.T) {
 	c := r.Comparisons[0]
 	if *c.Paper != 90 || c.Unit != "%" || c.Value == nil || !near(*c.Value, 100*(21.0/11-1), 1e-9) {
 		t.Errorf("expected 90.9 %% beside 90 %% of the paper, got %+v", c)
+	}
+	if r, err = revise("{wind: [east], height: [10, 30]}", "{wind: [east], height: [12, 30]}"); err != nil ||
+		len(r.Cells) != 3 || r.Cells[2].Name != "wind=east height=30" {
+		t.Errorf("expected the three cells in both files, got %+v, %v", r.Cells, err)
 	}
 	_, err = revise("parameters: {frames: 100}", "parameters: {frames: 50}")
 	if !errors.Is(err, experiment.ErrJournal) {
