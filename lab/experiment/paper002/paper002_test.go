@@ -43,6 +43,9 @@ func TestFiles(t *testing.T) {
 				name, n, short, bits, cells)
 		}
 	}
+	if e, err := library.Find("link-capacity"); err != nil || len(e.Cells()) != 3 || e.Paper != "002" {
+		t.Errorf("expected link-capacity with 3 cells, got %v", err)
+	}
 }
 
 func TestParameters(t *testing.T) {

@@ -23,6 +23,7 @@ func Collection() experiment.Collection {
 	return experiment.Collection{Files: files, Scenarios: map[string]experiment.Scenario{
 		"paper002/streaming": experiment.OnHosts(experiment.Define(defaultStreaming(), quantities, run), hostProducer,
 			hostConsumer),
+		"paper002/capacity": experiment.Define(defaultCapacity(), capacityQuantities, runCapacity),
 	}}
 }
 
