@@ -2,6 +2,7 @@ package reproduction
 
 import (
 	"math"
+	"slices"
 
 	"github.com/volsfu/volsfu/lab/experiment"
 )
@@ -21,8 +22,6 @@ const (
 	Inconclusive Status = "inconclusive"
 	// NotRun: there is no valid result.
 	NotRun Status = "not run"
-	// Drawing: the paper prints no value; our plots stand for the item.
-	Drawing Status = "drawn"
 )
 
 // tolerance is the share of the paper's value by which a reproduced mean may differ. The papers measured on other
@@ -65,15 +64,51 @@ type Compared struct {
 	Item
 	Status Status `json:"status"`
 	Rows   []Row  `json:"rows,omitempty"`
+	// Extents are those of the item's cells in the runs.
+	Extents []Extent `json:"extents,omitempty"`
 	// Pictures are the plots with data.
 	Pictures []Picture `json:"pictures,omitempty"`
 }
 
-// Compare compares an item with the results of runs, by name of the experiment. Experiments without a result are not
-// run. An item is reproduced if all of its values are, and deviates if one deviates and the others have a result.
-func Compare(item Item, l *experiment.Library, results map[string]*experiment.Result) (Compared, error) {
+// Extent is the extent of cells of a run.
+type Extent struct {
+	Run        string  `json:"run"`
+	Iterations int     `json:"iterations"`
+	Seconds    float64 `json:"seconds"`
+	// FullIterations and FullSeconds are the extent in tier full.
+	FullIterations int     `json:"full_iterations"`
+	FullSeconds    float64 `json:"full_seconds"`
+}
+
+// Results are the results of runs, by name of the experiment. The runs of an experiment have different cells.
+type Results map[string][]*experiment.Result
+
+// merged returns the cells of all runs of an experiment as one result, nil without a run.
+func (r Results) merged(name string) *experiment.Result {
+	switch runs := r[name]; len(runs) {
+	case 0:
+		return nil
+	case 1:
+		return runs[0]
+	default:
+		return experiment.Merge(runs...)
+	}
+}
+
+// Compare compares an item with the results of runs. Experiments without a result are not run. An item is reproduced if
+// all of its values are, and deviates if one deviates and the others have a result.
+func Compare(item Item, l *experiment.Library, results Results) (Compared, error) {
 	c := Compared{Item: item}
-	if err := c.draw(results); err != nil {
+	merged := make(map[string]*experiment.Result)
+	for _, name := range item.Runs() {
+		run, err := l.Find(name)
+		if err != nil {
+			return c, err
+		}
+		merged[name] = results.merged(name)
+		c.Extents = append(c.Extents, extents(item.cells(run), run, results[name])...)
+	}
+	if err := c.draw(merged); err != nil {
 		return c, err
 	}
 	for _, e := range item.Evidence {
@@ -82,7 +117,7 @@ func Compare(item Item, l *experiment.Library, results map[string]*experiment.Re
 			return c, err
 		}
 		for _, row := range e.rows(run) {
-			row.compare(results[e.Run])
+			row.compare(merged[e.Run])
 			c.Rows = append(c.Rows, row)
 		}
 	}
@@ -90,14 +125,22 @@ func Compare(item Item, l *experiment.Library, results map[string]*experiment.Re
 	return c, nil
 }
 
-// status returns the status of an item, which follows from its rows, or from its pictures if the paper has no values.
-func (c *Compared) status() Status {
-	switch {
-	case c.NoValues != "" && len(c.Pictures) > 0:
-		return Drawing
-	case c.NoValues != "":
-		return NotRun
+// extents returns the extents of some cells in the runs of an experiment, each once.
+func extents(cells []experiment.Cell, e *experiment.Experiment, runs []*experiment.Result) (list []Extent) {
+	for _, r := range runs {
+		extent := Extent{e.Name, r.Iterations, r.IterationSeconds, e.Iterations, e.Seconds}
+		has := slices.ContainsFunc(r.Cells, func(c experiment.CellResult) bool {
+			return slices.ContainsFunc(cells, func(cell experiment.Cell) bool { return cell.Name() == c.Name })
+		})
+		if has && !slices.Contains(list, extent) {
+			list = append(list, extent)
+		}
 	}
+	return list
+}
+
+// status returns the status of an item, which follows from its rows.
+func (c *Compared) status() Status {
 	status := Reproduced
 	for i := range c.Rows {
 		switch row := c.Rows[i].Status; {

@@ -33,15 +33,11 @@ type Item struct {
 	// Place is the item's name in the paper, as in "table 1".
 	Place string `yaml:"place" json:"place"`
 	Shows string `yaml:"shows" json:"shows"`
-	// Claim is set for the main claims of the papers, which tier claims runs.
-	Claim bool `yaml:"claim" json:"claim,omitempty"`
 	// Conditions are the differences from the paper's conditions and definitions that concern this item, in addition to
 	// those that the files of the experiments state.
 	Conditions string `yaml:"conditions" json:"conditions,omitempty"`
 	// Evidence selects the compared figures.
 	Evidence []Evidence `yaml:"evidence" json:"-"`
-	// NoValues is the reason why the paper has no values to compare. Plots then stand for the item.
-	NoValues string `yaml:"no_values" json:"no_values,omitempty"`
 	// Plots are shown on the page.
 	Plots []Plot `yaml:"plots" json:"plots,omitempty"`
 }
@@ -72,7 +68,7 @@ func (p Plot) find(run *experiment.Experiment) (*experiment.Plot, error) {
 	return &run.Plots[at], nil
 }
 
-// Items returns the items of all papers in order. Each selects at least one value or one plot of the library.
+// Items returns the items of all papers in order. Each selects at least one value of the library.
 func Items(l *experiment.Library) ([]Item, error) { return parseItems(itemsText, l) }
 
 func parseItems(text []byte, l *experiment.Library) ([]Item, error) {
@@ -102,8 +98,8 @@ func parseItems(text []byte, l *experiment.Library) ([]Item, error) {
 
 // check checks that an item selects values and plots that exist.
 func (i *Item) check(l *experiment.Library) error {
-	if (i.NoValues == "") != (len(i.Evidence) > 0) || i.NoValues != "" && len(i.Plots) == 0 {
-		return errors.New("expected evidence, or no_values with plots")
+	if len(i.Evidence) == 0 {
+		return errors.New("expected evidence")
 	}
 	for _, e := range i.Evidence {
 		run, err := l.Find(e.Run)
@@ -125,7 +121,7 @@ func (i *Item) check(l *experiment.Library) error {
 		if _, err := p.find(run); err != nil {
 			return err
 		}
-		if i.NoValues == "" && !slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Run == p.Run }) {
+		if !slices.ContainsFunc(i.Evidence, func(e Evidence) bool { return e.Run == p.Run }) {
 			return fmt.Errorf("plot %s is of experiment %s, of which the item has no evidence", p.Name, p.Run)
 		}
 	}
@@ -143,10 +139,18 @@ func (i *Item) Runs() []string {
 	for _, e := range i.Evidence {
 		add(e.Run)
 	}
-	for _, p := range i.Plots {
-		add(p.Run)
-	}
 	return names
+}
+
+// cells returns the cells of an experiment that the item needs, in the order of the file.
+func (i *Item) cells(run *experiment.Experiment) []experiment.Cell {
+	var names []string
+	for _, e := range i.Evidence {
+		if e.Run == run.Name {
+			names = append(names, e.cells(run)...)
+		}
+	}
+	return slices.DeleteFunc(run.Cells(), func(c experiment.Cell) bool { return !slices.Contains(names, c.Name()) })
 }
 
 // rows returns the selected values of the paper, without ours.

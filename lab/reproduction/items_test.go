@@ -21,7 +21,7 @@ func newLibrary(t *testing.T) *experiment.Library {
 // papers is the number of tables and figures with results of each paper.
 var papers = map[string]int{"000": 10, "001": 6, "002": 9, "003": 4, "004": 5}
 
-// TestItems checks that every table and figure with results is an item, and that each item has values or a plot.
+// TestItems checks that every table and figure with results is an item, and that each item has values.
 func TestItems(t *testing.T) {
 	l := newLibrary(t)
 	items, err := Items(l)
@@ -52,11 +52,11 @@ func TestInvalidItems(t *testing.T) {
 			`evidence: [{run: sfu-table1}]}`,
 		"items of a paper together": `- {paper: "002", place: figure 2, shows: x, evidence: [{run: draco-levels}]}` +
 			"\n" + head + `evidence: [{run: sfu-table1}]}`,
-		"expected evidence":      head + `no_values: none}`,
+		"expected evidence":      head + `plots: [{run: sfu-table1, name: latency}]}`,
 		"unknown experiment":     head + `evidence: [{run: sfu-table9}]}`,
 		`is of paper "000"`:      head + `evidence: [{run: quality}]}`,
 		"has no value":           head + `evidence: [{run: sfu-table1, cells: {level: 8}}]}`,
-		"has no plot":            head + `no_values: a picture, plots: [{run: sfu-table1, name: none}]}`,
+		"has no plot":            head + `evidence: [{run: sfu-table1}], plots: [{run: sfu-table1, name: none}]}`,
 		"has no evidence":        head + `evidence: [{run: sfu-table1}], plots: [{run: sfu-fig3, name: stages}]}`,
 		"field colour not found": head + `colour: red}`,
 	} {

@@ -35,6 +35,8 @@ type Run struct {
 	// Iterations and Seconds are the extent of each cell.
 	Iterations int     `json:"iterations"`
 	Seconds    float64 `json:"seconds"`
+	// Cells is the number of cells that count.
+	Cells int `json:"cells"`
 	// Interrupted is set if the run ended before all iterations.
 	Interrupted bool   `json:"interrupted,omitempty"`
 	Version     string `json:"version"`
@@ -50,7 +52,7 @@ type Run struct {
 func describe(r *experiment.Result) Run {
 	counts := r.Counts()
 	return Run{Name: r.Name, Begun: r.Begun.UTC().Truncate(time.Second), Iterations: r.Iterations,
-		Seconds: r.IterationSeconds, Interrupted: r.Interrupted, Version: r.Version,
+		Seconds: r.IterationSeconds, Cells: len(r.Cells), Interrupted: r.Interrupted, Version: r.Version,
 		Valid: counts[experiment.Valid], CPUBound: counts[experiment.CPUBound], Invalid: counts[experiment.Invalid],
 		Failed: counts[experiment.Failed], Skipped: counts[experiment.Skipped], Environment: r.Environment}
 }
@@ -69,7 +71,8 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"paperValue": paperValue, "ourValue": ourValue, "reasons": reasons, "cell": cell, "tally": tally,
-	"measured": measured,
+	"measured": measured, "extent": extentText, "environments": environments,
+	"join": func(names []string) string { return strings.Join(names, ", ") },
 }).Parse(pageText))
 
 // Page returns the page in Markdown. The page follows from the content alone.
@@ -132,6 +135,38 @@ func tally(c Compared) string {
 func measured(c Compared) bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Ours != nil || r.Of > 0 })
 }
+
+// extentText describes the extent of cells, and that of tier full if the tier has another one.
+func extentText(e Extent) string {
+	text := fmt.Sprintf("%d iterations of %g s of each cell of `%s`", e.Iterations, e.Seconds, e.Run)
+	if e.Iterations != e.FullIterations || e.Seconds != e.FullSeconds {
+		text += fmt.Sprintf(" (tier `%s`: %d of %g s)", Full, e.FullIterations, e.FullSeconds)
+	}
+	return text
+}
+
+// surroundings is an environment and the runs in it.
+type surroundings struct {
+	Names []string
+	Lines []environment.Line
+}
+
+// environments returns the different environments of runs.
+func environments(runs []Run) (list []surroundings) {
+	for _, r := range runs {
+		lines := r.Environment.Lines()
+		at := slices.IndexFunc(list, func(s surroundings) bool { return slices.Equal(s.Lines, lines) })
+		if at < 0 {
+			at = len(list)
+			list = append(list, surroundings{Lines: lines})
+		}
+		list[at].Names = append(list[at].Names, fmt.Sprintf("`%s` of %s", r.Name, r.Begun.Format(minutes)))
+	}
+	return list
+}
+
+// minutes is the form of times on pages.
+const minutes = "2006-01-02 15:04"
 
 // reasons returns the reasons why the measured values of an item may differ from the paper's, each once.
 func reasons(c Compared) []string {
@@ -219,7 +254,7 @@ func CheckContent(folder, paper string, l *experiment.Library) error {
 // statuses that follow from our values.
 func (c *Compared) follows(want *Compared) bool {
 	if c.Place != want.Place || c.Shows != want.Shows || c.Conditions != want.Conditions ||
-		c.NoValues != want.NoValues || !slices.Equal(c.Plots, want.Plots) || len(c.Rows) != len(want.Rows) {
+		!slices.Equal(c.Plots, want.Plots) || len(c.Rows) != len(want.Rows) {
 		return false
 	}
 	for i, got := range c.Rows {

@@ -18,7 +18,7 @@ import (
 // documented is the folder of the pages of this project.
 var documented = filepath.Join("..", "..", "docs", "reproduction")
 
-// sample has an item of each status.
+// sample has items of several statuses.
 func sample() *Reproduction {
 	ours, other := 44.5, 150.0
 	return &Reproduction{Paper: "001", Tier: Claims, Items: []Compared{
@@ -30,14 +30,14 @@ func sample() *Reproduction {
 				Reason: "other  content\nand codec"},
 			{Run: "sfu-table1", Name: "bound", Unit: "µs", Paper: 50, Bound: experiment.Bound{AtMost: true},
 				Status: NotRun},
+			{Run: "sfu-table1", Name: "lower bound", Unit: "µs", Paper: 30, Bound: experiment.Bound{AtLeast: true},
+				Status: NotRun},
+		}, Extents: []Extent{{"sfu-table1", 5, 20, 10, 60}, {"sfu-fig3", 10, 60, 10, 60}}, Pictures: []Picture{
+			{File: "001-sfu-table1-latency.svg", Title: "Latency", Hash: hashOf([]byte("<svg/>")), svg: []byte("<svg/>")},
 		}},
 		{Item: Item{Paper: "001", Place: "table 2", Shows: "tiles", Conditions: "CPU is not compared."}, Status: NotRun,
 			Rows: []Row{{Run: "sfu-table2", Name: "latency", Unit: "ms", Paper: 36, Status: NotRun}}},
-		{Item: Item{Paper: "001", Place: "figure 5", Shows: "curves", NoValues: "the paper prints the curve only",
-			Plots: []Plot{{Run: "sfu-fig5-6", Name: "over-time"}}}, Status: Drawing, Pictures: []Picture{
-			{File: "001-sfu-fig5-6-over-time.svg", Title: "Latency over time", Hash: hashOf([]byte("<svg/>")),
-				svg: []byte("<svg/>")}}},
-	}, Runs: []Run{{Name: "sfu-table1", Begun: time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC), Iterations: 5,
+	}, Runs: []Run{{Name: "sfu-table1", Begun: time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC), Cells: 2, Iterations: 5,
 		Seconds: 20, Version: "v1", Valid: 9, CPUBound: 1,
 		Environment: &environment.Environment{Processor: "EPYC", Cores: 2}}}}
 }
@@ -48,14 +48,16 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| table 1 | transports | deviates | 1 reproduced, 1 deviates, 1 not run |", "\nCPU is not compared.\n",
+		"| table 1 | transports | deviates | 1 reproduced, 1 deviates, 2 not run |", "\nCPU is not compared.\n",
+		"\nExtent: 5 iterations of 20 s of each cell of `sfu-table1` (tier `full`: 10 of 60 s); " +
+			"10 iterations of 60 s of each cell of `sfu-fig3`.\n",
 		"No value of this item was measured.",
 		"| `sfu-table1` | transport=reflector, level=7 | latency | ms | 46.11 ± 2.73 | 44.50 (40.00 to 49.00)",
 		"| 332.0 | 150.0, n = 1, cpu-bound | deviates |", "\nother content and codec\n",
-		"| µs | < 50.00 | – | not run |",
-		"No comparison: the paper prints the curve only. Our plot is `over-time` of `vollab run sfu-fig5-6`.",
-		"\n![Latency over time](001-sfu-fig5-6-over-time.svg)\n",
-		"| `sfu-table1` | 2026-11-27 15:00 | 5 × 20 | v1 | 9 | 1 | 0 | 0 | 0 |", "| processor | EPYC 2 cores |",
+		"| µs | < 50.00 | – | not run |", "| µs | > 30.00 | – | not run |",
+		"\n![Latency](001-sfu-table1-latency.svg)\n",
+		"| `sfu-table1` | 2026-11-27 15:00 | 2 | 5 × 20 | v1 | 9 | 1 | 0 | 0 | 0 |", "| environment | |",
+		"| processor | EPYC 2 cores |",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("expected %q in\n%s", want, page)
@@ -87,7 +89,7 @@ func TestHandTypedFigures(t *testing.T) {
 
 // TestPictures changes a picture by hand, and adds a picture that the page does not have.
 func TestPictures(t *testing.T) {
-	for _, file := range []string{"001-sfu-fig5-6-over-time.svg", "001-sfu-table1-latency.svg"} {
+	for _, file := range []string{"001-sfu-table1-latency.svg", "001-sfu-fig5-6-over-time.svg"} {
 		folder := t.TempDir()
 		if err := sample().Write(folder); err != nil {
 			t.Fatal(err)
@@ -106,18 +108,40 @@ func TestDraw(t *testing.T) {
 	e := experimenttest.Parse(t, experimenttest.Run, experimenttest.File)
 	east := experiment.Parameters{{Name: "wind", Value: "east"}}
 	run := experimenttest.Result(t, e, experiment.Options{Only: east})
-	item := Item{Paper: "042", NoValues: "the paper prints the curve only",
-		Plots: []Plot{{Run: "waves", Name: "time"}, {Run: "waves", Name: "latency"}}}
-	c, err := Compare(item, nil, map[string]*experiment.Result{"waves": run})
-	if err != nil || c.Status != Drawing || len(c.Pictures) != 1 {
-		t.Fatalf("expected one picture, got %s, %+v, %v", c.Status, c.Pictures, err)
+	item := Item{Paper: "042", Plots: []Plot{{Run: "waves", Name: "time"}, {Run: "waves", Name: "latency"}}}
+	c := Compared{Item: item}
+	if err := c.draw(map[string]*experiment.Result{"waves": run}); err != nil || len(c.Pictures) != 1 {
+		t.Fatalf("expected one picture, got %+v, %v", c.Pictures, err)
 	}
 	p := c.Pictures[0]
 	if p.File != "042-waves-latency.svg" || p.Title != "Latency & height" || !bytes.HasPrefix(p.svg, []byte("<svg")) {
 		t.Errorf("expected the plot of the latency, got %+v", p)
 	}
-	if c, err := Compare(item, nil, nil); err != nil || c.Status != NotRun {
-		t.Errorf("expected an item that is not run, got %s, %v", c.Status, err)
+	c = Compared{Item: item}
+	if err := c.draw(nil); err != nil || len(c.Pictures) > 0 {
+		t.Errorf("expected no picture without a run, got %+v, %v", c.Pictures, err)
+	}
+}
+
+// TestEnvironments prints the environment of each run if the runs of a page have several.
+func TestEnvironments(t *testing.T) {
+	r := sample()
+	other := r.Runs[0]
+	other.Name, other.Begun = "sfu-fig3", other.Begun.Add(time.Hour)
+	r.Runs = append(r.Runs, other, other)
+	r.Runs[2].Environment = &environment.Environment{Processor: "Xeon", Cores: 4}
+	page, err := r.Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| environment | `sfu-table1` of 2026-11-27 15:00, `sfu-fig3` of 2026-11-27 16:00 |\n|---|---|\n" +
+			"| processor | EPYC 2 cores |", "| environment | `sfu-fig3` of 2026-11-27 16:00 |\n|---|---|\n" +
+			"| processor | Xeon 4 cores |",
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("expected %q in\n%s", want, page)
+		}
 	}
 }
 
@@ -173,41 +197,6 @@ func TestDocumentedPages(t *testing.T) {
 	}
 }
 
-// TestPlans checks the extent of tier claims: at least 10 items, in at most four hours.
-func TestPlans(t *testing.T) {
-	l := newLibrary(t)
-	items, err := Items(l)
-	if err != nil {
-		t.Fatal(err)
-	}
-	claims := 0
-	for i := range items {
-		if items[i].Claim {
-			claims++
-		}
-	}
-	for tier, most := range map[Tier]time.Duration{Tour: 30 * time.Minute, Claims: 4 * time.Hour} {
-		plans, err := PlanOf(items, l, tier)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var sum time.Duration
-		for _, p := range plans {
-			sum += p.Time
-			if p.Time == 0 {
-				t.Errorf("tier %s, %s: no cell is selected", tier, p.Experiment.Name)
-			}
-		}
-		t.Logf("tier %s: %d experiments, %v", tier, len(plans), sum)
-		if sum > most {
-			t.Errorf("tier %s: expected at most %v, got %v", tier, most, sum)
-		}
-	}
-	if claims < 10 {
-		t.Errorf("expected at least 10 items of tier %s, got %d", Claims, claims)
-	}
-}
-
 // TestCompare compares results that stand for a run: a relation is reproduced, and the values of one cell are.
 func TestCompare(t *testing.T) {
 	l := newLibrary(t)
@@ -225,7 +214,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	compare := func(want Status) Compared {
-		c, err := Compare(item, l, map[string]*experiment.Result{"sfu-fig3": result})
+		c, err := Compare(item, l, Results{"sfu-fig3": {result}})
 		if err != nil || c.Status != want || len(c.Rows) != len(result.Comparisons) {
 			t.Errorf("expected %s and %d values, got %+v, %v", want, len(result.Comparisons), c, err)
 		}
