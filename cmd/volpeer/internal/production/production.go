@@ -18,6 +18,7 @@ import (
 	"github.com/volsfu/volsfu/internal/peer/cameras"
 	"github.com/volsfu/volsfu/internal/peer/codecs"
 	"github.com/volsfu/volsfu/internal/peer/lod"
+	"github.com/volsfu/volsfu/internal/peer/stand"
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/codec"
@@ -35,6 +36,8 @@ type Options struct {
 	Capture    capture.Options
 	Background []string
 	Cameras    cameras.Flags
+	// Stand moves the person before cameras without a calibration onto the floor: see package stand.
+	Stand bool
 	// Tiling, Tiles and Labels describe how the object is cut into tiles.
 	Tiling string
 	Tiles  int
@@ -116,6 +119,8 @@ func (o *Options) PublishFlags(f *pflag.FlagSet) {
 			"not encoded; 0 means three frame intervals")
 	f.BoolVar(&o.VR2Gather, "vr2gather", false,
 		"publish in a format that VR2Gather's clients can read: frames with its header and the codec cwi0")
+	f.BoolVar(&o.Stand, "stand", true, "move the person before depth cameras without a calibration onto the floor: "+
+		"height 0, above the origin, with the front to +z; false keeps the camera's coordinates")
 	f.StringVar(&o.Audience, "audience", "", "position of the viewers, X,Y,Z in metres in the object's own "+
 		"coordinates: points are reduced by --regions and --detail-distance")
 	o.Detail.Add(f, "")
@@ -207,14 +212,22 @@ func (o *Options) TakeLooksFrom(name string) {
 	o.Capture.Seed = int(h.Sum32() >> 1)
 }
 
-// Open opens the source, reduced to the points that the audience needs.
-func (o *Options) Open(settings Settings) (capture.Source, error) {
+// Open opens the source, with the person on the floor, reduced to the points that the audience needs. A live camera is
+// waited for.
+func (o *Options) Open(ctx context.Context, settings Settings) (capture.Source, error) {
 	source, err := capture.Open(o.Source, o.Capture)
 	if err != nil {
 		return nil, fmt.Errorf("--source: %w", err)
 	}
 	if n := len(source.Info().Cameras); o.Capture.Prune && n < 2 {
 		return nil, errors.Join(fmt.Errorf("%w, got %d", errPrune, n), source.Close())
+	}
+	if o.Stand && o.Capture.Calibration == "" && stand.Applies(source.Info()) {
+		standing, err := stand.NewSource(ctx, source)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("--source: %w", err), source.Close())
+		}
+		source = standing
 	}
 	if settings.audience != nil {
 		return settings.audience.before(source)

@@ -172,7 +172,7 @@ func (p *options) open(ctx context.Context, s settings) (*broadcast, error) {
 		return &broadcast{producer: replayed, description: description, sound: s.sound, pose: s.pose,
 			pictures: s.pictures}, nil
 	}
-	source, err := p.Open(s.Settings)
+	source, err := p.Open(ctx, s.Settings)
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,25 @@ func TestRasters(t *testing.T) {
 	checkBall(t, file)
 }
 
+// TestStanding publishes what a depth camera without a calibration sees: the ball, as high as the upper part of a
+// person, has its top at the height of a seated person, above the origin, and is seen from the front. The tiles' boxes
+// are there, too.
+func TestStanding(t *testing.T) {
+	p := &options{Options: production.DefaultOptions()}
+	p.Source, p.Qualities, p.Stand = "rgbd:"+ball(t), "full=1/1:1mm:80", true
+	description, file := watchRasters(t, p)
+	seen := saved(t, file).Bounds()
+	within := func(got, want float32) bool { return math.Abs(float64(got-want)) < 0.03 }
+	if !within(seen.Max[1], 1.32) || !within(seen.Min[0]+seen.Max[0], 0) || seen.Max[2] < 0 || seen.Min[2] < -0.4 {
+		t.Errorf("points in %v, expected the top at 1.32 m, the middle at 0, and a front to +z", seen)
+	}
+	for i, tile := range description.Tiles {
+		if tile.Box.Max[1] < 0.5 || tile.Box.Max[1] > 1.5 || tile.Box.Max[2] < -0.4 {
+			t.Errorf("tile %d is in %v, expected around the points in %v", i, tile.Box, seen)
+		}
+	}
+}
+
 // TestVirtualCameras publishes the synthetic figure as two virtual cameras see it. A watcher decodes every frame.
 func TestVirtualCameras(t *testing.T) {
 	p := &options{Options: production.DefaultOptions()}
@@ -124,7 +143,7 @@ func watchRasters(t *testing.T, p *options) (volumetric.Publication, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := p.Open(settings.Settings)
+	source, err := p.Open(ctx, settings.Settings)
 	if err != nil {
 		t.Fatal(err)
 	}

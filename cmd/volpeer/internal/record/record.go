@@ -90,7 +90,7 @@ func (r *options) run(ctx context.Context, out, console io.Writer, log *slog.Log
 		return err
 	}
 	r.Capture.Images = content == journal.Images
-	source, err := r.Open(settings)
+	source, err := r.Open(ctx, settings)
 	if err != nil {
 		return err
 	}
