@@ -228,7 +228,7 @@ export class Objects {
       tile.sample(points, samples / tiles.length);
     }
     object.body = bodyOf(points) ?? object.body;
-    object.measured = true;
+    // A body that is not measured is placed at once.
     this.arrange();
   }
 
