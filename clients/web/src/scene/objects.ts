@@ -52,6 +52,10 @@ const samples = 3000;
 const measuredAfter = 60;
 /** The time constant with which objects follow their poses, in seconds: two frames of a pose at 30 per second. */
 const following = 0.06;
+/** The time in which the picture of a raster changes to the next frame is the interval of frames, and at most this, in seconds. */
+const longestChange = 0.05;
+/** The usual number of frames per second. */
+const usualRate = 30;
 /** An object farther from its pose than this, in metres, is moved at once. */
 const leap = 3;
 /** The height of faces, as a share of the height of a body. */
@@ -230,6 +234,7 @@ export class Objects {
     object.body = bodyOf(points) ?? object.body;
     // A body that is not measured is placed at once.
     this.arrange();
+    object.measured = true;
   }
 
   /** Fades the lower end of a part of a person, unless the publisher has placed it. */
@@ -373,13 +378,19 @@ export class Objects {
   }
 
   /**
-   * Advances by the given seconds: objects move smoothly between the poses that arrive, and names
-   * fade with the distance from the eye.
+   * Advances by the given seconds: objects move smoothly between the poses that arrive, rasters change
+   * smoothly from frame to frame, and names fade with the distance from the eye.
    */
   step(seconds: number, eye: Vector3): void {
     const share = 1 - Math.exp(-seconds / following);
     for (const object of this.placed.values()) {
       this.settle(object, share);
+      const change = Math.min(1 / (object.publication.frame_rate || usualRate), longestChange);
+      for (const tile of object.tiles.values()) {
+        if (tile instanceof Surfels) {
+          tile.advance(seconds / change);
+        }
+      }
       if (object.shadow) {
         const { group, body, shadow } = object;
         const scale = group.scale.x;

@@ -28,8 +28,11 @@ const blendExtent = 2.45;
 
 const vertexShader = /* glsl */ `
   uniform highp sampler2D depths;
+  uniform highp sampler2D depthsBefore;
   uniform highp sampler2D rays;
   uniform sampler2D colors;
+  uniform sampler2D colorsBefore;
+  uniform float share;
   uniform ivec2 size;
   uniform vec4 lens;
   uniform vec3 grid;
@@ -62,11 +65,24 @@ const vertexShader = /* glsl */ `
     return vec3(ray.x * depth, -ray.y * depth, -depth);
   }
 
+  // The depth of a pixel. part is the share of the newest frame, which is 1 if the pixel has seen another
+  // surface in the frame before.
+  float depthOf(ivec2 pixel, out float part) {
+    float depth = texelFetch(depths, pixel, 0).r;
+    part = 1.0;
+    if (share >= 1.0 || depth <= 0.0) return depth;
+    float before = texelFetch(depthsBefore, pixel, 0).r;
+    if (abs(depth - before) > ${sameSurface} * depth) return depth;
+    part = share;
+    return mix(before, depth, share);
+  }
+
   // Adds the step to a neighbour on the same surface. Returns 1 if there is one.
   float toward(ivec2 pixel, ivec2 by, vec3 place, inout vec3 sum) {
     ivec2 other = pixel + by;
     if (any(lessThan(other, ivec2(0))) || any(greaterThanEqual(other, size))) return 0.0;
-    float depth = texelFetch(depths, other, 0).r;
+    float part;
+    float depth = depthOf(other, part);
     if (depth <= 0.0 || abs(depth + place.z) > ${sameSurface} * -place.z) return 0.0;
     sum += float(by.x + by.y) * (placeOf(other, depth) - place);
     return 1.0;
@@ -76,7 +92,8 @@ const vertexShader = /* glsl */ `
     gl_Position = vec4(2.0, 2.0, 2.0, 1.0);
     gl_PointSize = 1.0;
     ivec2 pixel = ivec2(gl_VertexID % size.x, gl_VertexID / size.x);
-    float depth = texelFetch(depths, pixel, 0).r;
+    float newest;
+    float depth = depthOf(pixel, newest);
     if (depth <= 0.0) return;
     vec3 place = placeOf(pixel, depth);
     vec3 right = vec3(0.0);
@@ -113,6 +130,7 @@ const vertexShader = /* glsl */ `
     slope.xy *= rate;
     gl_Position.z -= 2.0 * push * rate * gl_Position.w;
     vec3 color = white ? vec3(1.0) : texelFetch(colors, pixel, 0).rgb;
+    if (newest < 1.0 && !white) color = mix(texelFetch(colorsBefore, pixel, 0).rgb, color, newest);
     // Pixels at the rim of a surface are partly of another one. The sum of weights decides on opacity
     // up to a fifth of its value inside a surface: the cube makes the fading even.
     float sure = min((across + along) / 3.0, 1.0);
@@ -148,12 +166,14 @@ export class Surfels {
   private rays: DataTexture | undefined;
   private bentBy: Rays | undefined;
   private colors: DataTexture | undefined;
+  /** The textures of the frame before. */
+  private readonly before: { depths: DataTexture | undefined; colors: DataTexture | undefined } = { depths: undefined, colors: undefined };
   private raster: Omit<Raster, "depths" | "colors"> | undefined;
   count = 0;
 
   constructor() {
     const shared = {
-      depths: { value: null }, rays: { value: null }, colors: { value: null }, size: { value: new Vector2() }, lens: { value: new Vector4() },
+      depths: { value: null }, depthsBefore: { value: null }, rays: { value: null }, colors: { value: null }, colorsBefore: { value: null }, share: { value: 1 }, size: { value: new Vector2() }, lens: { value: new Vector4() },
       grid: { value: new Vector3() }, origin: { value: new Vector2() }, bent: { value: false }, white: { value: true }, pixelsPerUnit: { value: 500 }, tint: { value: 0 },
       tintColor: { value: new Color() }, fade: { value: [-1e4, -1e3] },
     };
@@ -177,21 +197,25 @@ export class Surfels {
   }
 
   /**
-   * Copies depths and colours for the graphics card.
+   * Copies depths and colours for the graphics card. The picture changes to them in `advance`.
    * @param rays are the rays of the lens if it is distorted
    */
   show(raster: Raster, rays: Rays | undefined): void {
     const { camera, columns, rows, depths, colors, reduction, left, top } = raster;
+    const { uniforms, before } = this;
+    const blends = this.count > 0 && this.raster !== undefined && sameGrid(this.raster, raster) && (colors === undefined) === uniforms["white"]!.value;
     this.count = raster.points;
     this.raster = raster;
     this.cover.geometry.setDrawRange(0, columns * rows);
-    const { uniforms } = this;
-    this.depths = filled(this.depths, columns, rows, depths, RedFormat);
+    [this.depths, before.depths] = [filled(before.depths, columns, rows, depths, RedFormat), this.depths];
     uniforms["depths"]!.value = this.depths;
+    uniforms["depthsBefore"]!.value = before.depths ?? null;
     if (colors) {
-      this.colors = filled(this.colors, columns, rows, colors, RGBAFormat);
+      [this.colors, before.colors] = [filled(before.colors, columns, rows, colors, RGBAFormat), this.colors];
       uniforms["colors"]!.value = this.colors;
+      uniforms["colorsBefore"]!.value = before.colors ?? null;
     }
+    uniforms["share"]!.value = blends ? 0 : 1;
     uniforms["white"]!.value = colors === undefined;
     const scale = 2 ** reduction;
     uniforms["size"]!.value.set(columns, rows);
@@ -205,6 +229,15 @@ export class Surfels {
     }
     this.place(camera);
     this.bound(raster);
+  }
+
+  /**
+   * Advances the change from the frame before to the newest one.
+   * @param share is the passed time as a share of the interval of frames
+   */
+  advance(share: number): void {
+    const { uniforms } = this;
+    uniforms["share"]!.value = Math.min(uniforms["share"]!.value + share, 1);
   }
 
   private bend({ nodes, columns }: Rays): void {
@@ -304,10 +337,17 @@ export class Surfels {
     this.cover.geometry.dispose();
     this.cover.material.dispose();
     this.blend.material.dispose();
-    for (const texture of [this.depths, this.rays, this.colors]) {
+    for (const texture of [this.depths, this.before.depths, this.rays, this.colors, this.before.colors]) {
       texture?.dispose();
     }
   }
+}
+
+type Grid = Pick<Raster, "reduction" | "left" | "top" | "columns" | "rows">;
+
+/** Reports whether the pixels of two rasters are the same pixels of the camera. */
+function sameGrid(a: Grid, b: Grid): boolean {
+  return a.reduction === b.reduction && a.left === b.left && a.top === b.top && a.columns === b.columns && a.rows === b.rows;
 }
 
 /** Copies values, one or four for each pixel, into a texture. A texture of another size is replaced. */

@@ -1,4 +1,4 @@
-import { type Group, type Sprite, Vector3 } from "three";
+import { type Group, type ShaderMaterial, type Sprite, Vector3 } from "three";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { viewOf } from "../../src/scene/framing";
 import { Nameplate } from "../../src/scene/label";
@@ -139,6 +139,29 @@ describe("Objects", () => {
     expect(group.position.x).toBeCloseTo(1.5, 2);
     pose(20);
     expect(group.position.x).toBe(20);
+  });
+
+  it("changes rasters smoothly to the next frame, unless their pixels are others", () => {
+    const objects = new Objects();
+    objects.add("ada", body);
+    const show = (reduction: number): void => objects.show(track, { count: 16, positions: new Float32Array(0), colors: new Uint8Array(0) }, 0, {
+      camera: { width: 32, height: 32, fx: 30, fy: 30, cx: 15.5, cy: 15.5, distortion: undefined, pose: { rotation: [1, 0, 0, 0, 1, 0, 0, 0, 1], translation: [0, 0, 0] } },
+      id: 0, reduction, left: 0, top: 0, columns: 4, rows: 4, points: 16, depths: new Float32Array(16).fill(1), step: 0.001, growing: false, colors: new Uint8Array(64),
+    });
+    const share = (): number => {
+      const [tile] = (objects.root.children[0] as Group).children as [Group];
+      return (tile.children[0] as unknown as { material: ShaderMaterial }).material.uniforms["share"]!.value;
+    };
+    const shares: number[] = [];
+    for (const reduction of [0, 0, 1]) {
+      show(reduction);
+      shares.push(share());
+      for (let i = 0; i < 2; i++) {
+        objects.step(frame, new Vector3(0, 1.5, 3));
+        shares.push(share());
+      }
+    }
+    [1, 1, 1, 0, 0.5, 1, 1, 1, 1].forEach((want, i) => expect(shares[i]).toBeCloseTo(want, 6));
   });
 
   it("tells the server the places of people without a pose only", () => {
