@@ -16,13 +16,22 @@ import type { Viewpoint } from "../signal/messages";
 /** Vertical angle of view in degrees. */
 const fov = 55;
 /** The free part of the picture, in normalized device coordinates, between the heading and the controls. */
-const free = { side: 0.92, top: 0.86, bottom: 0.74 };
+const free = { side: 0.92, top: 0.86, bottom: 0.7 };
 /** The view of an enlarged panel, in relation to the panel: the controls cover a part of the rest. */
 const surroundings = 1.3;
 /** The rise of the view as a share of the covered part. */
-const raisedShare = 0.35;
+const raisedShare = 0.2;
 /** A viewer who has moved less than this, in metres, has not moved. */
 const still = 0.01;
+
+/** The parts of the picture that panels cover, in pixels from the edge. */
+export interface Covered {
+  left: number;
+  right: number;
+  bottom: number;
+}
+
+export const uncovered: Covered = { left: 0, right: 0, bottom: 0 };
 
 /** Reports whether the processor renders the pictures; antialiasing would then be too slow. */
 function rendersInSoftware(): boolean {
@@ -46,8 +55,8 @@ export class World {
   private readonly sizes = new ResizeObserver(() => this.resize());
   /** Each call of matchMedia returns another object, and listeners belong to the object. */
   private readonly dark = matchMedia("(prefers-color-scheme: dark)");
-  /** The covered part of the picture at the bottom, in pixels. */
-  private covered = 0;
+  /** The covered parts of the picture, in pixels. */
+  private covered = uncovered;
   private last = 0;
   /** The viewer's seat, from which the viewer has perhaps moved. */
   private readonly seat = { eye: new Vector3(), target: new Vector3() };
@@ -92,26 +101,38 @@ export class World {
     }
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
-    // People stay as large as before, with their faces above the covered part and below the upper edge.
-    if (this.covered > 0) {
-      this.camera.setViewOffset(width, height, 0, raisedShare * this.covered, width, height);
+    // The middle of the view is in the middle of what is free beside panels. Above panels, people stay as large as
+    // before, with their faces above the covered part and below the upper edge.
+    const { left, right, bottom } = this.covered;
+    if (left > 0 || right > 0 || bottom > 0) {
+      this.camera.setViewOffset(width, height, (right - left) / 2, raisedShare * bottom, width, height);
     } else {
       this.camera.clearViewOffset();
     }
     this.camera.updateProjectionMatrix();
   }
 
-  /** Keeps a part of the picture free at the bottom, in pixels: the middle of the view is above it. */
-  raise(bottom: number): void {
-    this.covered = bottom;
+  /** Keeps people out of parts of the picture. A viewer at the seat sees all of them in the rest. */
+  cover(parts: Covered): void {
+    const { left, right, bottom } = this.covered;
+    if (parts.left === left && parts.right === right && parts.bottom === bottom) {
+      return;
+    }
+    const { atHome } = this;
+    this.covered = parts;
     this.resize();
+    if (atHome && !this.near && !this.immersed) {
+      this.home();
+    }
   }
 
   /** Moves to the viewer's own seat, from which people fill the picture. */
   home(): void {
     this.near = undefined;
     const half = Math.tan((fov * Math.PI) / 360);
-    const { eye, target } = viewOf(this.objects.framed().objects, half, half * this.camera.aspect, free);
+    const { left, right } = this.covered;
+    const side = free.side * (1 - (left + right) / Math.max(this.canvas.clientWidth, 1));
+    const { eye, target } = viewOf(this.objects.framed().objects, half, half * this.camera.aspect, { ...free, side });
     this.seat.eye.set(...eye);
     this.seat.target.set(...target);
     this.navigation.go(this.seat.eye, this.seat.target);

@@ -8,7 +8,7 @@ import { unlessAborted } from "../publish/opening";
 import type { Panel } from "../publish/panel";
 import { Gaze } from "../scene/gaze";
 import type { Panel as ScenePanel } from "../scene/panel";
-import type { World } from "../scene/world";
+import { uncovered, type World } from "../scene/world";
 import { Encryption } from "../sframe/encryption";
 import { parseKey } from "../sframe/secret";
 import type { TileRef } from "../signal/messages";
@@ -28,6 +28,8 @@ import { Toolbar } from "./toolbar";
 
 /** The share of the picture's height that the inspector covers at most, in style.css: faces are above it. */
 const inspectorShare = 0.3;
+/** Panels that reach farther than this share of the picture from an edge leave no room beside them. */
+const mostBeside = 0.45;
 
 export class RoomView {
   readonly conference: Conference;
@@ -58,6 +60,8 @@ export class RoomView {
   /** The room is entered again with these settings after it was left. */
   private again: Entry | undefined;
   readonly firstPoint: { at: number | undefined } = { at: undefined };
+  /** Panels open, close and change their size in several ways. */
+  private readonly panels = new ResizeObserver(() => this.cover());
 
   constructor(
     private readonly element: HTMLElement,
@@ -142,7 +146,7 @@ export class RoomView {
     this.showing = toolbar.add("Show yourself", "p", () => this.self());
     toolbar.add("Inspect", "i", () => {
       const open = this.inspector.toggle();
-      this.world.raise(open ? inspectorShare * innerHeight : 0);
+      this.cover();
       return open;
     });
     toolbar.add("Tint by quality", "t", () => this.tint());
@@ -160,6 +164,7 @@ export class RoomView {
       this.chat.element, this.lock.panel,
       h("p", { class: "hint" }, "Drag to orbit · W A S D to walk · arrow keys to turn"),
     );
+    [this.chat.element, this.lock.panel].forEach((panel) => this.panels.observe(panel));
     document.addEventListener("keydown", toolbar.key);
     document.addEventListener("keydown", this.escape);
     this.clicks = new Clicks(this.world.renderer.domElement, (x, y) => this.pointed(x, y));
@@ -260,6 +265,21 @@ export class RoomView {
       }
     });
     this.element.append(this.panel.element);
+    this.panels.observe(this.panel.element);
+  }
+
+  /** Moves people out of the parts of the picture that open panels cover. */
+  private cover(): void {
+    const widths = { left: 0, right: 0 };
+    for (const panel of [this.chat.element, this.lock.panel, this.panel?.element]) {
+      const { left, right, width } = panel?.getBoundingClientRect() ?? { left: 0, right: 0, width: 0 };
+      if (width > 0 && right <= mostBeside * innerWidth) {
+        widths.left = Math.max(widths.left, right);
+      } else if (width > 0 && left >= (1 - mostBeside) * innerWidth) {
+        widths.right = Math.max(widths.right, innerWidth - left);
+      }
+    }
+    this.world.cover({ ...widths, bottom: this.inspector.element.hidden ? 0 : inspectorShare * innerHeight });
   }
 
   private tint(): boolean {
@@ -337,7 +357,8 @@ export class RoomView {
     this.world.enlarge(undefined);
     removeEventListener("pagehide", this.gone);
     this.inspector.close();
-    this.world.raise(0);
+    this.panels.disconnect();
+    this.world.cover(uncovered);
     this.lock.close();
     this.conference.encryption?.close();
     this.sound.close();
