@@ -6,7 +6,10 @@ import { morph } from "../morph";
 import { closeRoom, drain, drainNode, kick, moveRoom } from "./api";
 import { nodesCard } from "./nodes";
 import { plot } from "./plot";
-import { Histories, type ParticipantState, type PublicationState, Rates, type ReceptionState, type RoomState, type ServerState, type SlotState, type Snapshot, takers, uplinkECN } from "./state";
+import {
+  Histories, type ParticipantState, type PublicationState, publishedBps, Rates, type ReceptionState, type RoomState, type ServerState, type SlotState, type Snapshot, takers,
+  totalsOf, uplinkECN,
+} from "./state";
 
 const reasons: Record<string, string> = {
   choice: "chosen by the receiver",
@@ -14,6 +17,21 @@ const reasons: Record<string, string> = {
   budget: "limited by the capacity of the link",
   unseen: "not in the receiver's view",
 };
+
+/** The reasons in a word or two, beside a quality that is not the best use of the link. */
+const remarks: Record<string, string> = { choice: "chosen", budget: "link full", unseen: "out of view" };
+
+/** The columns of a room's table, and explanations for some of them. */
+const columns: readonly [string, string?][] = [
+  ["Participant", "A click shows what the participant receives and publishes"], ["Node"],
+  ["Publishes", "Tiles × qualities, and the bit rate of all of them"], ["Uplink ECN", "The ECN codepoint of the participant's packets"],
+  ["Estimate", "The estimated capacity of the link to the participant"], ["Target", "The bit rate of the chosen qualities"],
+  ["Sent", "The bit rate on the link to the participant"], ["Queue", "The time that packets wait on the link"], ["Round trip"],
+  ["Loss", "Packets that were lost on the link"], ["L4S", "The state of L4S on the link"], [""],
+];
+
+/** The least range of the plot of delays, in milliseconds. */
+const leastDelay = 1;
 
 /** The states of L4S on the hop to a receiver. */
 const l4sStates: Record<string, string> = {
@@ -126,11 +144,13 @@ export class Board {
     const nodes = this.last?.nodes;
     const move = nodes && h("button", { type: "button", class: "danger" }, "Move room");
     Object.assign(move?.dataset ?? {}, { act: "move", room: room.name });
-    const head = ["Participant", ...(nodes ? ["Node"] : []), "Publishes", "Uplink ECN", "Estimate", "Target", "Sent", "Queue", "Round trip", "Loss", "L4S", ""].map((c) => h("th", { scope: "col" }, c));
+    const head = columns.filter(([name]) => nodes || name !== "Node").map(([name, title = ""]) => h("th", { scope: "col", title }, name));
     const rows = room.participants.flatMap((p) => this.participant(room, p));
+    const { published, target, sent } = totalsOf(room);
+    const total = ["All", ...(nodes ? [""] : []), bitrate(published), "", "", bitrate(target), bitrate(sent), "", "", "", "", ""].map((text) => h("td", {}, text));
     return h(
       "article", { class: "room-board" }, h("header", {}, h("h2", {}, room.name), move, close),
-      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows))),
+      h("div", { class: "scroll" }, h("table", {}, h("thead", {}, h("tr", {}, ...head)), h("tbody", {}, ...rows), h("tfoot", {}, h("tr", {}, ...total)))),
     );
   }
 
@@ -163,8 +183,8 @@ export class Board {
           { name: "estimate", class: "estimate", values: samples.map((s) => s.estimate_bps) },
           { name: "target", class: "target", values: samples.map((s) => s.target_bps) },
           { name: "sent", class: "sent", values: samples.map((s) => s.sent_bps) },
-        ], (v) => bitrate(v).replace("bit/s", ""))),
-        h("figure", {}, legend([["queue", "Queue delay"]]), plot("Queue delay", seconds, [{ name: "queue", class: "queue", values: samples.map((s) => s.queue_delay_ms) }], milliseconds)),
+        ], (v) => bitrate(v).replace(".0 ", " ").replace("bit/s", ""))),
+        h("figure", {}, legend([["queue", "Queue delay"]]), plot("Queue delay", seconds, [{ name: "queue", class: "queue", values: samples.map((s) => s.queue_delay_ms) }], milliseconds, leastDelay)),
       ));
       parts.push(this.slots(room, p.reception));
     }
@@ -240,8 +260,7 @@ function l4sCell(r: ReceptionState | undefined): HTMLElement {
 }
 
 function describe(p: PublicationState): string {
-  const rate = p.rates_bps.flat().reduce((sum, r) => sum + r, 0);
-  return p.kind === "audio" ? `${p.name} (audio)` : `${p.name} (${p.tiles} × ${p.qualities.length}, ${bitrate(rate)})`;
+  return p.kind === "audio" ? `${p.name} (audio)` : `${p.name} (${p.tiles} × ${p.qualities.length}, ${bitrate(publishedBps(p))})`;
 }
 
 function chip(s: SlotState, names: readonly string[]): HTMLElement {
@@ -249,7 +268,7 @@ function chip(s: SlotState, names: readonly string[]): HTMLElement {
   const level = s.quality < 0 ? "off" : `q${Math.round((s.quality / Math.max(names.length - 1, 1)) * 4)}`;
   return h(
     "span", { class: `chip ${level} ${s.reason}`, title: `tile ${s.tile}: ${quality}, ${reasons[s.reason] ?? "not decided yet"}; ${s.frames} frames, ${s.retransmissions} retransmissions` },
-    h("b", {}, String(s.tile)), ` ${quality}`, s.reason && s.reason !== "auto" ? h("i", {}, ` ${s.reason}`) : undefined,
+    h("b", {}, String(s.tile)), ` ${quality}`, remarks[s.reason] ? h("i", {}, ` ${remarks[s.reason]}`) : undefined,
   );
 }
 

@@ -35,12 +35,13 @@ export function ceiling(value: number): number {
 /**
  * Draws series with common times in seconds; the last time is now. As many whole minutes are shown as
  * there are values, five at most.
+ * @param least is the least end of the axis: the ticks of a smaller range would have the same text
  */
-export function plot(title: string, seconds: readonly number[], series: readonly Series[], unit: (value: number) => string): SVGSVGElement {
+export function plot(title: string, seconds: readonly number[], series: readonly Series[], unit: (value: number) => string, least = 0): SVGSVGElement {
   const now = seconds.at(-1) ?? 0;
   const span = Math.min(Math.max(Math.ceil((now - (seconds[0] ?? now)) / 60), fewestMinutes), mostMinutes);
   const spanSeconds = 60 * span;
-  const top = ceiling(Math.max(...series.flatMap((s) => [...s.values]), 0));
+  const top = ceiling(Math.max(...series.flatMap((s) => [...s.values]), least));
   const x = (second: number): number => margin.left + ((second - now + spanSeconds) / spanSeconds) * (width - margin.left - margin.right);
   const y = (value: number): number => height - margin.bottom - (Math.min(value, top) / top) * (height - margin.top - margin.bottom);
   const chart = svg("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });

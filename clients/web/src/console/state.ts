@@ -170,6 +170,28 @@ export function uplinkECN(c: Codepoints): string {
   return c.ect1 >= c.ect0 ? "ECT(1)" : "ECT(0)";
 }
 
+/** The bit rates of a room: everything that participants publish, and everything for its receivers. */
+export interface Totals {
+  published: number;
+  target: number;
+  sent: number;
+}
+
+/** Adds up the bit rates of a room. */
+export function totalsOf({ participants }: RoomState): Totals {
+  const sum = (values: readonly number[]): number => values.reduce((total, v) => total + v, 0);
+  return {
+    published: sum(participants.flatMap((p) => p.publications.map(publishedBps))),
+    target: sum(participants.map((p) => p.reception?.target_bps ?? 0)),
+    sent: sum(participants.map((p) => p.reception?.sent_bps ?? 0)),
+  };
+}
+
+/** Returns the bit rate of all tiles and qualities of a publication. */
+export function publishedBps({ rates_bps }: PublicationState): number {
+  return rates_bps.flat().reduce((sum, r) => sum + r, 0);
+}
+
 const keptSamples = 300;
 
 /** The history of every receiver: the server's initial history and all later snapshots. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ceiling } from "../../src/console/plot";
-import { Histories, movedText, type NodeState, Rates, type ReceptionState, type ServerState, type Snapshot, takers, uplinkECN } from "../../src/console/state";
+import { Histories, movedText, type NodeState, Rates, type ReceptionState, type ServerState, type Snapshot, takers, totalsOf, uplinkECN } from "../../src/console/state";
 
 const traffic = (media: number) => ({ packets: 0, media_bytes: media, parity_bytes: media / 10, retransmission_bytes: 0, audio_bytes: 0, probe_bytes: 0 });
 
@@ -36,6 +36,17 @@ describe("Rates", () => {
     rates.take(server(0, 1_000_000));
     rates.take({ ...server(1, 0), started: "2026-11-22T08:59:00Z" });
     expect(rates.receivedBps).toBe(0);
+  });
+});
+
+describe("totalsOf", () => {
+  it("adds up what is published and what is sent to all receivers", () => {
+    const [room] = snapshot(0, {}).rooms as [Snapshot["rooms"][number]];
+    const [eye] = room.participants as [Snapshot["rooms"][number]["participants"][number]];
+    const body = { name: "body", kind: "video", mode: "alternatives", codec: "drco", tiles: 2, qualities: ["low", "high"], rates_bps: [[1, 2], [3, 4]], paused: [] };
+    const { reception, ...deaf } = { ...eye, identity: "ada", publications: [body, { ...body, name: "other", rates_bps: [[5]] }] };
+    expect(reception).toBeDefined();
+    expect(totalsOf({ name: "lab", participants: [eye, { ...eye, identity: "ear" }, deaf] })).toEqual({ published: 15, target: 4, sent: 8 });
   });
 });
 
