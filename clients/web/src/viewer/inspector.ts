@@ -105,7 +105,7 @@ export class Inspector {
     }
     const delay = total.delays.reduce((sum, v) => sum + v, 0) / total.delays.length;
     [
-      "All", "", "", total.rows > 0 ? (total.frames / total.rows).toFixed(0) : "–", bitrate(total.bps), `${total.points.toLocaleString("en")} points`,
+      "All", "", "", total.rows > 0 ? (total.frames / total.rows).toFixed(0) : "–", bitrate(total.bps), total.points.toLocaleString("en"),
       "", "", "", "", "", "", "", milliseconds(delay), loss(total.packets > 0 ? { packets: total.packets - total.lost, lost: total.lost } : undefined), "",
     ].forEach((text, i) => (this.totals[i]!.textContent = text));
     const { estimate_bps, wanted_bps } = this.conference.bandwidth;
@@ -123,7 +123,7 @@ export class Inspector {
     quality.addEventListener("change", () => this.conference.choose({ ...track, quality: quality.value === "auto" ? "auto" : Number(quality.value) }));
     const carried = h("span", { class: "carried" });
     const cells = columns.map(() => h("td"));
-    cells[0]!.textContent = this.name(track);
+    cells[0]!.textContent = cells[0]!.title = this.name(track);
     cells[1]!.append(quality, carried);
     const row = { element: h("tr", {}, ...cells), cells, quality, carried, offered: "" };
     this.rows.set(key, row);
