@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,16 +129,24 @@ func (v *visit) read(output io.Reader, stop <-chan struct{}) {
 // in a page, fails the test.
 func (v *visit) expect(name string, into any) {
 	v.t.Helper()
+	v.expectOneOf(into, name)
+}
+
+// expectOneOf is expect for one of several steps.
+func (v *visit) expectOneOf(into any, names ...string) {
+	v.t.Helper()
+	name := strings.Join(names, " or ")
 	select {
 	case s, open := <-v.steps:
 		v.t.Logf("%q after %.1f s", s.Step, time.Since(v.began).Seconds())
-		if !open || s.Step != name {
+		expected := open && slices.Contains(names, s.Step)
+		if !expected {
 			v.explain(s)
 		}
 		switch {
 		case !open:
 			v.t.Fatalf("the script ended before %q", name)
-		case s.Step != name:
+		case !expected:
 			v.t.Fatalf("expected %q, the script printed %q: %s", name, s.Step, s.Message)
 		case into != nil:
 			if err := json.Unmarshal(s.raw, into); err != nil {
