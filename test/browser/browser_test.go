@@ -271,7 +271,8 @@ func TestPictures(t *testing.T) {
 	tools(t)
 	s := start(t, nil)
 	publish(t, s, "Ada", "--points", "30000", "--tiles", "4")
-	publish(t, s, "Grace", "--points", "30000", "--tiles", "4")
+	volpeerPublishes(t, s, "Grace", "--virtual-cameras", filepath.Join(root, "docs", "cameras", "ring.yaml"),
+		"--codec", "rgbd", "--tiles", "1", "--fps", "10")
 	v := begin(t, "screenshots.mjs", pageURL(s))
 	v.patience = 5 * patience
 	v.expect("made", nil)

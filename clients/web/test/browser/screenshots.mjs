@@ -1,6 +1,6 @@
 // Makes the pictures for the documentation.
 
-import { artefacts, open, run, tell, until } from "./visit.mjs";
+import { artefacts, hintGone, open, run, tell, until } from "./visit.mjs";
 
 run(async () => {
   for (const [name, options] of [
@@ -10,6 +10,12 @@ run(async () => {
   ]) {
     const page = await open("/?room=demo&identity=Linus&detail=full", options);
     await until(page, (n) => globalThis.volsfu?.conference.meters.total.decoded >= n, 120);
+    // Renderers in software draw one pixel for four of a phone.
+    await page.evaluate((ratio) => {
+      volsfu.world.renderer.setPixelRatio(ratio);
+      volsfu.world.resize();
+    }, options.deviceScaleFactor ?? 1);
+    await hintGone(page);
     await page.screenshot({ path: `${artefacts}/${name}.png` });
     if (name === "viewer-dark") {
       await page.keyboard.press("t");

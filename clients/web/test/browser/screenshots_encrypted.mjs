@@ -1,6 +1,6 @@
 // Makes the picture of an encrypted room for the documentation.
 
-import { artefacts, open, run, tell, until } from "./visit.mjs";
+import { artefacts, hintGone, open, run, tell, until } from "./visit.mjs";
 
 const key = encodeURIComponent("correct horse battery staple");
 
@@ -10,6 +10,7 @@ run(async () => {
   await page.locator(".lock").click();
   await page.locator(".secrecy h2").click();
   await page.waitForTimeout(1000);
+  await hintGone(page);
   await page.screenshot({ path: `${artefacts}/encrypted.png` });
   await page.context().close();
   tell("made");

@@ -1,7 +1,7 @@
 // Makes the documentation's pictures of the publishing panel: during the setup, and while
 // publishing.
 
-import { artefacts, open, run, tell, until } from "./visit.mjs";
+import { artefacts, hintGone, open, run, tell, until } from "./visit.mjs";
 
 run(async () => {
   for (const [name, options] of [
@@ -16,11 +16,13 @@ run(async () => {
     await page.locator(".self form").waitFor();
     if (name === "publish-choose-dark") {
       await until(page, () => [...document.querySelectorAll(".self .note")].slice(1).every((n) => n.textContent !== ""));
+      await hintGone(page);
       await page.screenshot({ path: `${artefacts}/${name}.png` });
     } else {
       await page.getByRole("button", { name: "Show yourself" }).last().click();
       await until(page, () => volsfu.panel.publisher?.state().qualities.filter((q) => q.fps > 1).length >= 2);
       await page.waitForTimeout(3000);
+      await hintGone(page);
       await page.screenshot({ path: `${artefacts}/${name}.png` });
     }
     await page.getByRole("button", { name: "Leave" }).click();

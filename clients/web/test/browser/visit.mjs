@@ -166,6 +166,14 @@ export async function listen(ear) {
   return { sounds, silent };
 }
 
+/** Waits until the hint about the controls of a room has faded. */
+export function hintGone(page) {
+  return until(page, () => {
+    const { display, opacity } = getComputedStyle(document.querySelector(".hint"));
+    return display === "none" || opacity === "0";
+  });
+}
+
 /** Waits until a function of the page returns a true value, and returns it. */
 export async function until(page, what, argument, polling = 100) {
   const handle = await page.waitForFunction(what, argument, { polling });
