@@ -18,6 +18,7 @@ const (
 	clusterDropped      = "volsfu_cluster_messages_dropped_total"
 	clusterRepairs      = "volsfu_cluster_repairs_total"
 	clusterUndelivered  = "volsfu_cluster_undelivered_total"
+	clusterDataDropped  = "volsfu_cluster_data_dropped_total"
 	clusterRefused      = "volsfu_cluster_certificates_refused_total"
 	clusterJoins        = "volsfu_cluster_joins_total"
 	clusterJoinsRefused = "volsfu_cluster_joins_refused_total"
@@ -61,6 +62,9 @@ var clusterFamilies = []family{
 	{clusterUndelivered, "Data messages of this node that did not reach another node, by reason: dead (or without " +
 		"the room), unlinked (no trunk within 5 s), limit (of a trunk or its queue), size, lossy (any reason, for " +
 		"lossy messages).", []string{"reason"}},
+	{clusterDataDropped, "Data messages of other nodes that this node did not deliver, by reason: limit (of " +
+		"deliveries in a room; each recipient counts), sender (the room does not have the participant), invalid, " +
+		"queue (too many events waited; lossy messages only).", []string{"reason"}},
 	{clusterRefused, "Certificates of peers that are not those of the cluster.", nil},
 	{clusterJoins, "Clients by the way in which the cluster handled their join or session: moved (sent to another " +
 		"node), proxied (their websocket is proxied), adopted (a session of another node continues here), resumed " +
@@ -108,6 +112,7 @@ type Cluster struct {
 	Dropped                                    ClusterDrops
 	Repairs                                    Repairs
 	Undelivered                                Undelivered
+	DataDropped                                DataDrops
 	CertificatesRefused                        uint64
 	Joins                                      ClusterJoins
 	Proxied                                    ProxiedWebsockets
@@ -148,6 +153,11 @@ type Repairs struct {
 // Undelivered counts data messages that did not reach other nodes.
 type Undelivered struct {
 	Dead, Unlinked, Limit, Size, Lossy uint64
+}
+
+// DataDrops counts data messages of other nodes that this node did not deliver. Limit counts each recipient.
+type DataDrops struct {
+	Limit, Sender, Invalid, Queue uint64
 }
 
 // ClusterJoins counts joins and resumes, and those that were refused.
@@ -241,6 +251,10 @@ func (c *clusterCollector) Collect(to chan<- prometheus.Metric) {
 	e.count(clusterUndelivered, s.Undelivered.Limit, "limit")
 	e.count(clusterUndelivered, s.Undelivered.Size, "size")
 	e.count(clusterUndelivered, s.Undelivered.Lossy, "lossy")
+	e.count(clusterDataDropped, s.DataDropped.Limit, "limit")
+	e.count(clusterDataDropped, s.DataDropped.Sender, "sender")
+	e.count(clusterDataDropped, s.DataDropped.Invalid, "invalid")
+	e.count(clusterDataDropped, s.DataDropped.Queue, "queue")
 	e.count(clusterRefused, s.CertificatesRefused)
 	e.joins(s)
 	e.gauge(clusterRecords, float64(s.Records))

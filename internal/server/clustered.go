@@ -136,6 +136,7 @@ func (s *Server) clusterMetrics() metrics.Cluster {
 			Received: counts.Replica.Received, Served: counts.Replica.Served},
 		Undelivered: metrics.Undelivered{Dead: counts.Lost.Dead, Unlinked: counts.Lost.Unlinked,
 			Limit: counts.Lost.Limited, Size: counts.Lost.Large, Lossy: counts.Lost.Lossy},
+		DataDropped:         metrics.DataDrops(s.node.DataLosses()),
 		CertificatesRefused: counts.Refused,
 		Records:             counts.Sessions.Foreign, RecordBytes: counts.Sessions.Bytes,
 		RecordsDropped: counts.Sessions.Dropped,
