@@ -85,7 +85,9 @@ type estimation struct {
 	began, latest time.Time
 	// reported is set once the receiver has reported on a packet.
 	reported bool
-	// next is the time of the estimator's next step, due the time of the next call of Step.
+	// next is the time of the estimator's next step, due the time of the next call of Step. scheduled is set once they
+	// include a packet that left after the last Consult.
+	scheduled bool
 	next, due time.Duration
 	path      pacing.Path
 	stats     *congestion.Stats
@@ -152,7 +154,14 @@ func (s *Sender[P, R]) Sent(ssrc uint32, sequence uint16, size int, kind feedbac
 		s.video, s.began = true, now
 	}
 	if now.After(s.at) || s.pending > maxPending {
+		departed := s.pending > 0
 		s.advance(now)
+		if departed && !s.scheduled {
+			// A wait for a report may have begun.
+			s.scheduled = true
+			s.next = min(s.next, s.nextStep(now))
+			s.due = min(s.due, s.next)
+		}
 	}
 	s.pending += size
 	if s.idle > 0 {
@@ -295,10 +304,7 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 	if s.path.Window > 0 && s.SetInFlight(s.inFlight()) {
 		change.Next = true
 	}
-	s.next = Never
-	if next := s.estimator.Next(); !next.IsZero() {
-		s.next = max(next.Sub(s.started), at+stepInterval)
-	}
+	s.scheduled, s.next = false, s.nextStep(now)
 	s.due = s.next
 	if s.look > 0 {
 		s.due = min(s.due, at+s.look)
@@ -307,6 +313,15 @@ func (s *Sender[P, R]) Consult(now time.Time) (change Change) {
 		s.due = min(s.due, s.began.Add(s.grace).Sub(s.started))
 	}
 	return change
+}
+
+// nextStep returns the time of the estimator's next step, at least stepInterval after the given time.
+func (s *Sender[P, R]) nextStep(now time.Time) time.Duration {
+	next := s.estimator.Next()
+	if next.IsZero() {
+		return Never
+	}
+	return max(next.Sub(s.started), now.Sub(s.started)+stepInterval)
 }
 
 // mayProbe reports whether a packet left recently enough to pad a probe.

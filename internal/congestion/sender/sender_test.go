@@ -493,3 +493,51 @@ func TestAllReported(t *testing.T) {
 		t.Errorf("the wait ends %d times after a report about all packets, expected once", e.settled)
 	}
 }
+
+// TestOverdueReports ends the reports of a receiver that reports every 5 ms, after a round trip of 2 ms: no packet is
+// in flight when a frame begins, so the wait for a report begins with a packet. A sender that is stepped when a step is
+// due holds frames as soon as one that is stepped every millisecond.
+func TestOverdueReports(t *testing.T) {
+	for interval := 20; interval <= 40; interval += 4 {
+		wanted, got := heldAt(t, interval, true), heldAt(t, interval, false)
+		if wanted == 0 || got < wanted || got > wanted+int(stepInterval/time.Millisecond) {
+			t.Errorf("frames every %d ms are held at %d ms, expected at most 5 ms after %d ms", interval, got, wanted)
+		}
+	}
+}
+
+// heldAt sends a frame of 5 packets every given milliseconds, ends the reports after 2 s, and returns the time in ms at
+// which frames are held, 0 if they are never held. The estimator is stepped every millisecond, or when a step is due.
+func heldAt(t *testing.T, frameInterval int, always bool) int {
+	t.Helper()
+	const packets, ends = 5, 2000
+	s, _ := started(t, Options{Look: LookInterval})
+	s.Start(NewNumbered(1), congestion.New(congestion.GCC, congestion.DefaultConfig(), start), start)
+	cfg := feedback.DefaultConfig().Transport
+	cfg.IntervalMin, cfg.IntervalMax, cfg.IntervalFast = 5*time.Millisecond, 5*time.Millisecond, 5*time.Millisecond
+	recorder := feedback.NewTransportRecorder(cfg)
+	var last [2]int64 // the packets that left 1 and 2 ms ago, -1 for none
+	for ms := range ends + 1000 {
+		if arrived := last[1]; ms > 1 && arrived >= 0 {
+			recorder.Received(uint16(arrived), 1200, at(ms))
+		}
+		last = [2]int64{-1, last[0]}
+		if ms%frameInterval < packets {
+			last[0] = s.Sent(1, 0, 1200, feedback.Media, at(ms))
+		}
+		if report := recorder.AppendReports(nil, 1, 2, at(ms)); report != nil && ms < ends {
+			s.Report(report, at(ms), at(ms), nil)
+			s.Consult(at(ms))
+		}
+		if always {
+			s.next, s.due = 0, 0
+		}
+		if s.StepDue() <= time.Duration(ms)*time.Millisecond {
+			s.Step(at(ms))
+		}
+		if s.path.Window > 0 {
+			return ms
+		}
+	}
+	return 0
+}

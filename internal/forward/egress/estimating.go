@@ -16,11 +16,15 @@ import (
 
 // number numbers the receiver's next packet. The negotiated form and the routes are read once per run.
 func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class) {
-	if r.run.packets == 0 {
+	w, first := r.writer, r.run.packets == 0
+	if first {
 		r.agree()
-		r.path.routes.follow(r.writer.now)
+		r.path.routes.follow(w.now)
 	}
-	r.path.number(h, payload, kind, r.writer.now)
+	r.path.number(h, payload, kind, w.now)
+	if first && r.path.estimation != nil {
+		w.stepDue = min(w.stepDue, r.path.sender.StepDue())
+	}
 }
 
 // agree applies the feedback that the receiver's peers have negotiated. agree is called once per run.
