@@ -94,12 +94,17 @@ func newGCC(cfg Config, now time.Time) *gcc {
 // Sent implements Estimator.
 func (g *gcc) Sent(now time.Time, size int) {
 	at := now.Sub(g.epoch)
+	g.record(at, size)
+	g.timer.sent(at)
+}
+
+// record records a packet, except in the report timer.
+func (g *gcc) record(at time.Duration, size int) {
 	g.sending = true
 	size = min(max(size, 0), maxSize)
 	g.limited.sent(at, size)
 	g.sent.add(at, size)
 	g.silence.sent(at, g.rtt)
-	g.timer.sent(at)
 }
 
 // Report implements Estimator. A report without received packets has no delays, but it ends a silence.
@@ -141,10 +146,7 @@ func (g *gcc) Step(now time.Time) {
 }
 
 // Next implements Estimator.
-func (g *gcc) Next() time.Time { return g.next(true) }
-
-// next returns the time of the next step. holds is set if frames are held while a report is overdue.
-func (g *gcc) next(holds bool) time.Time {
+func (g *gcc) Next() time.Time {
 	if !g.sending {
 		return time.Time{}
 	}
@@ -153,7 +155,7 @@ func (g *gcc) next(holds bool) time.Time {
 	if g.silence.waiting && (!ok || g.silence.due < next) {
 		next, ok = g.silence.due, true
 	}
-	if due, expected := g.timer.due(); holds && expected && !g.held && (!ok || due < next) {
+	if due, expected := g.timer.due(); expected && !g.held && (!ok || due < next) {
 		next, ok = due, true
 	}
 	if !ok {

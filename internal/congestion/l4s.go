@@ -78,10 +78,14 @@ func newL4S(cfg Config, now time.Time) *l4s {
 	return &l4s{gcc: *newGCC(cfg, now), ecn: newECNValidation(), smooth: true, tail: minimum{length: tailEpoch}}
 }
 
-// Sent implements Estimator.
+// Sent implements Estimator. While no frames are held for an overdue report, the report timer waits for none.
 func (l *l4s) Sent(now time.Time, size int) {
-	l.gcc.Sent(now, size)
-	l.ecn.sent(now.Sub(l.epoch))
+	at := now.Sub(l.epoch)
+	l.record(at, size)
+	if l.holds() {
+		l.timer.sent(at)
+	}
+	l.ecn.sent(at)
 }
 
 // Report implements Estimator.
@@ -272,6 +276,7 @@ func (l *l4s) fallBack(now time.Duration, reason Fallback) {
 func (l *l4s) test(now time.Duration) {
 	l.tested, l.blind, l.smooth, l.unmarked, l.ticks = now, 0, true, false, tickMarks{}
 	l.burst = burstBound{changed: now}
+	l.Settle(l.epoch.Add(now))
 }
 
 // Step implements Estimator.
@@ -285,7 +290,7 @@ func (l *l4s) Step(now time.Time) {
 
 // Next implements Estimator.
 func (l *l4s) Next() time.Time {
-	next := l.next(l.holds())
+	next := l.gcc.Next()
 	if due, ok := l.ecn.due(l.rtt); ok && l.sending {
 		if at := l.epoch.Add(due); next.IsZero() || at.Before(next) {
 			next = at
@@ -325,9 +330,6 @@ func (l *l4s) Stats() Stats {
 	}
 	s.Unmarked = l.unmarked
 	s.Spaced = s.Smooth && l.ticks.spaced
-	if !l.holds() {
-		s.Window = 0
-	}
 	if s.L4S == L4SMarked {
 		s.Alpha = l.mark.alpha
 		length := l.empty + windowTime

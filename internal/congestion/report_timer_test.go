@@ -183,6 +183,9 @@ func TestHeldStates(t *testing.T) {
 				f.now += time.Millisecond
 				l.Sent(start.Add(f.now), 1000)
 			}
+			if _, expected := l.timer.due(); expected != falls {
+				t.Errorf("%v: a report is expected: %v in the state %v", reason, expected, l.ecn.state)
+			}
 			if next := l.Next(); falls && next.After(start.Add(f.now)) {
 				t.Errorf("%v: the next step is in %v, expected now", reason, next.Sub(start.Add(f.now)))
 			}
