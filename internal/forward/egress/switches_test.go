@@ -13,6 +13,18 @@ import (
 	"github.com/volsfu/volsfu/test/race"
 )
 
+// newPair returns a rig with two tracks of a publication, and a subscriber whose slot carries the first.
+func newPair(t *testing.T) (r *rig, s *subscriber, first, second *publisher) {
+	t.Helper()
+	r = newRig(t, nil)
+	i := r.ingress(&fakePeer{})
+	first, second = r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
+	s = r.subscribe(1000, volumetric.KindVideo)
+	s.slot.Select(first.track, 1, r.now)
+	r.run()
+	return r, s, first, second
+}
+
 // TestSwitchesUnderLoss switches at random between three qualities while packets are lost and repaired late, also after
 // the switch away from their track. The packets of the slot must have no gap, no repeat, and only whole frames.
 func TestSwitchesUnderLoss(t *testing.T) {
@@ -260,12 +272,7 @@ func TestRelaysBeginWithTheKeyFrameOfAMove(t *testing.T) {
 // TestKeepsTheOrderOfArrival fills two logs before the writer runs. The switch must happen after the frame of the first
 // track that arrived before.
 func TestKeepsTheOrderOfArrival(t *testing.T) {
-	r := newRig(t, nil)
-	i := r.ingress(&fakePeer{})
-	a, b := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
-	s := r.subscribe(1000, volumetric.KindVideo)
-	s.slot.Select(a.track, 1, r.now)
-	r.run()
+	r, s, a, b := newPair(t)
 	a.Next()
 	b.Next()
 	a.Send(r.now, a.Packets(4000)...)
@@ -304,12 +311,7 @@ func TestKeepsTheOrderOfArrival(t *testing.T) {
 // TestSwitchWithinABurst selects another quality while a burst of frames waits for the writer. The slot carries every
 // frame, at the former quality or at the new one.
 func TestSwitchWithinABurst(t *testing.T) {
-	r := newRig(t, nil)
-	i := r.ingress(&fakePeer{})
-	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
-	s := r.subscribe(1000, volumetric.KindVideo)
-	s.slot.Select(high.track, 1, r.now)
-	r.run()
+	r, s, high, low := newPair(t)
 	send := func() {
 		r.now = r.now.Add(time.Millisecond)
 		high.Next()
@@ -348,12 +350,7 @@ func TestSwitchWithinABurst(t *testing.T) {
 // TestFramesLeftToAPendingTrack selects a track that is live and then falls silent. The active track leaves its frames
 // to the selected track for 100 ms. These frames are reported as dropped.
 func TestFramesLeftToAPendingTrack(t *testing.T) {
-	r := newRig(t, nil)
-	i := r.ingress(&fakePeer{})
-	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
-	s := r.subscribe(1000, volumetric.KindVideo)
-	s.slot.Select(high.track, 1, r.now)
-	r.run()
+	r, s, high, low := newPair(t)
 	for n := 1; n <= 9; n++ {
 		r.now = r.now.Add(frameInterval)
 		high.Next()
@@ -381,12 +378,7 @@ func TestFramesLeftToAPendingTrack(t *testing.T) {
 
 // TestSelectingTheActiveTrack cancels a pending switch.
 func TestSelectingTheActiveTrack(t *testing.T) {
-	r := newRig(t, nil)
-	i := r.ingress(&fakePeer{})
-	a, b := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
-	s := r.subscribe(1000, volumetric.KindVideo)
-	s.slot.Select(a.track, 1, r.now)
-	r.run()
+	r, s, a, b := newPair(t)
 	for n := range 5 {
 		r.now = r.now.Add(frameInterval)
 		a.Next()
@@ -421,12 +413,7 @@ func TestSelectingTheActiveTrack(t *testing.T) {
 // frames of the selected track arrive.
 func TestAFrameFromBeforeAPauseIsNoSignOfLife(t *testing.T) {
 	for _, expected := range []bool{false, true} {
-		r := newRig(t, nil)
-		i := r.ingress(&fakePeer{})
-		low, high := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 20, volumetric.MIMEVolumetric)
-		s := r.subscribe(1000, volumetric.KindVideo)
-		s.slot.Select(high.track, 1, r.now)
-		r.run()
+		r, s, high, low := newPair(t)
 		for n := range 6 {
 			r.now = r.now.Add(frameInterval)
 			low.Next()
@@ -516,10 +503,7 @@ func TestFramesUnderWayAtAPauseAreNotBegunWith(t *testing.T) {
 // TestFramesOfAPause switches a slot off and on again. The receiver is informed of the frames that the slot did not
 // carry meanwhile, and not of dropped frames.
 func TestFramesOfAPause(t *testing.T) {
-	r := newRig(t, nil)
-	i := r.ingress(&fakePeer{})
-	high, low := r.publish(i, 10, volumetric.MIMEVolumetric), r.publish(i, 12, volumetric.MIMEVolumetric)
-	s := r.subscribe(1000, volumetric.KindVideo)
+	r, s, high, low := newPair(t)
 	frame := func() {
 		for _, p := range []*publisher{high, low} {
 			p.Next()
@@ -528,7 +512,6 @@ func TestFramesOfAPause(t *testing.T) {
 		r.run()
 		r.pass(frameInterval)
 	}
-	s.slot.Select(high.track, 1, r.now)
 	for range 3 {
 		frame()
 	}
