@@ -44,6 +44,9 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	if p.Facts.Opens && (s.stale(a.follower.track, p) || a.incomplete(p) || a.blocked(p)) {
 		return false
 	}
+	if p.Facts.Opens {
+		a.skipOmitted(p)
+	}
 	v := s.switcher.Packet(&p.Facts, w.now)
 	if v.WantKey {
 		a.follower.track.WantKeyFrame()
@@ -56,6 +59,9 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	}
 	if v.Switched || v.Unbegun > 0 {
 		a.resumed(p, v)
+	}
+	if p.Facts.Opens {
+		s.begunFrame = p.Facts.Frame
 	}
 	h := &s.header
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
@@ -322,6 +328,23 @@ func (a *attachment) refuse(p *packetlog.Packet, reason counters.Counter) {
 		a.leaveOut(p, reason)
 	} else {
 		a.noteRefused(p, reason)
+		a.omitted.add(p.Facts.Frame)
+	}
+}
+
+// skipOmitted makes the numbers of a pending track begin with the frame that a packet begins, if the slot has dropped
+// all frames of the track since the last frame that began. Otherwise the switcher reserves numbers for these frames,
+// whose packets may arrive late, and the receiver requests them.
+func (a *attachment) skipOmitted(p *packetlog.Packet) {
+	s, frames := a.slot, &a.omitted
+	if !p.Facts.Framed || frames.first == frames.end || frames.end != p.Facts.Frame ||
+		frames.first > s.begunFrame+1 {
+		return
+	}
+	if pending, waits := s.switcher.Pending(); waits && pending.Track == a.follower.track.ID() {
+		// A new selection forgets the frames that the switcher has seen.
+		s.switcher.Select(s.switcher.Active(), a.writer.now)
+		s.switcher.Select(pending, a.writer.now)
 	}
 }
 

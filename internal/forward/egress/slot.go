@@ -76,8 +76,9 @@ type Slot struct {
 	// unbegun counts the frames that were reported as dropped before they began, since the last frame began.
 	// overreported counts the reported frames that began after all, on another track.
 	unbegun, overreported int
-	// begunGroup is the group of the last frame that began.
+	// begunGroup is the group of the last frame that began, begunFrame the number of this frame.
 	begunGroup uint64
+	begunFrame int64
 	// yielded are the latest consecutive frames that the active track has left to the pending track.
 	yielded frameRun
 	// settled is the newest frame whose outcome the receiver knows, if the frame has not begun.
@@ -148,6 +149,8 @@ type attachment struct {
 	// reason for the last of them.
 	refused frameRun
 	reason  counters.Counter
+	// omitted are the latest consecutive frames that were dropped while the track was pending.
+	omitted frameRun
 }
 
 // noteRefused records that the frame that begins with a packet is dropped while another track feeds the slot.

@@ -376,6 +376,33 @@ func TestFramesLeftToAPendingTrack(t *testing.T) {
 	}
 }
 
+// TestDroppedFramesOfAPendingTrack drops two frames of both tracks before the selected track begins, because the host
+// cannot send them. They have no numbers on the slot, which the receiver would request.
+func TestDroppedFramesOfAPendingTrack(t *testing.T) {
+	r, s, high, low := newPair(t)
+	for n := 1; n <= 7; n++ {
+		r.now = r.now.Add(frameInterval)
+		s.peer.block(n == 4 || n == 5)
+		high.Next()
+		low.Next()
+		high.Send(r.now, high.Packets(4000)...)
+		low.Send(r.now, low.Packets(1000)...)
+		r.run()
+		if n == 3 {
+			s.slot.Select(low.track, 1, r.now)
+			r.run()
+		}
+	}
+	got := s.outlet.sent()
+	checkContinuous(t, got)
+	if f, want := frames(t, got), (map[uint32]int{1: 4, 2: 4, 3: 4, 6: 1, 7: 1}); !maps.Equal(f, want) {
+		t.Errorf("packets by frame are %v, expected %v", f, want)
+	}
+	if told := s.dropped(); len(told) != 1 || told[DroppedBlocked] != 2 {
+		t.Errorf("dropped frames are %v, expected 2 that were blocked", told)
+	}
+}
+
 // TestSelectingTheActiveTrack cancels a pending switch.
 func TestSelectingTheActiveTrack(t *testing.T) {
 	r, s, a, b := newPair(t)
