@@ -165,10 +165,10 @@ func (g *gcc) Next() time.Time {
 }
 
 // Settle records that no report is expected about the packets sent until now: all of them are reported, or reports are
-// not passed on at present.
+// not passed on at present. That is no silence.
 func (g *gcc) Settle(time.Time) {
 	g.timer.settle()
-	g.held = false
+	g.held, g.silence.waiting = false, false
 }
 
 // Estimate implements Estimator.

@@ -288,6 +288,12 @@ func (l *l4s) Step(now time.Time) {
 	}
 }
 
+// Settle is that of GCC. The missing reports do not show that the path drops ECT.
+func (l *l4s) Settle(now time.Time) {
+	l.gcc.Settle(now)
+	l.ecn.waiting = false
+}
+
 // Next implements Estimator.
 func (l *l4s) Next() time.Time {
 	next := l.gcc.Next()

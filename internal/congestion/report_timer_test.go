@@ -165,6 +165,33 @@ func TestSettledTimer(t *testing.T) {
 	}
 }
 
+// TestSuspendedReports passes no reports on for two seconds, as in an outage of the first of two paths. The estimate
+// stays, and packets still leave as ECT(1).
+func TestSuspendedReports(t *testing.T) {
+	for _, e := range []Estimator{newGCC(startingAt(8e6), start), newL4S(startingAt(8e6), start)} {
+		f := &feed{estimator: e}
+		mark := func(r *feedback.PacketResult) { r.SentECN, r.ECN = e.Stats().ECN, e.Stats().ECN }
+		f.run(2*time.Second, time.Millisecond, mark)
+		before := e.Stats()
+		for ms := range 2000 {
+			f.now += time.Millisecond
+			e.Sent(start.Add(f.now), 1000)
+			if ms%100 == 0 {
+				e.(interface{ Settle(now time.Time) }).Settle(start.Add(f.now))
+			}
+			if next := e.Next(); !next.IsZero() && !next.After(start.Add(f.now)) {
+				e.Step(start.Add(f.now))
+			}
+		}
+		f.run(time.Second, time.Millisecond, mark)
+		s := e.Stats()
+		if s.Silences > 0 || s.Estimate < before.Estimate || s.ECN != before.ECN || s.L4S != before.L4S {
+			t.Errorf("%d silences, the estimate is %v as %v in the state %v, expected %v as %v in the state %v",
+				s.Silences, s.Estimate, s.ECN, s.L4S, before.Estimate, before.ECN, before.L4S)
+		}
+	}
+}
+
 // TestHeldStates ends the reports of receivers with L4S: frames are held only if further packets cannot show that the
 // path drops ECT.
 func TestHeldStates(t *testing.T) {
