@@ -83,7 +83,7 @@ func run(t *testing.T, selector *redundancy.Selector, seed uint64) result {
 		}
 		w.step()
 	}
-	r := result{audio: audio.outcome(w.now, unprotected), cost: float64(w.total) / float64(w.sent)}
+	r := result{audio: audio.outcome(w.now, undoubled), cost: float64(w.total) / float64(w.sent)}
 	for _, tile := range lowest {
 		r.lowest = join(r.lowest, tile.outcome(w.now, unprotected))
 	}
@@ -96,7 +96,13 @@ func run(t *testing.T, selector *redundancy.Selector, seed uint64) result {
 	return r
 }
 
-// unprotected is the outage of the second path, in which losses on the first one are not covered.
+// undoubled is the beginning of the outage of the second path, before audio leaves twice on the first one.
+func undoubled(begun time.Time) bool {
+	at := begun.Sub(start)
+	return at > 24*time.Second-deadline && at < 24*time.Second+120*time.Millisecond
+}
+
+// unprotected is the outage of the second path, in which losses of video on the first one are not covered.
 func unprotected(begun time.Time) bool {
 	at := begun.Sub(start)
 	return at > 24*time.Second-deadline && at < 25*time.Second+deadline

@@ -34,12 +34,16 @@ type arrivals struct {
 func NewRecorder(ssrc uint32, epoch time.Time) *Recorder { return &Recorder{ssrc: ssrc, epoch: epoch} }
 
 // Arrived records a packet that arrived on a path, whether or not another path has delivered the packet before.
-// Arrivals on other paths than the first Paths are ignored.
-func (r *Recorder) Arrived(path uint8, ssrc uint32, sequence uint16, at time.Time) {
+// Arrivals on other paths than the first Paths are ignored, and so is the second of two packets that left on one path
+// (Packet.Doubled): Arrived then reports false.
+func (r *Recorder) Arrived(path uint8, ssrc uint32, sequence uint16, at time.Time) bool {
 	if path >= Paths {
-		return
+		return false
 	}
 	p, other := &r.paths[path], &r.paths[Paths-1-path]
+	if p.newest.Known && p.newest.SSRC == ssrc && p.newest.Sequence == sequence {
+		return false
+	}
 	interval := reportInterval
 	if p.newest.Known && at.Sub(p.at) >= silence {
 		interval = fastInterval
@@ -57,6 +61,7 @@ func (r *Recorder) Arrived(path uint8, ssrc uint32, sequence uint16, at time.Tim
 			r.due = at
 		}
 	}
+	return true
 }
 
 // micros converts a time to µs modulo 2^32.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/pion/rtcp"
 
@@ -85,4 +86,22 @@ func FuzzReport(f *testing.F) {
 			t.Errorf("read %+v, %v, then %+v", r, err, again)
 		}
 	})
+}
+
+// TestDoubledArrivals: the second of two packets that left on one path does not count, a copy on the other path does.
+func TestDoubledArrivals(t *testing.T) {
+	r := redundancy.NewRecorder(1, start)
+	for n, arrival := range []struct {
+		path     uint8
+		sequence uint16
+		counts   bool
+	}{{0, 7, true}, {0, 7, false}, {1, 7, true}, {0, 8, true}, {1, 7, false}, {1, 8, true}, {2, 9, false}} {
+		if got := r.Arrived(arrival.path, 5, arrival.sequence, start); got != arrival.counts {
+			t.Errorf("arrival %d counts: %v, expected %v", n, got, arrival.counts)
+		}
+	}
+	report, err := redundancy.ParseReport(r.AppendReport(nil, start.Add(time.Second)))
+	if err != nil || report.Paths[0].Packets != 2 || report.Paths[1].Packets != 2 {
+		t.Errorf("the report is %+v, %v, expected 2 packets on each path", report, err)
+	}
 }

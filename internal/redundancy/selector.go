@@ -32,6 +32,9 @@ type Packet struct {
 	Class Class
 	// Begins and Ends are set for the first and the last packet of a frame.
 	Begins, Ends bool
+	// Doubled is set by Select if the packet leaves twice on the primary path: audio has no retransmissions, and the
+	// second path carries nothing.
+	Doubled bool
 }
 
 // Stream is the state of one outgoing stream between the packets of a frame. The zero value is ready to use.
@@ -47,7 +50,9 @@ type Selector struct {
 	// estimates are those of each path, of which the one of the path that is not the primary one is in use: second.
 	estimates [Paths]estimate
 	second    *estimate
-	outage    outage
+	// unheard is set while copies on the second path are overdue, and until the first report of a copy.
+	unheard bool
+	outage  outage
 	// credit is the number of bytes that the budget permits to copy.
 	credit float64
 	probe  probe
@@ -93,7 +98,7 @@ type Second struct {
 
 // New returns a Selector of the mode Auto or All.
 func New(mode Mode, now time.Time) *Selector {
-	s := &Selector{mode: mode, credit: maxCredit / 4, probe: probe{credit: probeCredit, begun: now}}
+	s := &Selector{mode: mode, unheard: true, credit: maxCredit / 4, probe: probe{credit: probeCredit, begun: now}}
 	s.history.start = now
 	for i := range s.paths {
 		s.paths[i], s.estimates[i] = newPathState(&s.origin), newEstimate(now)
@@ -119,6 +124,7 @@ func (s *Selector) begin(now time.Time) {
 	s.second = &s.estimates[second]
 	s.second.resume(now)
 	s.paths[second].resume(s.history.sums[second], now)
+	s.unheard = true
 	s.outage.on, s.outage.fine = false, time.Time{}
 }
 
@@ -138,6 +144,7 @@ func (s *Selector) Select(p *Packet, stream *Stream, primary uint8, now time.Tim
 		s.probe.step(s.second, now)
 	}
 	copied = s.choose(p, stream)
+	p.Doubled = p.Class == Audio && s.unheard && !s.outage.on
 	s.stats.Sent.add(p.Size)
 	s.probe.count(s.stats.Sent.Bytes, p.Size, s.outage.on, now)
 	s.credit = min(s.credit+budgetShare*float64(p.Size), maxCredit)
@@ -238,6 +245,7 @@ func (s *Selector) Report(packet []byte, now time.Time) (began bool, err error) 
 	case s.copiesLost(p, second, now):
 		s.second.silenced()
 	}
+	s.unheard = !p.known || p.late(&r, second, &s.history) > overdue
 	if s.paths[primary].report(&r, primary, &s.history, now) == unclear || !s.paths[primary].known {
 		return false, nil
 	}

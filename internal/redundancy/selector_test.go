@@ -308,3 +308,52 @@ func TestReportsAfterAPause(t *testing.T) {
 		t.Errorf("second path is %v after a pause of 40 minutes, expected %v", state, redundancy.Carrying)
 	}
 }
+
+// TestDoubledAudio: audio leaves twice on the first path before a copy is reported on the second one, and while copies
+// are overdue there, but not in an outage of the first path. Video leaves once.
+func TestDoubledAudio(t *testing.T) {
+	s, r := redundancy.New(redundancy.Auto, start), redundancy.NewRecorder(1, start)
+	var audio, video redundancy.Stream
+	now, number := start, uint16(0)
+	// send sends for a time over paths that work or not, and returns how many packets of audio were doubled.
+	send := func(d time.Duration, first, second bool) (doubled int) {
+		for end := now.Add(d); now.Before(end); now = now.Add(20 * time.Millisecond) {
+			number++
+			sound := redundancy.Packet{SSRC: 1, Sequence: number, Size: 200, Class: redundancy.Audio}
+			if !s.Select(&sound, &audio, 0, now) {
+				t.Fatalf("packet %d of audio is not copied", number)
+			}
+			tile := redundancy.Packet{SSRC: 2, Sequence: number, Size: 1000, Class: redundancy.Lowest, Begins: true}
+			if s.Select(&tile, &video, 0, now); tile.Doubled {
+				t.Error("a packet of video is doubled")
+			}
+			if sound.Doubled {
+				doubled++
+			}
+			for path, works := range []bool{first, second} {
+				if works {
+					r.Arrived(uint8(path), 1, number, now.Add(10*time.Millisecond))
+				}
+			}
+			if report := r.AppendReport(nil, now.Add(15*time.Millisecond)); report != nil {
+				if _, err := s.Report(report, now.Add(19*time.Millisecond)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return doubled
+	}
+	if n := send(200*time.Millisecond, true, false); n != 10 {
+		t.Errorf("%d of 10 packets are doubled before a copy is reported", n)
+	}
+	if n := send(2*time.Second, true, true); n > 3 {
+		t.Errorf("%d packets are doubled while copies arrive, expected those before the first report", n)
+	}
+	if n := send(time.Second, true, false); n < 44 {
+		t.Errorf("%d of 50 packets are doubled while copies are lost, expected all but those of 120 ms", n)
+	}
+	send(time.Second, true, true)
+	if n := send(time.Second, false, true); n > 0 {
+		t.Errorf("%d packets are doubled in an outage of the first path", n)
+	}
+}

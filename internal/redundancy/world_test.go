@@ -269,7 +269,15 @@ func (w *world) send(p redundancy.Packet, state *redundancy.Stream, sent packet)
 	}
 	copied := w.selector != nil && !w.alone && w.selector.Select(&p, state, w.primary, w.now)
 	for i, path := range w.paths {
+		times := 0
 		if copied || i == int(w.primary) {
+			times++
+		}
+		if i == int(w.primary) && (p.Doubled || w.selector != nil && w.alone && p.Class == redundancy.Audio) {
+			times++
+			w.sent += uint64(p.Size)
+		}
+		for range times {
 			w.total += uint64(p.Size)
 			path.there.Send(&netem.Packet{Size: p.Size, Number: uint64(len(w.packets) - 1)}, w.now)
 		}

@@ -25,8 +25,9 @@ type outbox struct {
 	path *path
 	// ecn is the codepoint of RTP packets that are queued from now on, rtcpECN that of RTCP packets: an ecn.Codepoint.
 	ecn, rtcpECN atomic.Uint32
-	// copied is set while queued RTP packets also leave on the second route.
-	copied atomic.Bool
+	// copied is set while queued RTP packets also leave on the second route, doubled while they leave twice on the
+	// primary route.
+	copied, doubled atomic.Bool
 
 	mu     sync.Mutex
 	sealer *srtp.Sealer
@@ -78,7 +79,18 @@ func (o *outbox) queue(header *rtp.Header, payload []byte) error {
 	if o.copied.Load() && o.path.second.Load() != nil {
 		o.queueCopy(len(sealed))
 	}
+	if o.doubled.Load() {
+		o.double(len(sealed))
+	}
 	return nil
+}
+
+// double queues the packet of the given length, which ends the used bytes, again if there is room.
+func (o *outbox) double(length int) {
+	if len(o.buffer)-o.used >= length {
+		copy(o.buffer[o.used:], o.buffer[o.used-length:o.used])
+		o.append(length)
+	}
 }
 
 // release returns an empty buffer to its pool.

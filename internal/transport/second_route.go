@@ -51,6 +51,11 @@ func (m multipath) UseAllPairs() {
 // copy has the same bytes and leaves as Not-ECT. SetCopied takes no lock, and is safe for any goroutine.
 func (m multipath) SetCopied(copied bool) { m.peer.outbox.copied.Store(copied) }
 
+// SetDoubled sets whether RTP packets that are queued from now on leave twice on the primary route, of all outlets.
+// This protects packets that are not retransmitted while there is no second route, or while it carries nothing.
+// SetDoubled takes no lock, and is safe for any goroutine.
+func (m multipath) SetDoubled(doubled bool) { m.peer.outbox.doubled.Store(doubled) }
+
 // SecondRoute reports whether there is a second route at present. SecondRoute takes no lock.
 func (m multipath) SecondRoute() bool { return m.peer.path.second.Load() != nil }
 

@@ -156,6 +156,37 @@ func (d *dualPair) send(from, to uint16, copied bool) {
 	}
 }
 
+// TestDoubledPackets sends packets twice on the first path. The receiver hands over one, and the other as repeated.
+func TestDoubledPackets(t *testing.T) {
+	d := newDualPair(t, true)
+	d.awaitPath(0)
+	for _, p := range []*Peer{d.offers, d.answers} {
+		p.SetDoubled(true)
+	}
+	d.send(0, 10, false)
+	for _, p := range []*Peer{d.offers, d.answers} {
+		p.SetDoubled(false)
+	}
+	d.send(10, 20, false)
+	for name, c := range map[string]*copyCounter{"up": d.up, "down": d.down} {
+		d.until("packets "+name, func() bool {
+			first, repeated := c.counts()
+			return first == 20 && repeated == 10
+		})
+		c.mu.Lock()
+		for number, path := range c.repeated {
+			if number >= 10 || path != 0 || c.first[number] != 0 {
+				t.Errorf("%s: packet %d arrived on the paths %d and %d, expected twice on the first for packets 0 to 9",
+					name, number, c.first[number], path)
+			}
+		}
+		if c.twice > 0 {
+			t.Errorf("%s: %d packets were handed over twice", name, c.twice)
+		}
+		c.mu.Unlock()
+	}
+}
+
 // TestCopiesAreDroppedAndCounted sends packets with and without copies in both directions.
 func TestCopiesAreDroppedAndCounted(t *testing.T) {
 	d := newDualPair(t, true)

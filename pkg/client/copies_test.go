@@ -15,6 +15,7 @@ import (
 type routedPeer struct {
 	noFlush
 	copied  bool
+	doubled bool
 	changes int
 }
 
@@ -25,6 +26,8 @@ func (p *routedPeer) SetCopied(copied bool) {
 	p.copied = copied
 	p.changes++
 }
+
+func (p *routedPeer) SetDoubled(doubled bool) { p.doubled = doubled }
 
 // TestPathsOfASession checks that the session counts the packets of each path, and that the sending goroutine sets
 // which packets leave on both.

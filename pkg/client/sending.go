@@ -38,6 +38,8 @@ type twoRoutes interface {
 	PrimaryPath() uint8
 	// SetCopied sets whether packets that are queued from now on leave on both paths.
 	SetCopied(bool)
+	// SetDoubled sets whether packets that are queued from now on leave twice on the path of PrimaryPath.
+	SetDoubled(bool)
 }
 
 // stamper requests the departure time of a packet from the kernel. transport.Peer implements it.
@@ -106,12 +108,16 @@ func (s *sending) step(now time.Time, peer sendingPeer) (wait time.Duration, idl
 	routes, _ := peer.(twoRoutes)
 	wait, idle = s.choose(now, routes)
 	peer.SetECN(s.codepoint)
-	copied := false
+	copied, doubled := false, false
 	for i := range s.due {
 		o := &s.due[i]
 		if o.Copied != copied {
 			copied = o.Copied
 			routes.SetCopied(copied)
+		}
+		if o.Doubled != doubled {
+			doubled = o.Doubled
+			routes.SetDoubled(doubled)
 		}
 		if o.Times != nil {
 			s.stamp(o, peer)
@@ -120,6 +126,9 @@ func (s *sending) step(now time.Time, peer sendingPeer) (wait time.Duration, idl
 	}
 	if copied {
 		routes.SetCopied(false)
+	}
+	if doubled {
+		routes.SetDoubled(false)
 	}
 	if len(s.due) > 0 {
 		peer.Flush()

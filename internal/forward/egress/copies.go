@@ -19,6 +19,8 @@ type TwoRoutes interface {
 	PrimaryPath() uint8
 	// SetCopied sets whether packets that are queued from now on leave on both paths.
 	SetCopied(bool)
+	// SetDoubled sets whether packets that are queued from now on leave twice on the primary path.
+	SetDoubled(bool)
 }
 
 // routes decides whether the packets of one receiver leave on a second path, too.
@@ -53,9 +55,9 @@ func (s *routes) suspended(now time.Time) bool {
 type copies struct {
 	peer     TwoRoutes
 	selector *redundancy.Selector
-	// primary is the number of the primary path. copied is the last argument of SetCopied.
-	primary uint8
-	copied  bool
+	// primary is the number of the primary path. copied and doubled are the last arguments of SetCopied and SetDoubled.
+	primary         uint8
+	copied, doubled bool
 	// repairs is the stream of all retransmissions.
 	repairs redundancy.Stream
 	// counted are the statistics that the writer's counters already include.
@@ -82,7 +84,7 @@ func (s *routes) follow(now time.Time) {
 	case !s.active && s.copies == nil:
 		return
 	case !s.active:
-		s.copies.set(false)
+		s.copies.set(false, false)
 		return
 	case s.copies == nil:
 		s.copies = &copies{peer: s.peer, selector: redundancy.New(mode, now)}
@@ -93,17 +95,30 @@ func (s *routes) follow(now time.Time) {
 	s.copies.selector.SetMode(mode)
 }
 
-// set makes packets that are queued from now on leave on both paths, or on the primary path only.
-func (c *copies) set(copied bool) {
+// set makes packets that are queued from now on leave on both paths, or on the primary path only, once or twice.
+func (c *copies) set(copied, doubled bool) {
 	if c.copied != copied {
 		c.copied = copied
 		c.peer.SetCopied(copied)
+	}
+	if c.doubled != doubled {
+		c.doubled = doubled
+		c.peer.SetDoubled(doubled)
+	}
+}
+
+// double decides whether the packet that is queued next leaves twice on the only path: audio does after the second path
+// has failed. s may be nil.
+func (s *routes) double(audio bool) {
+	if s != nil && s.copies != nil {
+		s.copies.set(false, audio && redundancy.Mode(s.mode.Load()) != redundancy.Off)
 	}
 }
 
 // decide decides whether the packet that is queued next is copied. The packets of one slot have a stream.
 func (c *copies) decide(p *redundancy.Packet, stream *redundancy.Stream, now time.Time) {
-	c.set(c.selector.Select(p, stream, c.primary, now))
+	copied := c.selector.Select(p, stream, c.primary, now)
+	c.set(copied, p.Doubled)
 }
 
 // copyRepair decides whether the retransmission or the padding that is queued next is copied.

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 // routedPeer is a peer with two paths.
 type routedPeer struct {
 	fakePeer
-	second, copied bool
+	second, copied, doubled bool
+	primary                 uint8
 	// changes counts the calls of SetCopied. sent are the packets that outlets have queued.
 	changes int
 	sent    []routedPacket
@@ -29,15 +31,19 @@ type routedPacket struct {
 	ssrc     uint32
 	sequence uint16
 	copied   bool
+	doubled  bool
+	body     []byte
 }
 
 func (p *routedPeer) SecondRoute() bool  { return p.second }
-func (p *routedPeer) PrimaryPath() uint8 { return 0 }
+func (p *routedPeer) PrimaryPath() uint8 { return p.primary }
 
 func (p *routedPeer) SetCopied(copied bool) {
 	p.copied = copied
 	p.changes++
 }
+
+func (p *routedPeer) SetDoubled(doubled bool) { p.doubled = doubled }
 
 // routedOutlet is an outlet of a routedPeer.
 type routedOutlet struct {
@@ -46,7 +52,8 @@ type routedOutlet struct {
 }
 
 func (o routedOutlet) Queue(h *rtp.Header, payload []byte) error {
-	o.routes.sent = append(o.routes.sent, routedPacket{h.SSRC, h.SequenceNumber, o.routes.copied})
+	o.routes.sent = append(o.routes.sent,
+		routedPacket{h.SSRC, h.SequenceNumber, o.routes.copied, o.routes.doubled, slices.Clone(payload)})
 	return o.fakeOutlet.Queue(h, payload)
 }
 
@@ -345,4 +352,37 @@ func TestPathReportsOfOthers(t *testing.T) {
 	if got := s.engine.Stats().MalformedRTCP; got != 1 {
 		t.Errorf("%d malformed packets after a report without a second path, expected 1", got)
 	}
+}
+
+// TestDoubledAudio: audio leaves twice on the first path before copies are reported on the second one, and without a
+// second path once there was one. No other packet does.
+func TestDoubledAudio(t *testing.T) {
+	s := newSplit(t, redundancy.Auto)
+	expect := func(what string, doubled bool) {
+		t.Helper()
+		s.peer.sent, s.recorded = nil, 0
+		s.send()
+		s.now = s.now.Add(20 * time.Millisecond)
+		s.high.retransmitFirst(t, s.receiver, s.now)
+		s.run()
+		for _, p := range s.peer.sent {
+			if want := doubled && p.ssrc == s.audio.outlet.ssrc; p.doubled != want {
+				t.Errorf("%s: packet %d of stream %d is doubled: %v, expected %v", what, p.sequence, p.ssrc, p.doubled,
+					want)
+			}
+		}
+		if _, repairs := s.copies(s.high.outlet.rtx); repairs == 0 {
+			t.Errorf("%s: no packet is retransmitted", what)
+		}
+	}
+	expect("before a report", true)
+	for range 5 {
+		s.send()
+		s.arrive(true)
+	}
+	expect("with two paths", false)
+	s.peer.second = false
+	expect("without the second path", true)
+	s.receiver.SetRedundancy(redundancy.Off)
+	expect("in the mode off", false)
 }

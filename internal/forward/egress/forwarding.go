@@ -67,8 +67,10 @@ func (a *attachment) write(p *packetlog.Packet) bool {
 	h.PayloadType, h.SequenceNumber, h.Timestamp, h.Marker = a.payloadType, v.Sequence, v.Timestamp, v.Marker
 	body := w.wire.body(a.wireForm, p)
 	s.receiver.number(h, len(body), p.Class)
-	if s.receiver.path.routes.copying() {
+	if routes := s.receiver.path.routes; routes.copying() {
 		a.copyMedia(p, len(body), v.Marker)
+	} else {
+		routes.double(p.Class == packetlog.Audio)
 	}
 	w.outbox.writes++
 	traced := p.Edge && s.receiver.traced()

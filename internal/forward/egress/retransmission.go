@@ -219,6 +219,8 @@ func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
 	s.receiver.number(h, len(packed), kind)
 	if routes := s.receiver.path.routes; routes.copying() {
 		routes.copies.copyRepair(h.SSRC, h.SequenceNumber, len(packed), kind, w.now)
+	} else {
+		routes.double(false)
 	}
 	w.outbox.writes++
 	if err := s.outlet.Queue(h, packed); err != nil {

@@ -181,7 +181,7 @@ func (i *Ingress) record(ssrc uint32, packet []byte, info *transport.PacketInfo)
 	}
 }
 
-// Repeated records a packet of which another path has delivered a copy before. The goroutine that calls RTP calls
+// Repeated records a packet that has arrived before, mostly on another path. The goroutine that calls RTP calls
 // Repeated.
 func (i *Ingress) Repeated(ssrc uint32, sequence uint16, info *transport.PacketInfo) {
 	i.mu.Lock()
@@ -189,7 +189,8 @@ func (i *Ingress) Repeated(ssrc uint32, sequence uint16, info *transport.PacketI
 	if !i.begin() {
 		return
 	}
-	if i.paths.received(i.ssrc, ssrc, sequence, info, i.set.clock.Started()) {
+	if (info.Path != 0 || i.paths.recorder != nil) &&
+		i.paths.received(i.ssrc, ssrc, sequence, info, i.set.clock.Started()) {
 		i.waker.wake()
 	}
 	i.end()

@@ -31,20 +31,23 @@ func (r *Receiver) arrivedOn(path uint8, ssrc uint32, packet []byte, now time.Ti
 	}
 }
 
-// Repeated records the path on which a packet arrived that another path has delivered before.
+// Repeated records the path on which a packet arrived that has arrived before. A packet that left twice on one path
+// does not count.
 func (r *Receiver) Repeated(path uint8, ssrc uint32, sequence uint16, now time.Time) {
-	if path >= redundancy.Paths {
+	if path >= redundancy.Paths || path == 0 && r.paths.recorder == nil {
 		return
 	}
-	r.paths.counts[path].Repeated++
-	r.record(path, ssrc, sequence, now)
+	if r.record(path, ssrc, sequence, now) {
+		r.paths.counts[path].Repeated++
+	}
 }
 
-func (r *Receiver) record(path uint8, ssrc uint32, sequence uint16, now time.Time) {
+// record records an arrival. It reports false for the second of two packets that left on one path.
+func (r *Receiver) record(path uint8, ssrc uint32, sequence uint16, now time.Time) bool {
 	if r.paths.recorder == nil {
 		r.paths.recorder = redundancy.NewRecorder(r.ssrc, now)
 	}
-	r.paths.recorder.Arrived(path, ssrc, sequence, now)
+	return r.paths.recorder.Arrived(path, ssrc, sequence, now)
 }
 
 // Paths returns the counts of each path, those of earlier peer connections included, and reports whether a packet has

@@ -14,6 +14,8 @@ type copies struct {
 	// active is set while packets may be copied. primary is the number of the path on which every packet leaves.
 	active  bool
 	primary uint8
+	// failed is set if there was a second path, and there is none now.
+	failed bool
 	// repairs is the stream of all retransmissions.
 	repairs redundancy.Stream
 }
@@ -34,6 +36,7 @@ func (u *Uplink) SetRoutes(second bool, primary uint8, now time.Time) {
 	c := &u.queue.copies
 	before := c.active
 	c.active, c.primary = second && u.mode != redundancy.Off, primary
+	c.failed = !c.active && c.selector != nil && u.mode != redundancy.Off
 	switch {
 	case !c.active:
 		return
@@ -120,10 +123,12 @@ func (q *queue) copyMedia(p heldPacket, o *Outgoing, now time.Time) {
 	case f.publication.takesLowest(f.track):
 		class = redundancy.Lowest
 	}
-	o.Copied = q.copies.selector.Select(&redundancy.Packet{
+	packet := redundancy.Packet{
 		SSRC: o.Header.SSRC, Sequence: o.Header.SequenceNumber, Size: o.size(), Class: class, Begins: p.index == 0,
 		Ends: p.index == len(f.payloads)-1,
-	}, &f.line.copied, q.copies.primary, now)
+	}
+	o.Copied = q.copies.selector.Select(&packet, &f.line.copied, q.copies.primary, now)
+	o.Doubled = packet.Doubled
 }
 
 // copyRepair decides whether a retransmission, or padding, is copied.

@@ -257,3 +257,27 @@ func TestPathReportsAreLimited(t *testing.T) {
 		t.Error("a report is read without a second path")
 	}
 }
+
+// TestDoubledSound: sound leaves twice on the first path before copies are reported on the second one, and without a
+// second path once there was one. No other packet does.
+func TestDoubledSound(t *testing.T) {
+	s := newSplit(t)
+	expect := func(what string, doubled bool) {
+		t.Helper()
+		for _, o := range s.send() {
+			if want := doubled && o.Header.SSRC == 200; o.Doubled != want {
+				t.Errorf("%s: packet of stream %d is doubled: %v, expected %v", what, o.Header.SSRC, o.Doubled, want)
+			}
+		}
+	}
+	expect("before a report", true)
+	for range 5 {
+		s.arrive(s.send(), true)
+	}
+	expect("with two paths", false)
+	s.uplink.SetRoutes(false, 0, s.now)
+	expect("without the second path", true)
+	s.uplink.SetRedundancy(redundancy.Off)
+	s.uplink.SetRoutes(false, 0, s.now)
+	expect("in the mode off", false)
+}

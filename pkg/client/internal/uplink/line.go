@@ -48,6 +48,8 @@ type Outgoing struct {
 	Payload []byte
 	// Copied is set if the packet leaves on a second path, too.
 	Copied bool
+	// Doubled is set if the packet leaves twice on the first path.
+	Doubled bool
 	// Times are the times of the frame if this packet is stamped, and Mark is the stamp. Times is nil otherwise.
 	Times *frametrace.Sent
 	Mark  frametrace.Mark

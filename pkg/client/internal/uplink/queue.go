@@ -292,6 +292,8 @@ func (q *queue) leave(p heldPacket, now time.Time) {
 	o.keep(now)
 	if q.copies.active {
 		q.copyMedia(p, &o, now)
+	} else {
+		o.Doubled = q.copies.failed && f.isAudio()
 	}
 	q.send(o, kind, now)
 	if f.line.repeats() {
