@@ -171,6 +171,18 @@ func (g *gcc) Settle(time.Time) {
 	g.held, g.silence.waiting = false, false
 }
 
+// Move records that packets leave on another path from now on, of which nothing is known but the rate that it is
+// estimated to carry. Delays and losses of the former path do not count any more.
+func (g *gcc) Move(now time.Time, rate Bitrate) {
+	at := now.Sub(g.epoch)
+	g.Settle(now)
+	g.forget()
+	g.silence.ended, g.relieved, g.loss = at, at, newLossEstimator(g.cfg.Loss)
+	g.rate.state, g.rate.changed = rateHold, at
+	g.rate.set(float64(rate))
+	g.publish(at)
+}
+
 // Estimate implements Estimator.
 func (g *gcc) Estimate() Bitrate { return Bitrate(g.estimate) }
 

@@ -294,6 +294,14 @@ func (l *l4s) Settle(now time.Time) {
 	l.ecn.waiting = false
 }
 
+// Move is that of GCC. The other path may treat ECT otherwise, so it is tested from the beginning.
+func (l *l4s) Move(now time.Time, rate Bitrate) {
+	l.gcc.Move(now, rate)
+	l.mark.rate, l.classic.rate, l.probeMarked = l.rate.rate, l.rate.rate, false
+	l.ecn.begin()
+	l.test(now.Sub(l.epoch))
+}
+
 // Next implements Estimator.
 func (l *l4s) Next() time.Time {
 	next := l.gcc.Next()

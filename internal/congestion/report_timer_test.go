@@ -192,6 +192,38 @@ func TestSuspendedReports(t *testing.T) {
 	}
 }
 
+// TestMoves sends on a path that is longer by 20 ms, and then on the first one again. The estimator that is told of it
+// keeps the rates, and the other takes the longer path for a queue.
+func TestMoves(t *testing.T) {
+	type mover interface {
+		Move(now time.Time, rate Bitrate)
+	}
+	for _, told := range []bool{true, false} {
+		for _, e := range []Estimator{newGCC(startingAt(8e6), start), newL4S(startingAt(8e6), start)} {
+			f := &feed{estimator: e}
+			f.run(4*time.Second, time.Millisecond, func(r *feedback.PacketResult) {
+				r.ECN, r.SentECN = ecn.ECT1, ecn.ECT1
+			})
+			least := e.Estimate()
+			for _, longer := range []time.Duration{20 * time.Millisecond, 0} {
+				if told {
+					e.(mover).Move(start.Add(f.now), 8e6)
+				}
+				for range 20 {
+					f.run(100*time.Millisecond, time.Millisecond, func(r *feedback.PacketResult) {
+						r.Arrived += longer
+						r.ECN, r.SentECN = ecn.ECT1, ecn.ECT1
+					})
+					least = min(least, e.Estimate())
+				}
+			}
+			if kept := least >= 8e6; kept != told {
+				t.Errorf("told of the path: %v, the least estimate is %v, expected 8 Mbit/s: %v", told, least, told)
+			}
+		}
+	}
+}
+
 // TestHeldStates ends the reports of receivers with L4S: frames are held only if further packets cannot show that the
 // path drops ECT.
 func TestHeldStates(t *testing.T) {

@@ -21,6 +21,11 @@ const (
 	// suspension is the longest time for which an outage suspends the congestion control. The transport leaves a path
 	// within 1.25 s of its failure.
 	suspension = 2 * time.Second
+	// overtaking is the least time by which copies arrive before the packets of the primary path, if they do. For
+	// mostOvertaking, the time until the transport moves to a better path that has returned and a second more, arrivals
+	// then say nothing about the primary path.
+	overtaking     = 5 * time.Millisecond
+	mostOvertaking = 3 * time.Second
 )
 
 // Packet is a packet that is about to leave.
@@ -52,7 +57,9 @@ type Selector struct {
 	second    *estimate
 	// unheard is set while copies on the second path are overdue, and until the first report of a copy.
 	unheard bool
-	outage  outage
+	// begun is the time since which copies have left on the second path.
+	begun  time.Time
+	outage outage
 	// credit is the number of bytes that the budget permits to copy.
 	credit float64
 	probe  probe
@@ -124,7 +131,7 @@ func (s *Selector) begin(now time.Time) {
 	s.second = &s.estimates[second]
 	s.second.resume(now)
 	s.paths[second].resume(s.history.sums[second], now)
-	s.unheard = true
+	s.unheard, s.begun = true, now
 	s.outage.on, s.outage.fine = false, time.Time{}
 }
 
@@ -275,12 +282,19 @@ func (s *Selector) Stranded(now time.Time, f func(ssrc uint32, sequence uint16))
 // carries. During an outage the peer receives no more than that.
 func (s *Selector) Outage() (rate float64, outage bool) { return s.second.rate, s.outage.on }
 
-// Suspended reports whether arrivals say nothing about the rate of the primary path, because an outage has begun on it:
+// Suspended reports whether arrivals say nothing about the rate of the primary path. Either an outage has begun on it:
 // packets are lost, or arrive on a slower path. A congestion control that read them would fall to its lowest rate.
-// Until the transport leaves a path that has failed, the second path bounds the rate (Outage).
+// Until the transport leaves a path that has failed, the second path bounds the rate (Outage). Or the second path has
+// returned and is faster, so that copies arrive first, and others later, as if they had met a queue.
 func (s *Selector) Suspended(now time.Time) bool {
-	return s.outage.on && now.Sub(s.outage.began) < suspension
+	if s.outage.on {
+		return now.Sub(s.outage.began) < suspension
+	}
+	return s.Second().Behind < -overtaking && now.Sub(s.begun) < mostOvertaking
 }
+
+// Rate returns the rate in bit/s that a path was estimated to carry when it was the second one.
+func (s *Selector) Rate(path uint8) float64 { return s.estimates[path%Paths].rate }
 
 // Stats returns the counts since the beginning.
 func (s *Selector) Stats() Stats {

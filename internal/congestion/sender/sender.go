@@ -88,6 +88,8 @@ type estimation struct {
 	// next is the time of the estimator's next step, due the time of the next call of Step. scheduled is set once they
 	// include a packet that left after the last Consult.
 	scheduled bool
+	// moved is the time of the last Move in ms since the start, modulo 2^32, 0 before the first one.
+	moved     uint32
 	next, due time.Duration
 	path      pacing.Path
 	stats     *congestion.Stats
@@ -211,6 +213,7 @@ func (s *Sender[P, R]) Report(
 
 // Learn processes the results of one report that arrived at the given time.
 func (s *Sender[P, R]) Learn(results []feedback.PacketResult, arrived, now time.Time) {
+	results = s.afterMove(results, now)
 	if s.estimator == nil || len(results) == 0 {
 		return
 	}
@@ -234,6 +237,37 @@ func (s *Sender[P, R]) Suspend(suspended bool, now time.Time) {
 	}
 	s.suspended, s.unreported = suspended, int32(s.history.inFlight())
 	s.settle(s.advance(now))
+}
+
+// reportTime bounds the time in which packets are reported that left before a Move, in ms.
+const reportTime = 2000
+
+// millis converts a time to that of moved.
+func (s *Sender[P, R]) millis(now time.Time) uint32 { return uint32(now.Sub(s.started).Milliseconds()) }
+
+// Move records that packets leave on another path from now on, which is estimated to carry a rate. Reports about
+// packets that left before do not reach the estimator. A step is due.
+func (s *Sender[P, R]) Move(rate congestion.Bitrate, now time.Time) {
+	if e, ok := s.estimator.(interface {
+		Move(now time.Time, rate congestion.Bitrate)
+	}); ok {
+		e.Move(s.advance(now), rate)
+		s.moved, s.next, s.due = s.millis(now), 0, 0
+	}
+}
+
+// afterMove returns the results of the packets that left after the last Move.
+func (s *Sender[P, R]) afterMove(results []feedback.PacketResult, now time.Time) []feedback.PacketResult {
+	if s.moved == 0 || s.millis(now)-s.moved > reportTime {
+		return results
+	}
+	kept := make([]feedback.PacketResult, 0, len(results))
+	for i := range results {
+		if int32(s.millis(results[i].Sent)-s.moved) >= 0 {
+			kept = append(kept, results[i])
+		}
+	}
+	return kept
 }
 
 // settle tells an estimator that waits for reports that none is expected about the packets sent until now.

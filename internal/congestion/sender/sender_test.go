@@ -27,6 +27,7 @@ type told struct {
 	next    time.Time
 	stats   congestion.Stats
 	probes  []congestion.ProbeCluster
+	moved   congestion.Bitrate
 }
 
 func (e *told) passes(now time.Time) {
@@ -64,6 +65,11 @@ func (e *told) Probe(now time.Time) (c congestion.ProbeCluster, ok bool) {
 func (e *told) Settle(now time.Time) {
 	e.passes(now)
 	e.settled++
+}
+
+func (e *told) Move(now time.Time, rate congestion.Bitrate) {
+	e.passes(now)
+	e.moved = rate
 }
 
 func (e *told) Want(now time.Time, rate congestion.Bitrate) {
@@ -540,4 +546,22 @@ func heldAt(t *testing.T, frameInterval int, always bool) int {
 		}
 	}
 	return 0
+}
+
+// TestMove: after a move to another path the estimator knows its rate, and receives no results of packets that left
+// before. A step is due.
+func TestMove(t *testing.T) {
+	s, e := started(t, Options{})
+	first := s.Sent(1, 1, 1200, feedback.Media, at(10))
+	s.Consult(at(10))
+	s.Move(5e6, at(20))
+	if e.moved != 5e6 || s.StepDue() != 0 {
+		t.Errorf("the estimator moves to %v, and a step is due at %v, expected 5 Mbit/s and 0", e.moved, s.StepDue())
+	}
+	second := s.Sent(1, 2, 1200, feedback.Media, at(20))
+	s.Learn(received(at(10), first), at(40), at(40))
+	s.Learn(append(received(at(10), first), received(at(20), second)...), at(50), at(50))
+	if len(e.results) != 1 || e.results[0].Sequence != second {
+		t.Errorf("the results are %+v, expected that of packet %d", e.results, second)
+	}
 }

@@ -58,6 +58,8 @@ type copies struct {
 	// primary is the number of the primary path. copied and doubled are the last arguments of SetCopied and SetDoubled.
 	primary         uint8
 	copied, doubled bool
+	// estimates are those of the congestion control for each path when it was last the primary one, 0 if it was not.
+	estimates [redundancy.Paths]congestion.Bitrate
 	// repairs is the stream of all retransmissions.
 	repairs redundancy.Stream
 	// counted are the statistics that the writer's counters already include.
@@ -73,26 +75,44 @@ type SecondPath struct {
 	Outage bool
 }
 
-// follow updates the state of the second path. It is called once per run. s may be nil.
-func (s *routes) follow(now time.Time) {
+// follow updates the state of the paths, and reports whether the other path is the primary one now. It is called once
+// per run. s may be nil.
+func (s *routes) follow(now time.Time) (moved bool) {
 	if s == nil {
-		return
+		return false
 	}
-	mode, before := redundancy.Mode(s.mode.Load()), s.active
+	mode, before, primary := redundancy.Mode(s.mode.Load()), s.active, s.peer.PrimaryPath()
 	s.active = mode != redundancy.Off && s.peer.SecondRoute()
+	c := s.copies
 	switch {
-	case !s.active && s.copies == nil:
-		return
-	case !s.active:
-		s.copies.set(false, false)
-		return
-	case s.copies == nil:
-		s.copies = &copies{peer: s.peer, selector: redundancy.New(mode, now)}
-	case !before:
-		s.copies.selector.Resume(now)
+	case c != nil:
+		moved, c.primary = c.primary != primary, primary
+	case s.active:
+		c = &copies{peer: s.peer, selector: redundancy.New(mode, now), primary: primary}
+		s.copies, before = c, true
+	default:
+		return false
 	}
-	s.copies.primary = s.peer.PrimaryPath()
-	s.copies.selector.SetMode(mode)
+	switch {
+	case !s.active:
+		c.set(false, false)
+		return moved
+	case !before:
+		c.selector.Resume(now)
+	}
+	c.selector.SetMode(mode)
+	return moved
+}
+
+// move makes the congestion control estimate the path that is the primary one now. It begins with its last estimate of
+// that path, or the rate of copies on it if that is higher.
+func (p *path) move(now time.Time) {
+	c := p.routes.copies
+	if p.estimation == nil || !p.sender.Reported() || c.primary >= redundancy.Paths {
+		return
+	}
+	c.estimates[redundancy.Paths-1-c.primary] = p.sender.Stats().Estimate
+	p.sender.Move(max(c.estimates[c.primary], congestion.Bitrate(c.selector.Rate(c.primary))), now)
 }
 
 // set makes packets that are queued from now on leave on both paths, or on the primary path only, once or twice.

@@ -19,7 +19,9 @@ func (r *Receiver) number(h *rtp.Header, payload int, kind packetlog.Class) {
 	w, first := r.writer, r.run.packets == 0
 	if first {
 		r.agree()
-		r.path.routes.follow(w.now)
+		if r.path.routes.follow(w.now) {
+			r.path.move(w.now)
+		}
 	}
 	r.path.number(h, payload, kind, w.now)
 	if first && r.path.estimation != nil {

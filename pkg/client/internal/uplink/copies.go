@@ -16,6 +16,8 @@ type copies struct {
 	primary uint8
 	// failed is set if there was a second path, and there is none now.
 	failed bool
+	// estimates are those of the congestion control for each path when it was last the primary one, 0 if it was not.
+	estimates [redundancy.Paths]volumetric.Bitrate
 	// repairs is the stream of all retransmissions.
 	repairs redundancy.Stream
 }
@@ -35,6 +37,9 @@ func (u *Uplink) SetRedundancy(mode redundancy.Mode) { u.mode = mode }
 func (u *Uplink) SetRoutes(second bool, primary uint8, now time.Time) {
 	c := &u.queue.copies
 	before := c.active
+	if c.selector != nil && primary != c.primary {
+		u.queue.move(primary, now)
+	}
 	c.active, c.primary = second && u.mode != redundancy.Off, primary
 	c.failed = !c.active && c.selector != nil && u.mode != redundancy.Off
 	switch {
@@ -46,6 +51,17 @@ func (u *Uplink) SetRoutes(second bool, primary uint8, now time.Time) {
 		c.selector.Resume(now)
 	}
 	c.selector.SetMode(u.mode)
+}
+
+// move makes the congestion control estimate the path that is the first one now. It begins with its last estimate of
+// that path, or the rate of copies on it if that is higher.
+func (q *queue) move(primary uint8, now time.Time) {
+	c := &q.copies
+	if !q.sender.Reported() || primary >= redundancy.Paths || c.primary >= redundancy.Paths {
+		return
+	}
+	c.estimates[c.primary] = q.sender.Stats().Estimate
+	q.sender.Move(max(c.estimates[primary], volumetric.Bitrate(c.selector.Rate(primary))), now)
 }
 
 // Copies returns the state of the copies. The counts include those of former connections.
