@@ -293,6 +293,16 @@ func (s *Selector) Suspended(now time.Time) bool {
 	return s.Second().Behind < -overtaking && now.Sub(s.begun) < mostOvertaking
 }
 
+// Futile reports whether a retransmission that left now would be lost: in an outage of the primary path, while the
+// second one has no room for it. Such retransmissions would only delay other packets in the pacer.
+func (s *Selector) Futile(now time.Time) bool {
+	if !s.outage.on {
+		return false
+	}
+	s.second.step(now)
+	return !s.admits(Repair)
+}
+
 // Rate returns the rate in bit/s that a path was estimated to carry when it was the second one.
 func (s *Selector) Rate(path uint8) float64 { return s.estimates[path%Paths].rate }
 

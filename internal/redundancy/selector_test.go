@@ -357,3 +357,41 @@ func TestDoubledAudio(t *testing.T) {
 		t.Errorf("%d packets are doubled in an outage of the first path", n)
 	}
 }
+
+// TestFutileRepairs: in an outage of the first path, retransmissions beyond the rate of the second path are futile.
+func TestFutileRepairs(t *testing.T) {
+	s, r := redundancy.New(redundancy.Auto, start), redundancy.NewRecorder(1, start)
+	var audio, repairs redundancy.Stream
+	number := uint16(0)
+	for now := start; now.Before(start.Add(3 * time.Second)); now = now.Add(10 * time.Millisecond) {
+		number++
+		works := now.Before(start.Add(2 * time.Second))
+		s.Select(&redundancy.Packet{SSRC: 1, Sequence: number, Size: 200, Class: redundancy.Audio}, &audio, 0, now)
+		for path := range uint8(2) {
+			if path == 1 || works {
+				r.Arrived(path, 1, number, now.Add(5*time.Millisecond))
+			}
+		}
+		if report := r.AppendReport(nil, now.Add(6*time.Millisecond)); report != nil {
+			if _, err := s.Report(report, now.Add(9*time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if works && s.Futile(now) {
+			t.Fatalf("%v: a retransmission is futile on a path that works", now.Sub(start))
+		}
+	}
+	now, copied := start.Add(3*time.Second), 0
+	for n := range uint16(100) {
+		futile := s.Futile(now)
+		if s.Select(&redundancy.Packet{SSRC: 2, Sequence: n, Size: 1200, Class: redundancy.Repair}, &repairs, 0, now) {
+			copied++
+		} else if !futile {
+			t.Fatalf("retransmission %d is not copied, and is not futile", n)
+		}
+	}
+	if copied == 0 || copied > 50 || !s.Futile(now) || s.Futile(now.Add(time.Second)) {
+		t.Errorf("%d of 100 retransmissions are copied, the next is futile: %v, and %v a second later", copied,
+			s.Futile(now), s.Futile(now.Add(time.Second)))
+	}
+}

@@ -339,7 +339,8 @@ func (q *queue) send(o Outgoing, kind feedback.PacketKind, now time.Time) (size 
 	return size
 }
 
-// repeat sends the retransmission of a packet, and reports whether the packet is still in the history.
+// repeat sends the retransmission of a packet, and reports whether the packet is still in the history. A retransmission
+// that would be lost is not sent.
 func (q *queue) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
 	sent, known := r.line.history.Get(r.sequence)
 	if !known {
@@ -352,6 +353,8 @@ func (q *queue) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
 	class := redundancy.Repair
 	if kind == feedback.Probe {
 		class = redundancy.Padding
+	} else if q.copies.active && q.copies.selector.Futile(now) {
+		return true
 	}
 	if q.copies.active {
 		q.copyRepair(&o, class, now)
