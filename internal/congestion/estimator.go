@@ -120,8 +120,8 @@ type Stats struct {
 // Path returns the input of a pacer.
 func (s *Stats) Path() pacing.Path {
 	return pacing.Path{Estimate: int64(s.Estimate), Carried: int64(s.DelayBased), Evenly: s.Evenly,
-		Unmarked: s.Unmarked, ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth || s.Burst > 0, Spaced: s.Spaced,
-		Burst: uint8(s.Burst / time.Millisecond), Window: s.Window}
+		Unmarked: s.Unmarked, ApplicationLimited: s.ApplicationLimited, Smooth: s.Smooth || s.Burst > 0,
+		Spaced: s.Spaced, Burst: uint8(s.Burst / time.Millisecond), Window: s.Window}
 }
 
 // countECN counts the codepoint with which a packet arrived.

@@ -21,7 +21,8 @@ func TestMerge(t *testing.T) {
 		for _, c := range merged.Cells {
 			names = append(names, c.Name)
 		}
-		if want := []string{"wind=west height=10", "wind=west height=20", "wind=east height=30"}; !slices.Equal(names, want) {
+		want := []string{"wind=west height=10", "wind=west height=20", "wind=east height=30"}
+		if !slices.Equal(names, want) {
 			t.Fatalf("%s: expected the cells %v, got %v", name, want, names)
 		}
 		if n := []int{len(merged.Cells[0].Iterations), len(merged.Cells[1].Iterations)}; !slices.Equal(n, []int{3, 2}) {

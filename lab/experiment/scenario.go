@@ -34,8 +34,8 @@ type Quantity struct {
 	// Label describes the quantity in a few words, for tables and axes.
 	Label string `json:"label"`
 	// Of is the name of a quantity with samples of which this quantity is a quantile, Share its share (0 to 1). Such a
-	// quantity is computed after the run, also for a journal of a version that did not have the quantity. Of is empty for
-	// all other quantities, which scenarios measure.
+	// quantity is computed after the run, also for a journal of a version that did not have the quantity. Of is empty
+	// for all other quantities, which scenarios measure.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
 }

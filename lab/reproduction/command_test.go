@@ -36,9 +36,9 @@ func TestRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
-	if _, err := e.Run(t.Context(), experiment.Options{Iterations: usual.Iterations, Duration: usual.Duration(), Seed: 1,
-		Cells: []string{"fps=30"}, Programs: t.TempDir(), Folder: filepath.Join(out, "layers"), Shared: t.TempDir(),
-		Version: "test"}); err != nil {
+	if _, err := e.Run(t.Context(), experiment.Options{Iterations: usual.Iterations, Duration: usual.Duration(),
+		Seed: 1, Cells: []string{"fps=30"}, Programs: t.TempDir(), Folder: filepath.Join(out, "layers"),
+		Shared: t.TempDir(), Version: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	text, _, err := reproduce("--recorded", "--tier", "claims", "--out", out)
@@ -91,8 +91,8 @@ func record(t *testing.T, folder string) {
 	if e, err = l.Find("layers-network"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Run(t.Context(), experiment.Options{Iterations: usual.Iterations, Duration: usual.Duration(), Seed: 1,
-		Folder: filepath.Join(folder, "layers-network"), Shared: t.TempDir(), Version: "v0"}); err != nil {
+	if _, err := e.Run(t.Context(), experiment.Options{Iterations: usual.Iterations, Duration: usual.Duration(),
+		Seed: 1, Folder: filepath.Join(folder, "layers-network"), Shared: t.TempDir(), Version: "v0"}); err != nil {
 		t.Fatal(err)
 	}
 }

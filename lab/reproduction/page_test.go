@@ -33,7 +33,8 @@ func sample() *Reproduction {
 			{Run: "sfu-table1", Name: "lower bound", Unit: "µs", Paper: 30, Bound: experiment.Bound{AtLeast: true},
 				Status: NotRun},
 		}, Extents: []Extent{{"sfu-table1", 5, 20, 10, 60}, {"sfu-fig3", 10, 60, 10, 60}}, Pictures: []Picture{
-			{File: "001-sfu-table1-latency.svg", Title: "Latency", Hash: hashOf([]byte("<svg/>")), svg: []byte("<svg/>")},
+			{File: "001-sfu-table1-latency.svg", Title: "Latency", Hash: hashOf([]byte("<svg/>")),
+				svg: []byte("<svg/>")},
 		}},
 		{Item: Item{Paper: "001", Place: "table 2", Shows: "tiles", Conditions: "CPU is not compared."}, Status: NotRun,
 			Rows: []Row{{Run: "sfu-table2", Name: "latency", Unit: "ms", Paper: 36, Status: NotRun}}},

@@ -114,8 +114,8 @@ func PlanOf(items []Item, l *experiment.Library, tier Tier) ([]Plan, error) {
 					plans = planClaim(plans, e, &cell, claims)
 				}
 			case !slices.ContainsFunc(plans, func(p Plan) bool { return p.Experiment == e }):
-				plans = append(plans, Plan{Experiment: e, Options: experiment.Options{Short: tier == Tour}, Folder: name,
-					spent: overhead})
+				plans = append(plans, Plan{Experiment: e, Options: experiment.Options{Short: tier == Tour},
+					Folder: name, spent: overhead})
 			}
 		}
 	}

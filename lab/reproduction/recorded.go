@@ -13,8 +13,9 @@ import (
 
 // Errors of recorded runs.
 var (
-	errUnrecorded = errors.New("--recorded: expected the journal of at least one experiment with the extent of the tier")
-	errFrom       = errors.New("--from: expected folders of earlier runs, without the folder --out")
+	errUnrecorded = errors.New("--recorded: expected the journal of at least one experiment with the extent of the " +
+		"tier")
+	errFrom = errors.New("--from: expected folders of earlier runs, without the folder --out")
 )
 
 // recorded are recorded runs in the order of their beginnings, by the library's values of the papers.

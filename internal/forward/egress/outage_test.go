@@ -65,7 +65,7 @@ type laptop struct {
 	all, most  int
 }
 
-// pathCheck is what the server knows of a path by its checks.
+// pathCheck is the state of a path at the server, by its checks.
 type pathCheck struct {
 	unanswered      int
 	answered, since time.Time
@@ -82,7 +82,7 @@ type source struct {
 	next     time.Time
 }
 
-// received is what has arrived on one slot.
+// received has the packets that have arrived on one slot.
 type received struct {
 	slot    *Slot
 	outlet  *fakeOutlet

@@ -65,7 +65,8 @@ func TestTable(t *testing.T) {
 			lab.Check
 			targets, stated int
 		}{
-			// 3 networks: of undisturbed, of redirection, worst second; of off, and twice the worst second of undisturbed.
+			// 3 networks: of undisturbed, of redirection, worst second; of off, and twice the worst second of
+			// undisturbed.
 			{NewTableThroughput(Options{Library: l}, lab.Progress{}), 9, 9},
 			// 2 qualities with 2 variations: cost, frames in time, which are always in time here, also of undisturbed.
 			{NewTableCost(Options{Library: l}, lab.Progress{}), 12, 2},

@@ -49,7 +49,8 @@ func defaultCapacity() capacity {
 func (p capacity) Validate() error {
 	switch {
 	case p.Protocol != protocolUDP && p.Protocol != protocolTCP && p.Protocol != protocolProbes:
-		return fmt.Errorf("protocol: expected %s, %s or %s, got %q", protocolUDP, protocolTCP, protocolProbes, p.Protocol)
+		return fmt.Errorf("protocol: expected %s, %s or %s, got %q",
+			protocolUDP, protocolTCP, protocolProbes, p.Protocol)
 	case !(p.Offered > 0 && p.Offered <= 10_000) || p.Size < 16 || p.Size > 1472 || p.Interval <= 0:
 		return errors.New("offered, size, interval: expected a rate up to 10000 Mbit/s, 16 to 1472 bytes, and a time")
 	}
