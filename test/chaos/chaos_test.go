@@ -149,12 +149,15 @@ func (c count) lost() int64 { return c.Undecodable + c.Missing + c.DroppedByServ
 
 func (r *room) count(f flow) count {
 	p := r.peers[f.receiver]
-	c := count{Reception: p.Tile(f.tile)}
+	var c count
 	for _, s := range p.Session.Stats() {
 		if s.Track.TileRef == f.tile {
 			c.TileStats = s
 		}
 	}
+	// The reception is read after the losses: a frame whose loss is in an earlier state and whose number is not would
+	// never be accounted for.
+	c.Reception = p.Tile(f.tile)
 	return c
 }
 

@@ -61,7 +61,8 @@ type Reception struct {
 	First, Last time.Time
 	LongestGap  time.Duration
 	Quality     volumetric.Quality
-	Number      int64
+	// Number is the highest frame number. A repaired frame may arrive after the frames that follow it.
+	Number int64
 	// changed is the completion time of the first frame of the present quality.
 	changed time.Time
 }
@@ -115,7 +116,7 @@ func (p *Peer) take(f client.Frame) {
 	}
 	r.Frames++
 	r.LongestGap = max(r.LongestGap, now.Sub(r.Last))
-	r.Last, r.Quality, r.Number = now, f.Track.Quality, f.Number
+	r.Last, r.Quality, r.Number = now, f.Track.Quality, max(r.Number, f.Number)
 }
 
 // note records an event.
