@@ -55,8 +55,8 @@ type Selector struct {
 	// estimates are those of each path, of which the one of the path that is not the primary one is in use: second.
 	estimates [Paths]estimate
 	second    *estimate
-	// unheard is set while copies on the second path are overdue, and until the first report of a copy.
-	unheard bool
+	// unconfirmed is set while copies on the second path are overdue, and until the first report of a copy.
+	unconfirmed bool
 	// begun is the time since which copies have left on the second path.
 	begun  time.Time
 	outage outage
@@ -105,7 +105,7 @@ type Second struct {
 
 // New returns a Selector of the mode Auto or All.
 func New(mode Mode, now time.Time) *Selector {
-	s := &Selector{mode: mode, unheard: true, credit: maxCredit / 4, probe: probe{credit: probeCredit, begun: now}}
+	s := &Selector{mode: mode, unconfirmed: true, credit: maxCredit / 4, probe: probe{credit: probeCredit, begun: now}}
 	s.history.start = now
 	for i := range s.paths {
 		s.paths[i], s.estimates[i] = newPathState(&s.origin), newEstimate(now)
@@ -131,7 +131,7 @@ func (s *Selector) begin(now time.Time) {
 	s.second = &s.estimates[second]
 	s.second.resume(now)
 	s.paths[second].resume(s.history.sums[second], now)
-	s.unheard, s.begun = true, now
+	s.unconfirmed, s.begun = true, now
 	s.outage.on, s.outage.fine = false, time.Time{}
 }
 
@@ -151,7 +151,7 @@ func (s *Selector) Select(p *Packet, stream *Stream, primary uint8, now time.Tim
 		s.probe.step(s.second, now)
 	}
 	copied = s.choose(p, stream)
-	p.Doubled = p.Class == Audio && s.unheard && !s.outage.on
+	p.Doubled = p.Class == Audio && s.unconfirmed && !s.outage.on
 	s.stats.Sent.add(p.Size)
 	s.probe.count(s.stats.Sent.Bytes, p.Size, s.outage.on, now)
 	s.credit = min(s.credit+budgetShare*float64(p.Size), maxCredit)
@@ -252,7 +252,7 @@ func (s *Selector) Report(packet []byte, now time.Time) (began bool, err error) 
 	case s.copiesLost(p, second, now):
 		s.second.silenced()
 	}
-	s.unheard = !p.known || p.late(&r, second, &s.history) > overdue
+	s.unconfirmed = !p.known || p.late(&r, second, &s.history) > overdue
 	if s.paths[primary].report(&r, primary, &s.history, now) == unclear || !s.paths[primary].known {
 		return false, nil
 	}
@@ -293,9 +293,9 @@ func (s *Selector) Suspended(now time.Time) bool {
 	return s.Second().Behind < -overtaking && now.Sub(s.begun) < mostOvertaking
 }
 
-// Futile reports whether a retransmission that left now would be lost: in an outage of the primary path, while the
+// RepairsLost reports whether a retransmission that left now would be lost: in an outage of the primary path, while the
 // second one has no room for it. Such retransmissions would only delay other packets in the pacer.
-func (s *Selector) Futile(now time.Time) bool {
+func (s *Selector) RepairsLost(now time.Time) bool {
 	if !s.outage.on {
 		return false
 	}

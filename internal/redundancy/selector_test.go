@@ -358,8 +358,8 @@ func TestDoubledAudio(t *testing.T) {
 	}
 }
 
-// TestFutileRepairs: in an outage of the first path, retransmissions beyond the rate of the second path are futile.
-func TestFutileRepairs(t *testing.T) {
+// TestRepairsLost: in an outage of the first path, retransmissions beyond the rate of the second path are lost.
+func TestRepairsLost(t *testing.T) {
 	s, r := redundancy.New(redundancy.Auto, start), redundancy.NewRecorder(1, start)
 	var audio, repairs redundancy.Stream
 	number := uint16(0)
@@ -377,21 +377,21 @@ func TestFutileRepairs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if works && s.Futile(now) {
-			t.Fatalf("%v: a retransmission is futile on a path that works", now.Sub(start))
+		if works && s.RepairsLost(now) {
+			t.Fatalf("%v: a retransmission is lost on a path that works", now.Sub(start))
 		}
 	}
 	now, copied := start.Add(3*time.Second), 0
 	for n := range uint16(100) {
-		futile := s.Futile(now)
+		lost := s.RepairsLost(now)
 		if s.Select(&redundancy.Packet{SSRC: 2, Sequence: n, Size: 1200, Class: redundancy.Repair}, &repairs, 0, now) {
 			copied++
-		} else if !futile {
-			t.Fatalf("retransmission %d is not copied, and is not futile", n)
+		} else if !lost {
+			t.Fatalf("retransmission %d is not copied, and is not lost", n)
 		}
 	}
-	if copied == 0 || copied > 50 || !s.Futile(now) || s.Futile(now.Add(time.Second)) {
-		t.Errorf("%d of 100 retransmissions are copied, the next is futile: %v, and %v a second later", copied,
-			s.Futile(now), s.Futile(now.Add(time.Second)))
+	if copied == 0 || copied > 50 || !s.RepairsLost(now) || s.RepairsLost(now.Add(time.Second)) {
+		t.Errorf("%d of 100 retransmissions are copied, the next is lost: %v, and %v a second later", copied,
+			s.RepairsLost(now), s.RepairsLost(now.Add(time.Second)))
 	}
 }

@@ -20,7 +20,7 @@ func TestWebsocketsFromOneAddress(t *testing.T) {
 		c.Signalling.TrustedProxies = []string{"127.0.0.1"}
 		c.Admin.Listen = "127.0.0.1:0"
 	})
-	for _, door := range []struct {
+	for _, entry := range []struct {
 		what, path, of string
 		status         int
 	}{
@@ -36,19 +36,19 @@ func TestWebsocketsFromOneAddress(t *testing.T) {
 		{"this host once more", "/v1/signal", "", http.StatusSwitchingProtocols},
 	} {
 		header := http.Header{}
-		if door.of != "" {
-			header.Set("X-Forwarded-For", door.of)
+		if entry.of != "" {
+			header.Set("X-Forwarded-For", entry.of)
 		}
-		conn, response, err := websocket.DefaultDialer.Dial(s.URL()+door.path, header)
+		conn, response, err := websocket.DefaultDialer.Dial(s.URL()+entry.path, header)
 		if response == nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode != door.status {
-			t.Errorf("%s: status %d, expected %d", door.what, response.StatusCode, door.status)
+		if response.StatusCode != entry.status {
+			t.Errorf("%s: status %d, expected %d", entry.what, response.StatusCode, entry.status)
 		}
 		if again := response.Header.Get("Retry-After"); response.StatusCode == http.StatusTooManyRequests &&
 			again != "5" {
-			t.Errorf("%s: Retry-After is %q", door.what, again)
+			t.Errorf("%s: Retry-After is %q", entry.what, again)
 		}
 		if err == nil {
 			defer func() { _ = conn.Close() }()

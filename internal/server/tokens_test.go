@@ -33,7 +33,7 @@ func TestWebsocketsByOneToken(t *testing.T) {
 	})
 	for _, path := range []string{"/v1/signal?", "/websocket?clientid=3&"} {
 		ada, grace := mint("3"), mint("")
-		for _, door := range []struct {
+		for _, entry := range []struct {
 			what, token string
 			status      int
 		}{
@@ -41,12 +41,12 @@ func TestWebsocketsByOneToken(t *testing.T) {
 			{"the second by the same token", ada, http.StatusTooManyRequests},
 			{"one by another", grace, http.StatusSwitchingProtocols},
 		} {
-			conn, response, err := websocket.DefaultDialer.Dial(s.URL()+path+"access_token="+door.token, nil)
+			conn, response, err := websocket.DefaultDialer.Dial(s.URL()+path+"access_token="+entry.token, nil)
 			if response == nil {
 				t.Fatal(err)
 			}
-			if response.StatusCode != door.status {
-				t.Errorf("%s%s: status %d, expected %d", path, door.what, response.StatusCode, door.status)
+			if response.StatusCode != entry.status {
+				t.Errorf("%s%s: status %d, expected %d", path, entry.what, response.StatusCode, entry.status)
 			}
 			if err == nil {
 				_ = conn.Close()
@@ -79,7 +79,7 @@ func TestRevokedTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.Auth = false, keys })
-	door := func() (*websocket.Conn, int) {
+	dial := func() (*websocket.Conn, int) {
 		conn, response, err := websocket.DefaultDialer.Dial(s.URL()+"/v1/signal?access_token="+token, nil)
 		if response == nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestRevokedTokens(t *testing.T) {
 		_ = response.Body.Close()
 		return response.StatusCode
 	}
-	conn, status := door()
+	conn, status := dial()
 	if status != http.StatusSwitchingProtocols || rooms() != http.StatusOK {
 		t.Fatalf("status %d by a token that is valid", status)
 	}
@@ -118,13 +118,13 @@ func TestRevokedTokens(t *testing.T) {
 			break
 		}
 	}
-	if _, status := door(); status != http.StatusUnauthorized || rooms() != http.StatusUnauthorized {
+	if _, status := dial(); status != http.StatusUnauthorized || rooms() != http.StatusUnauthorized {
 		t.Errorf("status %d by a token that is revoked", status)
 	}
 	if err := s.node.Restore("one"); err != nil {
 		t.Fatal(err)
 	}
-	again, status := door()
+	again, status := dial()
 	if status != http.StatusSwitchingProtocols || rooms() != http.StatusOK {
 		t.Fatalf("status %d by a token that is accepted again", status)
 	}

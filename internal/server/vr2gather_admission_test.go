@@ -43,17 +43,17 @@ func (s *stage) joined(room, identity string) int {
 // TestVR2GatherRooms checks the room of an address.
 func TestVR2GatherRooms(t *testing.T) {
 	s := newStage(t)
-	for _, door := range []struct{ path, room, identity string }{
+	for _, entry := range []struct{ path, room, identity string }{
 		{"/websocket?ntiles=2&nqualities=2&clientid=4", "vr2gather", "4"},
 		{"/websocket?clientid=5", "vr2gather", "5"},
 		{"/r/lab/websocket?ntiles=1&nqualities=1&clientid=4", "lab", "4"},
 		{"/r/lab/websocket", "lab", "0"},
 	} {
-		status, text := openWebsocket(t, s, door.path, nil)
+		status, text := openWebsocket(t, s, entry.path, nil)
 		if status != http.StatusSwitchingProtocols || !strings.HasPrefix(text, `0@2@{"type":"offer","sdp":"v=0`) ||
-			s.joined(door.room, door.identity) != 1 {
-			t.Errorf("%s: status %d, %.40q, joined %d times", door.path, status, text,
-				s.joined(door.room, door.identity))
+			s.joined(entry.room, entry.identity) != 1 {
+			t.Errorf("%s: status %d, %.40q, joined %d times", entry.path, status, text,
+				s.joined(entry.room, entry.identity))
 		}
 	}
 	long := "/r/" + strings.Repeat("x", 200) + "/websocket"
@@ -96,7 +96,7 @@ func TestVR2GatherTokens(t *testing.T) {
 		return text
 	}
 	s := newStage(t, func(c *config.Config) { c.Server.Dev, c.Auth = false, keys })
-	for _, door := range []struct {
+	for _, entry := range []struct {
 		what, token string
 		status      int
 	}{
@@ -106,9 +106,9 @@ func TestVR2GatherTokens(t *testing.T) {
 		{"any room", token("", ""), http.StatusSwitchingProtocols},
 		{"this room and number", token("vr2gather", "3"), http.StatusSwitchingProtocols},
 	} {
-		status, text := openWebsocket(t, s, "/websocket?clientid=3&access_token="+door.token, nil)
-		if status != door.status {
-			t.Errorf("%s: status %d, %q, expected %d", door.what, status, text, door.status)
+		status, text := openWebsocket(t, s, "/websocket?clientid=3&access_token="+entry.token, nil)
+		if status != entry.status {
+			t.Errorf("%s: status %d, %q, expected %d", entry.what, status, text, entry.status)
 		}
 		eventually(t, "the peer has left", func() bool {
 			return s.logs.FilterMessage("participant left").Len() ==

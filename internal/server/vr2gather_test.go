@@ -135,7 +135,7 @@ func TestVR2GatherPeersReturn(t *testing.T) {
 
 	twice := s.dial(t, oldpeer.Config{Client: 1, Tiles: 1, Qualities: 1})
 	select {
-	case <-twice.Unheard():
+	case <-twice.Ended():
 	case <-time.After(patience):
 		t.Fatal("a number that is taken is let in")
 	}
@@ -143,7 +143,7 @@ func TestVR2GatherPeersReturn(t *testing.T) {
 		t.Errorf("client 1 joined %d times, expected 2, and %d were refused, expected one", n, s.refusals(""))
 	}
 	select {
-	case <-back.Unheard():
+	case <-back.Ended():
 		t.Error("the present client has left")
 	default:
 	}
@@ -163,7 +163,7 @@ func TestVR2GatherRefusals(t *testing.T) {
 	ended := func(name string, p *oldpeer.Peer, reason string) {
 		t.Helper()
 		select {
-		case <-p.Unheard():
+		case <-p.Ended():
 		case <-time.After(patience):
 			t.Fatalf("%s: the websocket is open", name)
 		}

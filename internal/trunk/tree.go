@@ -276,8 +276,8 @@ func (t *tree) foreign() (n int) {
 	return n
 }
 
-// crowded reports whether too many nodes take from the home.
-func (t *tree) crowded() bool {
+// overloaded reports whether too many nodes take from the home.
+func (t *tree) overloaded() bool {
 	return t.copies() > t.fanout || t.foreign() > t.mostForeign()
 }
 
@@ -338,7 +338,7 @@ func (t *tree) imperfect() bool {
 	if len(t.branches) <= t.fanout {
 		return t.copies() < len(t.branches)
 	}
-	if t.crowded() {
+	if t.overloaded() {
 		return true
 	}
 	entered := map[string]bool{t.region: true}
@@ -359,7 +359,7 @@ func (t *tree) improvement(now time.Time) (node, parent string, found bool) {
 		return cmp.Or(cmp.Compare(t.children(a), t.children(b)),
 			cmp.Compare(t.branches[b].order, t.branches[a].order))
 	})
-	crowded := t.crowded()
+	overloaded := t.overloaded()
 	for _, name := range names {
 		b := t.branches[name]
 		if now.Sub(b.moved) < movedTime || !t.usable(name) {
@@ -367,7 +367,7 @@ func (t *tree) improvement(now time.Time) (node, parent string, found bool) {
 		}
 		best := t.best(name, now)
 		enters := t.enters(name) && (t.entries(b.region) > 1 || b.region == t.region) && t.regionOf(best) == b.region
-		if best != b.parent && (len(t.branches) <= t.fanout || crowded && b.parent == "" || enters) {
+		if best != b.parent && (len(t.branches) <= t.fanout || overloaded && b.parent == "" || enters) {
 			return name, best, true
 		}
 	}

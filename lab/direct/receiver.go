@@ -50,7 +50,7 @@ type receiver struct {
 	// adaptive or paper002 is the inlet, according to the producer's mode.
 	adaptive *consumer.Adaptive
 	paper002 *consumer.Paper002
-	heard    atomic.Bool
+	arrived  atomic.Bool
 }
 
 // Received implements consumer.Ledger.
@@ -132,7 +132,7 @@ func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc,
 		room = paper002Room
 	}
 	r.consumer = consumer.New(room, r, r.clock, r.easel.stage(), r.log)
-	running.Go(func() { cancel(r.hear()) })
+	running.Go(func() { cancel(r.handleMessages()) })
 	config := stream.ReceiverConfig{Sender: r.ssrc}
 	if r.other.Transport == rendezvous.TransportWebRTC {
 		r.adaptive = consumer.NewAdaptive(r.consumer, config, netip.AddrPort{})
@@ -151,7 +151,7 @@ func (r *receiver) connect(ctx context.Context, cancel context.CancelCauseFunc,
 				}
 			}
 		})
-		r.heard.Store(true)
+		r.arrived.Store(true)
 		return w, nil
 	}
 	return r.listen(ctx, config, cancel, running)
@@ -177,7 +177,7 @@ func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, can
 		taker = r.adaptive
 	}
 	running.Go(func() {
-		if err := socket.Run(firstTaker{taker, &r.heard}); err != nil {
+		if err := socket.Run(firstTaker{taker, &r.arrived}); err != nil {
 			cancel(err)
 		}
 	})
@@ -188,12 +188,12 @@ func (r *receiver) listen(ctx context.Context, config stream.ReceiverConfig, can
 // firstTaker records that a datagram has arrived.
 type firstTaker struct {
 	carry.Taker
-	heard *atomic.Bool
+	arrived *atomic.Bool
 }
 
 // Datagram implements carry.Taker.
 func (f firstTaker) Datagram(datagram []byte, from netip.AddrPort, codepoint ecn.Codepoint, now time.Time) {
-	f.heard.Store(true)
+	f.arrived.Store(true)
 	f.Taker.Datagram(datagram, from, codepoint, now)
 }
 
@@ -209,7 +209,7 @@ func (r *receiver) greet(ctx context.Context, socket *carry.UDP) {
 	}
 	ticker := time.NewTicker(greetInterval)
 	defer ticker.Stop()
-	for !r.heard.Load() {
+	for !r.arrived.Load() {
 		socket.SendOne(greeting)
 		select {
 		case <-ticker.C:
@@ -219,8 +219,8 @@ func (r *receiver) greet(ctx context.Context, socket *carry.UDP) {
 	}
 }
 
-// hear handles the producer's messages until the connection ends. It returns the reason of the end.
-func (r *receiver) hear() error {
+// handleMessages handles the producer's messages until the connection ends. It returns the reason of the end.
+func (r *receiver) handleMessages() error {
 	for m := range r.conn.Messages() {
 		switch m.Type {
 		case rendezvous.TypeSent:

@@ -128,7 +128,7 @@ func (s *sender) connect(ctx context.Context, cancel context.CancelCauseFunc, ru
 	}
 	s.other, err = s.conn.Greet(ctx, s.own)
 	if err == nil {
-		running.Go(func() { cancel(s.hear()) })
+		running.Go(func() { cancel(s.handleMessages()) })
 		if s.udp == nil {
 			var peer *carry.WebRTC
 			route := carry.Route{Remote: s.conn.Remote(), STUN: s.flags.stun}
@@ -163,8 +163,8 @@ type plainUDP struct{ *carry.UDP }
 
 func (u plainUDP) Close() { _ = u.UDP.Close() }
 
-// hear handles the consumer's messages until the connection ends. It returns the reason of the end.
-func (s *sender) hear() error {
+// handleMessages handles the consumer's messages until the connection ends. It returns the reason of the end.
+func (s *sender) handleMessages() error {
 	for m := range s.conn.Messages() {
 		received := wallclock.Now()
 		switch m.Type {

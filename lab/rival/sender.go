@@ -109,7 +109,7 @@ func (s *Sender) receive(acks, free chan []acknowledgement) error {
 func (s *Sender) pace(ctx context.Context, acks <-chan []acknowledgement, free chan<- []acknowledgement,
 	failed <-chan error) error {
 	begun := time.Now()
-	heard := begun
+	acknowledged := begun
 	timer := precise.NewTimer(0)
 	defer timer.Stop()
 	var out burst
@@ -120,10 +120,10 @@ func (s *Sender) pace(ctx context.Context, acks <-chan []acknowledgement, free c
 		case err := <-failed:
 			return err
 		case batch := <-acks:
-			heard = time.Now()
+			acknowledged = time.Now()
 			for _, a := range batch {
 				s.summary.count(a.codepoint)
-				s.prague.Acknowledge(a.number, a.codepoint == ecn.CE, heard)
+				s.prague.Acknowledge(a.number, a.codepoint == ecn.CE, acknowledged)
 			}
 			select {
 			case free <- batch[:0]:
@@ -135,7 +135,7 @@ func (s *Sender) pace(ctx context.Context, acks <-chan []acknowledgement, free c
 		s.sample(now.Sub(begun))
 		s.prague.Expire(now)
 		full := s.send(&out, now)
-		if now.Sub(heard) > s.patience {
+		if now.Sub(acknowledged) > s.patience {
 			return fmt.Errorf("%w from %v for %v; does vollab rival prague --listen run there?", ErrSilent, s.to,
 				s.patience)
 		}

@@ -102,7 +102,7 @@ func counted(t *testing.T, c *testbed.Conference, name string) float64 {
 func refused(t *testing.T, p *oldpeer.Peer) {
 	t.Helper()
 	select {
-	case <-p.Unheard():
+	case <-p.Ended():
 	case <-time.After(patience):
 		t.Error("the server does not end the websocket")
 	}

@@ -89,7 +89,7 @@ func connect(t *testing.T, config oldpeer.Config) *oldpeer.Peer {
 	case <-p.Connected():
 	case <-p.Dead():
 		t.Fatalf("the peer is dead: %v", p.Fault())
-	case <-p.Unheard():
+	case <-p.Ended():
 		t.Fatal("the server has ended the websocket")
 	case <-time.After(patience):
 		t.Fatalf("not connected: %+v, %v", p.Counts(), p.Fault())

@@ -314,7 +314,7 @@ func garbage(t *testing.T, p *oldpeer.Peer) {
 	}
 	eventually(t, "the server ends the websocket", func() bool {
 		select {
-		case <-p.Unheard():
+		case <-p.Ended():
 			return true
 		default:
 			return false

@@ -151,11 +151,11 @@ func TestUnitySignallingMovesWithTwoConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, after := newUnityConnection(t, "1"), newUnityConnection(t, "2")
-	hear := func(u *unityPuppet, line string) {
-		before.hear(u, line)
-		after.hear(u, line)
+	handle := func(u *unityPuppet, line string) {
+		before.handle(u, line)
+		after.handle(u, line)
 	}
-	ada := startUnity(t, hear, core, "signalling", nodes[0].Server.URL(), "room", "ada", "", "both")
+	ada := startUnity(t, handle, core, "signalling", nodes[0].Server.URL(), "room", "ada", "", "both")
 	wait.Until(t, "frames arrive", func() bool { return len(before.received()) > 10 })
 	ada.do("")
 	drained := make(chan struct{})

@@ -21,9 +21,9 @@ type unityPuppet struct {
 	mark int
 }
 
-// startUnity starts a program of the core, which ends with the test. If hear is not nil, it gets every line, from one
+// startUnity starts a program of the core, which ends with the test. If handle is not nil, it gets every line, from one
 // goroutine.
-func startUnity(t *testing.T, hear func(*unityPuppet, string), args ...string) *unityPuppet {
+func startUnity(t *testing.T, handle func(*unityPuppet, string), args ...string) *unityPuppet {
 	t.Helper()
 	cmd := exec.Command("mono", args...)
 	stdin, err := cmd.StdinPipe()
@@ -43,7 +43,7 @@ func startUnity(t *testing.T, hear func(*unityPuppet, string), args ...string) *
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		u.read(stdout, hear)
+		u.read(stdout, handle)
 	}()
 	t.Cleanup(func() {
 		// The end of its input ends the program. One that does not react is killed.
@@ -65,7 +65,7 @@ func startUnity(t *testing.T, hear func(*unityPuppet, string), args ...string) *
 	return u
 }
 
-func (u *unityPuppet) read(stdout io.Reader, hear func(*unityPuppet, string)) {
+func (u *unityPuppet) read(stdout io.Reader, handle func(*unityPuppet, string)) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
@@ -73,8 +73,8 @@ func (u *unityPuppet) read(stdout io.Reader, hear func(*unityPuppet, string)) {
 		u.mu.Lock()
 		u.lines = append(u.lines, line)
 		u.mu.Unlock()
-		if hear != nil {
-			hear(u, line)
+		if handle != nil {
+			handle(u, line)
 		}
 	}
 }

@@ -130,8 +130,8 @@ func (m *unityMedia) Flush() {
 	_ = m.peer.WriteRTCP([]rtcp.Packet{&packet})
 }
 
-// hear answers offers, adds the candidates in the program's output, and passes on candidates of the connection.
-func (m *unityMedia) hear(u *unityPuppet, line string) {
+// handle answers offers, adds the candidates in the program's output, and passes on candidates of the connection.
+func (m *unityMedia) handle(u *unityPuppet, line string) {
 	words := strings.Fields(line)
 	kind := words[0]
 	if last := words[len(words)-1]; last != m.connection {
@@ -174,7 +174,7 @@ func TestUnitySignalling(t *testing.T) {
 	c := startUnityConference(t)
 	load := testbed.Load{Name: "body", Tiles: 2, Qualities: 3, FrameBytes: 4000, Step: 2, Rate: 30}
 	joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "alice", Loads: []testbed.Load{load}})
-	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), "room", "ada", "", "receive")
+	ada := startUnity(t, newUnityMedia(t).handle, core, "signalling", c.Server.URL(), "room", "ada", "", "receive")
 	if got := ada.await(t, "joined "); got != "room ada new" {
 		t.Errorf("joined %q", got)
 	}
@@ -212,7 +212,7 @@ func TestUnitySignalling(t *testing.T) {
 func TestUnitySignallingCompany(t *testing.T) {
 	core := unityCore(t)
 	c := startUnityConference(t)
-	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), "room", "ada", "", "none", "desk")
+	ada := startUnity(t, newUnityMedia(t).handle, core, "signalling", c.Server.URL(), "room", "ada", "", "none", "desk")
 	ada.await(t, "joined room ada new")
 	bob := watchUnity(t, c, "bob")
 	ada.await(t, "came bob")
@@ -299,7 +299,7 @@ func TestUnityViewpointsCount(t *testing.T) {
 	near := volumetric.BoundingBox{Min: [3]float32{-0.5, -0.5, -0.5}, Max: [3]float32{0.5, 0.5, 0.5}}
 	behind := volumetric.BoundingBox{Min: [3]float32{-0.5, -0.5, 5}, Max: [3]float32{0.5, 0.5, 6}}
 	newUnityPublisher(t, c, near, behind)
-	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", c.Server.URL(), unityRoom, "ada", "", "receive")
+	ada := startUnity(t, newUnityMedia(t).handle, core, "signalling", c.Server.URL(), unityRoom, "ada", "", "receive")
 	ada.await(t, "sending gopher-7 body 0 ")
 	// A tile needs 3.7 and 7.5 Mbit/s at the two qualities.
 	ada.do("limits 9000000 0")
@@ -326,7 +326,7 @@ func TestUnitySignallingResumes(t *testing.T) {
 		Loads: []testbed.Load{{Name: "body", Tiles: 1, Qualities: 2, FrameBytes: 2000, Rate: 30}}})
 	bob := joinUnityConference(t, c, testbed.Part{Room: "room", Identity: "bob"})
 	wire := newUnityWire(t, strings.TrimPrefix(c.Server.URL(), "ws://"))
-	ada := startUnity(t, newUnityMedia(t).hear, core, "signalling", "ws://"+wire.listener.Addr().String(), "room",
+	ada := startUnity(t, newUnityMedia(t).handle, core, "signalling", "ws://"+wire.listener.Addr().String(), "room",
 		"ada", "", "receive")
 	ada.await(t, "sending alice body 0 1 auto")
 	ada.do("choose alice body 0 0")

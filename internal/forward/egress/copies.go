@@ -141,8 +141,10 @@ func (c *copies) decide(p *redundancy.Packet, stream *redundancy.Stream, now tim
 	c.set(copied, p.Doubled)
 }
 
-// futile reports whether a retransmission would be lost now: see redundancy.Selector.
-func (s *routes) futile(now time.Time) bool { return s.copying() && s.copies.selector.Futile(now) }
+// repairsLost reports whether a retransmission would be lost now: see redundancy.Selector.
+func (s *routes) repairsLost(now time.Time) bool {
+	return s.copying() && s.copies.selector.RepairsLost(now)
+}
 
 // copyRepair decides whether the retransmission or the padding that is queued next is copied.
 func (c *copies) copyRepair(ssrc uint32, sequence uint16, payload int, kind packetlog.Class, now time.Time) {

@@ -204,7 +204,7 @@ func (n repair) resend(p original, kind packetlog.Class) counters.Counter {
 		return counters.NackedRefused
 	case !ok:
 		return counters.NackedExpired
-	case kind == packetlog.Retransmission && (s.receiver.path.routes.futile(w.now) || !s.receiver.repairs.spend()):
+	case kind == packetlog.Retransmission && (s.receiver.path.routes.repairsLost(w.now) || !s.receiver.repairs.spend()):
 		return counters.NackedLimited
 	}
 	h := &w.wire.header

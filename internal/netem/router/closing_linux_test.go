@@ -15,10 +15,10 @@ func TestLastAnswer(t *testing.T) {
 	for range 100 {
 		reply := make(chan answer, 1)
 		reply <- answer{statistics: Statistics{Duration: 1}}
-		if a := r.hear(reply); a.err != nil || a.statistics.Duration != 1 {
+		if a := r.await(reply); a.err != nil || a.statistics.Duration != 1 {
 			t.Fatalf("got %+v, expected the thread's answer", a)
 		}
-		if a := r.hear(reply); !errors.Is(a.err, net.ErrClosed) {
+		if a := r.await(reply); !errors.Is(a.err, net.ErrClosed) {
 			t.Fatalf("got %+v of a thread that has stopped, expected net.ErrClosed", a)
 		}
 	}

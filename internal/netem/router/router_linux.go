@@ -153,11 +153,11 @@ func (r *Router) ask(q request) answer {
 	r.requests = append(r.requests, q)
 	r.wake()
 	r.mu.Unlock()
-	return r.hear(reply)
+	return r.await(reply)
 }
 
-// hear waits for an answer. An answer given before the thread stopped counts; after that there is none.
-func (r *Router) hear(reply <-chan answer) answer {
+// await waits for an answer. An answer given before the thread stopped counts; after that there is none.
+func (r *Router) await(reply <-chan answer) answer {
 	select {
 	case a := <-reply:
 		return a

@@ -319,7 +319,7 @@ func (e *Edge) sendReports(now time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if len(bodies) == 0 && now >= e.nextReport && e.channel.Heard(now) {
+	if len(bodies) == 0 && now >= e.nextReport && e.channel.PeerAlive(now) {
 		bodies = [][]byte{nil}
 	}
 	for _, body := range bodies {
@@ -375,7 +375,7 @@ func (e *Edge) leave() error {
 			return err
 		}
 	}
-	if e.receiver == nil || !e.channel.Heard(began) {
+	if e.receiver == nil || !e.channel.PeerAlive(began) {
 		return nil
 	}
 	last, err := e.receiver.allReceived()

@@ -34,7 +34,7 @@ func (e *Edge) Status() (Status, error) {
 	now := monotonic()
 	counts := e.channel.Counts()
 	s := Status{Name: e.config.Name, Peer: e.config.Peer, Started: e.started, Readopted: e.readopted,
-		PeerAlive: e.channel.Heard(now), Control: ControlCounts{HellosSent: e.hellos, ReportsSent: e.reports,
+		PeerAlive: e.channel.PeerAlive(now), Control: ControlCounts{HellosSent: e.hellos, ReportsSent: e.reports,
 			HellosReceived: counts.Hellos, ReportsReceived: counts.Reports, Malformed: counts.Malformed + e.malformed,
 			Forged: counts.Forged, Replayed: counts.Replayed, Reflected: counts.Reflected, Stale: counts.Stale,
 			Misplaced: counts.Misplaced}}

@@ -36,9 +36,9 @@ const (
 	// forgotten is the time without trouble after which waiting times begin at their least value again.
 	forgotten = 30 * time.Second
 
-	// futileLeast blocks growth after copies that left too many numbers missed.
-	futileLeast = 2 * time.Second
-	futileMost  = 32 * time.Second
+	// growthWaitLeast blocks growth after copies that left too many numbers missed.
+	growthWaitLeast = 2 * time.Second
+	growthWaitMost  = 32 * time.Second
 
 	// Losses of more than 2 of 1,000 numbers, at least 8 of them, over a decaying count of 8 s make the set grow. A
 	// path that loses 0.05 % of 1,000 numbers/s has 4 in that time.
@@ -63,14 +63,14 @@ const (
 	// minProbes is the least number of probes and hellos for a judgement of a path outside the set.
 	minProbes = 3
 
-	// crowdedShare is the share of numbers missed above which fewer copies are tried, if at least crowdedLeast are
-	// missed in the short window. crowdedPath is the least share that each path misses: if one path alone is good, the
+	// excessShare is the share of numbers missed above which fewer copies are tried, if at least excessLeast are
+	// missed in the short window. excessPath is the least share that each path misses: if one path alone is good, the
 	// smaller set is found without a trial.
-	crowdedShare = 0.1
-	crowdedLeast = 5
-	crowdedPath  = 0.2
-	// crowdedTime is the time after growth before fewer copies are tried.
-	crowdedTime = 200 * time.Millisecond
+	excessShare = 0.1
+	excessLeast = 5
+	excessPath  = 0.2
+	// excessTime is the time after growth before fewer copies are tried.
+	excessTime = 200 * time.Millisecond
 	// retreatTime is the duration of the trial. A queue of 100 ms at a bottleneck with 70 % load drains in
 	// 100 / 0.3 = 333 ms; the short window follows.
 	retreatTime  = 500 * time.Millisecond
@@ -263,7 +263,7 @@ func (s *Selector) readmit() {
 		s.leave(0, s.standing(0), ReasonRelapsed)
 		return
 	}
-	if s.now >= s.crowded && s.good != 0 && s.now-s.good >= s.again.value() {
+	if s.now >= s.returnAt && s.good != 0 && s.now-s.good >= s.again.value() {
 		s.join(0, ReasonRecovered)
 		s.good, s.back = 0, s.now
 	}
@@ -274,11 +274,11 @@ func (s *Selector) readmit() {
 // as many as its best path. The limit is half way. If nothing at all arrives, copies are not the cause.
 func (s *Selector) crowd() {
 	r := &s.retreat
-	if s.set.Len() < 2 || s.now-s.grew < crowdedTime || s.now < r.next {
+	if s.set.Len() < 2 || s.now-s.grew < excessTime || s.now < r.next {
 		return
 	}
 	whole := missedShort(s.report.Rows, s.set)
-	if whole.total < minNumbers || whole.missed < crowdedLeast || whole.share() < crowdedShare {
+	if whole.total < minNumbers || whole.missed < excessLeast || whole.share() < excessShare {
 		return
 	}
 	product, least, arrives := 1.0, 1.0, false
@@ -287,7 +287,7 @@ func (s *Selector) crowd() {
 			continue
 		}
 		missed := missedShort(s.report.Rows, of(i)).share()
-		if missed < crowdedPath {
+		if missed < excessPath {
 			return
 		}
 		product *= missed
@@ -311,7 +311,7 @@ func (s *Selector) judgeRetreat() {
 	r.active = false
 	if t.share() <= r.missed+retreatWorse {
 		s.block()
-		s.crowded = s.blocked
+		s.returnAt = s.blocked
 		s.sustained = losses{}
 		return
 	}
@@ -330,10 +330,10 @@ func (s *Selector) judgeRetreat() {
 // block prevents growth after copies that did not help.
 func (s *Selector) block() {
 	if s.now-s.blocked > forgotten {
-		s.futile.reset()
+		s.growthWait.reset()
 	}
-	s.blocked = s.now + s.futile.value()
-	s.futile.double()
+	s.blocked = s.now + s.growthWait.value()
+	s.growthWait.double()
 }
 
 // punish doubles the waiting times of decisions that the present trouble shows to be wrong.

@@ -39,20 +39,20 @@ type Selector struct {
 	available  Set // paths whose interface is up
 	usable     Set // available, or all configured paths if none is available
 
-	now     time.Duration
-	set     Set
-	paths   [wire.MaxPaths]path
-	report  wire.Report
-	applied time.Duration // time of the last report
-	heard   bool          // report is valid
+	now      time.Duration
+	set      Set
+	paths    [wire.MaxPaths]path
+	report   wire.Report
+	applied  time.Duration // time of the last report
+	reported bool          // report is valid
 
 	grew       time.Duration                     // when a path last joined
 	acceptable [1 << wire.MaxPaths]time.Duration // since when each smaller set is acceptable; 0 if it is not
 	alone      backoff                           // acceptable time before a path stays alone
 	reduced    time.Duration                     // when a path last stayed alone
-	futile     backoff                           // time without growth after copies that did not help
+	growthWait backoff                           // time without growth after copies that did not help
 	blocked    time.Duration                     // until then the set does not grow
-	crowded    time.Duration                     // until then the primary path does not return
+	returnAt   time.Duration                     // until then the primary path does not return
 	good       time.Duration                     // since when the primary path outside the set has recovered; 0 if not
 	again      backoff                           // good time before the primary path returns
 	back       time.Duration                     // when the primary path last returned; 0 if that has been judged
@@ -96,9 +96,9 @@ func NewSelector(c Config) *Selector {
 		c.Deadline = defaultDeadline
 	}
 	s := &Selector{deadline: c.Deadline, set: of(0), alone: backoff{least: aloneLeast, most: aloneMost},
-		again:   backoff{least: returnLeast, most: returnMost},
-		futile:  backoff{least: futileLeast, most: futileMost},
-		retreat: retreat{wait: backoff{least: retreatLeast, most: retreatMost}}}
+		again:      backoff{least: returnLeast, most: returnMost},
+		growthWait: backoff{least: growthWaitLeast, most: growthWaitMost},
+		retreat:    retreat{wait: backoff{least: retreatLeast, most: retreatMost}}}
 	s.configured = Set(1<<min(max(c.Paths, 1), wire.MaxPaths) - 1)
 	s.available, s.usable = s.configured, s.configured
 	for i := range s.paths {
@@ -169,13 +169,13 @@ func (s *Selector) Stop(now time.Duration) {
 // last one is 1 s old: then the receiver has restarted.
 func (s *Selector) Apply(r *wire.Report, now time.Duration) {
 	s.tick(now)
-	if s.heard && !r.Newer(s.report.Serial) && s.now-s.applied < wire.ReportLifetime {
+	if s.reported && !r.Newer(s.report.Serial) && s.now-s.applied < wire.ReportLifetime {
 		return
 	}
 	rows := append(s.report.Rows[:0], r.Rows...)
 	s.report = *r
 	s.report.Rows = rows
-	s.applied, s.heard = s.now, true
+	s.applied, s.reported = s.now, true
 	s.observe()
 	if s.retreat.active {
 		s.judgeRetreat()
@@ -218,9 +218,9 @@ func (s *Selector) best(set Set) int {
 		switch p := &s.report.Paths[i]; {
 		case s.paths[i].state == Down:
 			missed = 4
-		case s.heard && !delivers(p):
+		case s.reported && !delivers(p):
 			missed = 3
-		case s.heard:
+		case s.reported:
 			missed = evidence(p).share()
 			if missed > lateShare {
 				missed = 1 + float64(p.Delay)/(1<<16) // none is in time: the fastest

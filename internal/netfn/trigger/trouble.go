@@ -40,15 +40,15 @@ const (
 type Trouble struct {
 	packets uint64
 	counted time.Duration // last call of Sent
-	sends   []interval    // intervals with packets of which no report tells, oldest first
+	sends   []interval    // intervals with packets that are not reported, oldest first
 	sampled uint64        // packets per sampled number
 
 	wait, deviation time.Duration // from sending packets until their report, mean and mean deviation
 	measured        bool
 
-	heard   bool // serial and applied are those of a report
-	serial  uint32
-	applied time.Duration
+	reported bool // serial and applied are those of a report
+	serial   uint32
+	applied  time.Duration
 
 	disarmed bool          // delays have been reported as trouble and are not normal again
 	slow     time.Duration // last report with slow numbers
@@ -84,10 +84,10 @@ func (t *Trouble) Sent(packets uint64, now time.Duration) {
 // Apply takes a report of the rule. A report that is not newer than the last one has no effect, unless the last one is
 // 1 s old: then the receiver has restarted.
 func (t *Trouble) Apply(r *wire.Report, now time.Duration) {
-	if t.heard && !r.Newer(t.serial) && now-t.applied < wire.ReportLifetime {
+	if t.reported && !r.Newer(t.serial) && now-t.applied < wire.ReportLifetime {
 		return
 	}
-	t.heard, t.serial, t.applied = true, r.Serial, now
+	t.reported, t.serial, t.applied = true, r.Serial, now
 	if r.Seen {
 		t.confirm(r.Newest, now)
 	}

@@ -24,12 +24,12 @@ type Peer struct {
 	video      []*track // tile × Qualities + quality
 	library    *library
 
-	// connected is closed when media flows, gathered when all of the peer's candidates are sent, unheard when the
+	// connected is closed when media flows, gathered when all of the peer's candidates are sent, ended when the
 	// websocket has ended, dead with the first fault that ends the original, or when the peer is closed.
-	connected, gathered, unheard, dead chan struct{}
-	connecting, gathering, dying       sync.Once
-	running                            sync.WaitGroup
-	writing                            sync.Mutex
+	connected, gathered, ended, dead chan struct{}
+	connecting, gathering, dying     sync.Once
+	running                          sync.WaitGroup
+	writing                          sync.Mutex
 
 	mu     sync.Mutex
 	faults faults
@@ -58,7 +58,7 @@ func Dial(ctx context.Context, config Config) (*Peer, error) {
 	}
 	p := &Peer{
 		config: config, library: newLibrary(),
-		connected: make(chan struct{}), gathered: make(chan struct{}), unheard: make(chan struct{}),
+		connected: make(chan struct{}), gathered: make(chan struct{}), ended: make(chan struct{}),
 		dead: make(chan struct{}),
 	}
 	var err error
@@ -113,8 +113,8 @@ func (p *Peer) Connected() <-chan struct{} { return p.connected }
 // Gathered returns a channel that is closed when the peer has sent all candidates.
 func (p *Peer) Gathered() <-chan struct{} { return p.gathered }
 
-// Unheard returns a channel that is closed when the websocket has ended. The original continues with the media.
-func (p *Peer) Unheard() <-chan struct{} { return p.unheard }
+// Ended returns a channel that is closed when the websocket has ended. The original continues with the media.
+func (p *Peer) Ended() <-chan struct{} { return p.ended }
 
 // Dead returns a channel that is closed when the peer has found a fault that ends the original, and when it was killed
 // or closed.

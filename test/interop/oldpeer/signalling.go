@@ -29,7 +29,7 @@ const (
 // read is the goroutine that reads the websocket. The original stops reading when this fails, and continues otherwise.
 func (p *Peer) read(messages chan<- string) {
 	defer p.running.Done()
-	defer close(p.unheard)
+	defer close(p.ended)
 	for {
 		_, data, err := p.conn.ReadMessage()
 		if err != nil {

@@ -127,7 +127,7 @@ func (o *options) run(ctx context.Context, path string, out io.Writer, log *slog
 	}
 	err = errors.Join(e.export(ctx, reader), e.closeVoices())
 	if e.film != nil {
-		err = errors.Join(err, e.film.close(e.heard()))
+		err = errors.Join(err, e.film.close(e.audible()))
 	}
 	e.counts.Damage = reader.Damage()
 	c := &e.counts
@@ -153,8 +153,8 @@ type exporter struct {
 	first, due time.Time
 }
 
-// hear takes the packets of a frame of sound.
-func (e *exporter) hear(v *voice, u *recording.Unit) error {
+// addSound writes the packets of a frame of sound.
+func (e *exporter) addSound(v *voice, u *recording.Unit) error {
 	for _, packet := range u.Payloads {
 		if v.Description.Encryption != "" {
 			var err error
@@ -172,8 +172,8 @@ func (e *exporter) hear(v *voice, u *recording.Unit) error {
 	return nil
 }
 
-// heard returns the files of sound that have packets, in the order of their publications.
-func (e *exporter) heard() (list []*voice) {
+// audible returns the files of sound that have packets, in the order of their publications.
+func (e *exporter) audible() (list []*voice) {
 	for _, id := range slices.Sorted(maps.Keys(e.voices)) {
 		if e.voices[id].writer != nil {
 			list = append(list, e.voices[id])
@@ -184,7 +184,7 @@ func (e *exporter) heard() (list []*voice) {
 
 // closeVoices closes the files of sound.
 func (e *exporter) closeVoices() (err error) {
-	for _, v := range e.heard() {
+	for _, v := range e.audible() {
 		err = errors.Join(err, v.close())
 	}
 	return err
@@ -215,7 +215,7 @@ func (e *exporter) export(ctx context.Context, source timeline.Source) error {
 		}
 		e.counts.Seconds = max(e.counts.Seconds, at.Sub(e.first).Seconds())
 		if u, ok := r.(*recording.Unit); ok && e.voices[u.Publication] != nil {
-			err = e.hear(e.voices[u.Publication], u)
+			err = e.addSound(e.voices[u.Publication], u)
 		} else {
 			err = e.take(r)
 		}

@@ -58,8 +58,8 @@ func openVenue(t *testing.T) *venue {
 	return &venue{t, network, conference, netip.MustParseAddr("10.0.0.2")}
 }
 
-// door returns the room for a participant on a host of its own.
-func (v *venue) door(identity string) peer.Room {
+// enter returns the room for a participant on a host of its own.
+func (v *venue) enter(identity string) peer.Room {
 	v.t.Helper()
 	link, err := netem.ParseProfile(accessLink)
 	if err != nil {
@@ -117,15 +117,15 @@ func (v *venue) spend() evening {
 	e := evening{truth: &truth{frames: make(map[uint32]time.Time), sound: make(map[string][]time.Time)},
 		observed: &observed{}}
 	broadcasting := v.publish(ctx, e.truth)
-	door := v.door("carol")
-	listening, err := door.Join(ctx, client.Config{Receive: true})
+	entry := v.enter("carol")
+	listening, err := entry.Join(ctx, client.Config{Receive: true})
 	if err != nil {
 		v.t.Fatal(err)
 	}
 	var running sync.WaitGroup
 	running.Go(func() { e.observed.collect(listening) })
 	running.Go(func() { e.late = punctuality(ctx) })
-	w := &watch.Options{Room: v.door("bob"), Quality: "auto", JSON: true}
+	w := &watch.Options{Room: v.enter("bob"), Quality: "auto", JSON: true}
 	var out bytes.Buffer
 	watching, leave := context.WithCancel(ctx)
 	defer leave()
@@ -164,7 +164,7 @@ func (v *venue) publish(ctx context.Context, known *truth) func() report {
 			Codec: "raw",
 			Name:  "body", Mode: string(volumetric.ModeAlternatives),
 		},
-		room: v.door("alice"), audio: "tone",
+		room: v.enter("alice"), audio: "tone",
 	}
 	settings, err := p.check(log)
 	if err != nil {

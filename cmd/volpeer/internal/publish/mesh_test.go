@@ -48,8 +48,8 @@ func TestMeshes(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	door := v.door("alice")
-	session, err := door.Join(ctx, client.Config{Publications: []volumetric.Publication{{
+	entry := v.enter("alice")
+	session, err := entry.Join(ctx, client.Config{Publications: []volumetric.Publication{{
 		Name: "body", Kind: volumetric.KindVideo, Mode: volumetric.ModeAlternatives, FrameRate: 30,
 		Codec:     volumetric.Codec{MIMEType: volumetric.MIMEVolumetric, ClockRate: 90000, Format: "codec=drcm"},
 		Tiles:     []volumetric.Tile{{Box: vertices.Bounds()}},
@@ -85,7 +85,7 @@ func TestMeshes(t *testing.T) {
 		_ = typed.Close()
 	})
 	var out strings.Builder
-	w := &watch.Options{Room: v.door("bob"), Quality: "auto", Save: folder, JSON: true, Commands: true}
+	w := &watch.Options{Room: v.enter("bob"), Quality: "auto", Save: folder, JSON: true, Commands: true}
 	watched := w.Run(ctx, commands, &out, io.Discard, slog.New(slog.DiscardHandler))
 	stop()
 	publishing.Wait()

@@ -49,7 +49,7 @@ func TestPicturesArrive(t *testing.T) {
 	p := &options{
 		Options: production.Options{Source: sourceNone, Qualities: "low", Codec: "raw", Name: "body",
 			Mode: string(volumetric.ModeAlternatives), Within: time.Hour},
-		room:   v.door("alice"),
+		room:   v.enter("alice"),
 		camera: fmt.Sprintf("%s@320x180@15,%s@1280x720", film(t, "low.h264", 500), film(t, "high.h264", 3000)),
 		screen: film(t, "screen.h264", 1000) + "@1920x1080",
 		pose:   "0,0,-2",
@@ -75,7 +75,7 @@ func TestPicturesArrive(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	watching := &watch.Options{Room: v.door("bob"), Seconds: 300, Quality: "auto", JSON: true}
+	watching := &watch.Options{Room: v.enter("bob"), Seconds: 300, Quality: "auto", JSON: true}
 	var out bytes.Buffer
 	running.Go(func() {
 		if err := watching.Run(ctx, nil, &out, io.Discard, log); err != nil {

@@ -138,7 +138,7 @@ func watchRasters(t *testing.T, p *options) (volumetric.Publication, string) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	log := slog.New(slog.DiscardHandler)
-	p.room, p.Codec, p.Name, p.Mode = v.door("alice"), "rgbd", "body", string(volumetric.ModeAlternatives)
+	p.room, p.Codec, p.Name, p.Mode = v.enter("alice"), "rgbd", "body", string(volumetric.ModeAlternatives)
 	settings, err := p.check(log)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func watchRasters(t *testing.T, p *options) (volumetric.Publication, string) {
 		_ = typed.Close()
 	})
 	var out strings.Builder
-	w := &watch.Options{Room: v.door("bob"), Quality: "auto", Save: folder, JSON: true, Commands: true}
+	w := &watch.Options{Room: v.enter("bob"), Quality: "auto", Save: folder, JSON: true, Commands: true}
 	watched := w.Run(ctx, commands, &out, io.Discard, log)
 	stop()
 	running.Wait()

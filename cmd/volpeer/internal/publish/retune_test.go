@@ -57,7 +57,7 @@ func TestQualitiesFollowTheUplink(t *testing.T) {
 			Qualities: "low=400kbit,high=3Mbit",
 			Codec:     "raw", Name: "body", Mode: string(volumetric.ModeAlternatives), Within: time.Hour,
 		},
-		room: v.door("alice"), most: 1.5e6,
+		room: v.enter("alice"), most: 1.5e6,
 	}
 	settings, err := p.check(log)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestQualitiesFollowTheUplink(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	watching := &watch.Options{Room: v.door("bob"), Seconds: 300, Quality: "high"}
+	watching := &watch.Options{Room: v.enter("bob"), Seconds: 300, Quality: "high"}
 	running.Go(func() {
 		if err := watching.Run(ctx, nil, io.Discard, io.Discard, log); err != nil {
 			t.Error(err)

@@ -180,7 +180,7 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 				packets = nil
 				continue
 			}
-			v.unheard(&p)
+			v.refuseSound(&p)
 			v.packet(&p)
 			continue // audio is played in step with video
 		case line, open := <-lines:
@@ -207,9 +207,9 @@ func (v *viewer) loop(ctx context.Context, lines <-chan string) error {
 	}
 }
 
-// unheard logs, for each publication, the first audio packet that is not Opus. Unsupported video was logged at its
+// refuseSound logs, for each publication, the first audio packet that is not Opus. Unsupported video was logged at its
 // publication.
-func (v *viewer) unheard(p *client.Packet) {
+func (v *viewer) refuseSound(p *client.Packet) {
 	ref := p.Track.PublicationRef
 	if name := ref.String(); !p.Codec.Is(volumetric.MIMEOpus) && v.publications[ref].Kind == volumetric.KindAudio &&
 		!v.refused[name] {

@@ -60,9 +60,9 @@ type Channel struct {
 	// sent has the counter of the last message on each path.
 	sent [wire.MaxPaths]uint32
 
-	// known is the run of the other edge that is believed, and heard the time of its last message. A run of 0 is none.
+	// known is the run of the other edge that is believed, and latest the time of its last message. A run of 0 is none.
 	known    echo
-	heard    time.Duration
+	latest   time.Duration
 	received [wire.MaxPaths]replayWindow
 	// lease is the time until which the receiver at the other edge counts as alive, valid if leased. closed reports
 	// whether the receiver's run has ended.
@@ -134,7 +134,7 @@ func (c *Channel) Receive(path int, data []byte, now time.Duration) (Message, er
 	if restarted || int32(m.Time-c.known.time) > 0 {
 		c.known.time = m.Time
 	}
-	c.heard = now
+	c.latest = now
 	if m.Kind == wire.KindHello {
 		c.counts.Hellos++
 	} else {
@@ -175,7 +175,7 @@ func (c *Channel) time(now time.Duration) uint32 { return uint32((now - c.start)
 // the known one has been silent for AliveFor.
 func (c *Channel) Message(kind uint8, path int, body []byte, now time.Duration) ([]byte, error) {
 	back, answer := c.known, false
-	if !c.Heard(now) && c.unknown.run != 0 {
+	if !c.PeerAlive(now) && c.unknown.run != 0 {
 		back, answer = c.unknown, true
 	}
 	return c.encode(wire.Control{Kind: kind, Path: uint8(path), Answer: answer, Body: body}, back, now)
@@ -205,8 +205,10 @@ func (c *Channel) encode(m wire.Control, back echo, now time.Duration) ([]byte, 
 	return c.keys.AppendControl(nil, m)
 }
 
-// Heard reports whether a message of the known run arrived within the last AliveFor.
-func (c *Channel) Heard(now time.Duration) bool { return c.known.run != 0 && now-c.heard < AliveFor }
+// PeerAlive reports whether a message of the known run arrived within the last AliveFor.
+func (c *Channel) PeerAlive(now time.Duration) bool {
+	return c.known.run != 0 && now-c.latest < AliveFor
+}
 
 // Lease returns the time until which the receiver at the other edge counts as alive: AliveFor after its last report, or
 // 0 after a closing one. It is not known before the first report.

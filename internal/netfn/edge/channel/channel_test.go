@@ -41,7 +41,7 @@ func (p *pair) restart(name string) {
 //	hello PATH, report PATH, closing PATH, answer   the edge sends a message
 //	gets mN [on PATH] [flipped|cut|kind]            message N arrives, perhaps on another path or damaged
 //	restarts                                        the edge begins a new run
-//	lease, counts, heard                            prints the state
+//	lease, counts, alive                            prints the state
 func TestTranscripts(t *testing.T) {
 	transcript.PlaySteps(t, "testdata/*.txt", func(t *testing.T) func([]string) string {
 		p := newPair()
@@ -97,8 +97,8 @@ func (p *pair) act(t *testing.T, name, verb string, words []string) string {
 			return "unknown"
 		}
 		return fmt.Sprintf("until %d", lease.Milliseconds())
-	case "heard":
-		return fmt.Sprint(c.Heard(p.now))
+	case "alive":
+		return fmt.Sprint(c.PeerAlive(p.now))
 	case "counts":
 		return fmt.Sprintf("%+v", c.Counts())
 	}

@@ -353,7 +353,7 @@ func (q *queue) repeat(r repair, kind feedback.PacketKind, now time.Time) bool {
 	class := redundancy.Repair
 	if kind == feedback.Probe {
 		class = redundancy.Padding
-	} else if q.copies.active && q.copies.selector.Futile(now) {
+	} else if q.copies.active && q.copies.selector.RepairsLost(now) {
 		return true
 	}
 	if q.copies.active {
