@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/netem"
+	"github.com/volsfu/volsfu/test/allocations"
 	"github.com/volsfu/volsfu/test/race"
 )
 
@@ -131,11 +132,11 @@ func TestPragueFlowDoesNotAllocate(t *testing.T) {
 	b.addPrague(10*time.Millisecond, 0)
 	b.run(5 * second)
 	end := 5 * second
-	if allocations := testing.AllocsPerRun(5, func() {
+	if n := allocations.PerCall(5, func() {
 		end += second
 		b.run(end)
-	}); allocations > 2 {
-		t.Errorf("%g allocations per second, expected none", allocations)
+	}); n > 2 {
+		t.Errorf("%g allocations per second, expected none", n)
 	}
 }
 

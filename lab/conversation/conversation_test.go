@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion/sender/sendertest"
 	"github.com/volsfu/volsfu/pkg/client"
 	"github.com/volsfu/volsfu/pkg/frametimes"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,7 +54,7 @@ func TestMesh(t *testing.T) {
 		t.Error("a shorter frame is valid")
 	}
 	buffer := frame
-	if n := testing.AllocsPerRun(5, func() {
+	if n := allocations.PerCall(5, func() {
 		buffer = c.compose(buffer)
 		m.extract(buffer)
 	}); n > 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 // testData returns the path of a folder of the test data, or skips the test.
@@ -134,8 +135,8 @@ func TestOpenSynthetic(t *testing.T) {
 			t.Errorf("frame %d is not the figure at its deadline", number)
 		}
 	}
-	if allocations := testing.AllocsPerRun(20, func() { _ = source.Read(t.Context(), &frame) }); allocations > 0 {
-		t.Errorf("Read allocates %g times per frame", allocations)
+	if n := allocations.PerCall(20, func() { _ = source.Read(t.Context(), &frame) }); n > 0 {
+		t.Errorf("Read allocates %g times per frame", n)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestStride(t *testing.T) {
@@ -190,8 +192,8 @@ func TestVoxelizeAgainstDefinition(t *testing.T) {
 		}
 	}
 	src := randomCloud(9, 5000)
-	if allocations := testing.AllocsPerRun(10, func() { _ = grid.Voxelize(src, &dst, 0.01) }); allocations != 0 {
-		t.Errorf("%v allocations with used memory, want 0", allocations)
+	if n := allocations.PerCall(10, func() { _ = grid.Voxelize(src, &dst, 0.01) }); n != 0 {
+		t.Errorf("%v allocations with used memory, want 0", n)
 	}
 }
 

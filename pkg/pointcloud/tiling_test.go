@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 var person = volumetric.BoundingBox{Min: [3]float32{-0.4, 0, -0.3}, Max: [3]float32{0.4, 2, 0.5}}
@@ -195,8 +196,8 @@ func steady(t *testing.T, with func(workers int) func()) {
 		do := with(workers)
 		do()
 		do()
-		if allocations := testing.AllocsPerRun(10, do); allocations != 0 {
-			t.Errorf("%d workers: %v allocations with used memory, want 0", workers, allocations)
+		if n := allocations.PerCall(10, do); n != 0 {
+			t.Errorf("%d workers: %v allocations with used memory, want 0", workers, n)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 // rows returns a cloud with the given number of points at each of the distances ahead of the origin, in turn.
@@ -119,7 +120,7 @@ func TestSourceForAnAudience(t *testing.T) {
 			t.Errorf("%d points of two rows, expected 1000 and 250", got)
 		}
 	}
-	if n := testing.AllocsPerRun(20, func() { _ = s.Read(t.Context(), &frame) }); n > 1 {
+	if n := allocations.PerCall(20, func() { _ = s.Read(t.Context(), &frame) }); n > 1 {
 		t.Errorf("%g allocations per frame, expected only the one of the test", n)
 	}
 	if v := Facing([3]float32{0, 0, -5}, whole.Info().Box); v.Forward != [3]float32{0, 0, -1} {

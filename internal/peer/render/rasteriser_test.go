@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/synthetic"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -230,7 +231,7 @@ func TestAllocations(t *testing.T) {
 	view := Fit(cloud.Bounds(), 320./180)
 	r.Draw(view, layers)
 	picture := r.Image(nil)
-	if n := testing.AllocsPerRun(10, func() {
+	if n := allocations.PerCall(10, func() {
 		r.Draw(view, layers)
 		picture = r.Image(picture)
 	}); n != 0 {

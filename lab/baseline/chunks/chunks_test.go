@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 var begin = time.Unix(0, 0)
@@ -140,7 +142,7 @@ func TestAllocations(t *testing.T) {
 	send()
 	send()
 	send()
-	if n := testing.AllocsPerRun(10, send); n != 0 {
+	if n := allocations.PerCall(10, send); n != 0 {
 		t.Errorf("%g allocations per frame", n)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 	"github.com/volsfu/volsfu/lab/direct/rendezvous"
 	"github.com/volsfu/volsfu/lab/direct/stream"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -141,7 +142,7 @@ func TestUDP(t *testing.T) {
 	_ = b.Close()
 	running.Wait()
 	// The reader has ended, so no other goroutine allocates.
-	if n := testing.AllocsPerRun(20, func() { a.Send(sent) }); n > 1 {
+	if n := allocations.PerCall(20, func() { a.Send(sent) }); n > 1 {
 		t.Errorf("%g allocations per run of packets", n)
 	}
 	_ = a.Close()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 // twoCameras view the same object from directions 60° apart, 1 m from the origin.
@@ -196,7 +197,7 @@ func TestAlign(t *testing.T) {
 	if kept < 10_000 || lost < 150 || lost > 700 || rim > 40 {
 		t.Errorf("%d pixels kept, %d hidden, %d of them the ball's", kept, lost, rim)
 	}
-	if allocations := testing.AllocsPerRun(5, func() { a.Align(&m, rows{}, &r) }); allocations > 0 {
-		t.Errorf("%g allocations per image", allocations)
+	if n := allocations.PerCall(5, func() { a.Align(&m, rows{}, &r) }); n > 0 {
+		t.Errorf("%g allocations per image", n)
 	}
 }

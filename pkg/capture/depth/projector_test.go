@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 // wall is an image of constant depth.
@@ -287,11 +288,11 @@ func TestProjectIsAllocationFree(t *testing.T) {
 			t.Errorf("%d threads: %d points, other than with one thread", threads, cloud.Len())
 		}
 		// A goroutine may occasionally need a new stack.
-		if allocations := testing.AllocsPerRun(4, func() {
+		if n := allocations.PerCall(4, func() {
 			cloud.Reset()
 			_ = p.Project(m, cloud)
-		}); allocations >= 1 {
-			t.Errorf("%d threads: %g allocations per image", threads, allocations)
+		}); n >= 1 {
+			t.Errorf("%d threads: %g allocations per image", threads, n)
 		}
 	}
 }

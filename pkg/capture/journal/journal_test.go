@@ -16,6 +16,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/capture/depth"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 var begun = time.Now().Round(0).UTC()
@@ -337,27 +338,17 @@ func TestReadingIsAllocationFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if allocations := allocations(func() { _ = w.WriteFrame(&frame) }); allocations > 0 {
-		t.Errorf("writing allocates %g times", allocations)
+	if n := allocations.PerCall(10, func() { _ = w.WriteFrame(&frame) }); n > 0 {
+		t.Errorf("writing allocates %g times", n)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	r := open(t, path)
 	var got Frame
-	if allocations := allocations(func() { _ = r.ReadFrame(3, &got) }); allocations > 1 {
-		t.Errorf("reading allocates %g times", allocations)
+	if n := allocations.PerCall(10, func() { _ = r.ReadFrame(3, &got) }); n > 1 {
+		t.Errorf("reading allocates %g times", n)
 	}
-}
-
-// allocations returns the number of allocations of a function: the minimum of several counts, since
-// allocations of the runtime and other goroutines also count.
-func allocations(f func()) float64 {
-	least := testing.AllocsPerRun(10, f)
-	for range 4 {
-		least = min(least, testing.AllocsPerRun(10, f))
-	}
-	return least
 }
 
 // FuzzReader reads arbitrary bytes as a journal: it is rejected, or every frame is an error or

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/capture/realsense/rstest"
+	"github.com/volsfu/volsfu/test/allocations"
 	"github.com/volsfu/volsfu/test/race"
 )
 
@@ -15,7 +16,7 @@ func TestConversionAllocatesNothing(t *testing.T) {
 	}
 	library := rstest.Library(t)
 	path := filepath.Join(t.TempDir(), "wall.db3")
-	rstest.Wall(40).Record(t, library, path, 0)
+	rstest.Wall(80).Record(t, library, path, 0)
 	f, err := openFilm(library, path, Filters{})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ func TestConversionAllocatesNothing(t *testing.T) {
 	next()
 	// Two or three small allocations belong to the call for the timestamp: a function with a
 	// floating-point result is called by reflection.
-	if got := testing.AllocsPerRun(20, next); got > 3 {
+	if got := allocations.PerCall(20, next); got > 3 {
 		t.Errorf("%v allocations per picture", got)
 	}
 	// The reader may stop while pictures are queued. So that close does not block forever, the rest

@@ -17,6 +17,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/draco/yardstick"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
 	"github.com/volsfu/volsfu/pkg/volumetric"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestDraco(t *testing.T) { codectest.Test(t, draco{}) }
@@ -275,16 +276,16 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			if err := (decoder{}).Decode(&into, frame); err != nil {
 				t.Fatal(err)
 			}
-			if n := testing.AllocsPerRun(10, func() { frame, _ = e.Encode(frame[:0], cloud, params) }); n != 0 {
+			if n := allocations.PerCall(10, func() { frame, _ = e.Encode(frame[:0], cloud, params) }); n != 0 {
 				t.Errorf("%+v: %v allocations per encoding, want 0", params, n)
 			}
-			if n := testing.AllocsPerRun(
+			if n := allocations.PerCall(
 				10,
 				func() { frame, order, _ = e.EncodeOrdered(frame[:0], order, cloud, params) },
 			); n != 0 {
 				t.Errorf("%+v: %v allocations per encoding with its order, want 0", params, n)
 			}
-			if n := testing.AllocsPerRun(10, func() { _ = (decoder{}).Decode(&into, frame) }); n != 0 {
+			if n := allocations.PerCall(10, func() { _ = (decoder{}).Decode(&into, frame) }); n != 0 {
 				t.Errorf("%+v: %v allocations per decoding, want 0", params, n)
 			}
 		}

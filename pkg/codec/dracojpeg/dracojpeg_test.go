@@ -15,6 +15,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestCodec(t *testing.T) { codectest.Test(t, dracojpeg{}) }
@@ -297,7 +298,7 @@ func TestNoAllocations(t *testing.T) {
 	cloud, e, d := shaded(5000), dracojpeg{}.NewEncoder(), dracojpeg{}.NewDecoder()
 	var frame []byte
 	decoded := new(pointcloud.Cloud)
-	allocations := testing.AllocsPerRun(20, func() {
+	n := allocations.PerCall(20, func() {
 		var err error
 		if frame, err = e.Encode(frame[:0], cloud, params(85)); err != nil {
 			t.Fatal(err)
@@ -306,8 +307,8 @@ func TestNoAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if allocations > 0 {
-		t.Errorf("%.1f allocations per frame, want none", allocations)
+	if n > 0 {
+		t.Errorf("%.1f allocations per frame, want none", n)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec/labels"
 	_ "github.com/volsfu/volsfu/pkg/codec/zstd"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestLabels(t *testing.T) {
@@ -180,7 +181,7 @@ func TestAllocations(t *testing.T) {
 		}
 	}
 	once()
-	if n := testing.AllocsPerRun(20, once); n > 0 {
+	if n := allocations.PerCall(20, once); n > 0 {
 		t.Errorf("%g allocations, expected none", n)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	_ "github.com/volsfu/volsfu/pkg/codec/draco" // registers itself if it is built in
 	"github.com/volsfu/volsfu/pkg/codec/parts"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -247,10 +248,10 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		if err := decoder.Decode(&into, frame); err != nil {
 			t.Fatal(err)
 		}
-		if n := testing.AllocsPerRun(20, func() { frame, _ = encoder.Encode(frame[:0], cloud, params) }); n != 0 {
+		if n := allocations.PerCall(20, func() { frame, _ = encoder.Encode(frame[:0], cloud, params) }); n != 0 {
 			t.Errorf("%s: %v allocations per encoding, want 0", c.Name(), n)
 		}
-		if n := testing.AllocsPerRun(20, func() { _ = decoder.Decode(&into, frame) }); n != 0 {
+		if n := allocations.PerCall(20, func() { _ = decoder.Decode(&into, frame) }); n != 0 {
 			t.Errorf("%s: %v allocations per decoding, want 0", c.Name(), n)
 		}
 	}

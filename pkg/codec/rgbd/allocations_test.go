@@ -8,6 +8,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/webp"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/allocations"
 	"github.com/volsfu/volsfu/test/race"
 )
 
@@ -25,7 +26,7 @@ func TestNoAllocations(t *testing.T) {
 	for i := range 2 * (codec.MaxReduction + 1) {
 		p := whole(&c, 0.001)
 		p.Reduction, p.WebP = i/2, i%2 != 0 && webp.Available() == nil
-		if allocations := testing.AllocsPerRun(20, func() {
+		if n := allocations.PerCall(20, func() {
 			var err error
 			if frame, _, err = e.EncodeRaster(frame[:0], &c, m, p); err != nil {
 				t.Fatal(err)
@@ -36,8 +37,8 @@ func TestNoAllocations(t *testing.T) {
 			if err = d.DecodeRaster(&raster, frame); err != nil {
 				t.Fatal(err)
 			}
-		}); allocations > 0 {
-			t.Errorf("reduction %d, WebP %v: %.1f allocations per frame, want none", p.Reduction, p.WebP, allocations)
+		}); n > 0 {
+			t.Errorf("reduction %d, WebP %v: %.1f allocations per frame, want none", p.Reduction, p.WebP, n)
 		}
 	}
 }

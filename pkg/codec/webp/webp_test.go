@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/volsfu/volsfu/pkg/codec"
+	"github.com/volsfu/volsfu/test/allocations"
 	"github.com/volsfu/volsfu/test/race"
 )
 
@@ -143,7 +144,7 @@ func TestNoAllocations(t *testing.T) {
 	var decoder Decoder
 	pixels := gradient(100, 80)
 	var data []byte
-	if allocations := testing.AllocsPerRun(20, func() {
+	if n := allocations.PerCall(20, func() {
 		var err error
 		if data, err = encoder.Append(data[:0], pixels, 100, 80, 80); err != nil {
 			t.Fatal(err)
@@ -151,8 +152,8 @@ func TestNoAllocations(t *testing.T) {
 		if err = decoder.Decode(pixels, data, 100, 80); err != nil {
 			t.Fatal(err)
 		}
-	}); allocations > 0 {
-		t.Errorf("%.1f allocations per image, want none", allocations)
+	}); n > 0 {
+		t.Errorf("%.1f allocations per image, want none", n)
 	}
 }
 

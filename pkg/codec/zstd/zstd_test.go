@@ -13,6 +13,7 @@ import (
 	"github.com/volsfu/volsfu/pkg/codec"
 	"github.com/volsfu/volsfu/pkg/codec/codectest"
 	"github.com/volsfu/volsfu/pkg/pointcloud"
+	"github.com/volsfu/volsfu/test/allocations"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,13 +135,13 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		if err := decoder.Decode(&into, frame); err != nil {
 			t.Fatal(err)
 		}
-		if n := testing.AllocsPerRun(
+		if n := allocations.PerCall(
 			20,
 			func() { frame, order, _ = encoder.EncodeOrdered(frame[:0], order, cloud, params) },
 		); n != 0 {
 			t.Errorf("speed %d: %v allocations per encoding, want 0", speed, n)
 		}
-		if n := testing.AllocsPerRun(20, func() { _ = decoder.Decode(&into, frame) }); n != 0 {
+		if n := allocations.PerCall(20, func() { _ = decoder.Decode(&into, frame) }); n != 0 {
 			t.Errorf("speed %d: %v allocations per decoding, want 0", speed, n)
 		}
 	}
