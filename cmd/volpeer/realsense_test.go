@@ -86,7 +86,7 @@ func TestRealSenseArrives(t *testing.T) {
 	}
 	// 16 bits for a box of some 4 m are steps of 0.06 mm; pixels are 2 mm apart.
 	s := perform(t, "--source realsense:"+path+" --realsense-library "+library.Path()+" --fps 5 --tiles 1 --points "+
-		"6000 --qualities all=100%:16 --codec raw")
+		"6000 --qualities all=100%:16 --codec raw --stand=false")
 	clouds := s.watchFor(6)
 	source, err := capture.Open("realsense:"+path,
 		capture.Options{RealSense: realsense.Config{Library: library.Path()}})
