@@ -254,6 +254,15 @@ func (f *feed) settled() bool {
 	return f.next == "" && len(f.formers) == 0 && f.slow.IsZero() && f.offerBy.IsZero()
 }
 
+// pause extends all time limits by a time for which this node did not run: what has arrived meanwhile was not read.
+func (f *feed) pause(d time.Duration) {
+	for _, at := range []*time.Time{&f.deadline, &f.drop, &f.slow, &f.offerBy} {
+		if !at.IsZero() {
+			*at = at.Add(d)
+		}
+	}
+}
+
 // step does what is due. carried reports whether tracks are still bound to the streams of a former source.
 func (f *feed) step(now time.Time, carried func(node string) bool) (actions []feedAction) {
 	if f.next != "" && f.next != f.home && !now.Before(f.deadline) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/volsfu/volsfu/internal/allocate"
 )
 
 // describe returns actions as text: "+two" begins at two, "*two" binds its streams again, "-two" ends, "two" sends the
@@ -240,6 +242,50 @@ func TestFeedWithoutParent(t *testing.T) {
 	if f.refused != "two" || f.source != "home" || !f.settled() {
 		t.Errorf("the feed is %+v", f.feed)
 	}
+}
+
+// TestFeedPauses lets this node pause. The time counts neither for a parent that offers streams or leaves out tracks,
+// nor for the packets of a former source.
+func TestFeedPauses(t *testing.T) {
+	f := startFeeding(t)
+	pause := func() {
+		const pause = time.Minute
+		f.now = f.now.Add(pause)
+		f.pause(pause)
+	}
+	f.expect(f.assign([]string{"home", "two"}, true, false, f.now), "+two")
+	pause()
+	f.expect(f.after(bindTime-1), "")
+	f.bound("two", f.now)
+	pause()
+	f.expect(f.after(2*overlapTime-1, "home"), "")
+	f.expect(f.after(1, "home"), "home")
+	f.masked("two", true, f.now)
+	pause()
+	f.expect(f.after(slowTime-1), "")
+	f.expect(f.after(1), "+home")
+}
+
+// TestHostPauses steps a host that is to take from a parent. The time between two steps that are far apart is a pause.
+func TestHostPauses(t *testing.T) {
+	n := newAuthority().start(t, "self", options{})
+	mirrorAt(n, "home", 1, 1)
+	takeAt(n, "home", allocate.Qualities(0))
+	n.do(func(h *Host) {
+		m, now := h.catalog.mirror("home", publicationOf(room, ref, id)), h.now
+		h.feedFrom(m, m.feed.assign([]string{"home", "two"}, true, false, now))
+		const pause = 2 * bindTime
+		h.Step(now.Add(pause))
+		if m.feed.next != "two" {
+			t.Error("a pause of this node counts as the failure of a parent")
+		}
+		for at := time.Duration(0); at <= bindTime; at += tickInterval {
+			h.Step(now.Add(pause + at))
+		}
+		if m.feed.next != "" || m.feed.refused != "two" {
+			t.Errorf("the parent offers no streams, but the feed is %+v", m.feed)
+		}
+	})
 }
 
 // TestPassesOn checks the paths by which a node passes a publication on.

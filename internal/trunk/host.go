@@ -117,6 +117,11 @@ func (h *Host) Disconnect(node string) {
 
 // Step handles what has arrived, and returns the events since the last call in their order.
 func (h *Host) Step(now time.Time) []Event {
+	if pause := now.Sub(h.now); pause > pauseAfter {
+		for m := range h.catalog.changes.unsettled {
+			m.feed.pause(pause)
+		}
+	}
 	h.now = now
 	for _, r := range h.reports() {
 		switch r := r.(type) {

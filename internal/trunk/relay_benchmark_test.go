@@ -74,7 +74,7 @@ func BenchmarkRelay(b *testing.B) {
 func benchmarkRelay(b *testing.B, receivers bool) {
 	const tracks, frame, interval = 40, 200_000_000 / 8 / 30 / 40, time.Second / 30
 	a := newAuthority()
-	one, two := a.start(b, "one", options{}), a.start(b, "two", options{})
+	one, two := a.start(b, "one", options{measured: true}), a.start(b, "two", options{measured: true})
 	p := publish(b, one, tracks, 1)
 	mirrored := mirrorAt(two, "one", tracks, 1)
 	connect(b, one, two, "one", "two")

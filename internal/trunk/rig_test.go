@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/volsfu/volsfu/internal/allocate"
+	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/ecn"
 	"github.com/volsfu/volsfu/internal/forward"
@@ -93,7 +94,14 @@ type options struct {
 	foreign bool
 	open    func(netip.AddrPort) (net.PacketConn, error)
 	address string
+	// measured is set if the estimates of trunks or the costs of packets are the subject of a test.
+	measured bool
+	// deadline is that of repairs, also the time for which a source waits for another, 0 for the default.
+	deadline time.Duration
 }
+
+// wide are limits of the estimate of a trunk: a machine that stalls looks like a queue.
+var wide = congestion.Limits{Min: DefaultLimits.Start, Start: DefaultLimits.Start}
 
 // start starts a node.
 func (a *authority) start(t testing.TB, name string, o options) *node {
@@ -102,6 +110,13 @@ func (a *authority) start(t testing.TB, name string, o options) *node {
 	cfg.Pacing = pacing.Off
 	// No frame is too old: the machine may stall.
 	cfg.MaxLag = time.Hour
+	limits := DefaultLimits
+	if !o.measured {
+		cfg.CacheAge, limits = time.Hour, wide
+	}
+	if o.deadline > 0 {
+		cfg.NACK.Deadline, cfg.NACK.LongDeadline = o.deadline, o.deadline
+	}
 	engine := forward.NewEngine(cfg, func() egress.Batch { return new(transport.Batch) })
 	if o.address == "" {
 		o.address = "127.0.0.1:0"
@@ -109,7 +124,7 @@ func (a *authority) start(t testing.TB, name string, o options) *node {
 	certificate := a.certify(t, name, o.foreign)
 	host, err := Listen(Config{
 		Node: name, Incarnation: 7, Address: netip.MustParseAddrPort(o.address), Lanes: max(o.lanes, 1),
-		Fanout:      o.fanout,
+		Fanout: o.fanout, Limits: limits,
 		Certificate: func() *tls.Certificate { return certificate }, Verify: a.verify, Open: o.open,
 	}, engine)
 	if err != nil {
@@ -218,6 +233,8 @@ type publishing struct {
 	ingress    *ingress.Ingress
 	tracks     []*track.Track
 	publishers []*forwardtest.Publisher
+	// longest is the longest time in which the packets of one frame were sent by emulation.frames.
+	longest time.Duration
 }
 
 const (

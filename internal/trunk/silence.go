@@ -12,7 +12,7 @@ const (
 	// tickInterval is the interval of Notify while nothing arrives.
 	tickInterval = 50 * time.Millisecond
 	// If the time between two steps exceeds pauseAfter, this node did not run, as after SIGSTOP. Such a time is no
-	// silence of the other node, whose packets may wait in a socket.
+	// silence of the other node, whose packets may wait in a socket, and no delay of a parent.
 	pauseAfter = 4 * tickInterval
 )
 

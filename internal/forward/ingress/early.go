@@ -7,20 +7,17 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-const (
-	// earlyTime is the age up to which a packet waits until its SSRC is bound. Receivers give up a frame after that
-	// time (feedback.NACKConfig.Deadline).
-	earlyTime = 150 * time.Millisecond
-	// maxEarly bounds the packets that wait: 16 Mbit/s for 150 ms with packets of 1,200 bytes, 0.3 MB. The largest
-	// datagrams (icemux.MaxDatagram) take 0.5 MB.
-	maxEarly = 256
-)
+// maxEarly bounds the packets that wait: 16 Mbit/s for 150 ms with packets of 1,200 bytes, 0.3 MB. The largest
+// datagrams (icemux.MaxDatagram) take 0.5 MB.
+const maxEarly = 256
 
 // early has the packets of a new connection that arrived before their SSRCs were bound. A publisher sends as soon as
 // the connection is established, and a room that is busy binds the tracks later. The tracks of one description are
-// bound together, so that packets are kept until earlyTime after the first binding. The mutex of the ingress guards
-// early.
+// bound together, so that packets are kept until limit after the first binding. The mutex of the ingress guards early.
 type early struct {
+	// limit is the age up to which a packet waits until its SSRC is bound: the deadline of repairs, after which
+	// receivers give up a frame.
+	limit time.Duration
 	// packets are in the order of their arrival.
 	packets []earlyPacket
 	// until is the time from which on no packets are kept, zero before the first binding.
@@ -42,7 +39,7 @@ func (e *early) keep(ssrc uint32, packet []byte, info *transport.PacketInfo) {
 	}
 }
 
-// expire removes the packets that are older than earlyTime. expire reports whether no more packets are kept, and
+// expire removes the packets that are older than limit. expire reports whether no more packets are kept, and
 // removes all of them then.
 func (e *early) expire(now time.Time) (over bool) {
 	if !e.until.IsZero() && !now.Before(e.until) {
@@ -50,7 +47,7 @@ func (e *early) expire(now time.Time) (over bool) {
 		return true
 	}
 	expired := 0
-	for expired < len(e.packets) && now.Sub(e.packets[expired].info.At) > earlyTime {
+	for expired < len(e.packets) && now.Sub(e.packets[expired].info.At) > e.limit {
 		expired++
 	}
 	e.packets = slices.Delete(e.packets, 0, expired)
@@ -60,7 +57,7 @@ func (e *early) expire(now time.Time) (over bool) {
 // bound records a binding.
 func (e *early) bound(now time.Time) {
 	if e.until.IsZero() {
-		e.until = now.Add(earlyTime)
+		e.until = now.Add(e.limit)
 	}
 }
 

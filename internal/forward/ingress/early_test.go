@@ -10,10 +10,11 @@ import (
 	"github.com/volsfu/volsfu/pkg/volumetric"
 )
 
-// TestEarlyPackets sends frames on a new connection before and after the track is bound. Frames that arrived less than
-// earlyTime before the binding are complete and in order.
+// TestEarlyPackets sends frames on a new connection before and after the track is bound. Frames that arrived within the
+// deadline of repairs before the binding are complete and in order.
 func TestEarlyPackets(t *testing.T) {
-	r := newRig(t, nil)
+	const deadline = time.Minute
+	r := newRig(t, func(c *rigConfig) { c.NACK.Deadline = deadline })
 	i := r.ingress(&fakePeer{})
 	p := forwardtest.NewPublisher(t, i, 40)
 	send := func() [][]byte {
@@ -23,7 +24,7 @@ func TestEarlyPackets(t *testing.T) {
 		return packets
 	}
 	send()
-	r.now = r.now.Add(earlyTime)
+	r.now = r.now.Add(deadline)
 	want := send()
 	r.now = r.now.Add(time.Millisecond)
 	made := r.tracks.New(track.Config{
@@ -60,7 +61,7 @@ func TestEarlyPacketsAreBounded(t *testing.T) {
 	if n := len(i.early.packets); n != maxEarly {
 		t.Errorf("%d packets are kept, expected %d", n, maxEarly)
 	}
-	r.now = r.now.Add(earlyTime + 1)
+	r.now = r.now.Add(r.cfg.NACK.Deadline + 1)
 	p.Send(r.now, p.Packets(100)...)
 	if n := len(i.early.packets); n != 1 {
 		t.Errorf("%d packets are kept when the others are too old, expected 1", n)

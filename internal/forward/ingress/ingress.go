@@ -250,8 +250,7 @@ func (i *Ingress) receive(s *stream, packet []byte, info *transport.PacketInfo, 
 		return
 	}
 	s.arrived = now
-	if s.stopped(p, now, i.set.cfg.NACK.Deadline) {
-		i.stats.Add(counters.DuplicatePackets, 1)
+	if i.takeovers.keep(s, packet, info, repaired) {
 		return
 	}
 	sequence, ok := i.admit(s, now, repaired)

@@ -147,6 +147,7 @@ func (s *Set) newIngress(p Peer) *Ingress {
 		waker:    waker{woken: make(chan struct{}, 1)},
 		stopped:  make(chan struct{}),
 		bindings: newBindings(),
+		early:    early{limit: s.cfg.NACK.Deadline},
 		arrivals: newArrivals(ssrc),
 	}
 	i.requester = newRequester(ssrc, &i.stats)

@@ -29,10 +29,12 @@ type stream struct {
 	arrived time.Time
 	// lead is the number of packets before the first one that belong to its frame, 0 after the first packet.
 	lead int64
-	// stops is set if frames after the newest one arrive over another connection (Ingress.Succeed). resumes is the time
-	// at which the stream no longer stops, zero before a packet of a later frame.
+	// stops is set if frames after the newest one arrive over another connection (Ingress.Succeed). kept are their
+	// packets, until another connection takes the track over or the stream resumes, at the time resumes. That is zero
+	// before the first of these packets since Succeed.
 	stops   bool
 	resumes time.Time
+	kept    []keptPacket
 	// numbers extends sequence numbers; base is added to the result.
 	numbers   feedback.Unwrapper
 	base      int64
@@ -138,8 +140,9 @@ func (s *stream) move(to *Ingress) {
 	}
 }
 
-// end ends the injector of the stream.
+// end ends the injector of the stream, and drops the packets that are kept.
 func (s *stream) end() {
+	s.kept = nil
 	if s.injector != nil {
 		s.injector.End()
 		s.injector = nil

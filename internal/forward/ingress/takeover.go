@@ -38,6 +38,8 @@ type takeovers struct {
 	waiting waitingStreams
 	// looked is the time of the last look.
 	looked time.Time
+	// keeping is set while streams that stop keep packets.
+	keeping bool
 }
 
 // verdict is the decision about the first packet of a stream that waits.
@@ -102,17 +104,60 @@ func (o *takeovers) repeated(ssrc uint32, t *track.Track) (origin uint32, behind
 	return w.origin, true
 }
 
-// stopped reports whether a packet belongs to a frame after the last one of a stream that stops. If no other connection
-// takes the track over for a time from the first of these packets, the stream resumes: the other connection has failed.
-func (s *stream) stopped(p *rtp.Packet, now time.Time, limit time.Duration) bool {
-	if !s.stops || !s.later(p) {
+// keep keeps a packet of a frame after the last one of a stream that stops, and reports false for other packets. If no
+// other connection takes the track over for the deadline of repairs from the first of these packets, the other
+// connection has failed, or this program has stalled, and the stream resumes. The packet is i.packet, too.
+func (o *takeovers) keep(s *stream, packet []byte, info *transport.PacketInfo, repaired bool) bool {
+	if !s.stops || !s.later(&o.ingress.packet) {
 		return false
 	}
 	if s.resumes.IsZero() {
-		s.resumes = now.Add(limit)
+		s.resumes = info.At.Add(o.ingress.set.cfg.NACK.Deadline)
 	}
-	s.stops = now.Before(s.resumes)
-	return s.stops
+	s.kept = append(s.kept, keptPacket{slices.Clone(packet), *info, repaired})
+	if len(s.kept) == maxHeldPackets || !info.At.Before(s.resumes) {
+		o.resume(s)
+	} else if !o.keeping {
+		o.keeping = true
+		o.ingress.waker.wake()
+	}
+	return true
+}
+
+// resume ends the stop of a stream, and processes the packets that were kept.
+func (o *takeovers) resume(s *stream) {
+	kept := s.kept
+	s.stops, s.kept = false, nil
+	for n := range kept {
+		o.ingress.receive(s, kept[n].packet, &kept[n].info, kept[n].repaired)
+	}
+}
+
+// resumeDue resumes the streams that have stopped for the deadline of repairs. resumeDue returns the time at which the
+// next stream resumes, zero if no packets are kept, and reports whether a stream has resumed.
+func (o *takeovers) resumeDue(now time.Time) (next time.Time, resumed bool) {
+	i := o.ingress
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !o.keeping || !i.begin() {
+		return time.Time{}, false
+	}
+	for _, s := range i.bindings.streams {
+		switch {
+		case len(s.kept) == 0:
+			continue
+		case s.resumes.IsZero():
+			s.resumes = now.Add(i.set.cfg.NACK.Deadline)
+		case !now.Before(s.resumes):
+			o.resume(s)
+			resumed = true
+			continue
+		}
+		next = earliest(next, s.resumes)
+	}
+	o.keeping = !next.IsZero()
+	i.end()
+	return next, resumed
 }
 
 // later reports whether a packet belongs to a frame after the newest one.
@@ -178,6 +223,8 @@ func (o *takeovers) displace(t *track.Track) {
 	}
 	w := &waiting{track: t, ssrc: s.ssrc, repair: s.repair, origin: s.origin, injector: s.injector}
 	if s.stops {
+		// The other connection carries the frames.
+		i.stats.Add(counters.DuplicatePackets, uint64(len(s.kept)))
 		i.bindings.release(s)
 		return
 	}
@@ -195,7 +242,12 @@ func (o *takeovers) bind(w *waiting) *stream {
 	if s == nil || s.track != w.track {
 		return nil
 	}
-	s.origin, s.stops = w.origin, false
+	s.origin = w.origin
+	if s.stops = len(s.kept) > 0; s.stops {
+		// The binding is repeated: the stream resumes.
+		s.resumes = o.ingress.set.clock.Now()
+		o.ingress.waker.wake()
+	}
 	if w.injector != nil {
 		s.injector = w.injector
 	}
@@ -231,16 +283,19 @@ func (o *takeovers) hold(ssrc uint32, packet []byte, info *transport.PacketInfo)
 }
 
 // step is the look of the goroutine at the packets that wait. step returns the time of the next look, zero if no
-// packets wait. The caller holds no mutex.
+// packets wait and no stream stops. The caller holds no mutex.
 func (o *takeovers) step(now time.Time) (next time.Time) {
 	list := o.list(now)
-	if len(list) == 0 {
-		return time.Time{}
+	if len(list) > 0 {
+		o.settle(list, now)
 	}
-	o.settle(list, now)
+	next, resumed := o.resumeDue(now)
+	if len(list) == 0 && !resumed {
+		return next
+	}
 	o.ingress.Flush()
 	if len(o.list(now)) > 0 {
-		next = now.Add(holdInterval)
+		next = earliest(next, now.Add(holdInterval))
 	}
 	return next
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -384,7 +385,8 @@ func TestSucceedStopsOneMirror(t *testing.T) {
 }
 
 // TestSucceedEnds lets the next connection fail after Succeed. The former connection resumes at the deadline of
-// repairs, also if Succeed is repeated, and stops again when the next connection carries its frames again.
+// repairs, also if Succeed is repeated, and stops again when the next connection carries its frames again. No frame is
+// missing.
 func TestSucceedEnds(t *testing.T) {
 	c := newCrossing(t, volumetric.MIMEVolumetric)
 	c.in[0].BindFrom(10, 11, c.track, 7)
@@ -397,15 +399,13 @@ func TestSucceedEnds(t *testing.T) {
 		c.in[1].Succeed(40, c.track)
 		return packets
 	}
-	former()
+	resumed := [][][]byte{former()}
 	c.pass(limit - holdInterval)
-	former()
+	resumed = append(resumed, former())
 	c.expect("while the former connection stops", first)
 	c.pass(holdInterval)
-	resumed := [][][]byte{former()}
-	// The packets that the former connection has dropped are given up.
-	c.pass(limit + 2*holdInterval)
-	resumed = append(resumed, former(), c.both())
+	c.expect("when the former connection resumes", resumed...)
+	resumed = [][][]byte{former(), former(), c.both()}
 	c.expect("after the former connection has resumed", resumed...)
 
 	c.in[1].Succeed(40, c.track)
@@ -418,6 +418,61 @@ func TestSucceedEnds(t *testing.T) {
 	if !c.in[1].Carries(c.track) {
 		t.Error("the next connection has not taken the track over")
 	}
+	if n := c.stats().Duplicates; n != uint64(len(next)) {
+		t.Errorf("%d packets were received twice, expected %d", n, len(next))
+	}
+}
+
+// TestSucceedInAStall lets the program stall for longer than the deadline of repairs while the former connection stops.
+// No packet is missing or arrives twice, whichever connection is read first afterwards.
+func TestSucceedInAStall(t *testing.T) {
+	for _, formerFirst := range []bool{false, true} {
+		c := newCrossing(t, volumetric.MIMEVolumetric)
+		c.in[0].BindFrom(10, 11, c.track, 7)
+		first := c.both()
+		c.in[1].Succeed(40, c.track)
+		second := c.frame(0, 3000)
+		c.sends[0].Send(c.now, second...)
+		c.now = c.now.Add(2 * DefaultConfig().NACK.Deadline)
+		third := c.frame(0, 3000)
+		former := func() { c.sends[0].Send(c.now, third...) }
+		next := func() {
+			for _, packet := range slices.Concat(second, third) {
+				copied := bytes.Clone(packet)
+				copied[11] = 40
+				c.sends[1].Send(c.now, copied)
+			}
+		}
+		if formerFirst {
+			former()
+			next()
+		} else {
+			next()
+			former()
+		}
+		c.pass(2 * holdInterval)
+		c.expect(fmt.Sprintf("the former connection first: %t", formerFirst), first, second, third)
+		if c.in[0].Carries(c.track) != formerFirst {
+			t.Errorf("the former connection carries the track: %t", !formerFirst)
+		}
+	}
+}
+
+// TestBindWhileStopped repeats the binding of a stream that stops: the stream resumes with the packets that were kept.
+func TestBindWhileStopped(t *testing.T) {
+	c := newCrossing(t, volumetric.MIMEVolumetric)
+	c.in[0].BindFrom(10, 11, c.track, 7)
+	first := c.both()
+	c.in[1].Succeed(40, c.track)
+	second := c.frame(0, 3000)
+	c.sends[0].Send(c.now, second...)
+	c.expect("while the former connection stops", first)
+	c.in[0].BindFrom(10, 11, c.track, 7)
+	c.pass(holdInterval)
+	c.expect("after the binding", second)
+	third := c.frame(0, 3000)
+	c.sends[0].Send(c.now, third...)
+	c.expect("a later frame", third)
 }
 
 // next returns the packets of the next frame, three except for audio.

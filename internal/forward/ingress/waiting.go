@@ -6,7 +6,8 @@ import (
 	"github.com/volsfu/volsfu/internal/transport"
 )
 
-// maxHeldPackets bounds the packets that one ingress holds: 200 Mbit/s for 150 ms with packets of 1,200 bytes.
+// maxHeldPackets bounds the packets that one ingress holds, and those that a stream that stops keeps: 200 Mbit/s for
+// 150 ms with packets of 1,200 bytes.
 const maxHeldPackets = 3072
 
 // waiting is a stream that takes a track over with its first packet.
@@ -34,6 +35,14 @@ type heldPacket struct {
 	frame     uint32
 	index     int64
 	timestamp uint32
+}
+
+// keptPacket is a packet of a stream that stops, with a copy of its info. repaired is set if the packet arrived as a
+// retransmission.
+type keptPacket struct {
+	packet   []byte
+	info     transport.PacketInfo
+	repaired bool
 }
 
 // equal reports whether both wait for the same packets. p may be nil.
