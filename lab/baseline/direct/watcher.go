@@ -28,7 +28,8 @@ type Watcher struct {
 type tile struct {
 	index   int
 	quality volumetric.Quality
-	// conn is the current connection, nil if there is none; changed is signalled when another quality is requested.
+	// conn is the current connection, nil if there is none, also once the watcher has closed the connection for another
+	// quality. changed is signalled when another quality is requested.
 	conn      net.Conn
 	changed   chan struct{}
 	connected bool
@@ -99,14 +100,15 @@ func (w *Watcher) follow(ctx context.Context, t *tile, to carriage.Taker) error 
 		w.mu.Unlock()
 		w.read(conn, to)
 		w.mu.Lock()
+		// The quality may have changed twice, and be the same again.
+		ended := t.conn == conn
 		t.conn = nil
-		stays := t.quality == quality
 		w.mu.Unlock()
 		_ = conn.Close()
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case stays:
+		case ended:
 			return carriage.ErrEnded
 		}
 	}
@@ -176,6 +178,12 @@ func (w *Watcher) Send(context.Context, *carriage.Frame) (carriage.Departure, er
 func (w *Watcher) Choose(_ context.Context, qualities []volumetric.Quality) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.choose(qualities)
+	return nil
+}
+
+// choose is Choose for a caller that holds the lock.
+func (w *Watcher) choose(qualities []volumetric.Quality) {
 	for i, t := range w.tiles {
 		if i >= len(qualities) || qualities[i] == t.quality {
 			continue
@@ -183,13 +191,13 @@ func (w *Watcher) Choose(_ context.Context, qualities []volumetric.Quality) erro
 		t.quality = qualities[i]
 		if t.conn != nil {
 			_ = t.conn.Close()
+			t.conn = nil
 		}
 		select {
 		case t.changed <- struct{}{}:
 		default:
 		}
 	}
-	return nil
 }
 
 // Traffic implements carriage.End.
