@@ -341,17 +341,16 @@ func TestDisplay(t *testing.T) {
 func TestDecisionOutcomes(t *testing.T) {
 	end := newShelf()
 	config := DefaultWatch()
-	config.Idle, config.Decisions = 500*time.Millisecond, []Decision{{0, []volumetric.Quality{0}},
-		{time.Millisecond, []volumetric.Quality{1}}}
+	config.Decisions = []Decision{{0, []volumetric.Quality{0}}, {time.Millisecond, []volumetric.Quality{1}}}
 	w, err := NewWatcher(end, config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
 	w.Take(sealed(0, 0, 1, volumetric.FourCC{}, nil, begun))
-	ended := make(chan *Received)
+	ended, over := make(chan *Received), make(chan struct{})
 	go func() {
-		got, err := w.Run(t.Context(), make(chan struct{}))
+		got, err := w.Run(t.Context(), over)
 		if err != nil {
 			t.Error(err)
 		}
@@ -364,6 +363,7 @@ func TestDecisionOutcomes(t *testing.T) {
 	now := time.Now()
 	w.Take(sealed(0, 0, 3, volumetric.FourCC{}, nil, now)) // still the old quality
 	w.Take(sealed(0, 1, 4, volumetric.FourCC{}, nil, now))
+	close(over)
 	got := <-ended
 	if len(got.Decisions) != 1 || got.DecisionShown.Count != 1 {
 		t.Fatalf("got %+v", got.Decisions)

@@ -195,7 +195,10 @@ func TestForward(t *testing.T) {
 func unwatchedTracks(ctx context.Context, t *testing.T, path string) {
 	load := smallLoad()
 	load.UnwatchedTracks = 2
-	server, err := startVolsfu(ctx, path)
+	// No frame is too late for a machine that stalls, and no path too narrow.
+	server, err := startVolsfu(ctx, path, "--forward-max-lag", "10s", "--forward-cache-age", "10s",
+		"--forward-queue-budget", "10s", "--forward-congestion-min-bps", "100000000",
+		"--forward-congestion-start-bps", "100000000")
 	if err != nil {
 		t.Fatal(err)
 	}

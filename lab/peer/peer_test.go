@@ -26,8 +26,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is much longer than any of these runs.
-const patience = time.Minute
+const (
+	// patience is much longer than any of these runs.
+	patience = time.Minute
+	// length is the duration of a run. A fifth is enough on a machine that does not stall.
+	length = 2500 * time.Millisecond
+)
 
 // prepare makes a file of frames: three captures of a few points, with more points at higher qualities. At 30 per
 // second the frames need 200 kbit/s, and no estimate is lower.
@@ -86,9 +90,9 @@ func newTrial(t *testing.T, transport baseline.Transport, frames string, tiles i
 	r.publisher.Frames, r.publisher.Publish.FPS = frames, 30
 	if transport == baseline.DirectTCP || transport == baseline.TCPSwitching {
 		// The publisher waits for the watcher, which ends together with the publisher.
-		r.publisher.Duration = 500 * time.Millisecond
+		r.publisher.Duration = length
 	} else {
-		r.watcher.Duration = 500 * time.Millisecond
+		r.watcher.Duration = length
 	}
 	if transport.Served() {
 		c := common(baseline.RoleServer, "server")
@@ -267,7 +271,7 @@ func TestDecisions(t *testing.T) {
 			t.Parallel()
 			r := newTrial(t, transport, frames, 2)
 			// The last decision is at 0.4 s. The remaining time is for busy machines.
-			r.publisher.Duration, r.watcher.Duration = 0, 2500*time.Millisecond
+			r.publisher.Duration, r.watcher.Duration = 0, length
 			r.watcher.Decisions = decisions
 			r.run()
 			var list []carriage.DecisionOutcome
@@ -297,8 +301,8 @@ func TestBoth(t *testing.T) {
 			r := newTrial(t, transport, frames, 2)
 			one, other := &r.publisher, &r.watcher
 			one.End.Role, other.End.Role = baseline.RoleBoth, baseline.RoleBoth
-			one.End.Watched, other.Frames, other.Publish.FPS, other.Duration = "b", frames, 15, time.Second
-			one.Duration = time.Second
+			one.End.Watched, other.Frames, other.Publish.FPS, other.Duration = "b", frames, 15, length
+			one.Duration = length
 			if transport == baseline.DirectTCP {
 				one.End.Listen, other.End.Listen = freeAddress(t), freeAddress(t)
 				one.End.Connect, other.End.Connect = other.End.Listen, one.End.Listen
@@ -428,7 +432,7 @@ func TestAdapt(t *testing.T) {
 // them. The publisher's estimates describe another path.
 func TestServerEstimates(t *testing.T) {
 	r := newTrial(t, baseline.Volsfu, prepare(t, 2, 2), 2)
-	r.watcher.End.Adapt, r.watcher.Duration = true, 2500*time.Millisecond
+	r.watcher.End.Adapt = true
 	r.run()
 	got := r.watched.Got
 	if len(got.Estimates) == 0 || got.Estimates[0].Mbps <= 0 || got.Begun.IsZero() ||

@@ -108,12 +108,15 @@ func thin() volumetric.Publication {
 	return p
 }
 
+// deadline is that of repairs.
+const deadline = 2 * time.Second
+
 // enter joins a room. The session ends with the test.
 func enter(t *testing.T, config client.Config) *client.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
-	config.Room, config.Deadline, config.QueueBudget = "moving", 2*time.Second, 10*time.Second
+	config.Room, config.Deadline, config.QueueBudget = "moving", deadline, 10*time.Second
 	s, err := client.Join(ctx, config)
 	if err != nil {
 		t.Fatal(err)
@@ -162,6 +165,15 @@ func (r *record) list() []int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.numbers)
+}
+
+// gaps returns the number of frames between the first and the last one that have not arrived, and that of arrivals of
+// frames that had arrived before.
+func (r *record) gaps() (missing, repeated int) {
+	numbers := r.list()
+	slices.Sort(numbers)
+	distinct := slices.Compact(slices.Clone(numbers))
+	return int(distinct[len(distinct)-1]-distinct[0]) + 1 - len(distinct), len(numbers) - len(distinct)
 }
 
 func (r *record) hasMoved() bool {
@@ -291,19 +303,23 @@ func TestMakeBeforeBreak(t *testing.T) {
 		}
 	default:
 	}
+	// Lost packets are repaired within the deadline, and their frames arrive after later ones.
+	missing, repeated := received.gaps()
+	for end := time.Now().Add(2 * deadline); missing > 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+		missing, repeated = received.gaps()
+	}
 	received.mu.Lock()
 	defer received.mu.Unlock()
 	if len(received.other) > 0 {
 		t.Errorf("the program saw %#v", received.other)
 	}
-	for i, number := range received.numbers[1:] {
-		if number != received.numbers[i]+1 && stalls.Longest() < 100*time.Millisecond {
-			t.Errorf("frame %d of bob follows %d", number, received.numbers[i])
-		}
+	if (missing > 0 || repeated > 0) && stalls.Longest() < 100*time.Millisecond {
+		t.Errorf("%d frames of bob are missing, %d came twice: %v", missing, repeated, received.numbers)
 	}
-	first, last := ofAda(0), ofAda(1)
-	if first[len(first)-1] >= last[0] {
-		t.Errorf("the first server has frames up to %d, the second has frame %d", first[len(first)-1], last[0])
+	first, last := slices.Max(ofAda(0)), slices.Min(ofAda(1))
+	if first >= last {
+		t.Errorf("the first server has frames up to %d, the second has frame %d", first, last)
 	}
-	t.Logf("frames to the first server until %d, to the second from %d", first[len(first)-1], last[0])
+	t.Logf("frames to the first server until %d, to the second from %d", first, last)
 }

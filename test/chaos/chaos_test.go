@@ -330,11 +330,9 @@ func (r *room) endure(t *testing.T, mischiefs []mischief) {
 	}
 	wait.Until(t, "only resources of the four remain",
 		func() bool { return runtime.NumGoroutine() <= r.goroutines+transient })
-	stats := r.Server.Stats()
-	if want := len(r.names) * load.Tiles * load.Qualities; stats.Tracks != want || stats.Receivers != len(r.names) ||
-		stats.Ingresses != len(r.names) {
-		t.Errorf("%d tracks, %d receivers, %d ingresses are left, expected %d, %d and %d", stats.Tracks,
-			stats.Receivers, stats.Ingresses,
-			want, len(r.names), len(r.names))
-	}
+	want := len(r.names) * load.Tiles * load.Qualities
+	wait.Until(t, fmt.Sprintf("%d tracks, and the receivers and ingresses of the four, are left", want), func() bool {
+		stats := r.Server.Stats()
+		return stats.Tracks == want && stats.Receivers == len(r.names) && stats.Ingresses == len(r.names)
+	})
 }

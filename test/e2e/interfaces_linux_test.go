@@ -104,12 +104,16 @@ func unplugInterface(t *testing.T, mode signal.Redundancy, command string) {
 	wait.Until(t, "three seconds of frames", step(func() bool { return sent >= first+90 }))
 	end := sent
 	wait.Until(t, "later frames", step(func() bool { return newest >= end+30 }))
-	lost := 0
-	for number := first; number < end; number++ {
-		if !arrived[number] {
-			lost++
+	next := step(func() bool { return true })
+	lost := repaired(func() (lost int64) {
+		next()
+		for number := first; number < end; number++ {
+			if !arrived[number] {
+				lost++
+			}
 		}
-	}
+		return lost
+	})
 	if lost > 0 {
 		t.Errorf("%d of %d frames were lost", lost, end-first)
 	}

@@ -69,7 +69,7 @@ func dialectFrames(t *testing.T, sides [2]side) {
 	for i, s := range sides {
 		from, to := s.connector, sides[1-i].connector
 		for _, kind := range []string{"tile", "audio"} {
-			if n, wrong := to.heard(kind, from); wrong > 0 {
+			if n, wrong := to.wrong(kind, from); wrong > 0 {
 				t.Errorf("%d of %d %s frames differ from those that connector %d sent", wrong, n, kind, i+1)
 			}
 		}
