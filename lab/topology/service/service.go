@@ -221,13 +221,29 @@ func (s *Service) converse(conn net.Conn) {
 		} else {
 			a = s.answer(&q)
 		}
-		if encoder.Encode(a) != nil {
+		err := encoder.Encode(a)
+		if q.Do == doEnd {
+			// The answer is sent: the caller of Ending may close the connection now.
+			s.end()
+		}
+		if err != nil {
 			return
 		}
 	}
 }
 
-// answer performs a request.
+// end closes the channel of Ending.
+func (s *Service) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ending:
+	default:
+		close(s.ending)
+	}
+}
+
+// answer performs a request, except for the end of the network.
 func (s *Service) answer(q *request) (a answer) {
 	switch q.Do {
 	case doDescribe:
@@ -254,13 +270,6 @@ func (s *Service) answer(q *request) (a answer) {
 			}
 		}
 	case doEnd:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		select {
-		case <-s.ending:
-		default:
-			close(s.ending)
-		}
 	default:
 		a.Error = fmt.Sprintf("unknown request %q", q.Do)
 	}

@@ -97,6 +97,28 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// TestEnd ends the service as soon as a client has requested it: the client still gets the answer.
+func TestEnd(t *testing.T) {
+	t.Setenv(service.FolderVariable, t.TempDir())
+	n := topologytest.Start(t, topology.Pair("a", "b", topology.Link{}))
+	for range 200 {
+		s, err := service.Serve(n, "short", "net.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := connect(t, "short")
+		done := make(chan error)
+		go func() { done <- c.End() }()
+		<-s.Ending()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "missing")
 	t.Setenv(service.FolderVariable, folder)
