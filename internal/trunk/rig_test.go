@@ -22,6 +22,7 @@ import (
 	"github.com/volsfu/volsfu/internal/congestion"
 	"github.com/volsfu/volsfu/internal/congestion/pacing"
 	"github.com/volsfu/volsfu/internal/ecn"
+	"github.com/volsfu/volsfu/internal/feedback"
 	"github.com/volsfu/volsfu/internal/forward"
 	"github.com/volsfu/volsfu/internal/forward/egress"
 	"github.com/volsfu/volsfu/internal/forward/forwardtest"
@@ -233,7 +234,7 @@ type publishing struct {
 	ingress    *ingress.Ingress
 	tracks     []*track.Track
 	publishers []*forwardtest.Publisher
-	// longest is the longest time in which the packets of one frame were sent by emulation.frames.
+	// longest is the longest time in which the packets of one frame were sent.
 	longest time.Duration
 }
 
@@ -283,10 +284,21 @@ func publishBy(t testing.TB, n *node, peer ingress.Peer, tiles, qualities int) *
 // frame sends one frame of that many bytes on each track.
 func (p *publishing) frame(bytes int) {
 	for _, publisher := range p.publishers {
-		publisher.Next()
-		publisher.Send(time.Now(), publisher.Packets(bytes)...)
+		p.send(publisher, bytes)
 	}
 }
+
+// send sends the next frame of that many bytes on one track.
+func (p *publishing) send(publisher *forwardtest.Publisher, bytes int) {
+	publisher.Next()
+	packets, begin := publisher.Packets(bytes), time.Now()
+	publisher.Send(begin, packets...)
+	p.longest = max(p.longest, time.Since(begin))
+}
+
+// paused reports whether the test has paused within a frame. The node has then asked the publisher for the rest of the
+// frame.
+func (p *publishing) paused() bool { return p.longest >= feedback.DefaultConfig().NACK.TailWait }
 
 // viewer is a receiver at a node, with one slot per track.
 type viewer struct {
