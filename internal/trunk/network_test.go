@@ -143,9 +143,7 @@ func TestLossOnTheTrunk(t *testing.T) {
 			return complete
 		}
 		// Packets that are not repaired within a second are given up.
-		for end := time.Now().Add(time.Second); arrived() < tiles*frames && time.Now().Before(end); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		wait.For(time.Second, func() bool { return arrived() == tiles*frames })
 		share := float64(arrived()) / (tiles * frames)
 		after := e.two.engine.Stats()
 		lost := after.Recovered + after.Lost - before.Recovered - before.Lost

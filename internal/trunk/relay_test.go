@@ -270,9 +270,7 @@ func TestLossOnTwoTrunks(t *testing.T) {
 		}
 		return complete
 	}
-	for end := time.Now().Add(2 * time.Second); arrived() < frames && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
-	}
+	wait.For(2*time.Second, func() bool { return arrived() == frames })
 	repaired := c.nodes["two"].engine.Stats().Recovered + c.nodes["three"].engine.Stats().Recovered
 	t.Logf("%d of %d frames, %d packets repaired, %d requests to the publisher, %d and %d tracks masked at the end, "+
 		"stalls of %v", arrived(), frames, repaired, c.asked.requests.Load(), c.home.stats().Masked,

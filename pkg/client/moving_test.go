@@ -304,11 +304,11 @@ func TestMakeBeforeBreak(t *testing.T) {
 	default:
 	}
 	// Lost packets are repaired within the deadline, and their frames arrive after later ones.
-	missing, repeated := received.gaps()
-	for end := time.Now().Add(2 * deadline); missing > 0 && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond)
+	var missing, repeated int
+	wait.For(2*deadline, func() bool {
 		missing, repeated = received.gaps()
-	}
+		return missing == 0
+	})
 	received.mu.Lock()
 	defer received.mu.Unlock()
 	if len(received.other) > 0 {

@@ -366,11 +366,11 @@ func TestDrainOfTheOnlyNode(t *testing.T) {
 // repaired waits until no frame is missing, for the time in which frames are repaired, and returns the number of those
 // that are missing.
 func repaired(missing func() int64) (n int64) {
-	for end := time.Now().Add(2 * repairTime); ; time.Sleep(10 * time.Millisecond) {
-		if n = missing(); n == 0 || time.Now().After(end) {
-			return n
-		}
-	}
+	wait.For(2*repairTime, func() bool {
+		n = missing()
+		return n == 0
+	})
+	return n
 }
 
 // missing returns the number of frames of a publisher without an arrival between the first and the last one, except for

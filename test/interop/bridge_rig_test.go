@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/volsfu/volsfu/test/program"
+	"github.com/volsfu/volsfu/test/wait"
 )
 
 // bridgeTools are the programs that tests of the bridge run.
@@ -247,11 +248,11 @@ func (c *standIn) heard(kind string, from *standIn) (came, wrong int) {
 // wrong returns the number of different received frames of a kind, and the number of those that are wrong. A connector
 // says what it has sent after the frame has left, so that the frame may be received before.
 func (c *standIn) wrong(kind string, from *standIn) (came, wrong int) {
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if came, wrong = c.heard(kind, from); wrong == 0 || time.Now().After(end) {
-			return came, wrong
-		}
-	}
+	wait.For(patience, func() bool {
+		came, wrong = c.heard(kind, from)
+		return wrong == 0
+	})
+	return came, wrong
 }
 
 // latest returns the quality of the newest tile frame.

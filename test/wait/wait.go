@@ -15,11 +15,17 @@ const interval = 5 * time.Millisecond
 // Until waits until a condition holds and fails the test on a timeout. The parameter what describes the condition.
 func Until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(Patience)
-	for !condition() {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting: %s", what)
-		}
-		time.Sleep(interval)
+	if !For(Patience, condition) {
+		t.Fatalf("timed out waiting: %s", what)
 	}
+}
+
+// For waits until a condition holds, at most for the given time, and reports whether the condition holds.
+func For(limit time.Duration, condition func() bool) bool {
+	for deadline := time.Now().Add(limit); !condition(); time.Sleep(interval) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
 }
