@@ -54,24 +54,8 @@ func (p capacity) Validate() error {
 	case !(p.Offered > 0 && p.Offered <= 10_000) || p.Size < 16 || p.Size > 1472 || p.Interval <= 0:
 		return errors.New("offered, size, interval: expected a rate up to 10000 Mbit/s, 16 to 1472 bytes, and a time")
 	}
-	_, err := p.layout(0)
+	_, err := layoutOf(p.Link, p.Back, 0)
 	return err
-}
-
-// layout returns the network of the streams.
-func (p *capacity) layout(seed uint64) (*topology.Topology, error) {
-	forth, err := netem.ParseProfile(p.Link)
-	if err != nil {
-		return nil, fmt.Errorf("link: %w", err)
-	}
-	back, err := netem.ParseProfile(p.Back)
-	if err != nil {
-		return nil, fmt.Errorf("back: %w", err)
-	}
-	t := topology.Pair(hostProducer, hostConsumer, topology.Link{Forth: topology.Direction{Config: forth},
-		Back: topology.Direction{Config: back}})
-	t.Seed = seed
-	return t, nil
 }
 
 // capacityQuantities are the columns of the paper's table 1.
@@ -89,7 +73,7 @@ func runCapacity(ctx context.Context, p capacity, settings experiment.Settings) 
 			return experiment.Skip("%s is missing; make deps installs it", rival.Program), nil
 		}
 	}
-	layout, err := p.layout(settings.Seed)
+	layout, err := layoutOf(p.Link, p.Back, settings.Seed)
 	if err != nil {
 		return nil, err
 	}

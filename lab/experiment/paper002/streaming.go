@@ -76,18 +76,25 @@ func (s streaming) Validate() error {
 		return errors.New("points, fps, gap, clouds: expected a number of points above 0, and values of 0 or more " +
 			"for the others")
 	}
-	_, _, err := s.links()
+	_, err := layoutOf(s.Link, s.Back, 0)
 	return err
 }
 
-func (s *streaming) links() (forth, back netem.Config, err error) {
-	if forth, err = netem.ParseProfile(s.Link); err != nil {
-		return forth, back, fmt.Errorf("link: %w", err)
+// layoutOf returns the network of the producer and the consumer, with a link in the syntax of netem's profiles for each
+// direction.
+func layoutOf(link, back string, seed uint64) (*topology.Topology, error) {
+	forth, err := netem.ParseProfile(link)
+	if err != nil {
+		return nil, fmt.Errorf("link: %w", err)
 	}
-	if back, err = netem.ParseProfile(s.Back); err != nil {
-		return forth, back, fmt.Errorf("back: %w", err)
+	other, err := netem.ParseProfile(back)
+	if err != nil {
+		return nil, fmt.Errorf("back: %w", err)
 	}
-	return forth, back, nil
+	t := topology.Pair(hostProducer, hostConsumer, topology.Link{Forth: topology.Direction{Config: forth},
+		Back: topology.Direction{Config: other}})
+	t.Seed = seed
+	return t, nil
 }
 
 // warmUp is the beginning of a run, which does not count: codecs and memory are cold, and the buffer of the link is
@@ -180,13 +187,10 @@ func (s *streaming) open(ctx context.Context, settings *experiment.Settings) (*d
 		m, err := direct.OnHosts(settings.Hosts)
 		return m, nil, err
 	}
-	forth, back, err := s.links()
+	layout, err := layoutOf(s.Link, s.Back, settings.Seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	layout := topology.Pair(hostProducer, hostConsumer, topology.Link{Forth: topology.Direction{Config: forth},
-		Back: topology.Direction{Config: back}})
-	layout.Seed = settings.Seed
 	return direct.OpenMetered(ctx, layout)
 }
 
